@@ -1,0 +1,216 @@
+import pg from "pg";
+
+type Extra = {
+  readonly details?: string | null;
+  readonly hint?: string | null;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly cause?: unknown;
+};
+
+/** The one error that may reach a client: Postgres's own four fields and an HTTP status. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly details: string | null;
+  readonly hint: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, code: string, message: string, { details, hint, headers, cause }: Extra = {}) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = "ApiError";
+    this.status = status;
+    this.code = code;
+    this.details = details ?? null;
+    this.hint = hint ?? null;
+    this.headers = headers ?? {};
+  }
+}
+
+/** Codes of the conventional interface and of GraphQL's `extensions.code`. */
+export type Word =
+  | "VALIDATION_ERROR"
+  | "AUTH_REQUIRED"
+  | "AUTH_EXPIRED"
+  | "PERMISSION_DENIED"
+  | "RESOURCE_NOT_FOUND"
+  | "RESOURCE_CONFLICT"
+  | "RATE_LIMITED"
+  | "INTERNAL_ERROR"
+  | "METHOD_NOT_ALLOWED"
+  | "SERVICE_UNAVAILABLE"
+  | "TIMEOUT";
+
+type Meaning = readonly [status: number, word: Word];
+
+/**
+ * SQLSTATE -> HTTP status and word. A whole class is named by its first two characters.
+ * Statuses are PostgREST's; the five-letter codes are raised by our own SQL (see db/README.md).
+ */
+const SQLSTATES: Readonly<Record<string, Meaning>> = {
+  LOGIN: [401, "AUTH_REQUIRED"],
+  NOPER: [403, "PERMISSION_DENIED"],
+  NTFND: [404, "RESOURCE_NOT_FOUND"],
+  TAKEN: [409, "RESOURCE_CONFLICT"],
+  WRONG: [400, "VALIDATION_ERROR"],
+  TOMNY: [429, "RATE_LIMITED"],
+  "08": [503, "SERVICE_UNAVAILABLE"],
+  "09": [500, "INTERNAL_ERROR"],
+  "0L": [403, "PERMISSION_DENIED"],
+  "0P": [403, "PERMISSION_DENIED"],
+  "21": [400, "VALIDATION_ERROR"],
+  "22": [400, "VALIDATION_ERROR"],
+  "23": [400, "VALIDATION_ERROR"],
+  "23503": [409, "RESOURCE_CONFLICT"],
+  "23505": [409, "RESOURCE_CONFLICT"],
+  "23P01": [400, "RESOURCE_CONFLICT"],
+  "25": [500, "INTERNAL_ERROR"],
+  "25006": [405, "METHOD_NOT_ALLOWED"],
+  "28": [403, "PERMISSION_DENIED"],
+  "2D": [500, "INTERNAL_ERROR"],
+  "38": [500, "INTERNAL_ERROR"],
+  "39": [500, "INTERNAL_ERROR"],
+  "3B": [500, "INTERNAL_ERROR"],
+  "40": [500, "INTERNAL_ERROR"],
+  "40001": [500, "RESOURCE_CONFLICT"],
+  "40P01": [500, "RESOURCE_CONFLICT"],
+  "42501": [403, "PERMISSION_DENIED"],
+  "42883": [404, "RESOURCE_NOT_FOUND"],
+  "42P01": [404, "RESOURCE_NOT_FOUND"],
+  "42P17": [500, "INTERNAL_ERROR"],
+  "42": [400, "VALIDATION_ERROR"],
+  "53": [503, "SERVICE_UNAVAILABLE"],
+  "53400": [500, "INTERNAL_ERROR"],
+  "54": [500, "INTERNAL_ERROR"],
+  "55": [500, "INTERNAL_ERROR"],
+  "57": [500, "INTERNAL_ERROR"],
+  "57014": [500, "TIMEOUT"],
+  "57P01": [503, "SERVICE_UNAVAILABLE"],
+  "57P02": [503, "SERVICE_UNAVAILABLE"],
+  "57P03": [503, "SERVICE_UNAVAILABLE"],
+  "58": [500, "INTERNAL_ERROR"],
+  F0: [500, "INTERNAL_ERROR"],
+  HV: [500, "INTERNAL_ERROR"],
+  P0: [500, "INTERNAL_ERROR"],
+  P0001: [400, "VALIDATION_ERROR"],
+  XX: [500, "INTERNAL_ERROR"],
+};
+
+/** What an unknown SQLSTATE means: the statement was refused because of what was asked. */
+const REFUSED: Meaning = [400, "VALIDATION_ERROR"];
+
+const WORD_OF_STATUS: Readonly<Record<number, Word>> = {
+  401: "AUTH_REQUIRED",
+  403: "PERMISSION_DENIED",
+  404: "RESOURCE_NOT_FOUND",
+  405: "METHOD_NOT_ALLOWED",
+  409: "RESOURCE_CONFLICT",
+  410: "RESOURCE_NOT_FOUND",
+  429: "RATE_LIMITED",
+  503: "SERVICE_UNAVAILABLE",
+  504: "TIMEOUT",
+};
+
+function meaningOf(sqlstate: string): Meaning {
+  const raised = /^PT([1-5]\d\d)$/.exec(sqlstate);
+  if (raised) return [Number(raised[1]), wordOfStatus(Number(raised[1]))];
+  return SQLSTATES[sqlstate] ?? SQLSTATES[sqlstate.slice(0, 2)] ?? REFUSED;
+}
+
+function wordOfStatus(status: number): Word {
+  return WORD_OF_STATUS[status] ?? (status >= 500 ? "INTERNAL_ERROR" : "VALIDATION_ERROR");
+}
+
+/** Whatever was thrown, as the error a client may see. Anything unforeseen becomes a bland 500 that keeps its cause for the log. */
+export function toApiError(error: unknown, { anonymous = false }: { anonymous?: boolean } = {}): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error instanceof pg.DatabaseError && error.code) {
+    const [status, word] = meaningOf(error.code);
+    if (word === "INTERNAL_ERROR") return internalError(error, error.code);
+    if (word === "SERVICE_UNAVAILABLE") return unavailable("The database cannot answer now; try again shortly.", error);
+    const { code, message, detail, hint } = error;
+    // An anonymous caller who lacks a privilege should sign in; one who is known should ask for it.
+    if (code === "42501" && anonymous)
+      return new ApiError(401, code, message, { ...spoken(detail, hint), cause: error });
+    return new ApiError(status, code, message, { ...spoken(detail, hint), cause: error });
+  }
+  return internalError(error, "XX000");
+}
+
+function spoken(details: string | undefined, hint: string | undefined): Pick<Extra, "details" | "hint"> {
+  return { details: details ?? null, hint: hint ?? null };
+}
+
+function internalError(cause: unknown, code: string): ApiError {
+  return new ApiError(500, code, "Internal error", {
+    hint: "This is a fault of the service; its log holds the request id and the cause.",
+    cause,
+  });
+}
+
+export function unavailable(message: string, cause?: unknown): ApiError {
+  return new ApiError(503, "PGRST001", message, { headers: { "Retry-After": "1" }, cause });
+}
+
+/** The word for any error, whether Postgres, PostgREST's vocabulary or we named its code. */
+export function wordOf(error: ApiError): string {
+  if (/^[A-Z]{2,}(_[A-Z]+)+$/.test(error.code)) return error.code;
+  if (error.code === "42501" && error.status === 401) return "AUTH_REQUIRED";
+  return /^PGRST/.test(error.code) ? wordOfStatus(error.status) : meaningOf(error.code)[1];
+}
+
+/** A bearer token's faults have names of their own here and numbers in PostgREST. */
+const TABLE_CODES: Readonly<Record<string, string>> = {
+  TOKEN_EXPIRED: "PGRST303",
+  VERIFICATION_FAILED: "PGRST303",
+  INVALID_TOKEN: "PGRST301",
+  AUTH_REQUIRED: "PGRST302",
+  METHOD_NOT_ALLOWED: "PGRST117",
+  RESOURCE_NOT_FOUND: "PGRST125",
+};
+
+/** The table interface's body. */
+export function toTableBody(error: ApiError) {
+  const { code, message, details, hint } = error;
+  return { code: TABLE_CODES[code] ?? code, details, hint, message };
+}
+
+/** GraphQL's entry in `errors`, less its path and locations. */
+export function toGraphQLBody(error: ApiError) {
+  return { message: error.message, extensions: { code: wordOf(error) } };
+}
+
+/** A realtime channel's refusal. */
+export function toChannelReason(error: ApiError) {
+  return { reason: `${wordOf(error)}: ${error.message}` };
+}
+
+export type ErrorBody = "nested" | "detail" | "flat" | "spring";
+export type FieldFault = { readonly field: string; readonly message: string };
+export type Occasion = {
+  readonly requestId: string;
+  readonly at: Date;
+  readonly faults?: readonly FieldFault[];
+};
+
+/** The conventional interface's body, in the variant the deployment chose. */
+export function toEnvelope(error: ApiError, shape: ErrorBody, { requestId, at, faults = [] }: Occasion): object {
+  const code = wordOf(error);
+  const { message, status } = error;
+  const timestamp = at.toISOString();
+  switch (shape) {
+    case "detail":
+      return { detail: { code, message } };
+    case "flat":
+      return { error: code, message, field: faults[0]?.field ?? null };
+    case "spring":
+      return {
+        timestamp,
+        status,
+        error: { code, message, fields: Object.fromEntries(faults.map((fault) => [fault.field, fault.message])) },
+      };
+    case "nested":
+      return {
+        error: { code, message, details: faults, requestId, timestamp, documentation: `/docs/errors#${code}` },
+      };
+  }
+}
