@@ -1,0 +1,295 @@
+import {
+  claimPath,
+  flag,
+  integer,
+  jwtSecret,
+  list,
+  oneOf,
+  origins,
+  postgresUrl,
+  postgresUrls,
+  privateKey,
+  type Reader,
+  someList,
+  text,
+  trustProxy,
+} from "./readers.ts";
+
+export type Setting<T> = {
+  /** The first is the name we print; the others are accepted too, PostgREST's for those who come from there. */
+  readonly names: readonly [string, ...string[]];
+  readonly read: Reader<T>;
+  /** The value without the setting, as its text would be; null when there is none. */
+  readonly fallback: string | null;
+  readonly about: string;
+  readonly secret: boolean;
+};
+
+type Names = string | readonly [string, ...string[]];
+
+function required<T>(names: Names, read: Reader<T>, fallback: string, about: string): Setting<T> {
+  return { names: typeof names === "string" ? [names] : names, read, fallback, about, secret: false };
+}
+
+function optional<T>(names: Names, read: Reader<T>, about: string): Setting<T | null> {
+  return { names: typeof names === "string" ? [names] : names, read, fallback: null, about, secret: false };
+}
+
+function secret<T>(names: Names, read: Reader<T>, about: string): Setting<T | null> {
+  return { ...optional(names, read, about), secret: true };
+}
+
+/** Every setting there is. `docs/settings.md` and `npm run config` are made from this table. */
+export const SETTINGS = {
+  // The service
+  port: required(["PORT", "PGRST_SERVER_PORT"], integer(0, 65_535), "3000", "Port to listen on; 0 takes a free one."),
+  host: required(["HOST", "PGRST_SERVER_HOST"], text, "127.0.0.1", "Address to listen on; 0.0.0.0 for all."),
+  nodeEnv: required(
+    "NODE_ENV",
+    oneOf("development", "test", "production"),
+    "development",
+    "`production` closes /users to strangers (see USERS_ACCESS).",
+  ),
+  publicUrl: optional(
+    "PUBLIC_URL",
+    text,
+    "The address clients use, when a proxy stands in front; links are made from it.",
+  ),
+  logLevel: required(
+    ["LOG_LEVEL", "PGRST_LOG_LEVEL"],
+    oneOf("silent", "crit", "fatal", "error", "warn", "info", "debug", "trace"),
+    "info",
+    "The least important log line that is written.",
+  ),
+  trustProxy: optional(
+    "TRUST_PROXY",
+    trustProxy,
+    "Proxies whose X-Forwarded-* headers are believed; takes what Express takes.",
+  ),
+  corsOrigins: required(
+    ["CORS_ORIGINS", "PGRST_SERVER_CORS_ALLOWED_ORIGINS"],
+    origins,
+    "*",
+    "Origins that browsers may call from. Any origin, but without cookies, when unset.",
+  ),
+  maxBodyBytes: required("MAX_BODY_BYTES", integer(1024), "10485760", "Largest request body; larger ones get 413."),
+  maxHeaderBytes: required(
+    "MAX_HEADER_BYTES",
+    integer(4096, 1_048_576),
+    "16384",
+    "Largest request head; larger ones get 431.",
+  ),
+  requestTimeout: required(
+    "REQUEST_TIMEOUT_SECONDS",
+    integer(1, 3600),
+    "60",
+    "Seconds that a client may take to send its request.",
+  ),
+  drainTimeout: required(
+    "DRAIN_TIMEOUT_SECONDS",
+    integer(0, 3600),
+    "25",
+    "Seconds that requests in flight may take after SIGTERM before they are cut off.",
+  ),
+  rateLimit: required("RATE_LIMIT", integer(0), "6000", "Requests per minute and caller; 0 switches the limit off."),
+  workers: required("WEB_CONCURRENCY", integer(1, 512), "1", "Processes that share the port."),
+  serverTiming: required(
+    ["SERVER_TIMING", "PGRST_SERVER_TIMING_ENABLED"],
+    flag,
+    "false",
+    "Whether answers tell in a Server-Timing header how long each stage took.",
+  ),
+
+  // The database
+  databaseUrl: secret(
+    ["DATABASE_URL", "PGRST_DB_URI"],
+    postgresUrl,
+    "The Postgres to serve, as the login that requests use. Unset: an embedded Postgres in DATA_DIR.",
+  ),
+  ownerDatabaseUrl: secret(
+    "OWNER_DATABASE_URL",
+    postgresUrl,
+    "The same database as its owner: migrations, private functions, the change stream. Unset: DATABASE_URL.",
+  ),
+  readDatabaseUrls: secret(
+    "READ_DATABASE_URLS",
+    postgresUrls,
+    "Streaming replicas that reads may go to, separated by commas.",
+  ),
+  shadowDatabaseUrl: secret("SHADOW_DATABASE_URL", postgresUrl, "A scratch database for `npm run migrate -- commit`."),
+  rootDatabaseUrl: secret(
+    "ROOT_DATABASE_URL",
+    postgresUrl,
+    "A database to create and drop others from (`migrate -- reset`).",
+  ),
+  dataDir: required("DATA_DIR", text, ".data", "Folder of the embedded Postgres and of the secrets made for it."),
+  embeddedPort: optional(
+    "EMBEDDED_PORT",
+    integer(1, 65_535),
+    "Opens the embedded Postgres on this port of 127.0.0.1, with a password. Unset: its unix socket alone.",
+  ),
+  poolSize: required(["DB_POOL", "PGRST_DB_POOL"], integer(2, 1000), "28", "Most connections that requests may use."),
+  acquireTimeout: required(
+    ["DB_ACQUIRE_TIMEOUT_SECONDS", "PGRST_DB_POOL_ACQUISITION_TIMEOUT"],
+    integer(1, 600),
+    "10",
+    "Seconds that a request waits for a connection before it is answered 504.",
+  ),
+  statementTimeout: required(
+    "DB_STATEMENT_TIMEOUT_SECONDS",
+    integer(0, 86_400),
+    "30",
+    "Seconds that a statement may take, where the caller's role has no statement_timeout of its own; 0 is no limit.",
+  ),
+  preparedStatements: required(
+    ["DB_PREPARED_STATEMENTS", "PGRST_DB_PREPARED_STATEMENTS"],
+    flag,
+    "true",
+    "Set to false behind a pooler that cannot keep prepared statements.",
+  ),
+
+  // Who asks
+  jwtSecret: secret(
+    ["JWT_SECRET", "PGRST_JWT_SECRET"],
+    jwtSecret,
+    "Signs and verifies tokens by HS256; at least 32 characters. Made once for the embedded database, required with DATABASE_URL.",
+  ),
+  jwtSecretIsBase64: required(
+    "PGRST_JWT_SECRET_IS_BASE64",
+    flag,
+    "false",
+    "Whether JWT_SECRET is base64 of the real secret.",
+  ),
+  jwtPrivateKey: secret(
+    "JWT_PRIVATE_KEY",
+    privateKey,
+    "RSA key in PEM form: tokens are signed by RS256 instead of HS256.",
+  ),
+  jwtIssuer: required("JWT_ISSUER", text, "content-service", "The `iss` claim of the tokens that are issued here."),
+  jwtAudience: optional(["JWT_AUDIENCE", "PGRST_JWT_AUD"], text, "When set, a token with another `aud` is refused."),
+  jwtRoleClaim: required(
+    "PGRST_JWT_ROLE_CLAIM_KEY",
+    claimPath,
+    ".role",
+    "Where in the token the database role is named.",
+  ),
+  jwtCacheEntries: required("PGRST_JWT_CACHE_MAX_ENTRIES", integer(0), "10000", "Verified tokens that are remembered."),
+  passwordPolicy: required(
+    "PASSWORD_POLICY",
+    oneOf("standard", "strict"),
+    "standard",
+    "`standard`: 8 characters with upper, lower and digit. `strict`: 12, and a special one too.",
+  ),
+  adminEmail: optional("ADMIN_EMAIL", text, "E-mail of the first administrator, made at the first start."),
+  adminPassword: secret("ADMIN_PASSWORD", text, "Password of the first administrator."),
+
+  // The table interface
+  schemas: required("PGRST_DB_SCHEMAS", someList, "public", "Exposed schemas; the first one is the default."),
+  anonRole: required("PGRST_DB_ANON_ROLE", text, "anon", "Database role of callers without credentials."),
+  extraSearchPath: required(
+    "PGRST_DB_EXTRA_SEARCH_PATH",
+    list,
+    "public, extensions",
+    "Schemas whose functions and operators can be used unqualified.",
+  ),
+  maxRows: optional("PGRST_DB_MAX_ROWS", integer(0), "Most rows that one request of the table interface returns."),
+  aggregates: required(
+    "PGRST_DB_AGGREGATES_ENABLED",
+    flag,
+    "false",
+    "Whether select may use count(), sum(), avg(), min(), max().",
+  ),
+  planEnabled: required("PGRST_DB_PLAN_ENABLED", flag, "false", "Whether a client may ask for the execution plan."),
+  preRequest: optional(
+    "PGRST_DB_PRE_REQUEST",
+    text,
+    "Function that is called at the start of every request's transaction.",
+  ),
+  txEnd: required(
+    "PGRST_DB_TX_END",
+    oneOf("commit", "commit-allow-override", "rollback", "rollback-allow-override"),
+    "commit",
+    "How transactions end, and whether `Prefer: tx` may say otherwise.",
+  ),
+  rootSpec: optional("PGRST_DB_ROOT_SPEC", text, "Function that answers at /rest/v1/ instead of the OpenAPI document."),
+  hoistedSettings: required(
+    "PGRST_DB_HOISTED_TX_SETTINGS",
+    list,
+    "statement_timeout, plan_filter.statement_cost_limit, default_transaction_isolation",
+    "Settings of a function that hold for its whole transaction.",
+  ),
+  databaseConfig: required(
+    "PGRST_DB_CONFIG",
+    flag,
+    "true",
+    "Whether `pgrst.*` settings of the login role are read as settings.",
+  ),
+  preConfig: optional("PGRST_DB_PRE_CONFIG", text, "Function that sets `pgrst.*` settings before they are read."),
+  timezoneEnabled: required("PGRST_DB_TIMEZONE_ENABLED", flag, "true", "Whether `Prefer: timezone` is heard."),
+  channel: required(
+    "PGRST_DB_CHANNEL",
+    text,
+    "pgrst",
+    "Channel on which `reload schema` and `reload config` are heard.",
+  ),
+  channelEnabled: required("PGRST_DB_CHANNEL_ENABLED", flag, "true", "Whether that channel is listened to."),
+  openapiMode: required(
+    "PGRST_OPENAPI_MODE",
+    oneOf("follow-privileges", "ignore-privileges", "disabled"),
+    "follow-privileges",
+    "What the OpenAPI document shows.",
+  ),
+  openapiProxyUrl: optional("PGRST_OPENAPI_SERVER_PROXY_URI", text, "The address that the OpenAPI document names."),
+  openapiSecurity: required(
+    "PGRST_OPENAPI_SECURITY_ACTIVE",
+    flag,
+    "false",
+    "Whether the OpenAPI document asks for a token.",
+  ),
+  traceHeader: optional("PGRST_SERVER_TRACE_HEADER", text, "Request header that is echoed in the answer."),
+  requireApiKey: required(
+    "REST_REQUIRE_APIKEY",
+    flag,
+    "true",
+    "Whether /rest/v1 refuses requests without an `apikey`.",
+  ),
+  safeWrites: required("REST_SAFE_WRITES", flag, "true", "Whether UPDATE and DELETE without a filter are refused."),
+
+  // The conventional interface
+  usersAccess: optional(
+    "USERS_ACCESS",
+    oneOf("open", "owner"),
+    "Who may change and delete users: `open` is anybody, `owner` the user and administrators. Unset: `owner` in production, else `open`.",
+  ),
+  putSemantics: required(
+    "PUT_SEMANTICS",
+    oneOf("replace", "merge"),
+    "replace",
+    "What PUT does with fields that are absent.",
+  ),
+  errorBody: required("ERROR_BODY", oneOf("nested", "detail", "flat", "spring"), "nested", "Shape of error bodies."),
+  maxPageSize: required("MAX_PAGE_SIZE", integer(1, 100_000), "1000", "Largest page; a larger one is cut to it."),
+
+  // GraphQL
+  graphqlMaxDepth: required("GRAPHQL_MAX_DEPTH", integer(1), "15", "Deepest nesting of fields."),
+  graphqlMaxComplexity: required("GRAPHQL_MAX_COMPLEXITY", integer(1), "1000", "Most fields of one operation."),
+  graphqlInternalErrorStatus: required(
+    "GRAPHQL_INTERNAL_ERROR_STATUS",
+    oneOf("200", "400"),
+    "200",
+    "HTTP status of an answer that holds an internal error.",
+  ),
+} satisfies Record<string, Setting<unknown>>;
+
+/** PostgREST's settings that need no counterpart here; they are accepted so that its environment can be taken over. */
+export const NO_EFFECT: Readonly<Record<string, string>> = {
+  PGRST_DB_POOL_AUTOMATIC_RECOVERY: "connections always come back by themselves",
+  PGRST_DB_POOL_MAX_IDLETIME: "idle connections are closed by themselves",
+  PGRST_DB_POOL_MAX_LIFETIME: "connections need no renewal",
+  PGRST_JWT_CACHE_MAX_LIFETIME: "a token is remembered until it expires",
+  PGRST_ADMIN_SERVER_HOST: "/health answers on PORT",
+  PGRST_ADMIN_SERVER_PORT: "/health answers on PORT",
+  PGRST_SERVER_UNIX_SOCKET: "the service listens on HOST and PORT",
+  PGRST_SERVER_UNIX_SOCKET_MODE: "the service listens on HOST and PORT",
+  PGRST_LOG_QUERY: "use LOG_LEVEL=debug",
+};
