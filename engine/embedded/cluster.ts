@@ -1,0 +1,159 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import type { Socket } from "node:net";
+import { totalmem } from "node:os";
+import { resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { chooseAccount } from "./account.ts";
+import { findBinaries } from "./binaries.ts";
+import { foldersOf, makeFolders } from "./folders.ts";
+import { hasCluster, initialise } from "./initialise.ts";
+import { launch } from "./launch.ts";
+import { endOrphan, findLeftover, removeForeignPid } from "./leftover.ts";
+
+const DEFAULT_PORT = 5432;
+
+export type Cluster = {
+  /** A connection string over the unix socket. */
+  url(role: string, database: string): string;
+  /** Resolves with the reason when the server ends without having been asked to. */
+  readonly ended: Promise<string>;
+  stop(): Promise<void>;
+};
+
+export type ClusterOptions = {
+  readonly dataDir: string;
+  /** Opens 127.0.0.1 on this port, with a password; null keeps the cluster to its unix socket. */
+  readonly port: number | null;
+  /** Further server settings, which win over ours. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Says what is being done, for people who wait. */
+  readonly tell: (step: string) => void;
+};
+
+/** Starts the Postgres that ships with us; it ends when this process ends, however that happens. */
+export async function startCluster({ dataDir, port, settings = {}, tell }: ClusterOptions): Promise<Cluster> {
+  const folders = foldersOf(dataDir);
+  const binaries = await findBinaries();
+  const account = await chooseAccount();
+  await mkdir(resolve(dataDir), { recursive: true });
+
+  const leftover = await findLeftover(folders.data, folders.ownerFile);
+  if (leftover.kind === "serving") {
+    throw new Error(
+      `${resolve(dataDir)} is in use by the service with process id ${leftover.owner}. ` +
+        "Stop that one first, or set DATA_DIR (and PORT) to run a second one beside it.",
+    );
+  }
+  if (leftover.kind === "orphan") {
+    tell("waiting for the Postgres of an earlier run to end");
+    await endOrphan(folders.data);
+  }
+  await removeForeignPid(folders.data);
+
+  await makeFolders(resolve(dataDir), folders, account);
+  if (!(await hasCluster(folders.data, binaries))) {
+    tell("creating the database cluster");
+    await initialise(folders.data, binaries, account);
+  }
+
+  const flags = Object.entries({ ...serverSettings(folders.socket, port), ...settings }).flatMap(([name, value]) => [
+    "-c",
+    `${name}=${value}`,
+  ]);
+  const server = await launch(binaries.postgres, ["-D", folders.data, ...flags], account, [folders.data]);
+  const watcher = endWithParent(server);
+  const { ended } = await becomeReady(server, tell);
+  await writeFile(folders.ownerFile, `${process.pid}\n`);
+
+  let stopping: Promise<void> | null = null;
+  const stop = async () => {
+    server.kill("SIGINT");
+    await ended;
+    watcher.kill("SIGKILL");
+    await rm(folders.ownerFile, { force: true });
+  };
+  return {
+    url: (role, database) => socketUrl(folders.socket, port, role, database),
+    ended,
+    stop: () => (stopping ??= stop()),
+  };
+}
+
+/** How to reach the cluster of a service that is running on this folder; null when there is none. */
+export async function runningCluster({
+  dataDir,
+  port,
+}: Pick<ClusterOptions, "dataDir" | "port">): Promise<Cluster["url"] | null> {
+  const folders = foldersOf(dataDir);
+  const { kind } = await findLeftover(folders.data, folders.ownerFile);
+  return kind === "serving" ? (role, database) => socketUrl(folders.socket, port, role, database) : null;
+}
+
+function socketUrl(socket: string, port: number | null, role: string, database: string): string {
+  const place = new URLSearchParams({ host: socket, port: String(port ?? DEFAULT_PORT) });
+  return `postgresql://${encodeURIComponent(role)}@/${encodeURIComponent(database)}?${place}`;
+}
+
+function serverSettings(socket: string, port: number | null): Record<string, string> {
+  const memory = Math.min(process.constrainedMemory() || totalmem(), totalmem());
+  const sharedMegabytes = Math.max(32, Math.min(1024, Math.floor(memory / 4 / 2 ** 20)));
+  return {
+    listen_addresses: port === null ? "" : "127.0.0.1",
+    port: String(port ?? DEFAULT_PORT),
+    unix_socket_directories: socket,
+    unix_socket_permissions: "0700",
+    wal_level: "logical",
+    max_wal_senders: "10",
+    max_replication_slots: "10",
+    max_slot_wal_keep_size: "1GB",
+    max_connections: "100",
+    shared_buffers: `${sharedMegabytes}MB`,
+    max_wal_size: "2GB",
+    random_page_cost: "1.1",
+    jit: "off",
+    // "log" ranks above "error": a client's refused statement is no news for the server's log.
+    log_min_messages: "log",
+    log_checkpoints: "off",
+  };
+}
+
+/**
+ * Ready when Postgres says so; after a crash it first replays what was committed, which may take a while.
+ * `ended` tells how the server ended, in its own last words.
+ */
+async function becomeReady(server: ChildProcess, tell: (step: string) => void): Promise<{ ended: Promise<string> }> {
+  const lastWords: string[] = [];
+  const ready = Promise.withResolvers<void>();
+  server.once("error", ready.reject);
+  server.stdout!.resume();
+  createInterface({ input: server.stderr! }).on("line", (line) => {
+    lastWords.push(line);
+    if (lastWords.length > 20) lastWords.shift();
+    if (line.includes("ready to accept connections")) ready.resolve();
+    if (line.includes("was not properly shut down")) tell("recovering after an unclean stop");
+  });
+  const ended = once(server, "close").then(([code, signal]) => `exit ${signal ?? code}:\n${lastWords.join("\n")}`);
+  await Promise.race([
+    ready.promise,
+    ended.then((how) => {
+      throw new Error(`The embedded Postgres did not start, ${how}`);
+    }),
+  ]);
+  return { ended };
+}
+
+/**
+ * A small shell waits on a pipe whose other end this process holds: the pipe closes when this process ends, even by
+ * kill -9, and then the shell ends Postgres in good order.
+ */
+function endWithParent(server: ChildProcess): ChildProcess {
+  const watcher = spawn("/bin/sh", ["-c", `cat >/dev/null; kill -INT ${server.pid}`], {
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  watcher.unref();
+  (watcher.stdin as Socket).unref();
+  return watcher;
+}

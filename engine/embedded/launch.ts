@@ -1,0 +1,38 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { type Account, canReach } from "./account.ts";
+
+const SETPRIV = ["/usr/bin/setpriv", "/bin/setpriv"].find((path) => existsSync(path));
+
+/** Starts a Postgres program as the account, in a session of its own so that Ctrl-C reaches this program alone. */
+export async function launch(
+  command: string,
+  args: readonly string[],
+  account: Account | null,
+  paths: readonly string[],
+): Promise<ChildProcess> {
+  const options = {
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"] as ("ignore" | "pipe")[],
+    cwd: "/",
+    env: plainEnvironment(),
+  };
+  if (!account) return spawn(command, args, options);
+  const reachable = await Promise.all([command, ...paths].map((path) => canReach(account, path)));
+  if (reachable.every(Boolean)) return spawn(command, args, { ...options, uid: account.uid, gid: account.gid });
+  if (!SETPRIV) {
+    throw new Error(
+      `The user ${account.name}, who runs Postgres because root may not, cannot reach ${paths.join(" or ")}. ` +
+        "Move the project out of root's home, or set DATA_DIR to a folder that everybody may enter.",
+    );
+  }
+  // One capability lets the server through closed folders above its own, such as /root.
+  const identity = [`--reuid=${account.uid}`, `--regid=${account.gid}`, "--clear-groups"];
+  const passage = ["--inh-caps=+dac_override", "--ambient-caps=+dac_override"];
+  return spawn(SETPRIV, [...identity, ...passage, command, ...args], options);
+}
+
+/** Postgres reads PG* variables and the locale; what the user's shell has set must not leak into the cluster. */
+function plainEnvironment(): NodeJS.ProcessEnv {
+  return { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C" };
+}
