@@ -1,0 +1,99 @@
+import jwt from "jsonwebtoken";
+import { ApiError } from "../errors.ts";
+import type { TokenKeys } from "./keys.ts";
+
+export type Claims = Readonly<Record<string, unknown>>;
+
+export type VerifiedToken = {
+  readonly claims: Claims;
+  /** The claims as the token spells them: what SQL sees in request.jwt.claims. */
+  readonly claimsText: string;
+  /** Seconds since 1970; null for a token that does not end. */
+  readonly expiresAt: number | null;
+};
+
+type VerifierOptions = { readonly keys: TokenKeys; readonly audience: string | null; readonly cacheEntries: number };
+
+/** Tokens together may take this many characters of the cache. */
+const CACHE_CHARACTERS = 8_000_000;
+
+/** A verifier that remembers whom it has verified; failures are never remembered. */
+export function makeTokenVerifier({ keys, audience, cacheEntries }: VerifierOptions): (token: string) => VerifiedToken {
+  const known = new Map<string, VerifiedToken>();
+  let characters = 0;
+
+  const forget = (token: string) => {
+    if (known.delete(token)) characters -= token.length;
+  };
+
+  return (token) => {
+    const remembered = known.get(token);
+    if (remembered) {
+      if (!isOver(remembered)) return remembered;
+      forget(token);
+    }
+    const verified = verify(token, keys, audience);
+    known.set(token, verified);
+    characters += token.length;
+    while (known.size > cacheEntries || characters > CACHE_CHARACTERS) forget(known.keys().next().value!);
+    return verified;
+  };
+}
+
+export function signToken(claims: object, { algorithm, signing }: TokenKeys): string {
+  return jwt.sign(claims, signing, { algorithm });
+}
+
+function isOver({ expiresAt }: VerifiedToken): boolean {
+  return expiresAt !== null && expiresAt * 1000 <= Date.now();
+}
+
+function verify(token: string, { algorithm, verifying }: TokenKeys, audience: string | null): VerifiedToken {
+  try {
+    jwt.verify(token, verifying, { algorithms: [algorithm], ...(audience !== null && { audience }) });
+  } catch (error) {
+    throw refusal(error);
+  }
+  const claimsText = Buffer.from(token.split(".")[1]!, "base64url").toString("utf8");
+  const claims: unknown = JSON.parse(claimsText);
+  // Postgres's jsonb has no place for the character zero, so such a token could never reach a policy.
+  if (typeof claims !== "object" || claims === null || Array.isArray(claims) || claimsText.includes("\\u0000")) {
+    throw invalidToken("The token's claims cannot be read.");
+  }
+  if ("type" in claims && claims.type === "refresh") {
+    throw invalidToken("A refresh token identifies nobody; exchange it at /auth/refresh for an access token.");
+  }
+  const { exp } = claims as Claims;
+  return { claims: claims as Claims, claimsText, expiresAt: typeof exp === "number" ? exp : null };
+}
+
+function refusal(error: unknown): ApiError {
+  if (error instanceof jwt.TokenExpiredError) {
+    return unauthorized("TOKEN_EXPIRED", "The token has expired; refresh it or sign in again.", "JWT expired", error);
+  }
+  if (error instanceof jwt.NotBeforeError) {
+    return unauthorized("VERIFICATION_FAILED", "The token is not valid yet.", "JWT not yet valid", error);
+  }
+  if (error instanceof jwt.JsonWebTokenError && /^jwt audience/.test(error.message)) {
+    return unauthorized(
+      "VERIFICATION_FAILED",
+      "The token was made for another audience.",
+      "JWT not in audience",
+      error,
+    );
+  }
+  if (error instanceof jwt.JsonWebTokenError || error instanceof SyntaxError) {
+    return invalidToken("The token is malformed, or was not signed by this service.", error);
+  }
+  return unauthorized("VERIFICATION_FAILED", "The token could not be verified.", "JWT could not be verified", error);
+}
+
+function invalidToken(message: string, cause?: unknown): ApiError {
+  return unauthorized("INVALID_TOKEN", message, "invalid JWT", cause);
+}
+
+/** RFC 6750 section 3: the challenge names the fault, in words that may stand in a header. */
+export function unauthorized(code: string, message: string, description: string, cause?: unknown): ApiError {
+  const challenge = `Bearer error="invalid_token", error_description="${description}"`;
+  return new ApiError(401, code, message, { headers: { "WWW-Authenticate": challenge }, cause });
+}
