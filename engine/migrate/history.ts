@@ -1,0 +1,55 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type pg from "pg";
+
+export const MIGRATIONS_FOLDER = join(import.meta.dirname, "../../db/migrations");
+
+/** How a database stands to the migrations of this program. */
+export type MigrationState =
+  /** None of them: a database that was never ours. */
+  | { readonly kind: "foreign" }
+  | { readonly kind: "current"; readonly applied: number }
+  | { readonly kind: "behind"; readonly applied: number; readonly missing: readonly string[] }
+  /** All of ours and later ones: a newer release has migrated it. */
+  | { readonly kind: "ahead"; readonly unknown: readonly string[] };
+
+type Migration = { readonly name: string; readonly hash: string };
+
+export async function migrationState(client: pg.ClientBase, folder = MIGRATIONS_FOLDER): Promise<MigrationState> {
+  const committed = await committedMigrations(folder);
+  const applied = await appliedMigrations(client);
+  const appliedHashes = new Set(applied.map(({ hash }) => hash));
+  const committedHashes = new Set(committed.map(({ hash }) => hash));
+  const missing = committed.filter(({ hash }) => !appliedHashes.has(hash));
+  const unknown = applied.filter(({ hash }) => !committedHashes.has(hash));
+  if (applied.length === unknown.length) return { kind: "foreign" };
+  if (missing.length > 0) {
+    return { kind: "behind", applied: applied.length, missing: missing.map(({ name }) => name) };
+  }
+  if (unknown.length > 0) return { kind: "ahead", unknown: unknown.map(({ name }) => name) };
+  return { kind: "current", applied: applied.length };
+}
+
+async function committedMigrations(folder: string): Promise<Migration[]> {
+  const names = (await readdir(join(folder, "committed"))).filter((name) => /^\d+.*\.sql$/.test(name)).sort();
+  return Promise.all(
+    names.map(async (name) => {
+      const text = await readFile(join(folder, "committed", name), "utf8");
+      const hash = /^--! Hash: (\S+)$/m.exec(text)?.[1];
+      if (!hash)
+        throw new Error(`${name} has no "--! Hash" line; committed migrations are made by npm run migrate -- commit`);
+      return { name, hash };
+    }),
+  );
+}
+
+async function appliedMigrations(client: pg.ClientBase): Promise<Migration[]> {
+  const { rows } = await client.query<{ known: boolean }>(
+    "select to_regclass('graphile_migrate.migrations') is not null as known",
+  );
+  if (!rows[0]?.known) return [];
+  const { rows: applied } = await client.query<Migration>(
+    "select filename as name, hash from graphile_migrate.migrations order by filename",
+  );
+  return applied;
+}

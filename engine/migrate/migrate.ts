@@ -1,0 +1,78 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import pg from "pg";
+import { MIGRATIONS_FOLDER } from "./history.ts";
+
+export type MigrateCommand =
+  | { readonly name: "migrate" }
+  | { readonly name: "watch"; readonly once: boolean }
+  | { readonly name: "commit"; readonly message: string }
+  | { readonly name: "uncommit" }
+  | { readonly name: "reset" };
+
+export type MigrateSettings = {
+  /** The database's owner. */
+  readonly url: string;
+  /** A scratch database of the same server, for commit. */
+  readonly shadowUrl: string;
+  /** A database that always exists, to create and drop the others from. */
+  readonly rootUrl: string;
+  readonly folder?: string;
+};
+
+/** What the child process reads from its standard input. */
+export type MigrateJob = { readonly command: MigrateCommand; readonly settings: Required<MigrateSettings> };
+
+const RUNNER = join(import.meta.dirname, "runner.ts");
+/** One gateway migrates, the others wait for it: graphile-migrate itself takes no lock. */
+const LOCK = 7_446_309;
+
+/** Runs graphile-migrate and returns what it said; its words are the error's message when it fails. */
+export async function runMigrations(command: MigrateCommand, settings: MigrateSettings): Promise<string> {
+  if (command.name === "reset") return runChild(command, settings);
+  const client = new pg.Client({ connectionString: settings.url });
+  await client.connect();
+  try {
+    await client.query("select pg_advisory_lock($1)", [LOCK]);
+    return await runChild(command, settings);
+  } finally {
+    await client.end();
+  }
+}
+
+/**
+ * In a process of its own: graphile-migrate ends the whole process when one of its idle connections is lost.
+ * The connection strings travel by standard input, where no process list shows them.
+ */
+async function runChild(command: MigrateCommand, settings: MigrateSettings): Promise<string> {
+  const job: MigrateJob = { command, settings: { folder: MIGRATIONS_FOLDER, ...settings } };
+  const child = spawn(process.execPath, [RUNNER], { stdio: ["pipe", "pipe", "pipe"] });
+  child.stdin.end(JSON.stringify(job));
+  let output = "";
+  child.stdout.on("data", (chunk) => (output += chunk));
+  child.stderr.on("data", (chunk) => (output += chunk));
+  const [code] = await once(child, "close");
+  if (code !== 0) throw new Error(`npm run migrate -- ${command.name} failed:\n${output.trim()}`);
+  return output.trim();
+}
+
+export type WatchedMigrations = { stop(): Promise<void> };
+
+/** Applies the chapter in `current/` at each change of its files, until told to stop. */
+export function watchMigrations(settings: MigrateSettings, tell: (line: string) => void): WatchedMigrations {
+  const job: MigrateJob = {
+    command: { name: "watch", once: false },
+    settings: { folder: MIGRATIONS_FOLDER, ...settings },
+  };
+  const child = spawn(process.execPath, [RUNNER], { stdio: ["pipe", "pipe", "pipe"] });
+  child.stdin.end(JSON.stringify(job));
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => tell(String(chunk).trimEnd()));
+  return {
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill("SIGTERM");
+      await once(child, "close");
+    },
+  };
+}

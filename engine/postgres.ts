@@ -1,0 +1,98 @@
+import pg from "pg";
+import { type Config, isEmbedded } from "./config/config.ts";
+import { runningCluster, startCluster } from "./embedded/cluster.ts";
+import { superviseCluster } from "./embedded/supervise.ts";
+import type { MigrateSettings } from "./migrate/migrate.ts";
+import { readOrMakeSecrets } from "./secrets.ts";
+
+/** The database that is served, wherever it runs. */
+export type Postgres = {
+  /** As the login that requests use. */
+  readonly requestUrl: string;
+  /** As the owner of the schemas. */
+  readonly ownerUrl: string;
+  readonly migrate: MigrateSettings;
+  close(): Promise<void>;
+};
+
+type Tell = (step: string) => void;
+type UrlOf = (role: string, database: string) => string;
+
+const DATABASE = "content";
+
+/** For the service: the database of DATABASE_URL, or a cluster that is ours alone and is kept alive. */
+export async function startPostgres(config: Config, tell: Tell, giveUp: (reason: Error) => void): Promise<Postgres> {
+  if (!isEmbedded(config)) return external(config);
+  const cluster = await superviseCluster({ ...clusterOptions(config), tell }, giveUp);
+  return embedded(config, cluster.url, () => cluster.stop());
+}
+
+/** For commands: joins the cluster of a service that is running, and starts it for the moment when none is. */
+export async function reachPostgres(config: Config, tell: Tell): Promise<Postgres> {
+  if (!isEmbedded(config)) return external(config);
+  const running = await runningCluster(clusterOptions(config));
+  if (running) return embedded(config, running, async () => {});
+  const cluster = await startCluster({ ...clusterOptions(config), tell });
+  return embedded(config, cluster.url, () => cluster.stop());
+}
+
+/** The embedded database of a service that is running; null when none is. */
+export async function joinPostgres(config: Config): Promise<Postgres | null> {
+  const running = await runningCluster(clusterOptions(config));
+  return running && embedded(config, running, async () => {});
+}
+
+function clusterOptions({ dataDir, embeddedPort }: Config) {
+  return { dataDir, port: embeddedPort };
+}
+
+function external(config: Config): Postgres {
+  const requestUrl = config.databaseUrl!;
+  const ownerUrl = config.ownerDatabaseUrl ?? requestUrl;
+  return {
+    requestUrl,
+    ownerUrl,
+    migrate: {
+      url: ownerUrl,
+      shadowUrl: config.shadowDatabaseUrl ?? withDatabase(ownerUrl, (name) => `${name}_shadow`),
+      rootUrl: config.rootDatabaseUrl ?? withDatabase(ownerUrl, () => "postgres"),
+    },
+    close: async () => {},
+  };
+}
+
+async function embedded(config: Config, urlOf: UrlOf, close: () => Promise<void>): Promise<Postgres> {
+  try {
+    const ownerUrl = urlOf("postgres", DATABASE);
+    const rootUrl = urlOf("postgres", "postgres");
+    await prepare(config, rootUrl);
+    return {
+      requestUrl: urlOf("authenticator", DATABASE),
+      ownerUrl,
+      migrate: { url: ownerUrl, shadowUrl: urlOf("postgres", `${DATABASE}_shadow`), rootUrl },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Makes the database at the first start, and the password when loopback connections are asked for. */
+async function prepare({ dataDir, embeddedPort }: Config, rootUrl: string): Promise<void> {
+  const client = new pg.Client({ connectionString: rootUrl });
+  await client.connect();
+  try {
+    const { rowCount } = await client.query("select from pg_database where datname = $1", [DATABASE]);
+    if (!rowCount) await client.query(`create database ${client.escapeIdentifier(DATABASE)}`);
+    if (embeddedPort === null) return;
+    const { databasePassword } = await readOrMakeSecrets(dataDir);
+    await client.query(`alter role postgres password ${client.escapeLiteral(databasePassword)}`);
+  } finally {
+    await client.end();
+  }
+}
+
+function withDatabase(url: string, rename: (name: string) => string): string {
+  return url.replace(/(^\w+:\/\/[^/?]*\/)([^?]+)/, (_, start: string, name: string) => start + rename(name));
+}

@@ -1,0 +1,40 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import type { TestProject } from "vitest/node";
+import { startCluster } from "../engine/embedded/cluster.ts";
+import { runMigrations } from "../engine/migrate/migrate.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Connection strings of the run's cluster, with DATABASE and ROLE to be filled in. */
+    clusterUrl: string;
+  }
+}
+
+/** One real Postgres for the whole run; each test file clones its own database from a template. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const dataDir = await mkdtemp(join(tmpdir(), "content-service-test-"));
+  const cluster = await startCluster({ dataDir, port: null, settings: { max_connections: "300" }, tell: () => {} });
+  const urlOf = (database: string) => cluster.url("postgres", database);
+
+  await createDatabases(urlOf("postgres"), ["empty", "content"]);
+  await runMigrations(
+    { name: "migrate" },
+    { url: urlOf("content"), shadowUrl: urlOf("shadow"), rootUrl: urlOf("postgres") },
+  );
+
+  project.provide("clusterUrl", cluster.url("ROLE", "DATABASE"));
+  return async () => {
+    await cluster.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  };
+}
+
+async function createDatabases(url: string, names: readonly string[]): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  for (const name of names) await client.query(`create database ${client.escapeIdentifier(name)}`);
+  await client.end();
+}

@@ -1,0 +1,38 @@
+import { randomUUID } from "node:crypto";
+import pg from "pg";
+import { inject } from "vitest";
+
+export type TestDatabase = {
+  readonly name: string;
+  /** As the superuser who owns everything. */
+  readonly ownerUrl: string;
+  /** As `authenticator`, the login that requests use. */
+  readonly url: string;
+  drop(): Promise<void>;
+};
+
+/** A database of one's own: "content" has all migrations, "empty" none (the API roles exist in the whole cluster). */
+export async function cloneDatabase(template: "content" | "empty" = "content"): Promise<TestDatabase> {
+  const name = `test_${randomUUID().replaceAll("-", "")}`;
+  await inMaintenance(`create database ${name} template ${template}`);
+  return {
+    name,
+    ownerUrl: urlOf("postgres", name),
+    url: urlOf("authenticator", name),
+    drop: () => inMaintenance(`drop database ${name} with (force)`),
+  };
+}
+
+export function urlOf(role: string, database: string): string {
+  return inject("clusterUrl").replace("ROLE", role).replace("DATABASE", database);
+}
+
+async function inMaintenance(statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: urlOf("postgres", "postgres") });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
