@@ -11,6 +11,8 @@ export type Postgres = {
   readonly requestUrl: string;
   /** As the owner of the schemas. */
   readonly ownerUrl: string;
+  /** As the owner, for the tools of people: over loopback where that is open. */
+  readonly clientUrl: string;
   readonly migrate: MigrateSettings;
   close(): Promise<void>;
 };
@@ -52,6 +54,7 @@ function external(config: Config): Postgres {
   return {
     requestUrl,
     ownerUrl,
+    clientUrl: ownerUrl,
     migrate: {
       url: ownerUrl,
       shadowUrl: config.shadowDatabaseUrl ?? withDatabase(ownerUrl, (name) => `${name}_shadow`),
@@ -65,10 +68,11 @@ async function embedded(config: Config, urlOf: UrlOf, close: () => Promise<void>
   try {
     const ownerUrl = urlOf("postgres", DATABASE);
     const rootUrl = urlOf("postgres", "postgres");
-    await prepare(config, rootUrl);
+    const password = await prepare(config, rootUrl);
     return {
       requestUrl: urlOf("authenticator", DATABASE),
       ownerUrl,
+      clientUrl: password ? `postgresql://postgres:${password}@127.0.0.1:${config.embeddedPort}/${DATABASE}` : ownerUrl,
       migrate: { url: ownerUrl, shadowUrl: urlOf("postgres", `${DATABASE}_shadow`), rootUrl },
       close,
     };
@@ -79,15 +83,16 @@ async function embedded(config: Config, urlOf: UrlOf, close: () => Promise<void>
 }
 
 /** Makes the database at the first start, and the password when loopback connections are asked for. */
-async function prepare({ dataDir, embeddedPort }: Config, rootUrl: string): Promise<void> {
+async function prepare({ dataDir, embeddedPort }: Config, rootUrl: string): Promise<string | null> {
   const client = new pg.Client({ connectionString: rootUrl });
   await client.connect();
   try {
     const { rowCount } = await client.query("select from pg_database where datname = $1", [DATABASE]);
     if (!rowCount) await client.query(`create database ${client.escapeIdentifier(DATABASE)}`);
-    if (embeddedPort === null) return;
+    if (embeddedPort === null) return null;
     const { databasePassword } = await readOrMakeSecrets(dataDir);
     await client.query(`alter role postgres password ${client.escapeLiteral(databasePassword)}`);
+    return databasePassword;
   } finally {
     await client.end();
   }

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
@@ -14,7 +14,7 @@ export async function readOrMakeSecrets(dataDir: string): Promise<Secrets> {
   await mkdir(resolve(dataDir), { recursive: true });
   const found = await readSecrets(file);
   if (found) return found;
-  const draft = `${file}.${process.pid}`;
+  const draft = `${file}.${randomUUID()}`;
   const secrets: Secrets = { jwtSecret: randomSecret(), databasePassword: randomSecret() };
   await writeFile(draft, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });
   try {

@@ -40,8 +40,8 @@ export function makeTokenVerifier({ keys, audience, cacheEntries }: VerifierOpti
   };
 }
 
-export function signToken(claims: object, { algorithm, signing }: TokenKeys): string {
-  return jwt.sign(claims, signing, { algorithm });
+export function signToken(claims: object, { algorithm, signing }: TokenKeys, { timestamp = true } = {}): string {
+  return jwt.sign(claims, signing, { algorithm, noTimestamp: !timestamp });
 }
 
 function isOver({ expiresAt }: VerifiedToken): boolean {
@@ -55,16 +55,25 @@ function verify(token: string, { algorithm, verifying }: TokenKeys, audience: st
     throw refusal(error);
   }
   const claimsText = Buffer.from(token.split(".")[1]!, "base64url").toString("utf8");
-  const claims: unknown = JSON.parse(claimsText);
-  // Postgres's jsonb has no place for the character zero, so such a token could never reach a policy.
-  if (typeof claims !== "object" || claims === null || Array.isArray(claims) || claimsText.includes("\\u0000")) {
-    throw invalidToken("The token's claims cannot be read.");
-  }
-  if ("type" in claims && claims.type === "refresh") {
+  const claims = parseClaims(claimsText);
+  if (claims.type === "refresh") {
     throw invalidToken("A refresh token identifies nobody; exchange it at /auth/refresh for an access token.");
   }
-  const { exp } = claims as Claims;
-  return { claims: claims as Claims, claimsText, expiresAt: typeof exp === "number" ? exp : null };
+  const { exp } = claims;
+  return { claims, claimsText, expiresAt: typeof exp === "number" ? exp : null };
+}
+
+/** An object, and without the character zero: Postgres's jsonb has no place for it, so no policy could ever read it. */
+function parseClaims(text: string): Claims {
+  try {
+    const claims: unknown = JSON.parse(text);
+    if (typeof claims === "object" && claims !== null && !Array.isArray(claims) && !text.includes("\\u0000")) {
+      return claims as Claims;
+    }
+  } catch {
+    // Not JSON: refused below like the rest.
+  }
+  throw invalidToken("The token's claims cannot be read.");
 }
 
 function refusal(error: unknown): ApiError {

@@ -3,14 +3,14 @@ import { once } from "node:events";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { totalmem } from "node:os";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { chooseAccount } from "./account.ts";
 import { findBinaries } from "./binaries.ts";
 import { foldersOf, makeFolders } from "./folders.ts";
 import { hasCluster, initialise } from "./initialise.ts";
 import { launch } from "./launch.ts";
-import { endOrphan, findLeftover, removeForeignPid } from "./leftover.ts";
+import { endOrphan, findLeftover, removeStaleLock } from "./leftover.ts";
 
 const DEFAULT_PORT = 5432;
 
@@ -50,7 +50,9 @@ export async function startCluster({ dataDir, port, settings = {}, tell }: Clust
     tell("waiting for the Postgres of an earlier run to end");
     await endOrphan(folders.data);
   }
-  await removeForeignPid(folders.data);
+  for (const lock of [join(folders.data, "postmaster.pid"), socketLock(folders.socket, port)]) {
+    await removeStaleLock(lock, folders.data);
+  }
 
   await makeFolders(resolve(dataDir), folders, account);
   if (!(await hasCluster(folders.data, binaries))) {
@@ -94,6 +96,10 @@ export async function runningCluster({
 function socketUrl(socket: string, port: number | null, role: string, database: string): string {
   const place = new URLSearchParams({ host: socket, port: String(port ?? DEFAULT_PORT) });
   return `postgresql://${encodeURIComponent(role)}@/${encodeURIComponent(database)}?${place}`;
+}
+
+function socketLock(socket: string, port: number | null): string {
+  return join(socket, `.s.PGSQL.${port ?? DEFAULT_PORT}.lock`);
 }
 
 function serverSettings(socket: string, port: number | null): Record<string, string> {

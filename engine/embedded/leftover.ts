@@ -22,9 +22,11 @@ export async function findLeftover(dataFolder: string, ownerFile: string): Promi
   return served ? { kind: "serving", owner } : { kind: "orphan" };
 }
 
-/** A pid file that outlived its process: when its number now belongs to somebody else, Postgres would refuse to start. */
-export async function removeForeignPid(dataFolder: string): Promise<void> {
-  const file = join(dataFolder, "postmaster.pid");
+/**
+ * A lock file that outlived its server: when its number now belongs to somebody else, or to a dead process that nobody
+ * has buried, Postgres would refuse to start.
+ */
+export async function removeStaleLock(file: string, dataFolder: string): Promise<void> {
   const pid = await readPid(file);
   if (pid === null || !isAlive(pid) || (await processesOn(dataFolder)).includes(pid)) return;
   if ((await readPid(file)) === pid) await rm(file, { force: true });

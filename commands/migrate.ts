@@ -1,0 +1,93 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import pg from "pg";
+import { isEmbedded } from "../engine/config/config.ts";
+import { migrationState } from "../engine/migrate/history.ts";
+import { runMigrations } from "../engine/migrate/migrate.ts";
+import { joinPostgres, type Postgres, reachPostgres } from "../engine/postgres.ts";
+import { dumpSchema } from "../engine/schema-dump.ts";
+import { runCommand, UsageError } from "./command.ts";
+
+const SCHEMA_FILE = join(import.meta.dirname, "../db/schema.sql");
+
+await runCommand({
+  usage: `npm run migrate                        applies the committed migrations
+npm run migrate -- status              says which are applied and which are not
+npm run migrate -- commit <message>    turns db/migrations/current into a committed migration, and renews db/schema.sql
+npm run migrate -- uncommit            takes the last commit back into db/migrations/current
+npm run migrate -- reset --erase       drops the database with ALL ITS DATA and makes it anew
+npm run migrate -- dump                renews db/schema.sql`,
+  options: { erase: { type: "boolean" } },
+  async run(config, [action = "migrate", ...words], { erase }) {
+    const act = ACTIONS[action];
+    if (!act) throw new UsageError(`"${action}" is not something that npm run migrate does.`);
+    if (action === "reset") {
+      if (!erase) throw new UsageError("reset drops the database with all its data; say so with --erase.");
+      if (isEmbedded(config) && (await joinPostgres(config))) {
+        throw new Error("The service is running on this database: stop it before resetting it.");
+      }
+    }
+    const postgres = await reachPostgres(config, (step) => console.error(step));
+    try {
+      await act(postgres, words.join(" "));
+    } finally {
+      await postgres.close();
+    }
+  },
+});
+
+type Action = (postgres: Postgres, message: string) => Promise<void>;
+
+const ACTIONS: Readonly<Record<string, Action>> = {
+  async migrate(postgres) {
+    await runMigrations({ name: "migrate" }, postgres.migrate);
+    await tellStatus(postgres);
+  },
+  status: tellStatus,
+  async commit(postgres, message) {
+    if (!message) throw new UsageError("A commit wants a message of a few words: npm run migrate -- commit add tags");
+    console.log(await runMigrations({ name: "commit", message }, postgres.migrate));
+    await dump(postgres);
+  },
+  async uncommit(postgres) {
+    console.log(await runMigrations({ name: "uncommit" }, postgres.migrate));
+  },
+  async reset(postgres) {
+    await runMigrations({ name: "reset" }, postgres.migrate);
+    await tellStatus(postgres);
+  },
+  dump,
+};
+
+async function tellStatus(postgres: Postgres): Promise<void> {
+  const state = await asOwner(postgres, (client) => migrationState(client));
+  switch (state.kind) {
+    case "foreign":
+      console.log("None of our migrations is applied to this database.");
+      break;
+    case "current":
+      console.log(`All ${state.applied} migrations are applied.`);
+      break;
+    case "behind":
+      console.log(`${state.missing.length} migrations are missing:\n  ${state.missing.join("\n  ")}`);
+      break;
+    case "ahead":
+      console.log(`The database has migrations that this release does not know:\n  ${state.unknown.join("\n  ")}`);
+      break;
+  }
+}
+
+async function dump(postgres: Postgres): Promise<void> {
+  await writeFile(SCHEMA_FILE, await asOwner(postgres, dumpSchema));
+  console.log("db/schema.sql shows the schema as it is now.");
+}
+
+async function asOwner<T>({ ownerUrl }: Postgres, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: ownerUrl });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}

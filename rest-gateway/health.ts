@@ -1,0 +1,57 @@
+import type { Routes } from "./gateway.ts";
+import { type GatewayResponse, json } from "./http.ts";
+
+export type Condition = {
+  /** Asks the database; rejects when it cannot answer. */
+  askDatabase(): Promise<void>;
+  /** False from the moment the service was told to stop. */
+  acceptsWork(): boolean;
+};
+
+/** Long enough that a crowd of probes costs one question, short enough that the answer is true. */
+const REMEMBERED_MS = 250;
+
+/** `/health` for people and clients, `/health/live` and `/health/ready` for whoever restarts and routes. */
+export function healthRoutes({ askDatabase, acceptsWork }: Condition): Routes {
+  const databaseAnswers = remember(async () => {
+    try {
+      await askDatabase();
+      return true;
+    } catch {
+      return false;
+    }
+  }, REMEMBERED_MS);
+
+  return {
+    "/health": {
+      GET: async () => ((await databaseAnswers()) ? ok() : unavailable("The database does not answer.")),
+    },
+    "/health/live": { GET: ok },
+    "/health/ready": {
+      GET: async () => {
+        if (!acceptsWork()) return unavailable("The service is stopping.");
+        return (await databaseAnswers()) ? ok() : unavailable("The database does not answer.");
+      },
+    },
+  };
+}
+
+function ok(): GatewayResponse {
+  return json(200, { status: "ok" }, { "Cache-Control": "no-store" });
+}
+
+function unavailable(reason: string): GatewayResponse {
+  return json(503, { status: "unavailable", reason }, { "Cache-Control": "no-store", "Retry-After": "1" });
+}
+
+function remember<T>(ask: () => Promise<T>, milliseconds: number): () => Promise<T> {
+  let answer: Promise<T> | null = null;
+  let askedAt = 0;
+  return () => {
+    if (!answer || Date.now() - askedAt >= milliseconds) {
+      askedAt = Date.now();
+      answer = ask();
+    }
+    return answer;
+  };
+}

@@ -1,0 +1,137 @@
+import { readFile } from "node:fs/promises";
+import { describe, expect, test } from "vitest";
+import { ConfigError, isEmbedded, readConfig } from "../../../engine/config/config.ts";
+import { describeSettings, settingsDocument } from "../../../engine/config/describe.ts";
+import { SETTINGS } from "../../../engine/config/settings.ts";
+
+const SECRET = "a secret that is long enough to sign with";
+
+function problemsOf(environment: NodeJS.ProcessEnv): string {
+  try {
+    readConfig(environment);
+    return "";
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    return (error as Error).message;
+  }
+}
+
+describe("readConfig", () => {
+  test("an empty environment gives the documented defaults", () => {
+    const { config, warnings } = readConfig({});
+    expect(config).toMatchObject({
+      port: 3000,
+      host: "127.0.0.1",
+      dataDir: ".data",
+      anonRole: "anon",
+      usersAccess: "open",
+    });
+    expect(isEmbedded(config)).toBe(true);
+    expect(warnings).toEqual([]);
+  });
+
+  test("an empty value is no value", () => {
+    expect(readConfig({ PORT: "", JWT_SECRET: "" }).config).toMatchObject({ port: 3000, jwtSecret: null });
+  });
+
+  test("PostgREST's names are heard, and our own win over them", () => {
+    expect(readConfig({ PGRST_SERVER_PORT: "4000" }).config.port).toBe(4000);
+    expect(readConfig({ PGRST_SERVER_PORT: "4000", PORT: "5000" }).config.port).toBe(5000);
+    const taken = readConfig({ PGRST_DB_URI: "postgres://me@db/app", PGRST_JWT_SECRET: SECRET }).config;
+    expect(taken).toMatchObject({ databaseUrl: "postgres://me@db/app", jwtSecret: SECRET });
+  });
+
+  test("everything that is wrong is reported at once, each with its name and what is allowed", () => {
+    const problems = problemsOf({
+      PORT: "eighty",
+      DATABASE_URL: "mysql://db",
+      JWT_SECRET: "short",
+      ERROR_BODY: "xml",
+      REST_SAFE_WRITES: "maybe",
+      CORS_ORIGINS: "example.com",
+      PGRST_JWT_ROLE_CLAIM_KEY: "role",
+      ADMIN_EMAIL: "ada@example.com",
+    });
+    expect(problems.split("\n  ").slice(1)).toEqual([
+      'PORT must be a whole number from 0 to 65535, not "eighty"',
+      'CORS_ORIGINS must be * or origins such as https://app.example.com (not "example.com"), not "example.com"',
+      "DATABASE_URL must be a connection string like postgresql://user@host:5432/database",
+      "JWT_SECRET must be at least 32 characters",
+      'PGRST_JWT_ROLE_CLAIM_KEY must be a path such as .role or .app_metadata."user role"[0], not "role"',
+      'REST_SAFE_WRITES must be true or false, not "maybe"',
+      'ERROR_BODY must be one of nested, detail, flat, spring, not "xml"',
+      "ADMIN_EMAIL and ADMIN_PASSWORD must be set together",
+    ]);
+  });
+
+  test.each(Object.values(SETTINGS).filter(({ read }) => refuses(read, "\u0000 no such value")))(
+    "$names.0 refuses a value that it cannot read, by its name",
+    ({ names }) => {
+      expect(problemsOf({ [names[0]]: "\u0000 no such value" })).toContain(`${names[0]} must be `);
+    },
+  );
+
+  test("a refused secret is not repeated", () => {
+    expect(problemsOf({ JWT_SECRET: "hunter2" })).not.toContain("hunter2");
+  });
+
+  test("DATABASE_URL without a token key is refused: several processes must trust the same tokens", () => {
+    expect(problemsOf({ DATABASE_URL: "postgres://db/app" })).toContain("JWT_SECRET");
+    expect(problemsOf({ DATABASE_URL: "postgres://db/app", JWT_SECRET: SECRET })).toBe("");
+  });
+
+  test("production closes /users unless USERS_ACCESS opens it", () => {
+    expect(readConfig({ NODE_ENV: "production" }).config.usersAccess).toBe("owner");
+    expect(readConfig({ NODE_ENV: "production", USERS_ACCESS: "open" }).config.usersAccess).toBe("open");
+  });
+
+  test("a misspelt setting is warned about with the name that was meant", () => {
+    const { warnings } = readConfig({
+      DATABSE_URL: "x",
+      PROT: "1",
+      PGRST_DB_SCHEMA: "api",
+      PGRST_NONSENSE: "1",
+      HOME: "/",
+    });
+    expect(warnings).toEqual([
+      "DATABSE_URL is not a setting; did you mean DATABASE_URL?",
+      "PROT is not a setting; did you mean PORT?",
+      "PGRST_DB_SCHEMA is not a setting; did you mean PGRST_DB_SCHEMAS?",
+      "PGRST_NONSENSE is not a setting",
+    ]);
+  });
+
+  test("a PostgREST setting that means nothing here is named with the reason", () => {
+    expect(readConfig({ PGRST_ADMIN_SERVER_PORT: "3001" }).warnings).toEqual([
+      "PGRST_ADMIN_SERVER_PORT has no effect here: /health answers on PORT",
+    ]);
+  });
+
+  test("the config cannot be changed", () => {
+    expect(Object.isFrozen(readConfig({}).config)).toBe(true);
+  });
+});
+
+describe("describeSettings", () => {
+  test("shows each value and where it comes from, with secrets masked", () => {
+    const text = describeSettings({ PGRST_SERVER_PORT: "4000", JWT_SECRET: SECRET });
+    expect(text).toMatch(/^PORT=4000 +\(from PGRST_SERVER_PORT\)$/m);
+    expect(text).toMatch(/^HOST=127\.0\.0\.1 +\(default\)$/m);
+    expect(text).toMatch(/^JWT_SECRET=\*+ +\(set\)$/m);
+    expect(text).toMatch(/^DATABASE_URL= +\(not set\)$/m);
+    expect(text).not.toContain(SECRET);
+  });
+});
+
+test("docs/settings.md is what the program says (npm run config -- --markdown)", async () => {
+  expect(await readFile("docs/settings.md", "utf8")).toBe(`${settingsDocument()}\n`);
+});
+
+function refuses(read: (text: string) => unknown, text: string): boolean {
+  try {
+    read(text);
+    return false;
+  } catch {
+    return true;
+  }
+}

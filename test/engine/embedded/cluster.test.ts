@@ -1,0 +1,239 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import pg from "pg";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Cluster, type ClusterOptions, runningCluster, startCluster } from "../../../engine/embedded/cluster.ts";
+
+let root: string;
+let dataDir: string;
+const running: Cluster[] = [];
+const children: ChildProcess[] = [];
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), "cluster-"));
+  await chmod(root, 0o755);
+  dataDir = join(root, "data");
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+  await Promise.all(running.splice(0).map((cluster) => cluster.stop()));
+  await until(async () => (await processesNaming(root)).length === 0);
+  await rm(root, { recursive: true, force: true });
+});
+
+async function start(options: Partial<ClusterOptions> = {}): Promise<Cluster> {
+  const cluster = await startCluster({ dataDir, port: null, tell: () => {}, ...options });
+  running.push(cluster);
+  return cluster;
+}
+
+async function ask<T>(url: string, text: string): Promise<T[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query({ text, rowMode: "array" });
+    return rows.map(([value]: T[]) => value!);
+  } finally {
+    await client.end();
+  }
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((done) => setTimeout(done, 20));
+}
+
+async function processesNaming(text: string): Promise<string[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
+  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")));
+  return lines.filter((line) => line.includes(text));
+}
+
+/** A process that holds the cluster and writes; `acknowledged` grows with each row it was promised. */
+async function startHolder(): Promise<{ child: ChildProcess; acknowledged: string[] }> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "holder.ts"), dataDir], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  children.push(child);
+  const acknowledged: string[] = [];
+  const lines = createInterface({ input: child.stdout! });
+  await once(lines, "line");
+  lines.on("line", (line) => acknowledged.push(line));
+  return { child, acknowledged };
+}
+
+async function postmasterOf(folder: string): Promise<number> {
+  return Number.parseInt(await readFile(join(folder, "postgres/postmaster.pid"), "utf8"), 10);
+}
+
+describe("startCluster", () => {
+  test("a first start makes a cluster, a second one finds its data again", async () => {
+    const steps: string[] = [];
+    const first = await start({ tell: (step) => steps.push(step) });
+    await ask(first.url("postgres", "postgres"), "create table kept as select 42 as answer");
+    await first.stop();
+    const second = await start({ tell: (step) => steps.push(step) });
+    expect(await ask(second.url("postgres", "postgres"), "select answer from kept")).toEqual([42]);
+    expect(steps).toEqual(["creating the database cluster"]);
+  });
+
+  test("the cluster is Postgres 18 with UTF-8, logical WAL and fsync, reached by its socket alone", async () => {
+    const { url } = await start();
+    const settings = `select setting from pg_settings
+      where name in ('server_encoding', 'wal_level', 'fsync', 'listen_addresses', 'max_slot_wal_keep_size') order by name`;
+    expect(await ask(url("postgres", "postgres"), settings)).toEqual(["on", "", "1024", "UTF8", "logical"]);
+    expect(await ask(url("postgres", "postgres"), "select current_setting('server_version_num')::int / 10000")).toEqual(
+      [18],
+    );
+    expect(
+      await ask(url("postgres", "postgres"), "select datlocale from pg_database where datname = 'postgres'"),
+    ).toEqual(["C.UTF-8"]);
+  });
+
+  test("what the shell says of Postgres does not reach it", async () => {
+    process.env.PGPORT = "1";
+    process.env.PGDATA = "/nowhere";
+    process.env.LC_ALL = "no_SUCH";
+    try {
+      const { url } = await start();
+      expect(await ask(url("postgres", "postgres"), "select 1")).toEqual([1]);
+    } finally {
+      delete process.env.PGPORT;
+      delete process.env.PGDATA;
+      delete process.env.LC_ALL;
+    }
+  });
+
+  test("stopping leaves no process behind", async () => {
+    const cluster = await start();
+    expect((await processesNaming(dataDir)).length).toBeGreaterThan(0);
+    await cluster.stop();
+    await until(async () => (await processesNaming(dataDir)).length === 0);
+  });
+
+  test("two clusters in two folders run side by side", async () => {
+    const [one, other] = await Promise.all([start(), start({ dataDir: join(root, "other") })]);
+    await ask(one.url("postgres", "postgres"), "create table only_here ()");
+    expect(await ask(other.url("postgres", "postgres"), "select to_regclass('only_here')")).toEqual([null]);
+  });
+
+  test("a folder in use is refused with the process that uses it, which goes on", async () => {
+    const { child } = await startHolder();
+    await expect(start()).rejects.toThrow(`in use by the service with process id ${child.pid}`);
+    const url = await runningCluster({ dataDir, port: null });
+    expect(await ask(url!("postgres", "postgres"), "select 1")).toEqual([1]);
+  });
+
+  test("runningCluster finds nothing where nothing runs", async () => {
+    expect(await runningCluster({ dataDir, port: null })).toBeNull();
+    await (await start()).stop();
+    expect(await runningCluster({ dataDir, port: null })).toBeNull();
+  });
+
+  test("a cluster of another major version is refused with advice and left alone", async () => {
+    await mkdir(join(dataDir, "postgres"), { recursive: true });
+    await writeFile(join(dataDir, "postgres/PG_VERSION"), "16\n");
+    await expect(start()).rejects.toThrow(/holds a cluster of Postgres 16, and the embedded Postgres is 18.*pg_dump/s);
+    expect(await readdir(join(dataDir, "postgres"))).toEqual(["PG_VERSION"]);
+  });
+
+  test("a folder with something else in it is refused and left alone", async () => {
+    await mkdir(join(dataDir, "postgres"), { recursive: true });
+    await writeFile(join(dataDir, "postgres/thesis.txt"), "years of work");
+    await expect(start()).rejects.toThrow("holds no Postgres cluster");
+    expect(await readdir(join(dataDir, "postgres"))).toEqual(["thesis.txt"]);
+  });
+
+  test("a cluster that was half made when its maker died is made anew", async () => {
+    const gone = spawn("true");
+    await once(gone, "close");
+    await mkdir(join(dataDir, `postgres.new-${gone.pid}/base`), { recursive: true });
+    const { url } = await start();
+    expect(await ask(url("postgres", "postgres"), "select 1")).toEqual([1]);
+    expect((await readdir(dataDir)).filter((name) => name.startsWith("postgres.new"))).toEqual([]);
+  });
+
+  test("a pid file whose number is somebody else's now does not stand in the way", async () => {
+    await (await start()).stop();
+    const somebody = spawn("sleep", ["600"]);
+    children.push(somebody);
+    await writeFile(join(dataDir, "postgres/postmaster.pid"), `${somebody.pid}\n`);
+    const { url } = await start();
+    expect(await ask(url("postgres", "postgres"), "select 1")).toEqual([1]);
+    expect(somebody.exitCode).toBeNull();
+  });
+
+  test("a path too long for a socket puts the socket elsewhere", async () => {
+    const { url } = await start({ dataDir: join(root, "a".repeat(120)) });
+    expect(await ask(url("postgres", "postgres"), "select 1")).toEqual([1]);
+  });
+
+  test("a path with spaces, quotes and commas works", async () => {
+    const { url } = await start({ dataDir: join(root, `it's "here", really`) });
+    expect(await ask(url("postgres", "postgres"), "select 1")).toEqual([1]);
+  });
+
+  test("loopback is open only when asked for, and wants a password", async () => {
+    const { url } = await start({ port: 21_437 });
+    await ask(url("postgres", "postgres"), "alter role postgres password 'right'");
+    expect(await ask("postgresql://postgres:right@127.0.0.1:21437/postgres", "select 1")).toEqual([1]);
+    await expect(ask("postgresql://postgres:wrong@127.0.0.1:21437/postgres", "select 1")).rejects.toMatchObject({
+      code: "28P01",
+    });
+  });
+
+  test("a start that fails says why in Postgres's own words and leaves nothing behind", async () => {
+    await expect(start({ settings: { shared_buffers: "none" } })).rejects.toThrow(/did not start.*shared_buffers/s);
+    await until(async () => (await processesNaming(dataDir)).length === 0);
+  });
+
+  test.runIf(process.getuid?.() === 0)("root's own closed folder is no obstacle", async () => {
+    await mkdir(join(root, "closed"), { mode: 0o700 });
+    const { url } = await start({ dataDir: join(root, "closed/data") });
+    expect(await ask(url("postgres", "postgres"), "select 1")).toEqual([1]);
+  });
+});
+
+describe("a crash loses nothing that was acknowledged", () => {
+  test("kill -9 of the parent ends Postgres, and the next start has every row", async () => {
+    const { child, acknowledged } = await startHolder();
+    await until(async () => acknowledged.length > 200);
+    child.kill("SIGKILL");
+    await once(child, "close");
+    const { url } = await start();
+    const kept = new Set(await ask<string>(url("postgres", "postgres"), "select id::text from kept"));
+    expect(acknowledged.filter((id) => !kept.has(id))).toEqual([]);
+  });
+
+  test("kill -9 of the parent alone leaves no Postgres running", async () => {
+    const { child } = await startHolder();
+    child.kill("SIGKILL");
+    await until(async () => (await processesNaming(dataDir)).length === 0);
+  });
+
+  test("kill -9 of Postgres: it is started again by itself, and has every row", async () => {
+    const { acknowledged } = await startHolder();
+    await until(async () => acknowledged.length > 200);
+    process.kill(await postmasterOf(dataDir), "SIGKILL");
+    const before = acknowledged.length;
+    await until(async () => acknowledged.length > before + 200);
+    const url = await runningCluster({ dataDir, port: null });
+    const promised = [...acknowledged];
+    const kept = new Set(await ask<string>(url!("postgres", "postgres"), "select id::text from kept"));
+    expect(promised.filter((id) => !kept.has(id))).toEqual([]);
+  });
+
+  test("kill -9 of both at once: the next start waits for what is left and has every row", async () => {
+    const { child, acknowledged } = await startHolder();
+    await until(async () => acknowledged.length > 200);
+    const postmaster = await postmasterOf(dataDir);
+    child.kill("SIGKILL");
+    process.kill(postmaster, "SIGKILL");
+    const { url } = await start();
+    const kept = new Set(await ask<string>(url("postgres", "postgres"), "select id::text from kept"));
+    expect(acknowledged.filter((id) => !kept.has(id))).toEqual([]);
+  });
+});

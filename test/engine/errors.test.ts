@@ -1,0 +1,135 @@
+import pg from "pg";
+import { describe, expect, test } from "vitest";
+import {
+  ApiError,
+  toApiError,
+  toChannelReason,
+  toEnvelope,
+  toGraphQLBody,
+  toTableBody,
+  wordOf,
+} from "../../engine/errors.ts";
+
+function refusedByPostgres(code: string, fields: Partial<pg.DatabaseError> = {}): pg.DatabaseError {
+  return Object.assign(new pg.DatabaseError("what Postgres said", 0, "error"), { code, ...fields });
+}
+
+const occasion = { requestId: "r-1", at: new Date("2026-01-02T03:04:05Z") };
+
+describe("toApiError", () => {
+  test.each([
+    ["23505", 409, "RESOURCE_CONFLICT"],
+    ["23503", 409, "RESOURCE_CONFLICT"],
+    ["23514", 400, "VALIDATION_ERROR"],
+    ["22P02", 400, "VALIDATION_ERROR"],
+    ["42501", 403, "PERMISSION_DENIED"],
+    ["42P01", 404, "RESOURCE_NOT_FOUND"],
+    ["42883", 404, "RESOURCE_NOT_FOUND"],
+    ["25006", 405, "METHOD_NOT_ALLOWED"],
+    ["57014", 500, "TIMEOUT"],
+    ["53300", 503, "SERVICE_UNAVAILABLE"],
+    ["57P01", 503, "SERVICE_UNAVAILABLE"],
+    ["P0001", 400, "VALIDATION_ERROR"],
+    ["PT418", 418, "VALIDATION_ERROR"],
+    ["PT404", 404, "RESOURCE_NOT_FOUND"],
+    ["LOGIN", 401, "AUTH_REQUIRED"],
+    ["NOPER", 403, "PERMISSION_DENIED"],
+    ["NTFND", 404, "RESOURCE_NOT_FOUND"],
+    ["TAKEN", 409, "RESOURCE_CONFLICT"],
+    ["WRONG", 400, "VALIDATION_ERROR"],
+    ["TOMNY", 429, "RATE_LIMITED"],
+    ["XX000", 500, "INTERNAL_ERROR"],
+    ["42P17", 500, "INTERNAL_ERROR"],
+  ])("SQLSTATE %s becomes status %i and the word %s", (code, status, word) => {
+    const error = toApiError(refusedByPostgres(code));
+    expect(error.status).toBe(status);
+    expect(wordOf(error)).toBe(word);
+  });
+
+  test("what Postgres said of a refused statement is kept, with detail and hint", () => {
+    const error = toApiError(refusedByPostgres("23505", { detail: "the detail", hint: "the hint" }));
+    expect(toTableBody(error)).toEqual({
+      code: "23505",
+      message: "what Postgres said",
+      details: "the detail",
+      hint: "the hint",
+    });
+  });
+
+  test("a missing privilege is 401 for the anonymous and 403 for the known", () => {
+    const denied = refusedByPostgres("42501");
+    expect(toApiError(denied, { anonymous: true }).status).toBe(401);
+    expect(wordOf(toApiError(denied, { anonymous: true }))).toBe("AUTH_REQUIRED");
+    expect(toApiError(denied).status).toBe(403);
+  });
+
+  test.each([new TypeError("x is not a function"), "a string", null, refusedByPostgres("XX001", { detail: "page 7" })])(
+    "an unforeseen error is bland outside and keeps its cause inside: %s",
+    (thrown) => {
+      const error = toApiError(thrown);
+      expect(error.status).toBe(500);
+      expect(error.cause).toBe(thrown);
+      expect(
+        JSON.stringify([toTableBody(error), toEnvelope(error, "nested", occasion), toGraphQLBody(error)]),
+      ).not.toMatch(/not a function|a string|what Postgres said|page 7/);
+    },
+  );
+
+  test("a database that is away is 503 and says when to come back", () => {
+    const error = toApiError(refusedByPostgres("57P03"));
+    expect(error.status).toBe(503);
+    expect(error.headers).toEqual({ "Retry-After": "1" });
+  });
+});
+
+describe("the faces", () => {
+  const error = new ApiError(409, "RESOURCE_CONFLICT", "That e-mail is taken.");
+  const faults = [{ field: "email", message: "is taken" }];
+
+  test("nested is the general envelope", () => {
+    expect(toEnvelope(error, "nested", { ...occasion, faults })).toEqual({
+      error: {
+        code: "RESOURCE_CONFLICT",
+        message: "That e-mail is taken.",
+        details: faults,
+        requestId: "r-1",
+        timestamp: "2026-01-02T03:04:05.000Z",
+        documentation: "/docs/errors#RESOURCE_CONFLICT",
+      },
+    });
+  });
+
+  test("detail, flat and spring are the other documented shapes", () => {
+    expect(toEnvelope(error, "detail", occasion)).toEqual({
+      detail: { code: "RESOURCE_CONFLICT", message: "That e-mail is taken." },
+    });
+    expect(toEnvelope(error, "flat", { ...occasion, faults })).toEqual({
+      error: "RESOURCE_CONFLICT",
+      message: "That e-mail is taken.",
+      field: "email",
+    });
+    expect(toEnvelope(error, "spring", { ...occasion, faults })).toEqual({
+      timestamp: "2026-01-02T03:04:05.000Z",
+      status: 409,
+      error: { code: "RESOURCE_CONFLICT", message: "That e-mail is taken.", fields: { email: "is taken" } },
+    });
+  });
+
+  test("GraphQL and channels carry the word", () => {
+    expect(toGraphQLBody(error)).toEqual({
+      message: "That e-mail is taken.",
+      extensions: { code: "RESOURCE_CONFLICT" },
+    });
+    expect(toChannelReason(error)).toEqual({ reason: "RESOURCE_CONFLICT: That e-mail is taken." });
+  });
+
+  test("the table interface knows a token's fault by PostgREST's number", () => {
+    expect(toTableBody(new ApiError(401, "TOKEN_EXPIRED", "expired")).code).toBe("PGRST303");
+    expect(toTableBody(new ApiError(401, "INVALID_TOKEN", "unreadable")).code).toBe("PGRST301");
+  });
+
+  test("a PostgREST code is spoken of by its status elsewhere", () => {
+    expect(wordOf(new ApiError(404, "PGRST205", "no such table"))).toBe("RESOURCE_NOT_FOUND");
+    expect(wordOf(new ApiError(400, "PGRST100", "unreadable"))).toBe("VALIDATION_ERROR");
+  });
+});
