@@ -36,8 +36,8 @@ export function makeApp({ config, routes, log }: AppOptions): Express {
   // What goes wrong before the gateway is reached; Express knows an error handler by its four arguments.
   app.use((thrown: unknown, request: Request, response: Response, _next: NextFunction) => {
     const error = toApiError(thrown);
-    log.error({ request: response.locals.requestId, cause: error.cause }, error.message);
     const { requestId } = response.locals as { requestId: string };
+    log.error({ request: requestId, err: error.cause }, error.message);
     send(response, refuse(error, { id: requestId, path: request.path }, config.errorBody));
   });
   return app;

@@ -36,7 +36,7 @@ export function makeGateway({
     } catch (thrown) {
       const error = toApiError(thrown);
       const level = error.status >= 500 ? "error" : "debug";
-      log[level]({ request: request.id, code: error.code, status: error.status, cause: error.cause }, error.message);
+      log[level]({ request: request.id, code: error.code, status: error.status, err: error.cause }, error.message);
       return refuse(error, request, errorBody);
     }
   };

@@ -1,6 +1,8 @@
 import { near } from "./near.ts";
 import { NO_EFFECT, SETTINGS, type Setting } from "./settings.ts";
 
+const APP_SETTINGS = "PGRST_APP_SETTINGS_";
+
 type Values = {
   readonly [K in keyof typeof SETTINGS]:
     | ReturnType<(typeof SETTINGS)[K]["read"]>
@@ -8,7 +10,11 @@ type Values = {
 };
 type NullWhenOptional<S> = S extends Setting<infer T> ? (null extends T ? null : never) : never;
 
-export type Config = Omit<Values, "usersAccess"> & { readonly usersAccess: "open" | "owner" };
+export type Config = Omit<Values, "usersAccess"> & {
+  readonly usersAccess: "open" | "owner";
+  /** `app.settings.*`, which SQL reads with current_setting. */
+  readonly appSettings: readonly (readonly [name: string, value: string])[];
+};
 export type ReadConfig = { readonly config: Config; readonly warnings: readonly string[] };
 
 export class ConfigError extends Error {
@@ -29,7 +35,8 @@ export function readConfig(environment: NodeJS.ProcessEnv): ReadConfig {
   problems.push(...contradictions(values));
   if (problems.length > 0) throw new ConfigError(`These settings cannot be used:\n  ${problems.join("\n  ")}`);
   const usersAccess = values.usersAccess ?? (values.nodeEnv === "production" ? "owner" : "open");
-  return { config: Object.freeze({ ...values, usersAccess }), warnings: unknownSettings(environment) };
+  const config = Object.freeze({ ...values, usersAccess, appSettings: readAppSettings(environment) });
+  return { config, warnings: unknownSettings(environment) };
 }
 
 /** The first of the setting's names that the environment has. */
@@ -48,6 +55,14 @@ function readSetting(setting: Setting<unknown>, environment: NodeJS.ProcessEnv, 
     problems.push(`${name ?? setting.names[0]} must be ${(error as Error).message}${given}`);
     return null;
   }
+}
+
+function readAppSettings(environment: NodeJS.ProcessEnv): Config["appSettings"] {
+  return Object.entries(environment).flatMap(([name, value = ""]) =>
+    name.startsWith(APP_SETTINGS)
+      ? [[`app.settings.${name.slice(APP_SETTINGS.length).toLowerCase()}`, value] as const]
+      : [],
+  );
 }
 
 function contradictions(values: Values): string[] {
@@ -71,7 +86,7 @@ function contradictions(values: Values): string[] {
 function unknownSettings(environment: NodeJS.ProcessEnv): string[] {
   const known = Object.values(SETTINGS).flatMap(({ names }) => names);
   return Object.keys(environment).flatMap((name) => {
-    if (known.includes(name) || name.startsWith("PGRST_APP_SETTINGS_")) return [];
+    if (known.includes(name) || name.startsWith(APP_SETTINGS)) return [];
     const reason = NO_EFFECT[name];
     if (reason) return [`${name} has no effect here: ${reason}`];
     const suggestion = near(name, known);

@@ -107,6 +107,12 @@ describe("readConfig", () => {
     ]);
   });
 
+  test("PGRST_APP_SETTINGS_* become settings of SQL", () => {
+    expect(readConfig({ PGRST_APP_SETTINGS_JWT_Audience: "x" }).config.appSettings).toEqual([
+      ["app.settings.jwt_audience", "x"],
+    ]);
+  });
+
   test("the config cannot be changed", () => {
     expect(Object.isFrozen(readConfig({}).config)).toBe(true);
   });

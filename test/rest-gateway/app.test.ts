@@ -1,0 +1,210 @@
+import { Writable } from "node:stream";
+import { pino } from "pino";
+import request from "supertest";
+import { describe, expect, test } from "vitest";
+import { readConfig } from "../../engine/config/config.ts";
+import { ApiError } from "../../engine/errors.ts";
+import { makeApp } from "../../rest-gateway/app.ts";
+import type { Routes } from "../../rest-gateway/gateway.ts";
+import { json } from "../../rest-gateway/http.ts";
+
+const routes: Routes = {
+  "/things": {
+    GET: () => json(200, { thing: 1 }),
+    POST: async (asked) => json(201, { bytes: (await asked.readBody()).length }),
+  },
+  "/conflict": {
+    GET: () => {
+      throw new ApiError(409, "RESOURCE_CONFLICT", "It is taken.", { headers: { "Retry-After": "9" } });
+    },
+  },
+  "/broken": {
+    GET: () => {
+      throw new TypeError("secret plan is not a function");
+    },
+  },
+  "/rest/v1/broken": {
+    GET: () => {
+      throw new ApiError(404, "PGRST205", "No such table.", { hint: "Look again." });
+    },
+  },
+};
+
+function start(environment: NodeJS.ProcessEnv = {}) {
+  const lines: Record<string, unknown>[] = [];
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(JSON.parse(String(chunk)));
+      done();
+    },
+  });
+  const app = makeApp({ config: readConfig(environment).config, routes, log: pino({ level: "debug" }, sink) });
+  return { app, lines };
+}
+
+describe("routing", () => {
+  test("a known path and method are answered", async () => {
+    const answer = await request(start().app).get("/things").expect(200);
+    expect(answer.body).toEqual({ thing: 1 });
+    expect(answer.headers["content-type"]).toBe("application/json; charset=utf-8");
+  });
+
+  test("HEAD is GET without the body, with its length", async () => {
+    const answer = await request(start().app).head("/things").expect(200);
+    expect(answer.headers["content-length"]).toBe(String('{"thing":1}'.length));
+    expect(answer.text).toBeUndefined();
+  });
+
+  test.each(["/nothing", "/things/", "/Things", "/things/..", "/%74hings", "//things"])(
+    "%s is nobody's: 404",
+    async (path) => {
+      const answer = await request(start().app).get(path).expect(404);
+      expect(answer.body.error).toMatchObject({ code: "RESOURCE_NOT_FOUND", details: [] });
+    },
+  );
+
+  test("another method is 405 and told what is allowed", async () => {
+    const answer = await request(start().app).delete("/things").expect(405);
+    expect(answer.headers.allow).toBe("GET, HEAD, OPTIONS, POST");
+    expect(answer.body.error.code).toBe("METHOD_NOT_ALLOWED");
+  });
+
+  test("OPTIONS tells what is allowed", async () => {
+    const answer = await request(start().app).options("/conflict").expect(204);
+    expect(answer.headers.allow).toBe("GET, HEAD, OPTIONS");
+  });
+});
+
+describe("errors", () => {
+  test("an ApiError becomes the envelope, with its headers and the request's id", async () => {
+    const answer = await request(start().app).get("/conflict").set("X-Request-Id", "abc-1").expect(409);
+    expect(answer.body.error).toMatchObject({ code: "RESOURCE_CONFLICT", message: "It is taken.", requestId: "abc-1" });
+    expect(Date.parse(answer.body.error.timestamp)).not.toBeNaN();
+    expect(answer.headers["retry-after"]).toBe("9");
+  });
+
+  test("the deployment chooses the body's shape", async () => {
+    const answer = await request(start({ ERROR_BODY: "detail" }).app)
+      .get("/conflict")
+      .expect(409);
+    expect(answer.body).toEqual({ detail: { code: "RESOURCE_CONFLICT", message: "It is taken." } });
+  });
+
+  test("below /rest/v1 errors have Postgres's four fields, below /graphql they are a list", async () => {
+    const { app } = start();
+    const table = await request(app).get("/rest/v1/broken").expect(404);
+    expect(table.body).toEqual({ code: "PGRST205", message: "No such table.", details: null, hint: "Look again." });
+    const graphql = await request(app).get("/graphql/nothing").expect(404);
+    expect(graphql.body.errors[0].extensions.code).toBe("RESOURCE_NOT_FOUND");
+  });
+
+  test("a fault is bland outside and whole in the log", async () => {
+    const { app, lines } = start();
+    const answer = await request(app).get("/broken").set("X-Request-Id", "abc-2").expect(500);
+    expect(answer.text).not.toContain("secret plan");
+    const line = lines.find(({ msg }) => msg === "Internal error")!;
+    expect(line.request).toBe("abc-2");
+    expect(JSON.stringify(line)).toContain("secret plan");
+  });
+});
+
+describe("bodies", () => {
+  test("are read up to the limit and refused beyond it", async () => {
+    const { app } = start({ MAX_BODY_BYTES: "2000" });
+    await request(app).post("/things").send("x".repeat(2000)).expect(201, { bytes: 2000 });
+    const answer = await request(app).post("/things").send("x".repeat(2001)).expect(413);
+    expect(answer.body.error.code).toBe("PAYLOAD_TOO_LARGE");
+  });
+
+  test("a body that does not say its length is counted as it comes", async () => {
+    const { app } = start({ MAX_BODY_BYTES: "2000" });
+    const chunked = request(app).post("/things").set("Transfer-Encoding", "chunked");
+    for (let chunk = 0; chunk < 5; chunk++) chunked.write("x".repeat(1000));
+    const answer = await chunked;
+    expect(answer.status).toBe(413);
+  });
+
+  test("an encoding that we do not read is 415, so that no small body becomes a large one", async () => {
+    await request(start().app).post("/things").set("Content-Encoding", "gzip").send("x").expect(415);
+  });
+});
+
+describe("request ids", () => {
+  test("are made when none is given, and echoed when one is", async () => {
+    const { app } = start();
+    const first = await request(app).get("/things");
+    const second = await request(app).get("/things");
+    expect(first.headers["x-request-id"]).toMatch(/^[\da-f-]{36}$/);
+    expect(second.headers["x-request-id"]).not.toBe(first.headers["x-request-id"]);
+    const given = await request(app).get("/things").set("X-Request-Id", "trace:1/2=3");
+    expect(given.headers["x-request-id"]).toBe("trace:1/2=3");
+  });
+
+  test.each(["a b", "<script>", "x".repeat(129), '"', "é"])("%.20j is not sane, so another one is made", async (id) => {
+    const answer = await request(start().app).get("/things").set("X-Request-Id", Buffer.from(id).toString("latin1"));
+    expect(answer.headers["x-request-id"]).toMatch(/^[\da-f-]{36}$/);
+  });
+
+  test("are in the log line of the request, which does not hold the query", async () => {
+    const { app, lines } = start();
+    await request(app)
+      .get("/things?api_key=top-secret")
+      .set("X-Request-Id", "abc-3")
+      .set("Authorization", "Bearer top-secret");
+    expect(lines).toContainEqual(
+      expect.objectContaining({ request: "abc-3", method: "GET", path: "/things", status: 200 }),
+    );
+    expect(JSON.stringify(lines)).not.toContain("top-secret");
+  });
+});
+
+describe("headers for browsers", () => {
+  test("answers cannot be sniffed, framed or run, and do not say what serves them", async () => {
+    const { headers } = await request(start().app).get("/things");
+    expect(headers).toMatchObject({
+      "x-content-type-options": "nosniff",
+      "content-security-policy": "default-src 'none';frame-ancestors 'none'",
+      "referrer-policy": "no-referrer",
+    });
+    expect(headers["x-powered-by"]).toBeUndefined();
+  });
+
+  test("any origin may call, without cookies", async () => {
+    const { headers } = await request(start().app).get("/things").set("Origin", "https://app.example");
+    expect(headers["access-control-allow-origin"]).toBe("*");
+    expect(headers["access-control-allow-credentials"]).toBeUndefined();
+    expect(headers["access-control-expose-headers"]).toContain("Content-Range");
+  });
+
+  test("named origins may call with cookies, others may not", async () => {
+    const { app } = start({ CORS_ORIGINS: "https://app.example" });
+    const friend = await request(app).get("/things").set("Origin", "https://app.example");
+    expect(friend.headers).toMatchObject({
+      "access-control-allow-origin": "https://app.example",
+      "access-control-allow-credentials": "true",
+      vary: "Origin",
+    });
+    const stranger = await request(app).get("/things").set("Origin", "https://evil.example");
+    expect(stranger.headers["access-control-allow-origin"]).toBeUndefined();
+  });
+
+  test("a preflight is answered for any path, with the headers that were asked for", async () => {
+    const answer = await request(start().app)
+      .options("/rest/v1/anything")
+      .set("Origin", "https://app.example")
+      .set("Access-Control-Request-Method", "PATCH")
+      .set("Access-Control-Request-Headers", "apikey,prefer");
+    expect(answer.status).toBe(204);
+    expect(answer.headers["access-control-allow-methods"]).toContain("PATCH");
+    expect(answer.headers["access-control-allow-headers"]).toBe("apikey,prefer");
+  });
+});
+
+describe("Server-Timing", () => {
+  test("names the stages when the setting is on", async () => {
+    const on = await request(start({ SERVER_TIMING: "true" }).app).get("/things");
+    expect(on.headers["server-timing"]).toMatch(/^route;dur=\d+\.\d$/);
+    const off = await request(start().app).get("/things");
+    expect(off.headers["server-timing"]).toBeUndefined();
+  });
+});
