@@ -1,4 +1,5 @@
 import pg from "pg";
+import { awaitDatabase } from "./await-database.ts";
 import { type Config, isEmbedded } from "./config/config.ts";
 import { runningCluster, startCluster } from "./embedded/cluster.ts";
 import { superviseCluster } from "./embedded/supervise.ts";
@@ -24,7 +25,12 @@ const DATABASE = "content";
 
 /** For the service: the database of DATABASE_URL, or a cluster that is ours alone and is kept alive. */
 export async function startPostgres(config: Config, tell: Tell, giveUp: (reason: Error) => void): Promise<Postgres> {
-  if (!isEmbedded(config)) return external(config);
+  if (!isEmbedded(config)) {
+    const postgres = external(config);
+    await awaitDatabase(postgres.requestUrl, "DATABASE_URL", tell);
+    await awaitDatabase(postgres.ownerUrl, "OWNER_DATABASE_URL", tell);
+    return postgres;
+  }
   const cluster = await superviseCluster({ ...clusterOptions(config), tell }, giveUp);
   return embedded(config, cluster.url, () => cluster.stop());
 }

@@ -7,6 +7,7 @@ type Place = Pick<Config, "host" | "port" | "maxHeaderBytes" | "requestTimeout">
 
 /** Longer than the 60 seconds of common proxies, which would otherwise meet a connection that is just being closed. */
 const KEEP_ALIVE_MS = 65_000;
+const SWEEP_MS = 50;
 
 export async function listen(
   handler: RequestListener,
@@ -16,22 +17,14 @@ export async function listen(
   server.requestTimeout = requestTimeout * 1000;
   server.headersTimeout = Math.min(server.requestTimeout, 60_000);
   server.on("clientError", refuseUnreadable);
-  server.listen(port, host);
-  await Promise.race([
-    once(server, "listening"),
-    once(server, "error").then(([error]) => refuseAddress(error, host, port)),
-  ]);
+  await bind(server, host, port);
   return server;
 }
 
 /** Fails before anything is started when the address cannot be had. */
 export async function checkAddress({ host, port }: Pick<Config, "host" | "port">): Promise<void> {
   const server = createServer();
-  server.listen(port, host);
-  await Promise.race([
-    once(server, "listening"),
-    once(server, "error").then(([error]) => refuseAddress(error, host, port)),
-  ]);
+  await bind(server, host, port);
   await closed(server);
 }
 
@@ -44,28 +37,40 @@ export function addressOf(server: Server, host: string): string {
 /** Takes no new connections, lets requests in flight end, and cuts off what is left after the given time. */
 export async function drain(server: Server, milliseconds: number): Promise<void> {
   const cut = setTimeout(() => server.closeAllConnections(), milliseconds);
-  const done = closed(server);
-  // A connection between two requests has nothing in flight; one that becomes idle later is closed by close() itself.
-  server.closeIdleConnections();
-  await done;
+  // A connection whose request has just been answered waits for another one that must not come.
+  const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
+  await closed(server);
+  clearInterval(sweep);
   clearTimeout(cut);
+}
+
+async function bind(server: Server, host: string, port: number): Promise<void> {
+  server.listen(port, host);
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    throw inWords(error as NodeJS.ErrnoException, host, port);
+  }
 }
 
 async function closed(server: Server): Promise<void> {
   await new Promise<void>((done, fail) => server.close((error) => (error ? fail(error) : done())));
 }
 
-function refuseAddress(error: NodeJS.ErrnoException, host: string, port: number): never {
-  if (error.code === "EADDRINUSE") {
-    throw new Error(
-      `Port ${port} of ${host} is in use. Stop what listens there, or set PORT to another port (0 takes a free one).`,
-    );
+function inWords(error: NodeJS.ErrnoException, host: string, port: number): Error {
+  switch (error.code) {
+    case "EADDRINUSE":
+      return new Error(
+        `Port ${port} of ${host} is in use. Stop what listens there, or set PORT to another port (0 takes a free one).`,
+      );
+    case "EACCES":
+      return new Error(`This user may not listen on port ${port}. Set PORT to one above 1023.`);
+    case "EADDRNOTAVAIL":
+    case "ENOTFOUND":
+      return new Error(`${host} is no address of this machine. Set HOST to one that is, or to 0.0.0.0 for all.`);
+    default:
+      return error;
   }
-  if (error.code === "EACCES") throw new Error(`This user may not listen on port ${port}. Set PORT to one above 1023.`);
-  if (error.code === "EADDRNOTAVAIL" || error.code === "ENOTFOUND") {
-    throw new Error(`${host} is no address of this machine. Set HOST to one that is, or to 0.0.0.0 for all.`);
-  }
-  throw error;
 }
 
 const UNREADABLE: Readonly<Record<string, readonly [status: string, code: string, message: string]>> = {

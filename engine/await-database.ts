@@ -1,0 +1,36 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+
+/** Faults that pass by themselves while a server starts; a wrong password or name does not. */
+const PASSING = ["ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "EHOSTUNREACH", "ENOENT", "57P03", "53300"];
+const PATIENCE_MS = 60_000;
+
+/** Waits for a database that is still starting, and says so; any other fault is told at once, in words. */
+export async function awaitDatabase(url: string, setting: string, tell: (step: string) => void): Promise<void> {
+  const giveUpAt = Date.now() + PATIENCE_MS;
+  for (let pause = 100; ; pause = Math.min(pause * 2, 2000)) {
+    const fault = await faultOf(url);
+    if (!fault) return;
+    const place = new URL(url.replace("@/", "@localhost/")).host;
+    const passing = PASSING.includes(fault.code ?? "");
+    if (!passing || Date.now() > giveUpAt) {
+      throw new Error(`The database at ${place} (${setting}) cannot be used: ${fault.message}`, { cause: fault });
+    }
+    if (pause === 100) tell(`waiting for the database at ${place} (${fault.message})`);
+    await sleep(pause);
+  }
+}
+
+async function faultOf(url: string): Promise<(Error & { code?: string }) | null> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    return null;
+  } catch (error) {
+    // A name with several addresses fails once for each.
+    return error instanceof AggregateError ? error.errors[0] : (error as Error);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}

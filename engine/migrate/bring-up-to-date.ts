@@ -1,0 +1,43 @@
+import pg from "pg";
+import { type MigrationState, migrationState } from "./history.ts";
+import { type MigrateSettings, runMigrations } from "./migrate.ts";
+
+type Options = {
+  readonly settings: MigrateSettings;
+  /** Whether this process owns the database and may change it by itself. */
+  readonly ours: boolean;
+  readonly tell: (step: string) => void;
+};
+
+/** Migrates our own database; a database of somebody else is only judged, and refused when it is half migrated. */
+export async function bringUpToDate({ settings, ours, tell }: Options): Promise<MigrationState> {
+  const state = await stateOf(settings.url);
+  if (state.kind === "current") return state;
+  if (state.kind === "ahead") {
+    tell(`the database has migrations of a newer release: ${state.unknown.join(", ")}`);
+    return state;
+  }
+  if (ours) {
+    tell("migrating the database");
+    await runMigrations({ name: "migrate" }, settings);
+    return stateOf(settings.url);
+  }
+  if (state.kind === "behind") {
+    throw new Error(
+      `The database is half migrated: ${state.applied} migrations are applied, ${state.missing.length} are missing ` +
+        `(${state.missing.join(", ")}). Run npm run migrate against it, then start again.`,
+    );
+  }
+  tell("the database has none of our schemas and is served as it is; npm run migrate would add them");
+  return state;
+}
+
+async function stateOf(url: string): Promise<MigrationState> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await migrationState(client);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,172 @@
+import { cp, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { bringUpToDate } from "../../../engine/migrate/bring-up-to-date.ts";
+import { MIGRATIONS_FOLDER, migrationState } from "../../../engine/migrate/history.ts";
+import { type MigrateSettings, runMigrations, watchMigrations } from "../../../engine/migrate/migrate.ts";
+import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
+
+let database: TestDatabase;
+let client: pg.Client;
+let folder: string;
+beforeEach(async () => {
+  database = await cloneDatabase("empty");
+  client = new pg.Client({ connectionString: database.ownerUrl });
+  await client.connect();
+  folder = await mkdtemp(join(tmpdir(), "migrations-"));
+  await cp(join(MIGRATIONS_FOLDER, "committed"), join(folder, "committed"), { recursive: true });
+});
+afterEach(async () => {
+  await client.end();
+  await database.drop();
+  await rm(folder, { recursive: true });
+});
+
+function settings(): MigrateSettings & { folder: string } {
+  const shadow = `${database.name}_shadow`;
+  return {
+    url: database.ownerUrl,
+    shadowUrl: urlOf("postgres", shadow),
+    rootUrl: urlOf("postgres", "postgres"),
+    folder,
+  };
+}
+
+/** The folder without its last migrations, as an older release has it. */
+async function older(count: number): Promise<string[]> {
+  const names = (await readdir(join(folder, "committed"))).sort().slice(-count);
+  for (const name of names) await rm(join(folder, "committed", name));
+  return names;
+}
+
+describe("migrationState", () => {
+  test("a database that was never ours is foreign, a migrated one is current", async () => {
+    expect(await migrationState(client, folder)).toEqual({ kind: "foreign" });
+    await runMigrations({ name: "migrate" }, settings());
+    const applied = (await readdir(join(folder, "committed"))).length;
+    expect(await migrationState(client, folder)).toEqual({ kind: "current", applied });
+  });
+
+  test("a database of an older release is behind, by name", async () => {
+    const newest = await older(2);
+    await runMigrations({ name: "migrate" }, settings());
+    const state = await migrationState(client);
+    expect(state).toMatchObject({ kind: "behind", missing: newest });
+  });
+
+  test("a database of a newer release is ahead, by name", async () => {
+    await runMigrations({ name: "migrate" }, settings());
+    const [newest] = await older(1);
+    expect(await migrationState(client, folder)).toEqual({ kind: "ahead", unknown: [`${newest!.slice(0, 6)}.sql`] });
+  });
+});
+
+describe("bringUpToDate", () => {
+  test("migrates what is ours, once, and says so", async () => {
+    const steps: string[] = [];
+    const options = { settings: settings(), ours: true, tell: (step: string) => steps.push(step) };
+    expect(await bringUpToDate(options)).toMatchObject({ kind: "current" });
+    expect(await bringUpToDate(options)).toMatchObject({ kind: "current" });
+    expect(steps).toEqual(["migrating the database"]);
+  });
+
+  test("refuses somebody else's database when it is half migrated, naming what is missing", async () => {
+    const newest = await older(1);
+    await runMigrations({ name: "migrate" }, settings());
+    const attempt = bringUpToDate({ settings: settings(), ours: false, tell: () => {} });
+    await expect(attempt).rejects.toThrow(`half migrated`);
+    await expect(bringUpToDate({ settings: settings(), ours: false, tell: () => {} })).rejects.toThrow(newest[0]!);
+  });
+
+  test("leaves a foreign database as it is", async () => {
+    const steps: string[] = [];
+    expect(await bringUpToDate({ settings: settings(), ours: false, tell: (step) => steps.push(step) })).toEqual({
+      kind: "foreign",
+    });
+    expect(steps[0]).toContain("served as it is");
+    const { rows } = await client.query("select to_regnamespace('graphile_migrate') as found");
+    expect(rows).toEqual([{ found: null }]);
+  });
+});
+
+describe("runMigrations", () => {
+  test("a chapter is committed, applied elsewhere, and taken back", async () => {
+    await runMigrations({ name: "migrate" }, settings());
+    await writeFile(
+      join(folder, "current.sql"),
+      "drop table if exists public.notes;\ncreate table public.notes (id int primary key);\n",
+    );
+    await runMigrations({ name: "commit", message: "add notes" }, settings());
+    expect((await readdir(join(folder, "committed"))).at(-1)).toMatch(/^\d+-add-notes\.sql$/);
+    await runMigrations({ name: "uncommit" }, settings());
+    expect((await readdir(join(folder, "committed"))).at(-1)).not.toContain("notes");
+    await dropShadow();
+  });
+
+  test("a mistake in SQL is told in Postgres's words, and nothing of the chapter stays", async () => {
+    await runMigrations({ name: "migrate" }, settings());
+    await writeFile(join(folder, "current.sql"), "create table public.half ();\nselekt 1;\n");
+    await expect(runMigrations({ name: "watch", once: true }, settings())).rejects.toThrow(
+      'syntax error at or near "selekt"',
+    );
+    const { rows } = await client.query("select to_regclass('public.half') as half");
+    expect(rows).toEqual([{ half: null }]);
+  });
+
+  test("gateways that start together migrate once", async () => {
+    await Promise.all([1, 2, 3].map(() => runMigrations({ name: "migrate" }, settings())));
+    expect(await migrationState(client)).toMatchObject({ kind: "current" });
+  });
+
+  test("reset makes the database anew", async () => {
+    await runMigrations({ name: "migrate" }, settings());
+    await client.query("create table public.mine ()");
+    await client.end();
+    await runMigrations({ name: "reset" }, settings());
+    client = new pg.Client({ connectionString: database.ownerUrl });
+    await client.connect();
+    expect(await migrationState(client)).toMatchObject({ kind: "current" });
+    const { rows } = await client.query("select to_regclass('public.mine') as mine");
+    expect(rows).toEqual([{ mine: null }]);
+  });
+
+  test("no connection string is on a command line while it runs", async () => {
+    const { execFileSync } = await import("node:child_process");
+    const running = runMigrations({ name: "migrate" }, settings());
+    let seen = "";
+    const watch = setInterval(() => (seen += execFileSync("ps", ["-eo", "args"], { encoding: "utf8" })), 20);
+    await running;
+    clearInterval(watch);
+    expect(seen).toContain("runner.ts");
+    expect(seen).not.toContain(`${database.name}?`);
+  });
+});
+
+describe("watchMigrations", () => {
+  test("applies the chapter at each change, until it is stopped", async () => {
+    await runMigrations({ name: "migrate" }, settings());
+    await writeFile(join(folder, "current.sql"), "create table if not exists public.first ();\n");
+    const watched = watchMigrations(settings(), () => {});
+    await until("public.first");
+    await writeFile(join(folder, "current.sql"), "create table if not exists public.second ();\n");
+    await until("public.second");
+    await watched.stop();
+  });
+});
+
+async function until(table: string): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query("select to_regclass($1) is not null as there", [table]);
+    if (rows[0].there) return;
+    await new Promise((done) => setTimeout(done, 50));
+  }
+}
+
+async function dropShadow(): Promise<void> {
+  const maintenance = new pg.Client({ connectionString: urlOf("postgres", "postgres") });
+  await maintenance.connect();
+  await maintenance.query(`drop database if exists ${database.name}_shadow with (force)`);
+  await maintenance.end();
+}

@@ -1,0 +1,96 @@
+import { once } from "node:events";
+import type { Server } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { addressOf, checkAddress, drain, listen } from "../../rest-gateway/listen.ts";
+
+const place = { host: "127.0.0.1", port: 0, maxHeaderBytes: 8192, requestTimeout: 60 };
+const servers: Server[] = [];
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => drain(server, 0).catch(() => {})));
+});
+
+async function start(handler: Parameters<typeof listen>[0], options: Partial<typeof place> = {}): Promise<Server> {
+  const server = await listen(handler, { ...place, ...options });
+  servers.push(server);
+  return server;
+}
+
+/** What the server says to these bytes, until it closes the connection. */
+async function say(server: Server, bytes: string): Promise<string> {
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  let answer = "";
+  socket.on("data", (chunk) => (answer += chunk)).on("error", () => {});
+  socket.write(bytes);
+  await once(socket, "close");
+  return answer;
+}
+
+describe("listen", () => {
+  test("a port in use is told with what to do, before and while listening", async () => {
+    const { port } = (await start(() => {})).address() as AddressInfo;
+    await expect(checkAddress({ host: "127.0.0.1", port })).rejects.toThrow(`Port ${port} of 127.0.0.1 is in use`);
+    await expect(listen(() => {}, { ...place, port })).rejects.toThrow("set PORT to another port");
+    await checkAddress({ host: "127.0.0.1", port: 0 });
+  });
+
+  test("an address that is not of this machine is told so", async () => {
+    await expect(checkAddress({ host: "192.0.2.1", port: 0 })).rejects.toThrow("Set HOST");
+  });
+
+  test("addressOf is what a client can open", async () => {
+    const server = await start(() => {});
+    const { port } = server.address() as AddressInfo;
+    expect(addressOf(server, "127.0.0.1")).toBe(`http://127.0.0.1:${port}`);
+    expect(addressOf(server, "0.0.0.0")).toBe(`http://localhost:${port}`);
+    expect(addressOf(server, "::1")).toBe(`http://[::1]:${port}`);
+  });
+});
+
+describe("what is no request", () => {
+  test("headers beyond the limit are 431, in the error vocabulary", async () => {
+    const server = await start((_request, response) => response.end("never"));
+    const answer = await say(server, `GET / HTTP/1.1\r\nHost: a\r\nX-Big: ${"x".repeat(9000)}\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 431 /);
+    expect(JSON.parse(answer.split("\r\n\r\n")[1]!)).toEqual({
+      error: { code: "VALIDATION_ERROR", message: "The request's headers are too large." },
+    });
+  });
+
+  test.each([
+    "GET / FTP/9\r\n\r\n",
+    "\u0000\u0001\u0002\r\n\r\n",
+    "GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+  ])("%j is 400", async (bytes) => {
+    const server = await start((_request, response) => response.end("never"));
+    expect(await say(server, bytes)).toMatch(/^HTTP\/1\.1 400 /);
+  });
+});
+
+describe("drain", () => {
+  test("a request in flight is answered, a connection that waits is closed, a new one is refused", async () => {
+    let release = () => {};
+    const server = await start((request, response) => {
+      if (request.url === "/slow") release = () => response.end("done");
+      else response.end("quick");
+    });
+    const url = addressOf(server, "127.0.0.1");
+    await (await fetch(url)).text();
+    const slow = fetch(`${url}/slow`);
+    await once(server, "request");
+    const drained = drain(server, 60_000);
+    await expect(fetch(url)).rejects.toThrow();
+    release();
+    expect(await (await slow).text()).toBe("done");
+    await drained;
+  });
+
+  test("what takes longer than allowed is cut off", async () => {
+    const server = await start(() => {});
+    const hanging = fetch(addressOf(server, "127.0.0.1"));
+    hanging.catch(() => {});
+    await once(server, "request");
+    await drain(server, 50);
+    await expect(hanging).rejects.toThrow();
+  });
+});
