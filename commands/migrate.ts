@@ -10,32 +10,6 @@ import { runCommand, UsageError } from "./command.ts";
 
 const SCHEMA_FILE = join(import.meta.dirname, "../db/schema.sql");
 
-await runCommand({
-  usage: `npm run migrate                        applies the committed migrations
-npm run migrate -- status              says which are applied and which are not
-npm run migrate -- commit <message>    turns db/migrations/current into a committed migration, and renews db/schema.sql
-npm run migrate -- uncommit            takes the last commit back into db/migrations/current
-npm run migrate -- reset --erase       drops the database with ALL ITS DATA and makes it anew
-npm run migrate -- dump                renews db/schema.sql`,
-  options: { erase: { type: "boolean" } },
-  async run(config, [action = "migrate", ...words], { erase }) {
-    const act = ACTIONS[action];
-    if (!act) throw new UsageError(`"${action}" is not something that npm run migrate does.`);
-    if (action === "reset") {
-      if (!erase) throw new UsageError("reset drops the database with all its data; say so with --erase.");
-      if (isEmbedded(config) && (await joinPostgres(config))) {
-        throw new Error("The service is running on this database: stop it before resetting it.");
-      }
-    }
-    const postgres = await reachPostgres(config, (step) => console.error(step));
-    try {
-      await act(postgres, words.join(" "));
-    } finally {
-      await postgres.close();
-    }
-  },
-});
-
 type Action = (postgres: Postgres, message: string) => Promise<void>;
 
 const ACTIONS: Readonly<Record<string, Action>> = {
@@ -91,3 +65,29 @@ async function asOwner<T>({ ownerUrl }: Postgres, work: (client: pg.Client) => P
     await client.end();
   }
 }
+
+await runCommand({
+  usage: `npm run migrate                        applies the committed migrations
+npm run migrate -- status              says which are applied and which are not
+npm run migrate -- commit <message>    turns db/migrations/current into a committed migration, and renews db/schema.sql
+npm run migrate -- uncommit            takes the last commit back into db/migrations/current
+npm run migrate -- reset --erase       drops the database with ALL ITS DATA and makes it anew
+npm run migrate -- dump                renews db/schema.sql`,
+  options: { erase: { type: "boolean" } },
+  async run(config, [action = "migrate", ...words], { erase }) {
+    const act = ACTIONS[action];
+    if (!act) throw new UsageError(`"${action}" is not something that npm run migrate does.`);
+    if (action === "reset") {
+      if (!erase) throw new UsageError("reset drops the database with all its data; say so with --erase.");
+      if (isEmbedded(config) && (await joinPostgres(config))) {
+        throw new Error("The service is running on this database: stop it before resetting it.");
+      }
+    }
+    const postgres = await reachPostgres(config, (step) => console.error(step));
+    try {
+      await act(postgres, words.join(" "));
+    } finally {
+      await postgres.close();
+    }
+  },
+});

@@ -10,6 +10,8 @@ import { readOrMakeSecrets } from "./secrets.ts";
 export type Postgres = {
   /** As the login that requests use. */
   readonly requestUrl: string;
+  /** The name of that login. */
+  readonly loginRole: string;
   /** As the owner of the schemas. */
   readonly ownerUrl: string;
   /** As the owner, for the tools of people: over loopback where that is open. */
@@ -22,14 +24,14 @@ type Tell = (step: string) => void;
 type UrlOf = (role: string, database: string) => string;
 
 const DATABASE = "content";
+const LOGIN = "authenticator";
 
 /** For the service: the database of DATABASE_URL, or a cluster that is ours alone and is kept alive. */
 export async function startPostgres(config: Config, tell: Tell, giveUp: (reason: Error) => void): Promise<Postgres> {
   if (!isEmbedded(config)) {
-    const postgres = external(config);
-    await awaitDatabase(postgres.requestUrl, "DATABASE_URL", tell);
-    await awaitDatabase(postgres.ownerUrl, "OWNER_DATABASE_URL", tell);
-    return postgres;
+    await awaitDatabase(config.databaseUrl!, "DATABASE_URL", tell);
+    if (config.ownerDatabaseUrl) await awaitDatabase(config.ownerDatabaseUrl, "OWNER_DATABASE_URL", tell);
+    return external(config);
   }
   const cluster = await superviseCluster({ ...clusterOptions(config), tell }, giveUp);
   return embedded(config, cluster.url, () => cluster.stop());
@@ -54,11 +56,12 @@ function clusterOptions({ dataDir, embeddedPort }: Config) {
   return { dataDir, port: embeddedPort };
 }
 
-function external(config: Config): Postgres {
+async function external(config: Config): Promise<Postgres> {
   const requestUrl = config.databaseUrl!;
   const ownerUrl = config.ownerDatabaseUrl ?? requestUrl;
   return {
     requestUrl,
+    loginRole: await loginRoleOf(requestUrl),
     ownerUrl,
     clientUrl: ownerUrl,
     migrate: {
@@ -76,7 +79,8 @@ async function embedded(config: Config, urlOf: UrlOf, close: () => Promise<void>
     const rootUrl = urlOf("postgres", "postgres");
     const password = await prepare(config, rootUrl);
     return {
-      requestUrl: urlOf("authenticator", DATABASE),
+      requestUrl: urlOf(LOGIN, DATABASE),
+      loginRole: LOGIN,
       ownerUrl,
       clientUrl: password ? `postgresql://postgres:${password}@127.0.0.1:${config.embeddedPort}/${DATABASE}` : ownerUrl,
       migrate: { url: ownerUrl, shadowUrl: urlOf("postgres", `${DATABASE}_shadow`), rootUrl },
@@ -99,6 +103,17 @@ async function prepare({ dataDir, embeddedPort }: Config, rootUrl: string): Prom
     const { databasePassword } = await readOrMakeSecrets(dataDir);
     await client.query(`alter role postgres password ${client.escapeLiteral(databasePassword)}`);
     return databasePassword;
+  } finally {
+    await client.end();
+  }
+}
+
+async function loginRoleOf(url: string): Promise<string> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ name: string }>("select session_user as name");
+    return rows[0]!.name;
   } finally {
     await client.end();
   }

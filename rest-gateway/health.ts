@@ -4,6 +4,8 @@ import { type GatewayResponse, json } from "./http.ts";
 export type Condition = {
   /** Asks the database; rejects when it cannot answer. */
   askDatabase(): Promise<void>;
+  /** Why the schema that is served may be out of date; null when it is not. */
+  schemaFault(): string | null;
   /** False from the moment the service was told to stop. */
   acceptsWork(): boolean;
 };
@@ -12,7 +14,7 @@ export type Condition = {
 const REMEMBERED_MS = 250;
 
 /** `/health` for people and clients, `/health/live` and `/health/ready` for whoever restarts and routes. */
-export function healthRoutes({ askDatabase, acceptsWork }: Condition): Routes {
+export function healthRoutes({ askDatabase, schemaFault, acceptsWork }: Condition): Routes {
   const databaseAnswers = remember(async () => {
     try {
       await askDatabase();
@@ -24,7 +26,10 @@ export function healthRoutes({ askDatabase, acceptsWork }: Condition): Routes {
 
   return {
     "/health": {
-      GET: async () => ((await databaseAnswers()) ? ok() : unavailable("The database does not answer.")),
+      GET: async () => {
+        if (!(await databaseAnswers())) return unavailable("The database does not answer.");
+        return schemaFault() === null ? ok() : degraded();
+      },
     },
     "/health/live": { GET: ok },
     "/health/ready": {
@@ -38,6 +43,11 @@ export function healthRoutes({ askDatabase, acceptsWork }: Condition): Routes {
 
 function ok(): GatewayResponse {
   return json(200, { status: "ok" }, { "Cache-Control": "no-store" });
+}
+
+/** Requests are served by the schema as it was read last; the log says why it could not be read again. */
+function degraded(): GatewayResponse {
+  return json(200, { status: "degraded", reason: "The schema may be out of date." }, { "Cache-Control": "no-store" });
 }
 
 function unavailable(reason: string): GatewayResponse {

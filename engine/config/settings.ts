@@ -128,7 +128,12 @@ export const SETTINGS = {
     integer(1, 65_535),
     "Opens the embedded Postgres on this port of 127.0.0.1, with a password. Unset: its unix socket alone.",
   ),
-  poolSize: required(["DB_POOL", "PGRST_DB_POOL"], integer(2, 1000), "28", "Most connections that requests may use."),
+  poolSize: required(
+    ["DB_POOL", "PGRST_DB_POOL"],
+    integer(4, 1000),
+    "28",
+    "Most connections that requests may use, within half of what the server has free.",
+  ),
   acquireTimeout: required(
     ["DB_ACQUIRE_TIMEOUT_SECONDS", "PGRST_DB_POOL_ACQUISITION_TIMEOUT"],
     integer(1, 600),

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import pg from "pg";
@@ -21,7 +21,7 @@ export type MigrateSettings = {
   readonly folder?: string;
 };
 
-/** What the child process reads from its standard input. */
+/** What the child process is sent. */
 export type MigrateJob = { readonly command: MigrateCommand; readonly settings: Required<MigrateSettings> };
 
 const RUNNER = join(import.meta.dirname, "runner.ts");
@@ -41,17 +41,9 @@ export async function runMigrations(command: MigrateCommand, settings: MigrateSe
   }
 }
 
-/**
- * In a process of its own: graphile-migrate ends the whole process when one of its idle connections is lost.
- * The connection strings travel by standard input, where no process list shows them.
- */
 async function runChild(command: MigrateCommand, settings: MigrateSettings): Promise<string> {
-  const job: MigrateJob = { command, settings: { folder: MIGRATIONS_FOLDER, ...settings } };
-  const child = spawn(process.execPath, [RUNNER], { stdio: ["pipe", "pipe", "pipe"] });
-  child.stdin.end(JSON.stringify(job));
   let output = "";
-  child.stdout.on("data", (chunk) => (output += chunk));
-  child.stderr.on("data", (chunk) => (output += chunk));
+  const child = startRunner({ command, settings }, (text) => (output += text));
   const [code] = await once(child, "close");
   if (code !== 0) throw new Error(`npm run migrate -- ${command.name} failed:\n${output.trim()}`);
   return output.trim();
@@ -61,13 +53,7 @@ export type WatchedMigrations = { stop(): Promise<void> };
 
 /** Applies the chapter in `current/` at each change of its files, until told to stop. */
 export function watchMigrations(settings: MigrateSettings, tell: (line: string) => void): WatchedMigrations {
-  const job: MigrateJob = {
-    command: { name: "watch", once: false },
-    settings: { folder: MIGRATIONS_FOLDER, ...settings },
-  };
-  const child = spawn(process.execPath, [RUNNER], { stdio: ["pipe", "pipe", "pipe"] });
-  child.stdin.end(JSON.stringify(job));
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => tell(String(chunk).trimEnd()));
+  const child = startRunner({ command: { name: "watch", once: false }, settings }, (text) => tell(text.trimEnd()));
   return {
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return;
@@ -75,4 +61,18 @@ export function watchMigrations(settings: MigrateSettings, tell: (line: string) 
       await once(child, "close");
     },
   };
+}
+
+type Job = { readonly command: MigrateCommand; readonly settings: MigrateSettings };
+
+/**
+ * In a process of its own: graphile-migrate ends the whole process when one of its idle connections is lost.
+ * The connection strings travel by a message, where no process list shows them.
+ */
+function startRunner({ command, settings }: Job, tell: (text: string) => void): ChildProcess {
+  const job: MigrateJob = { command, settings: { folder: MIGRATIONS_FOLDER, ...settings } };
+  const child = fork(RUNNER, { execArgv: [], stdio: ["ignore", "pipe", "pipe", "ipc"] });
+  for (const stream of [child.stdout!, child.stderr!]) stream.on("data", (chunk) => tell(String(chunk)));
+  child.send(job);
+  return child;
 }

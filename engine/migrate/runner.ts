@@ -1,14 +1,17 @@
-import { text } from "node:stream/consumers";
+import { once } from "node:events";
 import { commit, migrate, reset, uncommit, watch } from "graphile-migrate";
 import type { MigrateJob } from "./migrate.ts";
 
-const { command, settings } = JSON.parse(await text(process.stdin)) as MigrateJob;
+const [{ command, settings }] = (await once(process, "message")) as [MigrateJob];
 const graphileSettings = {
   connectionString: settings.url,
   shadowConnectionString: settings.shadowUrl,
   rootConnectionString: settings.rootUrl,
   migrationsFolder: settings.folder,
 };
+
+// Whoever asked for this is gone, however it ended.
+process.once("disconnect", () => process.exit(1));
 
 switch (command.name) {
   case "migrate":
@@ -27,3 +30,6 @@ switch (command.name) {
     await reset(graphileSettings);
     break;
 }
+
+// graphile-migrate would hold on to its connections for a while.
+if (command.name !== "watch" || command.once) process.exit(0);

@@ -1,0 +1,91 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { keepCatalog } from "./engine/catalog/keep.ts";
+import { type Config, isEmbedded } from "./engine/config/config.ts";
+import { type Database, openDatabase } from "./engine/database/database.ts";
+import { openListener } from "./engine/listen.ts";
+import type { Logger } from "./engine/log.ts";
+import { bringUpToDate } from "./engine/migrate/bring-up-to-date.ts";
+import { type Postgres, startPostgres } from "./engine/postgres.ts";
+import { makeApp } from "./rest-gateway/app.ts";
+import { healthRoutes } from "./rest-gateway/health.ts";
+import { addressOf, checkAddress, drain, listen } from "./rest-gateway/listen.ts";
+
+export type Service = {
+  /** Where clients reach it. */
+  readonly url: string;
+  readonly postgres: Postgres;
+  /** Answers what is in flight, then lets go of everything. */
+  stop(): Promise<void>;
+};
+
+export type Surroundings = {
+  readonly log: Logger;
+  /** Says what is being done, for the person who waits. */
+  readonly tell: (step: string) => void;
+  /** Called when the service cannot go on. */
+  readonly giveUp: (reason: Error) => void;
+};
+
+/** How long the database may take to say that it is well. */
+const HEALTH_PATIENCE_MS = 2_000;
+
+/** Everything that runs, wired from the bottom up; what was opened last is closed first. */
+export async function startService(config: Config, { log, tell, giveUp }: Surroundings): Promise<Service> {
+  await checkAddress(config);
+  await using opened = new AsyncDisposableStack();
+
+  const postgres = await startPostgres(config, tell, giveUp);
+  opened.defer(() => postgres.close());
+  await bringUpToDate({ settings: postgres.migrate, ours: isEmbedded(config), tell });
+
+  const database = openDatabase({
+    url: postgres.requestUrl,
+    ownerUrl: postgres.ownerUrl,
+    log,
+    poolSize: config.poolSize,
+    preparedStatements: config.preparedStatements,
+    statementTimeout: config.statementTimeout * 1000,
+    acquireTimeout: config.acquireTimeout * 1000,
+  });
+  opened.defer(() => database.close());
+
+  const listener = config.channelEnabled ? openListener({ url: postgres.ownerUrl, log }) : null;
+  opened.defer(async () => listener?.close());
+
+  const catalog = await keepCatalog({
+    asOwner: (work) => database.asOwner(work),
+    listener,
+    channel: config.channel,
+    schemas: config.schemas,
+    extraSearchPath: config.extraSearchPath,
+    loginRole: postgres.loginRole,
+    log,
+  });
+  opened.defer(() => catalog.close());
+  catalog.onChange(() => database.forgetStatements());
+
+  let accepting = true;
+  const routes = healthRoutes({
+    askDatabase: () => askDatabase(database),
+    schemaFault: () => catalog.state().reason,
+    acceptsWork: () => accepting,
+  });
+  const server = await listen(makeApp({ config, routes, log }), config);
+  opened.defer(async () => {
+    accepting = false;
+    await drain(server, config.drainTimeout * 1000);
+  });
+
+  const running = opened.move();
+  return { url: addressOf(server, config.host), postgres, stop: () => running.disposeAsync() };
+}
+
+async function askDatabase(database: Database): Promise<void> {
+  const { status, reason } = database.state();
+  if (status !== "up") throw new Error(reason ?? "not connected yet");
+  const answer = database.asOwner((client) => client.query("select"));
+  const silence = sleep(HEALTH_PATIENCE_MS, undefined, { ref: false }).then(() => {
+    throw new Error(`no answer for ${HEALTH_PATIENCE_MS} ms`);
+  });
+  await Promise.race([answer, silence]);
+}

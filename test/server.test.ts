@@ -1,0 +1,349 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { cloneDatabase, urlOf } from "./database.ts";
+
+const REPOSITORY = join(import.meta.dirname, "..");
+const SECRET = "a secret that is long enough to sign with";
+
+let folder: string;
+const programs: Program[] = [];
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "server-"));
+  await chmod(folder, 0o755);
+});
+afterEach(async () => {
+  for (const program of programs.splice(0)) await program.kill();
+  await until(async () => (await processesNaming(folder)).length === 0);
+  await rm(folder, { recursive: true, force: true });
+});
+
+type Program = {
+  readonly child: ChildProcess;
+  readonly url: string;
+  readonly printed: () => string;
+  readonly logged: () => string;
+  kill(): Promise<void>;
+};
+
+function run(file: string, args: readonly string[], environment: NodeJS.ProcessEnv, root = REPOSITORY) {
+  const child = spawn(process.execPath, [join(root, file), ...args], {
+    cwd: root,
+    env: { PATH: process.env.PATH, DATA_DIR: join(folder, "data"), PORT: "0", ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const streams = { printed: "", logged: "" };
+  child.stdout.on("data", (chunk) => (streams.printed += chunk));
+  child.stderr.on("data", (chunk) => (streams.logged += chunk));
+  return { child, streams };
+}
+
+/** What a command printed, and how it ended. */
+async function command(
+  name: string,
+  args: readonly string[] = [],
+  environment: NodeJS.ProcessEnv = {},
+  root = REPOSITORY,
+) {
+  const { child, streams } = run(`commands/${name}.ts`, args, environment, root);
+  const [code] = await once(child, "close");
+  return { code, ...streams };
+}
+
+async function serve(
+  environment: NodeJS.ProcessEnv = {},
+  { args = [] as string[], root = REPOSITORY } = {},
+): Promise<Program> {
+  const { child, streams } = run("server.ts", args, environment, root);
+  const ended = once(child, "close");
+  await Promise.race([until(async () => streams.printed.includes("ready in")), ended]);
+  const program: Program = {
+    child,
+    url: /address +(\S+)/.exec(streams.printed)?.[1] ?? "",
+    printed: () => streams.printed,
+    logged: () => streams.logged,
+    async kill() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+  programs.push(program);
+  return program;
+}
+
+async function stopped({ child }: Program, signal: NodeJS.Signals): Promise<number | null> {
+  const ended = once(child, "close");
+  child.kill(signal);
+  return (await ended)[0];
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((done) => setTimeout(done, 25));
+}
+
+async function processesNaming(text: string): Promise<string[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
+  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")));
+  return lines.filter((line) => line.includes(text));
+}
+
+async function health(url: string): Promise<{ status: number; body: unknown }> {
+  const answer = await fetch(`${url}/health`);
+  return { status: answer.status, body: await answer.json() };
+}
+
+async function ask(url: string, statement: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(statement)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+describe("npm start", () => {
+  test("says what it does, where everything is, and no secret", async () => {
+    const { url, printed, logged } = await serve();
+    expect(await health(url)).toEqual({ status: 200, body: { status: "ok" } });
+    expect(printed()).toMatch(/creating the database cluster.+migrating the database.+ready in \d+\.\d s/s);
+    expect(printed()).toContain(join(folder, "data"));
+    expect(printed()).toContain("npm run keys");
+    await command("keys");
+    const { jwtSecret, databasePassword } = JSON.parse(await readFile(join(folder, "data/secrets.json"), "utf8"));
+    for (const secret of [jwtSecret, databasePassword]) expect(printed() + logged()).not.toContain(secret);
+  });
+
+  test("the second start is silent about what is done, and keeps keys and data", async () => {
+    const first = await serve();
+    const keys = (await command("keys")).printed;
+    const databaseUrl = (await command("database-url")).printed.trim();
+    await ask(databaseUrl, "insert into users (name, email) values ('Ada', 'ada@example.org')");
+    expect(await stopped(first, "SIGTERM")).toBe(0);
+    const second = await serve();
+    expect(second.printed()).not.toContain("creating");
+    expect(second.printed()).not.toContain("migrating");
+    expect((await command("keys")).printed).toBe(keys);
+    expect(await ask(databaseUrl, "select name from users")).toEqual([{ name: "Ada" }]);
+  });
+
+  test.each(["SIGINT", "SIGTERM"] as const)("%s stops it in good order and leaves no process", async (signal) => {
+    const program = await serve();
+    expect((await processesNaming(folder)).length).toBeGreaterThan(0);
+    expect(await stopped(program, signal)).toBe(0);
+    expect(await processesNaming(folder)).toEqual([]);
+  });
+
+  test("kill -9 of the service, then start: every row that was acknowledged is there", async () => {
+    const program = await serve();
+    const databaseUrl = (await command("database-url")).printed.trim();
+    const client = new pg.Client({ connectionString: databaseUrl });
+    client.on("error", () => {});
+    await client.connect();
+    const acknowledged: string[] = [];
+    const writing = (async () => {
+      for (let n = 0; ; n++) {
+        await client.query("insert into users (name, email) values ('n', $1)", [`n${n}@example.org`]);
+        acknowledged.push(`n${n}@example.org`);
+      }
+    })().catch(() => {});
+    await until(async () => acknowledged.length > 100);
+    await program.kill();
+    await writing;
+    await client.end().catch(() => {});
+    await serve();
+    const kept = new Set((await ask(databaseUrl, "select email from users")).map(({ email }) => email));
+    expect(acknowledged.filter((email) => !kept.has(email))).toEqual([]);
+  });
+
+  test("kill -9 of Postgres: health is 503 for a while, then all is well again by itself", async () => {
+    const { url } = await serve();
+    const postmaster = Number.parseInt(await readFile(join(folder, "data/postgres/postmaster.pid"), "utf8"), 10);
+    process.kill(postmaster, "SIGKILL");
+    await until(async () => (await health(url)).status === 503);
+    expect((await fetch(`${url}/health/live`)).status).toBe(200);
+    await until(async () => (await health(url)).status === 200);
+  });
+
+  test("a folder in use and a port in use are refused in words", async () => {
+    const { url, child } = await serve();
+    const folderTaken = await serve();
+    expect(folderTaken.logged()).toContain(`in use by the service with process id ${child.pid}`);
+    expect(folderTaken.child.exitCode).toBe(1);
+    const { port } = new URL(url);
+    const portTaken = await serve({ PORT: port, DATA_DIR: join(folder, "other") });
+    expect(portTaken.logged()).toContain(`Port ${port} of 127.0.0.1 is in use`);
+    expect(portTaken.child.exitCode).toBe(1);
+    expect(await readdir(folder)).toEqual(["data"]);
+  });
+
+  test("two services with folders of their own run side by side", async () => {
+    const [one, other] = await Promise.all([serve(), serve({ DATA_DIR: join(folder, "other") })]);
+    expect([(await health(one.url)).status, (await health(other.url)).status]).toEqual([200, 200]);
+    expect(one.url).not.toBe(other.url);
+  });
+
+  test("bad settings are refused all at once, before anything is started", async () => {
+    const { child, logged } = await serve({ PORT: "eighty", JWT_SECRET: "short", ERROR_BODY: "xml" });
+    expect(child.exitCode).toBe(1);
+    expect(logged().match(/PORT must be|JWT_SECRET must be|ERROR_BODY must be/g)).toHaveLength(3);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test("a misspelt setting is warned about", async () => {
+    const { logged } = await serve({ PGRST_DB_SCHEMA: "public" });
+    expect(logged()).toContain("did you mean PGRST_DB_SCHEMAS?");
+  });
+});
+
+describe("npm start with DATABASE_URL", () => {
+  const settings = { JWT_SECRET: SECRET };
+
+  test("a migrated database is served by the login of requests and its owner", async () => {
+    const database = await cloneDatabase();
+    try {
+      const program = await serve({ ...settings, DATABASE_URL: database.url, OWNER_DATABASE_URL: database.ownerUrl });
+      expect(await health(program.url)).toEqual({ status: 200, body: { status: "ok" } });
+      expect(await readdir(folder)).toEqual([]);
+      expect(await stopped(program, "SIGTERM")).toBe(0);
+    } finally {
+      await database.drop();
+    }
+  });
+
+  test("a half migrated database is refused with what to do, and npm run migrate does it", async () => {
+    const database = await cloneDatabase();
+    try {
+      const environment = { ...settings, DATABASE_URL: database.ownerUrl };
+      await ask(
+        database.ownerUrl,
+        "drop table api.versions; drop event trigger schema_changed; drop event trigger schema_dropped",
+      );
+      await ask(database.ownerUrl, "drop event trigger log_whole_rows; drop function private.tg__log_whole_rows");
+      await ask(database.ownerUrl, "delete from graphile_migrate.migrations where filename >= '000021.sql'");
+      const refused = await serve(environment);
+      expect(refused.child.exitCode).toBe(1);
+      expect(refused.logged()).toMatch(/half migrated.+npm run migrate/s);
+      const migrated = await command("migrate", [], environment);
+      expect(migrated).toMatchObject({ code: 0, printed: expect.stringMatching(/All \d+ migrations are applied/) });
+      expect((await serve(environment)).url).not.toBe("");
+    } finally {
+      await database.drop();
+    }
+  });
+
+  test("a database without our schemas is served as it is", async () => {
+    const database = await cloneDatabase("empty");
+    try {
+      const program = await serve({ ...settings, DATABASE_URL: database.ownerUrl });
+      expect(program.printed()).toContain("served as it is");
+      expect((await health(program.url)).status).toBe(200);
+      await stopped(program, "SIGTERM");
+    } finally {
+      await database.drop();
+    }
+  });
+
+  test("a database that is not there is told in words", async () => {
+    const { child, logged } = await serve({ ...settings, DATABASE_URL: urlOf("postgres", "nowhere") });
+    expect(child.exitCode).toBe(1);
+    expect(logged()).toContain('database "nowhere" does not exist');
+    expect(logged()).not.toContain("    at ");
+  });
+});
+
+describe("npm run dev", () => {
+  test("a chapter is applied as it is written, and its end state is committed with a name", async () => {
+    const root = await copyOfRepository();
+    const { url, printed } = await serve({}, { args: ["--dev"], root });
+    expect((await health(url)).status).toBe(200);
+    const databaseUrl = (await command("database-url", [], {}, root)).printed.trim();
+    const isThere = async (name: string) =>
+      (await ask(databaseUrl, `select to_regclass('${name}') as found`))[0]!.found !== null;
+    await until(async () => printed().includes("graphile-migrate"));
+    await writeFile(
+      join(root, "db/migrations/current/0010-notes.sql"),
+      "drop table if exists public.notes;\ncreate table public.notes (id int primary key);\n",
+    );
+    await until(() => isThere("public.notes"));
+
+    const committed = await command("migrate", ["commit", "add", "notes"], {}, root);
+    expect(committed.logged).toBe("");
+    expect(committed.code).toBe(0);
+    expect((await readdir(join(root, "db/migrations/committed"))).at(-1)).toMatch(/add-notes\.sql$/);
+    expect(await readFile(join(root, "db/schema.sql"), "utf8")).toContain("notes");
+  });
+});
+
+/** The parts that run, so that a test may write migrations. */
+async function copyOfRepository(): Promise<string> {
+  const root = join(folder, "repository");
+  for (const part of ["package.json", "server.ts", "service.ts", "commands", "db", "engine", "rest-gateway"]) {
+    await cp(join(REPOSITORY, part), join(root, part), { recursive: true, verbatimSymlinks: true });
+  }
+  await symlink(join(REPOSITORY, "node_modules"), join(root, "node_modules"));
+  return root;
+}
+
+describe("commands", () => {
+  test("keys prints a key per role, which the service verifies", async () => {
+    const { printed } = await command("keys", [], { JWT_SECRET: SECRET });
+    const keys = printed.match(/^ey\S+$/gm)!;
+    expect(keys.map((key) => JSON.parse(Buffer.from(key.split(".")[1]!, "base64url").toString()).role)).toEqual([
+      "anon",
+      "service_role",
+    ]);
+    expect((await command("keys", [], { JWT_SECRET: SECRET })).printed).toBe(printed);
+  });
+
+  test("config prints the settings in force, secrets masked", async () => {
+    const { code, printed } = await command("config", [], { JWT_SECRET: SECRET, PORT: "4000" });
+    expect(code).toBe(0);
+    expect(printed).toMatch(/^PORT=4000/m);
+    expect(printed).not.toContain(SECRET);
+  });
+
+  test("database-url says when there is nothing to reach", async () => {
+    expect(await command("database-url")).toMatchObject({
+      code: 1,
+      printed: "",
+      logged: expect.stringContaining("npm start"),
+    });
+  });
+
+  test("migrate works on the embedded database without a service, and leaves nothing running", async () => {
+    expect(await command("migrate")).toMatchObject({
+      code: 0,
+      printed: expect.stringMatching(/All \d+ migrations are applied/),
+    });
+    expect(await command("migrate", ["status"])).toMatchObject({ code: 0 });
+    expect(await processesNaming(folder)).toEqual([]);
+  });
+
+  test("reset wants to be told twice, and never under a running service", async () => {
+    expect(await command("migrate", ["reset"])).toMatchObject({ code: 1, logged: expect.stringContaining("--erase") });
+    await serve();
+    expect(await command("migrate", ["reset", "--erase"])).toMatchObject({
+      code: 1,
+      logged: expect.stringContaining("stop it"),
+    });
+  });
+
+  test.each(["keys", "config", "database-url", "migrate", "psql"])("%s --help says how it is used", async (name) => {
+    expect(await command(name, ["--help"])).toMatchObject({ code: 0, printed: expect.stringContaining(`npm run`) });
+  });
+
+  test.each([
+    ["migrate", ["explode"]],
+    ["keys", ["create-all"]],
+    ["config", ["--xml"]],
+  ])("%s %j is refused with a message and no stack", async (name, args) => {
+    const { code, logged } = await command(name, args);
+    expect(code).toBe(1);
+    expect(logged).not.toContain("    at ");
+  });
+});
