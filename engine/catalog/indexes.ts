@@ -1,0 +1,78 @@
+import type { ConstraintRow } from "./constraints.ts";
+import type { Read } from "./reader.ts";
+
+export type Index = {
+  readonly name: string;
+  readonly method: string;
+  readonly unique: boolean;
+  /** The key columns in order; null stands for an expression. */
+  readonly columns: readonly (string | null)[];
+  /** Of a partial index. */
+  readonly predicate: string | null;
+};
+
+/** What `on conflict` can name and one row can be found by: the primary key, unique constraints and unique indexes on columns. */
+export type UniqueKey = {
+  readonly name: string;
+  readonly kind: "primary key" | "constraint" | "index";
+  readonly columns: readonly string[];
+  readonly predicate: string | null;
+  readonly nullsDistinct: boolean;
+  readonly deferrable: boolean;
+  readonly comment: string | null;
+};
+
+export type IndexRow = {
+  oid: number;
+  table: number;
+  name: string;
+  method: string;
+  unique: boolean;
+  deferrable: boolean;
+  nullsDistinct: boolean;
+  /** `1 4 0`: column numbers, 0 for an expression, those of `include` left out. */
+  positions: string;
+  predicate: string | null;
+};
+
+const indexes = (serverVersion: number) => `
+  select i.indexrelid as oid, i.indrelid as table, x.relname as name, m.amname as method, i.indisunique as unique,
+    not i.indimmediate as deferrable,
+    ${serverVersion >= 150000 ? "not i.indnullsnotdistinct" : "true"} as "nullsDistinct",
+    array_to_string((i.indkey::int2[])[0:i.indnkeyatts - 1], ' ') as positions,
+    pg_get_expr(i.indpred, i.indrelid) as predicate
+  from pg_index i join pg_class c on c.oid = i.indrelid join pg_class x on x.oid = i.indexrelid
+    join pg_am m on m.oid = x.relam
+  where c.relnamespace = any ($1) and i.indisvalid
+  order by i.indrelid, not i.indisprimary, x.relname`;
+
+export function readIndexes(read: Read, schemas: readonly number[], serverVersion: number): Promise<IndexRow[]> {
+  return read("indexes", indexes(serverVersion), [schemas]);
+}
+
+type Namer = (table: number, positions: readonly number[]) => string[];
+
+export function toIndex(row: IndexRow, namesOf: Namer): Index {
+  const { name, method, unique, predicate } = row;
+  const columns = positionsOf(row).map((position) => namesOf(row.table, [position])[0] ?? null);
+  return { name, method, unique, columns, predicate };
+}
+
+/** Null for an index that is not unique or has an expression. */
+export function toUniqueKey(row: IndexRow, constraint: ConstraintRow | undefined, namesOf: Namer): UniqueKey | null {
+  const positions = positionsOf(row);
+  if (!row.unique || positions.includes(0)) return null;
+  return {
+    name: constraint?.name ?? row.name,
+    kind: constraint ? (constraint.contype === "p" ? "primary key" : "constraint") : "index",
+    columns: namesOf(row.table, positions),
+    predicate: row.predicate,
+    nullsDistinct: row.nullsDistinct,
+    deferrable: row.deferrable,
+    comment: constraint?.comment ?? null,
+  };
+}
+
+function positionsOf({ positions }: IndexRow): number[] {
+  return positions.split(" ").map(Number);
+}

@@ -1,0 +1,1 @@
+export type QualifiedName = { readonly schema: string; readonly name: string };

@@ -1,0 +1,161 @@
+import type { Grants } from "./grants.ts";
+import type { QualifiedName } from "./qualified-name.ts";
+import type { Read } from "./reader.ts";
+import { toSettings } from "./roles.ts";
+import { type Attribute, baseTypeOf, type DataType, type Types } from "./types.ts";
+
+export type Routine = QualifiedName & {
+  readonly oid: number;
+  readonly kind: "function" | "aggregate";
+  /** What the caller gives: in, inout and variadic arguments, in their order. */
+  readonly arguments: readonly Argument[];
+  readonly returns: Returns;
+  readonly volatility: "immutable" | "stable" | "volatile";
+  readonly language: string;
+  readonly securityDefiner: boolean;
+  /** `returns null on null input` */
+  readonly strict: boolean;
+  /** `set … to …` of the function. */
+  readonly settings: ReadonlyMap<string, string>;
+  readonly owner: string;
+  readonly comment: string | null;
+  readonly extension: string | null;
+  readonly grants: Grants;
+};
+
+export type Argument = {
+  readonly name: string | null;
+  readonly mode: "in" | "inout" | "variadic";
+  readonly type: DataType;
+  readonly required: boolean;
+  readonly default: string | null;
+};
+
+export type Returns = {
+  /** `composite` also when there are out arguments or `returns table`, even if it is one column. */
+  readonly shape: "void" | "scalar" | "composite";
+  readonly type: DataType;
+  readonly set: boolean;
+  /** `rows 1` promises one row at most. */
+  readonly estimatedRows: number;
+  /** Out, inout and table arguments; empty when the type says what there is. */
+  readonly columns: ReadonlyMap<string, Attribute>;
+};
+
+export type RoutineRow = {
+  oid: number;
+  schema: string;
+  name: string;
+  prokind: "f" | "a";
+  types: number[];
+  modes: ("i" | "o" | "b" | "v" | "t")[] | null;
+  names: string[] | null;
+  inputs: number;
+  withDefault: number;
+  defaults: (string | null)[] | null;
+  returns: number;
+  set: boolean;
+  estimatedRows: number;
+  volatility: keyof typeof VOLATILITIES;
+  language: string;
+  securityDefiner: boolean;
+  strict: boolean;
+  settings: string[] | null;
+  owner: string;
+  acl: string;
+  comment: string | null;
+  extension: string | null;
+};
+
+const VOLATILITIES = { i: "immutable", s: "stable", v: "volatile" } as const;
+
+/** $1: exposed schemas, $2: schemas whose tables are read; functions of their rows count wherever they are. */
+const ROUTINES = `
+  select p.oid, n.nspname as schema, p.proname as name, p.prokind,
+    coalesce(p.proallargtypes, string_to_array(p.proargtypes::text, ' ')::oid[]) as types,
+    p.proargmodes::text[] as modes, p.proargnames as names, p.pronargs as inputs, p.pronargdefaults as "withDefault",
+    case when p.pronargdefaults > 0 then array(
+      select pg_get_function_arg_default(p.oid, i)
+      from generate_series(1, coalesce(cardinality(p.proallargtypes), p.pronargs)) i
+    ) end as defaults,
+    p.prorettype as returns, p.proretset as set, p.prorows as "estimatedRows", p.provolatile as volatility,
+    l.lanname as language, p.prosecdef as "securityDefiner", p.proisstrict as strict, p.proconfig as settings,
+    pg_get_userbyid(p.proowner) as owner,
+    array_to_string(coalesce(p.proacl, acldefault('f', p.proowner)), E'\\n') as acl,
+    d.description as comment, e.extname as extension
+  from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
+    left join pg_description d on d.classoid = 'pg_proc'::regclass and d.objoid = p.oid
+    left join pg_depend x on x.classid = 'pg_proc'::regclass and x.objid = p.oid and x.deptype = 'e'
+    left join pg_extension e on e.oid = x.refobjid
+  where p.prokind in ('f', 'a') and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype)
+    and (p.pronamespace = any ($1) or p.proargtypes[0] in (
+      select reltype from pg_class where relnamespace = any ($2) and relkind in ('r', 'p', 'v', 'm', 'f')
+    ))
+  order by n.nspname, p.proname, p.pronargs, p.oid`;
+
+export function readRoutines(
+  read: Read,
+  exposed: readonly number[],
+  schemas: readonly number[],
+): Promise<RoutineRow[]> {
+  return read("routines", ROUTINES, [exposed, schemas]);
+}
+
+export function toRoutine(row: RoutineRow, types: Types, grants: Grants): Routine {
+  const { oid, schema, name, language, securityDefiner, strict, owner, comment, extension } = row;
+  return {
+    oid,
+    schema,
+    name,
+    kind: row.prokind === "a" ? "aggregate" : "function",
+    arguments: toArguments(row, types),
+    returns: toReturns(row, types),
+    volatility: VOLATILITIES[row.volatility],
+    language,
+    securityDefiner,
+    strict,
+    settings: toSettings((row.settings ?? []).map((setting) => ({ role: null, setting }))),
+    owner,
+    comment,
+    extension,
+    grants,
+  };
+}
+
+const INPUT_MODES = { i: "in", b: "inout", v: "variadic" } as const;
+
+function toArguments(row: RoutineRow, types: Types): Argument[] {
+  const firstWithDefault = row.inputs - row.withDefault;
+  const inputs: Argument[] = [];
+  row.types.forEach((type, index) => {
+    const mode = row.modes?.[index] ?? "i";
+    if (mode === "o" || mode === "t") return;
+    inputs.push({
+      name: row.names?.[index] || null,
+      mode: INPUT_MODES[mode],
+      type: types.of(type),
+      required: inputs.length < firstWithDefault,
+      default: row.defaults?.[index] ?? null,
+    });
+  });
+  return inputs;
+}
+
+function toReturns(row: RoutineRow, types: Types): Returns {
+  const type = types.of(row.returns);
+  const columns = new Map<string, Attribute>();
+  row.types.forEach((oid, index) => {
+    const mode = row.modes?.[index] ?? "i";
+    if (mode === "i" || mode === "v") return;
+    // Postgres itself calls an out argument without a name so.
+    const name = row.names?.[index] || `column${columns.size + 1}`;
+    columns.set(name, { name, type: types.of(oid), sqlType: types.of(oid).sqlName, comment: null });
+  });
+  const shape =
+    type.kind === "pseudo" && type.name === "void"
+      ? "void"
+      : columns.size > 0 || baseTypeOf(type).kind === "composite"
+        ? "composite"
+        : "scalar";
+  return { shape, type, set: row.set, estimatedRows: row.estimatedRows, columns };
+}

@@ -1,0 +1,231 @@
+import { memoized } from "./memoized.ts";
+import type { QualifiedName } from "./qualified-name.ts";
+import type { Read } from "./reader.ts";
+
+type Named = QualifiedName & {
+  readonly oid: number;
+  /** As SQL spells it, quoted and qualified where it must be: `integer`, `shop."Colour"`, `text[]`. */
+  readonly sqlName: string;
+  readonly comment: string | null;
+};
+
+export type BaseType = Named & { readonly kind: "base" | "pseudo" };
+export type EnumType = Named & { readonly kind: "enum"; readonly values: readonly string[] };
+export type ArrayType = Named & { readonly kind: "array"; readonly element: DataType };
+export type RangeType = Named & { readonly kind: "range" | "multirange"; readonly element: DataType };
+export type DomainType = Named & {
+  readonly kind: "domain";
+  readonly over: DataType;
+  /** `over` with its modifiers: `character varying(20)` */
+  readonly overSql: string;
+  readonly maxLength: number | null;
+  readonly notNull: boolean;
+  readonly default: string | null;
+  readonly checks: readonly DomainCheck[];
+};
+export type CompositeType = Named & {
+  readonly kind: "composite";
+  /** The table or view whose rows have this type; null for `create type … as (…)`. */
+  readonly table: QualifiedName | null;
+  readonly attributes: ReadonlyMap<string, Attribute>;
+};
+export type DataType = BaseType | EnumType | ArrayType | RangeType | DomainType | CompositeType;
+
+export type DomainCheck = { readonly name: string; readonly expression: string };
+export type Attribute = {
+  readonly name: string;
+  readonly type: DataType;
+  readonly sqlType: string;
+  readonly comment: string | null;
+};
+
+type TypeRow = QualifiedName & {
+  oid: number;
+  sqlName: string;
+  comment: string | null;
+  typtype: "b" | "c" | "d" | "e" | "m" | "p" | "r";
+  isArray: boolean;
+  element: number;
+  base: number;
+  overSql: string | null;
+  typmod: number;
+  notNull: boolean;
+  default: string | null;
+  relation: number;
+  relationKind: string | null;
+  values: string[] | null;
+};
+type AttributeRow = { relation: number; name: string; type: number; sqlType: string; comment: string | null };
+type CheckRow = { type: number; name: string; expression: string };
+
+export type TypeRows = {
+  readonly types: readonly TypeRow[];
+  readonly attributes: readonly AttributeRow[];
+  readonly checks: readonly CheckRow[];
+};
+
+/** Names that a media type handler's domain has: `application/vnd.twkb`, or any type at all. */
+export const MEDIA_TYPE = "^([A-Za-z0-9.-]+/[A-Za-z0-9.+-]+|\\*/\\*)$";
+
+/** $1: types that columns and functions use, $2: schemas whose types are listed. With everything those types are made of. */
+const WANTED = `
+  with recursive wanted (oid) as (
+    select unnest($1::oid[])
+    union
+    select t.oid from pg_type t left join pg_class c on c.oid = t.typrelid
+    where (t.typnamespace = any ($2) and t.typtype in ('e', 'd', 'r', 'm', 'c') and coalesce(c.relkind = 'c', true))
+      or (t.typtype = 'd' and t.typname ~ '${MEDIA_TYPE}')
+    union
+    select part.oid
+    from wanted join pg_type t on t.oid = wanted.oid
+      cross join lateral (
+        select t.typbasetype
+        union all select t.typelem
+        union all select r.rngsubtype from pg_range r where t.typtype in ('r', 'm') and t.oid in (r.rngtypid, r.rngmultitypid)
+        union all
+        select a.atttypid from pg_attribute a join pg_class c on c.oid = a.attrelid
+        where t.typrelid <> 0 and a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped
+          and (c.relkind = 'c' or c.relnamespace <> all ($2))
+      ) part (oid)
+    where part.oid <> 0
+  )`;
+
+const TYPES = `${WANTED}
+  select t.oid, n.nspname as schema, t.typname as name, format_type(t.oid, null) as "sqlName", d.description as comment,
+    t.typtype, t.typcategory = 'A' and t.typelem <> 0 as "isArray",
+    case when t.typtype in ('r', 'm')
+      then (select r.rngsubtype from pg_range r where t.oid in (r.rngtypid, r.rngmultitypid))
+      else t.typelem end as element,
+    t.typbasetype as base, case when t.typtype = 'd' then format_type(t.typbasetype, t.typtypmod) end as "overSql",
+    t.typtypmod as typmod, t.typnotnull as "notNull", pg_get_expr(t.typdefaultbin, 0) as default,
+    t.typrelid as relation, c.relkind as "relationKind",
+    case when t.typtype = 'e'
+      then (select array_agg(e.enumlabel::text order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid)
+    end as values
+  from pg_type t join wanted using (oid) join pg_namespace n on n.oid = t.typnamespace
+    left join pg_class c on c.oid = t.typrelid
+    left join pg_description d on d.classoid = 'pg_type'::regclass and d.objoid = t.oid and d.objsubid = 0
+  order by t.oid`;
+
+/** Of composite types and of tables that are not listed themselves. */
+const ATTRIBUTES = `
+  select a.attrelid as relation, a.attname as name, a.atttypid as type,
+    format_type(a.atttypid, a.atttypmod) as "sqlType", d.description as comment
+  from pg_attribute a
+    left join pg_description d
+      on d.classoid = 'pg_class'::regclass and d.objoid = a.attrelid and d.objsubid = a.attnum
+  where a.attrelid = any ($1) and a.attnum > 0 and not a.attisdropped
+  order by a.attrelid, a.attnum`;
+
+const CHECKS = `
+  select k.contypid as type, k.conname as name, pg_get_expr(k.conbin, 0) as expression
+  from pg_constraint k
+  where k.contypid = any ($1) and k.contype = 'c'
+  order by k.contypid, k.conname`;
+
+type Wanted = {
+  readonly used: Iterable<number>;
+  readonly schemas: readonly number[];
+  /** Tables whose columns are read elsewhere. */
+  readonly tables: ReadonlySet<number>;
+};
+
+export async function readTypes(read: Read, { used, schemas, tables }: Wanted): Promise<TypeRows> {
+  const types = await read<TypeRow>("types", TYPES, [[...new Set(used)], schemas]);
+  const relations = types.map(({ relation }) => relation).filter((oid) => oid !== 0 && !tables.has(oid));
+  const domains = types.filter(({ typtype }) => typtype === "d").map(({ oid }) => oid);
+  return {
+    types,
+    attributes: relations.length > 0 ? await read("attributes", ATTRIBUTES, [relations]) : [],
+    checks: domains.length > 0 ? await read("domainChecks", CHECKS, [domains]) : [],
+  };
+}
+
+export type Types = {
+  of(oid: number): DataType;
+  readonly all: readonly DataType[];
+  /** Row types of tables have the table's own columns, which are made after the types. */
+  fillRowType(relation: number, columns: ReadonlyMap<string, Attribute>): void;
+};
+
+export function toTypes({ types, attributes, checks }: TypeRows): Types {
+  const rows = new Map(types.map((row) => [row.oid, row]));
+  const checksOf = Map.groupBy(checks, ({ type }) => type);
+  const attributesOf = new Map<number, Map<string, Attribute>>();
+
+  const of = memoized((oid: number): DataType => make(rows.get(oid)!));
+
+  const make = (row: TypeRow): DataType => {
+    const { oid, schema, name, sqlName, comment } = row;
+    const named = { oid, schema, name, sqlName, comment };
+    if (row.isArray) return { ...named, kind: "array", element: of(row.element) };
+    switch (row.typtype) {
+      case "b":
+        return { ...named, kind: "base" };
+      case "p":
+        return { ...named, kind: "pseudo" };
+      case "e":
+        return { ...named, kind: "enum", values: row.values ?? [] };
+      case "r":
+        return { ...named, kind: "range", element: of(row.element) };
+      case "m":
+        return { ...named, kind: "multirange", element: of(row.element) };
+      case "d":
+        return {
+          ...named,
+          kind: "domain",
+          over: of(row.base),
+          overSql: row.overSql!,
+          maxLength: maxLength(of(row.base), row.typmod),
+          notNull: row.notNull,
+          default: row.default,
+          checks: (checksOf.get(oid) ?? []).map((check) => ({ name: check.name, expression: check.expression })),
+        };
+      case "c": {
+        const own = new Map<string, Attribute>();
+        attributesOf.set(row.relation, own);
+        return {
+          ...named,
+          kind: "composite",
+          table: row.relationKind === "c" ? null : { schema, name },
+          attributes: own,
+        };
+      }
+    }
+  };
+
+  const all = types.map(({ oid }) => of(oid));
+  for (const { relation, name, type, sqlType, comment } of attributes) {
+    attributesOf.get(relation)!.set(name, { name, type: of(type), sqlType, comment });
+  }
+
+  return {
+    of,
+    all,
+    fillRowType(relation, columns) {
+      const own = attributesOf.get(relation);
+      if (own) for (const [name, column] of columns) own.set(name, column);
+    },
+  };
+}
+
+/** The type behind a domain, or behind a domain over a domain. */
+export function baseTypeOf(type: DataType): DataType {
+  return type.kind === "domain" ? baseTypeOf(type.over) : type;
+}
+
+/** The first limit on the way down: of the column itself, or of a domain it is made of. */
+export function maxLength(type: DataType, typmod: number): number | null {
+  if (type.kind === "domain") return type.maxLength;
+  if (typmod < 0 || type.schema !== "pg_catalog") return null;
+  switch (type.name) {
+    case "varchar":
+    case "bpchar":
+      return typmod - 4; // the length word counts
+    case "bit":
+    case "varbit":
+      return typmod;
+    default:
+      return null;
+  }
+}

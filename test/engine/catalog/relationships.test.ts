@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Catalog } from "../../../engine/catalog/catalog.ts";
+import type { Relationship } from "../../../engine/catalog/relationships.ts";
+import { type Fixture, makeFixture, tableOf } from "./fixture.ts";
+
+let fixture: Fixture;
+let catalog: Catalog;
+beforeAll(async () => {
+  fixture = await makeFixture();
+  catalog = await fixture.load();
+});
+afterAll(() => fixture.drop());
+
+/** `many-to-one directors by films_director (director_id=id)` */
+function spell(relationship: Relationship): string {
+  const { kind, target } = relationship;
+  switch (relationship.kind) {
+    case "many-to-many": {
+      const { junction, sourceColumns, targetColumns, sourceConstraint, targetConstraint } = relationship;
+      const there = sourceColumns.map((pair) => `${pair.source}=${pair.junction}`);
+      const on = targetColumns.map((pair) => `${pair.junction}=${pair.target}`);
+      return `${kind} ${target.name} by ${sourceConstraint}, ${targetConstraint} (${there} ${junction.name} ${on})`;
+    }
+    case "computed":
+      return `computed ${target.name} by ${relationship.routine.name} (${relationship.toOne ? "one" : "many"})`;
+    default:
+      return `${kind} ${target.name} by ${relationship.constraint} (${relationship.columns.map((pair) => `${pair.source}=${pair.target}`)})`;
+  }
+}
+
+const between = (from: string, to: string) => {
+  const [source, target] = [tableOf(catalog, from), tableOf(catalog, to, to === "lookups" ? "extra" : "api")];
+  return catalog.relationshipsBetween(source, target).map(spell);
+};
+
+describe("foreign keys", () => {
+  test.each([
+    [
+      "films",
+      "directors",
+      [
+        "many-to-one directors by films_director (director_id=id)",
+        "many-to-one directors by films_second_director (second_director=id)",
+        "computed directors by maker_of (one)",
+      ],
+    ],
+    [
+      "directors",
+      "films",
+      [
+        "one-to-many films by films_director (id=director_id)",
+        "one-to-many films by films_second_director (id=second_director)",
+      ],
+    ],
+    ["technical_specs", "films", ["one-to-one films by technical_specs_film (film_id=id)"]],
+    ["films", "technical_specs", ["one-to-one technical_specs by technical_specs_film (id=film_id)"]],
+    [
+      "films",
+      "films",
+      ["one-to-many films by films_sequel (id=sequel_of)", "many-to-one films by films_sequel (sequel_of=id)"],
+    ],
+    ["events", "films", ["many-to-one films by events_film (film_id=id)"]],
+    ["events_2026", "films", []],
+    ["films", "lookups", []],
+  ])("from %s to %s", (from, to, expected) => {
+    expect(between(from, to)).toEqual(expected);
+  });
+
+  test("the end that bears the key is known in a one-to-one", () => {
+    const keyAt = (from: string, to: string) => {
+      const [found] = catalog.relationshipsBetween(tableOf(catalog, from), tableOf(catalog, to));
+      return found?.kind === "one-to-one" ? found.keyAt : null;
+    };
+    expect(keyAt("technical_specs", "films")).toBe("source");
+    expect(keyAt("films", "technical_specs")).toBe("target");
+  });
+
+  test("two foreign keys within a primary key make a junction", () => {
+    expect(between("films", "actors").filter((text) => text.startsWith("many-to-many"))).toEqual([
+      "many-to-many actors by roles_film, roles_actor (id=film_id roles actor_id=id)",
+    ]);
+    expect(between("actors", "films")).toEqual([
+      "many-to-many films by roles_actor, roles_film (id=actor_id roles film_id=id)",
+    ]);
+    expect(between("awards", "directors")).toEqual([]);
+  });
+});
+
+describe("views", () => {
+  test.each([
+    ["awards", "film_titles", ["many-to-one film_titles by awards_film (film_id=film)"]],
+    ["film_titles", "awards", ["one-to-many awards by awards_film (film=film_id)"]],
+    ["recent_films", "directors", ["many-to-one directors by films_director (director_id=id)"]],
+    ["film_credits", "technical_specs", ["one-to-one technical_specs by technical_specs_film (id=film_id)"]],
+    [
+      "film_credits",
+      "films",
+      [
+        "one-to-many films by films_director (director=director_id)",
+        "one-to-many films by films_second_director (director=second_director)",
+        "one-to-many films by films_sequel (id=sequel_of)",
+      ],
+    ],
+    ["all_titles", "awards", []],
+  ])("from %s to %s", (from, to, expected) => {
+    expect(between(from, to)).toEqual(expected);
+  });
+
+  test("a column that is shown twice gives a relationship each", () => {
+    expect(between("film_pairs", "directors")).toEqual([
+      "many-to-one directors by films_director (again=id)",
+      "many-to-one directors by films_director (first=id)",
+    ]);
+  });
+
+  test("views relate to each other by the keys of hidden tables, through hidden views and junctions too", () => {
+    expect(between("accounts", "people")).toEqual([
+      "many-to-one people by accounts_owner (owner=person)",
+      "many-to-one people by accounts_referrer (referrer=person)",
+    ]);
+    expect(between("people", "clubs")).toEqual([
+      "many-to-many clubs by members_person, members_club (person=person members club=id)",
+    ]);
+    expect(between("clubs", "people")).toEqual([
+      "many-to-many people by members_club, members_person (id=club members person=person)",
+    ]);
+  });
+});
+
+describe("functions from rows to rows", () => {
+  test("are relationships to exposed tables; one row at most is to-one", () => {
+    expect(between("films", "actors").filter((text) => text.startsWith("computed"))).toEqual([
+      "computed actors by cast_of (many)",
+      "computed actors by star_of (one)",
+    ]);
+    expect(between("films", "people")).toEqual([]);
+  });
+
+  test("one that bears a table's name takes the place of that table's foreign keys", () => {
+    expect(between("awards", "films")).toEqual(["computed films by films (one)"]);
+  });
+});
+
+test("all that starts at a table can be listed, but for what goes through junctions", () => {
+  const listed = catalog.relationshipsOf(tableOf(catalog, "actors")).map(spell);
+  expect(listed).toEqual(["one-to-many roles by roles_actor (id=actor_id)"]);
+});
+
+test("asking again gives the same answer without working it out again", () => {
+  const films = tableOf(catalog, "films");
+  expect(catalog.relationshipsOf(films)).toBe(catalog.relationshipsOf(films));
+});
