@@ -1,0 +1,17 @@
+-- Keys only: a payload over 8,000 bytes would fail the user's own write, and the subscriber re-reads the row in its own
+-- role anyway. Keys travel as text, because a bigint does not survive JSON in JavaScript.
+create or replace function private.tg__event() returns trigger as $$
+declare
+  v_row jsonb := to_jsonb(case TG_OP when 'DELETE' then OLD else NEW end);
+begin
+  perform pg_notify('graphql', jsonb_build_object(
+    's', TG_TABLE_SCHEMA,
+    't', TG_TABLE_NAME,
+    'op', lower(TG_OP),
+    'k', (select jsonb_object_agg(key, v_row ->> key) from unnest('{id}' || TG_ARGV) as key where v_row ? key)
+  )::text);
+  return null;
+end;
+$$ language plpgsql set search_path = '';
+comment on function private.tg__event is
+  'For each row: tells channel graphql which row changed. Arguments: the columns to send besides id.';

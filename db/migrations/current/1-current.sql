@@ -1,0 +1,2 @@
+-- The new chapter goes here, one subject per file: 0010-tags.sql, 0020-likes.sql. Rename or delete this file then.
+-- See db/README.md.

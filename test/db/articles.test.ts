@@ -1,0 +1,252 @@
+import { describe, expect, test } from "vitest";
+import { admin, alice, anonymous, asCaller, bob, service } from "./callers.ts";
+import { useContent } from "./content.ts";
+
+const content = useContent();
+
+describe("an article", () => {
+  test.each([
+    ["a title under 5 characters", "'Four', '{}'", "23514", "articles_title_length"],
+    ["a tag that is null", "'Five!', '{a,null}'", "23514", "articles_tags_plain"],
+    ["tags of two dimensions", "'Five!', '{{a},{b}}'", "23514", "articles_tags_plain"],
+    ["tags that no index could hold", "'Five!', array[repeat('x', 2001)]", "23514", "articles_tags_length"],
+  ])("with %s is refused", async (_, values, code, constraint) => {
+    const statement = `insert into public.articles (content, title, tags) values ('', ${values})`;
+    await expect(content.as(alice, statement)).rejects.toMatchObject({ code, constraint });
+  });
+
+  test("begins as a draft of its author, never updated", async () => {
+    const [article] = await content.as(
+      alice,
+      "insert into public.articles (title, content) values ('Five!', '') returning *",
+    );
+    expect(article).toMatchObject({ author_id: "1", status: "DRAFT", tags: [], summary: null, updated_at: null });
+  });
+
+  test("may be long: a megabyte of different words still fits the indexes", async () => {
+    const statement = `
+      insert into public.articles (title, content)
+        select 'Long one', string_agg(md5(n::text), ' ') from generate_series(1, 32000) as n
+        returning length(content) > 1000000 as long`;
+    expect(await content.as(alice, statement)).toEqual([{ long: true }]);
+  });
+});
+
+describe("articles_summary", () => {
+  test.each([
+    ["null", "repeat('é', 300)", "é".repeat(200)],
+    ["'In short.'", "repeat('é', 300)", "In short."],
+  ])("of the summary %s and a long content", async (summary, text, expected) => {
+    const [row] = await content.as(
+      alice,
+      `insert into public.articles (title, summary, content) values ('Five!', ${summary}, ${text})
+       returning public.articles_summary(articles) as summary`,
+    );
+    expect(row).toEqual({ summary: expected });
+  });
+});
+
+describe("articles_related_articles", () => {
+  const RELATED =
+    "select related.title from public.articles, public.articles_related_articles(articles, $1) as related where articles.id = 1";
+
+  test("gives those that share a tag, most tags in common first, without itself", async () => {
+    await content.owner.query("begin");
+    await content.owner.query(`
+      insert into public.articles (title, content, author_id, tags) values
+        ('Garden and summer', '', 2, '{summer,garden,x}'), ('Nothing shared', '', 2, '{y}'), ('No tags', '', 2, '{}')
+    `);
+    const { rows } = await content.owner.query(RELATED, [5]);
+    expect(rows).toEqual([{ title: "Garden and summer" }, { title: "Bob writes" }]);
+    expect((await content.owner.query(RELATED, [1])).rows).toHaveLength(1);
+    expect((await content.owner.query(RELATED, [0])).rows).toEqual([]);
+    expect((await content.owner.query(RELATED, [null])).rows).toHaveLength(2);
+    await content.owner.query("rollback");
+  });
+});
+
+describe("articles_title", () => {
+  const TITLE = "select public.articles_title(articles, $1) as title from public.articles where id = 1";
+
+  test.each([
+    [null, "Alice writes"],
+    ["de", "Alice schreibt"],
+    ["fr", "Alice writes"],
+  ])("in %s is %s", async (language, title) => {
+    expect(await content.as(anonymous, TITLE, [language])).toEqual([{ title }]);
+  });
+
+  test.each(["german", "DE", "de_DE", ""])("has no translation in a language called %j", async (language) => {
+    const statement = "insert into public.article_translations (article_id, language, title) values (1, $1, 'Five!')";
+    await expect(content.as(alice, statement, [language])).rejects.toMatchObject({
+      constraint: "article_translations_language_format",
+    });
+  });
+});
+
+describe("create_article", () => {
+  const CREATE = "select * from public.create_article($1, 'About it.')";
+
+  test("tells who is not signed in so, as data", async () => {
+    const before = await content.as(service, "select from public.articles");
+    const [result] = await content.as(anonymous, CREATE, ["Good title"]);
+    expect(result).toMatchObject({ success: false, article: null, errors: null });
+    expect(result?.message).toMatch(/login/i);
+    expect(await content.as(service, "select from public.articles")).toHaveLength(before.length);
+  });
+
+  test("names the field of a title that is too short", async () => {
+    const [result] = await content.as(
+      alice,
+      "select success, article, (errors[1]).field, (errors[1]).message from public.create_article('Four', '')",
+    );
+    expect(result).toEqual({
+      success: false,
+      article: null,
+      field: "title",
+      message: "Give a title of at least 5 characters.",
+    });
+  });
+
+  test("gives the article, by its author, with defaults", async () => {
+    const [result] = await content.as(
+      alice,
+      "select success, message, errors, (article).* from public.create_article('Five!', 'About it.')",
+    );
+    expect(result).toMatchObject({
+      success: true,
+      errors: null,
+      title: "Five!",
+      author_id: "1",
+      tags: [],
+      status: "DRAFT",
+    });
+    expect(result?.message).toBeTruthy();
+  });
+
+  test("takes tags and a status, and explicit nulls for the defaults", async () => {
+    const [full] = await content.as(
+      alice,
+      "select (article).tags, (article).status from public.create_article('Five!', '', '{a,b}', 'PUBLISHED')",
+    );
+    expect(full).toEqual({ tags: ["a", "b"], status: "PUBLISHED" });
+    const [empty] = await content.as(
+      alice,
+      "select (article).tags, (article).status from public.create_article('Five!', '', null, null)",
+    );
+    expect(empty).toEqual({ tags: [], status: "DRAFT" });
+  });
+});
+
+describe("update_article", () => {
+  test.each([
+    ["an anonymous caller", anonymous, 1, "LOGIN"],
+    ["somebody else", bob, 1, "NOPER"],
+    ["anybody, of an article that is missing", alice, 99, "NTFND"],
+  ])("refuses %s", async (_, caller, id, code) => {
+    await expect(content.as(caller, "select public.update_article($1, 'Other title')", [id])).rejects.toMatchObject({
+      code,
+    });
+  });
+
+  test.each([
+    ["its author", alice],
+    ["an administrator", admin],
+    ["a server of ours", service],
+  ])("changes what was given for %s and keeps the rest", async (_, caller) => {
+    const [article] = await content.as(caller, "select * from public.update_article(1, status => 'ARCHIVED')");
+    expect(article).toMatchObject({
+      title: "Alice writes",
+      author_id: "1",
+      status: "ARCHIVED",
+      tags: ["garden", "summer"],
+    });
+    expect(article?.updated_at).not.toBeNull();
+  });
+
+  test("leaves a title that is too short to the table's constraint", async () => {
+    await expect(content.as(alice, "select public.update_article(1, 'Four')")).rejects.toMatchObject({
+      code: "23514",
+      constraint: "articles_title_length",
+    });
+  });
+});
+
+describe.each([
+  ["publish_article", "select * from public.publish_article($1)"],
+  [
+    "the action publish",
+    "select published.* from public.articles, public.publish(articles) as published where articles.id = $1",
+  ],
+])("%s", (_, statement) => {
+  test("publishes for the author and for an administrator", async () => {
+    for (const caller of [alice, admin]) {
+      expect(await content.as(caller, statement, [1])).toMatchObject([{ id: "1", status: "PUBLISHED" }]);
+    }
+  });
+
+  test("refuses others and those who are not signed in", async () => {
+    await expect(content.as(bob, statement, [1])).rejects.toMatchObject({ code: "NOPER" });
+    await expect(content.as(anonymous, statement, [1])).rejects.toMatchObject({ code: "LOGIN" });
+  });
+});
+
+test("publish_article of an article that is missing is an error", async () => {
+  await expect(content.as(alice, "select public.publish_article(99)")).rejects.toMatchObject({ code: "NTFND" });
+});
+
+describe("delete_article", () => {
+  const DELETE = "select public.delete_article($1) as deleted";
+
+  test("is true for the author, and the comments go too", async () => {
+    await asCaller(content.requests, alice, async () => {
+      expect((await content.requests.query(DELETE, [1])).rows).toEqual([{ deleted: true }]);
+      expect((await content.requests.query("select from public.comments where article_id = 1")).rowCount).toBe(0);
+    });
+    expect(await content.as(alice, "select from public.comments where article_id = 1")).toHaveLength(2);
+  });
+
+  test("is true for an administrator", async () => {
+    expect(await content.as(admin, DELETE, [1])).toEqual([{ deleted: true }]);
+  });
+
+  test("is false for an article that is missing", async () => {
+    expect(await content.as(alice, DELETE, [99])).toEqual([{ deleted: false }]);
+  });
+
+  test("refuses others and those who are not signed in, even of an article that is missing", async () => {
+    await expect(content.as(bob, DELETE, [1])).rejects.toMatchObject({ code: "NOPER" });
+    await expect(content.as(anonymous, DELETE, [99])).rejects.toMatchObject({ code: "LOGIN" });
+  });
+});
+
+describe("create_comment", () => {
+  const CREATE = "select * from public.create_comment($1, $2)";
+
+  test("writes it in the caller's name", async () => {
+    const [comment] = await content.as(bob, CREATE, [1, "So it is."]);
+    expect(comment).toMatchObject({ article_id: "1", author_id: "2", content: "So it is.", updated_at: null });
+  });
+
+  test("refuses who is not signed in, an article that is missing, and emptiness", async () => {
+    await expect(content.as(anonymous, CREATE, [1, "Hm."])).rejects.toMatchObject({ code: "LOGIN" });
+    await expect(content.as(bob, CREATE, [99, "Hm."])).rejects.toMatchObject({ code: "NTFND", detail: "article_id" });
+    await expect(content.as(bob, CREATE, [1, " "])).rejects.toMatchObject({ constraint: "comments_content_present" });
+  });
+});
+
+test("a column added later is returned by every function that returns articles", async () => {
+  await content.owner.query("begin");
+  await content.owner.query("alter table public.articles add mood text default 'fine'");
+  await content.owner.query("select set_config('request.jwt.claims', '{\"sub\":\"1\"}', true)");
+  for (const call of [
+    "public.search('writes')",
+    "public.update_article(1, 'Another title')",
+    "public.publish_article(1)",
+    "(select (article).* from public.create_article('Five!', '')) as article",
+    "(select related.* from public.articles, public.articles_related_articles(articles) as related) as article",
+  ]) {
+    expect((await content.owner.query(`select mood from ${call}`)).rows[0], call).toEqual({ mood: "fine" });
+  }
+  await content.owner.query("rollback");
+});

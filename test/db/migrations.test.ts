@@ -1,0 +1,43 @@
+import { readdir, readFile } from "node:fs/promises";
+import pg from "pg";
+import { expect, test } from "vitest";
+import { toApiError } from "../../engine/errors.ts";
+import { runMigrations } from "../../engine/migrate/migrate.ts";
+import { dumpSchema } from "../../engine/schema-dump.ts";
+import { urlOf } from "../database.ts";
+import { useContent } from "./content.ts";
+
+const content = useContent();
+const db = new URL("../../db/", import.meta.url);
+
+test("migrating what is migrated changes nothing", async () => {
+  const before = await dumpSchema(content.owner);
+  const url = content.database.ownerUrl;
+  await runMigrations({ name: "migrate" }, { url, shadowUrl: url, rootUrl: urlOf("postgres", "postgres") });
+  expect(await dumpSchema(content.owner)).toBe(before);
+});
+
+test("db/schema.sql is the end state of the book", async () => {
+  const file = await readFile(new URL("schema.sql", db), "utf8");
+  expect(await dumpSchema(content.owner), "Renew it: npm run migrate -- dump").toBe(file);
+});
+
+test("every error code that the book raises is in db/README.md, with the status that the engine gives it", async () => {
+  const readme = await readFile(new URL("README.md", db), "utf8");
+  const documented = new Map(
+    [...readme.matchAll(/^\| `(\w{5})` \| (\d{3}) \|/gm)].map(([, code, status]) => [code, status]),
+  );
+  for (const code of await raisedCodes()) expect([...documented.keys()]).toContain(code);
+  for (const [code, status] of documented) {
+    // Classes of Postgres and of the SQL standard begin with 0-4 or A-H; its own with 5, F, H, P or X.
+    expect(code).toMatch(/^[I-OQ-W][A-Z]{4}$/);
+    const raised = Object.assign(new pg.DatabaseError("", 0, "error"), { code });
+    expect(String(toApiError(raised).status)).toBe(status);
+  }
+});
+
+async function raisedCodes(): Promise<Set<string>> {
+  const names = (await readdir(db, { recursive: true })).filter((name) => name.endsWith(".sql"));
+  const texts = await Promise.all(names.map((name) => readFile(new URL(name, db), "utf8")));
+  return new Set(texts.flatMap((text) => [...text.matchAll(/errcode = '([A-Z]{5})'/g)].map(([, code]) => code!)));
+}

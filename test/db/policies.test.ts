@@ -1,0 +1,117 @@
+import type pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { runMigrations } from "../../engine/migrate/migrate.ts";
+import { cloneDatabase, urlOf } from "../database.ts";
+import { admin, alice, anonymous, attempt, connect, SEED, service } from "./callers.ts";
+import { ATTEMPTS, untried } from "./policies.ts";
+
+type Owned = { readonly requests: string; readonly owner: string; drop(): Promise<void> };
+
+const DATABASES: Record<string, () => Promise<Owned>> = {
+  "a superuser": async () => {
+    const { url, ownerUrl, drop } = await cloneDatabase("content");
+    return { requests: url, owner: ownerUrl, drop };
+  },
+  "an ordinary role": async () => {
+    const database = await cloneDatabase("empty");
+    const superuser = await connect(database.ownerUrl);
+    const name = `owner_of_${database.name}`;
+    await superuser.query(`create role ${name} login`);
+    await superuser.query(`alter database ${database.name} owner to ${name}`);
+    const owner = urlOf(name, database.name);
+    await runMigrations({ name: "migrate" }, { url: owner, shadowUrl: owner, rootUrl: urlOf("postgres", "postgres") });
+    await superuser.end();
+    return {
+      requests: database.url,
+      owner,
+      async drop() {
+        await database.drop();
+        const maintenance = await connect(urlOf("postgres", "postgres"));
+        await maintenance.query(`drop role ${name}`);
+        await maintenance.end();
+      },
+    };
+  },
+};
+
+describe.each(Object.entries(DATABASES))("in a database of %s", (_, create) => {
+  let database: Owned;
+  let owner: pg.Client;
+  let requests: pg.Client;
+
+  beforeAll(async () => {
+    database = await create();
+    owner = await connect(database.owner);
+    requests = await connect(database.requests);
+    await owner.query(SEED);
+  });
+
+  afterAll(async () => {
+    await Promise.all([owner.end(), requests.end()]);
+    await database.drop();
+  });
+
+  describe.each([...new Set(ATTEMPTS.map(({ table }) => table))])("%s", (name) => {
+    test.each(ATTEMPTS.filter(({ table }) => table === name))("$verb $what", async (tried) => {
+      const outcome = {
+        anon: await attempt(requests, anonymous, tried.statement),
+        alice: await attempt(requests, alice, tried.statement),
+        admin: await attempt(requests, admin, tried.statement),
+        service: await attempt(requests, service, tried.statement),
+      };
+      expect(outcome).toEqual({ anon: tried.anon, alice: tried.alice, admin: tried.admin, service: tried.service });
+      // A zero means something only where the rows exist.
+      if (Object.values(outcome).includes(0)) expect(outcome.service).not.toBe(0);
+    });
+  });
+
+  test("its owner is not bound by the policies, in a function of its own neither", async () => {
+    await owner.query("begin");
+    await owner.query(`
+      create function public.rename_everybody() returns bigint language sql security definer set search_path = '' as $$
+        with renamed as (update public.users set name = 'X' returning id) select count(*) from renamed
+      $$;
+      grant execute on function public.rename_everybody to anon;
+    `);
+    await owner.query("commit");
+    expect((await owner.query("update public.users set name = name")).rowCount).toBe(3);
+
+    await requests.query("begin");
+    await requests.query("set local role anon");
+    const { rows } = await requests.query("select public.rename_everybody() as count");
+    await requests.query("rollback");
+    await owner.query("drop function public.rename_everybody");
+    expect(rows).toEqual([{ count: "3" }]);
+  });
+
+  test("deleting a user deletes what it wrote, whoever owns the tables", async () => {
+    await requests.query("begin");
+    await requests.query(
+      "select set_config('role', 'authenticated', true), set_config('request.jwt.claims', '{\"sub\":\"1\"}', true)",
+    );
+    await requests.query("delete from public.users where id = 1");
+    const { rows } = await requests.query(
+      "select author_id from public.articles union all select author_id from public.comments",
+    );
+    await requests.query("rollback");
+    expect(rows).toEqual([{ author_id: "2" }]);
+  });
+});
+
+describe("the attempts", () => {
+  test("cover every table that is granted to a role of a request, with every verb", async () => {
+    const database = await cloneDatabase("content");
+    const owner = await connect(database.ownerUrl);
+    expect(await untried(owner)).toEqual([]);
+
+    await owner.query("create table public.forgotten (id int); grant update (id) on public.forgotten to authenticated");
+    expect(await untried(owner)).toEqual([
+      "delete public.forgotten",
+      "insert public.forgotten",
+      "select public.forgotten",
+      "update public.forgotten",
+    ]);
+    await owner.end();
+    await database.drop();
+  });
+});

@@ -1,0 +1,102 @@
+import type pg from "pg";
+
+/** How many rows a statement reaches, or the SQLSTATE with which it is refused. */
+type Outcome = number | string;
+
+export type Attempt = {
+  readonly table: string;
+  readonly verb: string;
+  readonly what: string;
+  readonly statement: string;
+  readonly anon: Outcome;
+  readonly alice: Outcome;
+  readonly admin: Outcome;
+  readonly service: Outcome;
+};
+
+/** Through the door `table`, where nobody is trusted but for who they are. Alice is user 1, Bob user 2; each has the article of that id. */
+export const ATTEMPTS = readMatrix(`
+public.users                                                                                            | anon  | alice | admin | service
+select everybody     | select from public.users                                                         | 3     | 3     | 3     | 3
+insert a user        | insert into public.users (name, email) values ('D', 'd@example.org')             | 42501 | 42501 | 1     | 1
+insert a chosen id   | insert into public.users (id, name, email) values (9, 'D', 'd@example.org')      | 42501 | 42501 | 42501 | 1
+update oneself       | update public.users set name = 'A' where id = 1                                  | 0     | 1     | 1     | 1
+update another       | update public.users set name = 'B' where id = 2                                  | 0     | 0     | 1     | 1
+update created_at    | update public.users set created_at = now() where id = 1                          | 42501 | 42501 | 42501 | 1
+delete oneself       | delete from public.users where id = 1                                            | 0     | 1     | 1     | 1
+delete another       | delete from public.users where id = 2                                            | 0     | 0     | 1     | 1
+
+public.articles                                                                                         | anon  | alice | admin | service
+select everybody's   | select from public.articles                                                      | 2     | 2     | 2     | 2
+insert one's own     | insert into public.articles (title, content) values ('Five!', '')                | 42501 | 1     | 1     | 23502
+insert another's     | insert into public.articles (title, content, author_id) values ('Five!', '', 2)  | 42501 | 42501 | 42501 | 1
+update one's own     | update public.articles set title = 'Five!' where id = 1                          | 42501 | 1     | 1     | 1
+update another's     | update public.articles set title = 'Five!' where id = 2                          | 42501 | 0     | 1     | 1
+update the author    | update public.articles set author_id = 2 where id = 1                            | 42501 | 42501 | 42501 | 1
+update created_at    | update public.articles set created_at = now() where id = 1                       | 42501 | 42501 | 42501 | 1
+delete one's own     | delete from public.articles where id = 1                                         | 42501 | 1     | 1     | 1
+delete another's     | delete from public.articles where id = 2                                         | 42501 | 0     | 1     | 1
+
+public.article_translations                                                                             | anon  | alice | admin | service
+select everybody's   | select from public.article_translations                                          | 2     | 2     | 2     | 2
+insert of one's own  | insert into public.article_translations (article_id, language, title) values (1, 'fr', 'Alice') | 42501 | 1     | 1 | 1
+insert of another's  | insert into public.article_translations (article_id, language, title) values (2, 'fr', 'Bob B') | 42501 | 42501 | 1 | 1
+update of one's own  | update public.article_translations set title = 'Five!' where article_id = 1      | 42501 | 1     | 1     | 1
+update of another's  | update public.article_translations set title = 'Five!' where article_id = 2      | 42501 | 0     | 1     | 1
+update the language  | update public.article_translations set language = 'fr' where article_id = 1      | 42501 | 42501 | 42501 | 1
+delete of one's own  | delete from public.article_translations where article_id = 1                     | 42501 | 1     | 1     | 1
+delete of another's  | delete from public.article_translations where article_id = 2                     | 42501 | 0     | 1     | 1
+
+public.comments                                                                                         | anon  | alice | admin | service
+select everybody's   | select from public.comments                                                      | 2     | 2     | 2     | 2
+insert one's own     | insert into public.comments (article_id, content) values (2, 'Yes.')             | 42501 | 1     | 1     | 23502
+insert another's     | insert into public.comments (article_id, content, author_id) values (2, 'Y', 2)  | 42501 | 42501 | 42501 | 1
+update one's own     | update public.comments set content = 'No.' where author_id = 1                   | 42501 | 1     | 1     | 1
+update another's     | update public.comments set content = 'No.' where author_id = 2                   | 42501 | 0     | 1     | 1
+update the article   | update public.comments set article_id = 2 where author_id = 1                    | 42501 | 42501 | 42501 | 1
+delete one's own     | delete from public.comments where author_id = 1                                  | 42501 | 1     | 1     | 1
+delete another's     | delete from public.comments where author_id = 2                                  | 42501 | 0     | 1     | 1
+
+api.versions                                                                                            | anon  | alice | admin | service
+select all           | select from api.versions                                                         | 2     | 2     | 2     | 2
+insert one           | insert into api.versions (number, status) values (3, 'supported')                | 42501 | 42501 | 42501 | 42501
+update one           | update api.versions set status = 'retired' where number = 1                      | 42501 | 42501 | 42501 | 42501
+delete one           | delete from api.versions where number = 1                                        | 42501 | 42501 | 42501 | 42501
+`);
+
+function readMatrix(text: string): Attempt[] {
+  return text
+    .trim()
+    .split("\n\n")
+    .flatMap((block) => {
+      const [heading = "", ...lines] = block.split("\n");
+      return lines.map((line) => readAttempt(cells(heading)[0]!, cells(line)));
+    });
+}
+
+function readAttempt(table: string, [title = "", statement = "", ...outcomes]: string[]): Attempt {
+  const [verb = "", ...what] = title.split(" ");
+  const [anon, alice, admin, service] = outcomes.map((cell) => (cell.length === 5 ? cell : Number(cell)));
+  return { table, verb, what: what.join(" "), statement, anon: anon!, alice: alice!, admin: admin!, service: service! };
+}
+
+function cells(line: string): string[] {
+  return line.split("|").map((cell) => cell.trim());
+}
+
+/** What a role of a request was granted something in, and the verbs that are not tried above. */
+export async function untried(owner: pg.ClientBase): Promise<string[]> {
+  const { rows } = await owner.query<{ needed: string }>(`
+    select distinct verb || ' ' || nspname || '.' || relname as needed
+    from pg_class as class
+    join pg_namespace on pg_namespace.oid = relnamespace and nspname !~ '^pg_|^information_schema$'
+    cross join unnest('{anon,authenticated,admin,service_role}'::text[]) as role
+    cross join unnest('{select,insert,update,delete}'::text[]) as verb
+    where relkind in ('r', 'p', 'v', 'm', 'f') and (
+      has_any_column_privilege(role, class.oid, 'select, insert, update')
+      or has_table_privilege(role, class.oid, 'delete, truncate')
+    )
+    order by needed`);
+  const tried = new Set(ATTEMPTS.map(({ table, verb }) => `${verb} ${table}`));
+  return rows.map(({ needed }) => needed).filter((needed) => !tried.has(needed));
+}

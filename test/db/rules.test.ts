@@ -1,0 +1,41 @@
+import { readFile } from "node:fs/promises";
+import type pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { connect } from "./callers.ts";
+import { RULES, violationsOf } from "./rules.ts";
+
+let database: TestDatabase;
+let owner: pg.Client;
+
+beforeAll(async () => {
+  database = await cloneDatabase("content");
+  owner = await connect(database.ownerUrl);
+});
+
+afterAll(async () => {
+  await owner.end();
+  await database.drop();
+});
+
+describe.each(RULES)("$rule", (rule) => {
+  test("holds for the whole book", async () => {
+    expect(await violationsOf(rule, owner)).toEqual([]);
+  });
+
+  test("is noticed when it is broken", async () => {
+    await owner.query("begin");
+    await owner.query(rule.breach);
+    expect(await violationsOf(rule, owner)).toContain(rule.reported);
+    await owner.query("rollback");
+  });
+});
+
+test("the example of db/README.md keeps every rule", async () => {
+  const readme = await readFile(new URL("../../db/README.md", import.meta.url), "utf8");
+  const example = /```sql\n(.*?)```/s.exec(readme)?.[1];
+  await owner.query("begin");
+  await owner.query(example!);
+  for (const rule of RULES) expect(await violationsOf(rule, owner), rule.rule).toEqual([]);
+  await owner.query("rollback");
+});

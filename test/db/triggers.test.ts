@@ -1,0 +1,135 @@
+import type pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { connect } from "./callers.ts";
+import { useContent } from "./content.ts";
+
+const content = useContent();
+
+describe("timestamps", () => {
+  test.each(["users", "articles", "article_translations", "comments"])(
+    "of %s: created_at stays, updated_at moves on",
+    async (table) => {
+      const { rows: before } = await content.owner.query(`select created_at, updated_at from public.${table} limit 1`);
+      await content.owner.query(`update public.${table} set created_at = 'epoch', updated_at = 'epoch'`);
+      const { rows: after } = await content.owner.query(`select created_at, updated_at from public.${table} limit 1`);
+      expect(after[0].created_at).toEqual(before[0].created_at);
+      expect(after[0].updated_at.getTime()).toBeGreaterThan((before[0].updated_at ?? before[0].created_at).getTime());
+    },
+  );
+
+  test("never step back, not even within one transaction", async () => {
+    await content.owner.query("begin");
+    const { rows: first } = await content.owner.query(
+      "update public.users set age = 1 where id = 1 returning updated_at",
+    );
+    const { rows: second } = await content.owner.query(
+      "update public.users set age = 2 where id = 1 returning updated_at",
+    );
+    await content.owner.query("rollback");
+    expect(second[0].updated_at.getTime()).toBeGreaterThan(first[0].updated_at.getTime());
+  });
+});
+
+describe("notifications", () => {
+  let listener: pg.Client;
+  let heard: { channel: string; payload: unknown }[];
+
+  beforeAll(async () => {
+    listener = await connect(content.database.ownerUrl);
+    listener.on("notification", ({ channel, payload }) =>
+      heard.push({ channel, payload: channel === "graphql" ? JSON.parse(payload!) : payload }),
+    );
+    await listener.query("listen graphql; listen pgrst");
+  });
+  afterAll(() => listener.end());
+
+  /** What is heard of a statement: Postgres delivers what was committed before it answers the listener's next query. */
+  async function heardOf(statement: string): Promise<unknown[]> {
+    await listener.query("select");
+    heard = [];
+    await content.owner.query(statement);
+    await listener.query("select");
+    return heard.map(({ payload }) => payload);
+  }
+
+  test.each([
+    [
+      "a new article",
+      "insert into public.articles (title, content, author_id) values ('Five!', 'Long content', 1)",
+      { s: "public", t: "articles", op: "insert", k: { id: "3" } },
+    ],
+    ["a changed one", "select public.publish_article(3)", { s: "public", t: "articles", op: "update", k: { id: "3" } }],
+    [
+      "a new comment, with its article",
+      "insert into public.comments (article_id, content, author_id) values (3, 'Yes.', 1)",
+      { s: "public", t: "comments", op: "insert", k: { id: "3", article_id: "3" } },
+    ],
+  ])("tell of %s by its keys only", async (_, statement, payload) => {
+    await content.owner.query('set request.jwt.claims = \'{"sub":"1"}\'');
+    expect(await heardOf(statement)).toEqual([payload]);
+  });
+
+  test.each(["update public.comments set content = 'No.'", "delete from public.articles where id = 3"])(
+    "say nothing of: %s",
+    async (statement) => {
+      expect(await heardOf(statement)).toEqual([]);
+    },
+  );
+
+  test("say nothing of what was rolled back", async () => {
+    expect(await heardOf("begin; update public.articles set title = 'Five!'; rollback")).toEqual([]);
+  });
+
+  test("know a key that is no number and a table without id", async () => {
+    await content.owner.query(`
+      create table private.codes (code text primary key, label text);
+      create trigger _500_event after delete on private.codes for each row execute function private.tg__event('code');
+      insert into private.codes values ('a"b', 'x');
+    `);
+    expect(await heardOf("delete from private.codes")).toEqual([
+      { s: "private", t: "codes", op: "delete", k: { code: 'a"b' } },
+    ]);
+  });
+
+  test.each([
+    ["a new table", "create table public.things (id int primary key)", true],
+    ["a grant", "grant select on public.things to anon", true],
+    ["a policy", "create policy select_all on public.things for select using (true)", true],
+    ["a comment", "comment on table public.things is 'Things.'", true],
+    ["a materialized view", "create materialized view private.counts as select count(*) from public.things", true],
+    ["one that is refreshed", "refresh materialized view private.counts", false],
+    ["a temporary table", "create temporary table scratch (id serial primary key)", false],
+    ["one that is dropped", "drop table scratch", false],
+    ["rows", "insert into public.things values (1)", false],
+    ["a dropped table", "drop table public.things cascade", true],
+  ])("ask for a reload of the schema after %s", async (_, statement, reload) => {
+    expect(await heardOf(statement)).toEqual(reload ? ["reload schema"] : []);
+  });
+});
+
+describe("a new table logs whole rows", () => {
+  async function identityOf(statement: string, table: string): Promise<string> {
+    await content.owner.query("begin");
+    await content.owner.query(statement);
+    const { rows } = await content.owner.query("select relreplident from pg_class where oid = $1::regclass", [table]);
+    await content.owner.query("rollback");
+    return rows[0].relreplident;
+  }
+
+  test.each([
+    ["made in public", "create table public.things (id int primary key)", "public.things", "f"],
+    ["made from a query", "create table public.things as select 1 as id", "public.things", "f"],
+    ["that is partitioned", "create table public.things (id int) partition by hash (id)", "public.things", "f"],
+    [
+      "of a schema that is served besides",
+      "create schema shop; grant usage on schema shop to authenticated; create table shop.things (id int)",
+      "shop.things",
+      "f",
+    ],
+    ["in a schema that is closed", "create table private.things (id int)", "private.things", "d"],
+    ["in schema auth", "create table auth.things (id int)", "auth.things", "d"],
+    ["that is temporary", "create temporary table things (id int)", "things", "d"],
+  ])("%s", async (_, statement, table, identity) => {
+    expect(await identityOf(statement, table)).toBe(identity);
+  });
+});
