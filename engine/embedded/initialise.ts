@@ -1,3 +1,5 @@
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Account, giveTo } from "./account.ts";
@@ -30,23 +32,34 @@ export async function initialise(dataFolder: string, binaries: Binaries, account
   const draft = join(parent, `postgres.new-${process.pid}`);
   await mkdir(draft, { mode: 0o700 });
   await giveTo(account, draft);
-  const locale = ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"];
-  const access = ["--username=postgres", "--auth-local=trust", "--auth-host=scram-sha-256"];
-  const initdb = await launch(
-    binaries.initdb,
-    [`--pgdata=${draft}`, ...locale, ...access, "--no-instructions"],
-    account,
-    [draft],
-  );
-  let output = "";
-  initdb.stdout?.on("data", (chunk) => (output += chunk));
-  initdb.stderr?.on("data", (chunk) => (output += chunk));
-  const code = await new Promise((done, fail) => initdb.once("error", fail).once("close", done));
-  if (code !== 0) {
+  const output = await runInitdb(binaries, draft, account);
+  if (output !== null) {
     await rm(draft, { recursive: true, force: true });
-    throw new Error(`Creating the cluster in ${dataFolder} failed:\n${output.trim()}`);
+    throw new Error(`Creating the cluster in ${dataFolder} failed:\n${output}`);
   }
   await rename(draft, dataFolder);
+}
+
+/** Null when it went well, else what initdb said. */
+async function runInitdb(binaries: Binaries, folder: string, account: Account | null): Promise<string | null> {
+  let output: string | null = null;
+  // Trigram search knows letters beyond ASCII by the system's locale alone, which not every system has.
+  for (const letters of ["C.UTF-8", "C"]) {
+    const locale = ["--locale=C", `--lc-ctype=${letters}`, "--locale-provider=builtin", "--builtin-locale=C.UTF-8"];
+    const access = ["--username=postgres", "--auth-local=trust", "--auth-host=scram-sha-256"];
+    const args = [`--pgdata=${folder}`, "--encoding=UTF8", ...locale, ...access, "--no-instructions"];
+    output = await failureOf(await launch(binaries.initdb, args, account, [folder]));
+    if (output === null || !output.includes("locale")) break;
+  }
+  return output;
+}
+
+async function failureOf(program: ChildProcess): Promise<string | null> {
+  let output = "";
+  program.stdout!.on("data", (chunk) => (output += chunk));
+  program.stderr!.on("data", (chunk) => (output += chunk));
+  const [code] = await once(program, "close");
+  return code === 0 ? null : output.trim();
 }
 
 async function removeAbandonedDrafts(parent: string): Promise<void> {

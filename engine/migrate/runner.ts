@@ -4,6 +4,9 @@ import type { MigrateJob } from "./migrate.ts";
 
 const [{ command, settings }] = (await once(process, "message")) as [MigrateJob];
 const graphileSettings = {
+  blankMigrationContent:
+    "-- The new chapter goes here, one subject per file: 0010-tags.sql, 0020-likes.sql. Rename or delete this file then.\n" +
+    "-- See db/README.md.\n",
   connectionString: settings.url,
   shadowConnectionString: settings.shadowUrl,
   rootConnectionString: settings.rootUrl,
