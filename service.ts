@@ -6,7 +6,10 @@ import { openListener } from "./engine/listen.ts";
 import type { Logger } from "./engine/log.ts";
 import { bringUpToDate } from "./engine/migrate/bring-up-to-date.ts";
 import { type Postgres, startPostgres } from "./engine/postgres.ts";
+import { answerWith } from "./rest-gateway/answer.ts";
 import { makeApp } from "./rest-gateway/app.ts";
+import { makeEntry } from "./rest-gateway/entry.ts";
+import { makeGateway } from "./rest-gateway/gateway.ts";
 import { healthRoutes } from "./rest-gateway/health.ts";
 import { addressOf, checkAddress, drain, listen } from "./rest-gateway/listen.ts";
 
@@ -70,7 +73,8 @@ export async function startService(config: Config, { log, tell, giveUp }: Surrou
     schemaFault: () => catalog.state().reason,
     acceptsWork: () => accepting,
   });
-  const server = await listen(makeApp({ config, routes, log }), config);
+  const answer = answerWith(makeGateway({ routes, errorBody: config.errorBody, log }), config);
+  const server = await listen(makeEntry({ config, log, app: makeApp({ config, answer }) }), config);
   opened.defer(async () => {
     accepting = false;
     await drain(server, config.drainTimeout * 1000);

@@ -57,7 +57,7 @@ function bodyOf(error: ApiError, requestId: string, path: string, errorBody: Err
   return toEnvelope(error, errorBody, { requestId, at: new Date() });
 }
 
-function isUnder(folder: string, path: string): boolean {
+export function isUnder(folder: string, path: string): boolean {
   return path === folder || path.startsWith(`${folder}/`);
 }
 

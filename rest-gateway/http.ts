@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeader, ServerResponse } from "node:http";
 import { ApiError } from "../engine/errors.ts";
 import type { Stages } from "./stages.ts";
 
@@ -51,11 +51,13 @@ export function toGatewayRequest(request: IncomingMessage, { id, stages, maxBody
 export function send(response: ServerResponse, { status, headers, body }: GatewayResponse): void {
   // A client that has left has nothing to be told.
   if (response.destroyed) return;
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  const bytes = body === null ? 0 : Buffer.byteLength(body);
-  if (status !== 204 && status !== 304 && !response.hasHeader("Content-Length"))
-    response.setHeader("Content-Length", bytes);
-  response.writeHead(status);
+  const head: (string | readonly string[])[] = [];
+  for (const name in headers) head.push(name, headers[name]!);
+  if (status !== 204 && status !== 304 && headers["Content-Length"] === undefined) {
+    head.push("Content-Length", String(body === null ? 0 : Buffer.byteLength(body)));
+  }
+  // A flat list is what node writes fastest.
+  response.writeHead(status, head as OutgoingHttpHeader[]);
   response.end(response.req.method === "HEAD" ? null : body);
 }
 

@@ -1,11 +1,14 @@
+import { createServer } from "node:http";
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import request from "supertest";
 import { describe, expect, test } from "vitest";
 import { readConfig } from "../../engine/config/config.ts";
 import { ApiError } from "../../engine/errors.ts";
+import { answerWith } from "../../rest-gateway/answer.ts";
 import { makeApp } from "../../rest-gateway/app.ts";
-import type { Routes } from "../../rest-gateway/gateway.ts";
+import { makeEntry } from "../../rest-gateway/entry.ts";
+import { makeGateway, type Routes } from "../../rest-gateway/gateway.ts";
 import { json } from "../../rest-gateway/http.ts";
 
 const routes: Routes = {
@@ -38,8 +41,10 @@ function start(environment: NodeJS.ProcessEnv = {}) {
       done();
     },
   });
-  const app = makeApp({ config: readConfig(environment).config, routes, log: pino({ level: "debug" }, sink) });
-  return { app, lines };
+  const { config } = readConfig(environment);
+  const log = pino({ level: "debug" }, sink);
+  const answer = answerWith(makeGateway({ routes, errorBody: config.errorBody, log }), config);
+  return { app: createServer(makeEntry({ config, log, app: makeApp({ config, answer }) })), lines };
 }
 
 describe("routing", () => {

@@ -1,0 +1,66 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { Config } from "../engine/config/config.ts";
+
+type Headers = Readonly<Record<string, string>>;
+
+export type CrossOrigin = {
+  /** What an answer says to the page that asked. */
+  headersFor(origin: string | undefined): Headers;
+  /** The answer to a preflight; null when the request is none. */
+  preflight(method: string, headers: IncomingHttpHeaders): Headers | null;
+};
+
+const METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+const READABLE = [
+  "Content-Encoding",
+  "Content-Location",
+  "Content-Range",
+  "ETag",
+  "Link",
+  "Location",
+  "Preference-Applied",
+  "Retry-After",
+  "Server-Timing",
+  "X-API-Sunset",
+  "X-API-Warn",
+  "X-RateLimit-Limit",
+  "X-RateLimit-Remaining",
+  "X-RateLimit-Reset",
+  "X-Request-Id",
+].join(", ");
+const ONE_DAY = "86400";
+
+/** Any origin without cookies, or the named ones with: a browser must never send cookies along for a stranger. */
+export function makeCrossOrigin({ corsOrigins }: Pick<Config, "corsOrigins">): CrossOrigin {
+  const headersFor = corsOrigins === "*" ? forAnybody() : forNamed(new Set(corsOrigins));
+  return {
+    headersFor,
+    preflight(method, headers) {
+      if (method !== "OPTIONS" || !headers["access-control-request-method"]) return null;
+      return {
+        ...headersFor(headers.origin),
+        "Access-Control-Allow-Methods": METHODS,
+        "Access-Control-Allow-Headers": headers["access-control-request-headers"] ?? "*",
+        "Access-Control-Max-Age": ONE_DAY,
+        Vary: "Origin, Access-Control-Request-Headers",
+      };
+    },
+  };
+}
+
+function forAnybody(): CrossOrigin["headersFor"] {
+  const always = { "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": READABLE };
+  return () => always;
+}
+
+function forNamed(origins: ReadonlySet<string>): CrossOrigin["headersFor"] {
+  return (origin) => {
+    if (origin === undefined || !origins.has(origin)) return { Vary: "Origin" };
+    return {
+      "Access-Control-Allow-Origin": origin,
+      "Access-Control-Allow-Credentials": "true",
+      "Access-Control-Expose-Headers": READABLE,
+      Vary: "Origin",
+    };
+  };
+}

@@ -1,0 +1,33 @@
+import type { RequestListener } from "node:http";
+import type { Config } from "../engine/config/config.ts";
+import type { Logger } from "../engine/log.ts";
+import { makeCrossOrigin } from "./cross-origin.ts";
+import { send } from "./http.ts";
+import { identifyRequest, logRequest } from "./request-log.ts";
+import { securityHeaders } from "./security-headers.ts";
+
+type EntryOptions = {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly app: RequestListener;
+};
+
+/** What every request meets first, whoever answers it: an id, a log line, the headers of a careful server. */
+export function makeEntry({ config, log, app }: EntryOptions): RequestListener {
+  const security = securityHeaders();
+  const crossOrigin = makeCrossOrigin(config);
+
+  return (request, response) => {
+    const id = identifyRequest(request);
+    logRequest(log, id, request, response);
+    const { method = "GET", headers } = request;
+    const base = { ...security, ...crossOrigin.headersFor(headers.origin), "X-Request-Id": id };
+    const preflight = crossOrigin.preflight(method, headers);
+    if (preflight) {
+      send(response, { status: 204, headers: { ...base, ...preflight }, body: null });
+    } else {
+      for (const [name, value] of Object.entries(base)) response.setHeader(name, value);
+      app(request, response);
+    }
+  };
+}
