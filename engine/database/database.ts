@@ -1,0 +1,214 @@
+import type { PoolClient } from "pg";
+import type { Condition, Log } from "./condition.ts";
+import { type Isolation, patienceFor, requestSteps, undoneSteps } from "./exchange.ts";
+import type { Lane } from "./lane.ts";
+import { OwnerPool } from "./owner.ts";
+import { LinkPool, type PoolState } from "./pool.ts";
+import { Request } from "./request.ts";
+import { Rows } from "./rows.ts";
+import { type Shape, Shapes } from "./shape.ts";
+import type { Context, Result, Statement } from "./statement.ts";
+import { type Chunk, RowStream } from "./stream.ts";
+import { inTransaction, type Query } from "./transaction.ts";
+
+const STALL_MILLISECONDS = 30_000;
+export type DatabaseOptions = {
+  /** The login of all requests, a member of the callers' roles. */
+  readonly url: string;
+  readonly ownerUrl: string;
+  readonly log: Log;
+  /** Told of each change, once. */
+  readonly onState?: (condition: Condition) => void;
+  /** How many connections requests may use, within half of what the server has free; the owner's few come on top. */
+  readonly poolSize?: number;
+  /** False behind a pooler that cannot keep statements prepared. */
+  readonly preparedStatements?: boolean;
+  /** Milliseconds for one statement; 0 is no limit. */
+  readonly statementTimeout?: number;
+  /** For how many milliseconds a request waits for a connection. */
+  readonly acquireTimeout?: number;
+  readonly applicationName?: string;
+};
+
+export type RunOptions = {
+  /** Postgres refuses to write (25006); and the statement may run again when its connection is lost. */
+  readonly readOnly?: boolean;
+  /** By default reads go where reads go, once they have proved to be fast, and everything else where writes go. */
+  readonly lane?: "read" | "write" | "slow";
+  /** Does everything, checks deferred constraints too, and undoes it. */
+  readonly rollback?: boolean;
+  /** Instead of the database's and the role's own limit; 0 is no limit. */
+  readonly timeoutMs?: number;
+  /** Names and types of the columns are wanted too. */
+  readonly fields?: boolean;
+  /** Ends the wait; and the statement, where it does not share its connection. */
+  readonly signal?: AbortSignal;
+};
+
+/** Values of more than 32 kB come as Buffers. */
+export type LargeValues = { readonly largeValues: "buffer" };
+
+export type StreamOptions = Pick<RunOptions, "readOnly" | "signal"> & {
+  readonly separator: string;
+  /** For how many milliseconds the server may send nothing; a role's own statement_timeout counts as well. */
+  readonly timeoutMs?: number;
+  /** For how many milliseconds nobody may read while chunks wait. */
+  readonly stallMs?: number;
+};
+
+export type TransactionOptions = Pick<RunOptions, "readOnly" | "timeoutMs"> & { readonly isolation?: Isolation };
+
+export type DatabaseState = PoolState;
+
+export function openDatabase(options: DatabaseOptions): Database {
+  return new Database(options);
+}
+
+/** The only way to Postgres: as a caller, or as the owner. */
+export class Database {
+  readonly #pool: LinkPool;
+  readonly #owner: OwnerPool;
+  readonly #shapes = new Shapes();
+  readonly #statementTimeout: number;
+  readonly #acquireTimeout: number;
+  #closing: Promise<void> | null = null;
+
+  constructor({
+    url,
+    ownerUrl,
+    log,
+    onState = () => {},
+    poolSize: size = 28,
+    preparedStatements = true,
+    statementTimeout = 30_000,
+    acquireTimeout = 10_000,
+    applicationName = "content-service",
+  }: DatabaseOptions) {
+    this.#statementTimeout = statementTimeout;
+    this.#acquireTimeout = acquireTimeout;
+    this.#pool = new LinkPool({ url, applicationName, log, onState, size, preparedStatements });
+    this.#owner = new OwnerPool({ url: ownerUrl, applicationName, acquireTimeout });
+  }
+
+  /**
+   * The caller's settings and one statement in one write and one implicit transaction. Resolves only after
+   * ReadyForQuery, since deferred constraints fail there. Rejects with Postgres's own DatabaseError when Postgres
+   * refuses (a ContextError when it refuses the role or a setting) and with an ApiError when it cannot be asked.
+   */
+  run(
+    context: Context,
+    statement: Statement,
+    options: RunOptions & LargeValues,
+  ): Promise<Result<string | Buffer | null>>;
+  run(context: Context, statement: Statement, options?: RunOptions): Promise<Result>;
+  run(
+    context: Context,
+    statement: Statement,
+    options: RunOptions & Partial<LargeValues> = {},
+  ): Promise<Result<string | Buffer | null>> {
+    return new Promise((resolve, reject) => {
+      const { readOnly = false, rollback = false, fields = false, timeoutMs, signal } = options;
+      const shape = this.#shapes.of(context.role, statement.text);
+      const terms = { readOnly, timeoutMs, statementTimeout: this.#statementTimeout };
+      const steps = (rollback ? undoneSteps : requestSteps)(shape, statement, context, terms);
+      const question = {
+        shape,
+        steps,
+        main: steps.findIndex((step) => step.shape === shape),
+        wantsFields: fields,
+        patience: patienceFor(context, terms),
+        readOnly: readOnly || rollback,
+        expires: this.#deadline(),
+        signal,
+      };
+      const rows = options.largeValues === "buffer" ? Rows.withBuffers() : Rows.ofStrings();
+      const answer = {
+        resolve: (known: Result["fields"]) => resolve({ rows: rows.rows, rowCount: rows.rowCount, fields: known }),
+        reject,
+      };
+      new Request(this.#laneFor(shape, options), question, rows, answer).submit();
+    });
+  }
+
+  /** The text column that the statement returns, row by row as it comes. Begins with the first `next()`. */
+  stream(context: Context, statement: Statement, options: StreamOptions): AsyncIterableIterator<Chunk> {
+    const { readOnly = true, timeoutMs = this.#statementTimeout, stallMs = STALL_MILLISECONDS } = options;
+    const { separator, signal } = options;
+    const shape = this.#shapes.of(context.role, statement.text);
+    // A slow reader is no slow statement: what is limited is the silence, and we do that.
+    const steps = requestSteps(shape, statement, context, { readOnly, timeoutMs: undefined, statementTimeout: 0 });
+    const patience = timeoutMs === 0 ? Number.POSITIVE_INFINITY : timeoutMs;
+    const main = steps.length - 1;
+    return new RowStream({
+      separator,
+      stallTimeout: stallMs,
+      signal,
+      request: (collector, answer, stop) => {
+        const question = {
+          shape,
+          steps,
+          main,
+          wantsFields: false,
+          patience,
+          readOnly,
+          expires: this.#deadline(),
+          signal: stop,
+        };
+        return new Request(this.#pool.lanes.stream, question, collector, answer);
+      },
+    });
+  }
+
+  /** Several statements of one caller between a real BEGIN and COMMIT; undone when the work rejects. */
+  transaction<T>(
+    context: Context,
+    work: (query: Query) => Promise<T>,
+    { readOnly = false, timeoutMs, isolation }: TransactionOptions = {},
+  ): Promise<T> {
+    const terms = { readOnly, timeoutMs, statementTimeout: this.#statementTimeout };
+    const plan = {
+      lane: this.#pool.lanes.write,
+      shapes: this.#shapes,
+      context,
+      terms,
+      isolation,
+      patience: patienceFor(context, terms),
+      expires: this.#deadline(),
+    };
+    return inTransaction(plan, work);
+  }
+
+  /** For what no caller may do: private functions, the catalogue, migrations. */
+  asOwner<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    return this.#owner.lend(work);
+  }
+
+  /** To be called after DDL: statements are prepared anew, those in flight excepted. */
+  forgetStatements(): void {
+    this.#pool.forgetStatements();
+  }
+
+  state(): DatabaseState {
+    return this.#pool.state;
+  }
+
+  /** Refuses what is new, waits for what is under way, then closes everything. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#pool.close();
+    await this.#owner.close();
+  }
+
+  #laneFor(shape: Shape, { lane, readOnly }: RunOptions): Lane {
+    const wanted = lane ?? (readOnly ? "read" : "write");
+    return this.#pool.lanes[wanted === "read" && !shape.isFast ? "slow" : wanted];
+  }
+
+  #deadline(): number {
+    return performance.now() + this.#acquireTimeout;
+  }
+}

@@ -1,0 +1,136 @@
+import { readDuration } from "./duration.ts";
+import { Shape } from "./shape.ts";
+import type { Context, Field, Statement, Value } from "./statement.ts";
+
+const TRAVEL = 5_000;
+/** Bind counts them in 16 bits. */
+const MOST_VALUES = 65_535;
+
+/** Parse when needed, Bind, Execute; and Sync where the server shall end the implicit transaction. */
+export type Step = {
+  readonly shape: Shape;
+  readonly values: readonly Value[];
+  readonly sync: boolean;
+  readonly isContext: boolean;
+};
+
+/** Takes what the main step returns. The bytes are valid during the call only, unless `owned`. */
+export type Collector = {
+  row(buffer: Buffer, start: number, end: number, owned: boolean): void;
+  complete(buffer: Buffer, start: number, end: number): void;
+};
+
+export type Outcome =
+  | { readonly kind: "done"; readonly milliseconds: number; readonly fields: readonly Field[] | null }
+  /** `isStale`: it never began, because the prepared statement was gone or outdated; it may run again. */
+  | { readonly kind: "refused"; readonly milliseconds: number; readonly error: Error; readonly isStale: boolean }
+  /** `sent` is false when the server cannot have seen it. */
+  | { readonly kind: "lost"; readonly cause: Error; readonly sent: boolean };
+
+/** One write to the server and everything that comes back for it. */
+export type Exchange = {
+  readonly steps: readonly Step[];
+  /** The index of the step whose rows are wanted. */
+  readonly main: number;
+  readonly collector: Collector;
+  readonly wantsFields: boolean;
+  /** Parses by itself, under new names, whatever the link believes to have prepared. */
+  readonly fresh: boolean;
+  /** It is part of a transaction that goes on after it. */
+  readonly keepsTransaction: boolean;
+  /** For how many milliseconds the server may be silent. */
+  readonly patience: number;
+  /** Called once; never before ReadyForQuery unless the link is lost. */
+  end(outcome: Outcome): void;
+};
+
+function constantStep(text: string, sync: boolean): Step {
+  return { shape: new Shape(text), values: [], sync, isContext: false };
+}
+
+/**
+ * Ends what a function has set for the session instead of for its transaction. It costs 2 µs of about 25; without it
+ * such a setting would wait on the link for somebody else's request.
+ */
+const RESET = constantStep("reset all", false);
+const BEGIN = constantStep("begin", false);
+const BEGIN_ISOLATED = {
+  "read committed": constantStep("begin isolation level read committed", false),
+  "repeatable read": constantStep("begin isolation level repeatable read", false),
+  serializable: constantStep("begin isolation level serializable", false),
+} as const;
+const CHECK_CONSTRAINTS = constantStep("set constraints all immediate", true);
+const COMMIT = constantStep("commit", true);
+const ROLLBACK = constantStep("rollback", true);
+
+export type Isolation = keyof typeof BEGIN_ISOLATED;
+
+export type Terms = {
+  readonly readOnly: boolean;
+  /** What a role's own setting may override. */
+  readonly statementTimeout: number;
+  /** What nothing overrides. */
+  readonly timeoutMs: number | undefined;
+};
+
+/** Settings, statement, Sync: one implicit transaction. */
+export function requestSteps(shape: Shape, statement: Statement, context: Context, terms: Terms): Step[] {
+  return [RESET, contextStep(context, terms), statementStep(shape, statement, true)];
+}
+
+/**
+ * The same, undone. Deferred constraints are checked first, as they would be at commit. The rollback has a Sync of its
+ * own, because an error would have the server skip it.
+ */
+export function undoneSteps(shape: Shape, statement: Statement, context: Context, terms: Terms): Step[] {
+  const step = statementStep(shape, statement, false);
+  return [BEGIN, RESET, contextStep(context, terms), step, CHECK_CONSTRAINTS, ROLLBACK];
+}
+
+export function openingSteps(context: Context, terms: Terms, isolation: Isolation | undefined): Step[] {
+  return [isolation ? BEGIN_ISOLATED[isolation] : BEGIN, RESET, contextStep(context, terms)];
+}
+
+export function statementStep(shape: Shape, { values }: Statement, sync: boolean): Step {
+  return { shape, values: checked(values), sync, isContext: false };
+}
+
+export function endingStep(how: "commit" | "rollback"): Step {
+  return how === "commit" ? COMMIT : ROLLBACK;
+}
+
+function contextStep({ role, settings }: Context, { readOnly, statementTimeout, timeoutMs }: Terms): Step {
+  // "none" would mean the login itself. As a name it exists in no database, and neither does "".
+  const values = ["role", role === "none" ? "" : role, "statement_timeout", String(statementTimeout)];
+  if (readOnly) values.push("transaction_read_only", "on");
+  for (const [name, value] of settings) values.push(name, value);
+  if (timeoutMs !== undefined) values.push("statement_timeout", String(timeoutMs));
+  return { shape: contextShape(values.length / 2), values: checked(values), sync: false, isContext: true };
+}
+
+/** Nothing that the encoder would choke on in the middle of a message may come as far as that. */
+function checked(values: readonly Value[]): readonly Value[] {
+  if (values.length > MOST_VALUES) throw new RangeError(`A statement takes at most ${MOST_VALUES} values`);
+  for (const value of values) {
+    if (value !== null && typeof value !== "string" && !Buffer.isBuffer(value)) {
+      throw new TypeError(`A statement's values are strings, Buffers or null, not ${typeof value}`);
+    }
+  }
+  return values;
+}
+
+/** How long the server may take: what it was told, and a while for the way. */
+export function patienceFor({ settings }: Context, { statementTimeout, timeoutMs }: Terms): number {
+  const setting = settings.findLast(([name]) => name === "statement_timeout");
+  const limit = timeoutMs ?? (setting ? readDuration(setting[1]) : statementTimeout);
+  return limit ? limit + TRAVEL : Number.POSITIVE_INFINITY;
+}
+
+const contextShapes: Shape[] = [];
+
+function contextShape(settings: number): Shape {
+  contextShapes[settings] ??= new Shape(
+    `select ${Array.from({ length: settings }, (_, index) => `set_config($${2 * index + 1},$${2 * index + 2},true)`)}`,
+  );
+  return contextShapes[settings];
+}

@@ -1,0 +1,177 @@
+import type { ApiError } from "../errors.ts";
+import { shuttingDown } from "./faults.ts";
+import { Line } from "./line.ts";
+import type { Link, LinkEvents } from "./link.ts";
+
+const IDLE_MILLISECONDS = 60_000;
+const MOST_WAITING = 10_000;
+
+/** Something that wants a link. */
+export type Ticket = {
+  /** When it gives up waiting, by `performance.now()`. */
+  readonly expires: number;
+  start(link: Link): void;
+  refuse(error: ApiError): void;
+};
+
+export type LaneOptions = {
+  /** How many exchanges a link may have in flight. */
+  readonly depth: number;
+  /** How many links stay open when there is nothing to do. */
+  readonly least: number;
+  /** Resolves with null when nobody wants the link any more. */
+  readonly open: (events: LinkEvents, isWanted: () => boolean) => Promise<Link | null>;
+  /** What to tell those who have waited too long. */
+  readonly refusal: () => ApiError;
+};
+
+/** Links of one kind and those who wait for one. */
+export class Lane {
+  readonly #options: LaneOptions;
+  readonly #links: Link[] = [];
+  readonly #waiting = new Line<Ticket>();
+  #most = 0;
+  #opening = 0;
+  #draining: (() => void) | null = null;
+
+  constructor(options: LaneOptions) {
+    this.#options = options;
+  }
+
+  get links(): readonly Link[] {
+    return this.#links;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  get inFlight(): number {
+    return this.#links.reduce((sum, link) => sum + link.load, 0);
+  }
+
+  get most(): number {
+    return this.#most;
+  }
+
+  /** Opens what is wanted at once; what is too many closes as it falls idle. */
+  resize(most: number): void {
+    this.#most = most;
+    this.#grow();
+  }
+
+  submit(ticket: Ticket): void {
+    if (this.#draining) ticket.refuse(shuttingDown());
+    else if (this.#waiting.length >= MOST_WAITING) ticket.refuse(this.#options.refusal());
+    else {
+      this.#waiting.push(ticket);
+      this.#pump();
+      this.#grow();
+    }
+  }
+
+  /** It no longer wants to be started. */
+  withdraw(ticket: Ticket): void {
+    this.#waiting.remove(ticket);
+  }
+
+  /** Gives back a link that was leased. */
+  release(link: Link): void {
+    link.leased = false;
+    this.#onReady(link);
+  }
+
+  forgetStatements(): void {
+    for (const link of this.#links) link.forgetStatements();
+  }
+
+  /** To be called now and then. */
+  sweep(now: number): void {
+    while (this.#waiting.length > 0 && this.#waiting.first()!.expires <= now) {
+      this.#waiting.shift()!.refuse(this.#options.refusal());
+    }
+    for (const link of this.#links.slice()) {
+      link.watch(now);
+      if (now > link.retires) link.retiring = true;
+      const spare = this.#links.length > this.#options.least && now - link.idleSince > IDLE_MILLISECONDS;
+      if (spare || this.#links.length > this.#most) link.retiring ||= link.isIdle;
+      if (link.retiring) this.#onReady(link);
+    }
+    this.#finishDraining();
+  }
+
+  /** Takes no more tickets, waits for the last answer and closes. */
+  async drain(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#draining = resolve;
+      this.#finishDraining();
+    });
+    await Promise.all(this.#links.splice(0).map((link) => link.close()));
+  }
+
+  readonly #events: LinkEvents = {
+    ready: (link) => this.#onReady(link),
+    lost: (link) => {
+      if (!this.#remove(link)) return;
+      this.#grow();
+    },
+  };
+
+  #onReady(link: Link): void {
+    if (link.retiring && link.isIdle && this.#remove(link)) {
+      void link.close();
+      this.#grow();
+    }
+    this.#pump();
+    this.#finishDraining();
+  }
+
+  #pump(): void {
+    while (this.#waiting.length > 0) {
+      const link = this.#leastLoaded();
+      if (!link) return;
+      this.#waiting.shift()!.start(link);
+    }
+  }
+
+  #leastLoaded(): Link | undefined {
+    let best: Link | undefined;
+    for (const link of this.#links) {
+      if (link.hasRoom && (!best || link.load < best.load)) best = link;
+      if (best?.load === 0) return best;
+    }
+    return best;
+  }
+
+  #grow(): void {
+    while (this.#links.length + this.#opening < this.#most && this.#isShort()) void this.#open();
+  }
+
+  #isShort(): boolean {
+    if (this.#links.length + this.#opening < this.#options.least) return this.#draining === null;
+    if (this.#waiting.length > this.#opening) return true;
+    // Links that share their time among several exchanges get company, one at a time.
+    return this.#opening === 0 && this.#options.depth > 1 && this.#links.every((link) => link.load > 1);
+  }
+
+  async #open(): Promise<void> {
+    this.#opening++;
+    const isWanted = () => this.#waiting.length > 0 || (this.#links.length < this.#options.least && !this.#draining);
+    const link = await this.#options.open(this.#events, isWanted);
+    this.#opening--;
+    if (!link) return;
+    if (this.#draining && !isWanted()) return link.close();
+    this.#links.push(link);
+    this.#onReady(link);
+  }
+
+  #remove(link: Link): boolean {
+    const index = this.#links.indexOf(link);
+    if (index >= 0) this.#links.splice(index, 1);
+    return index >= 0;
+  }
+
+  #finishDraining(): void {
+    if (this.#waiting.length === 0 && this.#links.every((link) => link.isIdle)) this.#draining?.();
+  }
+}

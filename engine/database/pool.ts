@@ -1,0 +1,155 @@
+import { availableParallelism } from "node:os";
+import type { ApiError } from "../errors.ts";
+import { type Condition, ConditionKeeper, type Log } from "./condition.ts";
+import { Connector } from "./connector.ts";
+import { databaseAway, waitedTooLong } from "./faults.ts";
+import { Lane } from "./lane.ts";
+import { Link, type LinkEvents } from "./link.ts";
+import { askRoom, divideRoom, idealSizes, type LaneName } from "./room.ts";
+import { openSocket, type WireSocket } from "./wire/socket.ts";
+
+const SWEEP_MILLISECONDS = 250;
+const ROOM_MILLISECONDS = 5_000;
+const CONNECT_MILLISECONDS = 5_000;
+/** How many connections will do until the server has said how many it can spare. */
+const FIRST_CONNECTIONS = 8;
+const MOST_PREPARED = 250;
+
+/** Reads may have several in flight on one link; for all others a link is theirs alone. */
+const DEPTHS: Readonly<Record<LaneName, number>> = { read: 4, write: 1, slow: 1, stream: 1 };
+
+export type PoolOptions = {
+  readonly url: string;
+  readonly applicationName: string;
+  readonly log: Log;
+  readonly onState: (condition: Condition) => void;
+  readonly size: number;
+  readonly preparedStatements: boolean;
+};
+
+export type LaneState = {
+  readonly links: number;
+  readonly most: number;
+  readonly inFlight: number;
+  readonly waiting: number;
+  readonly preparedStatements: number;
+};
+
+export type PoolState = Condition & { readonly lanes: Readonly<Record<LaneName, LaneState>> };
+
+/** The requests' connections: as many as the server can spare, kept alive, and brought back when they are lost. */
+export class LinkPool {
+  readonly lanes: Readonly<Record<LaneName, Lane>>;
+  readonly #options: PoolOptions;
+  readonly #condition: ConditionKeeper;
+  readonly #connector: Connector<WireSocket>;
+  readonly #sweeper: NodeJS.Timeout;
+  #roomAsked = Number.NEGATIVE_INFINITY;
+  #roomKnown = false;
+
+  constructor(options: PoolOptions) {
+    const { url, applicationName, log, onState } = options;
+    this.#options = options;
+    this.#condition = new ConditionKeeper(log, onState);
+    this.#connector = new Connector(
+      () => openSocket({ url, applicationName, connectTimeout: CONNECT_MILLISECONDS }),
+      (error) => this.#onConnectFailure(error),
+    );
+    this.lanes = {
+      read: this.#makeLane("read"),
+      write: this.#makeLane("write"),
+      slow: this.#makeLane("slow"),
+      stream: this.#makeLane("stream"),
+    };
+    this.#resize(FIRST_CONNECTIONS);
+    this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MILLISECONDS);
+  }
+
+  get state(): PoolState {
+    const { read, write, slow, stream } = this.lanes;
+    const lanes = { read: stateOf(read), write: stateOf(write), slow: stateOf(slow), stream: stateOf(stream) };
+    return { ...this.#condition.current, lanes };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#all.map((lane) => lane.drain()));
+    clearInterval(this.#sweeper);
+    this.#connector.close();
+  }
+
+  forgetStatements(): void {
+    for (const lane of this.#all) lane.forgetStatements();
+  }
+
+  get #all(): readonly Lane[] {
+    return Object.values(this.lanes);
+  }
+
+  get #linkCount(): number {
+    return this.#all.reduce((sum, lane) => sum + lane.links.length, 0);
+  }
+
+  #makeLane(name: LaneName): Lane {
+    const depth = DEPTHS[name];
+    return new Lane({
+      depth,
+      // One link is always there, so that we know whether the database is.
+      least: name === "read" ? 1 : 0,
+      open: (events, isWanted) => this.#openLink(depth, events, isWanted),
+      refusal: () => this.#refusal(),
+    });
+  }
+
+  #refusal(): ApiError {
+    const { status, reason } = this.#condition.current;
+    return status === "up" ? waitedTooLong() : databaseAway(reason);
+  }
+
+  async #openLink(depth: number, events: LinkEvents, isWanted: () => boolean): Promise<Link | null> {
+    const socket = await this.#connector.open(isWanted);
+    if (!socket) return null;
+    this.#condition.up();
+    void this.#fitRoom();
+    return new Link(socket, events, { depth, mostPrepared: this.#options.preparedStatements ? MOST_PREPARED : 0 });
+  }
+
+  #onConnectFailure(error: Error): void {
+    if (this.#linkCount > 0) this.#condition.short(error);
+    else {
+      this.#roomKnown = false;
+      this.#roomAsked = Number.NEGATIVE_INFINITY;
+      this.#condition.down(error);
+    }
+  }
+
+  #sweep(): void {
+    const now = performance.now();
+    for (const lane of this.#all) lane.sweep(now);
+    if (this.#condition.current.status === "up") void this.#fitRoom();
+  }
+
+  /** Fits the lanes into what the server can spare, once each time that it comes up. */
+  async #fitRoom(): Promise<void> {
+    const now = performance.now();
+    if (this.#roomKnown || now - this.#roomAsked < ROOM_MILLISECONDS) return;
+    this.#roomAsked = now;
+    try {
+      const available = (await askRoom(this.#options.url)) + this.#linkCount;
+      this.#resize(available / 2);
+      this.#roomKnown = true;
+    } catch (error) {
+      this.#options.log.warn({ err: error }, "could not ask the database how many connections it has to spare");
+    }
+  }
+
+  #resize(connections: number): void {
+    const sizes = divideRoom(Math.min(this.#options.size, connections), idealSizes(availableParallelism()));
+    for (const name of Object.keys(sizes) as LaneName[]) this.lanes[name].resize(sizes[name]);
+  }
+}
+
+function stateOf(lane: Lane): LaneState {
+  const { links, most, inFlight, waiting } = lane;
+  const preparedStatements = links.reduce((sum, link) => sum + link.preparedStatements, 0);
+  return { links: links.length, most, inFlight, waiting, preparedStatements };
+}

@@ -1,0 +1,131 @@
+import type { Collector, Exchange, Outcome, Step } from "./exchange.ts";
+import { connectionLost, outcomeUnknown } from "./faults.ts";
+import type { Lane, Ticket } from "./lane.ts";
+import type { Link } from "./link.ts";
+import type { Shape } from "./shape.ts";
+import type { Field } from "./statement.ts";
+
+export type RestartableCollector = Collector & {
+  /** Forgets what has come in so far; false when somebody has seen it already. */
+  restart(): boolean;
+};
+
+export type Question = {
+  readonly shape: Shape;
+  readonly steps: readonly Step[];
+  readonly main: number;
+  readonly wantsFields: boolean;
+  readonly patience: number;
+  /** It cannot have changed anything, so it may run again when its answer was lost. */
+  readonly readOnly: boolean;
+  readonly expires: number;
+  readonly signal: AbortSignal | undefined;
+};
+
+export type Answer = {
+  resolve(fields: readonly Field[] | null): void;
+  reject(error: unknown): void;
+};
+
+type OutcomeOf<Kind> = Extract<Outcome, { kind: Kind }>;
+
+/** One transaction for one caller: waits for a link of its lane, and may run a second time where that is safe. */
+export class Request implements Ticket, Exchange {
+  readonly steps: readonly Step[];
+  readonly main: number;
+  readonly wantsFields: boolean;
+  readonly patience: number;
+  readonly expires: number;
+  readonly keepsTransaction = false;
+  readonly collector: RestartableCollector;
+  /** True on the second run. */
+  fresh = false;
+
+  readonly #lane: Lane;
+  readonly #shape: Shape;
+  readonly #readOnly: boolean;
+  readonly #answer: Answer;
+  readonly #signal: AbortSignal | undefined;
+  #link: Link | null = null;
+
+  constructor(lane: Lane, question: Question, collector: RestartableCollector, answer: Answer) {
+    this.steps = question.steps;
+    this.main = question.main;
+    this.wantsFields = question.wantsFields;
+    this.patience = question.patience;
+    this.expires = question.expires;
+    this.collector = collector;
+    this.#lane = lane;
+    this.#shape = question.shape;
+    this.#readOnly = question.readOnly;
+    this.#answer = answer;
+    this.#signal = question.signal;
+  }
+
+  submit(): void {
+    if (this.#signal?.aborted) this.#answer.reject(this.#signal.reason);
+    else {
+      this.#signal?.addEventListener("abort", this.#onAbort);
+      this.#lane.submit(this);
+    }
+  }
+
+  /** The link that works on it, if one does. */
+  get link(): Link | null {
+    return this.#link;
+  }
+
+  start(link: Link): void {
+    this.#link = link;
+    link.send(this);
+  }
+
+  refuse(error: unknown): void {
+    this.#signal?.removeEventListener("abort", this.#onAbort);
+    this.#answer.reject(error);
+  }
+
+  end(outcome: Outcome): void {
+    this.#link = null;
+    if (this.#signal?.aborted) this.refuse(this.#signal.reason);
+    else if (outcome.kind === "done") this.#accept(outcome);
+    else if (outcome.kind === "refused") this.#onRefused(outcome);
+    else this.#onLost(outcome);
+  }
+
+  #accept({ milliseconds, fields }: OutcomeOf<"done">): void {
+    this.#shape.ran(milliseconds);
+    this.#signal?.removeEventListener("abort", this.#onAbort);
+    this.#answer.resolve(fields);
+  }
+
+  #onRefused({ milliseconds, error, isStale }: OutcomeOf<"refused">): void {
+    this.#shape.ran(milliseconds);
+    if (isStale && this.#mayRunAgain()) this.#runAgain();
+    else this.refuse(error);
+  }
+
+  #onLost({ cause, sent }: OutcomeOf<"lost">): void {
+    if (!sent) this.#lane.submit(this);
+    else if (!this.#readOnly) this.refuse(outcomeUnknown(cause));
+    else if (this.#mayRunAgain()) this.#runAgain();
+    else this.refuse(connectionLost(cause));
+  }
+
+  #mayRunAgain(): boolean {
+    return !this.fresh && this.collector.restart();
+  }
+
+  #runAgain(): void {
+    this.fresh = true;
+    this.#lane.submit(this);
+  }
+
+  readonly #onAbort = (): void => {
+    if (this.#link) this.#link.cancel();
+    else {
+      this.#lane.withdraw(this);
+      this.refuse(this.#signal!.reason);
+    }
+  };
+}

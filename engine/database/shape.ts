@@ -1,0 +1,63 @@
+const SLOW_AVERAGE = 3;
+const SLOW_ONCE = 20;
+const RUNS_TO_TRUST = 3;
+/** Weight of the newest run in the moving average. */
+const NEWEST = 1 / 8;
+
+/** A statement's text as one role runs it: the key of prepared statements, and what its speed is learnt for. */
+export class Shape {
+  readonly text: string;
+  #average = 0;
+  #fastRuns = 0;
+
+  constructor(text: string) {
+    // The protocol ends strings with a zero byte, so what follows one would be read as something else.
+    if (text.includes("\0")) throw new TypeError("A statement's text must not contain a zero byte");
+    this.text = text;
+  }
+
+  /** A shape that is new, was slow lately or is slow on average may keep others waiting. */
+  get isFast(): boolean {
+    return this.#fastRuns >= RUNS_TO_TRUST && this.#average < SLOW_AVERAGE;
+  }
+
+  ran(milliseconds: number): void {
+    this.#average += (milliseconds - this.#average) * NEWEST;
+    if (milliseconds > SLOW_ONCE) this.#fastRuns = 0;
+    else if (milliseconds < SLOW_AVERAGE && this.#fastRuns < RUNS_TO_TRUST) this.#fastRuns++;
+  }
+}
+
+/**
+ * The shapes seen lately, for all links. Schema USAGE is checked at Parse only and policies are planned for one role,
+ * so the same text is another shape for another role.
+ */
+export class Shapes {
+  readonly #most: number;
+  #young = new Map<string, Map<string, Shape>>();
+  #old = new Map<string, Map<string, Shape>>();
+
+  constructor(most = 1_000) {
+    this.#most = most;
+  }
+
+  of(role: string, text: string): Shape {
+    const byRole = this.#young.get(text) ?? this.#promote(text);
+    const known = byRole.get(role);
+    if (known) return known;
+    const shape = new Shape(text);
+    byRole.set(role, shape);
+    return shape;
+  }
+
+  /** Two generations make a cheap LRU: what is not asked for while the young one fills is forgotten. */
+  #promote(text: string): Map<string, Shape> {
+    const byRole = this.#old.get(text) ?? new Map<string, Shape>();
+    if (this.#young.size >= this.#most) {
+      this.#old = this.#young;
+      this.#young = new Map();
+    }
+    this.#young.set(text, byRole);
+    return byRole;
+  }
+}

@@ -1,0 +1,158 @@
+import { readerStalled } from "./faults.ts";
+import type { Answer, Request, RestartableCollector } from "./request.ts";
+import { int32 } from "./wire/decode.ts";
+
+const CHUNK_BYTES = 64 * 1024;
+/** When so many chunks wait, the server is made to wait too. */
+const MOST_WAITING = 2;
+
+export type Chunk = {
+  readonly data: Buffer;
+  /** How many rows it holds. */
+  readonly rows: number;
+  readonly last: boolean;
+  /** Says that the bytes have been sent and may be overwritten; without it they are left to the garbage collector. */
+  release(): void;
+};
+
+export type RowStreamOptions = {
+  /** Stands between two rows, also where a new chunk begins between them. */
+  readonly separator: string;
+  /** How long nobody may read, in milliseconds. */
+  readonly stallTimeout: number;
+  readonly signal: AbortSignal | undefined;
+  readonly request: (collector: RestartableCollector, answer: Answer, signal: AbortSignal) => Request;
+};
+
+/**
+ * The rows of one text column, joined, in chunks of about 64 kB; memory stays flat however many there are. The first
+ * chunk comes when 64 kB have, or else everything and ReadyForQuery: so an early error still gets a status of its own.
+ */
+export class RowStream implements RestartableCollector, AsyncIterableIterator<Chunk> {
+  readonly #separator: Buffer;
+  readonly #stallTimeout: number;
+  readonly #request: Request;
+  readonly #stopper = new AbortController();
+  readonly #signal: AbortSignal;
+  readonly #waiting: Chunk[] = [];
+  #started = false;
+  #handedOut = false;
+  #finished = false;
+  #failure: { readonly error: unknown } | null = null;
+  #news = Promise.withResolvers<void>();
+  #stall: NodeJS.Timeout | undefined;
+
+  /** Garbage collection notices external memory late: 64 MB of it would pile up. */
+  readonly #spare: Buffer[] = [];
+  #bytes: Buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+  #used = 0;
+  #rows = 0;
+  #isFirstRow = true;
+
+  constructor({ separator, stallTimeout, signal, request }: RowStreamOptions) {
+    this.#separator = Buffer.from(separator);
+    this.#stallTimeout = stallTimeout;
+    this.#signal = signal ? AbortSignal.any([signal, this.#stopper.signal]) : this.#stopper.signal;
+    const answer = { resolve: () => this.#finish(null), reject: (error: unknown) => this.#finish({ error }) };
+    this.#request = request(this, answer, this.#signal);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Chunk, undefined>> {
+    if (!this.#started) this.#request.submit();
+    this.#started = true;
+    while (this.#waiting.length === 0 && !this.#finished) await this.#news.promise;
+    if (this.#failure) throw this.#failure.error;
+    const chunk = this.#waiting.shift();
+    if (!chunk) return { done: true, value: undefined };
+    this.#handedOut = true;
+    if (this.#stall) this.#resume();
+    return { done: false, value: chunk };
+  }
+
+  /** Called by `for await` when its body is left early: ends the query. */
+  async return(): Promise<IteratorResult<Chunk, undefined>> {
+    this.#stopper.abort();
+    this.#finish({ error: this.#stopper.signal.reason });
+    return { done: true, value: undefined };
+  }
+
+  row(buffer: Buffer, start: number): void {
+    if (this.#signal.aborted) return;
+    // Behind the number of columns (2 bytes) stands the first one's length (4).
+    const length = Math.max(0, int32(buffer, start + 2));
+    const separator = this.#isFirstRow ? 0 : this.#separator.length;
+    if (this.#used + separator + length > this.#bytes.length) this.#makeRoom(separator + length);
+    if (separator) this.#used += this.#separator.copy(this.#bytes, this.#used);
+    this.#used += buffer.copy(this.#bytes, this.#used, start + 6, start + 6 + length);
+    this.#rows++;
+    this.#isFirstRow = false;
+  }
+
+  complete(): void {}
+
+  restart(): boolean {
+    if (this.#handedOut) return false;
+    this.#stopStall();
+    this.#waiting.length = 0;
+    this.#used = 0;
+    this.#rows = 0;
+    this.#isFirstRow = true;
+    return true;
+  }
+
+  #makeRoom(bytes: number): void {
+    if (this.#rows > 0) this.#emit(false);
+    this.#bytes = bytes > CHUNK_BYTES ? Buffer.allocUnsafeSlow(bytes) : this.#nextBuffer();
+    this.#used = 0;
+    if (this.#waiting.length >= MOST_WAITING && !this.#stall) this.#pause();
+  }
+
+  #nextBuffer(): Buffer {
+    return this.#spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES);
+  }
+
+  #emit(last: boolean): void {
+    let bytes: Buffer | null = this.#bytes;
+    const release = () => {
+      if (bytes?.length === CHUNK_BYTES) this.#spare.push(bytes);
+      bytes = null;
+    };
+    this.#waiting.push({ data: bytes.subarray(0, this.#used), rows: this.#rows, last, release });
+    this.#rows = 0;
+    this.#tell();
+  }
+
+  #pause(): void {
+    this.#request.link?.pause();
+    this.#stall = setTimeout(() => this.#stopper.abort(readerStalled()), this.#stallTimeout);
+  }
+
+  #resume(): void {
+    this.#stopStall();
+    this.#request.link?.resume();
+  }
+
+  #stopStall(): void {
+    clearTimeout(this.#stall);
+    this.#stall = undefined;
+  }
+
+  #finish(failure: { readonly error: unknown } | null): void {
+    if (this.#finished) return;
+    this.#finished = true;
+    this.#failure = failure;
+    this.#stopStall();
+    if (failure) this.#waiting.length = 0;
+    else this.#emit(true);
+    this.#tell();
+  }
+
+  #tell(): void {
+    this.#news.resolve();
+    this.#news = Promise.withResolvers();
+  }
+}

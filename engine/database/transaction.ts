@@ -1,0 +1,179 @@
+import {
+  type Collector,
+  type Exchange,
+  endingStep,
+  type Isolation,
+  type Outcome,
+  openingSteps,
+  type Step,
+  statementStep,
+  type Terms,
+} from "./exchange.ts";
+import { connectionLost, outcomeUnknown, transactionFailed } from "./faults.ts";
+import type { Lane } from "./lane.ts";
+import type { Link } from "./link.ts";
+import { Rows } from "./rows.ts";
+import type { Shapes } from "./shape.ts";
+import type { Context, Result, Statement } from "./statement.ts";
+import { readCommand } from "./wire/decode.ts";
+
+/** A transaction that is kept waiting holds locks and keeps old rows alive; the server then ends its session. */
+const IDLE_MILLISECONDS = 60_000;
+
+/** SQLSTATE in_failed_sql_transaction. */
+const FAILED_BEFORE = "25P02";
+
+export type Query = (statement: Statement, options?: { readonly fields?: boolean }) => Promise<Result>;
+
+export type TransactionPlan = {
+  readonly lane: Lane;
+  readonly shapes: Shapes;
+  readonly context: Context;
+  readonly terms: Terms;
+  readonly isolation: Isolation | undefined;
+  readonly patience: number;
+  readonly expires: number;
+};
+
+export async function inTransaction<T>(plan: TransactionPlan, work: (query: Query) => Promise<T>): Promise<T> {
+  const transaction = new Transaction(plan, await lease(plan));
+  try {
+    const result = await work((statement, options) => transaction.query(statement, options?.fields ?? false));
+    await transaction.commit();
+    return result;
+  } catch (error) {
+    await transaction.rollBack();
+    throw error;
+  } finally {
+    transaction.release();
+  }
+}
+
+function lease({ lane, expires }: TransactionPlan): Promise<Link> {
+  return new Promise((resolve, reject) => {
+    const start = (link: Link) => {
+      link.leased = true;
+      resolve(link);
+    };
+    lane.submit({ expires, start, refuse: reject });
+  });
+}
+
+type Particulars = Partial<Pick<Exchange, "wantsFields" | "fresh" | "keepsTransaction">>;
+
+type Reply = { readonly outcome: Outcome; readonly rows: Rows<string | null> };
+
+class Transaction {
+  readonly #plan: TransactionPlan;
+  #link: Link;
+  /** The answer to BEGIN, the settings and the first statement, which travel together. */
+  #first: Promise<Reply> | null = null;
+  #failure: Error | null = null;
+  #isOver = false;
+  #isEnded = false;
+
+  constructor(plan: TransactionPlan, link: Link) {
+    this.#plan = plan;
+    this.#link = link;
+  }
+
+  async query(statement: Statement, wantsFields: boolean): Promise<Result> {
+    if (this.#isOver) throw new Error("The transaction is over; its queries must be awaited inside of it");
+    const { context, shapes } = this.#plan;
+    const step = statementStep(shapes.of(context.role, statement.text), statement, true);
+    if (!this.#first) {
+      this.#first = this.#begin(step, wantsFields);
+      return this.#resultOf(await this.#first);
+    }
+    // Outside of a transaction it would run as the login and not as the caller.
+    await this.#begun();
+    return this.#resultOf(await this.#ask([step], { wantsFields }));
+  }
+
+  async commit(): Promise<void> {
+    this.#isOver = true;
+    if (!this.#first) return;
+    await this.#begun();
+    this.#isEnded = true;
+    let command = "";
+    const collector = {
+      row: () => {},
+      complete: (buffer: Buffer, start: number, end: number) => {
+        command = readCommand(buffer, start, end);
+      },
+    };
+    const outcome = await this.#exchange([endingStep("commit")], collector, { keepsTransaction: false });
+    if (outcome.kind === "lost" && outcome.sent && !this.#plan.terms.readOnly) throw outcomeUnknown(outcome.cause);
+    // Postgres answers COMMIT with ROLLBACK when a statement had failed.
+    if (outcome.kind !== "done" || command !== "COMMIT") throw this.#failure ?? transactionFailed();
+  }
+
+  async rollBack(): Promise<void> {
+    this.#isOver = true;
+    if (!this.#first || this.#isEnded) return;
+    await this.#first.catch(() => {});
+    // When the link is lost, it is undone as well.
+    await this.#ask([endingStep("rollback")], { keepsTransaction: false });
+  }
+
+  release(): void {
+    this.#plan.lane.release(this.#link);
+  }
+
+  /** Nobody has seen a result yet: when the link is lost, or the statement outdated on it, this may start over. */
+  async #begin(step: Step, wantsFields: boolean): Promise<Reply> {
+    const steps = [...this.#opening(), step];
+    const reply = await this.#ask(steps, { wantsFields });
+    const { outcome } = reply;
+    if (outcome.kind === "lost") {
+      this.release();
+      this.#link = await lease(this.#plan);
+    } else if (outcome.kind === "refused" && outcome.isStale) {
+      await this.#ask([endingStep("rollback")], { keepsTransaction: false });
+    } else return reply;
+    this.#failure = null;
+    return this.#ask(steps, { wantsFields, fresh: true });
+  }
+
+  async #begun(): Promise<void> {
+    const { outcome } = await this.#first!;
+    if (outcome.kind !== "done") throw this.#failure!;
+  }
+
+  #resultOf({ outcome, rows }: Reply): Result {
+    if (outcome.kind !== "done") throw this.#failure!;
+    return { rows: rows.rows, rowCount: rows.rowCount, fields: outcome.fields };
+  }
+
+  async #ask(steps: readonly Step[], particulars: Particulars): Promise<Reply> {
+    const rows = Rows.ofStrings();
+    return { outcome: await this.#exchange(steps, rows, particulars), rows };
+  }
+
+  #exchange(steps: readonly Step[], collector: Collector, particulars: Particulars): Promise<Outcome> {
+    const { wantsFields = false, fresh = false, keepsTransaction = true } = particulars;
+    const { patience } = this.#plan;
+    const main = steps.length - 1;
+    return new Promise((resolve) => {
+      const end = (outcome: Outcome) => {
+        this.#note(outcome);
+        resolve(outcome);
+      };
+      this.#link.send({ steps, main, collector, wantsFields, fresh, keepsTransaction, patience, end });
+    });
+  }
+
+  /** Keeps the reason of a failure, and not what merely follows from it. */
+  #note(outcome: Outcome): void {
+    if (outcome.kind === "done") return;
+    const error = outcome.kind === "lost" ? connectionLost(outcome.cause) : outcome.error;
+    const follows = outcome.kind === "lost" ? !outcome.sent : (error as { code?: string }).code === FAILED_BEFORE;
+    if (!follows || !this.#failure) this.#failure = error;
+  }
+
+  #opening(): Step[] {
+    const { context, terms, isolation } = this.#plan;
+    const guard = ["idle_in_transaction_session_timeout", String(IDLE_MILLISECONDS)] as const;
+    return openingSteps({ ...context, settings: [guard, ...context.settings] }, terms, isolation);
+  }
+}

@@ -1,0 +1,297 @@
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Database } from "../../../engine/database/database.ts";
+import { ContextError } from "../../../engine/database/faults.ts";
+import { alice, anon, bob, caller, type Opened, open, PID, sql } from "./open.ts";
+
+const SCHEMA = `
+  create function caller() returns text stable language sql
+    as $$ select nullif(current_setting('request.jwt.claims', true), '')::json ->> 'sub' $$;
+  create table notes (id int primary key, owner text not null default caller(), body text);
+  alter table notes enable row level security;
+  create policy own on notes using (owner = (select caller()));
+  create policy all_for_service on notes to service_role using (true);
+  grant all on notes to anon, authenticated, service_role;
+  insert into notes values (1, 'alice', 'hers'), (2, 'bob', 'his'), (3, 'bob', 'his too');
+
+  create table seats (id int constraint seats_taken unique deferrable initially deferred, constraint positive check (id > 0));
+  grant all on seats to authenticated;
+
+  create schema hidden;
+  create table hidden.secrets as select 'secret' as word;
+  grant select on hidden.secrets to public;
+  grant usage on schema hidden to authenticated;
+`;
+
+let opened: Opened;
+let database: Database;
+beforeAll(async () => {
+  opened = await open(SCHEMA);
+  database = opened.database;
+});
+afterAll(() => opened[Symbol.asyncDispose]());
+
+const rowsOf = async (...question: Parameters<Database["run"]>) => (await database.run(...question)).rows;
+const pidOf = async () => (await rowsOf(anon, PID))[0]![0];
+
+describe("one round trip", () => {
+  test("runs as the caller, with the caller's settings, and leaves nothing of them behind", async () => {
+    const who = sql("select current_user, session_user, current_setting('request.jwt.claims', true)");
+    expect(await rowsOf(alice, who)).toEqual([
+      ["authenticated", "authenticator", '{"role":"authenticated","sub":"alice"}'],
+    ]);
+    expect(await rowsOf({ role: "anon", settings: [] }, who)).toEqual([["anon", "authenticator", ""]]);
+  });
+
+  test("many callers at once get their own rows, in every lane", async () => {
+    const questions = Array.from({ length: 600 }, (_, index) => {
+      const name = `caller ${index}`;
+      const context = caller(index % 2 ? "anon" : "authenticated", { sub: name });
+      const readOnly = index % 3 > 0;
+      return database
+        .run(context, sql("select caller(), current_user, $1", name), { readOnly })
+        .then(({ rows }) => expect(rows).toEqual([[name, context.role, name]]));
+    });
+    await Promise.all(questions);
+  });
+
+  test("returns values as Postgres writes them, and how many rows there were", async () => {
+    const all = sql("select 1.50::numeric, true, null, '{1,2}'::int[], $1, $2::json", "ß€😀", Buffer.from('{"a": 1}'));
+    expect(await rowsOf(anon, all)).toEqual([["1.50", "t", null, "{1,2}", "ß€😀", '{"a": 1}']]);
+    const written = await database.run(alice, sql("update notes set body = body returning id"));
+    expect(written).toEqual({ rows: [["1"]], rowCount: 1, fields: null });
+    expect(await database.run(anon, sql(""))).toEqual({ rows: [], rowCount: 0, fields: null });
+  });
+
+  test("speaks ISO dates and UTF-8 whatever the database prefers, in its time zone", async () => {
+    await using german = await open();
+    await german.owner.query(`
+      do $$ begin
+        execute format('alter database %I set datestyle = german', current_database());
+        execute format('alter database %I set intervalstyle = iso_8601', current_database());
+        execute format('alter database %I set timezone = %L', current_database(), 'Asia/Kolkata');
+      end $$`);
+    const { rows } = await german.database.run(
+      anon,
+      sql("select '2026-11-20 12:00Z'::timestamptz, '1 day 2 hours'::interval, current_setting('client_encoding')"),
+    );
+    expect(rows).toEqual([["2026-11-20 17:30:00+05:30", "1 day 02:00:00", "UTF8"]]);
+  });
+
+  test("row-level security follows the role and the claims, request by request", async () => {
+    const notes = sql("select id from notes order by id");
+    const asked = [alice, bob, anon, caller("service_role"), bob, alice];
+    const seen = [];
+    for (const context of asked) seen.push((await rowsOf(context, notes)).flat().join());
+    expect(seen).toEqual(["1", "2,3", "", "1,2,3", "2,3", "1"]);
+  });
+
+  test("a statement prepared for one role is no way past the schema's USAGE for another", async () => {
+    const secret = sql("select word from hidden.secrets");
+    const pid = await pidOf();
+    expect(await rowsOf(alice, secret)).toEqual([["secret"]]);
+    // anon may read the table but not enter the schema, and Postgres checks that at Parse only.
+    await expect(database.run(anon, secret)).rejects.toMatchObject({ code: "42501" });
+    expect(await rowsOf(alice, secret)).toEqual([["secret"]]);
+    expect(await pidOf()).toBe(pid);
+  });
+});
+
+describe("what Postgres refuses", () => {
+  test("is a DatabaseError with its code, constraint and table, and the connection goes on", async () => {
+    const pid = await pidOf();
+    const refused = database.run(alice, sql("insert into notes values (1)"));
+    await expect(refused).rejects.toBeInstanceOf(pg.DatabaseError);
+    await expect(refused).rejects.toMatchObject({ code: "23505", constraint: "notes_pkey", table: "notes" });
+    await expect(refused).rejects.not.toBeInstanceOf(ContextError);
+    expect(await pidOf()).toBe(pid);
+  });
+
+  test("undoes the whole transaction", async () => {
+    const half = sql("with new as (insert into notes values (50) returning id) select 1 / (id - 50) from new");
+    await expect(database.run(alice, half)).rejects.toMatchObject({ code: "22012" });
+    expect(await rowsOf(alice, sql("select id from notes where id = 50"))).toEqual([]);
+  });
+
+  test("a deferred constraint that fails after the row came is an error all the same", async () => {
+    const twice = sql("insert into seats values (7), (7) returning id");
+    await expect(database.run(alice, twice)).rejects.toMatchObject({ code: "23505", constraint: "seats_taken" });
+    expect(await rowsOf(alice, sql("select * from seats where id = 7"))).toEqual([]);
+  });
+
+  test("an unknown role, one that was not granted, and the login itself are refused as such", async () => {
+    const pid = await pidOf();
+    for (const [role, code] of [
+      ["nobody", "22023"],
+      ["postgres", "42501"],
+      ["none", "22023"],
+      ["", "22023"],
+    ]) {
+      const refused = database.run(caller(role!), sql("select current_user"));
+      await expect(refused).rejects.toBeInstanceOf(ContextError);
+      await expect(refused).rejects.toMatchObject({ code });
+    }
+    expect(await pidOf()).toBe(pid);
+  });
+
+  test("a zero byte is refused, in a value by Postgres and in a text by us", async () => {
+    await expect(database.run(anon, sql("select $1", "a\0b"))).rejects.toMatchObject({ code: "22021" });
+    await expect(database.run(anon, sql("select 1\0, 2"))).rejects.toBeInstanceOf(TypeError);
+  });
+
+  test("values that are none, or too many of them, harm nobody else", async () => {
+    const pid = await pidOf();
+    const number = { text: "select $1", values: [1 as unknown as string] };
+    const many = { text: "select 1", values: new Array(65_536).fill("x") };
+    const unset = { role: "anon", settings: [["app.x", undefined as unknown as string]] } as const;
+    const results = await Promise.allSettled([
+      database.run(anon, number),
+      database.run(anon, many),
+      database.run(unset, sql("select 1")),
+      database.run(anon, sql("select 'well'")),
+    ]);
+    expect(results.map((result) => (result.status === "rejected" ? result.reason.name : result.value.rows))).toEqual([
+      "TypeError",
+      "RangeError",
+      "TypeError",
+      [["well"]],
+    ]);
+    expect(await pidOf()).toBe(pid);
+  });
+
+  test("writing in a read-only request", async () => {
+    const write = sql("insert into notes values (60)");
+    await expect(database.run(alice, write, { readOnly: true })).rejects.toMatchObject({ code: "25006" });
+    await database.run(alice, write, { rollback: true });
+  });
+});
+
+describe("the time that a statement may take", () => {
+  const nap = (seconds: number) => sql(`select pg_sleep(${seconds})::text`);
+  const patient = { role: "anon", settings: [["statement_timeout", "10s"]] } as const;
+  const hasty = { role: "anon", settings: [["statement_timeout", "30ms"]] } as const;
+  const TIMEOUT = { code: "57014" };
+
+  test("is the database's, unless the role has its own, unless the call has its own", async () => {
+    await using strict = await open("", { statementTimeout: 100 });
+    const { run } = { run: strict.database.run.bind(strict.database) };
+    await expect(run(anon, nap(10))).rejects.toMatchObject(TIMEOUT);
+    await expect(run(hasty, nap(0.08))).rejects.toMatchObject(TIMEOUT);
+    await run(patient, nap(0.2));
+    await expect(run(patient, nap(10), { timeoutMs: 50 })).rejects.toMatchObject(TIMEOUT);
+    await run(hasty, nap(0.2), { timeoutMs: 0 });
+    // And it is over with the request.
+    expect((await run(anon, sql("select current_setting('statement_timeout')"))).rows).toEqual([["100ms"]]);
+  });
+});
+
+describe("a request that is to be undone", () => {
+  const seat = (id: number) => sql("insert into seats values ($1) returning id", String(id));
+
+  test("answers as if it were done", async () => {
+    expect(await rowsOf(alice, seat(10), { rollback: true })).toEqual([["10"]]);
+    expect(await rowsOf(alice, sql("select * from seats where id = 10"))).toEqual([]);
+  });
+
+  test("meets deferred constraints too", async () => {
+    await database.run(alice, seat(11));
+    const pid = await pidOf();
+    await expect(database.run(alice, seat(11), { rollback: true })).rejects.toMatchObject({
+      constraint: "seats_taken",
+    });
+    expect(await pidOf()).toBe(pid);
+  });
+
+  test("fails as any other does and leaves the connection in order", async () => {
+    const pid = await pidOf();
+    await expect(database.run(alice, seat(-1), { rollback: true })).rejects.toMatchObject({ constraint: "positive" });
+    await expect(database.run(caller("nobody"), seat(1), { rollback: true })).rejects.toBeInstanceOf(ContextError);
+    expect(await pidOf()).toBe(pid);
+  });
+});
+
+describe("the columns of a result", () => {
+  test("are told when they are asked for, the second time without asking the server", async () => {
+    const statement = sql("select id, body as text from notes where false");
+    const fields = [
+      { name: "id", type: 23 },
+      { name: "text", type: 25 },
+    ];
+    for (const _ of [1, 2]) expect((await database.run(alice, statement, { fields: true })).fields).toEqual(fields);
+    expect((await database.run(alice, statement)).fields).toBeNull();
+  });
+
+  test("there are none when nothing is returned", async () => {
+    const { fields } = await database.run(alice, sql("delete from notes where false"), { fields: true });
+    expect(fields).toEqual([]);
+  });
+
+  test("are known to everybody who waits on the same connection", async () => {
+    const statement = sql("select id from notes limit 0");
+    const results = await Promise.all(
+      Array.from({ length: 40 }, () => database.run(alice, statement, { fields: true, lane: "read" })),
+    );
+    for (const { fields } of results) expect(fields).toEqual([{ name: "id", type: 23 }]);
+  });
+});
+
+describe("large values", () => {
+  const repeated = (length: number) => sql("select repeat('ß', $1::int), 'small'", String(length / 2));
+
+  test.each([1_000, 60_000, 3_000_000])("of %i bytes arrive whole", async (length) => {
+    const [[value, small]] = (await rowsOf(anon, repeated(length))) as [[string, string]];
+    expect(value).toBe("ß".repeat(length / 2));
+    expect(small).toBe("small");
+  });
+
+  test("come as Buffers when that is wanted, small ones as strings", async () => {
+    for (const length of [40_000, 3_000_000]) {
+      const { rows } = await database.run(anon, repeated(length), { largeValues: "buffer" });
+      const [value, small] = rows[0]!;
+      expect(Buffer.isBuffer(value) && value.equals(Buffer.from("ß".repeat(length / 2)))).toBe(true);
+      expect(small).toBe("small");
+    }
+  });
+
+  test("can be sent", async () => {
+    const body = Buffer.alloc(3_000_000, "a");
+    expect(await rowsOf(anon, sql("select length($1), md5($2)", body, "b".repeat(200_000)))).toEqual([
+      ["3000000", (await opened.owner.query("select md5(repeat('b', 200000))")).rows[0].md5],
+    ]);
+  });
+
+  test("never show another request's bytes, however the answers mix", async () => {
+    const ask = async (index: number) => {
+      const letter = String.fromCharCode(97 + (index % 26));
+      const length = (index * 7_919) % 90_000;
+      const statement = sql("select repeat($1, $2::int) as a, repeat($1, $2::int) as b", letter, String(length));
+      const { rows } = await database.run(anon, statement, { lane: "read", readOnly: true, largeValues: "buffer" });
+      const expected = letter.repeat(length);
+      // Compared after everything else has been read.
+      return () => rows[0]!.every((value) => String(value) === expected);
+    };
+    const checks = await Promise.all(Array.from({ length: 400 }, (_, index) => ask(index)));
+    expect(checks.every((check) => check())).toBe(true);
+  });
+});
+
+describe("closing", () => {
+  test("waits for what is under way and refuses what comes later", async () => {
+    const own = await open();
+    const running = own.database.run(anon, sql("select pg_sleep(0.2)::text, 'done'"));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const closing = own.database.close();
+    await expect(own.database.run(anon, sql("select 1"))).rejects.toMatchObject({
+      status: 503,
+      headers: { "Retry-After": "1" },
+    });
+    expect((await running).rows).toEqual([["", "done"]]);
+    await closing;
+    await own.database.close();
+    const { rows } = await own.owner.query(
+      "select count(*)::int from pg_stat_activity where usename = 'authenticator' and datname = current_database()",
+    );
+    expect(rows).toEqual([{ count: 0 }]);
+    await own.owner.end();
+  });
+});

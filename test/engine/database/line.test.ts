@@ -1,0 +1,31 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { Line } from "../../../engine/database/line.ts";
+
+test("a line behaves as an array from which the first is taken", () => {
+  const step = fc.oneof(fc.constant("shift" as const), fc.nat({ max: 20 }), fc.record({ remove: fc.nat({ max: 20 }) }));
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const line = new Line<number>();
+      let model: number[] = [];
+      for (const action of steps) {
+        if (action === "shift") expect(line.shift()).toBe(model.shift());
+        else if (typeof action === "number") {
+          line.push(action);
+          model.push(action);
+        } else {
+          line.remove(action.remove);
+          model = model.filter((item) => item !== action.remove);
+        }
+        expect([line.length, line.first()]).toEqual([model.length, model[0]]);
+      }
+    }),
+  );
+});
+
+test("a long line keeps its order", () => {
+  const line = new Line<number>();
+  for (let item = 0; item < 5_000; item++) line.push(item);
+  expect(Array.from({ length: 5_000 }, () => line.shift())).toEqual(Array.from({ length: 5_000 }, (_, item) => item));
+  expect(line.length).toBe(0);
+});

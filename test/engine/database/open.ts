@@ -1,0 +1,48 @@
+import pg from "pg";
+import { type Database, type DatabaseOptions, openDatabase } from "../../../engine/database/database.ts";
+import type { Context } from "../../../engine/database/statement.ts";
+import { cloneDatabase } from "../../database.ts";
+
+export type Opened = AsyncDisposable & {
+  readonly database: Database;
+  /** A superuser beside it. */
+  readonly owner: pg.Client;
+  readonly url: string;
+  readonly logged: string[];
+};
+
+/** A database of one's own with this schema in it, and the engine's door to it. */
+export async function open(schema = "", options: Partial<DatabaseOptions> = {}): Promise<Opened> {
+  const { url, ownerUrl, drop } = await cloneDatabase("empty");
+  const owner = new pg.Client({ connectionString: ownerUrl });
+  await owner.connect();
+  if (schema) await owner.query(schema);
+
+  const logged: string[] = [];
+  const log = {
+    info: (_fields: object, message: string) => void logged.push(message),
+    warn: (_fields: object, message: string) => void logged.push(message),
+  };
+  const database = openDatabase({ url, ownerUrl, log, ...options });
+  const close = async () => {
+    await database.close();
+    await owner.end();
+    await drop();
+  };
+  return { database, owner, url, logged, [Symbol.asyncDispose]: close };
+}
+
+export function caller(role: string, claims: object = {}): Context {
+  return { role, settings: [["request.jwt.claims", JSON.stringify({ role, ...claims })]] };
+}
+
+export const anon = caller("anon");
+export const alice = caller("authenticated", { sub: "alice" });
+export const bob = caller("authenticated", { sub: "bob" });
+
+export function sql(text: string, ...values: (string | Buffer | null)[]) {
+  return { text, values };
+}
+
+/** Which session answers, to be asked as any caller. */
+export const PID = sql("select pg_backend_pid()::text");

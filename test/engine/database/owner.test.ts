@@ -1,0 +1,77 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { OwnerPool } from "../../../engine/database/owner.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+
+let database: TestDatabase;
+let pool: OwnerPool;
+beforeAll(async () => {
+  database = await cloneDatabase("empty");
+  pool = new OwnerPool({ url: database.ownerUrl, applicationName: "owner", acquireTimeout: 300 });
+});
+afterAll(async () => {
+  await pool.close();
+  await database.drop();
+});
+
+const pidOf = () => pool.lend(async (client) => (await client.query("select pg_backend_pid() as pid")).rows[0].pid);
+
+describe("the owner's connections", () => {
+  test("are lent and come back", async () => {
+    expect(await pool.lend(async (client) => (await client.query("select current_user as me")).rows)).toEqual([
+      { me: "postgres" },
+    ]);
+    expect(await pidOf()).toBe(await pidOf());
+  });
+
+  test("come back also when the work fails, and its error passes", async () => {
+    const before = await pidOf();
+    await expect(pool.lend((client) => client.query("select 1/0"))).rejects.toMatchObject({ code: "22012" });
+    expect(await pidOf()).toBe(before);
+  });
+
+  test("do not come back with a transaction open", async () => {
+    const before = await pidOf();
+    await pool.lend(async (client) => {
+      await client.query("begin");
+      await client.query("create table left_open ()");
+    });
+    expect(await pidOf()).not.toBe(before);
+    await expect(pool.lend((client) => client.query("table left_open"))).rejects.toMatchObject({ code: "42P01" });
+  });
+
+  test("that are lost at work leave the outcome unknown, and at rest nobody notices", async () => {
+    const suicide = pool.lend((client) => client.query("select pg_terminate_backend(pg_backend_pid()), pg_sleep(5)"));
+    await expect(suicide).rejects.toMatchObject({ status: 503 });
+    const other = new OwnerPool({ url: database.ownerUrl, applicationName: "other", acquireTimeout: 300 });
+    const pid = await pidOf();
+    await other.lend((client) => client.query("select pg_terminate_backend($1)", [pid]));
+    await other.close();
+    await sleep(50);
+    expect(await pidOf()).not.toBe(pid);
+  });
+
+  test("are few, and to wait for one too long is a timeout", async () => {
+    const hold = Promise.withResolvers<void>();
+    const held = Array.from({ length: 4 }, () => pool.lend(() => hold.promise));
+    await expect(pool.lend(async () => {})).rejects.toMatchObject({ status: 504, code: "PGRST003" });
+    hold.resolve();
+    await Promise.all(held);
+  });
+
+  test("that cannot be had are asked for again until the time is up", async () => {
+    const nowhere = new OwnerPool({
+      url: "postgresql://postgres@127.0.0.1:1/nowhere",
+      applicationName: "owner",
+      acquireTimeout: 200,
+    });
+    const start = performance.now();
+    await expect(nowhere.lend(async () => {})).rejects.toMatchObject({
+      status: 503,
+      code: "PGRST000",
+      headers: { "Retry-After": "1" },
+    });
+    expect(performance.now() - start).toBeGreaterThan(50);
+    await nowhere.close();
+  });
+});

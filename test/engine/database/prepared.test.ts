@@ -1,0 +1,66 @@
+import { describe, expect, test } from "vitest";
+import { PreparedStatements } from "../../../engine/database/prepared.ts";
+import { Shape } from "../../../engine/database/shape.ts";
+
+const [first, second, third] = [new Shape("select 1"), new Shape("select 2"), new Shape("select 3")];
+
+describe("a link's prepared statements", () => {
+  test("a shape is prepared once", () => {
+    const statements = new PreparedStatements(10);
+    const prepared = statements.use(first);
+    expect(prepared.sent).toBe(false);
+    expect(statements.use(first)).toBe(prepared);
+    expect(statements.takeClosing()).toEqual([]);
+  });
+
+  test("the least recently used one makes room, and its name is closed once", () => {
+    const statements = new PreparedStatements(2);
+    statements.use(first);
+    const evicted = statements.use(second);
+    statements.use(first);
+    statements.use(third);
+    expect(statements.size).toBe(2);
+    expect(statements.takeClosing()).toEqual([evicted.name]);
+    expect(statements.takeClosing()).toEqual([]);
+  });
+
+  test("no name is ever used twice", () => {
+    const statements = new PreparedStatements(1);
+    const names = Array.from({ length: 20 }, (_, index) => statements.use(index % 2 ? first : second).name);
+    expect(new Set(names).size).toBe(20);
+  });
+
+  test("what is replaced gets a new name, and the old one is closed", () => {
+    const statements = new PreparedStatements(10);
+    const old = statements.use(first);
+    const fresh = statements.replace(first);
+    expect(fresh.name).not.toBe(old.name);
+    expect(statements.use(first)).toBe(fresh);
+    expect(statements.takeClosing()).toEqual([old.name]);
+  });
+
+  test("forgetting a failed one leaves its successor alone", () => {
+    const statements = new PreparedStatements(10);
+    const failed = statements.use(first);
+    const fresh = statements.replace(first);
+    statements.forget(failed);
+    expect(statements.use(first)).toBe(fresh);
+  });
+
+  test("all can be dropped", () => {
+    const statements = new PreparedStatements(10);
+    const names = [statements.use(first).name, statements.use(second).name];
+    statements.dropAll();
+    expect(statements.size).toBe(0);
+    expect(statements.takeClosing()).toEqual(names);
+  });
+
+  test("switched off, every use is unnamed and unsent, and nothing is to be closed", () => {
+    const statements = new PreparedStatements(0);
+    const prepared = statements.use(first);
+    prepared.sent = true;
+    expect(statements.use(first)).toMatchObject({ name: "", sent: false });
+    statements.drop(prepared);
+    expect(statements.takeClosing()).toEqual([]);
+  });
+});

@@ -1,0 +1,141 @@
+import { getEventListeners, once } from "node:events";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Database, openDatabase } from "../../../engine/database/database.ts";
+import { anon, type Opened, open, sql } from "./open.ts";
+
+let opened: Opened;
+let database: Database;
+beforeAll(async () => {
+  opened = await open("create table entries (id int primary key); grant all on entries to anon", { poolSize: 1 });
+  database = opened.database;
+});
+afterAll(() => opened[Symbol.asyncDispose]());
+
+const nap = (mark: string, seconds = 10) => sql(`select pg_sleep(${seconds}), '${mark}' as mark`);
+
+/** Waits until a session runs what bears the mark. */
+async function sessionOf(mark: string, except = 0): Promise<number> {
+  for (;;) {
+    const { rows } = await opened.owner.query<{ pid: number }>(
+      `select pid from pg_stat_activity
+        where state = 'active' and query like '%' || $1 || '%' and pid not in (pg_backend_pid(), $2)`,
+      [mark, except],
+    );
+    if (rows[0]) return rows[0].pid;
+    await sleep(5);
+  }
+}
+
+const terminate = (pid: number) => opened.owner.query("select pg_terminate_backend($1)", [pid]);
+
+/** Stands before the server and keeps what is a CancelRequest waiting. */
+async function cancelsComeLate(url: string, milliseconds: number): Promise<AsyncDisposable & { readonly url: string }> {
+  const place = new URL(url.replace("@/", "@localhost/"));
+  const path = `${place.searchParams.get("host")}/.s.PGSQL.${place.searchParams.get("port")}`;
+  const server = createServer((client) => {
+    client.once("data", async (first) => {
+      client.pause();
+      if (first.readInt32BE(4) === 80_877_102) await sleep(milliseconds);
+      const postgres = connect(path);
+      for (const socket of [client, postgres]) {
+        socket.on("error", () => {});
+        socket.on("close", () => [client, postgres].map((other) => other.destroy()));
+      }
+      postgres.write(first);
+      client.pipe(postgres).pipe(client);
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const [user, database] = [place.username, place.pathname];
+  const close = async () => void server.close();
+  return { url: `postgresql://${user}@127.0.0.1:${port}${database}`, [Symbol.asyncDispose]: close };
+}
+
+describe("a request whose connection is lost", () => {
+  test("runs once more when it only reads", async () => {
+    const reading = database.run(anon, nap("read once", 0.3), { readOnly: true });
+    await terminate(await sessionOf("read once"));
+    expect((await reading).rows).toEqual([["", "read once"]]);
+  });
+
+  test("runs once more and not for ever", async () => {
+    const reading = database.run(anon, nap("read twice"), { readOnly: true });
+    const outcome = expect(reading).rejects.toMatchObject({
+      status: 503,
+      code: "PGRST001",
+      headers: { "Retry-After": "1" },
+    });
+    const first = await sessionOf("read twice");
+    await terminate(first);
+    await terminate(await sessionOf("read twice", first));
+    await outcome;
+  });
+
+  test("is told that nobody knows when it writes", async () => {
+    const writing = database.run(anon, sql("insert into entries select 1 from pg_sleep(10) -- unknown"));
+    const outcome = expect(writing).rejects.toMatchObject({ status: 503, code: "08007" });
+    await terminate(await sessionOf("-- unknown"));
+    await outcome;
+    expect((await database.run(anon, sql("select * from entries"))).rows).toEqual([]);
+  });
+});
+
+describe("a request that is given up", () => {
+  test("ends the statement on its own connection, and not what follows there", async () => {
+    const stop = new AbortController();
+    const running = database.run(anon, nap("given up"), { signal: stop.signal });
+    const outcome = expect(running).rejects.toThrow("no longer needed");
+    await sessionOf("given up");
+    stop.abort(new Error("no longer needed"));
+    await outcome;
+    for (let index = 0; index < 20; index++) {
+      expect((await database.run(anon, sql("select pg_sleep(0.005), $1", String(index)))).rows[0]![1]).toBe(
+        String(index),
+      );
+    }
+  });
+
+  test("keeps its connection until the server has taken the cancel, however long that is on its way", async () => {
+    await using slow = await cancelsComeLate(opened.url, 300);
+    const late = openDatabase({ url: slow.url, ownerUrl: slow.url, log: { info() {}, warn() {} }, poolSize: 1 });
+    const stop = new AbortController();
+    const running = late.run(anon, nap("short nap", 0.2), { signal: stop.signal });
+    await sessionOf("short nap");
+    stop.abort(new Error("no longer needed"));
+    await expect(running).rejects.toThrow("no longer needed");
+    // Sent at once it would be what the cancel hits.
+    await late.run(anon, nap("next nap", 0.6));
+    await late.close();
+  });
+
+  test("leaves the line when it still waits", async () => {
+    const stop = new AbortController();
+    const first = database.run(anon, nap("first in line", 0.2));
+    const waiting = database.run(anon, nap("second in line"), { signal: stop.signal });
+    await sleep(20);
+    expect(database.state().lanes.write.waiting).toBe(1);
+    stop.abort(new Error("no longer needed"));
+    await expect(waiting).rejects.toThrow("no longer needed");
+    expect(database.state().lanes.write.waiting).toBe(0);
+    await first;
+  });
+
+  test("is not even begun when that was known before", async () => {
+    const signal = AbortSignal.abort(new Error("no longer needed"));
+    await expect(database.run(anon, sql("insert into entries values (3)"), { signal })).rejects.toThrow(
+      "no longer needed",
+    );
+    expect((await database.run(anon, sql("select * from entries where id = 3"))).rows).toEqual([]);
+  });
+
+  test("leaves no listener on a signal that lives longer", async () => {
+    const { signal } = new AbortController();
+    await database.run(anon, sql("select 1"), { signal });
+    await database.run(anon, sql("select 1/0"), { signal }).catch(() => {});
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+});

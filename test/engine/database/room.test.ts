@@ -1,0 +1,27 @@
+import { describe, expect, test } from "vitest";
+import { askRoom, divideRoom, idealSizes } from "../../../engine/database/room.ts";
+import { cloneDatabase } from "../../database.ts";
+
+describe("the room for connections", () => {
+  test("few links read, two for each processor, and many write", () => {
+    expect(idealSizes(1)).toEqual({ read: 4, write: 16, slow: 5, stream: 3 });
+    expect(idealSizes(4).read).toBe(8);
+    expect(idealSizes(64).read).toBe(16);
+  });
+
+  test("is shared out, and a surplus goes to the writers", () => {
+    const ideal = idealSizes(2);
+    expect(divideRoom(28, ideal)).toEqual(ideal);
+    expect(divideRoom(40.5, ideal)).toEqual({ ...ideal, write: 28 });
+    expect(divideRoom(14, ideal)).toEqual({ read: 2, write: 8, slow: 2, stream: 1 });
+    expect(divideRoom(0, ideal)).toEqual({ read: 1, write: 1, slow: 1, stream: 1 });
+  });
+
+  test("is what the server, the database and the role have left", async () => {
+    const database = await cloneDatabase("empty");
+    const free = await askRoom(database.url);
+    expect(free).toBeGreaterThan(50);
+    expect(free).toBeLessThan(300);
+    await database.drop();
+  });
+});

@@ -1,0 +1,47 @@
+import { describe, expect, test } from "vitest";
+import { Shape, Shapes } from "../../../engine/database/shape.ts";
+
+function shapeAfter(...runs: number[]): Shape {
+  const shape = new Shape("select 1");
+  for (const milliseconds of runs) shape.ran(milliseconds);
+  return shape;
+}
+
+describe("a shape", () => {
+  test.each([
+    ["new", [], false],
+    ["run twice", [1, 1], false],
+    ["fast three times", [1, 1, 1], true],
+    ["fast but once over 20 ms", [1, 1, 1, 21], false],
+    ["fast again after it was slow", [1, 1, 1, 21, 1, 1, 1], true],
+    ["neither fast nor slow", [5, 5, 5, 5, 5, 5, 5, 5], false],
+    ["slower on average than 3 ms", [1, 1, 1, ...new Array(20).fill(10)], false],
+  ])("that is %s is fast: %s -> %s", (_what, runs, isFast) => {
+    expect(shapeAfter(...(runs as number[])).isFast).toBe(isFast);
+  });
+
+  test("has no zero byte in its text, which the server would take for the end", () => {
+    expect(() => new Shape("select 1\0; drop table x")).toThrow(TypeError);
+  });
+});
+
+describe("the shapes", () => {
+  test("the same text is the same shape for the same role, and another for another role", () => {
+    const shapes = new Shapes();
+    const shape = shapes.of("anon", "select 1");
+    expect(shapes.of("anon", "select 1")).toBe(shape);
+    expect(shapes.of("admin", "select 1")).not.toBe(shape);
+    expect(shapes.of("anon", "select 2")).not.toBe(shape);
+  });
+
+  test("those in use are kept and the others forgotten", () => {
+    const shapes = new Shapes(10);
+    const used = shapes.of("anon", "used");
+    const unused = shapes.of("anon", "unused");
+    for (let index = 0; index < 40; index++) {
+      shapes.of("anon", `other ${index}`);
+      expect(shapes.of("anon", "used")).toBe(used);
+    }
+    expect(shapes.of("anon", "unused")).not.toBe(unused);
+  });
+});

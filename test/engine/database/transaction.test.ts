@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Database } from "../../../engine/database/database.ts";
+import { ContextError } from "../../../engine/database/faults.ts";
+import type { Query } from "../../../engine/database/transaction.ts";
+import { alice, anon, caller, type Opened, open, PID, sql } from "./open.ts";
+
+const SCHEMA = `
+  create table accounts (id int primary key, balance int not null check (balance >= 0));
+  create table labels (name text constraint label_taken unique deferrable initially deferred);
+  grant all on accounts, labels to authenticated;
+`;
+
+let opened: Opened;
+let database: Database;
+beforeAll(async () => {
+  opened = await open(SCHEMA);
+  database = opened.database;
+});
+afterAll(() => opened[Symbol.asyncDispose]());
+
+const insert = (id: number, balance = 0) =>
+  sql("insert into accounts values ($1, $2) returning id", String(id), String(balance));
+const stored = async () => (await opened.owner.query("select id from accounts order by id")).rows.map(({ id }) => id);
+const openTransactions = async () =>
+  (await opened.owner.query("select count(*)::int as n from pg_stat_activity where state like 'idle in%'")).rows[0].n;
+
+describe("a transaction", () => {
+  test("is one caller's and one session's, from the first statement to the commit", async () => {
+    const seen = await database.transaction(alice, async (query) => {
+      await query(insert(1));
+      expect(await stored()).not.toContain(1);
+      const { rows } = await query(sql("select id, current_user, current_setting('request.jwt.claims') from accounts"));
+      return rows;
+    });
+    expect(seen).toEqual([["1", "authenticated", alice.settings[0]![1]]]);
+    expect(await stored()).toContain(1);
+    expect(await openTransactions()).toBe(0);
+  });
+
+  test("is undone when the work fails, and passes its error on", async () => {
+    const work = async (query: Query) => {
+      await query(insert(2));
+      throw new Error("changed my mind");
+    };
+    await expect(database.transaction(alice, work)).rejects.toThrow("changed my mind");
+    expect(await stored()).not.toContain(2);
+    expect(await openTransactions()).toBe(0);
+  });
+
+  test("cannot be saved by ignoring an error", async () => {
+    const work = async (query: Query) => {
+      await query(insert(3));
+      await query(insert(3)).catch(() => {});
+      return "all is well";
+    };
+    await expect(database.transaction(alice, work)).rejects.toMatchObject({ code: "23505" });
+    expect(await stored()).not.toContain(3);
+  });
+
+  test("can go on behind a savepoint", async () => {
+    await database.transaction(alice, async (query) => {
+      await query(insert(4));
+      await query(sql("savepoint before"));
+      await query(insert(4)).catch(() => {});
+      await query(sql("rollback to savepoint before"));
+      await query(insert(5));
+    });
+    expect(await stored()).toEqual(expect.arrayContaining([4, 5]));
+  });
+
+  test("meets deferred constraints at its commit", async () => {
+    const work = async (query: Query) => {
+      await query(sql("insert into labels values ('a')"));
+      await query(sql("insert into labels values ('a')"));
+    };
+    await expect(database.transaction(alice, work)).rejects.toMatchObject({ constraint: "label_taken" });
+    expect((await opened.owner.query("select * from labels")).rowCount).toBe(0);
+    expect(await openTransactions()).toBe(0);
+  });
+
+  test("sends statements that do not wait for each other one behind the other", async () => {
+    const rows = await database.transaction(alice, (query) =>
+      Promise.all([query(insert(6)), query(insert(7)), query(sql("select count(*) from accounts where id in (6, 7)"))]),
+    );
+    expect(rows[2].rows).toEqual([["2"]]);
+  });
+
+  test("commits what was not awaited too, or fails with it", async () => {
+    await database.transaction(alice, async (query) => void query(insert(8)));
+    expect(await stored()).toContain(8);
+    const forgetful = async (query: Query) => void query(insert(8)).catch(() => {});
+    await expect(database.transaction(alice, forgetful)).rejects.toMatchObject({ code: "23505" });
+  });
+
+  test("lets nobody query when it is over", async () => {
+    let escaped: Query | undefined;
+    await database.transaction(alice, async (query) => {
+      escaped = query;
+    });
+    await expect(escaped!(insert(9))).rejects.toThrow("The transaction is over");
+    expect(await stored()).not.toContain(9);
+  });
+
+  test("may be forbidden to write, and may ask for a stricter isolation", async () => {
+    const write = (query: Query) => query(insert(10));
+    await expect(database.transaction(alice, write, { readOnly: true })).rejects.toMatchObject({ code: "25006" });
+    const level = (query: Query) => query(sql("select current_setting('transaction_isolation')"));
+    expect((await database.transaction(alice, level, { isolation: "serializable" })).rows).toEqual([["serializable"]]);
+    expect((await database.transaction(alice, level)).rows).toEqual([["read committed"]]);
+  });
+
+  test("limits each statement's time", async () => {
+    const work = (query: Query) => query(sql("select pg_sleep(10)"));
+    await expect(database.transaction(alice, work, { timeoutMs: 50 })).rejects.toMatchObject({ code: "57014" });
+  });
+
+  test("of an unknown role fails as such, whatever is asked first", async () => {
+    const work = (query: Query) => Promise.all([query(PID), query(PID)]);
+    await expect(database.transaction(caller("nobody"), work)).rejects.toBeInstanceOf(ContextError);
+    expect(await openTransactions()).toBe(0);
+  });
+
+  test("that asks nothing costs nothing", async () => {
+    expect(await database.transaction(caller("nobody"), async () => "nothing")).toBe("nothing");
+  });
+
+  test("begins anew when its first statement was prepared before the table changed", async () => {
+    await opened.owner.query("create table shifting as select 1 as a; grant all on shifting to authenticated");
+    const all = (query: Query) => query(sql("select * from shifting"));
+    await database.transaction(alice, all);
+    await opened.owner.query("alter table shifting add b int default 2");
+    expect((await database.transaction(alice, all)).rows).toEqual([["1", "2"]]);
+  });
+
+  test("begins anew when its connection was lost before its first answer", async () => {
+    const MARK = "-- first answer";
+    const killing = (async () => {
+      for (;;) {
+        const { rows } = await opened.owner.query<{ pid: number }>(
+          "select pid, pg_terminate_backend(pid) from pg_stat_activity where query like '%' || $1 and state = 'active'",
+          [MARK],
+        );
+        if (rows[0]) return String(rows[0].pid);
+      }
+    })();
+    const pids = await database.transaction(alice, async (query) => {
+      const answers = await Promise.all([query(sql(`select pg_sleep(0.1), pg_backend_pid() ${MARK}`)), query(PID)]);
+      await query(insert(13));
+      return [answers[0].rows[0]![1], answers[1].rows[0]![0]];
+    });
+    expect(pids[0]).not.toBe(await killing);
+    expect(pids[1]).toBe(pids[0]);
+    expect(await stored()).toContain(13);
+  });
+
+  test("cannot be ended from within, after which statements would run as the login", async () => {
+    for (const end of ["commit", "rollback"]) {
+      const seen: unknown[] = [];
+      const work = async (query: Query) => {
+        await query(PID);
+        await query(sql(end)).catch((error) => seen.push(error.code));
+        await query(sql("select current_user")).then(
+          ({ rows }) => seen.push(rows),
+          () => seen.push("refused"),
+        );
+      };
+      await expect(database.transaction(alice, work)).rejects.toMatchObject({ code: "25000" });
+      expect(seen).toEqual(["25000", "refused"]);
+    }
+  });
+
+  test("whose beginning fails runs nothing of what was asked behind it", async () => {
+    const bad = { role: "authenticated", settings: [["statement_timeout", "nonsense"]] } as const;
+    const work = (query: Query) =>
+      Promise.allSettled([query(PID), query(sql("select current_user")), query(insert(15))]);
+    await expect(database.transaction(bad, work)).rejects.toBeInstanceOf(ContextError);
+    expect(await stored()).not.toContain(15);
+  });
+
+  test("whose connection is lost has changed nothing, and says so", async () => {
+    const work = async (query: Query) => {
+      await query(insert(11));
+      const pid = (await query(PID)).rows[0]![0];
+      await opened.owner.query("select pg_terminate_backend($1)", [pid]);
+      await query(insert(12));
+    };
+    await expect(database.transaction(alice, work)).rejects.toMatchObject({ status: 503, code: "PGRST001" });
+    expect(await stored()).not.toContain(11);
+  });
+
+  test("of many callers at once each keeps to itself", async () => {
+    const ids = Array.from({ length: 60 }, (_, index) => 100 + index);
+    await Promise.all(
+      ids.map((id) =>
+        database.transaction(caller("authenticated", { sub: id }), async (query) => {
+          await query(insert(id, id));
+          const { rows } = await query(sql("select current_setting('request.jwt.claims')::json ->> 'sub'"));
+          expect(rows).toEqual([[String(id)]]);
+        }),
+      ),
+    );
+    expect(await stored()).toEqual(expect.arrayContaining(ids));
+    expect((await database.run(anon, sql("select current_user"))).rows).toEqual([["anon"]]);
+  });
+});
