@@ -1,0 +1,247 @@
+// The database layer alone, without HTTP: what one round trip as a caller costs, beside pgbench and beside plain pg.
+
+import pg from "pg";
+import { type Database, openDatabase } from "../engine/database/database.ts";
+import type { Bench } from "./bench.ts";
+import { pgbench, requirePgbench } from "./pgbench.ts";
+import { startScratch } from "./scratch.ts";
+
+const TARGET = 0.7;
+const CALLERS = 16;
+const OWNERS = 200;
+const ITEMS = 200_000;
+const STATEMENT_TIMEOUT = "30000";
+const OWNER = "00000000-0000-4000-8000-000000000001";
+const CLAIMS = JSON.stringify({ sub: OWNER, name: "Bench", role: "authenticated", iss: "bench", exp: 1_999_999_999 });
+
+const SCHEMA = `
+  create role anon;
+  create role authenticated;
+  create role authenticator login noinherit;
+  grant anon, authenticated to authenticator;
+
+  create schema auth;
+  grant usage on schema auth to anon, authenticated;
+  create function auth.uid() returns uuid stable language sql
+    as $$ select (nullif(current_setting('request.jwt.claims', true), '')::json ->> 'sub')::uuid $$;
+
+  create function owner_of(n bigint) returns uuid immutable language sql
+    as $$ select ('00000000-0000-4000-8000-' || lpad((1 + n % ${OWNERS})::text, 12, '0'))::uuid $$;
+
+  create table items (
+    id bigint primary key,
+    owner_id uuid not null default auth.uid(),
+    title text not null,
+    body text not null,
+    created_at timestamptz not null default now()
+  );
+  create table comments (
+    id bigint generated always as identity primary key,
+    item_id bigint not null references items,
+    owner_id uuid not null default auth.uid(),
+    content text not null
+  );
+  create table events (
+    id bigint generated always as identity primary key,
+    owner_id uuid not null default auth.uid(),
+    kind text not null,
+    payload jsonb not null
+  );
+  insert into items select n, owner_of(n), 'Title ' || n, repeat('body ', 12) from generate_series(0, ${ITEMS - 1}) n;
+  insert into comments (item_id, owner_id, content)
+    select n % ${ITEMS}, owner_of(n % ${ITEMS}), 'comment ' || n from generate_series(1, ${2 * ITEMS}) n;
+  create index on items (owner_id, id);
+  create index on comments (item_id);
+
+  alter table items enable row level security;
+  alter table comments enable row level security;
+  alter table events enable row level security;
+  create policy own on items using (owner_id = (select auth.uid()));
+  create policy own on comments using (owner_id = (select auth.uid()));
+  create policy own on events using (owner_id = (select auth.uid()));
+  grant select, insert, update, delete on items, comments, events to authenticated;
+`;
+
+type Work = {
+  readonly name: string;
+  readonly readOnly: boolean;
+  /** `$1` here and `:value` for pgbench is drawn anew each time. */
+  readonly text: string;
+  /** As many as serve pgbench best: commits share a flush, reads compete for the processors. */
+  readonly pgbenchClients: number;
+};
+
+const WORKS: readonly Work[] = [
+  {
+    name: "one row by key",
+    readOnly: true,
+    text: "select count(*), coalesce(json_agg(item), '[]')::text from (select * from public.items where id = $1) item",
+    pgbenchClients: 8,
+  },
+  {
+    name: "20 rows with an embed",
+    readOnly: true,
+    text:
+      "select count(*), coalesce(json_agg(item), '[]')::text from (select id, title, created_at, (select " +
+      "coalesce(json_agg(comment), '[]') from (select id, content from public.comments where item_id = items.id) comment" +
+      ") as comments from public.items where id > $1 order by id limit 20) item",
+    pgbenchClients: 8,
+  },
+  {
+    name: "insert one row",
+    readOnly: false,
+    text:
+      "with new as (insert into public.events (kind, payload) values ('bench', json_build_object('n', $1::int)) " +
+      "returning *) select count(*), coalesce(json_agg(new), '[]')::text from new",
+    pgbenchClients: 16,
+  },
+];
+
+const SETTINGS: readonly (readonly [string, string])[] = [["request.jwt.claims", CLAIMS]];
+const drawValue = () => String(OWNERS * Math.floor((Math.random() * ITEMS) / OWNERS));
+
+function settingsOf({ readOnly }: Work): (readonly [string, string])[] {
+  const readOnlyToo = readOnly ? [["transaction_read_only", "on"] as const] : [];
+  return [["role", "authenticated"], ["statement_timeout", STATEMENT_TIMEOUT], ...readOnlyToo, ...SETTINGS];
+}
+
+function pgbenchScript(work: Work): string {
+  const settings = settingsOf(work).map(([name, value]) => `set_config('${name}', '${value}', true)`);
+  return `
+\\set n random(0, ${ITEMS / OWNERS - 1})
+\\set value :n * ${OWNERS}
+\\startpipeline
+select ${settings.join(", ")};
+${work.text.replace("$1", ":value")};
+\\endpipeline
+`;
+}
+
+/** What a request costs in a program that knows no better: a round trip for each step. */
+async function runByPool(pool: pg.Pool, work: Work): Promise<unknown> {
+  const settings = settingsOf(work);
+  const list = settings.map((_, index) => `set_config($${2 * index + 1}, $${2 * index + 2}, true)`);
+  const client = await pool.connect();
+  try {
+    await client.query("begin");
+    await client.query({ name: `settings ${settings.length}`, text: `select ${list}`, values: settings.flat() });
+    const result = await client.query({ name: work.name, text: work.text, values: [drawValue()] });
+    await client.query("commit");
+    return result;
+  } finally {
+    client.release();
+  }
+}
+
+function runByEngine(database: Database, { text, readOnly }: Work): Promise<unknown> {
+  const context = { role: "authenticated", settings: SETTINGS };
+  return database.run(context, { text, values: [drawValue()] }, { readOnly });
+}
+
+/** Requests per second of callers who ask again as soon as they are answered. */
+async function measure(seconds: number, request: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  const end = start + 1_000 * seconds;
+  let count = 0;
+  const caller = async () => {
+    for (; performance.now() < end; count++) await request();
+  };
+  await Promise.all(Array.from({ length: CALLERS }, caller));
+  return (1_000 * count) / (performance.now() - start);
+}
+
+type Sample = { readonly rate: number; readonly nodeTime: number; readonly postgresTime: number | null };
+
+export const bench: Bench = async ({ rounds, seconds, tell }) => {
+  const version = await requirePgbench();
+  tell(`engine: one round trip as a caller, row-level security on, no HTTP; ${version}`);
+  tell(`median of ${rounds} rounds of ${seconds} s, pgbench, engine and pg.Pool by turns\n`);
+  await using scratch = await startScratch(SCHEMA);
+  const url = scratch.url("authenticator");
+  const database = openDatabase({ url, ownerUrl: scratch.url("postgres"), log: { info() {}, warn() {} } });
+  const pool = new pg.Pool({ connectionString: url, max: 8 });
+  // pool.end() does not wait for the sockets, which then see the server stop.
+  pool.on("error", () => {});
+
+  const timed = async (run: () => Promise<number>): Promise<Sample> => {
+    const [node, postgres] = [process.cpuUsage(), await scratch.processorTime()];
+    const rate = await run();
+    const { user, system } = process.cpuUsage(node);
+    const later = await scratch.processorTime();
+    const requests = rate * seconds;
+    const postgresTime = postgres === null || later === null ? null : (later - postgres) / requests;
+    return { rate, nodeTime: (user + system) / requests, postgresTime };
+  };
+
+  const results = [];
+  for (const work of WORKS) {
+    const script = pgbenchScript(work);
+    const byPgbench = () => pgbench({ url, script, clients: work.pgbenchClients, seconds });
+    const byEngine = () => measure(seconds, () => runByEngine(database, work));
+    const byPool = () => measure(seconds, () => runByPool(pool, work));
+    await measure(0.5, () => runByEngine(database, work));
+    await measure(0.5, () => runByPool(pool, work));
+
+    const samples: { readonly pgbench: Sample; readonly engine: Sample; readonly pool: Sample }[] = [];
+    for (let round = 0; round < rounds; round++) {
+      samples.push({ pgbench: await timed(byPgbench), engine: await timed(byEngine), pool: await timed(byPool) });
+    }
+    const result = {
+      work: work.name,
+      toPgbench: median(samples.map(({ engine, pgbench }) => engine.rate / pgbench.rate)),
+      toPool: median(samples.map(({ engine, pool }) => engine.rate / pool.rate)),
+      engine: summary(samples.map(({ engine }) => engine)),
+      pgbench: summary(samples.map(({ pgbench }) => pgbench)),
+      pool: summary(samples.map(({ pool }) => pool)),
+    };
+    results.push(result);
+    tell(describe(result));
+  }
+  await database.close();
+  await pool.end();
+
+  const worst = Math.min(...results.map(({ toPgbench }) => toPgbench));
+  tell(`target ${TARGET.toFixed(2)} of pgbench: ${worst >= TARGET ? "met" : "MISSED"} (${worst.toFixed(2)} at worst)`);
+  return { target: TARGET, results };
+};
+
+function summary(samples: readonly Sample[]) {
+  const postgresTimes = samples.map(({ postgresTime }) => postgresTime).filter((time) => time !== null);
+  return {
+    requestsPerSecond: Math.round(median(samples.map(({ rate }) => rate))),
+    nodeMicroseconds: median(samples.map(({ nodeTime }) => nodeTime)),
+    postgresMicroseconds: postgresTimes.length > 0 ? median(postgresTimes) : null,
+  };
+}
+
+type Summary = ReturnType<typeof summary>;
+
+function describe(result: {
+  readonly work: string;
+  readonly toPgbench: number;
+  readonly toPool: number;
+  readonly engine: Summary;
+  readonly pgbench: Summary;
+  readonly pool: Summary;
+}): string {
+  const line = (name: string, { requestsPerSecond, nodeMicroseconds, postgresMicroseconds }: Summary) => {
+    const times = [
+      ...(name === "pgbench" ? [] : [`node ${nodeMicroseconds.toFixed(1)} µs`]),
+      ...(postgresMicroseconds === null ? [] : [`postgres ${postgresMicroseconds.toFixed(1)} µs`]),
+    ];
+    return `    ${name.padEnd(8)} ${String(requestsPerSecond).padStart(6)}/s   processor time per request: ${times.join(", ")}`;
+  };
+  return [
+    `  ${result.work}: ${result.toPgbench.toFixed(2)} of pgbench, ${result.toPool.toFixed(1)} times pg.Pool with BEGIN … COMMIT`,
+    line("engine", result.engine),
+    line("pgbench", result.pgbench),
+    line("pg.Pool", result.pool),
+    "",
+  ].join("\n");
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
