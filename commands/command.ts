@@ -9,16 +9,15 @@ export class UsageError extends Error {
 type Command = {
   readonly usage: string;
   readonly options?: NonNullable<Parameters<typeof parseArgs>[0]>["options"];
+  /** Leaves the words to another program; only --help alone is ours. */
+  readonly passOn?: boolean;
   run(config: Config, words: readonly string[], options: Readonly<Record<string, unknown>>): Promise<void>;
 };
 
 /** Runs a command line: `--help`, the settings, one message and an exit code when something is wrong. */
-export async function runCommand({ usage, options = {}, run }: Command): Promise<void> {
+export async function runCommand({ usage, options = {}, passOn = false, run }: Command): Promise<void> {
   try {
-    const { values, positionals } = parseArgs({
-      options: { ...options, help: { type: "boolean", short: "h" } },
-      allowPositionals: true,
-    });
+    const { values, positionals } = passOn ? readNothing() : readWords(options);
     if (values.help) {
       console.log(usage);
       return;
@@ -31,6 +30,15 @@ export async function runCommand({ usage, options = {}, run }: Command): Promise
     if (error instanceof UsageError) console.error(`\n${usage}`);
     process.exitCode = 1;
   }
+}
+
+function readWords(options: NonNullable<Command["options"]>) {
+  return parseArgs({ options: { ...options, help: { type: "boolean", short: "h" } }, allowPositionals: true });
+}
+
+function readNothing(): { values: Record<string, unknown>; positionals: string[] } {
+  const positionals = process.argv.slice(2);
+  return { values: { help: positionals.length === 1 && positionals[0] === "--help" }, positionals };
 }
 
 /** Errors made for people; anything else is a fault of the program and shows its stack. */

@@ -5,6 +5,7 @@ import { runCommand } from "./command.ts";
 
 await runCommand({
   usage: "npm run psql [-- <arguments of psql>]   opens psql on the database as its owner",
+  passOn: true,
   async run(config, words) {
     const postgres = await reachPostgres(config, (step) => console.error(step));
     try {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { chmod, cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -331,6 +332,10 @@ describe("commands", () => {
       code: 1,
       logged: expect.stringContaining("stop it"),
     });
+  });
+
+  test.runIf(existsSync("/usr/bin/psql"))("psql gets its own arguments", async () => {
+    expect(await command("psql", ["-Atc", "select 6 * 7"])).toMatchObject({ code: 0, printed: "42\n" });
   });
 
   test.each(["keys", "config", "database-url", "migrate", "psql"])("%s --help says how it is used", async (name) => {
