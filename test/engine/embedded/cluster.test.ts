@@ -230,8 +230,10 @@ describe("a crash loses nothing that was acknowledged", () => {
     const { child, acknowledged } = await startHolder();
     await until(async () => acknowledged.length > 200);
     const postmaster = await postmasterOf(dataDir);
+    const ended = once(child, "close");
     child.kill("SIGKILL");
     process.kill(postmaster, "SIGKILL");
+    await ended;
     const { url } = await start();
     const kept = new Set(await ask<string>(url("postgres", "postgres"), "select id::text from kept"));
     expect(acknowledged.filter((id) => !kept.has(id))).toEqual([]);
