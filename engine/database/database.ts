@@ -1,6 +1,6 @@
 import type { PoolClient } from "pg";
 import type { Condition, Log } from "./condition.ts";
-import { type Isolation, patienceFor, requestSteps, undoneSteps } from "./exchange.ts";
+import { type Isolation, patienceFor, requestSteps, type Step, statementStep, undoneSteps } from "./exchange.ts";
 import type { Lane } from "./lane.ts";
 import { OwnerPool } from "./owner.ts";
 import { LinkPool, type PoolState } from "./pool.ts";
@@ -35,6 +35,8 @@ export type RunOptions = {
   readonly readOnly?: boolean;
   /** By default reads go where reads go, once they have proved to be fast, and everything else where writes go. */
   readonly lane?: "read" | "write" | "slow";
+  /** The caller executes it in the same transaction before the statement; its rows are of no interest. */
+  readonly before?: Statement | undefined;
   /** Does everything, checks deferred constraints too, and undoes it. */
   readonly rollback?: boolean;
   /** Instead of the database's and the role's own limit; 0 is no limit. */
@@ -48,7 +50,7 @@ export type RunOptions = {
 /** Values of more than 32 kB come as Buffers. */
 export type LargeValues = { readonly largeValues: "buffer" };
 
-export type StreamOptions = Pick<RunOptions, "readOnly" | "signal"> & {
+export type StreamOptions = Pick<RunOptions, "readOnly" | "before" | "signal"> & {
   readonly separator: string;
   /** For how many milliseconds the server may send nothing; a role's own statement_timeout counts as well. */
   readonly timeoutMs?: number;
@@ -107,14 +109,15 @@ export class Database {
     options: RunOptions & Partial<LargeValues> = {},
   ): Promise<Result<string | Buffer | null>> {
     return new Promise((resolve, reject) => {
-      const { readOnly = false, rollback = false, fields = false, timeoutMs, signal } = options;
+      const { readOnly = false, rollback = false, fields = false, before, timeoutMs, signal } = options;
       const shape = this.#shapes.of(context.role, statement.text);
-      const terms = { readOnly, timeoutMs, statementTimeout: this.#statementTimeout };
+      const earlier = this.#earlierSteps(context, before);
+      const terms = { readOnly, timeoutMs, statementTimeout: this.#statementTimeout, before: earlier };
       const steps = (rollback ? undoneSteps : requestSteps)(shape, statement, context, terms);
       const question = {
         shape,
         steps,
-        main: steps.findIndex((step) => step.shape === shape),
+        main: steps.findLastIndex((step) => step.shape === shape),
         wantsFields: fields,
         patience: patienceFor(context, terms),
         readOnly: readOnly || rollback,
@@ -133,10 +136,11 @@ export class Database {
   /** The text column that the statement returns, row by row as it comes. Begins with the first `next()`. */
   stream(context: Context, statement: Statement, options: StreamOptions): AsyncIterableIterator<Chunk> {
     const { readOnly = true, timeoutMs = this.#statementTimeout, stallMs = STALL_MILLISECONDS } = options;
-    const { separator, signal } = options;
+    const { separator, before, signal } = options;
     const shape = this.#shapes.of(context.role, statement.text);
     // A slow reader is no slow statement: what is limited is the silence, and we do that.
-    const steps = requestSteps(shape, statement, context, { readOnly, timeoutMs: undefined, statementTimeout: 0 });
+    const terms = { readOnly, timeoutMs: undefined, statementTimeout: 0, before: this.#earlierSteps(context, before) };
+    const steps = requestSteps(shape, statement, context, terms);
     const patience = timeoutMs === 0 ? Number.POSITIVE_INFINITY : timeoutMs;
     const main = steps.length - 1;
     return new RowStream({
@@ -176,6 +180,10 @@ export class Database {
       expires: this.#deadline(),
     };
     return inTransaction(plan, work);
+  }
+
+  #earlierSteps({ role }: Context, before: Statement | undefined): Step[] {
+    return before ? [statementStep(this.#shapes.of(role, before.text), before, false)] : [];
   }
 
   /** For what no caller may do: private functions, the catalogue, migrations. */

@@ -73,18 +73,23 @@ export type Terms = {
   readonly timeoutMs: number | undefined;
 };
 
+type RequestTerms = Terms & {
+  /** What the caller executes in the same transaction before the statement. */
+  readonly before: readonly Step[];
+};
+
 /** Settings, statement, Sync: one implicit transaction. */
-export function requestSteps(shape: Shape, statement: Statement, context: Context, terms: Terms): Step[] {
-  return [RESET, contextStep(context, terms), statementStep(shape, statement, true)];
+export function requestSteps(shape: Shape, statement: Statement, context: Context, terms: RequestTerms): Step[] {
+  return [RESET, contextStep(context, terms), ...terms.before, statementStep(shape, statement, true)];
 }
 
 /**
  * The same, undone. Deferred constraints are checked first, as they would be at commit. The rollback has a Sync of its
  * own, because an error would have the server skip it.
  */
-export function undoneSteps(shape: Shape, statement: Statement, context: Context, terms: Terms): Step[] {
+export function undoneSteps(shape: Shape, statement: Statement, context: Context, terms: RequestTerms): Step[] {
   const step = statementStep(shape, statement, false);
-  return [BEGIN, RESET, contextStep(context, terms), step, CHECK_CONSTRAINTS, ROLLBACK];
+  return [BEGIN, RESET, contextStep(context, terms), ...terms.before, step, CHECK_CONSTRAINTS, ROLLBACK];
 }
 
 export function openingSteps(context: Context, terms: Terms, isolation: Isolation | undefined): Step[] {

@@ -55,6 +55,17 @@ describe("one round trip", () => {
     await Promise.all(questions);
   });
 
+  test("does what comes before in the same transaction, as the caller, and returns the statement's rows alone", async () => {
+    const before = sql("select set_config('note.left', current_user || ' was here', true), 1, 2");
+    const left = sql("select current_setting('note.left', true)");
+    for (const rollback of [false, true]) {
+      expect(await rowsOf(alice, left, { before, rollback })).toEqual([["authenticated was here"]]);
+    }
+    expect(await rowsOf(alice, left)).toEqual([[""]]);
+    const refusing = sql("select 1 / 0");
+    await expect(database.run(alice, left, { before: refusing })).rejects.toMatchObject({ code: "22012" });
+  });
+
   test("returns values as Postgres writes them, and how many rows there were", async () => {
     const all = sql("select 1.50::numeric, true, null, '{1,2}'::int[], $1, $2::json", "ß€😀", Buffer.from('{"a": 1}'));
     expect(await rowsOf(anon, all)).toEqual([["1.50", "t", null, "{1,2}", "ß€😀", '{"a": 1}']]);
