@@ -45,7 +45,7 @@ function ask(
   { patience = HOUR, expires = Number.POSITIVE_INFINITY, readOnly = true } = {},
 ): Promise<string> {
   const shape = new Shape(text);
-  const terms = { readOnly, statementTimeout: 0, timeoutMs: undefined };
+  const terms = { readOnly, statementTimeout: 0, timeoutMs: undefined, before: [] };
   const steps = requestSteps(shape, sql(text), anon, terms);
   const question = { shape, steps, main: 2, wantsFields: false, patience, readOnly, expires, signal: undefined };
   const rows = Rows.ofStrings();
