@@ -1,0 +1,55 @@
+type Entry = { readonly catalogVersion: number; readonly text: Promise<Buffer>; bytes: number };
+
+const MOST_BYTES = 128 * 1024 * 1024;
+
+/** Documents that were made, as they are sent. Those of an older catalogue go when a newer one is met. */
+export class DocumentCache {
+  readonly #entries = new Map<string, Entry>();
+  readonly #mostBytes: number;
+
+  constructor({ mostBytes = MOST_BYTES }: { mostBytes?: number } = {}) {
+    this.#mostBytes = mostBytes;
+  }
+
+  /** Who asks while a document is being made waits for the same one. */
+  get(key: string, catalogVersion: number, make: () => Promise<Buffer>): Promise<Buffer> {
+    const versioned = `${catalogVersion} ${key}`;
+    const known = this.#entries.get(versioned);
+    if (known) {
+      // Last in the map is most recently used.
+      this.#entries.delete(versioned);
+      this.#entries.set(versioned, known);
+      return known.text;
+    }
+    this.#forgetBefore(catalogVersion);
+    const entry: Entry = { catalogVersion, text: make(), bytes: 0 };
+    this.#entries.set(versioned, entry);
+    entry.text.then(
+      ({ length }) => {
+        entry.bytes = length;
+        this.#makeRoom();
+      },
+      () => this.#entries.delete(versioned),
+    );
+    return entry.text;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  #forgetBefore(catalogVersion: number): void {
+    for (const [key, entry] of this.#entries) if (entry.catalogVersion < catalogVersion) this.#entries.delete(key);
+  }
+
+  /** The newest stays even when it is larger than the bound: making it anew for each request would cost more. */
+  #makeRoom(): void {
+    let bytes = 0;
+    for (const entry of this.#entries.values()) bytes += entry.bytes;
+    for (const [key, entry] of this.#entries) {
+      if (bytes <= this.#mostBytes || this.#entries.size === 1) return;
+      this.#entries.delete(key);
+      bytes -= entry.bytes;
+    }
+  }
+}

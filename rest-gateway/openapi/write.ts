@@ -1,0 +1,55 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+
+/** The entries of an object that is too large to be held whole: each is made when it is written. */
+export type Section = () => Iterable<readonly [key: string, value: object]>;
+export type Document = { readonly [key: string]: unknown };
+
+const CHUNK_CHARACTERS = 65_536;
+const SLICE_MS = 8;
+
+/** JSON of a document whose large objects are sections. Other requests are served in between. */
+export async function writeDocument(document: Document): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let text = "";
+  let pauseAt = performance.now() + SLICE_MS;
+  for (const piece of pieces(document)) {
+    text += piece;
+    if (text.length > CHUNK_CHARACTERS) {
+      chunks.push(Buffer.from(text));
+      text = "";
+    }
+    if (performance.now() > pauseAt) {
+      await nextTurn();
+      pauseAt = performance.now() + SLICE_MS;
+    }
+  }
+  chunks.push(Buffer.from(text));
+  return Buffer.concat(chunks);
+}
+
+/** Objects are taken apart down to their sections; the entry of a section is one piece. */
+function* pieces(document: Document): Generator<string> {
+  let before = "{";
+  for (const [key, value] of Object.entries(document)) {
+    if (value === undefined) continue;
+    yield `${before}${JSON.stringify(key)}:`;
+    before = ",";
+    if (typeof value === "function") yield* sectionPieces(value as Section);
+    else if (isObject(value)) yield* pieces(value);
+    else yield JSON.stringify(value);
+  }
+  yield before === "{" ? "{}" : "}";
+}
+
+function* sectionPieces(section: Section): Generator<string> {
+  let before = "{";
+  for (const [key, value] of section()) {
+    yield `${before}${JSON.stringify(key)}:${JSON.stringify(value)}`;
+    before = ",";
+  }
+  yield before === "{" ? "{}" : "}";
+}
+
+function isObject(value: unknown): value is Document {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { swaggerDocument } from "../../../rest-gateway/openapi/swagger-document.ts";
+import { writeDocument } from "../../../rest-gateway/openapi/write.ts";
+import { urlOf } from "../../database.ts";
+import { type Difference, differences } from "./differences.ts";
+import { type Fixture, makeFixture } from "./fixture.ts";
+import { hasPostgrest, type Postgrest, startPostgrest } from "./postgrest.ts";
+
+type Explanation = readonly [where: RegExp, why: string];
+
+/** PostgREST 12.0.2 is older than the 14 that we follow. */
+const NEWER: readonly Explanation[] = [
+  [/^\/info\/version$/, "tools read the version of PostgREST; what we speak is 14"],
+  [/^\/externalDocs\/url$/, "the documentation of 14"],
+  [/^\/parameters\/preferParams\/enum$/, "13 dropped params=single-object"],
+];
+const NEWER_TABLES: readonly Explanation[] = [
+  [/^\/parameters\/rowFilter\..*\/format$/, "12.2.3 dropped it: what is filtered by has an operator in front"],
+  [/^\/definitions\/summaries\/properties\/book_id\/description$/, "12.0.3 tells a one-to-one key as well"],
+  [/^\/paths\/\/rpc\/(echo|either|lend|csv_step)\/get$/, "14 lists GET for functions that change nothing only"],
+];
+const REFERENCES: Explanation = [
+  /odd "table"(\/.*\$ref|\/(get|post|patch|delete)\/parameters)|^\/parameters\/rowFilter\.odd "table"\.select$/,
+  "a $ref is a URI, so that odd names are escaped; a filter called select would be the parameter select twice",
+];
+const TAGS: readonly Explanation[] = [
+  [/^\/info\/(title|description)$/, "a smart tag is for GraphQL"],
+  [/books(\/properties\/|\.)title\/description$/, "a smart tag is for GraphQL"],
+];
+const HIDDEN: readonly Explanation[] = [
+  [/^\/definitions\/books\/properties\/code\/default$/, "it names a function of a schema that is not the role's"],
+  [/^\/definitions\/books\/properties\/first_writer_row\/format$/, "it names a table that is not the role's"],
+];
+const HIDDEN_FROM_ANON: readonly Explanation[] = [
+  [/writers(\/properties\/|\.)(email|password)$/, "the role may not use the column"],
+  [/^\/paths\/\/writers\/(get|patch|delete)\/parameters$/, "the same columns as filters"],
+  [/editions/, "the role may delete rows, and use no column"],
+  [/^\/definitions\/notes\/properties\/secret_id\/description$/, "the key leads to a table that is not the role's"],
+  [/^\/paths\/\/rpc\/peek\//, "the argument's type names a table that is not the role's"],
+];
+const QUALIFIED: Explanation = [
+  /^\/paths\/\/rpc\/\w+\/(get|post)\/parameters\/.*\/format$/,
+  "in this mode PostgREST qualifies the types of arguments, and in the other it does not",
+];
+const NOTHING_THERE: readonly Explanation[] = [
+  [/^\/info\/(title|description)$/, "without a comment on the schema, our own words"],
+  [/^\/definitions$/, "empty and not absent"],
+];
+
+let fixture: Fixture;
+const peers = new Map<string, Postgrest>();
+beforeAll(async () => {
+  fixture = await makeFixture();
+  if (!hasPostgrest) return;
+  for (const openapiMode of ["follow-privileges", "ignore-privileges"] as const) {
+    const settings = {
+      databaseUrl: urlOf(fixture.role("login"), fixture.name),
+      schemas: ["api", "other"],
+      extraSearchPath: ["extra"],
+      anonRole: fixture.role("anon"),
+      openapiMode,
+    };
+    peers.set(openapiMode, await startPostgrest(settings));
+  }
+});
+afterAll(async () => {
+  for (const peer of peers.values()) await peer.stop();
+  await fixture.drop();
+});
+
+type Case = {
+  readonly role: string;
+  readonly schema: string;
+  readonly mode: "follow-privileges" | "ignore-privileges";
+};
+
+async function compare({ role, schema, mode }: Case): Promise<Difference[]> {
+  const subject = fixture.subject(role, { schema, mode, serverUrl: "https://api.example.org/rest/v1" });
+  const ours = JSON.parse((await writeDocument(await swaggerDocument(subject))).toString());
+  return differences(await peers.get(mode)!.document(fixture.role(role), schema), ours);
+}
+
+describe.skipIf(!hasPostgrest)("beside PostgREST itself, the Swagger document", () => {
+  test.each<[Case, Explanation[]]>([
+    [
+      { role: "user", schema: "api", mode: "follow-privileges" },
+      [...NEWER, ...NEWER_TABLES, REFERENCES, ...TAGS, ...HIDDEN],
+    ],
+    [
+      { role: "anon", schema: "api", mode: "follow-privileges" },
+      [...NEWER, NEWER_TABLES[0]!, ...TAGS, ...HIDDEN, ...HIDDEN_FROM_ANON],
+    ],
+    [
+      { role: "stranger", schema: "api", mode: "ignore-privileges" },
+      [...NEWER, ...NEWER_TABLES, REFERENCES, ...TAGS, QUALIFIED],
+    ],
+    [{ role: "user", schema: "other", mode: "follow-privileges" }, [...NEWER, NEWER_TABLES[0]!, NOTHING_THERE[0]!]],
+    [{ role: "anon", schema: "other", mode: "follow-privileges" }, [...NEWER, ...NOTHING_THERE]],
+    [{ role: "stranger", schema: "api", mode: "follow-privileges" }, [...NEWER, ...NOTHING_THERE]],
+  ])("is the same but for what is explained: %o", async (asked, explanations) => {
+    const found = await compare(asked);
+    const unexplained = found.filter(({ at }) => !explanations.some(([where]) => where.test(at)));
+    expect(unexplained).toEqual([]);
+    const unused = explanations.filter(([where]) => !found.some(({ at }) => where.test(at)));
+    expect(unused).toEqual([]);
+  });
+});

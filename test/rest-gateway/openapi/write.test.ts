@@ -1,0 +1,41 @@
+import { describe, expect, test } from "vitest";
+import { writeDocument } from "../../../rest-gateway/openapi/write.ts";
+
+const written = async (document: Parameters<typeof writeDocument>[0]) => (await writeDocument(document)).toString();
+
+describe("writing a document", () => {
+  test("makes the JSON that the whole object would make", async () => {
+    const entries: [string, object][] = [
+      ["a", { x: [1, null], absent: undefined }],
+      ['"é"', {}],
+    ];
+    const document = {
+      text: "é",
+      absent: undefined,
+      list: [{ a: 1 }],
+      empty: {},
+      inner: { section: () => entries, none: () => [] },
+    };
+    const whole = { ...document, inner: { section: Object.fromEntries(entries), none: {} } };
+    expect(await written(document)).toBe(JSON.stringify(whole));
+  });
+
+  test("lets others have a turn while it is large", async () => {
+    let turns = 0;
+    let done = false;
+    const count = () => {
+      turns++;
+      if (!done) setImmediate(count);
+    };
+    setImmediate(count);
+    const text = "x".repeat(1_000);
+    await writeDocument({
+      *section() {
+        const until = performance.now() + 100;
+        for (let index = 0; performance.now() < until; index++) yield [`${index}`, { text }] as const;
+      },
+    });
+    done = true;
+    expect(turns).toBeGreaterThan(3);
+  });
+});
