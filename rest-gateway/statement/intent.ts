@@ -1,0 +1,184 @@
+/**
+ * What a client asks, whichever dialect it asked in. Names are as the client wrote them: none has been looked up yet,
+ * and no value has been read.
+ */
+export type Intent = ReadIntent | InsertIntent | UpdateIntent | DeleteIntent | CallIntent;
+
+/** `data->a->0->>b` */
+export type Field = { readonly name: string; readonly path: readonly JsonStep[] };
+export type JsonStep = { readonly arrow: "->" | "->>"; readonly key: string | number };
+
+export type Aggregate = "count" | "sum" | "avg" | "min" | "max";
+
+export type SelectItem = SelectedColumn | SelectedRelation;
+export type SelectedColumn = {
+  readonly kind: "column";
+  /** `*` stands for all columns; an aggregate without a column, count(), has no field. */
+  readonly field: Field | null;
+  readonly alias: string | null;
+  readonly cast: string | null;
+  readonly aggregate: { readonly name: Aggregate; readonly cast: string | null } | null;
+};
+export type SelectedRelation = {
+  readonly kind: "relation";
+  readonly name: string;
+  readonly alias: string | null;
+  /** The constraint, column or table that tells two relations apart. */
+  readonly hint: string | null;
+  readonly join: "inner" | "left" | null;
+  /** The relation's columns become columns of the row around it. */
+  readonly spread: boolean;
+  readonly select: readonly SelectItem[];
+};
+
+export type Condition =
+  | { readonly kind: "filter"; readonly field: Field; readonly negated: boolean; readonly operation: Operation }
+  /** Some row of the relation, named as in the select or as it would be there, meets the condition. */
+  | { readonly kind: "related"; readonly relation: string; readonly negated: boolean; readonly condition: Condition }
+  | { readonly kind: "and" | "or"; readonly negated: boolean; readonly conditions: readonly Condition[] };
+
+export type Operation =
+  | {
+      readonly kind: "compare";
+      readonly operator: Comparison;
+      readonly quantifier: Quantifier | null;
+      /** Patterns are Postgres's own: where a grammar has another wildcard, it has become `%`. */
+      readonly value: string;
+    }
+  | { readonly kind: "in"; readonly values: readonly string[] }
+  | { readonly kind: "is"; readonly value: "null" | "not_null" | "true" | "false" | "unknown" }
+  | { readonly kind: "isdistinct"; readonly value: string }
+  | { readonly kind: "search"; readonly operator: Search; readonly language: string | null; readonly value: string };
+export type Comparison =
+  | "eq"
+  | "neq"
+  | "gt"
+  | "gte"
+  | "lt"
+  | "lte"
+  | "like"
+  | "ilike"
+  | "match"
+  | "imatch"
+  | "cs"
+  | "cd"
+  | "ov"
+  | "sl"
+  | "sr"
+  | "nxr"
+  | "nxl"
+  | "adj";
+export type Quantifier = "any" | "all";
+export type Search = "fts" | "plfts" | "phfts" | "wfts";
+
+export type OrderTerm = {
+  readonly field: Field;
+  /** The to-one relation whose column it is, by alias or name. */
+  readonly relation: string | null;
+  readonly direction: "asc" | "desc" | null;
+  readonly nulls: "first" | "last" | null;
+};
+
+export type Window = { readonly offset: number; readonly limit: number | null };
+
+/** Something that belongs to the row asked for (empty path) or to a relation embedded in it, by alias or name. */
+export type Placed<T> = { readonly path: readonly string[]; readonly value: T };
+
+/** Which rows, and what of them. */
+export type Shape = {
+  readonly select: readonly SelectItem[];
+  readonly conditions: readonly Placed<Condition>[];
+  readonly orders: readonly Placed<readonly OrderTerm[]>[];
+  readonly windows: readonly Placed<Window>[];
+};
+
+export type Count = "exact" | "planned" | "estimated";
+
+type Target = { readonly schema: string; readonly name: string };
+
+export type ReadIntent = {
+  readonly kind: "read";
+  readonly target: Target;
+  readonly shape: Shape;
+  readonly count: Count | null;
+};
+
+/** Rows to be written. The text of JSON goes to Postgres as it came. */
+export type Payload = {
+  /** JSON text: an array of objects, or one object. */
+  readonly json: Buffer;
+  /** The columns that the payload names: those of its first object, or of the parameter `columns`. */
+  readonly columns: readonly string[];
+  readonly isArray: boolean;
+};
+
+export type Returned = "nothing" | "headers" | "rows";
+
+type Write = {
+  readonly target: Target;
+  /** What comes back is selected from the rows written; conditions with an empty path choose the rows of update and delete. */
+  readonly shape: Shape;
+  readonly returned: Returned;
+  readonly count: Count | null;
+};
+
+export type InsertIntent = Write & {
+  readonly kind: "insert";
+  readonly payload: Payload;
+  /** Columns that are absent from a row take their default instead of null. */
+  readonly missingAsDefault: boolean;
+  readonly upsert: { readonly resolution: "merge" | "ignore"; readonly onConflict: readonly string[] | null } | null;
+  /** PUT: the row is the one that the conditions name by its key. */
+  readonly single: boolean;
+};
+
+export type UpdateIntent = Write & {
+  readonly kind: "update";
+  readonly payload: Payload;
+  readonly missingAsDefault: boolean;
+};
+
+export type DeleteIntent = Write & { readonly kind: "delete" };
+
+export type CallIntent = {
+  readonly kind: "call";
+  readonly target: Target;
+  readonly argument: CallArgument;
+  readonly shape: Shape;
+  readonly count: Count | null;
+  readonly readOnly: boolean;
+};
+
+export type CallArgument =
+  /** `?a=1&b=2`: a name may come more than once, for a variadic parameter. */
+  | { readonly kind: "query"; readonly values: readonly (readonly [name: string, value: string])[] }
+  /** A JSON object of named arguments, or the whole body for a function of one unnamed json parameter. */
+  | { readonly kind: "json"; readonly body: Buffer; readonly names: readonly string[] | null }
+  /** The body as it is, for a function of one unnamed parameter of the type. */
+  | { readonly kind: "raw"; readonly body: Buffer; readonly type: "text" | "xml" | "bytea" };
+
+/** How the answer is to look, whatever was asked. */
+export type Manner = {
+  /** What the client accepts, the best first: the first that can be made is made. */
+  readonly formats: readonly Format[];
+  /** False for HEAD: the counts are wanted and not the rows. */
+  readonly body: boolean;
+  /** More rows than these are not to be changed, or given back by a function. */
+  readonly maxAffected: number | null;
+};
+
+/** `type` is the media type in lower case, as it is spelled in Content-Type and in refusals. */
+export type Format =
+  | { readonly kind: "media"; readonly type: string }
+  /** Exactly one row, as a JSON object. */
+  | { readonly kind: "object"; readonly type: string; readonly nulls: "kept" | "stripped" }
+  | { readonly kind: "array"; readonly type: string; readonly nulls: "stripped" }
+  /** How Postgres would make the answer in another format. */
+  | {
+      readonly kind: "plan";
+      readonly type: string;
+      readonly of: Format;
+      readonly as: "text" | "json";
+      readonly options: readonly PlanOption[];
+    };
+export type PlanOption = "analyze" | "verbose" | "settings" | "buffers" | "wal";

@@ -1,0 +1,94 @@
+import type { Catalog } from "../../../engine/catalog/catalog.ts";
+import type { Field, SelectedColumn } from "../intent.ts";
+import { outputName, planOutput, representation } from "./field.ts";
+import type { Scope } from "./scope.ts";
+import { column, type Expression, type Output, type Spread } from "./selection.ts";
+
+/** A column of an answer, before it is known whether its aggregate is worked out here or by the rows around it. */
+export type Column = { readonly kind: "all" } | NamedColumn;
+export type NamedColumn = {
+  readonly kind: "value";
+  readonly name: string;
+  /** Null: rows are counted. */
+  readonly value: Expression | null;
+  readonly aggregate: SelectedColumn["aggregate"];
+  /** Made by us as json, for which Postgres knows no equality. */
+  readonly isJson: boolean;
+  /** What the client called it, if it is that and nothing else. */
+  readonly field: Field | null;
+};
+
+export const ALL: SelectedColumn = {
+  kind: "column",
+  field: { name: "*", path: [] },
+  alias: null,
+  cast: null,
+  aggregate: null,
+};
+
+type Wish = { readonly expand: boolean; readonly scope: Scope; readonly catalog: Catalog };
+
+/** `expand`: each column has to be named. So it has where one has a representation of its own. */
+export function toColumns(selected: SelectedColumn, { expand, scope, catalog }: Wish): Column[] {
+  if (!isStar(selected)) return [toColumn(selected, scope, catalog)];
+  const hasRepresentation = [...scope.columns.values()].some(({ sqlType }) => representation(catalog, sqlType, "json"));
+  if (scope.columns.size === 0 || !(expand || hasRepresentation)) {
+    scope.used.add("*");
+    return [{ kind: "all" }];
+  }
+  return [...scope.columns.keys()].map((name) => toColumn({ ...ALL, field: { name, path: [] } }, scope, catalog));
+}
+
+function isStar({ field, aggregate }: SelectedColumn): boolean {
+  return aggregate === null && isAll(field);
+}
+
+function isAll(field: Field | null): boolean {
+  return field?.name === "*" && field.path.length === 0;
+}
+
+function toColumn({ field, alias, cast, aggregate }: SelectedColumn, scope: Scope, catalog: Catalog): NamedColumn {
+  const value = field === null || isAll(field) ? null : withCast(planOutput(field, scope, catalog), cast);
+  const isPlain = field !== null && cast === null && aggregate === null;
+  return {
+    kind: "value",
+    name: alias ?? aggregate?.name ?? outputName(field!),
+    value,
+    aggregate,
+    isJson: false,
+    field: isPlain ? field : null,
+  };
+}
+
+/** As a column of the rows that are sent. */
+export function toOutput(one: Column, { grouped }: { readonly grouped: boolean }): Output {
+  if (one.kind === "all") return one;
+  const { name, value, aggregate, isJson } = one;
+  if (aggregate) {
+    const worked: Expression = { kind: "aggregate", name: aggregate.name, of: value };
+    return { kind: "value", name, value: withCast(worked, aggregate.cast), isAggregate: true };
+  }
+  return { kind: "value", name, value: grouped && isJson ? withCast(value!, "jsonb") : value!, isAggregate: false };
+}
+
+/** As a column for the rows around it: under a name of our own, since two relations may have columns of one name. */
+export function toSpreadOutput({ value }: NamedColumn, index: number): Output {
+  return { kind: "value", name: spreadName(index), value: value ?? { kind: "one" }, isAggregate: false };
+}
+
+/** The same column as the rows around it have it. */
+export function fromSpread(
+  one: NamedColumn,
+  index: number,
+  { alias, form }: Pick<Spread, "alias" | "form">,
+): NamedColumn {
+  return { ...one, value: column(alias, spreadName(index)), isJson: form === "arrays" || one.isJson };
+}
+
+function spreadName(index: number): string {
+  return `c${index + 1}`;
+}
+
+function withCast(value: Expression, type: string | null): Expression {
+  return type === null ? value : { kind: "cast", of: value, type };
+}

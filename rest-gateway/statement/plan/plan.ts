@@ -1,0 +1,113 @@
+import type { Catalog } from "../../../engine/catalog/catalog.ts";
+import type { Routine } from "../../../engine/catalog/routines.ts";
+import type { Table } from "../../../engine/catalog/tables.ts";
+import { ApiError } from "../../../engine/errors.ts";
+import type { Format, Intent, Manner, Operation, SelectItem } from "../intent.ts";
+import { type Call, planCall } from "./call.ts";
+import type { Change } from "./change.ts";
+import type { Body } from "./format.ts";
+import { planRead } from "./read.ts";
+import type { Planning } from "./select.ts";
+import type { Selection } from "./selection.ts";
+import { shapeKey } from "./shape-key.ts";
+import { operationsOf } from "./slots.ts";
+import { planWrite } from "./write.ts";
+
+export type Plan = ReadPlan | WritePlan | CallPlan;
+
+export type ReadPlan = Answer & {
+  readonly kind: "read";
+  readonly table: Table;
+  /** Postgres is to be asked how many rows it expects. */
+  readonly estimated: boolean;
+};
+export type WritePlan = Answer & {
+  readonly kind: "write";
+  readonly table: Table;
+  readonly change: Change;
+  readonly result: Result;
+  /** The columns that tell a new row from others; null when nobody wants to know where it is. */
+  readonly location: readonly string[] | null;
+};
+export type CallPlan = Answer & {
+  readonly kind: "call";
+  readonly routine: Routine;
+  readonly call: Call;
+  /** Null: the function is called where its rows are read. */
+  readonly result: Result | null;
+};
+
+type Answer = {
+  /** Of those that the client accepts the one that is made. */
+  readonly format: Format;
+  readonly body: Body;
+  readonly rows: Selection;
+  readonly total: Total;
+  /** Postgres may be told that nothing will be written. */
+  readonly readOnly: boolean;
+  readonly guards: readonly Guard[];
+};
+
+/** How many rows there are beyond the page: not asked; as many as on the page; counted, up to a limit. */
+export type Total =
+  | { readonly kind: "none" }
+  | { readonly kind: "page" }
+  | { readonly kind: "counted"; readonly most: number | null };
+
+/** What a change or a call leaves for the rows to be read from; other names than columns are computed. */
+export type Result = { readonly wholeRow: boolean; readonly names: readonly string[] };
+
+/** Refuses, and undoes what was written, when the number of rows is another than this or above this. */
+export type Guard = {
+  readonly code: "PGRST115" | "PGRST116" | "PGRST124";
+  readonly rows: "exactly" | "at most";
+  readonly count: number;
+};
+
+export type PlanOptions = {
+  /** The caller, who is told of nothing that she may not see. */
+  readonly role: string;
+  readonly aggregates: boolean;
+  readonly maxRows: number | null;
+  /** Update and delete need a condition. */
+  readonly safeWrites: boolean;
+  readonly legacyTargetNames: boolean;
+  /** Whether clients may see how Postgres would make an answer. */
+  readonly explain: boolean;
+};
+
+/** Refuses what does not exist or could be several things: PGRST1xx and 2xx. A plan holds no value of the intent. */
+export function planIntent(intent: Intent, manner: Manner, catalog: Catalog, options: PlanOptions): Plan {
+  shapeKey(intent, manner);
+  const slots = new Map(operationsOf(intent.shape).map((operation, index) => [operation, index]));
+  const planning: Planning = {
+    catalog,
+    role: options.role,
+    schema: intent.target.schema,
+    maxRows: intent.kind === "read" || intent.kind === "call" ? options.maxRows : null,
+    legacyTargetNames: options.legacyTargetNames,
+    slotOf: (operation: Operation) => ({ kind: "operand", index: slots.get(operation)! }),
+  };
+  const plan = planKind(intent, manner, planning, options);
+  if (!options.aggregates && intent.shape.select.some(hasAggregate)) throw noAggregates();
+  return plan;
+}
+
+function planKind(intent: Intent, manner: Manner, planning: Planning, options: PlanOptions): Plan {
+  switch (intent.kind) {
+    case "read":
+      return planRead(intent, manner, planning, options);
+    case "call":
+      return planCall(intent, manner, planning, options);
+    default:
+      return planWrite(intent, manner, planning, options);
+  }
+}
+
+function hasAggregate(item: SelectItem): boolean {
+  return item.kind === "column" ? item.aggregate !== null : item.select.some(hasAggregate);
+}
+
+function noAggregates(): ApiError {
+  return new ApiError(400, "PGRST123", "Use of aggregate functions is not allowed");
+}

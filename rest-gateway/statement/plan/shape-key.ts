@@ -1,0 +1,126 @@
+import { ApiError } from "../../../engine/errors.ts";
+import type {
+  CallArgument,
+  Condition,
+  Field,
+  Format,
+  Intent,
+  Manner,
+  Operation,
+  OrderTerm,
+  Payload,
+  SelectItem,
+  Shape,
+} from "../intent.ts";
+import { isObject } from "./json-object.ts";
+
+/**
+ * Equal for intents that differ in their values only: they have one plan, and so one statement. Refuses names that
+ * Postgres cannot have.
+ */
+export function shapeKey(intent: Intent, { formats, body, maxAffected }: Manner): string {
+  const key = JSON.stringify([
+    intent.kind,
+    intent.target.schema,
+    intent.target.name,
+    outline(intent.shape),
+    intent.count,
+    particulars(intent),
+    formats.map(outlineOfFormat),
+    body,
+    maxAffected,
+  ]);
+  // An odd number of backslashes: the character itself, and not the six characters that spell it.
+  if (/(?<!\\)(\\\\)*\\u0000/.test(key)) {
+    throw new ApiError(400, "22021", 'invalid byte sequence for encoding "UTF8": 0x00');
+  }
+  return key;
+}
+
+function particulars(intent: Intent): unknown[] {
+  switch (intent.kind) {
+    case "read":
+      return [];
+    case "insert": {
+      const { payload, missingAsDefault, upsert, single, returned } = intent;
+      return [returned, ...outlineOfPayload(payload), missingAsDefault, upsert?.resolution, upsert?.onConflict, single];
+    }
+    case "update":
+      return [intent.returned, ...outlineOfPayload(intent.payload), intent.missingAsDefault];
+    case "delete":
+      return [intent.returned];
+    case "call":
+      return [...outlineOfArgument(intent.argument), intent.readOnly];
+  }
+}
+
+function outlineOfPayload({ columns, isArray }: Payload): unknown[] {
+  return [columns, isArray];
+}
+
+function outlineOfArgument(argument: CallArgument): unknown[] {
+  switch (argument.kind) {
+    case "query":
+      return ["query", argument.values.map(([name]) => name)];
+    case "json":
+      return ["json", argument.names, isObject(argument.body)];
+    case "raw":
+      return ["raw", argument.type];
+  }
+}
+
+function outline({ select, conditions, orders, windows }: Shape): unknown[] {
+  return [
+    select.map(outlineOfItem),
+    conditions.map(({ path, value }) => [path, outlineOfCondition(value)]),
+    orders.map(({ path, value }) => [path, value.map(outlineOfTerm)]),
+    windows.map(({ path, value }) => [path, value.offset, value.limit]),
+  ];
+}
+
+function outlineOfItem(item: SelectItem): unknown[] {
+  if (item.kind === "column") {
+    const { field, alias, cast, aggregate } = item;
+    return [field && outlineOfField(field), alias, cast, aggregate && [aggregate.name, aggregate.cast]];
+  }
+  const { name, alias, hint, join, spread, select } = item;
+  return [name, alias, hint, join, spread, select.map(outlineOfItem)];
+}
+
+function outlineOfField({ name, path }: Field): unknown[] {
+  return [name, ...path.map(({ arrow, key }) => [arrow, key])];
+}
+
+function outlineOfCondition(condition: Condition): unknown[] {
+  const { kind, negated } = condition;
+  switch (condition.kind) {
+    case "filter":
+      return [kind, negated, outlineOfField(condition.field), outlineOfOperation(condition.operation)];
+    case "related":
+      return [kind, negated, condition.relation, outlineOfCondition(condition.condition)];
+    default:
+      return [kind, negated, condition.conditions.map(outlineOfCondition)];
+  }
+}
+
+function outlineOfOperation(operation: Operation): unknown[] {
+  switch (operation.kind) {
+    case "compare":
+      return [operation.operator, operation.quantifier];
+    case "is":
+      return ["is", operation.value];
+    case "search":
+      return [operation.operator, operation.language];
+    default:
+      return [operation.kind];
+  }
+}
+
+function outlineOfTerm({ field, relation, direction, nulls }: OrderTerm): unknown[] {
+  return [outlineOfField(field), relation, direction, nulls];
+}
+
+function outlineOfFormat(format: Format): unknown[] {
+  if (format.kind === "plan") return [format.type, format.as, format.options, outlineOfFormat(format.of)];
+  return [format.kind, format.type, format.kind === "media" ? null : format.nulls];
+}

@@ -1,0 +1,67 @@
+import type { Value } from "../../../engine/database/statement.ts";
+import type { CallIntent, Condition, Intent, Operation, Shape } from "../intent.ts";
+
+/**
+ * Where in the intent the value of a parameter is found. Plans and queries hold slots and never a value: so no value
+ * can become part of a statement's text, and one plan serves all requests of its shape.
+ */
+export type Slot =
+  | { readonly kind: "operand"; readonly index: number }
+  | { readonly kind: "payload" }
+  /** Of the values given under the name the last one, or all as an array. */
+  | { readonly kind: "argument"; readonly name: string; readonly all: boolean };
+
+/** The operations of all conditions that compare with a value, in the order in which slots count them. */
+export function operationsOf({ conditions }: Shape): Operation[] {
+  return conditions.flatMap(({ value }) => operationsIn(value));
+}
+
+function operationsIn(condition: Condition): Operation[] {
+  switch (condition.kind) {
+    case "filter":
+      return condition.operation.kind === "is" ? [] : [condition.operation];
+    case "related":
+      return operationsIn(condition.condition);
+    default:
+      return condition.conditions.flatMap(operationsIn);
+  }
+}
+
+/** What the slots of a query for this intent stand for. */
+export function valuesAt(slots: readonly Slot[], intent: Intent): Value[] {
+  const operations = operationsOf(intent.shape);
+  return slots.map((slot) => valueAt(slot, intent, operations));
+}
+
+function valueAt(slot: Slot, intent: Intent, operations: readonly Operation[]): Value {
+  switch (slot.kind) {
+    case "operand":
+      return operandOf(operations[slot.index]!);
+    case "payload":
+      return payloadOf(intent);
+    case "argument":
+      return argumentOf(intent as CallIntent, slot);
+  }
+}
+
+function operandOf(operation: Operation): string | null {
+  return operation.kind === "in" ? toArrayLiteral(operation.values) : operation.value;
+}
+
+function payloadOf(intent: Intent): Value {
+  if (intent.kind === "insert" || intent.kind === "update") return intent.payload.json;
+  if (intent.kind !== "call" || intent.argument.kind === "query") return null;
+  const { argument } = intent;
+  return argument.kind === "raw" && argument.type === "bytea" ? `\\x${argument.body.toString("hex")}` : argument.body;
+}
+
+function argumentOf({ argument }: CallIntent, { name, all }: Slot & { kind: "argument" }): string | null {
+  if (argument.kind !== "query") return null;
+  const given = argument.values.filter((pair) => pair[0] === name).map((pair) => pair[1]);
+  return all ? toArrayLiteral(given) : (given.at(-1) ?? null);
+}
+
+/** `{"a","b \"c\""}` */
+function toArrayLiteral(values: readonly string[]): string {
+  return `{${values.map((value) => `"${value.replace(/[\\"]/g, "\\$&")}"`).join(",")}}`;
+}

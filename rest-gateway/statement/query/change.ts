@@ -1,0 +1,127 @@
+import type { Change, Conflict } from "../plan/change.ts";
+import type { Result } from "../plan/plan.ts";
+import type { Fallback, RecordColumn, Records } from "../plan/records.ts";
+import type { Where } from "../plan/selection.ts";
+import { allOf } from "./condition.ts";
+import {
+  compile,
+  fromCatalog,
+  identifier,
+  join,
+  literal,
+  NOTHING,
+  parameter,
+  qualified,
+  type Sql,
+  sql,
+} from "./sql.ts";
+
+const PAYLOAD = sql`${parameter({ kind: "payload" })}::json`;
+
+/** The change, giving what is wanted of the rows that it writes. */
+export function changeResult(change: Change, result: Result): Sql {
+  switch (change.kind) {
+    case "insert":
+      return insertion(change, result);
+    case "update":
+      return update(change, result);
+    case "delete":
+      return sql`delete from ${qualified(change.table)}${whereAll(change.where)}${returning(change, result)}`;
+  }
+}
+
+function insertion(change: Change & { kind: "insert" }, result: Result): Sql {
+  const { table, records, conflict, where } = change;
+  const names = records.columns.map(({ name }) => identifier(name));
+  const into = names.length > 0 ? sql` (${join(names, ", ")})` : NOTHING;
+  const values = records.columns.map(({ name }) => sql` ${identifier(records.alias, name)}`);
+  const counting = conflict?.resolution === "merge" ? [COUNT_UP] : [];
+  const conditions = [...counting, ...(where.length > 0 ? [allOf(where)] : [])];
+  const only = conditions.length > 0 ? sql` where ${join(conditions, " and ")}` : NOTHING;
+  const rows = sql`select${join(values, ",")} from ${recordRows(records)}${only}`;
+  const unless = conflict ? onConflict(conflict, records) : NOTHING;
+  return sql`insert into ${qualified(table)}${into} ${rows}${unless}${returning(change, result)}`;
+}
+
+/**
+ * How many of the rows are new, and not changes of what was there: all are counted, and those that meet a conflict
+ * taken off again. No privilege is needed for that, and views can do it too, which have no xmax.
+ */
+const COUNT = sql`coalesce(nullif(current_setting('pgrst.inserted', true), '')::int, 0)`;
+const COUNT_UP = sql`set_config('pgrst.inserted', (${COUNT} + 1)::text, true) <> '0'`;
+const COUNT_DOWN = sql`set_config('pgrst.inserted', (${COUNT} - 1)::text, true) <> '-1'`;
+
+function onConflict({ columns, resolution }: Conflict, records: Records): Sql {
+  const keys = join(
+    columns.map((name) => identifier(name)),
+    ", ",
+  );
+  if (resolution === "ignore" || records.columns.length === 0) return sql` on conflict (${keys}) do nothing`;
+  const set = records.columns.map(({ name }) => sql`${identifier(name)} = excluded.${identifier(name)}`);
+  return sql` on conflict (${keys}) do update set ${join(set, ", ")} where ${COUNT_DOWN}`;
+}
+
+function update(change: Change & { kind: "update" }, result: Result): Sql {
+  const { table, records, where } = change;
+  // Nothing to set is no update in SQL, but an answer without rows here.
+  if (records.columns.length === 0) {
+    const kept = keptOf(change, result);
+    return sql`select ${kept} from ${qualified(table)} where false`;
+  }
+  const set = records.columns.map(({ name }) => sql`${identifier(name)} = ${identifier(records.alias, name)}`);
+  const from = sql`from ${recordRows(records)}`;
+  return sql`update ${qualified(table)} set ${join(set, ", ")} ${from}${whereAll(where)}${returning(change, result)}`;
+}
+
+function whereAll(where: readonly Where[]): Sql {
+  return where.length > 0 ? sql` where ${allOf(where)}` : NOTHING;
+}
+
+/** To return a column needs the privilege to select it: so nothing but what is wanted. */
+function returning(change: Change, result: Result): Sql {
+  return sql` returning ${keptOf(change, result)}`;
+}
+
+function keptOf({ table }: Change, { wholeRow, names }: Result): Sql {
+  const columns = names.map((name) => identifier(table.name, name));
+  const kept = wholeRow ? [sql`${identifier(table.name)}.*`, ...columns] : columns;
+  return kept.length > 0 ? join(kept, ", ") : sql`1`;
+}
+
+/** The payload as rows that bear the columns' types. */
+function recordRows({ alias, isArray, columns }: Records): Sql {
+  const as = identifier(alias);
+  if (columns.length === 0) return isArray ? sql`json_array_elements(${PAYLOAD}) as ${as}` : sql`(values (1)) as ${as}`;
+  const isPlain = columns.every(({ by, fallback }) => by === null && fallback === null);
+  if (isPlain) return sql`${isArray ? TO_ROWS : TO_ROW}(${PAYLOAD}) as ${as}(${columnTypes(columns)})`;
+  const each = isArray ? sql`json_array_elements(${PAYLOAD})` : sql`(select ${PAYLOAD})`;
+  const values = columns.map((column) => sql`${recordValue(column)} as ${identifier(column.name)}`);
+  const row = sql`${TO_ROW}("each"."json") as "row"(${columnTypes(columns)})`;
+  return sql`(select ${join(values, ", ")} from ${each} as "each"("json"), ${row}) as ${as}`;
+}
+
+const TO_ROW = sql`json_to_record`;
+const TO_ROWS = sql`json_to_recordset`;
+
+function columnTypes(columns: readonly RecordColumn[]): Sql {
+  const types = columns.map(
+    ({ name, sqlType, by }) => sql`${identifier(name)} ${by ? sql`json` : fromCatalog(sqlType)}`,
+  );
+  return join(types, ", ");
+}
+
+/** A key that is there with null is null; one that is not there leaves the column its default. */
+function recordValue({ name, sqlType, by, fallback }: RecordColumn): Sql {
+  const given = identifier("row", name);
+  const value = by ? sql`${fromCatalog(by)}(${given})` : given;
+  if (!fallback) return value;
+  const isAbsent = sql`"each"."json"->${literal(name)} is null`;
+  return sql`case when ${isAbsent} then ${fallbackValue(fallback)}::${fromCatalog(sqlType)} else ${value} end`;
+}
+
+function fallbackValue(fallback: Fallback): Sql {
+  if (fallback.kind === "expression") return sql`(${fromCatalog(fallback.text)})`;
+  const { table, column } = fallback;
+  const name = literal(compile(qualified(table)).text);
+  return sql`nextval(pg_get_serial_sequence(${name}, ${literal(column)}))`;
+}

@@ -1,0 +1,75 @@
+import type { Database } from "../../engine/database/database.ts";
+import type { Isolation } from "../../engine/database/exchange.ts";
+import type { Context, Row, Statement } from "../../engine/database/statement.ts";
+import type { Query } from "../../engine/database/transaction.ts";
+import type { Prepared } from "./prepare.ts";
+import { type Answer, toAnswer } from "./query/answer.ts";
+import { refusalOf } from "./query/guard.ts";
+
+export type RunOptions = {
+  /** Undone when it is over, whatever it was. */
+  readonly rollback: boolean;
+  /** Null: as the database has it. Another one needs a transaction that is begun by itself. */
+  readonly isolation: Isolation | null;
+  /** Called in the same transaction first. */
+  readonly before: Statement | undefined;
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+};
+
+/** One round trip. Refuses with Postgres's own error, or with what a guard of the plan says. */
+export async function runPrepared(
+  { plan, statement }: Prepared,
+  context: Context,
+  database: Database,
+  options: RunOptions,
+): Promise<Answer<string | Buffer>> {
+  try {
+    const rows = await rowsOf(plan.readOnly, statement, context, database, options);
+    if (plan.format.kind === "plan") return explained(rows.map(([line]) => String(line)));
+    return toAnswer(rows[0]! as readonly (string | Buffer)[], plan);
+  } catch (error) {
+    throw refusalOf(error) ?? error;
+  }
+}
+
+async function rowsOf(
+  readOnly: boolean,
+  statement: Statement,
+  context: Context,
+  database: Database,
+  { rollback, isolation, before, signal }: RunOptions,
+): Promise<readonly Row<string | Buffer | null>[]> {
+  if (isolation === null) {
+    const { rows } = await database.run(context, statement, {
+      readOnly,
+      rollback,
+      before,
+      signal,
+      largeValues: "buffer",
+    });
+    return rows;
+  }
+  let undone: readonly Row[] | null = null;
+  const work = async (query: Query) => {
+    if (before) await query(before);
+    const { rows } = await query(statement);
+    if (!rollback) return rows;
+    await query(CHECK_CONSTRAINTS);
+    undone = rows;
+    throw new Error("undone on purpose");
+  };
+  return database.transaction(context, work, { readOnly, isolation }).catch((error: unknown) => {
+    if (undone) return undone;
+    throw error;
+  });
+}
+
+/** As they would be at commit. */
+const CHECK_CONSTRAINTS: Statement = { text: "set constraints all immediate", values: [] };
+
+/** Postgres tells its plan line by line. */
+function explained(lines: readonly string[]): Answer<string> {
+  const body = lines.join("\n");
+  return { body, page: 0, total: null, headers: null, status: null, location: null, inserted: null };
+}

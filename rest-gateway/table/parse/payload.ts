@@ -1,0 +1,103 @@
+import { isUtf8 } from "node:buffer";
+import { ApiError } from "../../../engine/errors.ts";
+import type { CallArgument, Payload } from "../../statement/intent.ts";
+import { csvToJson } from "./csv.ts";
+import { type JsonOutline, outlineJson } from "./json-outline.ts";
+import { OPEN_BRACKET, skipSpace } from "./json-text.ts";
+import { type MediaType, nameOf } from "./media-type.ts";
+import { parseQueryString } from "./query-string.ts";
+
+export type Content = { readonly body: Buffer; readonly type: MediaType };
+
+const NO_ROWS: Payload = { json: Buffer.from("[]"), columns: [], isArray: true };
+const RAW_TYPES = { "text/plain": "text", "text/xml": "xml", "application/octet-stream": "bytea" } as const;
+
+/** The rows of an insert or an update. When the client names the columns, JSON goes to Postgres unread. */
+export function parseRows({ body, type }: Content, columns: readonly string[] | null): Payload {
+  switch (nameOf(type)) {
+    case "application/json":
+      return columns === null ? toRows(body, readOutline(body)) : unreadRows(body, columns);
+    case "text/csv":
+      return csvRows(body);
+    case "application/x-www-form-urlencoded": {
+      const row = Object.fromEntries(parseQueryString(textOf(body)));
+      return { json: Buffer.from(JSON.stringify(row)), columns: sorted(Object.keys(row)), isArray: false };
+    }
+    default:
+      throw unacceptable(type);
+  }
+}
+
+/** What a function is called with by POST. */
+export function parseArgument({ body, type }: Content, columns: readonly string[] | null): CallArgument {
+  const name = nameOf(type);
+  switch (name) {
+    case "application/json":
+      if (columns !== null) return { kind: "json", body, names: sorted(columns) };
+      return body.length === 0
+        ? { kind: "json", body: Buffer.from("{}"), names: [] }
+        : { kind: "json", body, names: namesOf(readOutline(body)) };
+    case "text/csv": {
+      const { json, columns: names } = csvRows(body);
+      return { kind: "json", body: json, names };
+    }
+    case "application/x-www-form-urlencoded":
+      return { kind: "query", values: parseQueryString(textOf(body)) };
+    case "text/plain":
+    case "text/xml":
+    case "application/octet-stream":
+      return { kind: "raw", body, type: RAW_TYPES[name] };
+    default:
+      throw unacceptable(type);
+  }
+}
+
+function readOutline(body: Buffer): JsonOutline {
+  const outline = outlineJson(body);
+  if (outline === null) throw unreadable("Empty or invalid json");
+  return outline;
+}
+
+function toRows(body: Buffer, outline: JsonOutline): Payload {
+  switch (outline.kind) {
+    case "object":
+    case "rows":
+      return { json: body, columns: sorted(outline.keys), isArray: outline.kind === "rows" };
+    case "mixed":
+      throw unreadable("All object keys must match");
+    case "scalar":
+      return NO_ROWS;
+  }
+}
+
+function unreadRows(body: Buffer, columns: readonly string[]): Payload {
+  return { json: body, columns: sorted(columns), isArray: body[skipSpace(body, 0)] === OPEN_BRACKET };
+}
+
+function csvRows(body: Buffer): Payload {
+  const { json, columns } = csvToJson(textOf(body));
+  return { json: Buffer.from(json), columns: sorted(columns), isArray: true };
+}
+
+/** Only a function of one unnamed parameter can take what has no names. */
+function namesOf(outline: JsonOutline): readonly string[] | null {
+  return outline.kind === "object" || outline.kind === "rows" ? sorted(outline.keys) : null;
+}
+
+/** The same columns give the same statement, in whatever order a client writes them. */
+function sorted(names: readonly string[]): readonly string[] {
+  return [...new Set(names)].sort();
+}
+
+function textOf(body: Buffer): string {
+  if (!isUtf8(body)) throw new ApiError(400, "22021", 'invalid byte sequence for encoding "UTF8"');
+  return body.toString();
+}
+
+function unacceptable(type: MediaType): ApiError {
+  return unreadable(`Content-Type not acceptable: ${nameOf(type)}`);
+}
+
+function unreadable(message: string): ApiError {
+  return new ApiError(400, "PGRST102", message);
+}

@@ -1,0 +1,16 @@
+import { ApiError } from "../../../engine/errors.ts";
+
+export type Profile = {
+  readonly schema: string;
+  /** Whether the answer names the schema. */
+  readonly negotiated: boolean;
+};
+
+/** The schema that a request is about, by the header that its method has for it. */
+export function parseProfile(header: string | undefined, schemas: readonly string[]): Profile {
+  if (header === undefined) return { schema: schemas[0]!, negotiated: schemas.length > 1 };
+  if (schemas.includes(header)) return { schema: header, negotiated: true };
+  throw new ApiError(406, "PGRST106", `Invalid schema: ${header}`, {
+    hint: `Only the following schemas are exposed: ${schemas.join(", ")}`,
+  });
+}

@@ -1,0 +1,57 @@
+import { ApiError } from "../../../engine/errors.ts";
+
+export type Parameter = readonly [name: string, value: string];
+
+/** `select=id&name=eq.a%20b`, in order; a name without a value does not count. Forms are written the same way. */
+export function parseQueryString(text: string): readonly Parameter[] {
+  const parameters: Parameter[] = [];
+  const decode = /[%+]/.test(text) ? decodeQuery : unchanged;
+  for (const part of text.split(/[&;]/)) {
+    const equals = part.indexOf("=");
+    if (equals >= 0) parameters.push([decode(part.slice(0, equals)), decode(part.slice(equals + 1))]);
+  }
+  return parameters;
+}
+
+/** The same parameters in the order of their names, as `Content-Location` gives them. */
+export function canonicalQueryString(parameters: readonly Parameter[]): string {
+  const values = new Map<string, string[]>();
+  for (const [name, value] of parameters) values.set(name, [...(values.get(name) ?? []), encode(value)]);
+  return [...values.keys()]
+    .sort()
+    .map((name) => `${encode(name)}=${values.get(name)!.join()}`)
+    .join("&");
+}
+
+/** A percent sign that no two hexadecimal digits follow stands for itself. */
+export function decodePercent(text: string): string {
+  if (!text.includes("%")) return text;
+  const decoded = tryDecode(text) ?? tryDecode(text.replace(/%(?![\dA-Fa-f]{2})/g, "%25"));
+  if (decoded === null) throw new ApiError(400, "22021", 'invalid byte sequence for encoding "UTF8"');
+  // Postgres cannot store it, and its protocol would take it for the end of the text.
+  if (decoded.includes("\0")) throw new ApiError(400, "22021", 'invalid byte sequence for encoding "UTF8": 0x00');
+  return decoded;
+}
+
+function tryDecode(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}
+
+function decodeQuery(text: string): string {
+  return decodePercent(text.replaceAll("+", " "));
+}
+
+function encode(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+function unchanged(text: string): string {
+  return text;
+}

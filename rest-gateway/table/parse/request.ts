@@ -1,0 +1,91 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { Intent } from "../../statement/intent.ts";
+import { parseAccept } from "./accept.ts";
+import { type MediaType, parseContentType } from "./media-type.ts";
+import { type Choices, type Preferences, parsePreferences } from "./preferences.ts";
+import { type Profile, parseProfile } from "./profile.ts";
+import { parseQuery } from "./query.ts";
+import { type Parameter, parseQueryString } from "./query-string.ts";
+import { checkMethod, parseResource, type Resource } from "./resource.ts";
+import { toIntent } from "./to-intent.ts";
+import { parseWindows } from "./window.ts";
+
+/** A request as it came. */
+export type RawRequest = {
+  readonly method: string;
+  /** What follows the prefix of the interface, still percent-encoded. */
+  readonly path: string;
+  readonly rawQuery: string;
+  readonly headers: IncomingHttpHeaders;
+  /** Empty where the method has none. */
+  readonly body: Buffer;
+};
+
+/** What the grammar depends on, of the settings and the catalogue. */
+export type Deployment = Choices & {
+  readonly schemas: readonly string[];
+  readonly rootFunction: string | null;
+  readonly describesItself: boolean;
+};
+
+/** What a client asks of the table interface, and how it would like to be answered. */
+export type TableRequest = {
+  readonly method: string;
+  readonly action: Action;
+  readonly profile: Profile;
+  readonly preferences: Preferences;
+  /** Best first. */
+  readonly accept: readonly MediaType[];
+  readonly parameters: readonly Parameter[];
+};
+
+export type Action =
+  | { readonly kind: "statement"; readonly intent: Intent }
+  /** Which methods a resource has. */
+  | { readonly kind: "options"; readonly resource: Resource }
+  /** The OpenAPI document. */
+  | { readonly kind: "describe" };
+
+/** Whether a request of that method has a body that counts. */
+export function hasBody(method: string): boolean {
+  return method === "POST" || method === "PATCH" || method === "PUT";
+}
+
+export function parseRequest(
+  { method, path, rawQuery, headers, body }: RawRequest,
+  deployment: Deployment,
+): TableRequest {
+  const resource = parseResource(path, deployment);
+  const isWrite = hasBody(method) || method === "DELETE";
+  const profile = parseProfile(headerOf(isWrite ? "content-profile" : "accept-profile"), deployment.schemas);
+  checkMethod(resource, method);
+  const parameters = withoutKey(parseQueryString(rawQuery), headers);
+  const query = parseQuery(parameters, { withArguments: resource.kind === "function" && isRead(method) });
+  const windows = parseWindows(query.bounds, { method, range: headers.range });
+  const preferences = parsePreferences(headerOf("prefer"), deployment);
+  const accept = parseAccept(headers.accept);
+  return { method, action: toAction(), profile, preferences, accept, parameters };
+
+  function toAction(): Action {
+    if (method === "OPTIONS") return { kind: "options", resource };
+    if (resource.kind === "root") return { kind: "describe" };
+    const target = { schema: profile.schema, name: resource.name };
+    const content = { body, type: parseContentType(headers["content-type"]) };
+    const intent = toIntent(resource.kind, { method, target, query, windows, preferences, content });
+    return { kind: "statement", intent };
+  }
+
+  /** Node joins what comes several times. */
+  function headerOf(name: string): string | undefined {
+    return headers[name] as string | undefined;
+  }
+}
+
+/** A key may stand in the address. With one in the headers it is a parameter like any other. */
+function withoutKey(parameters: readonly Parameter[], { apikey }: IncomingHttpHeaders): readonly Parameter[] {
+  return apikey === undefined ? parameters.filter(([name]) => name !== "apikey") : parameters;
+}
+
+function isRead(method: string): boolean {
+  return method === "GET" || method === "HEAD";
+}

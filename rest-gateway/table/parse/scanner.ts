@@ -1,0 +1,176 @@
+import { ApiError } from "../../../engine/errors.ts";
+
+export const END = "end of input";
+const SPACE = "space";
+
+/** Far more than anybody writes, far less than exhausts the stack. */
+const DEEPEST = 200;
+
+/**
+ * Reads a text from left to right and remembers what would have been welcome where it could not read on, so that a refusal
+ * says so in the words of PostgREST's parser. A function called `take…` answers null where its subject does not begin or
+ * does not end well; one called `read…` refuses.
+ */
+export class Scanner {
+  readonly text: string;
+  position = 0;
+  readonly #subject: string;
+  readonly #shown: string;
+  #depth = 0;
+  #wishedAt = 0;
+  /** How many of the wishes count; the rest are left from an earlier place, since to cut a list costs more than to write over it. */
+  #wishCount = 0;
+  readonly #wishes: string[] = [];
+  /** Whether the wish of the same index is for these very characters. */
+  readonly #isLiteral: boolean[] = [];
+
+  /** `shown` is what the client wrote, where that is not quite the text that is read. */
+  constructor(subject: string, text: string, shown = text) {
+    this.#subject = subject;
+    this.text = text;
+    this.#shown = shown;
+  }
+
+  peek(literal: string): boolean {
+    return this.text.startsWith(literal, this.position);
+  }
+
+  /** Whether the sticky pattern matches here. */
+  matches(pattern: RegExp): boolean {
+    pattern.lastIndex = this.position;
+    return pattern.test(this.text);
+  }
+
+  take(literal: string): boolean {
+    if (!this.looksAt(literal)) return false;
+    this.moveTo(this.position + literal.length);
+    return true;
+  }
+
+  /** What the sticky pattern matches here. */
+  takeMatch(pattern: RegExp): RegExpExecArray | null {
+    pattern.lastIndex = this.position;
+    const match = pattern.exec(this.text);
+    if (match !== null && match[0].length > 0) this.moveTo(pattern.lastIndex);
+    return match;
+  }
+
+  takeRest(): string {
+    const rest = this.text.slice(this.position);
+    this.moveTo(this.text.length);
+    return rest;
+  }
+
+  skipSpace(): void {
+    let end = this.position;
+    while (this.text[end] === " " || this.text[end] === "\t") end += 1;
+    if (end > this.position) this.moveTo(end);
+    this.#note(SPACE, false, end);
+  }
+
+  /** Goes on reading there, be it ahead or behind; what was wished for until now is of no interest any more. */
+  moveTo(position: number): void {
+    this.position = position;
+    this.#wishedAt = -1;
+  }
+
+  looksAt(literal: string): boolean {
+    if (this.text.startsWith(literal, this.position)) return true;
+    this.#note(literal, true, this.position);
+    return false;
+  }
+
+  looksDone(): boolean {
+    this.#note(END, false, this.position);
+    return this.position === this.text.length;
+  }
+
+  /** Says what would have been welcome, in words. */
+  wish(label: string, at = this.position): void {
+    this.#note(label, false, at);
+  }
+
+  /** Says which characters would have been welcome. */
+  wishFor(literal: string, at = this.position): void {
+    this.#note(literal, true, at);
+  }
+
+  #note(wish: string, isLiteral: boolean, at: number): void {
+    if (at < this.#wishedAt) return;
+    if (at > this.#wishedAt) {
+      this.#wishedAt = at;
+      this.#wishCount = 0;
+    }
+    this.#wishes[this.#wishCount] = wish;
+    this.#isLiteral[this.#wishCount] = isLiteral;
+    this.#wishCount += 1;
+  }
+
+  nested<T>(read: (scanner: Scanner) => T): T {
+    this.#depth += 1;
+    if (this.#depth > DEEPEST) {
+      throw new ApiError(400, "PGRST100", `"failed to parse ${this.#subject}" (nested deeper than ${DEEPEST} levels)`);
+    }
+    const result = read(this);
+    this.#depth -= 1;
+    return result;
+  }
+
+  fail(): never {
+    const at = Math.max(this.#wishedAt, this.position);
+    const { line, column } = placeOf(this.text, at);
+    throw new ApiError(
+      400,
+      "PGRST100",
+      `"failed to parse ${this.#subject} (${this.#shown})" (line ${line}, column ${column})`,
+      { details: this.#explain(at) },
+    );
+  }
+
+  #explain(at: number): string {
+    const isDone = at === this.text.length;
+    const wishes = at === this.#wishedAt ? this.#wishes.slice(0, this.#wishCount) : [];
+    const expected = new Set(wishes.map((wish, index) => (this.#isLiteral[index] ? quoted(wish) : wish)));
+    const wantsEnd = expected.has(END) && !isDone;
+    if (isDone) expected.delete(END);
+    // It would have been welcome, but goes without saying.
+    expected.delete(SPACE);
+    const surprise = this.#isLiteral[0] && wishes[0] ? firstDifference(this.text, at, wishes[0]) : at;
+    const unexpected = `unexpected ${wantsEnd ? quotedCharacter(this.text, at) : characterAt(this.text, surprise)}`;
+    return expected.size === 0 ? unexpected : `${unexpected} expecting ${listed([...expected])}`;
+  }
+}
+
+function firstDifference(text: string, at: number, literal: string): number {
+  let index = 0;
+  while (index < literal.length && text[at + index] === literal[index]) index += 1;
+  return at + index;
+}
+
+/** Line and column from 1; a tab leads to the next multiple of eight. */
+function placeOf(text: string, at: number): { line: number; column: number } {
+  let line = 1;
+  let column = 1;
+  for (const character of text.slice(0, at)) {
+    if (character === "\n") [line, column] = [line + 1, 1];
+    else column += character === "\t" ? 8 - ((column - 1) % 8) : 1;
+  }
+  return { line, column };
+}
+
+function characterAt(text: string, at: number): string {
+  return at < text.length ? quoted(String.fromCodePoint(text.codePointAt(at)!)) : END;
+}
+
+function quotedCharacter(text: string, at: number): string {
+  return `'${characterAt(text, at).slice(1, -1).replace('\\"', '"').replace("'", "\\'")}'`;
+}
+
+/** As Haskell shows a string. */
+function quoted(text: string): string {
+  return JSON.stringify(text).replace(/[^ -~]/gu, (character) => `\\${character.codePointAt(0)}`);
+}
+
+function listed(expected: readonly string[]): string {
+  return expected.length < 2 ? expected.join() : `${expected.slice(0, -1).join(", ")} or ${expected.at(-1)}`;
+}

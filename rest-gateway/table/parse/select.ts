@@ -1,0 +1,133 @@
+import type { Aggregate, SelectedColumn, SelectedRelation, SelectItem } from "../../statement/intent.ts";
+import { readField, readIdentifier, readName, takeName } from "./field.ts";
+import { Scanner } from "./scanner.ts";
+
+const EVERYTHING: SelectedColumn = {
+  kind: "column",
+  field: { name: "*", path: [] },
+  alias: null,
+  cast: null,
+  aggregate: null,
+};
+
+const AGGREGATES = ["sum", "avg", "count", "max", "min"] as const satisfies readonly Aggregate[];
+
+/** What tells an embed from a column: at most two hints, then a parenthesis. */
+const EMBED = /(?:!(?:"(?:[^"\\]|\\.)*"|[\p{L}\d_ $-]+)){0,2}\(/suy;
+const JOIN = /(?:inner|left)(?=[!(])/y;
+
+/** `id,title:data->>name::text,author:users!author_id!inner(name),...tags(label),views.sum()` */
+export function parseSelect(text: string): readonly SelectItem[] {
+  return readItems(new Scanner("select parameter", text));
+}
+
+export const SELECT_EVERYTHING: readonly SelectItem[] = [EVERYTHING];
+
+/** None at all is fine; but where there is a comma another one must follow. */
+function readItems(scanner: Scanner): readonly SelectItem[] {
+  const first = takeItem(scanner);
+  if (first === null) return [];
+  const items = [first];
+  while (scanner.take(",")) items.push(takeItem(scanner) ?? scanner.fail());
+  return items;
+}
+
+function takeItem(scanner: Scanner): SelectItem | null {
+  const start = scanner.position;
+  scanner.skipSpace();
+  if (scanner.take("...")) return readSpread(scanner);
+  if (scanner.peek("*")) return readStar(scanner);
+  const name = takeName(scanner);
+  if (name === null) {
+    for (const other of ["*", "count()"]) scanner.wishFor(other);
+    return scanner.position === start ? null : scanner.fail();
+  }
+  if (!scanner.peek(":") || scanner.peek("::")) return readNamed(scanner, name, null);
+  scanner.take(":");
+  scanner.wishFor(":");
+  return readNamed(scanner, readName(scanner), name);
+}
+
+function readNamed(scanner: Scanner, name: string, alias: string | null): SelectItem {
+  if (scanner.peek("(") || scanner.peek("!")) {
+    // A relation called count would look like the aggregate.
+    if (name === "count" && scanner.peek("()")) return readCount(scanner, alias);
+    if (name !== "count" && scanner.matches(EMBED)) return readRelation(scanner, { name, alias, spread: false });
+  }
+  return readColumn(scanner, name, alias);
+}
+
+function readStar(scanner: Scanner): SelectedColumn {
+  scanner.take("*");
+  if (!looksEnded(scanner)) scanner.fail();
+  return EVERYTHING;
+}
+
+function readSpread(scanner: Scanner): SelectedRelation {
+  const name = readName(scanner);
+  if (scanner.matches(EMBED)) return readRelation(scanner, { name, alias: null, spread: true });
+  scanner.wishFor("!");
+  scanner.wishFor("(");
+  return scanner.fail();
+}
+
+function readCount(scanner: Scanner, alias: string | null): SelectedColumn {
+  scanner.take("()");
+  const cast = readCast(scanner);
+  if (!looksEnded(scanner)) scanner.fail();
+  return { kind: "column", field: null, alias, cast: null, aggregate: { name: "count", cast } };
+}
+
+/** `data->items->0::text`, `views.sum()::int` */
+function readColumn(scanner: Scanner, name: string, alias: string | null): SelectedColumn {
+  const field = readField(scanner, name);
+  const cast = readCast(scanner);
+  const aggregate = takeAggregate(scanner);
+  const aggregateCast = readCast(scanner);
+  if (!looksEnded(scanner)) scanner.fail();
+  return {
+    kind: "column",
+    field,
+    alias,
+    cast,
+    aggregate: aggregate && { name: aggregate, cast: aggregateCast },
+  };
+}
+
+type Embed = Pick<SelectedRelation, "name" | "alias" | "spread">;
+
+/** `!inner!author_id(name,books(title))` */
+function readRelation(scanner: Scanner, { name, alias, spread }: Embed): SelectedRelation {
+  let hint: string | null = null;
+  let join: SelectedRelation["join"] = null;
+  while (scanner.take("!")) {
+    const keyword = scanner.takeMatch(JOIN);
+    const name = keyword === null ? readName(scanner) : null;
+    join ??= (keyword?.[0] as "inner" | "left" | undefined) ?? null;
+    hint ??= name;
+  }
+  scanner.take("(");
+  const select = scanner.nested(readItems);
+  if (!scanner.take(")")) scanner.fail();
+  scanner.skipSpace();
+  return { kind: "relation", name, alias, hint, join, spread, select };
+}
+
+function readCast(scanner: Scanner): string | null {
+  if (!scanner.take("::")) return null;
+  return readIdentifier(scanner);
+}
+
+function takeAggregate(scanner: Scanner): Aggregate | null {
+  if (!scanner.looksAt(".")) return null;
+  const after = scanner.position + 1;
+  const name = AGGREGATES.find((candidate) => scanner.text.startsWith(candidate, after));
+  if (name === undefined) for (const candidate of AGGREGATES) scanner.wishFor(candidate, after);
+  else if (scanner.take(`.${name}()`)) return name;
+  else scanner.wishFor("()", after + name.length);
+  return null;
+}
+
+function looksEnded(scanner: Scanner): boolean {
+  return scanner.looksAt(")") || scanner.looksAt(",") || scanner.looksDone();
+}

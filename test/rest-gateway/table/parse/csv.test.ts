@@ -1,0 +1,56 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { csvToJson } from "../../../../rest-gateway/table/parse/csv.ts";
+import { refusalOf } from "./refusal.ts";
+
+const rowsOf = (text: string) => JSON.parse(csvToJson(text).json);
+
+describe("CSV", () => {
+  test.each([
+    [
+      "id,name\n1,x\n2,y",
+      [
+        { id: "1", name: "x" },
+        { id: "2", name: "y" },
+      ],
+    ],
+    ["id,name\r\n1,x\r\n", [{ id: "1", name: "x" }]],
+    ["id\r1\r2", [{ id: "1" }, { id: "2" }]],
+    ["id,name\n\n1,x\n\n", [{ id: "1", name: "x" }]],
+    ["id,name\n", []],
+    ["id,name", []],
+    ["a,b\n,", [{ a: "", b: "" }]],
+    ["a,b\n NULL ,NULL", [{ a: " NULL ", b: null }]],
+    ['a\n"NULL"', [{ a: null }]],
+    ['a,b\n"x, ""y""\nz",""', [{ a: 'x, "y"\nz', b: "" }]],
+    ['"a,b","c""d"\n1,2', [{ "a,b": "1", 'c"d': "2" }]],
+    ["\uFEFFid\n1", [{ id: "1" }]],
+    ["é\n名前", [{ é: "名前" }]],
+  ])("%j", (text, rows) => {
+    expect(rowsOf(text)).toEqual(rows);
+  });
+
+  test.each([
+    ["", "The first line of the CSV must name the columns"],
+    ["a,b\n1", "All lines must have same number of fields"],
+    ["a,b\n1,2,3", "All lines must have same number of fields"],
+    ['a\n"x', "Misplaced quote in line 2 of the CSV"],
+    ['a\nb\n"x"y', "Misplaced quote in line 3 of the CSV"],
+    ['a\nx"y"', "Misplaced quote in line 2 of the CSV"],
+  ])("%j is refused", (text, message) => {
+    expect(refusalOf(() => csvToJson(text))).toMatchObject({ status: 400, code: "PGRST102", message });
+  });
+
+  test("what is written is read again", () => {
+    const value = fc
+      .oneof(fc.string({ unit: "binary" }), fc.constantFrom('"', ",", "\r\n", "NULL ", ""))
+      .filter((text) => text !== "NULL");
+    const rows = fc.array(fc.tuple(value, value), { maxLength: 4 });
+    fc.assert(
+      fc.property(rows, fc.constantFrom("\n", "\r\n"), (values, newline) => {
+        const lines = ["a,b", ...values.map((row) => row.map((text) => `"${text.replaceAll('"', '""')}"`).join())];
+        expect(rowsOf(lines.join(newline))).toEqual(values.map(([a, b]) => ({ a, b })));
+      }),
+    );
+  });
+});

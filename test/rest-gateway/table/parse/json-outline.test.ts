@@ -1,0 +1,80 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { outlineJson } from "../../../../rest-gateway/table/parse/json-outline.ts";
+
+const outline = (text: string) => outlineJson(Buffer.from(text));
+
+describe("the outline of a JSON text", () => {
+  test.each([
+    ["{}", { kind: "object", keys: [] }],
+    [' {"a":1 , "b":[{"c":2}]} ', { kind: "object", keys: ["a", "b"] }],
+    ['{"a":1,"a":2}', { kind: "object", keys: ["a"] }],
+    ['{"\\u0061\\"é":1}', { kind: "object", keys: ['a"é'] }],
+    ["[]", { kind: "rows", keys: [] }],
+    ["[ {} , {} ]", { kind: "rows", keys: [] }],
+    ['[{"a":1,"b":2},{"b":3,"a":4}]', { kind: "rows", keys: ["a", "b"] }],
+    ['[{"a":1},{"\\u0061":2}]', { kind: "rows", keys: ["a"] }],
+    ['[{"a":1,"a":2},{"a":3}]', { kind: "rows", keys: ["a"] }],
+    ['[{"a":1},{"b":2}]', { kind: "mixed" }],
+    ['[{"a":1},{"a":1,"b":2}]', { kind: "mixed" }],
+    ['[{"a":1},5]', { kind: "mixed" }],
+    ["[1,2]", { kind: "mixed" }],
+    ["[[]]", { kind: "mixed" }],
+    ["[{},[{}]]", { kind: "mixed" }],
+    ["5", { kind: "scalar" }],
+    ['"x"', { kind: "scalar" }],
+    ["null", { kind: "scalar" }],
+    ["-0.5e+10", { kind: "scalar" }],
+  ])("%s", (text, expected) => {
+    expect(outline(text)).toEqual(expected);
+  });
+
+  test("it is read from the text alone, however deep that nests", () => {
+    expect(outline("[".repeat(1_000_000))).toBeNull();
+    expect(outline('{"a":'.repeat(1_000_000))).toBeNull();
+    expect(outline(`{"a":${"[".repeat(1000)}${"]".repeat(1000)}}`)).toEqual({ kind: "object", keys: ["a"] });
+  });
+
+  test("whatever is JSON is read as such, and nothing else is", () => {
+    const almostJson = fc
+      .tuple(
+        fc.json(),
+        fc.nat(),
+        fc.constantFrom("", "{", "}", "[", "]", ",", ":", '"', "\\", "0", "-", ".", "e", "t", " ", "\n"),
+      )
+      .map(([text, at, mark]) => {
+        const place = at % (text.length + 1);
+        return text.slice(0, place) + mark + text.slice(place + (at % 2));
+      });
+    fc.assert(
+      fc.property(almostJson, (text) => {
+        expect(outline(text) !== null).toBe(isJson(text));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test("keys are those that a parser finds", () => {
+    const rows = fc.array(fc.dictionary(fc.string({ unit: "binary" }), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 }), {
+      minLength: 1,
+      maxLength: 4,
+    });
+    fc.assert(
+      fc.property(rows, (values) => {
+        const keys = values.map((value) => JSON.stringify(Object.keys(value).sort()));
+        const found = outline(JSON.stringify(values));
+        expect(found?.kind).toBe(keys.every((key) => key === keys[0]) ? "rows" : "mixed");
+        if (found?.kind === "rows") expect([...found.keys].sort()).toEqual(Object.keys(values[0]!).sort());
+      }),
+    );
+  });
+});
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

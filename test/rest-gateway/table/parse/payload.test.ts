@@ -1,0 +1,127 @@
+import { describe, expect, test } from "vitest";
+import { parseContentType } from "../../../../rest-gateway/table/parse/media-type.ts";
+import { parseArgument, parseRows } from "../../../../rest-gateway/table/parse/payload.ts";
+import { refusalOf } from "./refusal.ts";
+
+type Body = { type?: string; body: string | Buffer; columns?: string[] };
+const content = ({ type, body }: Body) => ({ body: Buffer.from(body), type: parseContentType(type) });
+
+function rows(body: Body) {
+  const { json, ...rest } = parseRows(content(body), body.columns ?? null);
+  return { json: json.toString(), ...rest };
+}
+
+function argument(body: Body) {
+  return parseArgument(content(body), body.columns ?? null);
+}
+
+const FORM = "application/x-www-form-urlencoded";
+
+describe("rows to be written", () => {
+  test.each([
+    [{ body: '{"b":1,"a":2}' }, { json: '{"b":1,"a":2}', columns: ["a", "b"], isArray: false }],
+    [{ body: ' [{"a":1},{"a":2}]' }, { json: ' [{"a":1},{"a":2}]', columns: ["a"], isArray: true }],
+    [{ body: "{}" }, { json: "{}", columns: [], isArray: false }],
+    [{ body: "[]" }, { json: "[]", columns: [], isArray: true }],
+    [{ body: "[{},{}]" }, { json: "[{},{}]", columns: [], isArray: true }],
+    [{ body: "5" }, { json: "[]", columns: [], isArray: true }],
+    [
+      { body: '{"a":1}', type: "application/vnd.pgrst.array+json" },
+      { json: '{"a":1}', columns: ["a"], isArray: false },
+    ],
+    [
+      { body: "a,b\n1,NULL", type: "text/csv" },
+      { json: '[{"a":"1","b":null}]', columns: ["a", "b"], isArray: true },
+    ],
+    [
+      { body: "b=x+y&a=%C3%A9&a=2", type: FORM },
+      { json: '{"b":"x y","a":"2"}', columns: ["a", "b"], isArray: false },
+    ],
+  ])("%j", (body, payload) => {
+    expect(rows(body)).toEqual(payload);
+  });
+
+  test("JSON goes on as the very bytes that came", () => {
+    const body = Buffer.from('{"a": 1.0}');
+    expect(parseRows({ body, type: parseContentType(undefined) }, null).json).toBe(body);
+    expect(parseRows({ body, type: parseContentType(undefined) }, ["a"]).json).toBe(body);
+  });
+
+  test("JSON whose columns the client names is not read", () => {
+    expect(rows({ body: ' [{"a":1},{"b"', columns: ["b", "a", "b"] })).toEqual({
+      json: ' [{"a":1},{"b"',
+      columns: ["a", "b"],
+      isArray: true,
+    });
+    expect(rows({ body: "", columns: ["a"] })).toEqual({ json: "", columns: ["a"], isArray: false });
+  });
+
+  test.each([
+    [{ body: "" }, "Empty or invalid json"],
+    [{ body: "}{ x = 2" }, "Empty or invalid json"],
+    [{ body: '[{"a":1},{"b":2}' }, "Empty or invalid json"],
+    [{ body: '[{"a":1},{"b":2}]' }, "All object keys must match"],
+    [{ body: '[{"a":1},5]' }, "All object keys must match"],
+    [{ body: "[1]" }, "All object keys must match"],
+    [{ body: "a,b\n1", type: "text/csv" }, "All lines must have same number of fields"],
+    [{ body: "x", type: "text/plain" }, "Content-Type not acceptable: text/plain"],
+    [{ body: "x", type: "image/png" }, "Content-Type not acceptable: image/png"],
+    [
+      { body: "{}", type: "application/vnd.pgrst.object" },
+      "Content-Type not acceptable: application/vnd.pgrst.object+json",
+    ],
+  ])("%j is refused", (body, message) => {
+    expect(refusalOf(() => rows(body))).toEqual({ status: 400, code: "PGRST102", message, details: null, hint: null });
+  });
+
+  test.each(["text/csv", FORM])("%s that is no UTF-8 is refused", (type) => {
+    expect(refusalOf(() => rows({ body: Buffer.from([0x61, 0x0a, 0xff]), type }))).toMatchObject({ code: "22021" });
+  });
+});
+
+describe("what a function is called with by POST", () => {
+  const json = (body: string, names: string[] | null) => ({ kind: "json", body: Buffer.from(body), names });
+
+  test.each([
+    [{ body: '{"b":1,"a":2}' }, json('{"b":1,"a":2}', ["a", "b"])],
+    [{ body: "" }, json("{}", [])],
+    [{ body: '[{"a":1},{"a":2}]' }, json('[{"a":1},{"a":2}]', ["a"])],
+    [{ body: "[1,2]" }, json("[1,2]", null)],
+    [{ body: '[{"a":1},{"b":2}]' }, json('[{"a":1},{"b":2}]', null)],
+    [{ body: "5" }, json("5", null)],
+    [{ body: '{"x":1}', columns: ["b", "a"] }, json('{"x":1}', ["a", "b"])],
+    [{ body: "a\n1", type: "text/csv" }, json('[{"a":"1"}]', ["a"])],
+    [
+      { body: "v=1&v=2&a=b+c", type: FORM },
+      {
+        kind: "query",
+        values: [
+          ["v", "1"],
+          ["v", "2"],
+          ["a", "b c"],
+        ],
+      },
+    ],
+    [
+      { body: "x", type: "text/plain; charset=utf-8" },
+      { kind: "raw", body: Buffer.from("x"), type: "text" },
+    ],
+    [
+      { body: "<x/>", type: "text/xml" },
+      { kind: "raw", body: Buffer.from("<x/>"), type: "xml" },
+    ],
+    [
+      { body: "\0\xff", type: "application/octet-stream" },
+      { kind: "raw", body: Buffer.from("\0\xff"), type: "bytea" },
+    ],
+  ])("%j", (body, expected) => {
+    expect(argument(body)).toEqual(expected);
+  });
+
+  test.each([
+    [{ body: "{" }, "Empty or invalid json"],
+    [{ body: "x", type: "image/png" }, "Content-Type not acceptable: image/png"],
+  ])("%j is refused", (body, message) => {
+    expect(refusalOf(() => argument(body))).toMatchObject({ status: 400, code: "PGRST102", message });
+  });
+});

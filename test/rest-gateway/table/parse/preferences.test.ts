@@ -1,0 +1,67 @@
+import { describe, expect, test } from "vitest";
+import { type Preferences, parsePreferences } from "../../../../rest-gateway/table/parse/preferences.ts";
+import { refusalOf } from "./refusal.ts";
+
+const NONE: Preferences = {
+  resolution: null,
+  return: null,
+  count: null,
+  tx: null,
+  missing: null,
+  handling: null,
+  timezone: null,
+  maxAffected: null,
+};
+const timeZones = new Set(["UTC", "America/Los_Angeles"]);
+const parse = (header?: string) => parsePreferences(header, { txOverride: true, timeZones });
+
+describe("Prefer", () => {
+  test.each<[string | undefined, Partial<Preferences>]>([
+    [undefined, {}],
+    ["", {}],
+    ["return=representation", { return: "representation" }],
+    ["return=minimal", { return: "minimal" }],
+    ["return=headers-only", { return: "headers-only" }],
+    ["count=exact", { count: "exact" }],
+    ["count=planned", { count: "planned" }],
+    ["count=estimated", { count: "estimated" }],
+    ["resolution=merge-duplicates", { resolution: "merge-duplicates" }],
+    ["resolution=ignore-duplicates", { resolution: "ignore-duplicates" }],
+    ["missing=default", { missing: "default" }],
+    ["missing=null", { missing: "null" }],
+    ["handling=lenient", { handling: "lenient" }],
+    ["handling=strict", { handling: "strict" }],
+    ["tx=commit", { tx: "commit" }],
+    ["tx=rollback", { tx: "rollback" }],
+    ["timezone=America/Los_Angeles", { timezone: "America/Los_Angeles" }],
+    ["max-affected=10", { maxAffected: 10 }],
+    ["max-affected=many", {}],
+    ["count=exact,    tx=commit   ,return=representation ", { count: "exact", tx: "commit", return: "representation" }],
+    ["tx=commit, tx=rollback", { tx: "commit" }],
+    ["anything, count=none, timezone=Nowhere, constructor=x, count=exact", { count: "exact" }],
+    ["handling=lenient, anything", { handling: "lenient" }],
+  ])("%s", (header, preferences) => {
+    expect(parse(header)).toEqual({ ...NONE, ...preferences });
+  });
+
+  test("tx is heard only where the deployment lets clients choose", () => {
+    const deaf = { txOverride: false, timeZones };
+    expect(parsePreferences("tx=rollback, handling=strict", deaf)).toEqual({ ...NONE, handling: "strict" });
+  });
+
+  test.each([
+    ["handling=strict, anything", "anything"],
+    ["something, handling=strict,else", "something, else"],
+    ["handling=strict, count=none, return=all", "count=none, return=all"],
+    ["handling=strict, timezone=Nowhere", "timezone=Nowhere"],
+    ["handling=strict, toString=x", "toString=x"],
+  ])("%s is refused with what is invalid in it", (header, invalid) => {
+    expect(refusalOf(() => parse(header))).toEqual({
+      status: 400,
+      code: "PGRST122",
+      message: "Invalid preferences given with handling=strict",
+      details: `Invalid preferences: ${invalid}`,
+      hint: null,
+    });
+  });
+});

@@ -1,0 +1,73 @@
+import { describe, expect, test } from "vitest";
+import {
+  canonicalQueryString,
+  decodePercent,
+  parseQueryString,
+} from "../../../../rest-gateway/table/parse/query-string.ts";
+import { refusalOf } from "./refusal.ts";
+
+describe("query strings", () => {
+  test.each([
+    ["", []],
+    [
+      "a=1&b=2",
+      [
+        ["a", "1"],
+        ["b", "2"],
+      ],
+    ],
+    [
+      "a=1;b=2",
+      [
+        ["a", "1"],
+        ["b", "2"],
+      ],
+    ],
+    [
+      "a=1&a=2",
+      [
+        ["a", "1"],
+        ["a", "2"],
+      ],
+    ],
+    [
+      "a=&=b",
+      [
+        ["a", ""],
+        ["", "b"],
+      ],
+    ],
+    ["a&&b=", [["b", ""]]],
+    ["a=b=c", [["a", "b=c"]]],
+    ["a+b=c+d%2Be", [["a b", "c d+e"]]],
+    ["%61=%C3%A9%F0%9F%98%80", [["a", "é😀"]]],
+    ["a=%26%3B%3D%25", [["a", "&;=%"]]],
+    [
+      "a=100%&b=%zz%4",
+      [
+        ["a", "100%"],
+        ["b", "%zz%4"],
+      ],
+    ],
+    ["a=50%25+%C3%A9%", [["a", "50% é%"]]],
+  ])("%s is split before it is decoded", (text, parameters) => {
+    expect(parseQueryString(text)).toEqual(parameters);
+  });
+
+  test.each(["a=%FF", "a=%C3", "%ED%A0%80=1"])("%s is no UTF-8", (text) => {
+    expect(refusalOf(() => parseQueryString(text))).toMatchObject({ status: 400, code: "22021" });
+  });
+
+  test("a null character is refused, for Postgres would end the text there", () => {
+    expect(refusalOf(() => parseQueryString("select=%22a%00b%22:id"))).toMatchObject({ status: 400, code: "22021" });
+  });
+
+  test("a plus sign is a plus sign outside of the query", () => {
+    expect(decodePercent("a+b%2B%20c")).toBe("a+b+ c");
+  });
+
+  test("the canonical form is sorted by name, and names each once", () => {
+    const parameters = parseQueryString("select=id,name&b=eq.1&a=eq.x%20y&b=eq.2&c=not.is.null");
+    expect(canonicalQueryString(parameters)).toBe("a=eq.x%20y&b=eq.1,eq.2&c=not.is.null&select=id%2Cname");
+  });
+});

@@ -1,0 +1,200 @@
+import { describe, expect, test } from "vitest";
+import { parseRequest, type RawRequest } from "../../../../rest-gateway/table/parse/request.ts";
+import { refusalOf } from "./refusal.ts";
+
+const deployment = {
+  schemas: ["api", "other"],
+  rootFunction: null,
+  describesItself: true,
+  txOverride: true,
+  timeZones: new Set(["UTC"]),
+};
+
+function parse(line: string, headers: RawRequest["headers"] = {}, body = "") {
+  const [method = "", url = ""] = line.split(" ");
+  const [path = "", rawQuery = ""] = url.split("?");
+  return parseRequest({ method, path, rawQuery, headers, body: Buffer.from(body) }, deployment);
+}
+
+function intentOf(line: string, headers: RawRequest["headers"] = {}, body = "") {
+  const { action } = parse(line, headers, body);
+  if (action.kind !== "statement") throw new Error(`It is ${action.kind}`);
+  return action.intent;
+}
+
+const target = { schema: "api", name: "films" };
+const select = [{ kind: "column", field: { name: "*", path: [] }, alias: null, cast: null, aggregate: null }];
+const shape = { select, conditions: [], orders: [], windows: [] };
+
+describe("requests for a table", () => {
+  test.each(["GET", "HEAD"])("%s reads", (method) => {
+    expect(intentOf(`${method} /films`)).toEqual({ kind: "read", target, shape, count: null });
+  });
+
+  test("the query shapes what is read, the headers narrow and count it", () => {
+    const headers = { range: "0-9", prefer: "count=exact" };
+    expect(intentOf("GET /films?select=id&id=gt.5&order=id&limit=50", headers)).toMatchObject({
+      kind: "read",
+      shape: {
+        select: [{ field: { name: "id" } }],
+        conditions: [{ path: [] }],
+        orders: [{ path: [] }],
+        windows: [{ path: [], value: { offset: 0, limit: 10 } }],
+      },
+      count: "exact",
+    });
+  });
+
+  test("POST inserts", () => {
+    expect(intentOf("POST /films", {}, '{"id":1}')).toEqual({
+      kind: "insert",
+      target,
+      shape,
+      count: null,
+      returned: "nothing",
+      payload: { json: Buffer.from('{"id":1}'), columns: ["id"], isArray: false },
+      missingAsDefault: false,
+      upsert: null,
+      single: false,
+    });
+  });
+
+  test("what becomes of an insert is for the client to prefer", () => {
+    const headers = { prefer: "return=representation, resolution=ignore-duplicates, missing=default" };
+    expect(intentOf("POST /films?columns=id,name&on_conflict=name", headers, "[]")).toMatchObject({
+      returned: "rows",
+      payload: { columns: ["id", "name"] },
+      missingAsDefault: true,
+      upsert: { resolution: "ignore", onConflict: ["name"] },
+    });
+    expect(intentOf("POST /films", { prefer: "resolution=merge-duplicates, return=headers-only" }, "[]")).toMatchObject(
+      {
+        returned: "headers",
+        upsert: { resolution: "merge", onConflict: null },
+      },
+    );
+  });
+
+  test("on_conflict alone is no upsert", () => {
+    expect(intentOf("POST /films?on_conflict=id", {}, "[]")).toMatchObject({ upsert: null });
+  });
+
+  test("PUT puts one row, whole", () => {
+    const headers = { prefer: "missing=default, resolution=ignore-duplicates" };
+    expect(intentOf("PUT /films?id=eq.1&columns=x", headers, '{"id":1}')).toMatchObject({
+      kind: "insert",
+      single: true,
+      upsert: { resolution: "merge", onConflict: null },
+      missingAsDefault: false,
+      payload: { columns: ["id"] },
+      shape: { conditions: [{ path: [] }] },
+    });
+  });
+
+  test("PATCH updates, DELETE deletes", () => {
+    expect(intentOf("PATCH /films?id=eq.1&columns=name", { prefer: "missing=default" }, "{}")).toMatchObject({
+      kind: "update",
+      payload: { columns: ["name"] },
+      missingAsDefault: true,
+      returned: "nothing",
+    });
+    expect(intentOf("DELETE /films?id=eq.1", { prefer: "return=representation" }, "ignored")).toEqual({
+      kind: "delete",
+      target,
+      shape: { ...shape, conditions: [expect.objectContaining({ path: [] })] },
+      count: null,
+      returned: "rows",
+    });
+  });
+
+  test("OPTIONS asks what may be done", () => {
+    expect(parse("OPTIONS /films").action).toEqual({ kind: "options", resource: { kind: "table", name: "films" } });
+  });
+});
+
+describe("a key in the address", () => {
+  test("is no filter", () => {
+    expect(parse("GET /films?apikey=x.y.z&id=eq.1").parameters).toEqual([["id", "eq.1"]]);
+  });
+
+  test("would be one where the key is in its header", () => {
+    expect(parse("GET /films?apikey=eq.x", { apikey: "x.y.z" }).parameters).toEqual([["apikey", "eq.x"]]);
+  });
+});
+
+describe("requests for a function", () => {
+  test("GET calls it with parameters, and filters what comes back", () => {
+    expect(intentOf("GET /rpc/films?a=1&b=eq.2&select=id")).toMatchObject({
+      kind: "call",
+      target,
+      argument: { kind: "query", values: [["a", "1"]] },
+      shape: { conditions: [{ value: { field: { name: "b" } } }] },
+      readOnly: true,
+    });
+    expect(intentOf("HEAD /rpc/films?a=1")).toMatchObject({ kind: "call", readOnly: true });
+  });
+
+  test("POST calls it with a body; its parameters are filters", () => {
+    expect(intentOf("POST /rpc/films?id=eq.1", { prefer: "count=planned" }, '{"a":1}')).toMatchObject({
+      kind: "call",
+      argument: { kind: "json", names: ["a"] },
+      readOnly: false,
+      count: "planned",
+    });
+    expect(refusalOf(() => parse("POST /rpc/films?a=1"))).toMatchObject({ code: "PGRST100" });
+  });
+
+  test("OPTIONS asks what may be done", () => {
+    expect(parse("OPTIONS /rpc/add").action).toEqual({ kind: "options", resource: { kind: "function", name: "add" } });
+  });
+});
+
+describe("requests for the interface itself", () => {
+  test.each(["GET", "HEAD"])("%s asks for its description", (method) => {
+    expect(parse(`${method} /`).action).toEqual({ kind: "describe" });
+  });
+
+  test("OPTIONS asks what may be done", () => {
+    expect(parse("OPTIONS /").action).toEqual({ kind: "options", resource: { kind: "root" } });
+  });
+});
+
+describe("headers", () => {
+  test("what is read names its schema in Accept-Profile, what is written in Content-Profile", () => {
+    const headers = { "accept-profile": "other", "content-profile": "api" };
+    for (const method of ["GET", "HEAD", "OPTIONS"])
+      expect(parse(`${method} /films`, headers).profile.schema).toBe("other");
+    for (const method of ["POST", "PUT", "PATCH", "DELETE"]) {
+      expect(parse(`${method} /films`, headers, "{}").profile.schema).toBe("api");
+    }
+    expect(intentOf("GET /films", { "accept-profile": "other" }).target).toEqual({ schema: "other", name: "films" });
+  });
+
+  test("Accept, Prefer and the parameters are kept for the answer", () => {
+    const request = parse("GET /films?b=eq.1&a=eq.2", { accept: "text/csv", prefer: "tx=rollback" });
+    expect(request).toMatchObject({
+      method: "GET",
+      accept: [{ kind: "named", name: "text/csv" }],
+      preferences: { tx: "rollback" },
+      parameters: [
+        ["b", "eq.1"],
+        ["a", "eq.2"],
+      ],
+      profile: { schema: "api", negotiated: true },
+    });
+  });
+
+  test.each([
+    ["GET /a/b?x=1", { "accept-profile": "x" }, "PGRST125"],
+    ["FOO /films?x=1", { "accept-profile": "x" }, "PGRST106"],
+    ["FOO /films?x=1", {}, "PGRST117"],
+    ["PUT /rpc/add", {}, "PGRST101"],
+    ["GET /films?x=1&limit=-1", {}, "PGRST100"],
+    ["POST /films?limit=-1", {}, "PGRST103"],
+    ["PUT /films?limit=1", {}, "PGRST114"],
+    ["POST /films", { prefer: "handling=strict, x" }, "PGRST122"],
+    ["POST /films", {}, "PGRST102"],
+  ])("%s %j is refused with %s", (line, headers, code) => {
+    expect(refusalOf(() => parse(line, headers)).code).toBe(code);
+  });
+});

@@ -1,0 +1,94 @@
+import { describe, expect, test } from "vitest";
+import { parseProfile } from "../../../../rest-gateway/table/parse/profile.ts";
+import { checkMethod, parseResource } from "../../../../rest-gateway/table/parse/resource.ts";
+import { refusalOf } from "./refusal.ts";
+
+const root = { rootFunction: null, describesItself: true };
+
+describe("paths", () => {
+  test.each([
+    ["", { kind: "root" }],
+    ["/", { kind: "root" }],
+    ["/films", { kind: "table", name: "films" }],
+    ["/Server%20Today", { kind: "table", name: "Server Today" }],
+    ["/a+b%2Fc", { kind: "table", name: "a+b/c" }],
+    ["/rpc", { kind: "table", name: "rpc" }],
+    ["/rpc/add", { kind: "function", name: "add" }],
+    ["/rpc/%C3%A9", { kind: "function", name: "é" }],
+  ])("%s", (path, resource) => {
+    expect(parseResource(path, root)).toEqual(resource);
+  });
+
+  test.each(["/films/", "/films/1", "/rpc/add/1", "//", "/a/b/c"])("%s leads nowhere", (path) => {
+    expect(refusalOf(() => parseResource(path, root))).toEqual({
+      status: 404,
+      code: "PGRST125",
+      message: "Invalid path specified in request URL",
+      details: null,
+      hint: null,
+    });
+  });
+
+  test("a function may answer at the root", () => {
+    expect(parseResource("/", { ...root, rootFunction: "home" })).toEqual({ kind: "function", name: "home" });
+  });
+
+  test("the root may be closed", () => {
+    expect(refusalOf(() => parseResource("/", { ...root, describesItself: false }))).toMatchObject({
+      status: 404,
+      code: "PGRST126",
+      message: "Root endpoint metadata is disabled",
+    });
+  });
+});
+
+describe("methods", () => {
+  const table = { kind: "table", name: "films" } as const;
+  const routine = { kind: "function", name: "add" } as const;
+
+  test.each(["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"])("a table has %s", (method) => {
+    expect(() => checkMethod(table, method)).not.toThrow();
+  });
+
+  test.each(["TRACE", "FOO", "get"])("a table does not have %s", (method) => {
+    expect(refusalOf(() => checkMethod(table, method))).toMatchObject({
+      status: 405,
+      code: "PGRST117",
+      message: `Unsupported HTTP method: ${method}`,
+    });
+  });
+
+  test.each(["PUT", "PATCH", "DELETE"])("a function does not have %s", (method) => {
+    expect(refusalOf(() => checkMethod(routine, method))).toMatchObject({
+      status: 405,
+      code: "PGRST101",
+      message: `Cannot use the ${method} method on RPC`,
+    });
+  });
+
+  test("the root is only read", () => {
+    expect(refusalOf(() => checkMethod({ kind: "root" }, "POST"))).toMatchObject({ status: 405, code: "PGRST117" });
+  });
+});
+
+describe("profiles", () => {
+  test("without a header it is the first schema, which the answer names when there are others", () => {
+    expect(parseProfile(undefined, ["api"])).toEqual({ schema: "api", negotiated: false });
+    expect(parseProfile(undefined, ["api", "other"])).toEqual({ schema: "api", negotiated: true });
+  });
+
+  test("a header names one of the exposed schemas", () => {
+    expect(parseProfile("other", ["api", "other"])).toEqual({ schema: "other", negotiated: true });
+    expect(parseProfile("api", ["api"])).toEqual({ schema: "api", negotiated: true });
+  });
+
+  test("another schema is refused, whether there is one or not", () => {
+    expect(refusalOf(() => parseProfile("private", ["api", "other"]))).toEqual({
+      status: 406,
+      code: "PGRST106",
+      message: "Invalid schema: private",
+      details: null,
+      hint: "Only the following schemas are exposed: api, other",
+    });
+  });
+});
