@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { makeCallers } from "./engine/caller/caller.ts";
+import { deploymentKeys } from "./engine/caller/deployment-keys.ts";
 import { keepCatalog } from "./engine/catalog/keep.ts";
 import { type Config, isEmbedded } from "./engine/config/config.ts";
 import { type Database, openDatabase } from "./engine/database/database.ts";
@@ -12,6 +14,7 @@ import { makeEntry } from "./rest-gateway/entry.ts";
 import { makeGateway } from "./rest-gateway/gateway.ts";
 import { healthRoutes } from "./rest-gateway/health.ts";
 import { addressOf, checkAddress, drain, listen } from "./rest-gateway/listen.ts";
+import { makeTableInterface, PREFIX } from "./rest-gateway/table/handle.ts";
 
 export type Service = {
   /** Where clients reach it. */
@@ -73,8 +76,12 @@ export async function startService(config: Config, { log, tell, giveUp }: Surrou
     schemaFault: () => catalog.state().reason,
     acceptsWork: () => accepting,
   });
-  const answer = answerWith(makeGateway({ routes, errorBody: config.errorBody, log }), config);
-  const server = await listen(makeEntry({ config, log, app: makeApp({ config, answer }) }), config);
+  const callers = makeCallers({ ...config, keys: await deploymentKeys(config) });
+  const table = makeTableInterface({ config, callers, database, catalog: () => catalog.current() });
+  const gateway = makeGateway({ routes, folders: { [PREFIX]: table }, errorBody: config.errorBody, log });
+  const answer = answerWith(gateway, config);
+  const entry = makeEntry({ config, log, ahead: { folder: PREFIX, answer }, app: makeApp({ config, answer }) });
+  const server = await listen(entry, config);
   opened.defer(async () => {
     accepting = false;
     await drain(server, config.drainTimeout * 1000);

@@ -110,6 +110,11 @@ const WORD_OF_STATUS: Readonly<Record<number, Word>> = {
   504: "TIMEOUT",
 };
 
+/** The HTTP status for what Postgres said, also where its words are masked. */
+export function statusOf(sqlstate: string): number {
+  return meaningOf(sqlstate)[0];
+}
+
 function meaningOf(sqlstate: string): Meaning {
   const raised = /^PT([1-5]\d\d)$/.exec(sqlstate);
   if (raised) return [Number(raised[1]), wordOfStatus(Number(raised[1]))];

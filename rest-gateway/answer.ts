@@ -4,7 +4,11 @@ import type { GatewayRequest, GatewayResponse } from "./http.ts";
 import { send, toGatewayRequest } from "./http.ts";
 import { makeStages, NO_STAGES } from "./stages.ts";
 
-export type Answer = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+export type Answer = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  base?: Readonly<Record<string, string>>,
+) => Promise<void>;
 
 type Serve = (request: GatewayRequest) => Promise<GatewayResponse>;
 
@@ -13,11 +17,15 @@ export function answerWith(
   serve: Serve,
   { serverTiming, maxBodyBytes }: Pick<Config, "serverTiming" | "maxBodyBytes">,
 ): Answer {
-  return async (request, response) => {
+  return async (request, response, base = {}) => {
     const id = String(request.headers["x-request-id"]);
     const stages = serverTiming ? makeStages() : NO_STAGES;
-    const answer = await serve(toGatewayRequest(request, { id, stages, maxBodyBytes }));
+    const left = new AbortController();
+    response.once("close", () => {
+      if (!response.writableEnded) left.abort();
+    });
+    const answer = await serve(toGatewayRequest(request, { id, stages, signal: left.signal, maxBodyBytes }));
     const timing = serverTiming ? { "Server-Timing": stages.header() } : {};
-    send(response, { ...answer, headers: { ...timing, ...answer.headers } });
+    send(response, { ...answer, headers: { ...base, ...timing, ...answer.headers } });
   };
 }

@@ -1,7 +1,9 @@
 import type { RequestListener } from "node:http";
 import type { Config } from "../engine/config/config.ts";
 import type { Logger } from "../engine/log.ts";
+import type { Answer } from "./answer.ts";
 import { makeCrossOrigin } from "./cross-origin.ts";
+import { isUnder } from "./gateway.ts";
 import { send } from "./http.ts";
 import { identifyRequest, logRequest } from "./request-log.ts";
 import { securityHeaders } from "./security-headers.ts";
@@ -9,22 +11,26 @@ import { securityHeaders } from "./security-headers.ts";
 type EntryOptions = {
   readonly config: Config;
   readonly log: Logger;
+  /** What is answered here, ahead of Express, which would cost it a tenth of its throughput. */
+  readonly ahead: { readonly folder: string; readonly answer: Answer };
   readonly app: RequestListener;
 };
 
 /** What every request meets first, whoever answers it: an id, a log line, the headers of a careful server. */
-export function makeEntry({ config, log, app }: EntryOptions): RequestListener {
+export function makeEntry({ config, log, ahead, app }: EntryOptions): RequestListener {
   const security = securityHeaders();
   const crossOrigin = makeCrossOrigin(config);
 
   return (request, response) => {
     const id = identifyRequest(request);
     logRequest(log, id, request, response);
-    const { method = "GET", headers } = request;
+    const { method = "GET", headers, url = "/" } = request;
     const base = { ...security, ...crossOrigin.headersFor(headers.origin), "X-Request-Id": id };
     const preflight = crossOrigin.preflight(method, headers);
     if (preflight) {
       send(response, { status: 204, headers: { ...base, ...preflight }, body: null });
+    } else if (isUnder(ahead.folder, url.split("?", 1)[0]!)) {
+      ahead.answer(request, response, base).catch(() => response.destroy());
     } else {
       for (const [name, value] of Object.entries(base)) response.setHeader(name, value);
       app(request, response);

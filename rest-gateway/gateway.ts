@@ -6,11 +6,18 @@ import { type GatewayRequest, type GatewayResponse, type Handler, json } from ".
 /** Path -> method -> handler. */
 export type Routes = Readonly<Record<string, Readonly<Record<string, Handler>>>>;
 
-type GatewayOptions = { readonly routes: Routes; readonly errorBody: ErrorBody; readonly log: Logger };
+type GatewayOptions = {
+  readonly routes: Routes;
+  /** Interfaces that have everything below a path, and look at methods themselves. */
+  readonly folders?: Readonly<Record<string, Handler>>;
+  readonly errorBody: ErrorBody;
+  readonly log: Logger;
+};
 
 /** Finds the handler and turns whatever it throws into the answer of the interface that was asked: caught once, here. */
 export function makeGateway({
   routes,
+  folders = {},
   errorBody,
   log,
 }: GatewayOptions): (request: GatewayRequest) => Promise<GatewayResponse> {
@@ -18,6 +25,8 @@ export function makeGateway({
 
   const answer = (request: GatewayRequest): GatewayResponse | Promise<GatewayResponse> => {
     request.stages.enter("route");
+    const folder = Object.keys(folders).find((path) => isUnder(path, request.path));
+    if (folder) return folders[folder]!(request);
     const methods = known.get(request.path);
     if (!methods) throw notFound();
     const handler = methods.get(request.method) ?? (request.method === "HEAD" ? methods.get("GET") : undefined);

@@ -12,6 +12,8 @@ export type GatewayRequest = {
   readonly rawQuery: string;
   readonly headers: IncomingHttpHeaders;
   readonly stages: Stages;
+  /** Aborted when the client leaves before it is answered. */
+  readonly signal: AbortSignal;
   /** Reads the body, once; a body beyond the limit is refused with 413. */
   readBody(): Promise<Buffer>;
 };
@@ -32,9 +34,12 @@ export function json(status: number, body: unknown, headers: GatewayResponse["he
   };
 }
 
-type Occasion = { readonly id: string; readonly stages: Stages; readonly maxBodyBytes: number };
+type Occasion = Pick<GatewayRequest, "id" | "stages" | "signal"> & { readonly maxBodyBytes: number };
 
-export function toGatewayRequest(request: IncomingMessage, { id, stages, maxBodyBytes }: Occasion): GatewayRequest {
+export function toGatewayRequest(
+  request: IncomingMessage,
+  { id, stages, signal, maxBodyBytes }: Occasion,
+): GatewayRequest {
   const url = request.url ?? "/";
   const mark = url.indexOf("?");
   return {
@@ -44,6 +49,7 @@ export function toGatewayRequest(request: IncomingMessage, { id, stages, maxBody
     rawQuery: mark < 0 ? "" : url.slice(mark + 1),
     headers: request.headers,
     stages,
+    signal,
     readBody: () => readBody(request, maxBodyBytes),
   };
 }

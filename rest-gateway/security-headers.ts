@@ -7,6 +7,14 @@ export function securityHeaders(): Readonly<Record<string, string>> {
   const protect = helmet({
     contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
     crossOriginResourcePolicy: { policy: "cross-origin" },
+    // These speak of pages, and of browsers that are no more.
+    crossOriginOpenerPolicy: false,
+    originAgentCluster: false,
+    xDnsPrefetchControl: false,
+    xDownloadOptions: false,
+    xFrameOptions: false,
+    xPermittedCrossDomainPolicies: false,
+    xXssProtection: false,
   });
   // They are the same for every answer, so helmet is asked once.
   const answer = { setHeader: (name: string, value: string) => (headers[name] = value), removeHeader: () => {} };

@@ -44,7 +44,12 @@ function start(environment: NodeJS.ProcessEnv = {}) {
   const { config } = readConfig(environment);
   const log = pino({ level: "debug" }, sink);
   const answer = answerWith(makeGateway({ routes, errorBody: config.errorBody, log }), config);
-  return { app: createServer(makeEntry({ config, log, app: makeApp({ config, answer }) })), lines };
+  return {
+    app: createServer(
+      makeEntry({ config, log, ahead: { folder: "/rest/v1", answer }, app: makeApp({ config, answer }) }),
+    ),
+    lines,
+  };
 }
 
 describe("routing", () => {

@@ -1,0 +1,66 @@
+import type { Caller } from "../../engine/caller/caller.ts";
+import type { makeContexts } from "../../engine/caller/context.ts";
+import type { Catalog } from "../../engine/catalog/catalog.ts";
+import type { Config } from "../../engine/config/config.ts";
+import type { Isolation } from "../../engine/database/exchange.ts";
+import type { Context } from "../../engine/database/statement.ts";
+import type { GatewayRequest } from "../http.ts";
+import type { Plan } from "../statement/plan/plan.ts";
+import type { TableRequest } from "./parse/request.ts";
+import { tableOccasion } from "./request-settings.ts";
+
+type Settings = Pick<Config, "extraSearchPath" | "hoistedSettings">;
+type Asked = {
+  readonly request: GatewayRequest;
+  /** Below the interface's own. */
+  readonly path: string;
+  readonly caller: Caller;
+  readonly catalog: Catalog;
+  readonly asked: TableRequest;
+  readonly plan: Plan;
+};
+
+/** Settings that any login may change for itself; the others would fail the request. */
+const OF_ROLES = new Set([
+  "statement_timeout",
+  "lock_timeout",
+  "idle_in_transaction_session_timeout",
+  "work_mem",
+  "timezone",
+]);
+
+/** All that Postgres is told before the statement: what the role is given, then what the request says, which wins. */
+export function makeTableContexts(
+  contexts: ReturnType<typeof makeContexts>,
+  { extraSearchPath, hoistedSettings }: Settings,
+) {
+  return ({ request, path, caller, catalog, asked, plan }: Asked): Context => {
+    const { role, settings } = contexts(caller, tableOccasion(request, path));
+    const schemas = [asked.profile.schema, ...extraSearchPath];
+    const more: (readonly [string, string])[] = [["search_path", schemas.map(quoted).join(", ")]];
+    for (const [name, value] of catalog.roles.get(role)?.settings ?? []) {
+      if (OF_ROLES.has(name.toLowerCase()) || (name.includes(".") && !name.startsWith("pgrst.")))
+        more.push([name, value]);
+    }
+    if (plan.kind === "call") {
+      for (const [name, value] of plan.routine.settings) if (hoistedSettings.includes(name)) more.push([name, value]);
+    }
+    const { timezone } = asked.preferences;
+    if (timezone !== null) more.push(["timezone", timezone]);
+    return { role, settings: [...more, ...settings] };
+  };
+}
+
+const ISOLATION = "default_transaction_isolation";
+const LEVELS: readonly string[] = ["read committed", "repeatable read", "serializable"] satisfies Isolation[];
+
+/** What the function called, or else the caller's role, asks for; a transaction that has begun could not change it. */
+export function isolationOf({ caller, catalog, plan }: Pick<Asked, "caller" | "catalog" | "plan">): Isolation | null {
+  const ofCall = plan.kind === "call" ? plan.routine.settings.get(ISOLATION) : undefined;
+  const level = (ofCall ?? catalog.roles.get(caller.role)?.settings.get(ISOLATION))?.toLowerCase();
+  return level !== undefined && LEVELS.includes(level) ? (level as Isolation) : null;
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

@@ -1,0 +1,35 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { Caller, Callers } from "../../engine/caller/caller.ts";
+import { ApiError } from "../../engine/errors.ts";
+
+type Shown = { readonly headers: IncomingHttpHeaders; readonly rawQuery: string };
+
+/**
+ * Supabase's two headers: `apikey` says that the client belongs to this deployment, `Authorization` who uses it.
+ * Without the latter the key itself is the caller.
+ */
+export function identifyTableCaller(
+  { headers, rawQuery }: Shown,
+  callers: Callers,
+  requireApiKey: boolean,
+): Caller | Promise<Caller> {
+  const key = apiKey(headers, rawQuery);
+  const byKey = key === null ? null : callers.identify({ authorization: `Bearer ${key}` });
+  if (byKey === null && requireApiKey) {
+    throw new ApiError(401, "AUTH_REQUIRED", "No API key found in request", {
+      hint: "No `apikey` request header or url param was found.",
+      headers: { "WWW-Authenticate": "Bearer" },
+    });
+  }
+  const { authorization } = headers;
+  if (authorization === undefined) return byKey ?? callers.anonymous;
+  const byToken = callers.identify({ authorization });
+  // A key that is no good is refused even where the token alone would do.
+  return byKey instanceof Promise ? byKey.then(() => byToken) : byToken;
+}
+
+function apiKey(headers: IncomingHttpHeaders, rawQuery: string): string | null {
+  const { apikey } = headers;
+  if (typeof apikey === "string" && apikey !== "") return apikey;
+  return rawQuery.includes("apikey=") ? new URLSearchParams(rawQuery).get("apikey") : null;
+}

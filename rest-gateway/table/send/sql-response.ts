@@ -1,0 +1,54 @@
+import { ApiError } from "../../../engine/errors.ts";
+
+/** `[{"Set-Cookie":"a"},{"Set-Cookie":"b"}]`, what SQL has put into response.headers; a header may come several times. */
+export function readSqlHeaders(text: string | null): Record<string, string | string[]> {
+  if (text === null) return {};
+  const headers: Record<string, string | string[]> = {};
+  for (const [name, value] of readPairs(text)) {
+    const before = headers[name];
+    headers[name] = before === undefined ? value : [before, value].flat();
+  }
+  return headers;
+}
+
+/** What SQL has put into response.status. */
+export function readSqlStatus(text: string | null): number | null {
+  if (text === null) return null;
+  const status = Number(text);
+  if (/^\d{3}$/.test(text) && status >= 100 && status < 600) return status;
+  throw new ApiError(500, "PGRST112", "response.status guc must be a valid status code");
+}
+
+const NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+const VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
+
+function readPairs(text: string): [name: string, value: string][] {
+  const pairs = readJson(text);
+  const isRight = (pair: unknown): pair is Record<string, string> =>
+    typeof pair === "object" &&
+    pair !== null &&
+    Object.entries(pair).length === 1 &&
+    Object.entries(pair).every(isHeader);
+  if (!Array.isArray(pairs) || !pairs.every(isRight)) throw unreadable();
+  return pairs.flatMap((pair) => Object.entries(pair));
+}
+
+function isHeader([name, value]: [string, unknown]): boolean {
+  return NAME.test(name) && typeof value === "string" && VALUE.test(value);
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw unreadable();
+  }
+}
+
+function unreadable(): ApiError {
+  return new ApiError(
+    500,
+    "PGRST111",
+    "response.headers guc must be a JSON array composed of objects with a single key and a string value",
+  );
+}
