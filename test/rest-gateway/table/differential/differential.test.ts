@@ -1,0 +1,119 @@
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { TestDatabase } from "../../../database.ts";
+import { type Answer, answerTo, SECRET } from "./answer.ts";
+import type { Area, Case } from "./case.ts";
+import { AREAS } from "./cases.ts";
+import { comparedPart, expectationOf, outcomeOf } from "./compare.ts";
+import { openMuseum } from "./fixture.ts";
+import { INTENDED, type IntendedDifference } from "./intended-differences.ts";
+import { isPostgrestInstalled, startPostgrest } from "./postgrest.ts";
+import { serve } from "./service.ts";
+
+/** Understood by both. Every transaction is rolled back, unless a case prefers otherwise. */
+const SETTINGS = {
+  PGRST_DB_SCHEMAS: "api,other",
+  PGRST_DB_ANON_ROLE: "anon",
+  PGRST_DB_EXTRA_SEARCH_PATH: "public,tools",
+  PGRST_DB_AGGREGATES_ENABLED: "true",
+  PGRST_DB_PLAN_ENABLED: "true",
+  PGRST_DB_TX_END: "rollback-allow-override",
+  PGRST_JWT_SECRET: SECRET,
+};
+/** What ours does beyond PostgREST; it is tested elsewhere. */
+const OWN_SETTINGS = { REST_REQUIRE_APIKEY: "false", REST_SAFE_WRITES: "false" };
+
+type Program = { readonly url: string; stop(): Promise<void> };
+type StartProgram = (museum: TestDatabase, settings: Readonly<Record<string, string>>) => Promise<Program>;
+
+/** One of the two programs, with a database of its own. */
+type Side = {
+  start(settings: Area["settings"]): Promise<void>;
+  ask(asked: Case): Promise<Answer>;
+  stop(): Promise<void>;
+  close(): Promise<void>;
+};
+
+async function openSide(startProgram: StartProgram, path: string): Promise<Side> {
+  const museum = await openMuseum();
+  const owner = new pg.Client({ connectionString: museum.ownerUrl });
+  await owner.connect();
+  let program: Program;
+  return {
+    start: async (settings) => {
+      program = await startProgram(museum, { ...SETTINGS, ...settings });
+    },
+    ask: async (asked) => {
+      // Sequences take no part in a rollback: each write finds them as they were.
+      if (!["GET", "HEAD", "OPTIONS"].includes(asked.method)) await owner.query("select private.rewind()");
+      return answerTo(asked, program.url + path);
+    },
+    stop: () => program.stop(),
+    close: async () => {
+      await owner.end();
+      await museum.drop();
+    },
+  };
+}
+
+const toCompare = AREAS.flatMap(({ groups }) => groups.flatMap(({ cases }) => cases)).length;
+
+if (!isPostgrestInstalled) {
+  console.warn("PostgREST is not here to be compared with, so nothing is; `npm ci --prefix bench/peers` brings it.");
+}
+
+describe.skipIf(!isPostgrestInstalled)("beside PostgREST 12.0.2", () => {
+  let postgrest: Side;
+  let service: Side;
+  const shown = new Set<IntendedDifference>();
+  let compared = 0;
+
+  beforeAll(async () => {
+    postgrest = await openSide(({ url }, settings) => startPostgrest(url, settings), "");
+    service = await openSide((museum, settings) => serve(museum, { ...settings, ...OWN_SETTINGS }), "/rest/v1");
+  });
+  afterAll(async () => {
+    await service.close();
+    await postgrest.close();
+  });
+
+  describe.each<Area>(AREAS)("$name", ({ settings, groups }) => {
+    beforeAll(async () => {
+      await postgrest.start(settings);
+      await service.start(settings);
+    });
+    afterAll(async () => {
+      await service.stop();
+      await postgrest.stop();
+    });
+
+    describe.each(groups)("$name", ({ cases }) => {
+      test.each(cases)("$name", async (asked) => {
+        compared += 1;
+        const theirs = await postgrest.ask(asked);
+        const ours = await service.ask(asked);
+        if (asked.outcome !== "any") expect(outcomeOf(theirs), "PostgREST itself").toBe(asked.outcome);
+
+        if (asked.differs) {
+          shown.add(asked.differs.because);
+          expect(comparedPart(ours, asked)).not.toEqual(comparedPart(theirs, asked));
+          expect(ours, report(asked, theirs, ours)).toMatchObject(asked.differs.ours);
+          return;
+        }
+        const expected = expectationOf(asked, theirs, ours);
+        expect(comparedPart(ours, asked), report(asked, theirs, ours)).toEqual(comparedPart(expected.answer, asked));
+        for (const difference of expected.differences) shown.add(difference);
+      });
+    });
+  });
+
+  test("every intended difference is still one", ({ skip }) => {
+    if (compared < toCompare) skip("only some of the cases ran");
+    expect(Object.keys(INTENDED).filter((name) => !shown.has(name as IntendedDifference))).toEqual([]);
+  });
+});
+
+function report({ method, path, headers, body }: Case, theirs: Answer, ours: Answer): string {
+  const request = `${method} ${path} ${JSON.stringify(headers)}${body === null ? "" : ` ${body}`}`;
+  return `${request}\nPostgREST ${JSON.stringify(theirs)}\nours      ${JSON.stringify(ours)}\n`;
+}
