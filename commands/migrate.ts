@@ -21,10 +21,11 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   async commit(postgres, message) {
     if (!message) throw new UsageError("A commit wants a message of a few words: npm run migrate -- commit add tags");
     console.log(await runMigrations({ name: "commit", message }, postgres.migrate));
-    await dump(postgres);
+    await dumpCommitted(postgres);
   },
   async uncommit(postgres) {
     console.log(await runMigrations({ name: "uncommit" }, postgres.migrate));
+    await dumpCommitted(postgres);
   },
   async reset(postgres) {
     await runMigrations({ name: "reset" }, postgres.migrate);
@@ -41,6 +42,7 @@ async function tellStatus(postgres: Postgres): Promise<void> {
       break;
     case "current":
       console.log(`All ${state.applied} migrations are applied.`);
+      for (const advice of await asOwner(postgres, shortcomings)) console.log(advice);
       break;
     case "behind":
       console.log(`${state.missing.length} migrations are missing:\n  ${state.missing.join("\n  ")}`);
@@ -51,12 +53,35 @@ async function tellStatus(postgres: Postgres): Promise<void> {
   }
 }
 
-async function dump(postgres: Postgres): Promise<void> {
+/** What the owner was not allowed to set up; the migrations go on without it. */
+async function shortcomings(client: pg.Client): Promise<string[]> {
+  const { rows } = await client.query<{ bypasses: boolean; told: boolean }>(
+    `select (select rolbypassrls from pg_roles where rolname = 'service_role') as bypasses,
+      exists (select from pg_event_trigger where evtname = 'schema_changed') as told`,
+  );
+  const { bypasses, told } = rows[0]!;
+  return [
+    ...(bypasses ? [] : ["service_role is bound by policies. As a superuser, run: alter role service_role bypassrls"]),
+    ...(told
+      ? []
+      : ["Changes of the schema are found by looking every few seconds: only a superuser may create event triggers."]),
+  ];
+}
+
+/** Both commands leave what is committed, and nothing else, in the shadow database. */
+async function dumpCommitted({ migrate }: Postgres): Promise<void> {
+  await dump({ ownerUrl: migrate.shadowUrl });
+}
+
+async function dump(postgres: Pick<Postgres, "ownerUrl">): Promise<void> {
   await writeFile(SCHEMA_FILE, await asOwner(postgres, dumpSchema));
   console.log("db/schema.sql shows the schema as it is now.");
 }
 
-async function asOwner<T>({ ownerUrl }: Postgres, work: (client: pg.Client) => Promise<T>): Promise<T> {
+async function asOwner<T>(
+  { ownerUrl }: Pick<Postgres, "ownerUrl">,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
   const client = new pg.Client({ connectionString: ownerUrl });
   await client.connect();
   try {
@@ -75,7 +100,7 @@ npm run migrate -- reset --erase       drops the database with ALL ITS DATA and 
 npm run migrate -- dump                renews db/schema.sql`,
   options: { erase: { type: "boolean" } },
   async run(config, [action = "migrate", ...words], { erase }) {
-    const act = ACTIONS[action];
+    const act = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
     if (!act) throw new UsageError(`"${action}" is not something that npm run migrate does.`);
     if (action === "reset") {
       if (!erase) throw new UsageError("reset drops the database with all its data; say so with --erase.");

@@ -3,13 +3,24 @@ import { once } from "node:events";
 import { reachPostgres } from "../engine/postgres.ts";
 import { runCommand } from "./command.ts";
 
+/** A process list shows arguments to everybody, and the environment to the same user alone. */
+function withoutPassword(url: string): { address: string; password: string | null } {
+  const match = /^(\w+:\/\/[^:@/]*):([^@/]*)@/.exec(url);
+  if (!match) return { address: url, password: null };
+  return { address: url.replace(match[0], `${match[1]}@`), password: decodeURIComponent(match[2]!) };
+}
+
 await runCommand({
   usage: "npm run psql [-- <arguments of psql>]   opens psql on the database as its owner",
   passOn: true,
   async run(config, words) {
     const postgres = await reachPostgres(config, (step) => console.error(step));
     try {
-      const psql = spawn("psql", [postgres.ownerUrl, ...words], { stdio: "inherit" });
+      // Ctrl-C is psql's: it cancels a statement there, and must not end us.
+      process.on("SIGINT", () => {});
+      const { address, password } = withoutPassword(postgres.ownerUrl);
+      const env = { ...process.env, ...(password && { PGPASSWORD: password }) };
+      const psql = spawn("psql", [address, ...words], { stdio: "inherit", env });
       const [code] = await once(psql, "close").catch((error: NodeJS.ErrnoException) => {
         if (error.code !== "ENOENT") throw error;
         throw new Error("psql is not installed: get it with apt-get install postgresql-client, or brew install libpq.");

@@ -10,14 +10,18 @@ import { readOrMakeSecrets } from "./secrets.ts";
 export type Postgres = {
   /** As the login that requests use. */
   readonly requestUrl: string;
-  /** The name of that login. */
-  readonly loginRole: string;
   /** As the owner of the schemas. */
   readonly ownerUrl: string;
   /** As the owner, for the tools of people: over loopback where that is open. */
   readonly clientUrl: string;
   readonly migrate: MigrateSettings;
   close(): Promise<void>;
+};
+
+/** A database that requests are served from. */
+export type ServedPostgres = Postgres & {
+  /** The name of the login that requests use. */
+  readonly loginRole: string;
 };
 
 type Tell = (step: string) => void;
@@ -27,14 +31,18 @@ const DATABASE = "content";
 const LOGIN = "authenticator";
 
 /** For the service: the database of DATABASE_URL, or a cluster that is ours alone and is kept alive. */
-export async function startPostgres(config: Config, tell: Tell, giveUp: (reason: Error) => void): Promise<Postgres> {
+export async function startPostgres(
+  config: Config,
+  tell: Tell,
+  giveUp: (reason: Error) => void,
+): Promise<ServedPostgres> {
   if (!isEmbedded(config)) {
     await awaitDatabase(config.databaseUrl!, "DATABASE_URL", tell);
     if (config.ownerDatabaseUrl) await awaitDatabase(config.ownerDatabaseUrl, "OWNER_DATABASE_URL", tell);
-    return external(config);
+    return { ...external(config), loginRole: await loginRoleOf(config.databaseUrl!) };
   }
   const cluster = await superviseCluster({ ...clusterOptions(config), tell }, giveUp);
-  return embedded(config, cluster.url, () => cluster.stop());
+  return { ...(await embedded(config, cluster.url, () => cluster.stop())), loginRole: LOGIN };
 }
 
 /** For commands: joins the cluster of a service that is running, and starts it for the moment when none is. */
@@ -56,18 +64,18 @@ function clusterOptions({ dataDir, embeddedPort }: Config) {
   return { dataDir, port: embeddedPort };
 }
 
-async function external(config: Config): Promise<Postgres> {
+function external(config: Config): Postgres {
   const requestUrl = config.databaseUrl!;
   const ownerUrl = config.ownerDatabaseUrl ?? requestUrl;
   return {
     requestUrl,
-    loginRole: await loginRoleOf(requestUrl),
     ownerUrl,
     clientUrl: ownerUrl,
     migrate: {
       url: ownerUrl,
       shadowUrl: config.shadowDatabaseUrl ?? withDatabase(ownerUrl, (name) => `${name}_shadow`),
-      rootUrl: config.rootDatabaseUrl ?? withDatabase(ownerUrl, () => "postgres"),
+      rootUrl:
+        config.rootDatabaseUrl ?? withDatabase(ownerUrl, (name) => (name === "postgres" ? "template1" : "postgres")),
     },
     close: async () => {},
   };
@@ -80,7 +88,6 @@ async function embedded(config: Config, urlOf: UrlOf, close: () => Promise<void>
     const password = await prepare(config, rootUrl);
     return {
       requestUrl: urlOf(LOGIN, DATABASE),
-      loginRole: LOGIN,
       ownerUrl,
       clientUrl: password ? `postgresql://postgres:${password}@127.0.0.1:${config.embeddedPort}/${DATABASE}` : ownerUrl,
       migrate: { url: ownerUrl, shadowUrl: urlOf("postgres", `${DATABASE}_shadow`), rootUrl },

@@ -1,5 +1,5 @@
 import { near } from "./near.ts";
-import { NO_EFFECT, SETTINGS, type Setting } from "./settings.ts";
+import { NO_EFFECT, NOT_YET, SETTINGS, type Setting } from "./settings.ts";
 
 const APP_SETTINGS = "PGRST_APP_SETTINGS_";
 
@@ -86,6 +86,7 @@ function contradictions(values: Values): string[] {
 function unknownSettings(environment: NodeJS.ProcessEnv): string[] {
   const known = Object.values(SETTINGS).flatMap(({ names }) => names);
   return Object.keys(environment).flatMap((name) => {
+    if (NOT_YET.has(name)) return [`${name} has no effect yet: what it is for is still being built`];
     if (known.includes(name) || name.startsWith(APP_SETTINGS)) return [];
     const reason = NO_EFFECT[name];
     if (reason) return [`${name} has no effect here: ${reason}`];

@@ -1,5 +1,5 @@
 import { givenName } from "./config.ts";
-import { NO_EFFECT, SETTINGS, type Setting } from "./settings.ts";
+import { NO_EFFECT, NOT_YET, SETTINGS, type Setting } from "./settings.ts";
 
 const ALL: readonly Setting<unknown>[] = Object.values(SETTINGS);
 
@@ -18,7 +18,7 @@ export function settingsDocument(): string {
   const rows = ALL.map(({ names, fallback, about, secret }) => {
     const [name, ...others] = names;
     const also = others.map((other) => `\`${other}\``).join(", ");
-    return `| \`${name}\`${secret ? " (secret)" : ""} | ${fallback === null ? "" : `\`${fallback}\``} | ${also} | ${about} |`;
+    return `| \`${name}\`${secret ? " (secret)" : ""} | ${fallback === null ? "" : `\`${fallback}\``} | ${also} | ${about}${NOT_YET.has(name) ? " *Not yet in effect.*" : ""} |`;
   });
   const ignored = Object.entries(NO_EFFECT).map(([name, reason]) => `| \`${name}\` | ${reason} |`);
   return `# Settings

@@ -1,3 +1,6 @@
+import { createPrivateKey } from "node:crypto";
+import { isIP } from "node:net";
+
 /** Turns a setting's text into its value, or throws an Error that says what is allowed. */
 export type Reader<T> = (text: string) => T;
 
@@ -43,8 +46,13 @@ export const someList: Reader<readonly string[]> = (value) => {
 };
 
 export const postgresUrl: Reader<string> = (value) => {
-  if (!/^postgres(ql)?:\/\/\S+$/.test(value))
+  // A socket's address has no host, which a URL must have.
+  const url = /^postgres(ql)?:\/\/\S+$/.test(value)
+    ? URL.parse(value.replace(/^(\w+:\/\/(?:[^/@]*@)?)\//, "$1localhost/"))
+    : null;
+  if (!url || url.pathname.length < 2) {
     throw new Error("a connection string like postgresql://user@host:5432/database");
+  }
   return value;
 };
 
@@ -53,27 +61,60 @@ export const postgresUrls: Reader<readonly string[]> = (value) => list(value).ma
 /** HS256 wants at least 256 bits; a shorter secret can be guessed from one token. */
 export const jwtSecret: Reader<string> = (value) => {
   if (value.length < 32) throw new Error("at least 32 characters");
+  // PostgREST would read a key set or a file here; taken as they stand they would be secrets that others know.
+  if (/^\s*(\{|\[|@|-----BEGIN)/.test(value)) {
+    throw new Error("the secret itself, not a key set, a file's name or a PEM key (see JWT_PRIVATE_KEY for RS256)");
+  }
   return value;
 };
 
 export const privateKey: Reader<string> = (value) => {
-  const pem = value.replaceAll("\\n", "\n");
-  if (!/^-----BEGIN (RSA )?PRIVATE KEY-----\n/.test(pem)) throw new Error("an RSA private key in PEM form");
+  const pem = value.replaceAll("\\n", "\n").replaceAll("\r\n", "\n");
+  if (!isRsaKey(pem)) throw new Error("an RSA private key of at least 2048 bits, in PEM form");
   return pem;
+};
+
+function isRsaKey(pem: string): boolean {
+  try {
+    const { asymmetricKeyType, asymmetricKeyDetails } = createPrivateKey(pem);
+    return asymmetricKeyType === "rsa" && (asymmetricKeyDetails?.modulusLength ?? 0) >= 2048;
+  } catch {
+    return false;
+  }
+}
+
+export const httpUrl: Reader<string> = (value) => {
+  if (!/^https?:$/.test(URL.parse(value)?.protocol ?? ""))
+    throw new Error("an address such as https://api.example.com");
+  return value;
+};
+
+export const email: Reader<string> = (value) => {
+  if (!/^[^@\s]+@[^@\s]+\.[^@\s]+$/.test(value)) throw new Error("an e-mail address");
+  return value;
 };
 
 /** What Express's "trust proxy" takes: a flag, a number of hops, or addresses and names such as loopback. */
 export const trustProxy: Reader<boolean | number | readonly string[]> = (value) => {
   if (/^\d+$/.test(value)) return Number(value);
   if (YES.includes(value) || NO.includes(value)) return flag(value);
-  return someList(value);
+  const proxies = someList(value);
+  if (!proxies.every(isProxy)) throw new Error("true, a number of hops, or addresses such as loopback, 10.0.0.0/8");
+  return proxies;
 };
+
+function isProxy(text: string): boolean {
+  if (["loopback", "linklocal", "uniquelocal"].includes(text)) return true;
+  const [address = "", bits, ...more] = text.split("/");
+  const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  return most > 0 && more.length === 0 && (bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= most));
+}
 
 export const origins: Reader<readonly string[] | "*"> = (value) => {
   if (value.trim() === "*" || value.trim() === "") return "*";
   const items = list(value);
   const odd = items.find((item) => URL.parse(item)?.origin !== item);
-  if (odd !== undefined) throw new Error(`* or origins such as https://app.example.com (not "${odd}")`);
+  if (odd !== undefined) throw new Error("* or origins such as https://app.example.com");
   return items;
 };
 

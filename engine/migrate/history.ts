@@ -48,8 +48,15 @@ async function appliedMigrations(client: pg.ClientBase): Promise<Migration[]> {
     "select to_regclass('graphile_migrate.migrations') is not null as known",
   );
   if (!rows[0]?.known) return [];
-  const { rows: applied } = await client.query<Migration>(
-    "select filename as name, hash from graphile_migrate.migrations order by filename",
-  );
-  return applied;
+  try {
+    const { rows: applied } = await client.query<Migration>(
+      "select filename as name, hash from graphile_migrate.migrations order by filename",
+    );
+    return applied;
+  } catch (error) {
+    if ((error as pg.DatabaseError).code !== "42501") throw error;
+    throw new Error(
+      "The login of DATABASE_URL may not see which migrations are applied. Set OWNER_DATABASE_URL to the same database as its owner.",
+    );
+  }
 }

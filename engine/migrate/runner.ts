@@ -16,23 +16,32 @@ const graphileSettings = {
 // Whoever asked for this is gone, however it ended.
 process.once("disconnect", () => process.exit(1));
 
-switch (command.name) {
-  case "migrate":
-    await migrate(graphileSettings);
-    break;
-  case "watch":
-    await watch(graphileSettings, command.once);
-    break;
-  case "commit":
-    await commit(graphileSettings, command.message);
-    break;
-  case "uncommit":
-    await uncommit(graphileSettings);
-    break;
-  case "reset":
-    await reset(graphileSettings);
-    break;
+try {
+  await run();
+} catch (error) {
+  console.error((error as Error).message);
+  process.exit(1);
 }
 
 // graphile-migrate would hold on to its connections for a while.
 if (command.name !== "watch" || command.once) process.exit(0);
+
+async function run(): Promise<void> {
+  switch (command.name) {
+    case "migrate":
+      await migrate(graphileSettings);
+      break;
+    case "watch":
+      await watch(graphileSettings, command.once);
+      break;
+    case "commit":
+      await commit(graphileSettings, command.message);
+      break;
+    case "uncommit":
+      await uncommit(graphileSettings);
+      break;
+    case "reset":
+      await reset(graphileSettings);
+      break;
+  }
+}

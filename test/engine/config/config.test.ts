@@ -54,7 +54,7 @@ describe("readConfig", () => {
     });
     expect(problems.split("\n  ").slice(1)).toEqual([
       'PORT must be a whole number from 0 to 65535, not "eighty"',
-      'CORS_ORIGINS must be * or origins such as https://app.example.com (not "example.com"), not "example.com"',
+      'CORS_ORIGINS must be * or origins such as https://app.example.com, not "example.com"',
       "DATABASE_URL must be a connection string like postgresql://user@host:5432/database",
       "JWT_SECRET must be at least 32 characters",
       'PGRST_JWT_ROLE_CLAIM_KEY must be a path such as .role or .app_metadata."user role"[0], not "role"',
@@ -70,6 +70,20 @@ describe("readConfig", () => {
       expect(problemsOf({ [names[0]]: "\u0000 no such value" })).toContain(`${names[0]} must be `);
     },
   );
+
+  test.each([
+    '{"keys":[{"kty":"RSA","n":"abc","e":"AQAB"}]}',
+    "@/run/secrets/postgrest/jwt_secret",
+    "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQ\n-----END PUBLIC KEY-----",
+  ])("a secret that others know, such as a key set or a file's name, is refused: %.20s", (secret) => {
+    expect(problemsOf({ PGRST_JWT_SECRET: secret })).toContain("PGRST_JWT_SECRET must be the secret itself");
+  });
+
+  test("a setting of something that is still being built is warned about", () => {
+    expect(readConfig({ RATE_LIMIT: "5" }).warnings).toEqual([
+      "RATE_LIMIT has no effect yet: what it is for is still being built",
+    ]);
+  });
 
   test("a refused secret is not repeated", () => {
     expect(problemsOf({ JWT_SECRET: "hunter2" })).not.toContain("hunter2");

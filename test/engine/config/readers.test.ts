@@ -1,5 +1,15 @@
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { claimPath, flag, integer, list, origins, privateKey, trustProxy } from "../../../engine/config/readers.ts";
+import {
+  claimPath,
+  flag,
+  integer,
+  list,
+  origins,
+  postgresUrl,
+  privateKey,
+  trustProxy,
+} from "../../../engine/config/readers.ts";
 
 describe("readers", () => {
   test.each([
@@ -45,9 +55,41 @@ describe("readers", () => {
     expect(trustProxy(text)).toEqual(value);
   });
 
-  test("a private key may be written on one line, as environment files need it", () => {
-    const pem = "-----BEGIN PRIVATE KEY-----\\nAAAA\\n-----END PRIVATE KEY-----";
-    expect(privateKey(pem)).toBe("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----");
-    expect(() => privateKey("secret")).toThrow("PEM");
+  test("a private key may be written on one line, or with the line ends of Windows", () => {
+    const { privateKey: key } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    const pem = key.export({ type: "pkcs8", format: "pem" }) as string;
+    expect(privateKey(pem.replaceAll("\n", "\\n"))).toBe(pem);
+    expect(privateKey(pem.replaceAll("\n", "\r\n"))).toBe(pem);
   });
+
+  test.each([
+    ["secret", () => "secret"],
+    ["garbage in PEM form", () => "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"],
+    ["an elliptic key", () => pemOf(generateKeyPairSync("ec", { namedCurve: "P-256" }))],
+    ["a short key", () => pemOf(generateKeyPairSync("rsa", { modulusLength: 1024 }))],
+  ])("a private key is not: %s", (_what, make) => {
+    expect(() => privateKey(make())).toThrow("an RSA private key of at least 2048 bits");
+  });
+
+  test.each(["foo", "10.0.0.0/33", "1.2.3", "::1/129", "10.0.0.0/8/8"])("trustProxy refuses %s", (text) => {
+    expect(() => trustProxy(text)).toThrow("addresses such as loopback");
+  });
+
+  test.each(["postgres://db", "postgres://u@db:99999/app", "postgres://u@db/", "http://db/app"])(
+    "postgresUrl refuses %s",
+    (text) => {
+      expect(() => postgresUrl(text)).toThrow("a connection string like");
+    },
+  );
+
+  test.each(["postgresql://u:p%40ss@db:5432/app?sslmode=require", "postgresql://u@/app?host=%2Ftmp&port=5433"])(
+    "postgresUrl reads %s",
+    (text) => {
+      expect(postgresUrl(text)).toBe(text);
+    },
+  );
 });
+
+function pemOf({ privateKey: key }: { privateKey: KeyObject }): string {
+  return key.export({ type: "pkcs8", format: "pem" }) as string;
+}
