@@ -10,6 +10,8 @@ const log = makeLogger(config);
 for (const warning of warnings) log.warn(warning);
 
 const tell = (step: string) => console.log(`  … ${step}`);
+/** What is closed after the last answer needs no longer, unless it hangs. */
+const CLOSING_MS = 5_000;
 /** `npm run dev`: the chapter in db/migrations/current is applied at each change of its files. */
 const isDevelopment = process.argv.includes("--dev");
 let service: Service | null = null;
@@ -59,6 +61,13 @@ async function end(code: number, reason: string): Promise<void> {
   stopping = true;
   process.exitCode = code;
   console.log(`  … ${reason}`);
+  setTimeout(
+    () => {
+      console.error("What is still open does not close; ending without it.");
+      process.exit(1);
+    },
+    config.drainTimeout * 1000 + CLOSING_MS,
+  ).unref();
   await chapter?.stop();
   await service?.stop().catch(fail);
   process.exit();

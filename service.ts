@@ -72,6 +72,7 @@ export async function startService(config: Config, { log, tell, giveUp }: Surrou
 
   let accepting = true;
   const routes = healthRoutes({
+    databaseFault: () => databaseFault(database),
     askDatabase: () => askDatabase(database),
     schemaFault: () => catalog.state().reason,
     acceptsWork: () => accepting,
@@ -79,7 +80,7 @@ export async function startService(config: Config, { log, tell, giveUp }: Surrou
   const callers = makeCallers({ ...config, keys: await deploymentKeys(config) });
   const table = makeTableInterface({ config, callers, database, catalog: () => catalog.current() });
   const gateway = makeGateway({ routes, folders: { [PREFIX]: table }, errorBody: config.errorBody, log });
-  const answer = answerWith(gateway, config);
+  const answer = answerWith(gateway, config, log);
   const entry = makeEntry({ config, log, ahead: { folder: PREFIX, answer }, app: makeApp({ config, answer }) });
   const server = await listen(entry, config);
   opened.defer(async () => {
@@ -91,9 +92,12 @@ export async function startService(config: Config, { log, tell, giveUp }: Surrou
   return { url: addressOf(server, config.host), postgres, stop: () => running.disposeAsync() };
 }
 
-async function askDatabase(database: Database): Promise<void> {
+function databaseFault(database: Database): string | null {
   const { status, reason } = database.state();
-  if (status !== "up") throw new Error(reason ?? "not connected yet");
+  return status === "up" ? null : (reason ?? "not connected yet");
+}
+
+async function askDatabase(database: Database): Promise<void> {
   const answer = database.asOwner((client) => client.query("select"));
   const silence = sleep(HEALTH_PATIENCE_MS, undefined, { ref: false }).then(() => {
     throw new Error(`no answer for ${HEALTH_PATIENCE_MS} ms`);

@@ -4,8 +4,8 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/cluster.ts"],
-    // A real Postgres answers each test; a slow machine is no failure.
-    testTimeout: 0,
-    hookTimeout: 0,
+    // A real Postgres answers each test and a slow machine is no failure: this only ends what hangs.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
   },
 });

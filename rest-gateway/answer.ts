@@ -1,5 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Config } from "../engine/config/config.ts";
+import { toApiError } from "../engine/errors.ts";
+import type { Logger } from "../engine/log.ts";
+import { refuse } from "./gateway.ts";
 import type { GatewayRequest, GatewayResponse } from "./http.ts";
 import { send, toGatewayRequest } from "./http.ts";
 import { makeStages, NO_STAGES } from "./stages.ts";
@@ -15,7 +18,8 @@ type Serve = (request: GatewayRequest) => Promise<GatewayResponse>;
 /** The one adapter between sockets and handlers of plain values. */
 export function answerWith(
   serve: Serve,
-  { serverTiming, maxBodyBytes }: Pick<Config, "serverTiming" | "maxBodyBytes">,
+  { serverTiming, maxBodyBytes, errorBody }: Pick<Config, "serverTiming" | "maxBodyBytes" | "errorBody">,
+  log: Logger,
 ): Answer {
   return async (request, response, base = {}) => {
     const id = String(request.headers["x-request-id"]);
@@ -24,8 +28,17 @@ export function answerWith(
     response.once("close", () => {
       if (!response.writableEnded) left.abort();
     });
-    const answer = await serve(toGatewayRequest(request, { id, stages, signal: left.signal, maxBodyBytes }));
+    const asked = toGatewayRequest(request, { id, stages, signal: left.signal, maxBodyBytes });
+    const answer = await serve(asked);
     const timing = serverTiming ? { "Server-Timing": stages.header() } : {};
-    send(response, { ...answer, headers: { ...base, ...timing, ...answer.headers } });
+    try {
+      send(response, { ...answer, headers: { ...base, ...timing, ...answer.headers } });
+    } catch (fault) {
+      log.error({ request: id, err: fault }, "an answer could not be sent");
+      if (response.headersSent) throw fault;
+      for (const name in answer.headers) response.removeHeader(name);
+      const refusal = refuse(toApiError(fault), asked, errorBody);
+      send(response, { ...refusal, headers: { ...base, ...refusal.headers } });
+    }
   };
 }

@@ -4,7 +4,7 @@ import type { Logger } from "../engine/log.ts";
 import type { Answer } from "./answer.ts";
 import { makeCrossOrigin } from "./cross-origin.ts";
 import { isUnder } from "./gateway.ts";
-import { send } from "./http.ts";
+import { originForm, send } from "./http.ts";
 import { identifyRequest, logRequest } from "./request-log.ts";
 import { securityHeaders } from "./security-headers.ts";
 
@@ -22,14 +22,16 @@ export function makeEntry({ config, log, ahead, app }: EntryOptions): RequestLis
   const crossOrigin = makeCrossOrigin(config);
 
   return (request, response) => {
+    request.url = originForm(request.url ?? "/");
     const id = identifyRequest(request);
     logRequest(log, id, request, response);
-    const { method = "GET", headers, url = "/" } = request;
+    const { method = "GET", headers, url } = request;
     const base = { ...security, ...crossOrigin.headersFor(headers.origin), "X-Request-Id": id };
     const preflight = crossOrigin.preflight(method, headers);
     if (preflight) {
       send(response, { status: 204, headers: { ...base, ...preflight }, body: null });
     } else if (isUnder(ahead.folder, url.split("?", 1)[0]!)) {
+      // Whoever answers has caught what went wrong; what still arrives here could not even be written.
       ahead.answer(request, response, base).catch(() => response.destroy());
     } else {
       for (const [name, value] of Object.entries(base)) response.setHeader(name, value);

@@ -2,6 +2,8 @@ import type { Routes } from "./gateway.ts";
 import { type GatewayResponse, json } from "./http.ts";
 
 export type Condition = {
+  /** Why the database is known to be away, without asking it; null when it is not. */
+  databaseFault(): string | null;
   /** Asks the database; rejects when it cannot answer. */
   askDatabase(): Promise<void>;
   /** Why the schema that is served may be out of date; null when it is not. */
@@ -14,8 +16,8 @@ export type Condition = {
 const REMEMBERED_MS = 250;
 
 /** `/health` for people and clients, `/health/live` and `/health/ready` for whoever restarts and routes. */
-export function healthRoutes({ askDatabase, schemaFault, acceptsWork }: Condition): Routes {
-  const databaseAnswers = remember(async () => {
+export function healthRoutes({ databaseFault, askDatabase, schemaFault, acceptsWork }: Condition): Routes {
+  const answers = remember(async () => {
     try {
       await askDatabase();
       return true;
@@ -23,6 +25,8 @@ export function healthRoutes({ askDatabase, schemaFault, acceptsWork }: Conditio
       return false;
     }
   }, REMEMBERED_MS);
+  // What is known costs nothing, so only the question is remembered: an outage shows at once, however short.
+  const databaseAnswers = async () => databaseFault() === null && (await answers());
 
   return {
     "/health": {

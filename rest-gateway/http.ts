@@ -34,6 +34,13 @@ export function json(status: number, body: unknown, headers: GatewayResponse["he
   };
 }
 
+/** Proxies may ask for `http://host/path`; who is asked is known, so the path is what counts. */
+export function originForm(target: string): string {
+  if (target.startsWith("/")) return target;
+  const path = target.replace(/^https?:\/\/[^/?]*/i, "");
+  return path === "" || path.startsWith("?") ? `/${path}` : path;
+}
+
 type Occasion = Pick<GatewayRequest, "id" | "stages" | "signal"> & { readonly maxBodyBytes: number };
 
 export function toGatewayRequest(

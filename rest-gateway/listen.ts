@@ -1,6 +1,8 @@
 import { once } from "node:events";
-import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import type { Config } from "../engine/config/config.ts";
 
 type Place = Pick<Config, "host" | "port" | "maxHeaderBytes" | "requestTimeout">;
@@ -8,12 +10,30 @@ type Place = Pick<Config, "host" | "port" | "maxHeaderBytes" | "requestTimeout">
 /** Longer than the 60 seconds of common proxies, which would otherwise meet a connection that is just being closed. */
 const KEEP_ALIVE_MS = 65_000;
 const SWEEP_MS = 50;
+/** How often late requests are looked for; node's 30 seconds would make REQUEST_TIMEOUT_SECONDS that much longer. */
+const LATE_CHECK_MS = 2_000;
+/** How long clients may still send what they were about to send on a connection that they hold open. */
+const FAREWELL_MS = 500;
+
+/** What each server has not answered yet. */
+const unanswered = new WeakMap<Server, Set<ServerResponse>>();
 
 export async function listen(
   handler: RequestListener,
   { host, port, maxHeaderBytes, requestTimeout }: Place,
 ): Promise<Server> {
-  const server = createServer({ maxHeaderSize: maxHeaderBytes, keepAliveTimeout: KEEP_ALIVE_MS }, handler);
+  const server = createServer({
+    maxHeaderSize: maxHeaderBytes,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: LATE_CHECK_MS,
+  });
+  const responses = new Set<ServerResponse>();
+  unanswered.set(server, responses);
+  server.on("request", (_request, response) => {
+    responses.add(response);
+    response.once("close", () => responses.delete(response));
+  });
+  server.on("request", handler);
   server.requestTimeout = requestTimeout * 1000;
   server.headersTimeout = Math.min(server.requestTimeout, 60_000);
   server.on("clientError", refuseUnreadable);
@@ -34,14 +54,35 @@ export function addressOf(server: Server, host: string): string {
   return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
 }
 
-/** Takes no new connections, lets requests in flight end, and cuts off what is left after the given time. */
+/**
+ * Tells clients with each answer that it is the last one on its connection, then takes no new connections, lets
+ * requests in flight end, and cuts off what is left after the given time.
+ */
 export async function drain(server: Server, milliseconds: number): Promise<void> {
   const cut = setTimeout(() => server.closeAllConnections(), milliseconds);
+  sayFarewell(server);
+  await left(server, Math.min(FAREWELL_MS, milliseconds));
   // A connection whose request has just been answered waits for another one that must not come.
   const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
   await closed(server);
   clearInterval(sweep);
   clearTimeout(cut);
+}
+
+/** A client that is told so opens another connection, instead of sending into one that is just being closed. */
+function sayFarewell(server: Server): void {
+  const close = (response: ServerResponse) => {
+    if (!response.headersSent) response.setHeader("Connection", "close");
+  };
+  unanswered.get(server)?.forEach(close);
+  server.prependListener("request", (_request, response) => close(response));
+}
+
+/** Resolves when no client is connected any more, or after the given time. */
+async function left(server: Server, milliseconds: number): Promise<void> {
+  const connections = promisify(server.getConnections.bind(server));
+  const end = performance.now() + milliseconds;
+  while (performance.now() < end && (await connections()) > 0) await sleep(Math.min(SWEEP_MS, milliseconds));
 }
 
 async function bind(server: Server, host: string, port: number): Promise<void> {

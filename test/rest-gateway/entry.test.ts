@@ -1,4 +1,6 @@
-import { createServer } from "node:http";
+import { once } from "node:events";
+import { createServer, get, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import request from "supertest";
@@ -26,6 +28,8 @@ const routes: Routes = {
       throw new TypeError("secret plan is not a function");
     },
   },
+  "/unsendable": { GET: () => json(200, {}, { "Content-Encoding": "br", "X-Note": "two\nlines" }) },
+  "/rest/v1/unsendable": { GET: () => json(200, {}, { "Content-Encoding": "br", "X-Note": "two\nlines" }) },
   "/rest/v1/broken": {
     GET: () => {
       throw new ApiError(404, "PGRST205", "No such table.", { hint: "Look again." });
@@ -43,7 +47,7 @@ function start(environment: NodeJS.ProcessEnv = {}) {
   });
   const { config } = readConfig(environment);
   const log = pino({ level: "debug" }, sink);
-  const answer = answerWith(makeGateway({ routes, errorBody: config.errorBody, log }), config);
+  const answer = answerWith(makeGateway({ routes, errorBody: config.errorBody, log }), config, log);
   return {
     app: createServer(
       makeEntry({ config, log, ahead: { folder: "/rest/v1", answer }, app: makeApp({ config, answer }) }),
@@ -115,6 +119,37 @@ describe("errors", () => {
     const line = lines.find(({ msg }) => msg === "Internal error")!;
     expect(line.request).toBe("abc-2");
     expect(JSON.stringify(line)).toContain("secret plan");
+  });
+});
+
+describe("an answer that cannot be sent", () => {
+  test.each(["/unsendable", "/rest/v1/unsendable"])("%s is 500, and the log says why", async (path) => {
+    const { app, lines } = start();
+    const answer = await request(app).get(path).set("X-Request-Id", "abc-4").expect(500);
+    expect(answer.headers).toMatchObject({ "x-request-id": "abc-4", "x-content-type-options": "nosniff" });
+    expect(answer.headers["content-encoding"]).toBeUndefined();
+    const line = lines.find(({ msg }) => msg === "an answer could not be sent")!;
+    expect(line.request).toBe("abc-4");
+    expect(JSON.stringify(line)).toContain("X-Note");
+  });
+});
+
+describe("a request for a whole URL, as proxies send it", () => {
+  test.each([
+    ["http://example.org/things?a=1", 200],
+    ["HTTP://example.org/rest/v1/broken", 404],
+    ["http://example.org", 404],
+    ["http://example.org?a=1", 404],
+    ["*", 404],
+  ])("%s is answered with %d", async (target, status) => {
+    const server = start().app.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const asked = get({ host: "127.0.0.1", port, path: target, agent: false });
+    const [answer] = (await once(asked, "response")) as [IncomingMessage];
+    answer.resume();
+    expect(answer.statusCode).toBe(status);
+    server.close();
   });
 });
 

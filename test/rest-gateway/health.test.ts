@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { type Condition, healthRoutes } from "../../rest-gateway/health.ts";
+import type { GatewayRequest } from "../../rest-gateway/http.ts";
+
+const WELL: Condition = {
+  databaseFault: () => null,
+  askDatabase: async () => {},
+  schemaFault: () => null,
+  acceptsWork: () => true,
+};
+
+/** What the three addresses answer, asked one after the other. */
+function probe(condition: Partial<Condition>) {
+  const routes = healthRoutes({ ...WELL, ...condition });
+  return async () => {
+    const statuses: number[] = [];
+    for (const path of ["/health", "/health/live", "/health/ready"]) {
+      statuses.push((await routes[path]!.GET!({} as GatewayRequest)).status);
+    }
+    return statuses;
+  };
+}
+
+test("all is well when the database answers", async () => {
+  expect(await probe({})()).toEqual([200, 200, 200]);
+});
+
+test("a database that does not answer is 503, and no reason to restart the service", async () => {
+  const silent = () => Promise.reject(new Error("no answer"));
+  expect(await probe({ askDatabase: silent })()).toEqual([503, 200, 503]);
+});
+
+test("a database that is known to be away is 503 at once, although it has just answered", async () => {
+  let fault: string | null = null;
+  const ask = probe({ databaseFault: () => fault });
+  expect(await ask()).toEqual([200, 200, 200]);
+  fault = "connection lost";
+  expect(await ask()).toEqual([503, 200, 503]);
+  fault = null;
+  expect(await ask()).toEqual([200, 200, 200]);
+});
+
+test("a crowd of probes costs one question", async () => {
+  let questions = 0;
+  const ask = probe({ askDatabase: async () => void questions++ });
+  await Promise.all(Array.from({ length: 100 }, ask));
+  expect(questions).toBe(1);
+});
+
+test("a service that stops is not ready, but still well", async () => {
+  expect(await probe({ acceptsWork: () => false })()).toEqual([200, 200, 503]);
+});
+
+test("a schema that could not be read again is degraded, and still served", async () => {
+  const routes = healthRoutes({ ...WELL, schemaFault: () => "syntax error" });
+  const answer = await routes["/health"]!.GET!({} as GatewayRequest);
+  expect(answer).toMatchObject({ status: 200, body: expect.stringContaining("degraded") });
+});
