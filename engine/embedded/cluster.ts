@@ -1,16 +1,19 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
 import { chooseAccount } from "./account.ts";
 import { findBinaries } from "./binaries.ts";
-import { foldersOf, makeFolders } from "./folders.ts";
+import { claim, claimantOf, release } from "./claim.ts";
+import { type Folders, foldersOf, makeFolders } from "./folders.ts";
 import { hasCluster, initialise } from "./initialise.ts";
 import { launch } from "./launch.ts";
-import { endOrphan, findLeftover, removeStaleLock } from "./leftover.ts";
+import { endOrphan, removeStaleLock } from "./leftover.ts";
+import { parentOf, processesOn, readPid, signal } from "./processes.ts";
 
 const DEFAULT_PORT = 5432;
 
@@ -33,20 +36,35 @@ export type ClusterOptions = {
 };
 
 /** Starts the Postgres that ships with us; it ends when this process ends, however that happens. */
-export async function startCluster({ dataDir, port, settings = {}, tell }: ClusterOptions): Promise<Cluster> {
-  const folders = foldersOf(dataDir);
-  const binaries = await findBinaries();
-  const account = await chooseAccount();
-  await mkdir(resolve(dataDir), { recursive: true });
-
-  const leftover = await findLeftover(folders.data, folders.ownerFile);
-  if (leftover.kind === "serving") {
+export async function startCluster(options: ClusterOptions): Promise<Cluster> {
+  const folders = foldersOf(options.dataDir);
+  await mkdir(resolve(options.dataDir), { recursive: true });
+  const owner = (await claim(folders.ownerFile)) ?? ((await servesItself(folders.data)) ? process.pid : null);
+  if (owner !== null) {
     throw new Error(
-      `${resolve(dataDir)} is in use by the service with process id ${leftover.owner}. ` +
+      `${resolve(options.dataDir)} is in use by the service with process id ${owner}. ` +
         "Stop that one first, or set DATA_DIR (and PORT) to run a second one beside it.",
     );
   }
-  if (leftover.kind === "orphan") {
+  try {
+    return await startClaimed(folders, options);
+  } catch (error) {
+    await release(folders.ownerFile);
+    throw error;
+  }
+}
+
+/** The claim outlives a server that dies, so that nobody comes between it and its restart. */
+async function servesItself(dataFolder: string): Promise<boolean> {
+  const server = await readPid(join(dataFolder, "postmaster.pid"));
+  if (server === null || !(await processesOn(dataFolder)).includes(server)) return false;
+  return (await parentOf(server)) === process.pid;
+}
+
+async function startClaimed(folders: Folders, { dataDir, port, settings, tell }: ClusterOptions): Promise<Cluster> {
+  const binaries = await findBinaries();
+  const account = await chooseAccount();
+  if ((await processesOn(folders.data)).length > 0) {
     tell("waiting for the Postgres of an earlier run to end");
     await endOrphan(folders.data);
   }
@@ -64,37 +82,40 @@ export async function startCluster({ dataDir, port, settings = {}, tell }: Clust
     "-c",
     `${name}=${value}`,
   ]);
-  const server = await launch(binaries.postgres, ["-D", folders.data, ...flags], account, [folders.data]);
-  const watcher = endWithParent(server);
+  const server = await launch(binaries.postgres, ["-D", folders.data, ...flags], account, folders.data);
+  endWithParent(server);
   const { ended } = await becomeReady(server, tell);
-  await writeFile(folders.ownerFile, `${process.pid}\n`);
 
   let stopping: Promise<void> | null = null;
   const stop = async () => {
     server.kill("SIGINT");
     await ended;
-    watcher.kill("SIGKILL");
-    await rm(folders.ownerFile, { force: true });
+    await release(folders.ownerFile);
   };
   return {
-    url: (role, database) => socketUrl(folders.socket, port, role, database),
+    url: (role, database) => socketUrl(folders.socket, port ?? DEFAULT_PORT, role, database),
     ended,
     stop: () => (stopping ??= stop()),
   };
 }
 
-/** How to reach the cluster of a service that is running on this folder; null when there is none. */
-export async function runningCluster({
-  dataDir,
-  port,
-}: Pick<ClusterOptions, "dataDir" | "port">): Promise<Cluster["url"] | null> {
-  const folders = foldersOf(dataDir);
-  const { kind } = await findLeftover(folders.data, folders.ownerFile);
-  return kind === "serving" ? (role, database) => socketUrl(folders.socket, port, role, database) : null;
+/** How to reach the cluster of a service on this folder, once it has started; null when there is none. */
+export async function runningCluster({ dataDir }: Pick<ClusterOptions, "dataDir">): Promise<Cluster["url"] | null> {
+  const { data, ownerFile } = foldersOf(dataDir);
+  for (;;) {
+    const owner = await claimantOf(ownerFile);
+    if (owner === null) return null;
+    const lines = (await readFile(join(data, "postmaster.pid"), "utf8").catch(() => "")).split("\n");
+    const [server, , , port, socket, , , status] = lines;
+    if (status?.trim() === "ready" && (await parentOf(Number(server))) === owner) {
+      return (role, database) => socketUrl(socket!, Number(port), role, database);
+    }
+    await sleep(50);
+  }
 }
 
-function socketUrl(socket: string, port: number | null, role: string, database: string): string {
-  const place = new URLSearchParams({ host: socket, port: String(port ?? DEFAULT_PORT) });
+function socketUrl(socket: string, port: number, role: string, database: string): string {
+  const place = new URLSearchParams({ host: socket, port: String(port) });
   return `postgresql://${encodeURIComponent(role)}@/${encodeURIComponent(database)}?${place}`;
 }
 
@@ -152,14 +173,17 @@ async function becomeReady(server: ChildProcess, tell: (step: string) => void): 
 
 /**
  * A small shell waits on a pipe whose other end this process holds: the pipe closes when this process ends, even by
- * kill -9, and then the shell ends Postgres in good order.
+ * kill -9, and then the shell ends Postgres in good order. It goes with the server, whose number may be another's afterwards.
  */
-function endWithParent(server: ChildProcess): ChildProcess {
+function endWithParent(server: ChildProcess): void {
+  if (server.pid === undefined) return;
   const watcher = spawn("/bin/sh", ["-c", `cat >/dev/null; kill -INT ${server.pid}`], {
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
   });
   watcher.unref();
   (watcher.stdin as Socket).unref();
-  return watcher;
+  server.once("exit", () => {
+    if (watcher.pid !== undefined && watcher.exitCode === null) signal(-watcher.pid, "SIGKILL");
+  });
 }

@@ -9,7 +9,7 @@ export type Folders = {
   readonly data: string;
   /** Holds the unix socket; nobody else may enter. */
   readonly socket: string;
-  /** Names the process that the server belongs to. */
+  /** Names the process that has claimed the folder. */
   readonly ownerFile: string;
 };
 

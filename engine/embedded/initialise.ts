@@ -1,11 +1,13 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Account, giveTo } from "./account.ts";
 import type { Binaries } from "./binaries.ts";
 import { launch } from "./launch.ts";
-import { isAlive } from "./leftover.ts";
+import { removeDraft } from "./leftover.ts";
+
+const DRAFT = "postgres.new-";
 
 /** Whether the folder holds a cluster that these binaries can serve; anything that they cannot is refused with advice. */
 export async function hasCluster(dataFolder: string, { major }: Binaries): Promise<boolean> {
@@ -25,12 +27,16 @@ export async function hasCluster(dataFolder: string, { major }: Binaries): Promi
   return false;
 }
 
-/** Makes the cluster beside its place and moves it there whole, so that an interrupted start leaves nothing half-made. */
+/**
+ * Makes the cluster beside its place and moves it there whole, so that an interrupted start leaves nothing half-made.
+ * The caller has claimed the folder, so every draft that lies there already is abandoned.
+ */
 export async function initialise(dataFolder: string, binaries: Binaries, account: Account | null): Promise<void> {
   const parent = dirname(dataFolder);
-  await removeAbandonedDrafts(parent);
-  const draft = join(parent, `postgres.new-${process.pid}`);
-  await mkdir(draft, { mode: 0o700 });
+  for (const name of await readdir(parent)) {
+    if (name.startsWith(DRAFT)) await removeDraft(join(parent, name));
+  }
+  const draft = await mkdtemp(join(parent, DRAFT));
   await giveTo(account, draft);
   const output = await runInitdb(binaries, draft, account);
   if (output !== null) {
@@ -48,7 +54,7 @@ async function runInitdb(binaries: Binaries, folder: string, account: Account | 
     const locale = ["--locale=C", `--lc-ctype=${letters}`, "--locale-provider=builtin", "--builtin-locale=C.UTF-8"];
     const access = ["--username=postgres", "--auth-local=trust", "--auth-host=scram-sha-256"];
     const args = [`--pgdata=${folder}`, "--encoding=UTF8", ...locale, ...access, "--no-instructions"];
-    output = await failureOf(await launch(binaries.initdb, args, account, [folder]));
+    output = await failureOf(await launch(binaries.initdb, args, account, folder));
     if (output === null || !output.includes("locale")) break;
   }
   return output;
@@ -60,11 +66,4 @@ async function failureOf(program: ChildProcess): Promise<string | null> {
   program.stderr!.on("data", (chunk) => (output += chunk));
   const [code] = await once(program, "close");
   return code === 0 ? null : output.trim();
-}
-
-async function removeAbandonedDrafts(parent: string): Promise<void> {
-  for (const name of await readdir(parent)) {
-    const maker = Number(/^postgres\.new-(\d+)$/.exec(name)?.[1]);
-    if (maker && !isAlive(maker)) await rm(join(parent, name), { recursive: true, force: true });
-  }
 }

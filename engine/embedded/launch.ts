@@ -4,31 +4,31 @@ import { type Account, canReach } from "./account.ts";
 
 const SETPRIV = ["/usr/bin/setpriv", "/bin/setpriv"].find((path) => existsSync(path));
 
-/** Starts a Postgres program as the account, in a session of its own so that Ctrl-C reaches this program alone. */
+/** Starts a Postgres program in its folder as the account, in a session of its own so that Ctrl-C reaches this program alone. */
 export async function launch(
   command: string,
   args: readonly string[],
   account: Account | null,
-  paths: readonly string[],
+  folder: string,
 ): Promise<ChildProcess> {
   const options = {
     detached: true,
     stdio: ["ignore", "pipe", "pipe"] as ("ignore" | "pipe")[],
-    cwd: "/",
+    cwd: folder,
     env: plainEnvironment(),
   };
   if (!account) return spawn(command, args, options);
-  const reachable = await Promise.all([command, ...paths].map((path) => canReach(account, path)));
+  const reachable = await Promise.all([command, folder].map((path) => canReach(account, path)));
   if (reachable.every(Boolean)) return spawn(command, args, { ...options, uid: account.uid, gid: account.gid });
   if (!SETPRIV) {
     throw new Error(
-      `The user ${account.name}, who runs Postgres because root may not, cannot reach ${paths.join(" or ")}. ` +
+      `The user ${account.name}, who runs Postgres because root may not, cannot reach ${folder}. ` +
         "Move the project out of root's home, or set DATA_DIR to a folder that everybody may enter.",
     );
   }
   // One capability lets the server through closed folders above its own, such as /root.
   const identity = [`--reuid=${account.uid}`, `--regid=${account.gid}`, "--clear-groups"];
-  const passage = ["--inh-caps=+dac_override", "--ambient-caps=+dac_override"];
+  const passage = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"];
   return spawn(SETPRIV, [...identity, ...passage, command, ...args], options);
 }
 

@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -52,12 +54,26 @@ async function processesNaming(text: string): Promise<string[]> {
   return lines.filter((line) => line.includes(text));
 }
 
-/** A process that holds the cluster and writes; `acknowledged` grows with each row it was promised. */
-async function startHolder(): Promise<{ child: ChildProcess; acknowledged: string[] }> {
+function spawnHolder(stderr: "pipe" | "inherit"): ChildProcess {
   const child = spawn(process.execPath, [join(import.meta.dirname, "holder.ts"), dataDir], {
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "pipe", stderr],
   });
   children.push(child);
+  return child;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/** A process that holds the cluster and writes; `acknowledged` grows with each row it was promised. */
+async function startHolder(): Promise<{ child: ChildProcess; acknowledged: string[] }> {
+  const child = spawnHolder("inherit");
   const acknowledged: string[] = [];
   const lines = createInterface({ input: child.stdout! });
   await once(lines, "line");
@@ -123,14 +139,14 @@ describe("startCluster", () => {
   test("a folder in use is refused with the process that uses it, which goes on", async () => {
     const { child } = await startHolder();
     await expect(start()).rejects.toThrow(`in use by the service with process id ${child.pid}`);
-    const url = await runningCluster({ dataDir, port: null });
+    const url = await runningCluster({ dataDir });
     expect(await ask(url!("postgres", "postgres"), "select 1")).toEqual([1]);
   });
 
   test("runningCluster finds nothing where nothing runs", async () => {
-    expect(await runningCluster({ dataDir, port: null })).toBeNull();
+    expect(await runningCluster({ dataDir })).toBeNull();
     await (await start()).stop();
-    expect(await runningCluster({ dataDir, port: null })).toBeNull();
+    expect(await runningCluster({ dataDir })).toBeNull();
   });
 
   test("a cluster of another major version is refused with advice and left alone", async () => {
@@ -148,12 +164,60 @@ describe("startCluster", () => {
   });
 
   test("a cluster that was half made when its maker died is made anew", async () => {
-    const gone = spawn("true");
-    await once(gone, "close");
-    await mkdir(join(dataDir, `postgres.new-${gone.pid}/base`), { recursive: true });
+    const draft = join(dataDir, "postgres.new-1a2b3c");
+    await mkdir(join(draft, "base"), { recursive: true });
+    const survivor = spawn("sleep", ["600"], { cwd: draft });
+    children.push(survivor);
     const { url } = await start();
     expect(await ask(url("postgres", "postgres"), "select 1")).toEqual([1]);
     expect((await readdir(dataDir)).filter((name) => name.startsWith("postgres.new"))).toEqual([]);
+    expect(survivor.signalCode).toBe("SIGKILL");
+  });
+
+  test("of two first starts at once one wins, and the other is told so", async () => {
+    const both = [spawnHolder("pipe"), spawnHolder("pipe")];
+    const complaints = both.map(async ({ stderr }) => (await stderr!.setEncoding("utf8").toArray()).join(""));
+    const ready = both.map(async (child) => {
+      await once(child.stdout!, "data");
+      return child;
+    });
+    const winner = await Promise.race(ready);
+    const loser = both.findIndex((child) => child !== winner);
+    expect(await complaints[loser]).toContain(`in use by the service with process id ${winner.pid}`);
+    expect((await readdir(dataDir)).sort()).toEqual(["postgres", "service.pid", "socket"]);
+  });
+
+  test("a service that is still starting is left in peace: starts are refused, commands wait for it", async () => {
+    const child = spawnHolder("inherit");
+    await until(async () => existsSync(join(dataDir, "service.pid")));
+    const reached = runningCluster({ dataDir });
+    await expect(start()).rejects.toThrow(`in use by the service with process id ${child.pid}`);
+    expect(await ask((await reached)!("postgres", "postgres"), "select 1")).toEqual([1]);
+    await expect(start()).rejects.toThrow(`in use by the service with process id ${child.pid}`);
+  });
+
+  test("an owner whose number is somebody else's now does not stand in the way", async () => {
+    await mkdir(dataDir);
+    await writeFile(join(dataDir, "service.pid"), `${process.ppid}\n1\n`);
+    expect(await runningCluster({ dataDir })).toBeNull();
+    const { url } = await start();
+    expect(await ask(url("postgres", "postgres"), "select 1")).toEqual([1]);
+  });
+
+  test("a second start in the same process is refused, and the first goes on", async () => {
+    const { url } = await start();
+    await expect(start()).rejects.toThrow(`in use by the service with process id ${process.pid}`);
+    expect(await ask(url("postgres", "postgres"), "select 1")).toEqual([1]);
+    expect(await runningCluster({ dataDir })).not.toBeNull();
+  });
+
+  test("nobody waits any longer to signal a server that has ended", async () => {
+    const cluster = await start();
+    const postmaster = await postmasterOf(dataDir);
+    expect(await processesNaming(`kill -INT ${postmaster}`)).toHaveLength(1);
+    process.kill(postmaster, "SIGKILL");
+    await cluster.ended;
+    await until(async () => (await processesNaming(`kill -INT ${postmaster}`)).length === 0);
   });
 
   test("a pid file whose number is somebody else's now does not stand in the way", async () => {
@@ -177,16 +241,20 @@ describe("startCluster", () => {
   });
 
   test("loopback is open only when asked for, and wants a password", async () => {
-    const { url } = await start({ port: 21_437 });
+    const port = await freePort();
+    const { url } = await start({ port });
+    const joined = await runningCluster({ dataDir });
+    expect(joined!("postgres", "postgres")).toBe(url("postgres", "postgres"));
     await ask(url("postgres", "postgres"), "alter role postgres password 'right'");
-    expect(await ask("postgresql://postgres:right@127.0.0.1:21437/postgres", "select 1")).toEqual([1]);
-    await expect(ask("postgresql://postgres:wrong@127.0.0.1:21437/postgres", "select 1")).rejects.toMatchObject({
+    expect(await ask(`postgresql://postgres:right@127.0.0.1:${port}/postgres`, "select 1")).toEqual([1]);
+    await expect(ask(`postgresql://postgres:wrong@127.0.0.1:${port}/postgres`, "select 1")).rejects.toMatchObject({
       code: "28P01",
     });
   });
 
   test("a start that fails says why in Postgres's own words and leaves nothing behind", async () => {
     await expect(start({ settings: { shared_buffers: "none" } })).rejects.toThrow(/did not start.*shared_buffers/s);
+    expect(existsSync(join(dataDir, "service.pid"))).toBe(false);
     await until(async () => (await processesNaming(dataDir)).length === 0);
   });
 
@@ -220,7 +288,7 @@ describe("a crash loses nothing that was acknowledged", () => {
     process.kill(await postmasterOf(dataDir), "SIGKILL");
     const before = acknowledged.length;
     await until(async () => acknowledged.length > before + 200);
-    const url = await runningCluster({ dataDir, port: null });
+    const url = await runningCluster({ dataDir });
     const promised = [...acknowledged];
     const kept = new Set(await ask<string>(url!("postgres", "postgres"), "select id::text from kept"));
     expect(promised.filter((id) => !kept.has(id))).toEqual([]);
