@@ -48,7 +48,7 @@ export async function startPostgres(
 /** For commands: joins the cluster of a service that is running, and starts it for the moment when none is. */
 export async function reachPostgres(config: Config, tell: Tell): Promise<Postgres> {
   if (!isEmbedded(config)) return external(config);
-  const running = await runningCluster(clusterOptions(config));
+  const running = await runningCluster({ dataDir: config.dataDir });
   if (running) return embedded(config, running, async () => {});
   const cluster = await startCluster({ ...clusterOptions(config), tell });
   return embedded(config, cluster.url, () => cluster.stop());
@@ -56,7 +56,7 @@ export async function reachPostgres(config: Config, tell: Tell): Promise<Postgre
 
 /** The embedded database of a service that is running; null when none is. */
 export async function joinPostgres(config: Config): Promise<Postgres | null> {
-  const running = await runningCluster(clusterOptions(config));
+  const running = await runningCluster({ dataDir: config.dataDir });
   return running && embedded(config, running, async () => {});
 }
 

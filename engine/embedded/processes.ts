@@ -1,0 +1,68 @@
+import { execFile } from "node:child_process";
+import { readdir, readFile, readlink, realpath } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+export async function readPid(file: string): Promise<number | null> {
+  const pid = Number.parseInt(await readFile(file, "utf8").catch(() => ""), 10);
+  return Number.isInteger(pid) && pid > 1 ? pid : null;
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+/** A negative number means the group; one that has ended already is no fault. */
+export function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+/** Postgres makes its data folder the working directory of each of its processes, and so do we for initdb. */
+export async function processesOn(dataFolder: string): Promise<number[]> {
+  const folder = await realpath(dataFolder).catch(() => null);
+  if (folder === null) return [];
+  if (process.platform !== "linux") return serverNamedInPidFile(dataFolder, folder);
+  const entries = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const folders = await Promise.all(entries.map((pid) => readlink(`/proc/${pid}/cwd`).catch(() => null)));
+  return entries.filter((_, index) => folders[index] === folder).map(Number);
+}
+
+async function serverNamedInPidFile(...folders: [dataFolder: string, realFolder: string]): Promise<number[]> {
+  const pid = await readPid(join(folders[0], "postmaster.pid"));
+  if (pid === null) return [];
+  const command = await ps(pid, "command");
+  return folders.some((folder) => command.includes(folder)) ? [pid] : [];
+}
+
+export async function parentOf(pid: number): Promise<number> {
+  if (process.platform !== "linux") return Number(await ps(pid, "ppid"));
+  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
+  return Number(/^PPid:\s*(\d+)/m.exec(status)?.[1]);
+}
+
+/** When a process was started, in the system's own terms; null when it runs no more. */
+export async function startOf(pid: number): Promise<string | null> {
+  if (process.platform !== "linux") return (await ps(pid, "lstart")) || null;
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+  // The program's name stands in brackets and may hold spaces and brackets itself; the state follows it as the third field.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const state = fields[0];
+  return !state || state === "Z" || state === "X" ? null : (fields[22 - 3] ?? null);
+}
+
+async function ps(pid: number, column: string): Promise<string> {
+  // Two processes must read the same time of the same process, whatever their users' language and time zone.
+  const env = { ...process.env, LC_ALL: "C", TZ: "UTC" };
+  const { stdout } = await run("ps", ["-o", `${column}=`, "-p", String(pid)], { env }).catch(() => ({ stdout: "" }));
+  return stdout.trim();
+}

@@ -1,0 +1,47 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { claim, claimantOf, release } from "../../../engine/embedded/claim.ts";
+
+let folder: string;
+let file: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "claim-"));
+  file = join(folder, "service.pid");
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+test("a claim is its process's until it is released, and leaves nothing else in the folder", async () => {
+  expect(await claimantOf(file)).toBeNull();
+  expect(await claim(file)).toBeNull();
+  expect(await claimantOf(file)).toBe(process.pid);
+  expect(await readdir(folder)).toEqual(["service.pid"]);
+  await release(file);
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test("of many that find a dead owner one alone takes its place, and the others are told which", async () => {
+  await writeFile(file, `${process.pid}\n1\n`);
+  const code = `const { claim } = await import(process.argv[1]);
+    process.stdin.once("data", async () => console.log(await claim(process.argv[2])));
+    console.log("set");`;
+  const module = join(import.meta.dirname, "../../../engine/embedded/claim.ts");
+  const rivals = Array.from({ length: 6 }, () =>
+    spawn(process.execPath, ["--input-type=module", "-e", code, module, file], { stdio: ["pipe", "pipe", "inherit"] }),
+  );
+  try {
+    await Promise.all(rivals.map(({ stdout }) => once(stdout, "data")));
+    const answers = rivals.map(async ({ stdout }) => String((await once(stdout, "data"))[0]).trim());
+    for (const { stdin } of rivals) stdin.write("go\n");
+    const told = await Promise.all(answers);
+    const winner = rivals[told.indexOf("null")]!.pid;
+    expect(told.toSorted()).toEqual(["null", ...Array(5).fill(String(winner))].toSorted());
+    expect(await readdir(folder)).toEqual(["service.pid"]);
+  } finally {
+    for (const rival of rivals) rival.kill("SIGKILL");
+  }
+});
