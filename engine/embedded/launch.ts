@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { type Account, canReach } from "./account.ts";
 
 const SETPRIV = ["/usr/bin/setpriv", "/bin/setpriv"].find((path) => existsSync(path));
@@ -20,16 +21,27 @@ export async function launch(
   if (!account) return spawn(command, args, options);
   const reachable = await Promise.all([command, folder].map((path) => canReach(account, path)));
   if (reachable.every(Boolean)) return spawn(command, args, { ...options, uid: account.uid, gid: account.gid });
-  if (!SETPRIV) {
+  const passage = await passageThroughClosedFolders();
+  if (!SETPRIV || !passage) {
     throw new Error(
       `The user ${account.name}, who runs Postgres because root may not, cannot reach ${folder}. ` +
         "Move the project out of root's home, or set DATA_DIR to a folder that everybody may enter.",
     );
   }
-  // One capability lets the server through closed folders above its own, such as /root.
   const identity = [`--reuid=${account.uid}`, `--regid=${account.gid}`, "--clear-groups"];
-  const passage = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"];
-  return spawn(SETPRIV, [...identity, ...passage, command, ...args], options);
+  const capability = [`--inh-caps=+${passage}`, `--ambient-caps=+${passage}`];
+  return spawn(SETPRIV, [...identity, ...capability, command, ...args], options);
+}
+
+/**
+ * The capability that lets the server through closed folders above its own, such as /root: the one that only reads where
+ * root has it, else the one that root has in most containers.
+ */
+async function passageThroughClosedFolders(): Promise<"dac_read_search" | "dac_override" | null> {
+  const status = await readFile("/proc/self/status", "utf8").catch(() => "");
+  const bounds = BigInt(`0x${/^CapBnd:\s*([\da-f]+)$/m.exec(status)?.[1] ?? "0"}`);
+  if (bounds & (1n << 2n)) return "dac_read_search";
+  return bounds & (1n << 1n) ? "dac_override" : null;
 }
 
 /** Postgres reads PG* variables and the locale; what the user's shell has set must not leak into the cluster. */
