@@ -62,7 +62,7 @@ export async function startOf(pid: number): Promise<string | null> {
 
 async function ps(pid: number, column: string): Promise<string> {
   // Two processes must read the same time of the same process, whatever their users' language and time zone.
-  const env = { ...process.env, LC_ALL: "C", TZ: "UTC" };
+  const env = { PATH: "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
   const { stdout } = await run("ps", ["-o", `${column}=`, "-p", String(pid)], { env }).catch(() => ({ stdout: "" }));
   return stdout.trim();
 }
