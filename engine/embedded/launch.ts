@@ -29,7 +29,8 @@ export async function launch(
     );
   }
   const identity = [`--reuid=${account.uid}`, `--regid=${account.gid}`, "--clear-groups"];
-  const capability = [`--inh-caps=+${passage}`, `--ambient-caps=+${passage}`];
+  // Postgres asks access(2) for its own program, which heeds capabilities of ordinary users only with that bit.
+  const capability = [`--inh-caps=+${passage}`, `--ambient-caps=+${passage}`, "--securebits=+no_setuid_fixup"];
   return spawn(SETPRIV, [...identity, ...capability, command, ...args], options);
 }
 
