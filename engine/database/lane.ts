@@ -160,6 +160,8 @@ export class Lane {
     const link = await this.#options.open(this.#events, isWanted);
     this.#opening--;
     if (!link) return;
+    // Lost on its way here, when there was nothing to remove yet.
+    if (link.isGone) return this.#grow();
     if (this.#draining && !isWanted()) return link.close();
     this.#links.push(link);
     this.#onReady(link);

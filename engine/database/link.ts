@@ -73,6 +73,10 @@ export class Link {
     return this.#inFlight.length === 0 && !this.leased && !this.#cancelling;
   }
 
+  get isGone(): boolean {
+    return this.#gone;
+  }
+
   get idleSince(): number {
     return this.#headSince;
   }

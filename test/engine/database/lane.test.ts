@@ -156,6 +156,33 @@ describe("a lane", () => {
   });
 });
 
+describe("a connection that is lost on its way to the lane", () => {
+  test.each(["before anybody listens to it", "before the lane has it"])("%s is no link of it", async (when) => {
+    let isFirst = true;
+    const lane = new Lane({
+      depth: 1,
+      least: 0,
+      open: async (events) => {
+        const socket = await openSocket({ url: opened.url, applicationName: "lane", connectTimeout: 5_000 });
+        const lose = async (isLost: () => boolean) => {
+          await opened.owner.query("select pg_terminate_backend($1)", [socket.processId]);
+          while (!isLost()) await sleep(5);
+        };
+        if (isFirst && when === "before anybody listens to it") await lose(() => !socket.isWritable());
+        const link = new Link(socket, events, { depth: 1, mostPrepared: 10 });
+        if (isFirst && when === "before the lane has it") await lose(() => link.isGone);
+        isFirst = false;
+        return link;
+      },
+      refusal: waitedTooLong,
+    });
+    lane.resize(1);
+    expect(await ask(lane, "select 'answered'")).toBe("answered");
+    expect(lane.links).toHaveLength(1);
+    await lane.drain();
+  });
+});
+
 describe("where a statement runs", () => {
   test("is a link of its own until it has proved to be fast, and again when it was slow", async () => {
     const { database } = opened;
