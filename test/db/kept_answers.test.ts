@@ -1,0 +1,138 @@
+import { randomBytes } from "node:crypto";
+import type pg from "pg";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { connect } from "./callers.ts";
+
+let database: TestDatabase;
+let owner: pg.Client;
+let first: pg.Client;
+let second: pg.Client;
+
+beforeAll(async () => {
+  database = await cloneDatabase("content");
+  owner = await connect(database.ownerUrl);
+  first = await connect(database.url);
+  second = await connect(database.url);
+});
+beforeEach(() => owner.query("delete from private.kept_answers"));
+afterAll(async () => {
+  for (const client of [owner, first, second]) await client.end();
+  await database.drop();
+});
+
+const newPlace = () => randomBytes(32).toString("hex");
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+
+async function claim(client: pg.Client, place: string): Promise<{ is_claimed: boolean; answer: string | null }> {
+  const { rows } = await client.query("select * from private.claim_answer($1)", [place]);
+  return rows[0];
+}
+
+async function keep(client: pg.Client, place: string, answer = "said"): Promise<void> {
+  await client.query("select private.keep_answer($1, $2, 60)", [place, base64(answer)]);
+}
+
+const FREE = { is_claimed: true, answer: null };
+const TAKEN = { is_claimed: false, answer: null };
+const expire = () => owner.query("update private.kept_answers set expires_at = now()");
+const keptPlaces = async () =>
+  (await owner.query("select encode(id, 'hex') as id from private.kept_answers")).rows.map(({ id }) => id);
+
+describe("a place", () => {
+  test("has one transaction at a time, and then the answer that it kept", async () => {
+    const place = newPlace();
+    await first.query("begin");
+    expect(await claim(first, place)).toEqual(FREE);
+    expect(await claim(second, place)).toEqual(TAKEN);
+    await keep(first, place);
+    expect(await claim(second, place)).toEqual(TAKEN);
+    await first.query("commit");
+    expect(await claim(second, place)).toEqual({ is_claimed: true, answer: base64("said") });
+  });
+
+  test("is free again, with nothing in it, when the transaction is undone", async () => {
+    const place = newPlace();
+    await first.query("begin");
+    await claim(first, place);
+    await keep(first, place);
+    await first.query("rollback");
+    expect(await claim(second, place)).toEqual(FREE);
+    expect(await keptPlaces()).toEqual([]);
+  });
+
+  test("keeps others free", async () => {
+    await first.query("begin");
+    await claim(first, newPlace());
+    expect(await claim(second, newPlace())).toEqual(FREE);
+    await first.query("rollback");
+  });
+
+  test("never has a second answer, not even from a transaction that cannot see the first", async () => {
+    const place = newPlace();
+    await second.query("begin isolation level repeatable read");
+    await second.query("select now()");
+    await keep(first, place, "first");
+    expect(await claim(second, place)).toEqual(FREE);
+    await expect(keep(second, place, "second")).rejects.toMatchObject({ code: "23505" });
+    await second.query("rollback");
+    expect((await claim(first, place)).answer).toBe(base64("first"));
+  });
+});
+
+describe("an answer that has expired", () => {
+  test("is as good as none, and makes way for the next", async () => {
+    const place = newPlace();
+    await keep(first, place, "old");
+    await expire();
+    expect(await claim(first, place)).toEqual(FREE);
+    await keep(first, place, "new");
+    expect((await claim(first, place)).answer).toBe(base64("new"));
+  });
+
+  test("is swept by those that are kept later, a few at a time", async () => {
+    await owner.query(`
+      insert into private.kept_answers
+      select sha256(n::text::bytea), '', now() - interval '1 hour' from generate_series(1, 25) n`);
+    const places = [newPlace(), newPlace(), newPlace()];
+    await keep(first, places[0]!);
+    expect(await keptPlaces()).toHaveLength(1 + 15);
+    await keep(first, places[1]!);
+    await keep(first, places[2]!);
+    expect((await keptPlaces()).sort()).toEqual(places.sort());
+  });
+
+  test("that somebody else is sweeping holds nobody up", async () => {
+    await keep(first, newPlace(), "old");
+    await expire();
+    await first.query("begin");
+    await keep(first, newPlace());
+    await keep(second, newPlace());
+    await first.query("commit");
+    expect(await keptPlaces()).toHaveLength(2);
+  });
+});
+
+describe("what is kept", () => {
+  test.each(["anon", "authenticated", "admin", "service_role"])("is out of reach for %s", async (role) => {
+    const place = newPlace();
+    await keep(first, place);
+    for (const statement of [
+      "select from private.kept_answers",
+      `select private.claim_answer('${place}')`,
+      `select private.keep_answer('${newPlace()}', '', 60)`,
+    ]) {
+      await first.query("begin");
+      await first.query(`set local role ${role}`);
+      await expect(first.query(statement), statement).rejects.toMatchObject({ code: "42501" });
+      await first.query("rollback");
+    }
+  });
+
+  test.each(["select from", "delete from", "truncate"])(
+    "is the login's by the two functions alone, and not by: %s",
+    async (verb) => {
+      await expect(first.query(`${verb} private.kept_answers`)).rejects.toMatchObject({ code: "42501" });
+    },
+  );
+});

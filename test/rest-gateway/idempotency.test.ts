@@ -1,0 +1,470 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Service } from "../../service.ts";
+import { cloneDatabase } from "../database.ts";
+import { connect } from "../db/callers.ts";
+import { newOrder, openShop, type Shop } from "./idempotency/orders.ts";
+import { type Asked, type Client, openClient, type Told } from "./table/client.ts";
+import { serve } from "./table/differential/service.ts";
+
+const ALICE = { role: "authenticated", sub: "1" };
+const BOB = { role: "authenticated", sub: "2" };
+
+let shop: Shop;
+let service: Service;
+let other: Service;
+let client: Client;
+let elsewhere: Client;
+
+beforeAll(async () => {
+  shop = await openShop();
+  service = await serve(shop, { PGRST_DB_TX_END: "commit-allow-override", PGRST_DB_PLAN_ENABLED: "true" });
+  other = await serve(shop, { PGRST_DB_TX_END: "commit-allow-override" });
+  client = openClient(service.url, { connections: 40 });
+  elsewhere = openClient(other.url, { connections: 40 });
+});
+afterAll(async () => {
+  client.close();
+  elsewhere.close();
+  await Promise.all([service.stop(), other.stop()]);
+  await shop.drop();
+});
+
+const isReplay = ({ headers }: Told) => headers["idempotent-replayed"] === "true";
+/** What a client takes for the answer; the rest is new each time. */
+const answered = ({ status, headers, text }: Told) => {
+  const { date, "x-request-id": _id, "idempotent-replayed": _replayed, ...others } = headers;
+  return { status, headers: others, text };
+};
+
+describe("a write that is repeated with its Idempotency-Key", () => {
+  const requests: Record<string, (item: string) => readonly [path: string, asked: Asked]> = {
+    "an insert": (item) => [
+      "/orders",
+      { method: "POST", body: { item }, headers: { Prefer: "return=headers-only, count=exact" } },
+    ],
+    "an insert in bulk": (item) => [
+      "/orders?select=id,item",
+      { method: "POST", body: [{ item }, { item }], headers: { Prefer: "return=representation" } },
+    ],
+    "an upsert": (item) => [
+      "/stock?on_conflict=item",
+      {
+        method: "POST",
+        body: { item, pieces: 3 },
+        headers: { Prefer: "resolution=merge-duplicates, return=representation" },
+      },
+    ],
+    "a PUT": (item) => [`/stock?item=eq.${item}`, { method: "PUT", body: { item, pieces: 4 } }],
+    "a function": (item) => ["/rpc/order_item", { method: "POST", body: { item } }],
+    "a function that says its own status and headers": (item) => [
+      "/rpc/order_teapot",
+      { method: "POST", body: { item } },
+    ],
+    "one that asks for CSV": (item) => [
+      "/orders",
+      { method: "POST", body: { item }, headers: { Accept: "text/csv", Prefer: "return=representation" } },
+    ],
+  };
+
+  test.each(Object.entries(requests))("%s is made once and answered the same", async (_what, make) => {
+    const { item, headers } = newOrder();
+    const [path, asked] = make(item);
+    const withKey = { ...asked, headers: { ...asked.headers, ...headers } };
+    const first = await client.ask(path, withKey);
+    expect(first.status).toBeOneOf([200, 201, 204, 418]);
+    expect(isReplay(first)).toBe(false);
+    const effects = await shop.ordered(item);
+
+    for (const gateway of [client, elsewhere]) {
+      const again = await gateway.ask(path, withKey);
+      expect(isReplay(again)).toBe(true);
+      expect(answered(again)).toEqual(answered(first));
+    }
+    expect(await shop.ordered(item)).toBe(effects);
+    // Without the key it is made again, so the numbers above mean something.
+    const unkeyed = await client.ask(path, asked);
+    expect(unkeyed.status).toBeOneOf([200, 201, 204, 418]);
+    expect(isReplay(unkeyed)).toBe(false);
+    expect(await shop.ordered(item)).toBe(2 * effects);
+  });
+
+  test("an answer is as it would be without the key", async () => {
+    const asked = { method: "POST", headers: { Prefer: "return=headers-only, count=exact, tx=commit" } };
+    const { item, headers } = newOrder();
+    const plain = await client.ask("/orders", { ...asked, body: { item } });
+    const keyed = await client.ask("/orders", { ...asked, body: { item }, headers: { ...asked.headers, ...headers } });
+    const location = expect.stringMatching(/^\/orders\?id=eq\.\d+$/);
+    const expected = { ...answered(plain), headers: { ...answered(plain).headers, location } };
+    expect(expected.headers).toMatchObject({ "content-range": "*/1", "preference-applied": expect.any(String) });
+    expect(answered(keyed)).toEqual(expected);
+  });
+
+  test("headers that came several times do so again", async () => {
+    const { item, headers } = newOrder();
+    const asked = { method: "POST", body: { item }, headers };
+    await client.ask("/rpc/order_teapot", asked);
+    const again = await client.ask("/rpc/order_teapot", asked);
+    expect(again.headers).toMatchObject({ "x-tea": "ready", "set-cookie": ["a=1", "b=2"] });
+  });
+
+  test("a change is made once, and what others have changed since is kept", async () => {
+    const { headers } = newOrder();
+    const set = (pieces: number) =>
+      shop.owner.query("update public.stock set pieces = $1 where item = 'tea'", [pieces]);
+    const pieces = async () =>
+      (await shop.owner.query("select pieces from public.stock where item = 'tea'")).rows[0]?.pieces;
+    const change = { method: "PATCH", body: { pieces: 7 }, headers: { ...headers, Prefer: "count=exact" } };
+    const first = await client.ask("/stock?item=eq.tea", change);
+    expect(first.headers["content-range"]).toBe("0-0/1");
+    await set(99);
+    const again = await client.ask("/stock?item=eq.tea", change);
+    expect(answered(again)).toEqual(answered(first));
+    expect(await pieces()).toBe(99);
+  });
+
+  test("a deletion is made once, and what has come back since is kept", async () => {
+    const { item, headers } = newOrder();
+    await client.ask("/orders", { method: "POST", body: { item } });
+    const remove = { method: "DELETE", headers: { ...headers, Prefer: "return=representation" } };
+    const first = await client.ask(`/orders?item=eq.${item}`, remove);
+    expect(first.body).toMatchObject([{ item }]);
+    await client.ask("/orders", { method: "POST", body: { item } });
+    const again = await client.ask(`/orders?item=eq.${item}`, remove);
+    expect(answered(again)).toEqual(answered(first));
+    expect(await shop.ordered(item)).toBe(1);
+  });
+
+  test("a change of no row is a change made: rows that would meet it later are left alone", async () => {
+    const { item, headers } = newOrder();
+    const remove = { method: "DELETE", headers: { ...headers, Prefer: "count=exact" } };
+    expect((await client.ask(`/orders?item=eq.${item}`, remove)).headers["content-range"]).toBe("*/0");
+    await client.ask("/orders", { method: "POST", body: { item } });
+    expect(isReplay(await client.ask(`/orders?item=eq.${item}`, remove))).toBe(true);
+    expect(await shop.ordered(item)).toBe(1);
+  });
+
+  test("deferred triggers find the caller, not the gateway", async () => {
+    const { item, headers } = newOrder();
+    await client.ask("/orders", { method: "POST", body: { item: `${item} checked` }, headers, as: ALICE });
+    expect(await shop.ordered(`${item} checked by authenticated`)).toBe(1);
+  });
+});
+
+describe("what is not kept", () => {
+  test("a request that was refused has done nothing, and its key is free for what is right", async () => {
+    const { item, headers } = newOrder();
+    const wrong = { method: "POST", body: { item, pieces: 0 }, headers };
+    for (const _ of [1, 2]) {
+      const refused = await client.ask("/orders", wrong);
+      expect(refused).toMatchObject({ status: 400, body: { code: "23514" } });
+      expect(isReplay(refused)).toBe(false);
+    }
+    expect((await client.ask("/orders", { ...wrong, body: { item } })).status).toBe(201);
+    expect(await shop.ordered(item)).toBe(1);
+  });
+
+  test("one that fails as late as at its commit", async () => {
+    const { headers } = newOrder();
+    const doomed = { method: "POST", body: { item: "doomed" }, headers };
+    for (const _ of [1, 2]) expect((await client.ask("/orders", doomed)).body).toMatchObject({ code: "23514" });
+    expect(await shop.ordered("doomed")).toBe(0);
+  });
+
+  test("an answer that cannot be made: the change is undone with it", async () => {
+    const { item, headers } = newOrder();
+    const asked = { method: "POST", body: [{ item }, { item }] };
+    const Accept = "application/vnd.pgrst.object+json";
+    const single = { ...asked, headers: { ...headers, Accept, Prefer: "return=representation" } };
+    expect((await client.ask("/orders", single)).body).toMatchObject({ code: "PGRST116" });
+    expect(await shop.ordered(item)).toBe(0);
+  });
+
+  test("a rehearsal", async () => {
+    const { item, headers } = newOrder();
+    const rehearsal = { method: "POST", body: { item }, headers: { ...headers, Prefer: "tx=rollback" } };
+    for (const _ of [1, 2]) {
+      const told = await client.ask("/orders", rehearsal);
+      expect(told.status).toBe(201);
+      expect(isReplay(told)).toBe(false);
+    }
+    expect(await shop.ordered(item)).toBe(0);
+    const real = await client.ask("/orders", { method: "POST", body: { item }, headers });
+    expect(real.status).toBe(201);
+    expect(isReplay(real)).toBe(false);
+  });
+
+  test("a read, or a function that only reads: each is asked anew", async () => {
+    const { item, headers } = newOrder();
+    const count = { method: "POST", body: { item }, headers };
+    expect((await client.ask("/rpc/count_orders", count)).body).toBe(0);
+    await client.ask("/orders", { method: "POST", body: { item } });
+    expect((await client.ask("/rpc/count_orders", count)).body).toBe(1);
+    expect((await client.ask("/orders?limit=1", { headers: { "Idempotency-Key": "two words" } })).status).toBe(200);
+  });
+
+  test("an answer beyond the limit: nothing is changed, and the client is told what to do", async () => {
+    const small = await serve(shop, { MAX_BODY_BYTES: "2048" });
+    const asking = openClient(small.url);
+    const ask = (n: number) =>
+      asking.ask("/rpc/many_letters", { method: "POST", body: { n }, headers: newOrder().headers });
+    expect((await ask(2000)).status).toBe(200);
+    expect(await ask(3000)).toMatchObject({ status: 400, body: { code: "ANSWER_TOO_LARGE" } });
+    asking.close();
+    await small.stop();
+  });
+});
+
+describe("a large answer", () => {
+  test("is repeated to the byte", async () => {
+    const asked = { method: "POST", body: { n: 3_000_000 }, headers: newOrder().headers };
+    const first = await client.ask("/rpc/many_letters", asked);
+    const again = await elsewhere.ask("/rpc/many_letters", asked);
+    expect(first.text).toHaveLength(3_000_002);
+    expect(isReplay(again)).toBe(true);
+    expect(again.text === first.text).toBe(true);
+  });
+});
+
+describe("the same key with another request", () => {
+  test.each<[string, string, Asked]>([
+    ["another body", "/orders", { body: { item: "another" } }],
+    ["the same body, written otherwise", "/orders", { body: '{ "item": "tea" }' }],
+    ["another method", "/orders?item=eq.nothing", { method: "DELETE", body: null }],
+    ["another table", "/stock", {}],
+    ["another query", "/orders?columns=item", {}],
+    ["another preference", "/orders", { headers: { Prefer: "return=representation" } }],
+    ["another media type", "/orders", { headers: { Accept: "text/csv" } }],
+    ["another profile", "/orders", { headers: { "Content-Profile": "public" } }],
+  ])("is refused: %s", async (_what, path, change) => {
+    const { headers } = newOrder();
+    const body = { item: "tea" };
+    const first = await client.ask("/orders", { method: "POST", body, headers });
+    expect(first.status).toBe(201);
+    const before = await shop.ordered("tea");
+    const asked = { method: "POST", body, ...change, headers: { ...headers, ...change.headers } };
+    expect(await client.ask(path, asked)).toMatchObject({ status: 422, body: { code: "IDEMPOTENCY_KEY_REUSED" } });
+    expect(await shop.ordered("tea")).toBe(before);
+    expect(isReplay(await client.ask("/orders", { method: "POST", body, headers }))).toBe(true);
+  });
+});
+
+describe("who sends the key", () => {
+  const order = (as: Asked["as"], { item, headers }: ReturnType<typeof newOrder>) =>
+    client.ask("/rpc/order_item", { method: "POST", body: { item }, headers, ...(as && { as }) });
+
+  test("is told one's own answer and nobody else's", async () => {
+    const shared = newOrder();
+    const callers = [ALICE, BOB, undefined, { role: "authenticated" }, { ...ALICE, role: "anon" }];
+    const first = [];
+    for (const caller of callers) first.push(await order(caller, shared));
+    expect(first.map(isReplay)).toEqual(callers.map(() => false));
+    expect(await shop.ordered(shared.item)).toBe(callers.length);
+    const again = await Promise.all(callers.map((caller) => order(caller, shared)));
+    expect(again.map(({ text }) => text)).toEqual(first.map(({ text }) => text));
+    expect(again.every(isReplay)).toBe(true);
+  });
+
+  test("is the same user with a new token", async () => {
+    const mine = newOrder();
+    await order({ ...ALICE, iat: 1, jti: "a", name: "Alice" }, mine);
+    expect(isReplay(await order({ ...ALICE, iat: 2, jti: "b", name: "Alicia" }, mine))).toBe(true);
+  });
+
+  test("may be one of many with the same public key, who are told apart by theirs alone", async () => {
+    const [mine, yours] = [newOrder(), newOrder()];
+    await order(undefined, mine);
+    expect(isReplay(await order(undefined, yours))).toBe(false);
+  });
+});
+
+describe("attempts at the same time", () => {
+  test.each([
+    ["one gateway", () => [client]],
+    ["two gateways", () => [client, elsewhere]],
+  ])("at %s make one change, and all are told the same", async (_where, gateways) => {
+    const { item, headers } = newOrder();
+    const asked = { method: "POST", body: { item, seconds: 0.3 }, headers };
+    const told = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => gateways()[n % gateways().length]!.ask("/rpc/order_slowly", asked)),
+    );
+    expect(new Set(told.map(({ status, text }) => `${status} ${text}`))).toEqual(new Set(["200 1"]));
+    expect(told.filter((one) => !isReplay(one))).toHaveLength(1);
+    expect(await shop.ordered(item)).toBe(1);
+  });
+
+  test("keep no connection from anybody while they wait", async () => {
+    const { item, headers } = newOrder();
+    const slow = { method: "POST", body: { item, seconds: 2 }, headers };
+    let done = false;
+    const crowd = Promise.all(Array.from({ length: 40 }, () => client.ask("/rpc/order_slowly", slow))).then(() => {
+      done = true;
+    });
+    for (let n = 0; n < 20; n++) {
+      expect((await elsewhere.ask("/orders", { method: "POST", body: { item: "quick" } })).status).toBe(201);
+      expect((await client.ask("/rpc/order_item", { method: "POST", body: { item: "quick" } })).status).toBe(200);
+    }
+    expect(done).toBe(false);
+    await crowd;
+    expect(await shop.ordered(item)).toBe(1);
+  });
+
+  test("under an isolation that cannot see what is new make one change as well", async () => {
+    for (let round = 0; round < 5; round++) {
+      const { item, headers } = newOrder();
+      const asked = { method: "POST", body: { item }, headers };
+      const told = await Promise.all(
+        Array.from({ length: 12 }, (_, n) => [client, elsewhere][n % 2]!.ask("/rpc/order_strictly", asked)),
+      );
+      expect(new Set(told.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+      expect(told[0]!.status).toBe(200);
+      expect(await shop.ordered(item)).toBe(1);
+    }
+  });
+
+  test("of different requests: one is made, the other is refused", async () => {
+    const { item, headers } = newOrder();
+    const order = (seconds: number) =>
+      client.ask("/rpc/order_slowly", { method: "POST", body: { item, seconds }, headers });
+    const told = await Promise.all([order(0.2), order(0.3)]);
+    expect(told.map(({ status }) => status).sort()).toEqual([200, 422]);
+    expect(await shop.ordered(item)).toBe(1);
+  });
+
+  test("wait no longer than a statement may take: 409, and later the answer", async () => {
+    const hasty = await serve(shop, { DB_STATEMENT_TIMEOUT_SECONDS: "1" });
+    const asking = openClient(hasty.url);
+    const { item, headers } = newOrder();
+    const slow = { method: "POST", body: { item, seconds: 3 }, headers };
+    const first = client.ask("/rpc/order_slowly", slow);
+    await shop.owner.query("select pg_sleep(0.2)");
+    const told = await asking.ask("/rpc/order_slowly", slow);
+    expect(told).toMatchObject({ status: 409, body: { code: "IDEMPOTENCY_KEY_IN_USE" } });
+    expect(told.headers["retry-after"]).toBe("1");
+    const answer = await first;
+    expect(answered(await asking.ask("/rpc/order_slowly", slow))).toEqual(answered(answer));
+    asking.close();
+    await hasty.stop();
+  });
+
+  test("when the first fails, the next one makes the change", async () => {
+    const { item, headers } = newOrder();
+    const asked = { method: "POST", body: { item, seconds: 1 }, headers };
+    const both = [client.ask("/rpc/order_slowly", asked), elsewhere.ask("/rpc/order_slowly", asked)];
+    await shop.owner.query("select pg_sleep(0.5)");
+    await shop.owner.query(
+      "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'PgSleep' and usename = 'authenticator'",
+    );
+    const told = await Promise.all(both);
+    expect(told.map(({ status }) => status).sort()).toEqual([200, 500]);
+    expect(await shop.ordered(item)).toBe(1);
+  });
+});
+
+describe("a key", () => {
+  test.each([
+    ["nothing", ""],
+    ["a space", "two words"],
+    ["256 characters", "x".repeat(256)],
+    ["a letter that is no ASCII", "schlüssel"],
+  ])("may not be %s", async (_what, key) => {
+    const { item } = newOrder();
+    const told = await client.ask("/orders", { method: "POST", body: { item }, headers: { "Idempotency-Key": key } });
+    expect(told).toMatchObject({ status: 400, body: { code: "INVALID_IDEMPOTENCY_KEY" } });
+    expect(await shop.ordered(item)).toBe(0);
+  });
+
+  test.each([
+    ["one character", "~"],
+    ["255 characters", "!".repeat(255)],
+    ["in quotes, as the draft of the IETF has it", `"${randomUUID()}"`],
+  ])("may be %s", async (_what, key) => {
+    const { item } = newOrder();
+    const asked = { method: "POST", body: { item }, headers: { "Idempotency-Key": key } };
+    await client.ask("/orders", asked);
+    expect(isReplay(await client.ask("/orders", asked))).toBe(true);
+    expect(await shop.ordered(item)).toBe(1);
+  });
+
+  test("sent twice is none", async () => {
+    const headers = { "Idempotency-Key": ["a", "b"] };
+    expect((await client.ask("/orders", { method: "POST", body: { item: "x" }, headers })).status).toBe(400);
+  });
+
+  test("means something new after a day", async () => {
+    const { item, headers } = newOrder();
+    const asked = { method: "POST", body: { item }, headers };
+    await client.ask("/orders", asked);
+    const { rows } = await shop.owner.query(
+      "select extract(epoch from max(expires_at) - now())::int as seconds from private.kept_answers",
+    );
+    expect(rows[0].seconds).toBeGreaterThan(86_300);
+    expect(rows[0].seconds).toBeLessThanOrEqual(86_400);
+
+    await shop.owner.query("update private.kept_answers set expires_at = now()");
+    expect(isReplay(await client.ask("/orders", { ...asked, body: { item, pieces: 2 } }))).toBe(false);
+    expect(await shop.ordered(item)).toBe(2);
+  });
+});
+
+test("what is kept says nothing to who reads the table", async () => {
+  const { item, headers } = newOrder();
+  const asked = { method: "POST", body: { item }, headers: { ...headers, Prefer: "return=representation" } };
+  await client.ask("/orders", asked);
+  const { rows } = await shop.owner.query("select id, sealed_answer from private.kept_answers");
+  const all = Buffer.concat(rows.flatMap(({ id, sealed_answer }) => [id, sealed_answer]));
+  expect(all.length).toBeGreaterThan(100);
+  for (const secret of [item, headers["Idempotency-Key"], "Content-Type"]) expect(all.includes(secret)).toBe(false);
+});
+
+test("a pre-request is asked at every attempt, and may refuse one", async () => {
+  await shop.owner.query(`
+    create table public.banned (sub text);
+    create function public.check_ban() returns void language plpgsql security definer as $$ begin
+      if exists (select from public.banned where sub = current_setting('request.jwt.claims')::json ->> 'sub')
+      then raise insufficient_privilege using message = 'You are banned'; end if;
+    end $$;
+    grant execute on function public.check_ban to anon, authenticated;
+  `);
+  const careful = await serve(shop, { PGRST_DB_PRE_REQUEST: "public.check_ban" });
+  const asking = openClient(careful.url, { as: ALICE });
+  const { item, headers } = newOrder();
+  const asked = { method: "POST", body: { item }, headers };
+  expect((await asking.ask("/orders", asked)).status).toBe(201);
+  expect(isReplay(await asking.ask("/orders", asked))).toBe(true);
+  await shop.owner.query("insert into public.banned values ('1')");
+  expect(await asking.ask("/orders", asked)).toMatchObject({ status: 403, body: { message: "You are banned" } });
+  asking.close();
+  await careful.stop();
+});
+
+test("a page of another origin may read whether an answer is a repeated one", async () => {
+  const { headers } = await client.ask("/orders?limit=1");
+  expect(headers["access-control-expose-headers"]).toContain("Idempotent-Replayed");
+});
+
+describe("a database that is not ours", () => {
+  test("cannot keep answers and says so: 501, and nothing is changed", async () => {
+    const bare = await cloneDatabase("empty");
+    const service = await serve(bare);
+    const asking = openClient(service.url);
+    const bareOwner = await connect(bare.ownerUrl);
+    await bareOwner.query("create table public.notes (note text); grant all on public.notes to anon");
+    await bareOwner.query("notify pgrst, 'reload schema'");
+    while ((await asking.ask("/notes")).status !== 200) await bareOwner.query("select pg_sleep(0.05)");
+
+    const asked = { method: "POST", body: { note: "x" } };
+    const told = await asking.ask("/notes", { ...asked, headers: newOrder().headers });
+    expect(told).toMatchObject({ status: 501, body: { code: "IDEMPOTENCY_UNAVAILABLE" } });
+    expect((await asking.ask("/notes")).body).toEqual([]);
+    expect((await asking.ask("/notes", asked)).status).toBe(201);
+
+    // A role that is none is the token's fault, whatever the database lacks.
+    const stranger = await asking.ask("/notes", { ...asked, headers: newOrder().headers, as: { role: "postgres" } });
+    expect(stranger.status).toBe(401);
+    asking.close();
+    await service.stop();
+    await bareOwner.end();
+    await bare.drop();
+  });
+});

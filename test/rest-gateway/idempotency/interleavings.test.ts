@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Service } from "../../../service.ts";
+import { openClient, type Told } from "../table/client.ts";
+import { serve } from "../table/differential/service.ts";
+import { newOrder, openShop, type Shop } from "./orders.ts";
+
+let shop: Shop;
+let gateways: readonly Service[];
+
+beforeAll(async () => {
+  shop = await openShop();
+  gateways = await Promise.all([serve(shop), serve(shop)]);
+});
+afterAll(async () => {
+  await Promise.all(gateways.map((gateway) => gateway.stop()));
+  await shop.drop();
+});
+
+const CHANGES = 3;
+/** Somebody asks for a change, at some time, at some gateway, and may not wait for the answer. */
+const attempt = fc.record({
+  kind: fc.constant("attempt" as const),
+  at: fc.integer({ min: 0, max: 150 }),
+  change: fc.nat(CHANGES - 1),
+  gateway: fc.nat(1),
+  patience: fc.option(fc.integer({ min: 1, max: 60 })),
+});
+/** Some connection of a gateway is ended by the server. */
+const accident = fc.record({
+  kind: fc.constant("accident" as const),
+  at: fc.integer({ min: 0, max: 200 }),
+  which: fc.nat(100),
+});
+
+test("however attempts, lost clients and lost connections fall together, a change is made once and told the same", async () => {
+  const story = fc.array(fc.oneof({ arbitrary: attempt, weight: 4 }, accident), { minLength: 5, maxLength: 30 });
+  await fc.assert(
+    fc.asyncProperty(story, fc.constantFrom(0, 0.02, 0.05), async (events, seconds) => {
+      const changes = Array.from({ length: CHANGES }, newOrder);
+      const told: Told[][] = changes.map(() => []);
+
+      const ask = async (change: number, gateway: number, patience: number | null) => {
+        const client = openClient(gateways[gateway]!.url);
+        const { item, headers } = changes[change]!;
+        const asked = client.ask("/rpc/order_slowly", { method: "POST", body: { item, seconds }, headers });
+        const left = patience === null ? null : sleep(patience).then(() => client.close());
+        const answer = await asked.catch(() => null);
+        await left;
+        client.close();
+        if (answer) told[change]!.push(answer);
+        return answer?.status ?? null;
+      };
+      await Promise.all(
+        events.map(async (event) => {
+          await sleep(event.at);
+          if (event.kind === "attempt") await ask(event.change, event.gateway, event.patience);
+          else await loseConnection(event.which);
+        }),
+      );
+      // Whoever has no answer yet asks until there is one.
+      for (const change of changes.keys()) while ((await ask(change, change % 2, null)) !== 200) await sleep(20);
+
+      for (const [change, { item }] of changes.entries()) {
+        expect(await shop.ordered(item)).toBe(1);
+        const statuses = new Set(told[change]!.map(({ status }) => status));
+        statuses.delete(503);
+        expect(statuses).toEqual(new Set([200]));
+        const made = told[change]!.filter(({ status }) => status === 200);
+        expect(new Set(made.map(({ text }) => text))).toEqual(new Set(["1"]));
+        expect(made.filter(({ headers }) => headers["idempotent-replayed"] === undefined).length).toBeLessThanOrEqual(
+          1,
+        );
+      }
+    }),
+    { numRuns: 25 },
+  );
+});
+
+async function loseConnection(which: number): Promise<void> {
+  await shop.owner.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and usename = 'authenticator'
+      order by state = 'idle', pid offset $1 % 8 limit 1`,
+    [which],
+  );
+}

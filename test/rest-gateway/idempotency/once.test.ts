@@ -1,0 +1,94 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Ask } from "../../../engine/database/as-login.ts";
+import { type Database, openDatabase } from "../../../engine/database/database.ts";
+import { json } from "../../../rest-gateway/http.ts";
+import { type Change, makeOnce } from "../../../rest-gateway/idempotency/once.ts";
+import { openShop, type Shop } from "./orders.ts";
+
+let shop: Shop;
+let database: Database;
+beforeAll(async () => {
+  shop = await openShop();
+  database = openDatabase({ url: shop.url, ownerUrl: shop.ownerUrl, log: { info() {}, warn() {} } });
+});
+afterAll(async () => {
+  await database.close();
+  await shop.drop();
+});
+
+const once = makeOnce({ waitMilliseconds: 5_000, mostBytes: 1_000 });
+
+/** A transaction of the owner's, as the private functions of sign-in need it. */
+const transact: Change["transact"] = (work) =>
+  database.asOwner(async (client) => {
+    const ask: Ask = ({ text, values }) =>
+      client.query<(string | null)[]>({ text, values: [...values], rowMode: "array" });
+    await client.query("begin");
+    try {
+      const response = await work(ask);
+      await client.query("commit");
+      return response;
+    } catch (error) {
+      await client.query("rollback");
+      throw error;
+    }
+  });
+
+/** Exchanges a token for another one, which is new each time. */
+function rotation(token: string, key: string): Change {
+  return {
+    key,
+    scope: "refresh",
+    identity: token,
+    request: [token],
+    lifetimeSeconds: 10,
+    signal: new AbortController().signal,
+    transact,
+    make: async (ask) => {
+      await ask({ text: "insert into public.orders (item) values ($1)", values: [token] });
+      return json(200, { successor: randomUUID() });
+    },
+  };
+}
+
+describe("a change that the owner makes", () => {
+  test("is made once while its answer is kept, also by two at the same time, and then anew", async () => {
+    const [token, key] = [randomUUID(), randomUUID()];
+    const told = await Promise.all([once(rotation(token, key)), once(rotation(token, key))]);
+    const bodies = [...told, await once(rotation(token, key))].map(({ body }) => String(body));
+    expect(new Set(bodies).size).toBe(1);
+    expect(await shop.ordered(token)).toBe(1);
+
+    await shop.owner.query("update private.kept_answers set expires_at = expires_at - interval '10 seconds'");
+    expect(String((await once(rotation(token, key))).body)).not.toBe(bodies[0]);
+    expect(await shop.ordered(token)).toBe(2);
+  });
+
+  test("is another one under another key, for another sender and in another part of the service", async () => {
+    const [token, key] = [randomUUID(), randomUUID()];
+    const base = rotation(token, key);
+    const others = [base, { ...base, key: randomUUID() }, { ...base, identity: "x" }, { ...base, scope: "x" }];
+    for (const change of others) expect((await once(change)).headers).not.toHaveProperty("Idempotent-Replayed");
+    expect(await shop.ordered(token)).toBe(others.length);
+  });
+
+  test("waits no longer than it is told to, and not at all for a client that has left", async () => {
+    const [token, key] = [randomUUID(), randomUUID()];
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const slow = once({
+      ...rotation(token, key),
+      make: async () => {
+        await gate;
+        return json(200, {});
+      },
+    });
+    await shop.owner.query("select pg_sleep(0.2)");
+    const hasty = makeOnce({ waitMilliseconds: 1, mostBytes: 1_000 });
+    await expect(hasty(rotation(token, key))).rejects.toMatchObject({ status: 409 });
+    await expect(once({ ...rotation(token, key), signal: AbortSignal.abort() })).rejects.toMatchObject({ status: 409 });
+    open();
+    expect((await slow).status).toBe(200);
+    expect(await shop.ordered(token)).toBe(0);
+  });
+});
