@@ -1,19 +1,30 @@
 import type { Config } from "../config/config.ts";
-import type { ApiError } from "../errors.ts";
+import { ApiError } from "../errors.ts";
+import type { FindKey } from "./api-keys.ts";
+import type { Claims } from "./claims.ts";
 import type { TokenKeys } from "./keys.ts";
-import { type Claims, makeTokenVerifier, unauthorized, type VerifiedToken } from "./tokens.ts";
+import { makeTokenVerifier, type VerifiedToken } from "./tokens.ts";
+import { unauthorized } from "./unauthorized.ts";
 
 /** Who asks, whatever they showed: the database role to become and the claims that policies read. */
 export type Caller = {
-  readonly kind: "anonymous" | "known";
+  /** `key`: a program that showed a key of `auth.api_keys`. */
+  readonly kind: "anonymous" | "known" | "key";
   readonly role: string;
   readonly claims: Claims;
   readonly claimsText: string;
   readonly expiresAt: number | null;
 };
 
+/** A caller, and what became of the token that was shown: who showed one that has expired is to be told so. */
+export type Asker = { readonly caller: Caller; readonly tokenHasExpired: boolean };
+
 /** What a request shows of its sender, whichever interface it came by. */
-export type Credentials = { readonly authorization: string | null };
+export type Credentials = {
+  readonly authorization: string | null;
+  /** A token of this deployment, or a key of `auth.api_keys`. */
+  readonly apiKey?: string | null;
+};
 
 /** Reads one kind of credential; null when the request shows none of that kind. */
 export type CredentialReader = (credentials: Credentials) => Caller | null | Promise<Caller | null>;
@@ -22,18 +33,20 @@ export type Callers = {
   readonly anonymous: Caller;
   /** The only way from a credential to a caller; a credential that is no good is a 401. */
   identify(credentials: Credentials): Caller | Promise<Caller>;
-  /** As identify, but a bad credential is no credential: GraphQL leaves it to each field to refuse. */
-  identifyOrAnonymous(credentials: Credentials): Promise<Caller>;
+  /** As identify, but a credential that is no good is none: who leaves it to each field to refuse asks this way. */
+  identifyOrAnonymous(credentials: Credentials): Promise<Asker>;
 };
 
 type CallersOptions = Pick<Config, "anonRole" | "jwtAudience" | "jwtRoleClaim" | "jwtCacheEntries"> & {
   readonly keys: TokenKeys;
-  /** Further kinds of credential, asked in turn when there is no bearer token. */
+  /** Without it only tokens are API keys. */
+  readonly findKey?: FindKey;
+  /** Further kinds of credential, asked in turn when there is neither a bearer token nor an API key. */
   readonly readers?: readonly CredentialReader[];
 };
 
 export function makeCallers(options: CallersOptions): Callers {
-  const { anonRole, jwtRoleClaim, keys, readers = [] } = options;
+  const { anonRole, jwtRoleClaim, keys, findKey = () => null, readers = [] } = options;
   const anonymous = Object.freeze<Caller>({
     kind: "anonymous",
     role: anonRole,
@@ -53,6 +66,12 @@ export function makeCallers(options: CallersOptions): Callers {
     return caller;
   };
 
+  const fromKey = (key: string): Caller | Promise<Caller> => {
+    if (isToken(key)) return fromBearer(key);
+    const found = findKey(key);
+    return found instanceof Promise ? found.then(orRefuse) : orRefuse(found);
+  };
+
   const fromOthers = async (credentials: Credentials): Promise<Caller> => {
     for (const read of readers) {
       const caller = await read(credentials);
@@ -64,6 +83,7 @@ export function makeCallers(options: CallersOptions): Callers {
   const identify = (credentials: Credentials): Caller | Promise<Caller> => {
     const token = bearerToken(credentials.authorization);
     if (token !== null) return fromBearer(token);
+    if (credentials.apiKey) return fromKey(credentials.apiKey);
     return readers.length === 0 ? anonymous : fromOthers(credentials);
   };
 
@@ -72,18 +92,29 @@ export function makeCallers(options: CallersOptions): Callers {
     identify,
     identifyOrAnonymous: async (credentials) => {
       try {
-        return await identify(credentials);
+        return { caller: await identify(credentials), tokenHasExpired: false };
       } catch (error) {
-        if ((error as ApiError).status === 401) return anonymous;
-        throw error;
+        if (!(error instanceof ApiError) || error.status !== 401) throw error;
+        return { caller: anonymous, tokenHasExpired: error.code === "TOKEN_EXPIRED" };
       }
     },
   };
 }
 
-/** `Bearer eyJ…`; the scheme's letters may be of any case, and an empty token is none. */
+/** `Bearer eyJ…`; the scheme's letters may be of any case. All that follows it is the token, be it no word or two. */
 function bearerToken(authorization: string | null): string | null {
-  return /^bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] ?? null;
+  const match = /^bearer(?:\s+(.*))?$/is.exec(authorization?.trim() ?? "");
+  return match && (match[1] ?? "");
+}
+
+/** A token has dots (RFC 7519), a key has none. */
+function isToken(key: string): boolean {
+  return key.includes(".");
+}
+
+function orRefuse(found: Caller | null): Caller {
+  if (found) return found;
+  throw unauthorized("INVALID_TOKEN", "The API key is unknown, was revoked, or has expired.", "invalid API key");
 }
 
 function toCaller(verified: VerifiedToken, roleClaim: Config["jwtRoleClaim"], anonRole: string): Caller {

@@ -1,8 +1,8 @@
 import jwt from "jsonwebtoken";
-import { ApiError } from "../errors.ts";
+import type { ApiError } from "../errors.ts";
+import { type Claims, checkClaims, hasExpired } from "./claims.ts";
 import type { TokenKeys } from "./keys.ts";
-
-export type Claims = Readonly<Record<string, unknown>>;
+import { unauthorized } from "./unauthorized.ts";
 
 export type VerifiedToken = {
   readonly claims: Claims;
@@ -45,12 +45,13 @@ export function signToken(claims: object, { algorithm, signing }: TokenKeys, { t
 }
 
 function isOver({ expiresAt }: VerifiedToken): boolean {
-  return expiresAt !== null && expiresAt * 1000 <= Date.now();
+  return expiresAt !== null && hasExpired(expiresAt);
 }
 
 function verify(token: string, { algorithm, verifying }: TokenKeys, audience: string | null): VerifiedToken {
+  if (token === "") throw invalidToken("Empty JWT is sent in Authorization header");
   try {
-    jwt.verify(token, verifying, { algorithms: [algorithm], ...(audience !== null && { audience }) });
+    jwt.verify(token, verifying, { algorithms: [algorithm], ignoreExpiration: true, ignoreNotBefore: true });
   } catch (error) {
     throw refusal(error);
   }
@@ -59,8 +60,8 @@ function verify(token: string, { algorithm, verifying }: TokenKeys, audience: st
   if (claims.type === "refresh") {
     throw invalidToken("A refresh token identifies nobody; exchange it at /auth/refresh for an access token.");
   }
-  const { exp } = claims;
-  return { claims, claimsText, expiresAt: typeof exp === "number" ? exp : null };
+  checkClaims(claims, { audience });
+  return { claims, claimsText, expiresAt: typeof claims.exp === "number" ? claims.exp : null };
 }
 
 /** An object, and without the character zero: Postgres's jsonb has no place for it, so no policy could ever read it. */
@@ -77,20 +78,6 @@ function parseClaims(text: string): Claims {
 }
 
 function refusal(error: unknown): ApiError {
-  if (error instanceof jwt.TokenExpiredError) {
-    return unauthorized("TOKEN_EXPIRED", "The token has expired; refresh it or sign in again.", "JWT expired", error);
-  }
-  if (error instanceof jwt.NotBeforeError) {
-    return unauthorized("VERIFICATION_FAILED", "The token is not valid yet.", "JWT not yet valid", error);
-  }
-  if (error instanceof jwt.JsonWebTokenError && /^jwt audience/.test(error.message)) {
-    return unauthorized(
-      "VERIFICATION_FAILED",
-      "The token was made for another audience.",
-      "JWT not in audience",
-      error,
-    );
-  }
   if (error instanceof jwt.JsonWebTokenError || error instanceof SyntaxError) {
     return invalidToken("The token is malformed, or was not signed by this service.", error);
   }
@@ -99,10 +86,4 @@ function refusal(error: unknown): ApiError {
 
 function invalidToken(message: string, cause?: unknown): ApiError {
   return unauthorized("INVALID_TOKEN", message, "invalid JWT", cause);
-}
-
-/** RFC 6750 section 3: the challenge names the fault, in words that may stand in a header. */
-export function unauthorized(code: string, message: string, description: string, cause?: unknown): ApiError {
-  const challenge = `Bearer error="invalid_token", error_description="${description}"`;
-  return new ApiError(401, code, message, { headers: { "WWW-Authenticate": challenge }, cause });
 }

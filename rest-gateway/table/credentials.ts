@@ -14,7 +14,7 @@ export function identifyTableCaller(
   requireApiKey: boolean,
 ): Caller | Promise<Caller> {
   const key = apiKey(headers, rawQuery);
-  const byKey = key === null ? null : callers.identify({ authorization: `Bearer ${key}` });
+  const byKey = key === null ? null : callers.identify({ authorization: null, apiKey: key });
   if (byKey === null && requireApiKey) {
     throw new ApiError(401, "AUTH_REQUIRED", "No API key found in request", {
       hint: "No `apikey` request header or url param was found.",
@@ -22,14 +22,17 @@ export function identifyTableCaller(
     });
   }
   const { authorization } = headers;
-  if (authorization === undefined) return byKey ?? callers.anonymous;
-  const byToken = callers.identify({ authorization });
+  // Until somebody signs in, supabase-js shows its key as a token, too.
+  const isKeyAgain = key !== null && authorization === `Bearer ${key}`;
+  if (authorization === undefined || isKeyAgain) return byKey ?? callers.anonymous;
   // A key that is no good is refused even where the token alone would do.
-  return byKey instanceof Promise ? byKey.then(() => byToken) : byToken;
+  return byKey instanceof Promise
+    ? byKey.then(() => callers.identify({ authorization }))
+    : callers.identify({ authorization });
 }
 
 function apiKey(headers: IncomingHttpHeaders, rawQuery: string): string | null {
   const { apikey } = headers;
   if (typeof apikey === "string" && apikey !== "") return apikey;
-  return rawQuery.includes("apikey=") ? new URLSearchParams(rawQuery).get("apikey") : null;
+  return (rawQuery.includes("apikey=") && new URLSearchParams(rawQuery).get("apikey")) || null;
 }

@@ -53,7 +53,7 @@ describe.each<[string, TokenKeys]>([
   });
 
   test("is refused once it has expired", () => {
-    const token = signToken({ role: "authenticated", exp: now() - 1 }, ownKeys);
+    const token = signToken({ role: "authenticated", exp: now() - 31 }, ownKeys);
     expect(refusalOf(callers, token)).toMatchObject({ status: 401, code: "TOKEN_EXPIRED" });
   });
 
@@ -89,13 +89,32 @@ describe("the algorithm belongs to the deployment, not to the token", () => {
 describe("identify", () => {
   const callers = callersWith();
 
-  test.each([[null], [""], ["Basic YTpi"], ["Bearer"], ["Bearer "]])(
+  test.each([[null], [""], ["Basic YTpi"], ["Bearerless abc"]])(
     "without a token (%j) the caller is anonymous",
     async (authorization) => {
       expect(await callers.identify({ authorization })).toBe(callers.anonymous);
       expect(callers.anonymous).toMatchObject({ kind: "anonymous", role: "anon", claimsText: '{"role":"anon"}' });
     },
   );
+
+  test.each([["Bearer"], ["bearer "], ["Bearer \t"]])(
+    "an empty token (%j) is a fault of the client",
+    (authorization) => {
+      expect(() => callers.identify({ authorization })).toThrow(
+        expect.objectContaining({
+          status: 401,
+          code: "INVALID_TOKEN",
+          message: "Empty JWT is sent in Authorization header",
+        }),
+      );
+    },
+  );
+
+  test("what follows the scheme is the token, be it two words", () => {
+    const token = signToken({ role: "admin" }, keys);
+    expect(refusalOf(callers, `${token} ${token}`)).toMatchObject({ status: 401, code: "INVALID_TOKEN" });
+    expect(callers.identify({ authorization: `Bearer  ${token} ` })).toMatchObject({ role: "admin" });
+  });
 
   test("the scheme's letters may be of any case", async () => {
     const token = signToken({ role: "admin" }, keys);
@@ -112,15 +131,41 @@ describe("identify", () => {
   test("a token from the future, or for another audience, fails its verification", () => {
     const early = signToken({ role: "admin", nbf: now() + 60 }, keys);
     expect(refusalOf(callers, early)).toMatchObject({ code: "VERIFICATION_FAILED" });
+    const issuedLater = signToken({ role: "admin", iat: now() + 60 }, keys);
+    expect(refusalOf(callers, issuedLater)).toMatchObject({ code: "VERIFICATION_FAILED" });
     const forUs = callersWith({ jwtAudience: "content" });
     expect(refusalOf(forUs, signToken({ role: "admin", aud: "billing" }, keys))).toMatchObject({
       code: "VERIFICATION_FAILED",
     });
-    expect(refusalOf(forUs, signToken({ role: "admin" }, keys))).toMatchObject({ code: "VERIFICATION_FAILED" });
-    expect(forUs.identify(bearer(signToken({ role: "admin", aud: ["billing", "content"] }, keys)))).toMatchObject({
-      role: "admin",
+    expect(refusalOf(forUs, signToken({ role: "admin", aud: ["billing"] }, keys))).toMatchObject({
+      code: "VERIFICATION_FAILED",
     });
+    for (const aud of ["content", ["billing", "content"]]) {
+      expect(forUs.identify(bearer(signToken({ role: "admin", aud }, keys)))).toMatchObject({ role: "admin" });
+    }
   });
+
+  test.each([{}, { aud: [] }, { exp: null, nbf: null, iat: null, aud: null }])(
+    "what a token does not say is no obstacle: %j",
+    (claims) => {
+      const token = jwt.sign(JSON.stringify({ role: "admin", ...claims }), JWT_SECRET);
+      expect(callersWith({ jwtAudience: "content" }).identify(bearer(token))).toMatchObject({ role: "admin" });
+    },
+  );
+
+  test("clocks may differ by half a minute", () => {
+    for (const claims of [{ exp: now() - 25 }, { nbf: now() + 25 }, { iat: now() + 25 }]) {
+      expect(callers.identify(bearer(signToken({ role: "admin", ...claims }, keys)))).toMatchObject({ role: "admin" });
+    }
+  });
+
+  test.each([{ exp: "1" }, { nbf: {} }, { iat: true }, { aud: 7 }, { aud: ["content", 7] }, { aud: { a: 1 } }])(
+    "a claim that is of another kind than it must be fails the verification: %j",
+    (claims) => {
+      const token = jwt.sign(JSON.stringify({ role: "admin", ...claims }), JWT_SECRET);
+      expect(refusalOf(callers, token)).toMatchObject({ status: 401, code: "VERIFICATION_FAILED" });
+    },
+  );
 
   test("a refresh token identifies nobody", () => {
     expect(refusalOf(callers, signToken({ sub: "7", type: "refresh" }, keys))).toMatchObject({ code: "INVALID_TOKEN" });
@@ -151,7 +196,7 @@ describe("identify", () => {
   });
 
   test("every refusal carries a challenge, and says nothing of the token", () => {
-    const token = signToken({ role: "admin", exp: now() - 1 }, keys);
+    const token = signToken({ role: "admin", exp: now() - 31 }, keys);
     const refusal = refusalOf(callers, token) as { headers: Record<string, string>; message: string };
     expect(refusal.headers["WWW-Authenticate"]).toMatch(/^Bearer error="invalid_token", error_description="[\w ]+"$/);
     expect(JSON.stringify(refusal) + refusal.message).not.toContain(token);
@@ -168,10 +213,48 @@ describe("identify", () => {
   });
 });
 
+describe("an API key", () => {
+  const known = { ...callersWith().anonymous, kind: "key" as const, role: "service_role" };
+  const findKey = (key: string) => (key === "right" ? known : key === "slow" ? Promise.resolve(known) : null);
+  const callers = callersWith({ findKey });
+  const withKey = (apiKey: string) => callers.identify({ authorization: null, apiKey });
+
+  test("is looked up, unless it is a token of the deployment", async () => {
+    expect(withKey("right")).toBe(known);
+    expect(await withKey("slow")).toBe(known);
+    expect(withKey(signToken({ role: "anon" }, keys))).toMatchObject({ kind: "known", role: "anon" });
+  });
+
+  test("that is not found is refused, and so is a token that is no good", async () => {
+    const refusal = expect.objectContaining({ status: 401, code: "INVALID_TOKEN" });
+    expect(() => withKey("wrong")).toThrow(refusal);
+    expect(() => withKey("a.b.c")).toThrow(refusal);
+    expect(() => callersWith().identify({ authorization: null, apiKey: "right" })).toThrow(refusal);
+  });
+
+  test("gives way to a bearer token", () => {
+    const token = signToken({ role: "admin" }, keys);
+    expect(callers.identify({ ...bearer(token), apiKey: "right" })).toMatchObject({ role: "admin" });
+  });
+});
+
 describe("identifyOrAnonymous", () => {
-  test("takes a bad token for none", async () => {
-    const callers = callersWith();
-    expect(await callers.identifyOrAnonymous(bearer("rubbish"))).toBe(callers.anonymous);
+  const callers = callersWith();
+
+  test("identifies who shows a good token", async () => {
+    const credentials = bearer(signToken({ role: "admin" }, keys));
+    expect(await callers.identifyOrAnonymous(credentials)).toEqual({
+      caller: callers.identify(credentials),
+      tokenHasExpired: false,
+    });
+  });
+
+  test.each([
+    ["rubbish", false],
+    [signToken({ role: 7 }, keys), false],
+    [signToken({ role: "admin", exp: now() - 31 }, keys), true],
+  ])("takes a bad token for none, and tells whether it has expired: %s, %s", async (token, tokenHasExpired) => {
+    expect(await callers.identifyOrAnonymous(bearer(token))).toEqual({ caller: callers.anonymous, tokenHasExpired });
   });
 
   test("does not hide a fault of our own", async () => {
@@ -194,7 +277,7 @@ describe("the cache of verified tokens", () => {
       const token = signToken({ role: "admin", exp: now() + 60 }, keys);
       const caller = await callers.identify(bearer(token));
       expect(callers.identify(bearer(token))).toBe(caller);
-      vi.advanceTimersByTime(61_000);
+      vi.advanceTimersByTime(91_000);
       expect(refusalOf(callers, token)).toMatchObject({ code: "TOKEN_EXPIRED" });
     } finally {
       vi.useRealTimers();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { makeCallers } from "../../../engine/caller/caller.ts";
+import { type Caller, makeCallers } from "../../../engine/caller/caller.ts";
 import { makeTokenKeys } from "../../../engine/caller/keys.ts";
 import { signToken } from "../../../engine/caller/tokens.ts";
 import { identifyTableCaller } from "../../../rest-gateway/table/credentials.ts";
@@ -9,7 +9,16 @@ const keys = makeTokenKeys({
   jwtSecretIsBase64: false,
   jwtPrivateKey: null,
 });
-const callers = makeCallers({ anonRole: "anon", jwtAudience: null, jwtRoleClaim: ["role"], jwtCacheEntries: 10, keys });
+const PROGRAM_KEY = "a-key-of-a-program-as-it-stands-in-the-table";
+const program: Caller = { kind: "key", role: "service_role", claims: {}, claimsText: "{}", expiresAt: null };
+const callers = makeCallers({
+  anonRole: "anon",
+  jwtAudience: null,
+  jwtRoleClaim: ["role"],
+  jwtCacheEntries: 10,
+  keys,
+  findKey: async (key) => (key === PROGRAM_KEY ? program : null),
+});
 const anonKey = signToken({ role: "anon" }, keys);
 const serviceKey = signToken({ role: "service_role" }, keys);
 const userToken = signToken({ role: "authenticated", sub: "7" }, keys);
@@ -21,6 +30,8 @@ function roleOf(headers: Record<string, string>, rawQuery = "", requireApiKey = 
 describe("identifyTableCaller", () => {
   test("without an apikey it is 401, as at Supabase's door", () => {
     expect(() => roleOf({})).toThrow("No API key found in request");
+    expect(() => roleOf({ apikey: "" })).toThrow("No API key found in request");
+    expect(() => roleOf({}, "apikey=")).toThrow("No API key found in request");
     expect(() => roleOf({ authorization: `Bearer ${userToken}` })).toThrow("No API key found in request");
   });
 
@@ -35,10 +46,28 @@ describe("identifyTableCaller", () => {
     expect(roleOf({ apikey: serviceKey, authorization: `Bearer ${anonKey}` })).toBe("anon");
   });
 
+  test("a key may be one of a program", async () => {
+    const identify = (headers: Record<string, string>) => identifyTableCaller({ headers, rawQuery: "" }, callers, true);
+    expect(await identify({ apikey: PROGRAM_KEY })).toBe(program);
+    expect(await identify({ apikey: PROGRAM_KEY, authorization: `Bearer ${PROGRAM_KEY}` })).toBe(program);
+    expect(await identify({ apikey: PROGRAM_KEY, authorization: `Bearer ${userToken}` })).toMatchObject({
+      role: "authenticated",
+    });
+  });
+
+  test("a key of a program that is no good is refused, whatever token is beside it", async () => {
+    const refusal = { status: 401, code: "INVALID_TOKEN" };
+    for (const authorization of [undefined, "Bearer rubbish", `Bearer ${userToken}`]) {
+      const headers = { apikey: "unknown", ...(authorization !== undefined && { authorization }) };
+      await expect(identifyTableCaller({ headers, rawQuery: "" }, callers, true)).rejects.toMatchObject(refusal);
+    }
+  });
+
   test.each([
-    [{ apikey: "rubbish" }],
-    [{ apikey: "rubbish", authorization: `Bearer ${userToken}` }],
+    [{ apikey: "a.b.c" }],
+    [{ apikey: "a.b.c", authorization: `Bearer ${userToken}` }],
     [{ apikey: anonKey, authorization: "Bearer rubbish" }],
+    [{ apikey: anonKey, authorization: "Bearer" }],
   ])("a key or a token that is no good is refused: %#", (headers) => {
     expect(() => roleOf(headers)).toThrow(expect.objectContaining({ status: 401, code: "INVALID_TOKEN" }));
   });

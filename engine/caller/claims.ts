@@ -1,0 +1,58 @@
+import type { ApiError } from "../errors.ts";
+import { unauthorized } from "./unauthorized.ts";
+
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** How far the clocks of who issues and of who verifies may be apart, in seconds. */
+const SKEW = 30;
+
+type Terms = {
+  /** Null: any will do. */
+  readonly audience: string | null;
+};
+
+/** Whether a token that was signed by us may be used now and here; as in PostgREST, what a token does not say is no obstacle. */
+export function checkClaims(claims: Claims, { audience }: Terms): void {
+  const [expires, begins, issued] = [timeOf(claims, "exp"), timeOf(claims, "nbf"), timeOf(claims, "iat")];
+  const now = Math.floor(Date.now() / 1000);
+  if (expires !== null && hasExpired(expires)) throw expired();
+  if (begins !== null && begins > now + SKEW) {
+    throw refused("The token is not valid yet.", "JWT not yet valid");
+  }
+  if (issued !== null && issued > now + SKEW) {
+    throw refused("The token is from the future; compare the clock of who issued it.", "JWT issued at future");
+  }
+  if (!isFor(claims.aud ?? [], audience)) {
+    throw refused("The token was made for another audience.", "JWT not in audience");
+  }
+}
+
+/** `expires` is in seconds since 1970. */
+export function hasExpired(expires: number): boolean {
+  return expires < Math.floor(Date.now() / 1000) - SKEW;
+}
+
+function timeOf(claims: Claims, name: "exp" | "nbf" | "iat"): number | null {
+  const value = claims[name] ?? null;
+  if (value === null || typeof value === "number") return value;
+  throw refused(`The token's claim "${name}" must be a number.`, `JWT ${name} claim is not a number`);
+}
+
+function isFor(stated: unknown, audience: string | null): boolean {
+  const audiences: readonly unknown[] = Array.isArray(stated) ? stated : [stated];
+  if (!audiences.every((each) => typeof each === "string")) {
+    throw refused(
+      'The token\'s claim "aud" must be a text or a list of texts.',
+      "JWT aud claim is not a string or an array of strings",
+    );
+  }
+  return audience === null || audiences.length === 0 || audiences.includes(audience);
+}
+
+function expired(): ApiError {
+  return unauthorized("TOKEN_EXPIRED", "The token has expired; refresh it or sign in again.", "JWT expired");
+}
+
+function refused(message: string, description: string): ApiError {
+  return unauthorized("VERIFICATION_FAILED", message, description);
+}
