@@ -1,11 +1,12 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import pg from "pg";
+import type pg from "pg";
 import { isEmbedded } from "../engine/config/config.ts";
 import { migrationState } from "../engine/migrate/history.ts";
 import { runMigrations } from "../engine/migrate/migrate.ts";
 import { joinPostgres, type Postgres, reachPostgres } from "../engine/postgres.ts";
 import { dumpSchema } from "../engine/schema-dump.ts";
+import { withClient } from "../engine/with-client.ts";
 import { runCommand, UsageError } from "./command.ts";
 
 const SCHEMA_FILE = join(import.meta.dirname, "../db/schema.sql");
@@ -35,14 +36,14 @@ const ACTIONS: Readonly<Record<string, Action>> = {
 };
 
 async function tellStatus(postgres: Postgres): Promise<void> {
-  const state = await asOwner(postgres, (client) => migrationState(client));
+  const state = await withClient(postgres.ownerUrl, (client) => migrationState(client));
   switch (state.kind) {
     case "foreign":
       console.log("None of our migrations is applied to this database.");
       break;
     case "current":
       console.log(`All ${state.applied} migrations are applied.`);
-      for (const advice of await asOwner(postgres, shortcomings)) console.log(advice);
+      for (const advice of await withClient(postgres.ownerUrl, shortcomings)) console.log(advice);
       break;
     case "behind":
       console.log(`${state.missing.length} migrations are missing:\n  ${state.missing.join("\n  ")}`);
@@ -74,21 +75,8 @@ async function dumpCommitted({ migrate }: Postgres): Promise<void> {
 }
 
 async function dump(postgres: Pick<Postgres, "ownerUrl">): Promise<void> {
-  await writeFile(SCHEMA_FILE, await asOwner(postgres, dumpSchema));
+  await writeFile(SCHEMA_FILE, await withClient(postgres.ownerUrl, dumpSchema));
   console.log("db/schema.sql shows the schema as it is now.");
-}
-
-async function asOwner<T>(
-  { ownerUrl }: Pick<Postgres, "ownerUrl">,
-  work: (client: pg.Client) => Promise<T>,
-): Promise<T> {
-  const client = new pg.Client({ connectionString: ownerUrl });
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
 }
 
 await runCommand({

@@ -2,12 +2,28 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 
 /** Faults that pass by themselves while a server starts; a wrong password or name does not. */
-const PASSING = ["ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "EHOSTUNREACH", "ENOENT", "57P03", "53300"];
+const PASSING = [
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  // No such socket, and no such name: that of a container that has not been started yet.
+  "ENOENT",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "57P03",
+  "53300",
+];
 const PATIENCE_MS = 60_000;
 
 /** Waits for a database that is still starting, and says so; any other fault is told at once, in words. */
-export async function awaitDatabase(url: string, setting: string, tell: (step: string) => void): Promise<void> {
-  const giveUpAt = Date.now() + PATIENCE_MS;
+export async function awaitDatabase(
+  url: string,
+  setting: string,
+  tell: (step: string) => void,
+  patience = PATIENCE_MS,
+): Promise<void> {
+  const giveUpAt = Date.now() + patience;
   for (let pause = 100; ; pause = Math.min(pause * 2, 2000)) {
     const fault = await faultOf(url);
     if (!fault) return;

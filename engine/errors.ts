@@ -1,9 +1,13 @@
 import pg from "pg";
 
+/** A sentence, or what a program can read of it. */
+export type Details = string | readonly object[] | Readonly<Record<string, unknown>>;
+
 type Extra = {
-  readonly details?: string | null;
+  readonly details?: Details | null;
   readonly hint?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
+  readonly reason?: string | null;
   readonly cause?: unknown;
 };
 
@@ -11,11 +15,13 @@ type Extra = {
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
-  readonly details: string | null;
+  readonly details: Details | null;
   readonly hint: string | null;
   readonly headers: Readonly<Record<string, string>>;
+  /** What stands behind the status, where SQL said it. */
+  readonly reason: string | null;
 
-  constructor(status: number, code: string, message: string, { details, hint, headers, cause }: Extra = {}) {
+  constructor(status: number, code: string, message: string, { details, hint, headers, reason, cause }: Extra = {}) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = "ApiError";
     this.status = status;
@@ -23,6 +29,19 @@ export class ApiError extends Error {
     this.details = details ?? null;
     this.hint = hint ?? null;
     this.headers = headers ?? {};
+    this.reason = reason ?? null;
+  }
+
+  /** The same error, told with these headers too. */
+  withHeaders(headers: Readonly<Record<string, string>>): ApiError {
+    const { status, code, message, details, hint, reason, cause } = this;
+    return new ApiError(status, code, message, {
+      details,
+      hint,
+      reason,
+      cause,
+      headers: { ...this.headers, ...headers },
+    });
   }
 }
 
@@ -57,7 +76,7 @@ const SQLSTATES: Readonly<Record<string, Meaning>> = {
   "09": [500, "INTERNAL_ERROR"],
   "0L": [403, "PERMISSION_DENIED"],
   "0P": [403, "PERMISSION_DENIED"],
-  "21": [400, "VALIDATION_ERROR"],
+  "21": [500, "INTERNAL_ERROR"],
   "22": [400, "VALIDATION_ERROR"],
   "23": [400, "VALIDATION_ERROR"],
   "23503": [409, "RESOURCE_CONFLICT"],
@@ -95,6 +114,15 @@ const SQLSTATES: Readonly<Record<string, Meaning>> = {
   XX: [500, "INTERNAL_ERROR"],
 };
 
+/** Codes that stand for several things, which the message tells apart. */
+const BY_MESSAGE: Readonly<Record<string, readonly [message: RegExp, meaning: Meaning]>> = {
+  // The extension pg_safeupdate, and we, refuse to change all rows.
+  "21000": [/requires a WHERE clause$/, [400, "VALIDATION_ERROR"]],
+  // The token's role was dropped, or never was.
+  "22023": [/^role .* does not exist$/s, [401, "AUTH_REQUIRED"]],
+  "42883": [/^function xmlagg\(/, [406, "VALIDATION_ERROR"]],
+};
+
 /** What an unknown SQLSTATE means: the statement was refused because of what was asked. */
 const REFUSED: Meaning = [400, "VALIDATION_ERROR"];
 
@@ -111,14 +139,21 @@ const WORD_OF_STATUS: Readonly<Record<number, Word>> = {
 };
 
 /** The HTTP status for what Postgres said, also where its words are masked. */
-export function statusOf(sqlstate: string): number {
-  return meaningOf(sqlstate)[0];
+export function statusOf(sqlstate: string, message: string): number {
+  return meaningOf(sqlstate, message)[0];
 }
 
-function meaningOf(sqlstate: string): Meaning {
-  const raised = /^PT([1-5]\d\d)$/.exec(sqlstate);
-  if (raised) return [Number(raised[1]), wordOfStatus(Number(raised[1]))];
+function meaningOf(sqlstate: string, message: string): Meaning {
+  if (sqlstate.startsWith("PT")) return meaningOfStatus(sqlstate.slice(2));
+  const [pattern, meaning] = BY_MESSAGE[sqlstate] ?? [];
+  if (pattern?.test(message)) return meaning!;
   return SQLSTATES[sqlstate] ?? SQLSTATES[sqlstate.slice(0, 2)] ?? REFUSED;
+}
+
+/** `raise sqlstate 'PT404'`; one that is no status of an answer is a mistake of the function. */
+function meaningOfStatus(digits: string): Meaning {
+  const status = /^[2-5]\d\d$/.test(digits) ? Number(digits) : 500;
+  return [status, wordOfStatus(status)];
 }
 
 function wordOfStatus(status: number): Word {
@@ -129,7 +164,7 @@ function wordOfStatus(status: number): Word {
 export function toApiError(error: unknown, { anonymous = false }: { anonymous?: boolean } = {}): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof pg.DatabaseError && error.code) {
-    const [status, word] = meaningOf(error.code);
+    const [status, word] = meaningOf(error.code, error.message);
     if (word === "INTERNAL_ERROR") return internalError(error, error.code);
     if (word === "SERVICE_UNAVAILABLE") return unavailable("The database cannot answer now; try again shortly.", error);
     const { code, message, detail, hint } = error;
@@ -160,7 +195,7 @@ export function unavailable(message: string, cause?: unknown): ApiError {
 export function wordOf(error: ApiError): string {
   if (/^[A-Z]{2,}(_[A-Z]+)+$/.test(error.code)) return error.code;
   if (error.code === "42501" && error.status === 401) return "AUTH_REQUIRED";
-  return /^PGRST/.test(error.code) ? wordOfStatus(error.status) : meaningOf(error.code)[1];
+  return /^PGRST/.test(error.code) ? wordOfStatus(error.status) : meaningOf(error.code, error.message)[1];
 }
 
 /** A bearer token's faults have names of their own here and numbers in PostgREST. */

@@ -1,10 +1,10 @@
-import pg from "pg";
 import { awaitDatabase } from "./await-database.ts";
 import { type Config, isEmbedded } from "./config/config.ts";
 import { runningCluster, startCluster } from "./embedded/cluster.ts";
 import { superviseCluster } from "./embedded/supervise.ts";
 import type { MigrateSettings } from "./migrate/migrate.ts";
 import { readOrMakeSecrets } from "./secrets.ts";
+import { withClient } from "./with-client.ts";
 
 /** The database that is served, wherever it runs. */
 export type Postgres = {
@@ -101,29 +101,19 @@ async function embedded(config: Config, urlOf: UrlOf, close: () => Promise<void>
 
 /** Makes the database at the first start, and the password when loopback connections are asked for. */
 async function prepare({ dataDir, embeddedPort }: Config, rootUrl: string): Promise<string | null> {
-  const client = new pg.Client({ connectionString: rootUrl });
-  await client.connect();
-  try {
+  return withClient(rootUrl, async (client) => {
     const { rowCount } = await client.query("select from pg_database where datname = $1", [DATABASE]);
     if (!rowCount) await client.query(`create database ${client.escapeIdentifier(DATABASE)}`);
     if (embeddedPort === null) return null;
     const { databasePassword } = await readOrMakeSecrets(dataDir);
     await client.query(`alter role postgres password ${client.escapeLiteral(databasePassword)}`);
     return databasePassword;
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 async function loginRoleOf(url: string): Promise<string> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    const { rows } = await client.query<{ name: string }>("select session_user as name");
-    return rows[0]!.name;
-  } finally {
-    await client.end();
-  }
+  const { rows } = await withClient(url, (client) => client.query<{ name: string }>("select session_user as name"));
+  return rows[0]!.name;
 }
 
 function withDatabase(url: string, rename: (name: string) => string): string {

@@ -13,12 +13,15 @@ import { readTables } from "./tables.ts";
 import { readTypes } from "./types.ts";
 import { readViewTargets, toTableTargets } from "./view-columns.ts";
 
+/** What of the database is read. */
 export type CatalogOptions = {
   /** Served to clients; the first is the default. */
   readonly schemas: readonly string[];
   readonly extraSearchPath: readonly string[];
   /** Whose roles matter: what it can become is what callers can be. */
   readonly loginRole: string;
+  /** False: their names are not read, and none is known. */
+  readonly timeZones?: boolean;
 };
 
 /** The rows that the catalogue is made of, one subject after another: each is one bounded query, or a few. */

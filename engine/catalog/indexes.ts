@@ -9,6 +9,7 @@ export type Index = {
   readonly columns: readonly (string | null)[];
   /** Of a partial index. */
   readonly predicate: string | null;
+  readonly comment: string | null;
 };
 
 /** What `on conflict` can name and one row can be found by: the primary key, unique constraints and unique indexes on columns. */
@@ -33,6 +34,7 @@ export type IndexRow = {
   /** `1 4 0`: column numbers, 0 for an expression, those of `include` left out. */
   positions: string;
   predicate: string | null;
+  comment: string | null;
 };
 
 const indexes = (serverVersion: number) => `
@@ -40,9 +42,10 @@ const indexes = (serverVersion: number) => `
     not i.indimmediate as deferrable,
     ${serverVersion >= 150000 ? "not i.indnullsnotdistinct" : "true"} as "nullsDistinct",
     array_to_string((i.indkey::int2[])[0:i.indnkeyatts - 1], ' ') as positions,
-    pg_get_expr(i.indpred, i.indrelid) as predicate
+    pg_get_expr(i.indpred, i.indrelid) as predicate, d.description as comment
   from pg_index i join pg_class c on c.oid = i.indrelid join pg_class x on x.oid = i.indexrelid
     join pg_am m on m.oid = x.relam
+    left join pg_description d on d.classoid = 'pg_class'::regclass and d.objoid = i.indexrelid and d.objsubid = 0
   where c.relnamespace = any ($1) and i.indisvalid
   order by i.indrelid, not i.indisprimary, x.relname`;
 
@@ -53,9 +56,9 @@ export function readIndexes(read: Read, schemas: readonly number[], serverVersio
 type Namer = (table: number, positions: readonly number[]) => string[];
 
 export function toIndex(row: IndexRow, namesOf: Namer): Index {
-  const { name, method, unique, predicate } = row;
+  const { name, method, unique, predicate, comment } = row;
   const columns = positionsOf(row).map((position) => namesOf(row.table, [position])[0] ?? null);
-  return { name, method, unique, columns, predicate };
+  return { name, method, unique, columns, predicate, comment };
 }
 
 /** Null for an index that is not unique or has an expression. */
@@ -69,7 +72,7 @@ export function toUniqueKey(row: IndexRow, constraint: ConstraintRow | undefined
     predicate: row.predicate,
     nullsDistinct: row.nullsDistinct,
     deferrable: row.deferrable,
-    comment: constraint?.comment ?? null,
+    comment: constraint?.comment ?? row.comment,
   };
 }
 

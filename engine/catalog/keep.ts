@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type pg from "pg";
 import type { Listener } from "../listen.ts";
 import type { Logger } from "../log.ts";
@@ -15,6 +16,8 @@ export type CatalogKeeper = {
   onChange(listener: ChangeListener): () => void;
   /** Resolves when a reading that began after this call is in place. */
   reload(): Promise<void>;
+  /** What is to be read from now on. Resolves when a catalogue of it is in place. */
+  read(wanted: CatalogOptions): Promise<void>;
   state(): CatalogState;
   close(): Promise<void>;
 };
@@ -57,11 +60,12 @@ export async function keepCatalog(options: KeeperOptions): Promise<CatalogKeeper
 
 class Keeper implements CatalogKeeper {
   readonly #options: KeeperOptions;
+  #wanted: CatalogOptions;
   readonly #reloads: Coalescer;
   readonly #watch: Watch;
   readonly #followers = new Set<ChangeListener>();
   #stopListening: () => void = () => {};
-  #loaded: Loaded | null = null;
+  #loaded: (Loaded & { readonly wanted: CatalogOptions }) | null = null;
   #confirmedAt = new Date();
   #fault: Error | null = null;
   #closed = false;
@@ -69,6 +73,7 @@ class Keeper implements CatalogKeeper {
   constructor(options: KeeperOptions) {
     const { asOwner, debounceMs = 100, lookEveryMs = 5_000 } = options;
     this.#options = options;
+    this.#wanted = wantedOf(options);
     this.#reloads = new Coalescer(() => this.#loadOrTell(), debounceMs);
     this.#watch = new Watch({
       asOwner,
@@ -99,6 +104,12 @@ class Keeper implements CatalogKeeper {
 
   reload(): Promise<void> {
     return this.#reloads.request();
+  }
+
+  async read(wanted: CatalogOptions): Promise<void> {
+    if (isDeepStrictEqual(wantedOf(wanted), this.#loaded?.wanted)) return;
+    this.#wanted = wantedOf(wanted);
+    await this.#reloads.request(0);
   }
 
   state(): CatalogState {
@@ -160,23 +171,24 @@ class Keeper implements CatalogKeeper {
 
   async #load(): Promise<void> {
     const { asOwner } = this.#options;
+    const wanted = this.#wanted;
     const previous = this.#loaded?.catalog ?? null;
     const { fingerprint, loaded } = await asOwner(async (client) => ({
       // Taken first: a change in between is then found by the next look, and never missed.
       fingerprint: await readFingerprint(client),
-      loaded: await loadCatalog(client, this.#options, previous),
+      loaded: await loadCatalog(client, wanted, previous),
     }));
     const changed = loaded.catalog !== previous;
-    this.#loaded = loaded;
+    this.#loaded = { ...loaded, wanted };
     this.#confirm();
     this.#watch.settle(fingerprint, { changed });
     if (changed) this.#announce(loaded, previous);
   }
 
   #announce({ catalog, timings }: Loaded, previous: Catalog | null): void {
-    const { log, schemas } = this.#options;
+    const { log } = this.#options;
     log.info({ version: catalog.version, ms: timings.total }, "the catalogue was read");
-    const missing = schemas.filter((schema) => !catalog.schemas.has(schema));
+    const missing = this.#wanted.schemas.filter((schema) => !catalog.schemas.has(schema));
     if (missing.length > 0) log.warn({ schemas: missing }, "schemas that should be served do not exist");
     if (!previous) return;
     for (const follower of this.#followers) {
@@ -187,4 +199,8 @@ class Keeper implements CatalogKeeper {
       }
     }
   }
+}
+
+function wantedOf({ schemas, extraSearchPath, loginRole, timeZones = true }: CatalogOptions): CatalogOptions {
+  return { schemas, extraSearchPath, loginRole, timeZones };
 }

@@ -12,6 +12,8 @@ export type Loaded = {
   readonly timings: Readonly<Record<string, number>>;
 };
 
+const NO_TIME_ZONES: ReadonlySet<string> = new Set();
+
 /** Reads the database anew. When nothing differs from `previous`, that very object is the answer. The client must not be in a transaction. */
 export async function loadCatalog(
   client: pg.ClientBase,
@@ -19,13 +21,14 @@ export async function loadCatalog(
   previous: Catalog | null = null,
 ): Promise<Loaded> {
   const startedAt = performance.now();
-  const { read, contentHash, timings } = makeReader(client);
+  const { read, contentHash, timings } = makeReader(client, options);
   const { content, hash, timeZones } = await inSnapshot(client, async () => {
     const content = await readContent(read, options);
     const hash = contentHash();
     // The names of time zones change with the server only, and take it a while to list.
-    const sameServer = previous?.server.release === content.server.release;
-    return { content, hash, timeZones: sameServer ? previous.timeZones : await readTimeZones(read) };
+    const known = previous?.server.release === content.server.release ? previous.timeZones : NO_TIME_ZONES;
+    if (options.timeZones === false) return { content, hash, timeZones: NO_TIME_ZONES };
+    return { content, hash, timeZones: known.size > 0 ? known : await readTimeZones(read) };
   });
   const catalog =
     previous?.hash === hash

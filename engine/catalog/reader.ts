@@ -16,8 +16,9 @@ export type Reader = {
 
 const ROWS_HASHED_AT_ONCE = 100;
 
-export function makeReader(client: pg.ClientBase): Reader {
-  const hash = createHash("sha1");
+/** The same rows make another catalogue when other things are wanted of them. */
+export function makeReader(client: pg.ClientBase, wanted: object): Reader {
+  const hash = createHash("sha1").update(JSON.stringify(wanted));
   const timings: Record<string, number> = {};
 
   const read: Read = async <Row extends object>(subject: string, text: string, values: readonly unknown[] = []) => {

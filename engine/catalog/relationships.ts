@@ -60,6 +60,8 @@ export type Surfaces = {
 export type Relationships = {
   /** By the table's foreign keys, by those that point to it, and by functions of its rows. */
   relationshipsOf(table: Table): readonly (DirectRelationship | ComputedRelationship)[];
+  /** By the table's own foreign keys alone: found without those that point to it, which may be many more. */
+  referencesFrom(table: Table): readonly DirectRelationship[];
   /** All that lead from one table to another, through junctions too. */
   relationshipsBetween(source: Table, target: Table): readonly Relationship[];
 };
@@ -125,13 +127,16 @@ export function makeRelationships({ keys, surfaces, isExposed, findTable }: Fact
   const isOverridden = (source: Table, target: QualifiedName) =>
     computed(source).some(({ routine }) => isSame(routine, target));
 
-  const relationshipsOf = memoized((table: Table) => {
-    const detected = [...direct(table, "source"), ...direct(table, "target")];
-    return [...detected.filter(({ target }) => !isOverridden(table, target)), ...computed(table)].sort(inOrder);
-  });
+  const detected = (table: Table, side: Side) =>
+    direct(table, side).filter(({ target }) => !isOverridden(table, target));
+  const referencesFrom = memoized((table: Table) => detected(table, "source").sort(inOrder));
+  const relationshipsOf = memoized((table: Table) =>
+    [...referencesFrom(table), ...detected(table, "target"), ...computed(table)].sort(inOrder),
+  );
 
   return {
     relationshipsOf,
+    referencesFrom,
     relationshipsBetween(source, target) {
       const ofSource = relationshipsOf(source).filter((relationship) => isSame(relationship.target, target));
       return isOverridden(source, target) ? ofSource : [...ofSource, ...throughJunctions(source, target)].sort(inOrder);

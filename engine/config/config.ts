@@ -1,5 +1,6 @@
+import type { DatabaseSettings } from "./in-database.ts";
 import { near } from "./near.ts";
-import { NO_EFFECT, NOT_YET, SETTINGS, type Setting } from "./settings.ts";
+import { IN_DATABASE, NO_EFFECT, NOT_YET, nameInDatabase, SETTINGS, type Setting } from "./settings.ts";
 
 const APP_SETTINGS = "PGRST_APP_SETTINGS_";
 
@@ -22,7 +23,7 @@ export class ConfigError extends Error {
 }
 
 /** Whether the service brings its own Postgres. */
-export function isEmbedded(config: Config): boolean {
+export function isEmbedded(config: Pick<Config, "databaseUrl">): boolean {
   return config.databaseUrl === null;
 }
 
@@ -33,10 +34,25 @@ export function readConfig(environment: NodeJS.ProcessEnv): ReadConfig {
     Object.entries(SETTINGS).map(([key, setting]) => [key, readSetting(setting, environment, problems)]),
   ) as Values;
   problems.push(...contradictions(values));
-  if (problems.length > 0) throw new ConfigError(`These settings cannot be used:\n  ${problems.join("\n  ")}`);
+  if (!mayKnowSecret(environment)) problems.push(...missingSecret(values));
+  refuse(problems);
   const usersAccess = values.usersAccess ?? (values.nodeEnv === "production" ? "owner" : "open");
   const config = Object.freeze({ ...values, usersAccess, appSettings: readAppSettings(environment) });
   return { config, warnings: unknownSettings(environment) };
+}
+
+/** The config with what the database says in the place of what the environment says. */
+export function withDatabaseSettings(config: Config, given: DatabaseSettings): ReadConfig {
+  const problems: string[] = [];
+  const said = Object.fromEntries(
+    [...IN_DATABASE].flatMap(([name, key]) =>
+      given.has(name) ? [[key, readText(SETTINGS[key], name, given.get(name)!, problems)]] : [],
+    ),
+  );
+  const merged: Config = Object.freeze({ ...config, ...said });
+  problems.push(...missingSecret(merged));
+  refuse(problems);
+  return { config: merged, warnings: [...given.keys()].flatMap(strayInDatabase) };
 }
 
 /** The first of the setting's names that the environment has. */
@@ -46,15 +62,23 @@ export function givenName({ names }: Setting<unknown>, environment: NodeJS.Proce
 
 function readSetting(setting: Setting<unknown>, environment: NodeJS.ProcessEnv, problems: string[]): unknown {
   const name = givenName(setting, environment);
-  const text = name === null ? setting.fallback : environment[name]!;
+  return readText(setting, name ?? setting.names[0], name === null ? "" : environment[name]!, problems);
+}
+
+/** An empty text is no value. */
+function readText(setting: Setting<unknown>, name: string, given: string, problems: string[]): unknown {
+  const text = given === "" ? setting.fallback : given;
   if (text === null) return null;
   try {
     return setting.read(text);
   } catch (error) {
-    const given = setting.secret ? "" : `, not "${text}"`;
-    problems.push(`${name ?? setting.names[0]} must be ${(error as Error).message}${given}`);
+    problems.push(`${name} must be ${(error as Error).message}${setting.secret ? "" : `, not "${text}"`}`);
     return null;
   }
+}
+
+function refuse(problems: readonly string[]): void {
+  if (problems.length > 0) throw new ConfigError(`These settings cannot be used:\n  ${problems.join("\n  ")}`);
 }
 
 function readAppSettings(environment: NodeJS.ProcessEnv): Config["appSettings"] {
@@ -67,19 +91,34 @@ function readAppSettings(environment: NodeJS.ProcessEnv): Config["appSettings"] 
 
 function contradictions(values: Values): string[] {
   const problems: string[] = [];
-  if (values.databaseUrl && !values.jwtSecret && !values.jwtPrivateKey) {
-    problems.push(
-      "JWT_SECRET (at least 32 characters) or JWT_PRIVATE_KEY must be set together with DATABASE_URL: " +
-        "every process that serves the database has to trust the same tokens",
-    );
-  }
   if (!values.databaseUrl && values.ownerDatabaseUrl) {
     problems.push("OWNER_DATABASE_URL must be set together with DATABASE_URL");
   }
   if ((values.adminEmail === null) !== (values.adminPassword === null)) {
     problems.push("ADMIN_EMAIL and ADMIN_PASSWORD must be set together");
   }
+  if (values.graphqlPersistedOnly && values.graphqlPersistedOperations === null) {
+    problems.push("GRAPHQL_PERSISTED_OPERATIONS must be set together with GRAPHQL_PERSISTED_ONLY");
+  }
   return problems;
+}
+
+/** Whoever says that there are settings in the database may have put the secret there, where it is looked for later. */
+function mayKnowSecret(environment: NodeJS.ProcessEnv): boolean {
+  const { databaseConfig, preConfig } = SETTINGS;
+  return givenName(databaseConfig, environment) !== null || givenName(preConfig, environment) !== null;
+}
+
+function missingSecret({
+  databaseUrl,
+  jwtSecret,
+  jwtPrivateKey,
+}: Pick<Values, "databaseUrl" | "jwtSecret" | "jwtPrivateKey">): string[] {
+  if (!databaseUrl || jwtSecret || jwtPrivateKey) return [];
+  return [
+    "JWT_SECRET (at least 32 characters) or JWT_PRIVATE_KEY must be set together with DATABASE_URL: " +
+      "every process that serves the database has to trust the same tokens",
+  ];
 }
 
 /** A misspelt setting would otherwise be a setting that is silently not there. */
@@ -94,4 +133,15 @@ function unknownSettings(environment: NodeJS.ProcessEnv): string[] {
     if (suggestion) return [`${name} is not a setting; did you mean ${suggestion}?`];
     return /^(PGRST|GRAPHQL)_/.test(name) ? [`${name} is not a setting`] : [];
   });
+}
+
+function strayInDatabase(name: string): string[] {
+  if (IN_DATABASE.has(name)) return [];
+  const environmentName = name.replace(".", "_").toUpperCase();
+  const reason = NO_EFFECT[environmentName];
+  if (reason) return [`${name} has no effect here: ${reason}`];
+  const known = Object.values(SETTINGS).some(({ names }) => nameInDatabase(names) === name);
+  if (known) return [`${name} has no effect in the database: set ${environmentName} in the environment`];
+  const suggestion = near(name, [...IN_DATABASE.keys()]);
+  return [`${name} is not a setting${suggestion ? `; did you mean ${suggestion}?` : ""}`];
 }

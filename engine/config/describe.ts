@@ -1,36 +1,80 @@
 import { givenName } from "./config.ts";
-import { NO_EFFECT, NOT_YET, SETTINGS, type Setting } from "./settings.ts";
+import type { DatabaseSettings } from "./in-database.ts";
+import { IN_DATABASE, NO_EFFECT, NOT_YET, nameInDatabase, SETTINGS, type Setting } from "./settings.ts";
 
 const ALL: readonly Setting<unknown>[] = Object.values(SETTINGS);
 
+type Origin = { readonly text: string; readonly origin: string };
+
 /** `PORT=4000   (from PGRST_SERVER_PORT)`, one line per setting. */
-export function describeSettings(environment: NodeJS.ProcessEnv): string {
+export function describeSettings(environment: NodeJS.ProcessEnv, given: DatabaseSettings = new Map()): string {
   return ALL.map((setting) => {
-    const name = givenName(setting, environment);
-    const value = name === null ? (setting.fallback ?? "") : setting.secret ? "********" : environment[name]!;
-    const origin = name === null ? "default" : name === setting.names[0] ? "set" : `from ${name}`;
+    const said = saidByDatabase(setting, given) ?? saidByEnvironment(setting, environment);
+    const { text, origin } = said ?? { text: setting.fallback ?? "", origin: "default" };
+    const value = said && setting.secret && text !== "" ? "********" : text;
     return `${setting.names[0]}=${value}`.padEnd(48) + ` (${value === "" ? "not set" : origin})`;
   }).join("\n");
+}
+
+function saidByDatabase({ names, fallback }: Setting<unknown>, given: DatabaseSettings): Origin | null {
+  const name = inDatabase(names);
+  const text = name === null ? undefined : given.get(name);
+  return text === undefined ? null : { text: text || (fallback ?? ""), origin: "database" };
+}
+
+function saidByEnvironment(setting: Setting<unknown>, environment: NodeJS.ProcessEnv): Origin | null {
+  const name = givenName(setting, environment);
+  if (name === null) return null;
+  return { text: environment[name]!, origin: name === setting.names[0] ? "set" : `from ${name}` };
+}
+
+/** The setting's name in SQL, where it may be said there. */
+function inDatabase(names: Setting<unknown>["names"]): string | null {
+  const name = nameInDatabase(names);
+  return name !== null && IN_DATABASE.has(name) ? name : null;
 }
 
 /** The page that users read, made from the same table that the program reads. */
 export function settingsDocument(): string {
   const rows = ALL.map(({ names, fallback, about, secret }) => {
     const [name, ...others] = names;
-    const also = others.map((other) => `\`${other}\``).join(", ");
+    const sql = inDatabase(names);
+    const also = [...others, ...(sql ? [sql] : [])].map((other) => `\`${other}\``).join(", ");
     return `| \`${name}\`${secret ? " (secret)" : ""} | ${fallback === null ? "" : `\`${fallback}\``} | ${also} | ${about}${NOT_YET.has(name) ? " *Not yet in effect.*" : ""} |`;
   });
   const ignored = Object.entries(NO_EFFECT).map(([name, reason]) => `| \`${name}\` | ${reason} |`);
   return `# Settings
 
-All settings are environment variables. Each is checked at the start, and everything that is wrong is reported at once.
-\`npm run config\` prints the values in force. This page is made from the program's own table by \`npm run config -- --markdown\`.
+All settings are environment variables; those with a name such as \`pgrst.db_schemas\` can be given [by the database](#settings-in-the-database)
+as well. Each is checked at the start, and everything that is wrong is reported at once.
+\`npm run config\` prints the values in force and where they come from. This page is made from the program's own table by \`npm run config -- --markdown\`.
 
 | setting | default | also read from | what it does |
 | --- | --- | --- | --- |
 ${rows.join("\n")}
 
 \`PGRST_APP_SETTINGS_<NAME>\` gives SQL the setting \`app.settings.<name>\`.
+
+## Settings in the database
+
+As PostgREST does, the service asks the database what it says of the settings with a \`pgrst.\` name, unless \`PGRST_DB_CONFIG\` is
+\`false\`. What the database says goes before the environment. There are two ways to say it, and the first wins:
+
+\`\`\`sql
+-- Settings of the login of requests, for all databases or for one, which goes before.
+alter role authenticator in database app set pgrst.db_max_rows = '1000';
+
+-- A function that the login may call, named by PGRST_DB_PRE_CONFIG. Settings of roles and texts of functions can be read
+-- by every role: a secret belongs into a table.
+create function settings.pre_config() returns void language sql security definer set search_path = '' as $$
+  select pg_catalog.set_config('pgrst.' || name, value, true) from settings.private_settings
+$$;
+\`\`\`
+
+They are read at the start and again after \`NOTIFY pgrst, 'reload config'\`, \`NOTIFY pgrst, 'reload schema'\` and changes of the schema;
+requests in flight end with those that they began with. \`pgrst.db_prepared_statements\` is read at the start alone. A wrong value stops
+the start; later, the log says what is wrong and the old settings stay. When the token secret is to come from the database, say
+\`PGRST_DB_CONFIG=true\` or \`PGRST_DB_PRE_CONFIG\`; without either, \`DATABASE_URL\` wants \`JWT_SECRET\` in the environment.
 
 ## PostgREST settings without effect
 

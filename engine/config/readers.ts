@@ -89,6 +89,13 @@ export const httpUrl: Reader<string> = (value) => {
   return value;
 };
 
+/** RFC 9110 §5.6.2; those that say where a message ends are for the server alone. */
+export const headerName: Reader<string> = (value) => {
+  const isFraming = /^(connection|content-length|keep-alive|te|trailer|transfer-encoding|upgrade)$/i.test(value);
+  if (isFraming || !/^[\w!#$%&'*+.^`|~-]+$/.test(value)) throw new Error("a header's name such as X-Request-Id");
+  return value;
+};
+
 export const email: Reader<string> = (value) => {
   if (!/^[^@\s]+@[^@\s]+\.[^@\s]+$/.test(value)) throw new Error("an e-mail address");
   return value;

@@ -2,6 +2,7 @@ import {
   claimPath,
   email,
   flag,
+  headerName,
   httpUrl,
   integer,
   jwtSecret,
@@ -173,7 +174,11 @@ export const SETTINGS = {
     "RSA key in PEM form: tokens are signed by RS256 instead of HS256.",
   ),
   jwtIssuer: required("JWT_ISSUER", text, "content-service", "The `iss` claim of the tokens that are issued here."),
-  jwtAudience: optional(["JWT_AUDIENCE", "PGRST_JWT_AUD"], text, "When set, a token with another `aud` is refused."),
+  jwtAudience: optional(
+    ["JWT_AUDIENCE", "PGRST_JWT_AUD"],
+    text,
+    "When set, a token with another `aud` is refused; one without is for everybody.",
+  ),
   jwtRoleClaim: required(
     "PGRST_JWT_ROLE_CLAIM_KEY",
     claimPath,
@@ -229,10 +234,15 @@ export const SETTINGS = {
     "PGRST_DB_CONFIG",
     flag,
     "true",
-    "Whether `pgrst.*` settings of the login role are read as settings.",
+    "Whether settings are also read from the database (see below).",
   ),
-  preConfig: optional("PGRST_DB_PRE_CONFIG", text, "Function that sets `pgrst.*` settings before they are read."),
-  timezoneEnabled: required("PGRST_DB_TIMEZONE_ENABLED", flag, "true", "Whether `Prefer: timezone` is heard."),
+  preConfig: optional("PGRST_DB_PRE_CONFIG", text, "Function that sets `pgrst.*` settings (see below)."),
+  timezoneEnabled: required(
+    "PGRST_DB_TIMEZONE_ENABLED",
+    flag,
+    "true",
+    "Whether `Prefer: timezone` is heard; the names of time zones are read for it.",
+  ),
   channel: required(
     "PGRST_DB_CHANNEL",
     text,
@@ -253,7 +263,7 @@ export const SETTINGS = {
     "false",
     "Whether the OpenAPI document asks for a token.",
   ),
-  traceHeader: optional("PGRST_SERVER_TRACE_HEADER", text, "Request header that is echoed in the answer."),
+  traceHeader: optional("PGRST_SERVER_TRACE_HEADER", headerName, "Request header that is echoed in the answer."),
   requireApiKey: required(
     "REST_REQUIRE_APIKEY",
     flag,
@@ -280,13 +290,42 @@ export const SETTINGS = {
   // GraphQL
   graphqlMaxDepth: required("GRAPHQL_MAX_DEPTH", integer(1), "15", "Deepest nesting of fields."),
   graphqlMaxComplexity: required("GRAPHQL_MAX_COMPLEXITY", integer(1), "1000", "Most fields of one operation."),
+  graphqlMaxTokens: required("GRAPHQL_MAX_TOKENS", integer(1), "15000", "Most words and signs of one document."),
+  graphqlMaxAliases: required("GRAPHQL_MAX_ALIASES", integer(0), "1000", "Most aliases of one document."),
+  graphqlMaxDirectives: required("GRAPHQL_MAX_DIRECTIVES", integer(0), "500", "Most directives of one document."),
+  graphqlMaxRootFields: required(
+    "GRAPHQL_MAX_ROOT_FIELDS",
+    integer(1),
+    "500",
+    "Most fields at the root of one operation, each of which may be a statement of its own.",
+  ),
+  graphqlMaxSocketOperations: required(
+    "GRAPHQL_MAX_SOCKET_OPERATIONS",
+    integer(1),
+    "100",
+    "Most operations that are open on one WebSocket.",
+  ),
   graphqlInternalErrorStatus: required(
     "GRAPHQL_INTERNAL_ERROR_STATUS",
     oneOf("200", "400"),
     "200",
     "HTTP status of an answer that holds an internal error.",
   ),
+  graphqlExplorer: required("GRAPHQL_EXPLORER", flag, "true", "Whether GraphiQL is served at /graphiql."),
+  graphqlPersistedOperations: optional(
+    "GRAPHQL_PERSISTED_OPERATIONS",
+    text,
+    "Folder of registered operations, each in a file `<id>.graphql`, that clients may ask for by id.",
+  ),
+  graphqlPersistedOnly: required(
+    "GRAPHQL_PERSISTED_ONLY",
+    flag,
+    "false",
+    "Whether registered operations are the only ones that are run.",
+  ),
 } satisfies Record<string, Setting<unknown>>;
+
+export type SettingKey = keyof typeof SETTINGS;
 
 /** Settings of the interfaces that are still being built: they are read and checked, and do nothing yet. */
 export const NOT_YET: ReadonlySet<string> = new Set([
@@ -297,16 +336,45 @@ export const NOT_YET: ReadonlySet<string> = new Set([
   "PASSWORD_POLICY",
   "ADMIN_EMAIL",
   "ADMIN_PASSWORD",
-  "PGRST_DB_CONFIG",
-  "PGRST_DB_PRE_CONFIG",
-  "PGRST_DB_TIMEZONE_ENABLED",
-  "PGRST_SERVER_TRACE_HEADER",
   "PUT_SEMANTICS",
-  "MAX_PAGE_SIZE",
-  "GRAPHQL_MAX_DEPTH",
-  "GRAPHQL_MAX_COMPLEXITY",
-  "GRAPHQL_INTERNAL_ERROR_STATUS",
 ]);
+
+/** What SQL may say, by the names that it has there: PostgREST's own list. */
+export const IN_DATABASE: ReadonlyMap<string, SettingKey> = new Map(
+  (
+    [
+      "aggregates",
+      "anonRole",
+      "extraSearchPath",
+      "hoistedSettings",
+      "maxRows",
+      "planEnabled",
+      "preConfig",
+      "preRequest",
+      "preparedStatements",
+      "rootSpec",
+      "schemas",
+      "timezoneEnabled",
+      "txEnd",
+      "jwtAudience",
+      "jwtRoleClaim",
+      "jwtSecret",
+      "jwtSecretIsBase64",
+      "openapiMode",
+      "openapiSecurity",
+      "openapiProxyUrl",
+      "corsOrigins",
+      "traceHeader",
+      "serverTiming",
+    ] satisfies SettingKey[]
+  ).map((key) => [nameInDatabase(SETTINGS[key].names)!, key]),
+);
+
+/** `pgrst.db_schemas` for `PGRST_DB_SCHEMAS`; null for what PostgREST does not know. */
+export function nameInDatabase(names: Setting<unknown>["names"]): string | null {
+  const name = names.find((each) => each.startsWith("PGRST_"));
+  return name ? `pgrst.${name.slice("PGRST_".length).toLowerCase()}` : null;
+}
 
 /** PostgREST's settings that need no counterpart here; they are accepted so that its environment can be taken over. */
 export const NO_EFFECT: Readonly<Record<string, string>> = {
@@ -319,4 +387,7 @@ export const NO_EFFECT: Readonly<Record<string, string>> = {
   PGRST_SERVER_UNIX_SOCKET: "the service listens on HOST and PORT",
   PGRST_SERVER_UNIX_SOCKET_MODE: "the service listens on HOST and PORT",
   PGRST_LOG_QUERY: "use LOG_LEVEL=debug",
+  PGRST_CLIENT_ERROR_VERBOSITY: "errors always tell their details and hint",
+  PGRST_URL_USE_LEGACY_TARGET_NAMES: "a relation with an alias goes by that alone",
+  PGRST_SERVER_OTEL_ENABLED: "SERVER_TIMING tells where the time goes",
 };

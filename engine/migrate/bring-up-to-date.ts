@@ -1,4 +1,4 @@
-import pg from "pg";
+import { withClient } from "../with-client.ts";
 import { type MigrationState, migrationState } from "./history.ts";
 import { type MigrateSettings, runMigrations } from "./migrate.ts";
 
@@ -32,12 +32,6 @@ export async function bringUpToDate({ settings, ours, tell }: Options): Promise<
   return state;
 }
 
-async function stateOf(url: string): Promise<MigrationState> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return await migrationState(client);
-  } finally {
-    await client.end();
-  }
+function stateOf(url: string): Promise<MigrationState> {
+  return withClient(url, (client) => migrationState(client));
 }

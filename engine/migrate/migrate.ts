@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import pg from "pg";
+import { withClient } from "../with-client.ts";
 import { MIGRATIONS_FOLDER } from "./history.ts";
 
 export type MigrateCommand =
@@ -31,14 +31,10 @@ const LOCK = 7_446_309;
 /** Runs graphile-migrate and returns what it said; its words are the error's message when it fails. */
 export async function runMigrations(command: MigrateCommand, settings: MigrateSettings): Promise<string> {
   if (command.name === "reset") return runChild(command, settings);
-  const client = new pg.Client({ connectionString: settings.url });
-  await client.connect();
-  try {
+  return withClient(settings.url, async (client) => {
     await client.query("select pg_advisory_lock($1)", [LOCK]);
-    return await runChild(command, settings);
-  } finally {
-    await client.end();
-  }
+    return runChild(command, settings);
+  });
 }
 
 async function runChild(command: MigrateCommand, settings: MigrateSettings): Promise<string> {

@@ -1,3 +1,5 @@
+import { spokenComment } from "../../engine/catalog/spoken-comment.ts";
+
 export type Comment = {
   readonly text: string | undefined;
   /** Its first line, and what follows that. */
@@ -5,11 +7,8 @@ export type Comment = {
   readonly description: string | undefined;
 };
 
-/** `@behavior -insert`: told to GraphQL, and not to people. As there, only at the start. */
-const SMART_TAGS = /^(?:@[a-z]\w*(?:[^\S\n][^\n]*)?(?:\n|$))+/i;
-
 export function readComment(comment: string | null): Comment {
-  const text = comment?.replace(SMART_TAGS, "") ?? "";
+  const text = spokenComment(comment) ?? "";
   const end = text.indexOf("\n");
   return {
     text: text || undefined,

@@ -52,16 +52,12 @@ function storedReferences(table: Table, catalog: Catalog): Reference[] | null {
   return references.sort((a, b) => Number(a.target.name > b.target.name) - Number(a.target.name < b.target.name));
 }
 
-/**
- * As embedding finds them: what a key leads to may be shown by views, too. Tables come first. This is asked last,
- * because many views of one table have relationships by the million.
- */
+/** As embedding finds them: what a key leads to may be shown by views, too. Tables come first. */
 function detectedReferences(table: Table, catalog: Catalog): Reference[] {
   const leadsToView = ({ target }: Reference) => Number(/view$/.test(catalog.findTable(target)!.kind));
   return catalog
-    .relationshipsOf(table)
-    .filter((relationship) => relationship.kind !== "computed")
-    .filter(({ keyAt, columns }) => keyAt === "source" && columns.length === 1)
+    .referencesFrom(table)
+    .filter(({ columns }) => columns.length === 1)
     .map(({ columns: [pair], target }) => ({ from: pair!.source, target, to: pair!.target }))
     .sort((a, b) => leadsToView(a) - leadsToView(b));
 }

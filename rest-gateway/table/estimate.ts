@@ -8,7 +8,10 @@ import { toEstimateQuery } from "../statement/query/query.ts";
 
 type Means = { readonly context: Context; readonly database: Database; readonly maxRows: number | null };
 
-/** `planned` is Postgres's guess; `estimated` counts as far as a page reaches and guesses beyond. */
+/**
+ * `planned` is Postgres's guess; `estimated` counts as far as the largest page reaches and believes the guess beyond. Where
+ * pages have no limit the greater of both is told, as PostgREST does.
+ */
 export async function totalWithEstimate(
   plan: Plan,
   intent: Intent,
@@ -16,7 +19,7 @@ export async function totalWithEstimate(
   { context, database, maxRows }: Means,
 ): Promise<number | null> {
   if (plan.kind !== "read" || !plan.estimated || plan.format.kind === "plan") return total;
-  if (intent.count === "estimated" && (maxRows === null || total === null || total <= maxRows)) return total;
+  if (intent.count === "estimated" && (total === null || (maxRows !== null && total <= maxRows))) return total;
   const { text, slots } = toEstimateQuery(plan);
   const { rows } = await database.run(context, { text, values: valuesAt(slots, intent) }, { readOnly: true });
   const guess = Number(JSON.parse(rows.map(([line]) => line).join("\n"))[0].Plan["Plan Rows"]);

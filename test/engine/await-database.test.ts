@@ -38,3 +38,11 @@ test("a server that is not up yet is waited for", async () => {
     await rm(dataDir, { recursive: true, force: true });
   }
 });
+
+test("a host that has no name yet, as a container that is still to come, is waited for too", async () => {
+  const steps: string[] = [];
+  const url = "postgresql://me@database.invalid/app";
+  const waiting = awaitDatabase(url, "DATABASE_URL", (step) => steps.push(step), 300);
+  await expect(waiting).rejects.toThrow(/database\.invalid \(DATABASE_URL\) cannot be used/);
+  expect(steps).toEqual([expect.stringMatching(/^waiting for the database at database\.invalid/)]);
+});

@@ -40,8 +40,37 @@ describe("toApiError", () => {
     ["TOMNY", 429, "RATE_LIMITED"],
     ["XX000", 500, "INTERNAL_ERROR"],
     ["42P17", 500, "INTERNAL_ERROR"],
+    ["21000", 500, "INTERNAL_ERROR"],
+    ["0LP01", 403, "PERMISSION_DENIED"],
+    ["28000", 403, "PERMISSION_DENIED"],
+    ["22023", 400, "VALIDATION_ERROR"],
+    ["23P01", 400, "RESOURCE_CONFLICT"],
+    ["40001", 500, "RESOURCE_CONFLICT"],
+    ["40P01", 500, "RESOURCE_CONFLICT"],
+    ["53400", 500, "INTERNAL_ERROR"],
+    ["54001", 500, "INTERNAL_ERROR"],
+    ["55P03", 500, "INTERNAL_ERROR"],
+    ["08006", 503, "SERVICE_UNAVAILABLE"],
+    ["P0002", 500, "INTERNAL_ERROR"],
+    ["PT100", 500, "INTERNAL_ERROR"],
+    ["PT999", 500, "INTERNAL_ERROR"],
+    ["PTABC", 500, "INTERNAL_ERROR"],
+    ["ZZZZZ", 400, "VALIDATION_ERROR"],
   ])("SQLSTATE %s becomes status %i and the word %s", (code, status, word) => {
     const error = toApiError(refusedByPostgres(code));
+    expect(error.status).toBe(status);
+    expect(wordOf(error)).toBe(word);
+  });
+
+  test.each([
+    ["21000", "UPDATE requires a WHERE clause", 400, "VALIDATION_ERROR"],
+    ["21000", "more than one row returned by a subquery used as an expression", 500, "INTERNAL_ERROR"],
+    ["22023", 'role "ghost" does not exist', 401, "AUTH_REQUIRED"],
+    ["22023", "cannot call json_to_record on a scalar", 400, "VALIDATION_ERROR"],
+    ["42883", "function xmlagg(text) does not exist", 406, "VALIDATION_ERROR"],
+    ["42883", "function nothing() does not exist", 404, "RESOURCE_NOT_FOUND"],
+  ])("SQLSTATE %s with the message %j becomes status %i and the word %s", (code, message, status, word) => {
+    const error = toApiError(refusedByPostgres(code, { message }));
     expect(error.status).toBe(status);
     expect(wordOf(error)).toBe(word);
   });
@@ -74,6 +103,11 @@ describe("toApiError", () => {
       ).not.toMatch(/not a function|a string|what Postgres said|page 7/);
     },
   );
+
+  test("details may be what a program can read", () => {
+    const choices = [{ relationship: "a using b(c)" }];
+    expect(toTableBody(new ApiError(300, "PGRST201", "which?", { details: choices })).details).toEqual(choices);
+  });
 
   test("a database that is away is 503 and says when to come back", () => {
     const error = toApiError(refusedByPostgres("57P03"));

@@ -10,6 +10,7 @@ const ERRORS = {
   409: "A unique or foreign key is violated",
   413: "The body is too large",
   416: "There are no rows in that range",
+  422: "The Idempotency-Key was used for another request",
   default: "Something went wrong",
 };
 

@@ -24,12 +24,23 @@ const SHARED = {
   order: query("order", "`created_at.desc.nullslast,id`"),
   limit: { ...query("limit", "At most so many rows"), schema: WHOLE_NUMBER },
   offset: { ...query("offset", "Leave out so many rows at the start"), schema: WHOLE_NUMBER },
+  cursor: {
+    ...query("cursor", "The page behind the one whose `Link` this is from; empty for the first page. It needs a limit"),
+    allowEmptyValue: true,
+  },
   and: query("and", "Conditions that must all hold: `(age.gt.18,or(name.eq.Ann,name.is.null))`"),
   or: query("or", "Conditions of which one must hold: `(age.lt.18,age.gt.65)`"),
   columns: query("columns", "The columns to write; others in the body are passed over"),
   on_conflict: query("on_conflict", "The columns of the unique key by which a row is taken to exist already"),
   range: header("Range", "The first and last row, from 0: `0-24`"),
   rangeUnit: { ...header("Range-Unit", "What Range counts"), schema: { type: "string", default: "items" } },
+  idempotencyKey: {
+    ...header(
+      "Idempotency-Key",
+      "A name of your own for the change: sent again under it, the change is not made again",
+    ),
+    schema: { type: "string", minLength: 1, maxLength: 255 },
+  },
   preferRead: prefer([...count, ...handling], [TIMEZONE]),
   preferInsert: prefer([...returned, ...resolution, ...missing, ...count, ...handling, ...end], [TIMEZONE]),
   preferUpdate: prefer([...returned, ...missing, ...count, ...handling, ...end], [TIMEZONE, MAX_AFFECTED]),
@@ -63,6 +74,11 @@ export function referToRowFilters(table: string, columns: readonly { readonly na
   return columns
     .filter(({ name }) => !RESERVED.has(name))
     .map(({ name }) => referTo("parameters", rowFilterKey(table, name)));
+}
+
+/** Where a name that the interface uses is somebody's own, it means that one. */
+export function referToCursor(names: Iterable<string>): Reference[] {
+  return new Set(names).has("cursor") ? [] : referToShared("cursor");
 }
 
 /** Which schema is meant: not asked of the clients of the default one. */

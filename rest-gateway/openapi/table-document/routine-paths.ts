@@ -6,7 +6,7 @@ import { RESERVED } from "../reserved-names.ts";
 import type { Viewer } from "../viewer.ts";
 import { componentKey } from "./component-key.ts";
 import { type ErrorStatus, refuses } from "./error-responses.ts";
-import { referToProfile, referToShared } from "./parameters.ts";
+import { referToCursor, referToProfile, referToShared } from "./parameters.ts";
 import { referToRow } from "./row-schemas.ts";
 import { REFER_TO_DONE } from "./table-responses.ts";
 import { objectSchema, orNull, type Schema, type TypeSchema } from "./type-schema.ts";
@@ -15,7 +15,7 @@ type Surroundings = { readonly viewer: Viewer; readonly catalog: Catalog; readon
 type Operation = { readonly [key: string]: unknown };
 
 const READ: readonly ErrorStatus[] = [300, 400, 401, 403, 404, 406];
-const REFUSES = { query: refuses(...READ), pages: refuses(...READ, 416), call: refuses(...READ, 409, 413) };
+const REFUSES = { query: refuses(...READ), pages: refuses(...READ, 416), call: refuses(...READ, 409, 413, 422) };
 
 /** Functions that the role may call: by POST, and by GET those that change nothing. */
 export function* routinePaths(surroundings: Surroundings): Generator<[string, object]> {
@@ -37,11 +37,13 @@ function query(overloads: readonly Routine[], surroundings: Surroundings): Opera
   const shared = isPaged
     ? referToShared("select", "order", "limit", "offset", "range", "rangeUnit", "preferRead")
     : referToShared("select", "preferRead");
+  const given = overloads.flatMap((routine) => routine.arguments.map(({ name }) => name!));
+  const cursor = isPaged ? referToCursor(given) : [];
   const profile = referToProfile({ catalog, schema: viewer.schema!.name }, "Accept-Profile");
   const answers = results(overloads, surroundings);
   return {
     ...about("query", overloads),
-    parameters: [...queryParameters(overloads, surroundings), ...shared, ...profile],
+    parameters: [...queryParameters(overloads, surroundings), ...shared, ...cursor, ...profile],
     responses: isPaged
       ? { ...answers, 206: { description: "Some of the rows" }, ...REFUSES.pages }
       : { ...answers, ...REFUSES.query },
@@ -53,7 +55,7 @@ function call(overloads: readonly Routine[], surroundings: Surroundings): Operat
   const profile = referToProfile({ catalog, schema: viewer.schema!.name }, "Content-Profile");
   return {
     ...about("call", overloads),
-    parameters: [...referToShared("select", "preferCall"), ...profile],
+    parameters: [...referToShared("select", "preferCall", "idempotencyKey"), ...profile],
     requestBody: {
       required: overloads.every(({ arguments: given }) => given.some(({ required }) => required)),
       content: bodies(overloads, surroundings),

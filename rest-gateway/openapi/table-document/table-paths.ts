@@ -3,15 +3,15 @@ import { readComment } from "../comment.ts";
 import type { Viewer, VisibleTable } from "../viewer.ts";
 import { componentKey, type Reference } from "./component-key.ts";
 import { refuses } from "./error-responses.ts";
-import { referToProfile, referToRowFilters, referToShared } from "./parameters.ts";
+import { referToCursor, referToProfile, referToRowFilters, referToShared } from "./parameters.ts";
 import { referToRow } from "./row-schemas.ts";
 import { REFER_TO_DONE, referToRows, referToWritten } from "./table-responses.ts";
 
 const REFUSES = {
   read: refuses(300, 400, 401, 403, 406, 416),
-  insert: refuses(300, 400, 401, 403, 406, 409, 413),
-  change: refuses(300, 400, 401, 403, 406, 409, 413),
-  remove: refuses(300, 400, 401, 403, 406, 409),
+  insert: refuses(300, 400, 401, 403, 406, 409, 413, 422),
+  change: refuses(300, 400, 401, 403, 406, 409, 413, 422),
+  remove: refuses(300, 400, 401, 403, 406, 409, 422),
 };
 
 type Operation = { readonly [key: string]: unknown };
@@ -43,9 +43,10 @@ function tablePath(visible: VisibleTable, profiles: Profiles): object {
 
 function read(visible: VisibleTable, profile: readonly Reference[]): Operation {
   const shared = referToShared("select", "order", "limit", "offset", "range", "rangeUnit", "preferRead");
+  const cursor = referToCursor(visible.selectable.map(({ name }) => name));
   return {
     ...about("read", visible),
-    parameters: [...filters(visible), ...shared, ...profile],
+    parameters: [...filters(visible), ...shared, ...cursor, ...profile],
     responses: { 200: referToRows(visible), 206: referToRows(visible), ...REFUSES.read },
   };
 }
@@ -54,7 +55,7 @@ function insert(visible: VisibleTable, profile: readonly Reference[]): Operation
   const row = referToRow(visible.table.name, "insert");
   return {
     ...about("insert", visible),
-    parameters: [...referToShared("select", "columns", "on_conflict", "preferInsert"), ...profile],
+    parameters: [...referToShared("select", "columns", "on_conflict", "preferInsert", "idempotencyKey"), ...profile],
     requestBody: {
       required: true,
       content: {
@@ -75,7 +76,7 @@ function replace(visible: VisibleTable, profile: readonly Reference[]): Operatio
     ...about("replace", visible),
     parameters: [
       ...referToRowFilters(table.name, key),
-      ...referToShared("select", "columns", "preferUpdate"),
+      ...referToShared("select", "columns", "preferUpdate", "idempotencyKey"),
       ...profile,
     ],
     requestBody: { required: true, content: { "application/json": { schema: referToRow(table.name, "insert") } } },
@@ -87,7 +88,11 @@ function update(visible: VisibleTable, profile: readonly Reference[]): Operation
   const row = referToRow(visible.table.name, "update");
   return {
     ...about("update", visible),
-    parameters: [...filters(visible), ...referToShared("select", "columns", "preferUpdate"), ...profile],
+    parameters: [
+      ...filters(visible),
+      ...referToShared("select", "columns", "preferUpdate", "idempotencyKey"),
+      ...profile,
+    ],
     requestBody: {
       required: true,
       content: { "application/json": { schema: row }, "application/x-www-form-urlencoded": { schema: row } },
@@ -99,7 +104,7 @@ function update(visible: VisibleTable, profile: readonly Reference[]): Operation
 function remove(visible: VisibleTable, profile: readonly Reference[]): Operation {
   return {
     ...about("delete", visible),
-    parameters: [...filters(visible), ...referToShared("select", "preferDelete"), ...profile],
+    parameters: [...filters(visible), ...referToShared("select", "preferDelete", "idempotencyKey"), ...profile],
     responses: { ...changed(visible), ...REFUSES.remove },
   };
 }

@@ -15,6 +15,7 @@ export const DONE: readonly [string, object] = [
 ];
 export const REFER_TO_DONE = referTo("responses", DONE[0]);
 
+const READ_HEADERS = { ...HEADERS, Link: referTo("headers", "link") };
 const WRITTEN = { description: "Written", headers: { ...HEADERS, Location: referTo("headers", "location") } };
 
 type Surroundings = { readonly viewer: Viewer; readonly catalog: Catalog };
@@ -24,7 +25,7 @@ export function* tableResponses(visible: VisibleTable, surroundings: Surrounding
   const { table, verbs } = visible;
   if (!verbs.has("select")) return;
   const content = rowsContent(visible, surroundings);
-  yield [`rows.${componentKey(table.name)}`, { description: "The rows", headers: HEADERS, content }];
+  yield [`rows.${componentKey(table.name)}`, { description: "The rows", headers: READ_HEADERS, content }];
   if (!verbs.has("insert")) return;
   yield [
     `written.${componentKey(table.name)}`,
@@ -40,6 +41,12 @@ export function referToWritten({ table, verbs }: VisibleTable): object {
   return verbs.has("select") ? referTo("responses", `written.${componentKey(table.name)}`) : WRITTEN;
 }
 
+/** What is null in a row is not there. */
+const WITHOUT_NULLS = {
+  "application/vnd.pgrst.array+json;nulls=stripped": { schema: { type: "array", items: { type: "object" } } },
+  "application/vnd.pgrst.object+json;nulls=stripped": { schema: { type: "object" } },
+};
+
 function rowsContent({ table }: VisibleTable, { viewer, catalog }: Surroundings): object {
   const row = referToRow(table.name, "row");
   const ownTypes = catalog.mediaHandlers
@@ -51,6 +58,7 @@ function rowsContent({ table }: VisibleTable, { viewer, catalog }: Surroundings)
   return {
     "application/json": { schema: { type: "array", items: row } },
     "application/vnd.pgrst.object+json": { schema: row },
+    ...WITHOUT_NULLS,
     "text/csv": { schema: { type: "string" } },
     ...(catalog.extensions.has("postgis") && { "application/geo+json": { schema: { type: "object" } } }),
     ...Object.fromEntries(ownTypes),

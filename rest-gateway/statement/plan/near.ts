@@ -1,3 +1,5 @@
+import { editDistance } from "../../../engine/edit-distance.ts";
+
 const SHORTEST = 2;
 const LONGEST = 3;
 const MOST_RANKED = 50;
@@ -57,18 +59,5 @@ function length(counts: Map<string, number>): number {
 }
 
 function score(a: string, b: string): number {
-  return 1 - distance(a, b) / Math.max(a.length, b.length);
-}
-
-function distance(a: string, b: string): number {
-  let last = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const change = a[i - 1] === b[j - 1] ? 0 : 1;
-      row[j] = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + change);
-    }
-    last = row;
-  }
-  return last[b.length]!;
+  return 1 - editDistance(a, b, { swaps: false }) / Math.max(a.length, b.length);
 }

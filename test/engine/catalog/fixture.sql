@@ -72,6 +72,7 @@ comment on column api.films.title is 'As on the poster';
 comment on constraint films_minutes on api.films is 'Even the shortest film takes a while';
 create unique index films_code_red on api.films (code) where colour = 'red';
 create unique index films_lower_title on api.films (lower(title));
+comment on index api.films_lower_title is 'Another film has this title.';
 create index films_tags on api.films using gin (tags);
 create unique index films_covering on api.films (sequel_of) include (title);
 

@@ -246,6 +246,19 @@ test("schemas that do not exist are told of, and served once they do", async () 
   await until(() => keeper.current().findTable({ schema: "later", name: "fresh" }) !== undefined);
 });
 
+test("other schemas are read when they are asked for, and nothing is read when they are the same", async () => {
+  const keeper = await keep();
+  const { version } = keeper.state();
+  await keeper.read({ ...fixture.options, timeZones: true });
+  expect(keeper.state().version).toBe(version);
+  await keeper.read({ ...fixture.options, schemas: ["extra"] });
+  expect(keeper.current().schemas.get("extra")).toMatchObject({ exposed: true });
+  expect(keeper.current().schemas.has("api")).toBe(false);
+  await fixture.owner.query("create table extra.fresh (id int)");
+  await keeper.reload();
+  expect(keeper.current().schemas.get("extra")!.tables.has("fresh")).toBe(true);
+});
+
 test("a closed keeper asks nothing more", async () => {
   let asked = 0;
   const keeper = await keep({

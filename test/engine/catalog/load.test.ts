@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Catalog } from "../../../engine/catalog/catalog.ts";
 import { loadCatalog } from "../../../engine/catalog/load.ts";
 import { urlOf } from "../../database.ts";
 import { connect, type Fixture, makeFixture, tableOf } from "./fixture.ts";
@@ -70,6 +71,22 @@ describe("loading the catalogue", () => {
     expect(server.version).toBe(rows[0].version);
     expect(timeZones.has("America/Montevideo")).toBe(true);
     expect(extensions.get("pg_trgm")).toMatchObject({ schema: "Odd Schema" });
+  });
+
+  test("knows no time zones where they are not wanted, and reads them once they are", async () => {
+    const load = async (timeZones: boolean, previous?: Catalog) =>
+      (await loadCatalog(fixture.owner, { ...fixture.options, timeZones }, previous)).catalog;
+    const without = await load(false, await load(true));
+    expect(without.timeZones.size).toBe(0);
+    expect((await load(true, without)).timeZones.has("America/Montevideo")).toBe(true);
+  });
+
+  test("other schemas are another catalogue, be the database the same", async () => {
+    const { catalog } = await loadCatalog(fixture.owner, fixture.options);
+    const schemas = fixture.options.schemas.toReversed();
+    const { catalog: turned } = await loadCatalog(fixture.owner, { ...fixture.options, schemas }, catalog);
+    expect([...turned.schemas.keys()].slice(0, 2)).toEqual(schemas);
+    expect(turned.version).toBe(catalog.version + 1);
   });
 
   test("does without schemas that do not exist, and without roles", async () => {

@@ -146,6 +146,16 @@ test("all that starts at a table can be listed, but for what goes through juncti
   expect(listed).toEqual(["one-to-many roles by roles_actor (id=actor_id)"]);
 });
 
+test("a table's own foreign keys are found without those that point to it", () => {
+  for (const table of catalog.schemas.get("api")!.tables.values()) {
+    const own = catalog.relationshipsOf(table).filter((each) => each.kind !== "computed" && each.keyAt === "source");
+    expect(catalog.referencesFrom(table)).toEqual(own);
+  }
+  expect(catalog.referencesFrom(tableOf(catalog, "films")).map(spell)).toContain(
+    "many-to-one films by films_sequel (sequel_of=id)",
+  );
+});
+
 test("asking again gives the same answer without working it out again", () => {
   const films = tableOf(catalog, "films");
   expect(catalog.relationshipsOf(films)).toBe(catalog.relationshipsOf(films));

@@ -164,6 +164,7 @@ describe("keys, indexes and constraints", () => {
     const indexes = new Map(tableOf(catalog, "films").indexes.map((index) => [index.name, index]));
     expect(indexes.get("films_tags")).toMatchObject({ method: "gin", unique: false, columns: ["tags"] });
     expect(indexes.get("films_lower_title")).toMatchObject({ method: "btree", unique: true, columns: [null] });
+    expect(indexes.get("films_lower_title")?.comment).toBe("Another film has this title.");
   });
 
   test("checks and exclusions carry their columns, expression and comment", () => {

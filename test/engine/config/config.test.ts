@@ -85,6 +85,12 @@ describe("readConfig", () => {
     ]);
   });
 
+  test("running registered operations alone wants a folder of them", () => {
+    expect(problemsOf({ GRAPHQL_PERSISTED_ONLY: "true" })).toContain("GRAPHQL_PERSISTED_OPERATIONS must be set");
+    const { config } = readConfig({ GRAPHQL_PERSISTED_ONLY: "true", GRAPHQL_PERSISTED_OPERATIONS: "operations" });
+    expect(config.graphqlPersistedOnly).toBe(true);
+  });
+
   test("a refused secret is not repeated", () => {
     expect(problemsOf({ JWT_SECRET: "hunter2" })).not.toContain("hunter2");
   });
@@ -92,6 +98,8 @@ describe("readConfig", () => {
   test("DATABASE_URL without a token key is refused: several processes must trust the same tokens", () => {
     expect(problemsOf({ DATABASE_URL: "postgres://db/app" })).toContain("JWT_SECRET");
     expect(problemsOf({ DATABASE_URL: "postgres://db/app", JWT_SECRET: SECRET })).toBe("");
+    // It may be in the database, then.
+    expect(problemsOf({ DATABASE_URL: "postgres://db/app", PGRST_DB_PRE_CONFIG: "private.settings" })).toBe("");
   });
 
   test("production closes /users unless USERS_ACCESS opens it", () => {
@@ -139,6 +147,21 @@ describe("describeSettings", () => {
     expect(text).toMatch(/^HOST=127\.0\.0\.1 +\(default\)$/m);
     expect(text).toMatch(/^JWT_SECRET=\*+ +\(set\)$/m);
     expect(text).toMatch(/^DATABASE_URL= +\(not set\)$/m);
+    expect(text).not.toContain(SECRET);
+  });
+
+  test("what the database says goes before, and is named as such", () => {
+    const given = new Map([
+      ["pgrst.db_max_rows", "5"],
+      ["pgrst.db_schemas", ""],
+      ["pgrst.jwt_secret", SECRET],
+      ["pgrst.server_port", "1"],
+    ]);
+    const text = describeSettings({ PGRST_DB_MAX_ROWS: "100", PGRST_DB_SCHEMAS: "api", PORT: "4000" }, given);
+    expect(text).toMatch(/^PGRST_DB_MAX_ROWS=5 +\(database\)$/m);
+    expect(text).toMatch(/^PGRST_DB_SCHEMAS=public +\(database\)$/m);
+    expect(text).toMatch(/^JWT_SECRET=\*+ +\(database\)$/m);
+    expect(text).toMatch(/^PORT=4000 +\(set\)$/m);
     expect(text).not.toContain(SECRET);
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import {
   claimPath,
   flag,
+  headerName,
   integer,
   list,
   origins,
@@ -39,6 +40,13 @@ describe("readers", () => {
 
   test("list drops what is empty", () => {
     expect(list(" api , ,public,")).toEqual(["api", "public"]);
+  });
+
+  test("a header's name is any but one that says where a message ends", () => {
+    expect(headerName("X-Request-Id")).toBe("X-Request-Id");
+    for (const name of ["", "a b", "a:", "é", "Content-Length", "transfer-encoding", "Connection"]) {
+      expect(() => headerName(name)).toThrow("a header's name");
+    }
   });
 
   test("origins are whole origins, or all", () => {

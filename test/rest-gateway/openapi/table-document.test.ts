@@ -126,10 +126,23 @@ describe("the OpenAPI document", () => {
     expect(namesIn(document.paths!["/loans"])).toEqual(["get", "post", "patch", "delete"]);
     expect(document.paths).not.toHaveProperty("/loans_2026");
     expect(parametersOf(document, document.paths!["/summaries"]!.get!)).toEqual([
-      ...["book_id", "text", "and", "or", "select", "order", "limit", "offset", "Range", "Range-Unit", "Prefer"],
+      ...[
+        "book_id",
+        "text",
+        "and",
+        "or",
+        "select",
+        "order",
+        "limit",
+        "offset",
+        "Range",
+        "Range-Unit",
+        "Prefer",
+        "cursor",
+      ],
     ]);
     expect(parametersOf(document, document.paths!["/summaries"]!.put!)).toEqual([
-      ...["book_id", "select", "columns", "Prefer"],
+      ...["book_id", "select", "columns", "Prefer", "Idempotency-Key"],
     ]);
     const odd = parametersOf(document, document.paths!["/odd%20%22table%22"]!.get!);
     expect(odd.slice(0, 4)).toEqual(["a b", "x/y", "{braces}", "and"]);
@@ -141,13 +154,21 @@ describe("the OpenAPI document", () => {
     const { get, post, delete: remove } = document.paths!["/books"]!;
     expect(namesIn(get!.responses)).toEqual(["200", "206", "300", "400", "401", "403", "406", "416", "default"]);
     expect(namesIn(post!.responses)).toEqual([
-      ...["200", "201", "300", "400", "401", "403", "406", "409", "413", "default"],
+      ...["200", "201", "300", "400", "401", "403", "406", "409", "413", "422", "default"],
     ]);
-    expect(namesIn(remove!.responses)).toEqual(["200", "204", "300", "400", "401", "403", "406", "409", "default"]);
+    expect(namesIn(remove!.responses)).toEqual([
+      ...["200", "204", "300", "400", "401", "403", "406", "409", "422", "default"],
+    ]);
     expect(document.components!.schemas!["rest.error"]!.required).toEqual(["code", "message", "details", "hint"]);
     const rows = document.components!.responses!["written.books"]!;
     expect(namesIn(rows.headers)).toEqual(["Content-Range", "Preference-Applied", "Location"]);
-    expect(namesIn(rows.content)).toEqual([...["application/json", "application/vnd.pgrst.object+json", "text/csv"]]);
+    expect(namesIn(rows.content)).toEqual([
+      "application/json",
+      "application/vnd.pgrst.object+json",
+      "application/vnd.pgrst.array+json;nulls=stripped",
+      "application/vnd.pgrst.object+json;nulls=stripped",
+      "text/csv",
+    ]);
   });
 
   test("names the schema in a header where it is not the first one", async () => {

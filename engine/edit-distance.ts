@@ -1,0 +1,22 @@
+type Counting = {
+  /** Whether neighbours that changed places count as one edit and not as two. */
+  readonly swaps: boolean;
+};
+
+/** Letters put in, left out or replaced between two words. */
+export function editDistance(left: string, right: string, { swaps }: Counting): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: right.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= left.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= right.length; j++) {
+      const change = left[i - 1] === right[j - 1] ? 0 : 1;
+      row[j] = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + change);
+      const swapped = swaps && i > 1 && j > 1 && left[i - 1] === right[j - 2] && left[i - 2] === right[j - 1];
+      if (swapped) row[j] = Math.min(row[j]!, beforeLast[j - 2]! + 1);
+    }
+    beforeLast = last;
+    last = row;
+  }
+  return last[right.length]!;
+}
