@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { Config } from "../engine/config/config.ts";
+import { type Upgrade, wantsWebSocket } from "./upgrade.ts";
 
 type Place = Pick<Config, "host" | "port" | "maxHeaderBytes" | "requestTimeout">;
 
@@ -15,24 +16,28 @@ const LATE_CHECK_MS = 2_000;
 /** How long clients may still send what they were about to send on a connection that they hold open. */
 const FAREWELL_MS = 500;
 
-/** What each server has not answered yet. */
-const unanswered = new WeakMap<Server, Set<ServerResponse>>();
+/**
+ * The latest response on each connection of a server. A Set of those that are not answered yet would be simpler, but one
+ * that changes with each request keeps alive what it held (V8's scavenger sees each of its earlier tables as in use).
+ */
+const latest = new WeakMap<Server, Map<Socket, ServerResponse>>();
 
 export async function listen(
   handler: RequestListener,
   { host, port, maxHeaderBytes, requestTimeout }: Place,
+  upgrade?: Upgrade,
 ): Promise<Server> {
   const server = createServer({
     maxHeaderSize: maxHeaderBytes,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: LATE_CHECK_MS,
+    shouldUpgradeCallback: wantsWebSocket,
   });
-  const responses = new Set<ServerResponse>();
-  unanswered.set(server, responses);
-  server.on("request", (_request, response) => {
-    responses.add(response);
-    response.once("close", () => responses.delete(response));
-  });
+  if (upgrade) server.on("upgrade", upgrade);
+  const responses = new Map<Socket, ServerResponse>();
+  latest.set(server, responses);
+  server.on("connection", (socket) => socket.once("close", () => responses.delete(socket)));
+  server.on("request", ({ socket }, response) => responses.set(socket, response));
   server.on("request", handler);
   server.requestTimeout = requestTimeout * 1000;
   server.headersTimeout = Math.min(server.requestTimeout, 60_000);
@@ -74,7 +79,7 @@ function sayFarewell(server: Server): void {
   const close = (response: ServerResponse) => {
     if (!response.headersSent) response.setHeader("Connection", "close");
   };
-  unanswered.get(server)?.forEach(close);
+  latest.get(server)?.forEach(close);
   server.prependListener("request", (_request, response) => close(response));
 }
 
