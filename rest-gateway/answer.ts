@@ -3,8 +3,16 @@ import type { Config } from "../engine/config/config.ts";
 import { toApiError } from "../engine/errors.ts";
 import type { Logger } from "../engine/log.ts";
 import { refuse } from "./gateway.ts";
-import type { GatewayRequest, GatewayResponse } from "./http.ts";
-import { send, toGatewayRequest } from "./http.ts";
+import {
+  type Body,
+  clientLeft,
+  type GatewayRequest,
+  type GatewayResponse,
+  isFlow,
+  send,
+  sendFlow,
+  toGatewayRequest,
+} from "./http.ts";
 import { makeStages, NO_STAGES } from "./stages.ts";
 
 export type Answer = (
@@ -13,7 +21,7 @@ export type Answer = (
   base?: Readonly<Record<string, string>>,
 ) => Promise<void>;
 
-type Serve = (request: GatewayRequest) => Promise<GatewayResponse>;
+type Serve = (request: GatewayRequest) => Promise<GatewayResponse<Body>>;
 
 /** The one adapter between sockets and handlers of plain values. */
 export function answerWith(
@@ -26,19 +34,28 @@ export function answerWith(
     const stages = serverTiming ? makeStages() : NO_STAGES;
     const left = new AbortController();
     response.once("close", () => {
-      if (!response.writableEnded) left.abort();
+      if (!response.writableEnded) left.abort(clientLeft());
     });
     const asked = toGatewayRequest(request, { id, stages, signal: left.signal, maxBodyBytes });
-    const answer = await serve(asked);
+    const { status, headers: said, body, reason } = await serve(asked);
     const timing = serverTiming ? { "Server-Timing": stages.header() } : {};
+    const headers = { ...base, ...timing, ...said };
     try {
-      send(response, { ...answer, headers: { ...base, ...timing, ...answer.headers } });
+      if (isFlow(body)) await sendFlow(response, { status, headers, flow: body });
+      else send(response, { status, headers, body, reason });
     } catch (fault) {
-      log.error({ request: id, err: fault }, "an answer could not be sent");
-      if (response.headersSent) throw fault;
-      for (const name in answer.headers) response.removeHeader(name);
+      if (left.signal.aborted) return;
+      const isBegun = response.headersSent;
+      log.error({ request: id, err: fault }, isBegun ? "an answer broke off" : "an answer could not be sent");
+      if (isBegun) return breakOff(response);
+      for (const name in said) response.removeHeader(name);
       const refusal = refuse(toApiError(fault), asked, errorBody);
       send(response, { ...refusal, headers: { ...base, ...refusal.headers } });
     }
   };
+}
+
+/** By a reset: to a client of HTTP/1.0, and many a proxy is one, an orderly end means that the answer is complete. */
+function breakOff({ socket }: ServerResponse): void {
+  socket?.resetAndDestroy();
 }

@@ -16,6 +16,7 @@ const READABLE = [
   "Content-Location",
   "Content-Range",
   "ETag",
+  "Idempotent-Replayed",
   "Link",
   "Location",
   "Preference-Applied",

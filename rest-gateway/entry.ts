@@ -1,4 +1,4 @@
-import type { RequestListener } from "node:http";
+import type { IncomingHttpHeaders, RequestListener } from "node:http";
 import type { Config } from "../engine/config/config.ts";
 import type { Logger } from "../engine/log.ts";
 import type { Answer } from "./answer.ts";
@@ -12,7 +12,7 @@ type EntryOptions = {
   readonly config: Config;
   readonly log: Logger;
   /** What is answered here, ahead of Express, which would cost it a tenth of its throughput. */
-  readonly ahead: { readonly folder: string; readonly answer: Answer };
+  readonly ahead: { readonly folders: readonly string[]; readonly answer: Answer };
   readonly app: RequestListener;
 };
 
@@ -20,17 +20,19 @@ type EntryOptions = {
 export function makeEntry({ config, log, ahead, app }: EntryOptions): RequestListener {
   const security = securityHeaders();
   const crossOrigin = makeCrossOrigin(config);
+  const echo = makeEcho(config);
 
   return (request, response) => {
     request.url = originForm(request.url ?? "/");
     const id = identifyRequest(request);
     logRequest(log, id, request, response);
     const { method = "GET", headers, url } = request;
-    const base = { ...security, ...crossOrigin.headersFor(headers.origin), "X-Request-Id": id };
+    const path = url.split("?", 1)[0]!;
+    const base = { ...security, ...crossOrigin.headersFor(headers.origin), ...echo(headers), "X-Request-Id": id };
     const preflight = crossOrigin.preflight(method, headers);
     if (preflight) {
       send(response, { status: 204, headers: { ...base, ...preflight }, body: null });
-    } else if (isUnder(ahead.folder, url.split("?", 1)[0]!)) {
+    } else if (ahead.folders.some((folder) => isUnder(folder, path))) {
       // Whoever answers has caught what went wrong; what still arrives here could not even be written.
       ahead.answer(request, response, base).catch(() => response.destroy());
     } else {
@@ -38,4 +40,13 @@ export function makeEntry({ config, log, ahead, app }: EntryOptions): RequestLis
       app(request, response);
     }
   };
+}
+
+/** PGRST_SERVER_TRACE_HEADER, where the request has it: `X-Request-Id` is in every answer anyhow. */
+function makeEcho({
+  traceHeader,
+}: Pick<Config, "traceHeader">): (headers: IncomingHttpHeaders) => Record<string, string> {
+  const name = traceHeader?.toLowerCase() ?? "x-request-id";
+  if (name === "x-request-id") return () => ({});
+  return (headers) => (headers[name] === undefined ? {} : { [traceHeader!]: String(headers[name]) });
 }

@@ -1,7 +1,8 @@
 import type { ErrorBody } from "../engine/errors.ts";
 import { ApiError, toApiError, toEnvelope, toGraphQLBody, toTableBody } from "../engine/errors.ts";
 import type { Logger } from "../engine/log.ts";
-import { type GatewayRequest, type GatewayResponse, type Handler, json } from "./http.ts";
+import { type Body, type GatewayRequest, type GatewayResponse, type Handler, json } from "./http.ts";
+import { PREFIX as TABLES } from "./table/prefix.ts";
 
 /** Path -> method -> handler. */
 export type Routes = Readonly<Record<string, Readonly<Record<string, Handler>>>>;
@@ -20,10 +21,10 @@ export function makeGateway({
   folders = {},
   errorBody,
   log,
-}: GatewayOptions): (request: GatewayRequest) => Promise<GatewayResponse> {
+}: GatewayOptions): (request: GatewayRequest) => Promise<GatewayResponse<Body>> {
   const known = new Map(Object.entries(routes).map(([path, methods]) => [path, new Map(Object.entries(methods))]));
 
-  const answer = (request: GatewayRequest): GatewayResponse | Promise<GatewayResponse> => {
+  const answer: Handler = (request) => {
     request.stages.enter("route");
     const folder = Object.keys(folders).find((path) => isUnder(path, request.path));
     if (folder) return folders[folder]!(request);
@@ -57,11 +58,22 @@ export function refuse(
   { id, path }: Pick<GatewayRequest, "id" | "path">,
   errorBody: ErrorBody,
 ): GatewayResponse {
+  if (isUnder(TABLES, path)) return refuseTable(error);
   return json(error.status, bodyOf(error, id, path, errorBody), error.headers);
 }
 
+/** A code that a header can hold. */
+const TOKEN = /^[\w!#$%&'*+.^`|~:/-]+$/;
+
+/** The code stands in a header as well, for HEAD has no body. */
+function refuseTable(error: ApiError): GatewayResponse {
+  const body = toTableBody(error);
+  const told: Record<string, string> = TOKEN.test(body.code) ? { "Proxy-Status": `PostgREST; error=${body.code}` } : {};
+  const answer = json(error.status, body, { ...told, ...error.headers });
+  return error.reason === null ? answer : { ...answer, reason: error.reason };
+}
+
 function bodyOf(error: ApiError, requestId: string, path: string, errorBody: ErrorBody): object {
-  if (isUnder("/rest/v1", path)) return toTableBody(error);
   if (isUnder("/graphql", path)) return { errors: [toGraphQLBody(error)] };
   return toEnvelope(error, errorBody, { requestId, at: new Date() });
 }

@@ -1,4 +1,10 @@
-import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeader, ServerResponse } from "node:http";
+import {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type OutgoingHttpHeader,
+  type ServerResponse,
+  STATUS_CODES,
+} from "node:http";
 import { ApiError } from "../engine/errors.ts";
 import type { Stages } from "./stages.ts";
 
@@ -18,13 +24,25 @@ export type GatewayRequest = {
   readBody(): Promise<Buffer>;
 };
 
-export type GatewayResponse = {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  readonly body: string | Buffer | null;
+/** A body in pieces, each to be asked for when the one before has been sent. Whoever has one reads it to its end or calls `return`. */
+export type Flow = AsyncIterableIterator<Piece>;
+export type Piece = {
+  readonly data: Buffer;
+  /** Says that the bytes have been sent and may be overwritten. */
+  release(): void;
 };
 
-export type Handler = (request: GatewayRequest) => GatewayResponse | Promise<GatewayResponse>;
+export type Body = string | Buffer | Flow;
+
+export type GatewayResponse<B extends Body = string | Buffer> = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  readonly body: B | null;
+  /** What stands behind the status instead of the usual words. */
+  readonly reason?: string | undefined;
+};
+
+export type Handler = (request: GatewayRequest) => GatewayResponse<Body> | Promise<GatewayResponse<Body>>;
 
 export function json(status: number, body: unknown, headers: GatewayResponse["headers"] = {}): GatewayResponse {
   return {
@@ -61,17 +79,83 @@ export function toGatewayRequest(
   };
 }
 
-export function send(response: ServerResponse, { status, headers, body }: GatewayResponse): void {
+export function isFlow(body: Body | null): body is Flow {
+  return body !== null && typeof body !== "string" && !Buffer.isBuffer(body);
+}
+
+export function send(response: ServerResponse, { status, headers, body, reason }: GatewayResponse): void {
   // A client that has left has nothing to be told.
   if (response.destroyed) return;
-  const head: (string | readonly string[])[] = [];
-  for (const name in headers) head.push(name, headers[name]!);
+  const head = flat(headers);
   if (status !== 204 && status !== 304 && headers["Content-Length"] === undefined) {
     head.push("Content-Length", String(body === null ? 0 : Buffer.byteLength(body)));
   }
-  // A flat list is what node writes fastest.
-  response.writeHead(status, head as OutgoingHttpHeader[]);
-  response.end(response.req.method === "HEAD" ? null : body);
+  response.writeHead(status, reasonPhrase(status, reason), head as OutgoingHttpHeader[]);
+  if (response.req.method === "HEAD") response.end();
+  // In front of a string node would write the head as UTF-8, in which the phrase is already.
+  else response.end(reason === undefined || body === null ? body : Buffer.from(body));
+}
+
+const LONGEST_REASON = 200;
+
+/** One line, of the bytes that UTF-8 has for it, as PostgREST sends it. Nothing where nobody knows the status. */
+function reasonPhrase(status: number, reason: string | undefined): string {
+  if (reason === undefined) return STATUS_CODES[status] ?? "";
+  const line = reason.slice(0, LONGEST_REASON).replace(/\p{Cc}/gu, " ");
+  return Buffer.from(line).toString("latin1");
+}
+
+/** What is sent as it comes, and no faster than the client takes it. Rejects when either of the two fails. */
+export async function sendFlow(
+  response: ServerResponse,
+  { status, headers, flow }: Pick<GatewayResponse, "status" | "headers"> & { readonly flow: Flow },
+): Promise<void> {
+  try {
+    if (response.destroyed) return;
+    response.writeHead(status, reasonPhrase(status, undefined), flat(withoutLength(headers)) as OutgoingHttpHeader[]);
+    if (response.req.method !== "HEAD") await pour(flow, response);
+    response.end();
+  } finally {
+    await flow.return?.();
+  }
+}
+
+async function pour(flow: Flow, response: ServerResponse): Promise<void> {
+  for await (const piece of flow) {
+    if (response.destroyed) return;
+    const hasRoom = response.write(piece.data, () => piece.release());
+    if (!hasRoom) await drained(response);
+  }
+}
+
+/** For how long a client may take nothing: a connection to the database waits with it. */
+const STALL_MS = 30_000;
+
+/** Resolves when the client has taken what it was sent, or has left. */
+async function drained(response: ServerResponse): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const stalled = setTimeout(() => reject(new Error("The client takes nothing more")), STALL_MS);
+  response.on("drain", resolve).on("close", resolve);
+  try {
+    await promise;
+  } finally {
+    clearTimeout(stalled);
+    response.off("drain", resolve).off("close", resolve);
+  }
+}
+
+/** How long it is, and so how its end is told, is not for SQL to say. */
+function withoutLength(headers: GatewayResponse["headers"]): GatewayResponse["headers"] {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !FRAMING.test(name)));
+}
+
+const FRAMING = /^(content-length|transfer-encoding)$/i;
+
+/** A flat list is what node writes fastest. */
+function flat(headers: GatewayResponse["headers"]): (string | readonly string[])[] {
+  const list: (string | readonly string[])[] = [];
+  for (const name in headers) list.push(name, headers[name]!);
+  return list;
 }
 
 async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
@@ -85,18 +169,28 @@ async function readBody(request: IncomingMessage, limit: number): Promise<Buffer
   if (Number(request.headers["content-length"]) > limit) throw tooLarge(limit);
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > limit) throw tooLarge(limit);
-    chunks.push(chunk);
+  try {
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > limit) break;
+      chunks.push(chunk);
+    }
+  } catch (fault) {
+    throw clientLeft(fault);
   }
-  return Buffer.concat(chunks, bytes);
+  if (bytes <= limit) return Buffer.concat(chunks, bytes);
+  // Were the connection closed instead, many a client would notice that it cannot send on, and not look why.
+  request.resume();
+  throw tooLarge(limit);
 }
 
 function tooLarge(limit: number): ApiError {
   return new ApiError(413, "PAYLOAD_TOO_LARGE", `The body is larger than ${limit} bytes.`, {
     hint: "Send it in several requests.",
-    // What the client is still sending would be read as its next request.
-    headers: { Connection: "close" },
   });
+}
+
+/** Told to nobody but the log, in which it is no fault: with nginx's status. */
+export function clientLeft(cause?: unknown): ApiError {
+  return new ApiError(499, "CLIENT_LEFT", "The client left before it was answered.", { cause });
 }

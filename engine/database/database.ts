@@ -133,7 +133,10 @@ export class Database {
     });
   }
 
-  /** The text column that the statement returns, row by row as it comes. Begins with the first `next()`. */
+  /**
+   * The statement's first column, a text, row by row as it comes; what else the first row holds comes with the first
+   * chunk. Begins with the first `next()`.
+   */
   stream(context: Context, statement: Statement, options: StreamOptions): AsyncIterableIterator<Chunk> {
     const { readOnly = true, timeoutMs = this.#statementTimeout, stallMs = STALL_MILLISECONDS } = options;
     const { separator, before, signal } = options;

@@ -6,6 +6,8 @@ import * as message from "./wire/messages.ts";
 
 /** Both leave nothing behind, since Bind failed: the statement is gone (26000), or its columns have changed (0A000). */
 const STALE = new Set(["26000", "0A000"]);
+/** What was understood before is not any more: a column has another type now, or is not there. */
+const MISUNDERSTOOD = /^42/;
 
 /** How far the server has come with an exchange, as its answers tell. */
 export class Progress {
@@ -67,8 +69,12 @@ export class Progress {
   /** Returns the prepared statement that is of no use any more, if that is what the error is about. */
   fail(error: DatabaseError): Prepared | null {
     this.error ??= error;
-    this.isStale = this.step !== undefined && !this.#bound && STALE.has(error.code ?? "");
+    this.isStale = this.step !== undefined && !this.#bound && this.#isOutdated(error.code ?? "");
     return this.isStale ? this.prepared[this.#step]! : null;
+  }
+
+  #isOutdated(code: string): boolean {
+    return STALE.has(code) || (MISUNDERSTOOD.test(code) && this.prepared[this.#step]!.ready);
   }
 
   /** ReadyForQuery, to which the server skips after an error; false when another Sync is to be answered. */

@@ -3,14 +3,19 @@ import type { Answer, Request, RestartableCollector } from "./request.ts";
 import { int32 } from "./wire/decode.ts";
 
 const CHUNK_BYTES = 64 * 1024;
-/** When so many chunks wait, the server is made to wait too. */
-const MOST_WAITING = 2;
+/**
+ * When so many chunks wait, 4 MB, the server is made to wait too. Most that is read is shorter than that: a slow reader
+ * then keeps no connection, and her slowness is not counted against a role's statement_timeout.
+ */
+const MOST_WAITING = 64;
 
 export type Chunk = {
   readonly data: Buffer;
-  /** How many rows it holds. */
+  /** How many rows end in it. */
   readonly rows: number;
   readonly last: boolean;
+  /** The first chunk alone has what stands in the first row behind its text; null where there is no row. */
+  readonly head: readonly (string | null)[] | null;
   /** Says that the bytes have been sent and may be overwritten; without it they are left to the garbage collector. */
   release(): void;
 };
@@ -25,7 +30,7 @@ export type RowStreamOptions = {
 };
 
 /**
- * The rows of one text column, joined, in chunks of about 64 kB; memory stays flat however many there are. The first
+ * The rows' first column, a text, joined, in chunks of 64 kB at most; memory stays flat however many there are. The first
  * chunk comes when 64 kB have, or else everything and ReadyForQuery: so an early error still gets a status of its own.
  */
 export class RowStream implements RestartableCollector, AsyncIterableIterator<Chunk> {
@@ -48,6 +53,7 @@ export class RowStream implements RestartableCollector, AsyncIterableIterator<Ch
   #used = 0;
   #rows = 0;
   #isFirstRow = true;
+  #head: readonly (string | null)[] | null = null;
 
   constructor({ separator, stallTimeout, signal, request }: RowStreamOptions) {
     this.#separator = Buffer.from(separator);
@@ -80,7 +86,7 @@ export class RowStream implements RestartableCollector, AsyncIterableIterator<Ch
     return { done: true, value: undefined };
   }
 
-  row(buffer: Buffer, start: number): void {
+  row(buffer: Buffer, start: number, end: number): void {
     if (this.#signal.aborted) return;
     // Behind the number of columns (2 bytes) stands the first one's length (4).
     const length = Math.max(0, int32(buffer, start + 2));
@@ -89,6 +95,7 @@ export class RowStream implements RestartableCollector, AsyncIterableIterator<Ch
     if (separator) this.#used += this.#separator.copy(this.#bytes, this.#used);
     this.#used += buffer.copy(this.#bytes, this.#used, start + 6, start + 6 + length);
     this.#rows++;
+    if (this.#isFirstRow) this.#head = readValues(buffer, start + 6 + length, end);
     this.#isFirstRow = false;
   }
 
@@ -101,6 +108,7 @@ export class RowStream implements RestartableCollector, AsyncIterableIterator<Ch
     this.#used = 0;
     this.#rows = 0;
     this.#isFirstRow = true;
+    this.#head = null;
     return true;
   }
 
@@ -115,15 +123,32 @@ export class RowStream implements RestartableCollector, AsyncIterableIterator<Ch
     return this.#spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES);
   }
 
+  /** A row that is larger than a chunk is cut, so that whoever takes it slowly is seen to take it. */
   #emit(last: boolean): void {
-    let bytes: Buffer | null = this.#bytes;
-    const release = () => {
-      if (bytes?.length === CHUNK_BYTES) this.#spare.push(bytes);
-      bytes = null;
-    };
-    this.#waiting.push({ data: bytes.subarray(0, this.#used), rows: this.#rows, last, release });
+    const release = this.#releaseOf(this.#bytes);
+    for (let start = 0; start === 0 || start < this.#used; start += CHUNK_BYTES) {
+      const end = Math.min(start + CHUNK_BYTES, this.#used);
+      const isEnd = end === this.#used;
+      this.#waiting.push({
+        data: this.#bytes.subarray(start, end),
+        rows: isEnd ? this.#rows : 0,
+        last: last && isEnd,
+        head: this.#head,
+        release,
+      });
+      this.#head = null;
+    }
     this.#rows = 0;
     this.#tell();
+  }
+
+  /** Only what was not cut is used again. */
+  #releaseOf(bytes: Buffer): () => void {
+    let released: Buffer | null = bytes;
+    return () => {
+      if (released?.length === CHUNK_BYTES) this.#spare.push(released);
+      released = null;
+    };
   }
 
   #pause(): void {
@@ -155,4 +180,15 @@ export class RowStream implements RestartableCollector, AsyncIterableIterator<Ch
     this.#news.resolve();
     this.#news = Promise.withResolvers();
   }
+}
+
+function readValues(buffer: Buffer, start: number, end: number): (string | null)[] {
+  const values: (string | null)[] = [];
+  for (let at = start; at < end; ) {
+    const length = int32(buffer, at);
+    at += 4;
+    values.push(length < 0 ? null : buffer.toString("utf8", at, at + length));
+    at += Math.max(0, length);
+  }
+  return values;
 }

@@ -94,6 +94,20 @@ export type Shape = {
 
 export type Count = "exact" | "planned" | "estimated";
 
+/** Rows asked for by their place in the order and not by their number: it is the same whatever came and went before them. */
+export type Page =
+  | { readonly kind: "first" }
+  | { readonly kind: "after"; readonly position: Position }
+  /** What was given is no position. A function may have an argument of that name, and then it need not be one. */
+  | { readonly kind: "unreadable" };
+
+/** Where a page ended: by what its last row was ordered, as text. */
+export type Position = {
+  /** Of which rows and of which order it speaks: in another one it means nothing. */
+  readonly order: string;
+  readonly values: readonly (string | null)[];
+};
+
 type Target = { readonly schema: string; readonly name: string };
 
 export type ReadIntent = {
@@ -101,6 +115,7 @@ export type ReadIntent = {
   readonly target: Target;
   readonly shape: Shape;
   readonly count: Count | null;
+  readonly page: Page | null;
 };
 
 /** Rows to be written. The text of JSON goes to Postgres as it came. */
@@ -146,6 +161,7 @@ export type CallIntent = {
   readonly argument: CallArgument;
   readonly shape: Shape;
   readonly count: Count | null;
+  readonly page: Page | null;
   readonly readOnly: boolean;
 };
 

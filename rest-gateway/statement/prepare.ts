@@ -1,14 +1,44 @@
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Statement } from "../../engine/database/statement.ts";
 import type { Intent, Manner } from "./intent.ts";
+import { type LongPlan, toLongPlan, toProbe } from "./plan/long.ts";
 import { type Plan, type PlanOptions, planIntent } from "./plan/plan.ts";
 import { shapeKey } from "./plan/shape-key.ts";
 import { valuesAt } from "./plan/slots.ts";
-import { toQuery } from "./query/query.ts";
+import { toQuery, toRowsQuery } from "./query/query.ts";
 import type { Query } from "./query/sql.ts";
 
-export type Prepared = { readonly plan: Plan; readonly statement: Statement };
-type Known = { readonly plan: Plan; readonly query: Query };
+export type Prepared = {
+  readonly plan: Plan;
+  /** Gives the whole answer in one row. */
+  readonly statement: Statement;
+  /** Null for an answer that can only be had whole. */
+  readonly long: LongRead | null;
+};
+
+/** Other ways to an answer that may be too long to be held. */
+export type LongRead = {
+  readonly plan: LongPlan;
+  /** Gives the whole answer too, or else more rows than it may have. */
+  readonly probe: Statement;
+  /** Gives one row after the other. */
+  rows(): Statement;
+  readonly memory: Memory;
+};
+
+/** What is known of all requests of one shape. */
+export type Memory = {
+  /** Whether the latest answer was too long to be held. */
+  wasLong: boolean;
+};
+
+type Known = { readonly plan: Plan; readonly query: Query; readonly long: KnownLong | null };
+type KnownLong = {
+  readonly plan: LongPlan;
+  readonly probe: Query;
+  readonly rows: Query;
+  readonly memory: Memory;
+};
 
 const MOST_KNOWN = 2_000;
 
@@ -25,11 +55,36 @@ export function makePreparer(settings: Omit<PlanOptions, "role">) {
     const key = `${role}\n${shapeKey(intent, manner)}`;
     let found = known.get(key);
     if (!found) {
-      const plan = planIntent(intent, manner, catalog, { ...settings, role });
-      found = { plan, query: toQuery(plan) };
+      found = toKnown(planIntent(intent, manner, catalog, { ...settings, role }));
       if (known.size >= MOST_KNOWN) known.delete(known.keys().next().value!);
       known.set(key, found);
     }
-    return { plan: found.plan, statement: { text: found.query.text, values: valuesAt(found.query.slots, intent) } };
+    return withValues(found, intent);
+  };
+}
+
+function toKnown(plan: Plan): Known {
+  const long = toLongPlan(plan);
+  return { plan, query: toQuery(plan), long: long && toKnownLong(plan, long) };
+}
+
+function toKnownLong(whole: Plan, plan: LongPlan): KnownLong {
+  return { plan, probe: toQuery(toProbe(whole)), rows: toRowsQuery(plan), memory: { wasLong: false } };
+}
+
+function withValues({ plan, query, long }: Known, intent: Intent): Prepared {
+  const statement = { text: query.text, values: valuesAt(query.slots, intent) };
+  if (!long) return { plan, statement, long };
+  const { probe, rows, memory } = long;
+  return {
+    plan,
+    statement,
+    long: {
+      plan: long.plan,
+      // It differs in its limit alone.
+      probe: { text: probe.text, values: statement.values },
+      rows: () => ({ text: rows.text, values: valuesAt(rows.slots, intent) }),
+      memory,
+    },
   };
 }

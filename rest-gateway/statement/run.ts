@@ -1,10 +1,13 @@
+import type { Ask } from "../../engine/database/as-login.ts";
 import type { Database } from "../../engine/database/database.ts";
 import type { Isolation } from "../../engine/database/exchange.ts";
 import type { Context, Row, Statement } from "../../engine/database/statement.ts";
 import type { Query } from "../../engine/database/transaction.ts";
+import type { Plan } from "./plan/plan.ts";
 import type { Prepared } from "./prepare.ts";
 import { type Answer, toAnswer } from "./query/answer.ts";
 import { refusalOf } from "./query/guard.ts";
+import { runLong, type Told } from "./run-long.ts";
 
 export type RunOptions = {
   /** Undone when it is over, whatever it was. */
@@ -19,18 +22,33 @@ export type RunOptions = {
 
 /** One round trip. Refuses with Postgres's own error, or with what a guard of the plan says. */
 export async function runPrepared(
-  { plan, statement }: Prepared,
+  { plan, statement, long }: Prepared,
   context: Context,
   database: Database,
   options: RunOptions,
-): Promise<Answer<string | Buffer>> {
+): Promise<Told> {
   try {
-    const rows = await rowsOf(plan.readOnly, statement, context, database, options);
-    if (plan.format.kind === "plan") return explained(rows.map(([line]) => String(line)));
-    return toAnswer(rows[0]! as readonly (string | Buffer)[], plan);
+    // Rows come one by one in a transaction of the usual kind alone.
+    const isUsual = !options.rollback && options.isolation === null;
+    if (long && isUsual) return await runLong({ plan, long }, context, database, options);
+    return answerOf(plan, await rowsOf(plan.readOnly, statement, context, database, options));
   } catch (error) {
     throw refusalOf(error) ?? error;
   }
+}
+
+/** The same in a transaction that somebody else has begun. */
+export async function runWithin(ask: Ask, { plan, statement }: Prepared): Promise<Answer<string | Buffer>> {
+  try {
+    return answerOf(plan, (await ask(statement)).rows);
+  } catch (error) {
+    throw refusalOf(error) ?? error;
+  }
+}
+
+function answerOf(plan: Plan, rows: readonly Row<string | Buffer | null>[]): Answer<string | Buffer> {
+  if (plan.format.kind === "plan") return explained(rows.map(([line]) => String(line)));
+  return toAnswer(rows[0]! as readonly (string | Buffer)[], plan);
 }
 
 async function rowsOf(

@@ -1,5 +1,6 @@
 import type { Caller } from "../../engine/caller/caller.ts";
 import type { makeContexts } from "../../engine/caller/context.ts";
+import { settingsOfRole } from "../../engine/caller/role-settings.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Isolation } from "../../engine/database/exchange.ts";
@@ -20,15 +21,6 @@ type Asked = {
   readonly plan: Plan;
 };
 
-/** Settings that any login may change for itself; the others would fail the request. */
-const OF_ROLES = new Set([
-  "statement_timeout",
-  "lock_timeout",
-  "idle_in_transaction_session_timeout",
-  "work_mem",
-  "timezone",
-]);
-
 /** All that Postgres is told before the statement: what the role is given, then what the request says, which wins. */
 export function makeTableContexts(
   contexts: ReturnType<typeof makeContexts>,
@@ -37,11 +29,10 @@ export function makeTableContexts(
   return ({ request, path, caller, catalog, asked, plan }: Asked): Context => {
     const { role, settings } = contexts(caller, tableOccasion(request, path));
     const schemas = [asked.profile.schema, ...extraSearchPath];
-    const more: (readonly [string, string])[] = [["search_path", schemas.map(quoted).join(", ")]];
-    for (const [name, value] of catalog.roles.get(role)?.settings ?? []) {
-      if (OF_ROLES.has(name.toLowerCase()) || (name.includes(".") && !name.startsWith("pgrst.")))
-        more.push([name, value]);
-    }
+    const more: (readonly [string, string])[] = [
+      ["search_path", schemas.map(quoted).join(", ")],
+      ...settingsOfRole(catalog.roles.get(role)),
+    ];
     if (plan.kind === "call") {
       for (const [name, value] of plan.routine.settings) if (hoistedSettings.includes(name)) more.push([name, value]);
     }

@@ -2,25 +2,28 @@ import type { Caller, Callers } from "../../engine/caller/caller.ts";
 import { makeContexts } from "../../engine/caller/context.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Config } from "../../engine/config/config.ts";
+import type { Ask } from "../../engine/database/as-login.ts";
 import type { Database } from "../../engine/database/database.ts";
 import type { Statement } from "../../engine/database/statement.ts";
-import type { GatewayRequest, GatewayResponse, Handler } from "../http.ts";
+import type { ApiError } from "../../engine/errors.ts";
+import { type Body, type GatewayRequest, type GatewayResponse, type Handler, isFlow } from "../http.ts";
+import { readIdempotencyKey } from "../idempotency/key.ts";
+import { makeOnce } from "../idempotency/once.ts";
 import { openApiAnswer } from "../openapi/answer.ts";
 import { DocumentCache } from "../openapi/document-cache.ts";
 import type { Manner } from "../statement/intent.ts";
 import type { Plan } from "../statement/plan/plan.ts";
 import { makePreparer } from "../statement/prepare.ts";
-import { runPrepared } from "../statement/run.ts";
+import { runPrepared, runWithin } from "../statement/run.ts";
+import { tableChange } from "./change.ts";
 import { isolationOf, makeTableContexts } from "./context.ts";
 import { identifyTableCaller } from "./credentials.ts";
 import { totalWithEstimate } from "./estimate.ts";
-import { formatOf } from "./format.ts";
-import { type Deployment, hasBody, parseRequest, type TableRequest } from "./parse/request.ts";
+import { type Deployment, hasBody, parseRequest, parseTarget, type TableRequest } from "./parse/request.ts";
+import { PREFIX } from "./prefix.ts";
 import { toTableError } from "./refusal.ts";
 import { methodsOf } from "./send/allow.ts";
 import { sendAnswer } from "./send/send.ts";
-
-export const PREFIX = "/rest/v1";
 
 type Services = {
   readonly config: Config;
@@ -43,8 +46,9 @@ export function makeTableInterface({ config, callers, database, catalog: current
   const contextOf = makeTableContexts(makeContexts(config), config);
   const documents = new DocumentCache();
   const before = preRequest(config);
+  const once = makeOnce({ waitMilliseconds: config.statementTimeout * 1000, mostBytes: config.maxBodyBytes });
 
-  const answer = async (request: GatewayRequest, caller: Caller): Promise<GatewayResponse> => {
+  const answer = async (request: GatewayRequest, caller: Caller): Promise<GatewayResponse<Body>> => {
     const catalog = current();
     request.stages.enter("parse");
     const body = hasBody(request.method) ? await request.readBody() : NO_BODY;
@@ -59,16 +63,28 @@ export function makeTableInterface({ config, callers, database, catalog: current
     const context = contextOf({ request, path, caller, catalog, asked, plan: prepared.plan });
 
     request.stages.enter("run");
-    const told = await runPrepared(prepared, context, database, {
-      rollback: isUndone(config, asked),
-      isolation: isolationOf({ caller, catalog, plan: prepared.plan }),
-      before,
-      signal: request.signal,
-    });
-    const total = await totalWithEstimate(prepared.plan, intent, told, { context, database, maxRows: config.maxRows });
-
-    request.stages.enter("send");
-    return sendAnswer(asked, prepared.plan, { ...told, total, body: toBytes(told.body, prepared.plan) });
+    const rollback = isUndone(config, asked);
+    const isolation = isolationOf({ caller, catalog, plan: prepared.plan });
+    const key = rollback || prepared.plan.readOnly ? null : readIdempotencyKey(request.headers);
+    if (key !== null) {
+      const make = async (ask: Ask) => {
+        const told = await runWithin(ask, prepared);
+        return sendAnswer(asked, prepared.plan, { ...told, body: toBytes(told.body, prepared.plan) });
+      };
+      return once(tableChange({ key, request, body, caller, context, database, isolation, before, make }));
+    }
+    const options = { rollback, isolation, before, signal: request.signal };
+    const told = await runPrepared(prepared, context, database, options);
+    try {
+      const means = { context, database, maxRows: config.maxRows };
+      const total = await totalWithEstimate(prepared.plan, intent, told, means);
+      request.stages.enter("send");
+      return sendAnswer(asked, prepared.plan, { ...told, total, body: toBytes(told.body, prepared.plan) });
+    } catch (refusal) {
+      // Nobody is going to read what is still coming.
+      if (isFlow(told.body)) await told.body.return?.();
+      throw refusal;
+    }
   };
 
   const describe = async (request: GatewayRequest, asked: TableRequest, caller: Caller, catalog: Catalog) => {
@@ -90,19 +106,29 @@ export function makeTableInterface({ config, callers, database, catalog: current
     return { status: 200, headers, body: text };
   };
 
+  /** As 405 has to (RFC 9110), unless somebody has told them already. */
+  const tellMethods = (error: ApiError, request: GatewayRequest, role: string): ApiError => {
+    if (Object.keys(error.headers).some((name) => name.toLowerCase() === "allow")) return error;
+    const catalog = current();
+    const path = request.path.slice(PREFIX.length);
+    const { resource, profile } = parseTarget({ ...request, path }, deploymentOf(config, catalog));
+    return error.withHeaders({ Allow: methodsOf(resource, { schema: profile.schema, catalog, role }) });
+  };
+
   return async (request) => {
     request.stages.enter("caller");
     const caller = await identifyTableCaller(request, callers, config.requireApiKey);
     try {
       return await answer(request, caller);
     } catch (thrown) {
-      throw toTableError(thrown, { anonymous: caller.role === config.anonRole });
+      const error = toTableError(thrown, { anonymous: caller.role === config.anonRole });
+      throw error.status === 405 ? tellMethods(error, request, caller.role) : error;
     }
   };
 }
 
 /** Binary bodies come as hexadecimal digits. */
-function toBytes(body: string | Buffer | null, { body: made }: Plan): string | Buffer | null {
+function toBytes<B extends Body>(body: B | null, { body: made }: Plan): B | Buffer | null {
   const isBinary = (made.kind === "aggregate" || made.kind === "value") && made.isBinary;
   return isBinary && body !== null ? Buffer.from(String(body), "hex") : body;
 }
@@ -120,7 +146,7 @@ function deploymentOf({ schemas, rootSpec, openapiMode, txEnd }: Config, { timeZ
 
 function mannerOf({ accept, method, preferences }: TableRequest): Manner {
   return {
-    formats: accept.map(formatOf),
+    formats: accept,
     body: method !== "HEAD",
     maxAffected: preferences.handling === "strict" ? preferences.maxAffected : null,
   };

@@ -14,13 +14,7 @@ export function toTableError(thrown: unknown, { anonymous }: { readonly anonymou
   if (thrown instanceof pg.DatabaseError && thrown.code === "PGRST") return raisedError(thrown);
   const error = inPostgresWords(thrown, toApiError(thrown, { anonymous }));
   if (error.status !== 401 || error.headers["WWW-Authenticate"]) return error;
-  const { status, code, message, details, hint, cause, headers } = error;
-  return new ApiError(status, code, message, {
-    details,
-    hint,
-    cause,
-    headers: { ...headers, "WWW-Authenticate": "Bearer" },
-  });
+  return error.withHeaders({ "WWW-Authenticate": "Bearer" });
 }
 
 /**
@@ -30,21 +24,32 @@ export function toTableError(thrown: unknown, { anonymous }: { readonly anonymou
 function inPostgresWords(thrown: unknown, error: ApiError): ApiError {
   if (!(thrown instanceof pg.DatabaseError) || !thrown.code || /^(XX|58)/.test(thrown.code)) return error;
   const { code, message, detail = null, hint = null } = thrown;
-  const status = error.status === 401 ? 401 : statusOf(code);
-  return new ApiError(status, code, message, { details: detail, hint, headers: error.headers, cause: thrown });
+  const status = error.status === 401 ? 401 : statusOf(code, message);
+  const reason = code === `PT${status}` ? message : null;
+  return new ApiError(status, code, message, { details: detail, hint, reason, headers: error.headers, cause: thrown });
 }
 
-type Raised = { readonly code: string; readonly message: string; readonly details?: string; readonly hint?: string };
-type Manner = { readonly status: number; readonly headers: Readonly<Record<string, string>> };
+type Raised = {
+  readonly code: string;
+  readonly message: string;
+  readonly details?: string | null;
+  readonly hint?: string | null;
+};
+type Manner = {
+  readonly status: number;
+  readonly status_text?: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+};
 
 /** `raise sqlstate 'PGRST' using message = '{"code":…,"message":…}', detail = '{"status":…,"headers":{…}}'` */
 function raisedError(thrown: pg.DatabaseError): ApiError {
   const raised = readObject<Raised>(thrown.message, isRaised);
-  if (!raised) return unreadable("MESSAGE", thrown.message, "'code', 'message' and optional keys: 'details', 'hint'");
+  if (!raised) return unreadable("MESSAGE", thrown.message);
   const manner = readObject<Manner>(thrown.detail ?? "", isManner);
-  if (!manner) return unreadable("DETAIL", thrown.detail ?? "", "'status', 'headers' and optional key: 'status_text'");
+  if (!manner) return unreadable("DETAIL", thrown.detail);
   const { code, message, details = null, hint = null } = raised;
-  return new ApiError(manner.status, code, message, { details, hint, headers: manner.headers, cause: thrown });
+  const { status, status_text: reason = null, headers } = manner;
+  return new ApiError(status, code, message, { details, hint, reason, headers, cause: thrown });
 }
 
 function readObject<T>(text: string, is: (value: Record<string, unknown>) => boolean): T | null {
@@ -56,18 +61,35 @@ function readObject<T>(text: string, is: (value: Record<string, unknown>) => boo
   }
 }
 
-function isRaised({ code, message }: Record<string, unknown>): boolean {
-  return typeof code === "string" && typeof message === "string";
+function isRaised({ code, message, details, hint }: Record<string, unknown>): boolean {
+  return typeof code === "string" && typeof message === "string" && isTextIfAny(details) && isTextIfAny(hint);
 }
 
-function isManner({ status, headers }: Record<string, unknown>): boolean {
-  if (!Number.isInteger(status) || typeof headers !== "object" || headers === null) return false;
+function isManner({ status, status_text, headers }: Record<string, unknown>): boolean {
+  if (!isStatus(status) || !isTextIfAny(status_text) || typeof headers !== "object" || headers === null) return false;
   return Object.values(headers).every((value) => typeof value === "string");
 }
 
-function unreadable(field: "MESSAGE" | "DETAIL", found: string, wanted: string): ApiError {
+/** Those below 200 announce an answer that never comes. */
+function isStatus(status: unknown): boolean {
+  return typeof status === "number" && Number.isInteger(status) && status >= 200 && status <= 999;
+}
+
+function isTextIfAny(value: unknown): boolean {
+  return value === undefined || value === null || typeof value === "string";
+}
+
+const KEYS = {
+  MESSAGE: "'code', 'message' and optional keys: 'details', 'hint'",
+  DETAIL: "'status', 'headers' and optional key: 'status_text'",
+} as const;
+
+function unreadable(field: keyof typeof KEYS, found: string | undefined): ApiError {
   return new ApiError(500, "PGRST121", "Could not parse JSON in the \"RAISE SQLSTATE 'PGRST'\" error", {
-    details: `Invalid JSON value for ${field}: '${found}'`,
-    hint: `${field} must be a JSON object with obligatory keys: ${wanted}.`,
+    details:
+      found === undefined
+        ? `${field} is missing in the RAISE statement`
+        : `Invalid JSON value for ${field}: '${found}'`,
+    hint: `${field} must be a JSON object with obligatory keys: ${KEYS[field]}.`,
   });
 }

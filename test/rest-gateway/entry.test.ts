@@ -50,7 +50,7 @@ function start(environment: NodeJS.ProcessEnv = {}) {
   const answer = answerWith(makeGateway({ routes, errorBody: config.errorBody, log }), config, log);
   return {
     app: createServer(
-      makeEntry({ config, log, ahead: { folder: "/rest/v1", answer }, app: makeApp({ config, answer }) }),
+      makeEntry({ config, log, ahead: { folders: ["/rest/v1"], answer }, app: makeApp({ config, answer }) }),
     ),
     lines,
   };

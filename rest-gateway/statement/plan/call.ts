@@ -6,15 +6,17 @@ import { ApiError } from "../../../engine/errors.ts";
 import type { CallArgument, CallIntent, Manner } from "../intent.ts";
 import { type Body, negotiate } from "./format.ts";
 import { isObject } from "./json-object.ts";
+import { planCallPage } from "./page.ts";
+import { noPage } from "./page-refusals.ts";
 import { namesOf, takesBody } from "./parameters.ts";
-import type { CallPlan, Guard, PlanOptions } from "./plan.ts";
+import type { CallPlan, Guard, PlanOptions, Total } from "./plan.ts";
 import { isEverything, totalOf } from "./read.ts";
 import { planResult } from "./result.ts";
 import { findRoutine } from "./routine.ts";
 import { rowScope, type Scope, tableScope } from "./scope.ts";
 import { type Planning, planRows, windowOf } from "./select.ts";
 import type { Slot } from "./slots.ts";
-import { plant } from "./tree.ts";
+import { type Node, plant } from "./tree.ts";
 
 export type Call = {
   readonly routine: QualifiedName;
@@ -39,8 +41,9 @@ export type CallArguments =
 
 export type Parameter = { readonly name: string; readonly sqlType: string; readonly variadic: boolean };
 
-export function planCall(intent: CallIntent, manner: Manner, planning: Planning, options: PlanOptions): CallPlan {
+export function planCall(asked: CallIntent, manner: Manner, planning: Planning, options: PlanOptions): CallPlan {
   const { catalog, role } = planning;
+  const intent = settleCursor(asked, catalog);
   const { shape, count, argument, readOnly } = intent;
   const routine = findRoutine(intent, catalog, role);
   if (manner.maxAffected !== null && !routine.returns.set) throw notASet();
@@ -49,11 +52,10 @@ export function planCall(intent: CallIntent, manner: Manner, planning: Planning,
   // The function has run anyway: an estimate of its rows saves nothing.
   const total = totalOf(count === "estimated" ? "exact" : count, windowOf(node, planning.maxRows), options);
   const call = toCall(routine, argument, scope.alias);
-  const { rows, result } =
-    // Rows that are counted besides are read twice, and the function is to be called once.
-    total.kind === "counted"
-      ? planResult(node, scope, scope.table, planning)
-      : { rows: planRows(node, { scope, source: { kind: "call", call }, join: [] }, planning), result: null };
+  if (intent.page && (call.isScalar || !routine.returns.set)) throw noPage("The function gives no set of rows.");
+  const { rows, result, page } = intent.page
+    ? planCallPage(intent.page, { routine, scope, node }, planning)
+    : { ...planGiven(call, { node, scope, total }, planning), page: null };
   const target = { schema: routine.schema, name: scope.name };
   const selectsAll = isEverything(shape.select);
   const { format, body } = negotiate({ ...manner, target, selectsAll, catalog, explain: options.explain });
@@ -64,12 +66,31 @@ export function planCall(intent: CallIntent, manner: Manner, planning: Planning,
     call,
     rows,
     result,
+    page,
     format,
     body: manner.body ? bodyOf(body, routine) : { kind: "none" },
     total,
     readOnly: isReadOnly,
     guards: guardsOf(manner, format.kind === "object" && !isReadOnly),
   };
+}
+
+/** Where a function has an argument called cursor, it is that, as for PostgREST; elsewhere it asks for a page. */
+function settleCursor(intent: CallIntent, catalog: Catalog): CallIntent {
+  const { target, argument } = intent;
+  if (intent.page === null || argument.kind !== "query") return intent;
+  const overloads = catalog.schemas.get(target.schema)?.routines.get(target.name) ?? [];
+  const isArgument = overloads.some((routine) => routine.arguments.some(({ name }) => name === "cursor"));
+  if (isArgument) return { ...intent, page: null };
+  return { ...intent, argument: { kind: "query", values: argument.values.filter(([name]) => name !== "cursor") } };
+}
+
+type Given = { readonly node: Node; readonly scope: Scope; readonly total: Total };
+
+function planGiven(call: Call, { node, scope, total }: Given, planning: Planning) {
+  // Rows that are counted besides are read twice, and the function is to be called once.
+  if (total.kind === "counted") return planResult(node, scope, scope.table, planning);
+  return { rows: planRows(node, { scope, source: { kind: "call", call }, join: [] }, planning), result: null };
 }
 
 function scopeOf({ name, returns }: Routine, catalog: Catalog): Scope {

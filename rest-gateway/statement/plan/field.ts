@@ -35,11 +35,12 @@ export function isTextToSearch({ name }: Field, scope: Scope): boolean {
 
 /** The name that it has in the answer: `data->a->>b` is b, and `data->0` is data. */
 export function outputName({ name, path }: Field): string {
-  const key = path.findLast((step) => typeof step.key === "string")?.key;
+  // A key may be empty, and a name may not.
+  const key = path.findLast((step) => typeof step.key === "string" && step.key !== "")?.key;
   return typeof key === "string" ? key : name;
 }
 
-function typeOf(name: string, scope: Scope): DataType | null {
+export function typeOf(name: string, scope: Scope): DataType | null {
   return scope.columns.get(name)?.type ?? scope.computed.get(name) ?? null;
 }
 

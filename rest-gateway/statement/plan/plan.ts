@@ -6,6 +6,7 @@ import type { Format, Intent, Manner, Operation, SelectItem } from "../intent.ts
 import { type Call, planCall } from "./call.ts";
 import type { Change } from "./change.ts";
 import type { Body } from "./format.ts";
+import type { PagePlan } from "./page.ts";
 import { planRead } from "./read.ts";
 import type { Planning } from "./select.ts";
 import type { Selection } from "./selection.ts";
@@ -20,6 +21,8 @@ export type ReadPlan = Answer & {
   readonly table: Table;
   /** Postgres is to be asked how many rows it expects. */
   readonly estimated: boolean;
+  /** What is read of the table before the rows are: in each of these ways those of a page. Empty: the rows are read from it. */
+  readonly kept: readonly Selection[];
 };
 export type WritePlan = Answer & {
   readonly kind: "write";
@@ -42,6 +45,8 @@ type Answer = {
   readonly format: Format;
   readonly body: Body;
   readonly rows: Selection;
+  /** Null: it is no page, or one by its number. */
+  readonly page: PagePlan | null;
   readonly total: Total;
   /** Postgres may be told that nothing will be written. */
   readonly readOnly: boolean;

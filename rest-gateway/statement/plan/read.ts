@@ -1,25 +1,30 @@
+import type { Table } from "../../../engine/catalog/tables.ts";
 import type { Count, Manner, ReadIntent, SelectItem } from "../intent.ts";
 import { negotiate } from "./format.ts";
+import { planReadPage } from "./page.ts";
 import type { PlanOptions, ReadPlan, Total } from "./plan.ts";
 import { tableScope } from "./scope.ts";
 import { type Planning, planRows } from "./select.ts";
 import type { Selection, Source } from "./selection.ts";
 import { findTable } from "./table.ts";
-import { plant } from "./tree.ts";
+import { type Node, plant } from "./tree.ts";
 
 export function planRead(intent: ReadIntent, manner: Manner, planning: Planning, options: PlanOptions): ReadPlan {
   const { catalog, role } = planning;
   const { target, shape, count } = intent;
   const table = findTable(target, catalog, role);
-  const scope = tableScope(table, { alias: table.name, depth: 0, taken: new Set() });
-  const source: Source = { kind: "table", name: { schema: table.schema, name: table.name }, through: null };
-  const rows = planRows(plant(shape, planning), { scope, source, join: [] }, planning);
+  const node = plant(shape, planning);
+  const { rows, kept, page } = intent.page
+    ? planReadPage(intent.page, { table, node }, planning)
+    : { rows: planWindow(table, node, planning), kept: [], page: null };
   const selectsAll = isEverything(shape.select);
   const { format, body } = negotiate({ ...manner, target: table, selectsAll, catalog, explain: options.explain });
   return {
     kind: "read",
     table,
     rows,
+    kept,
+    page,
     format,
     body: manner.body ? body : { kind: "none" },
     total: totalOf(count, rows, options),
@@ -27,6 +32,12 @@ export function planRead(intent: ReadIntent, manner: Manner, planning: Planning,
     readOnly: true,
     guards: [],
   };
+}
+
+function planWindow(table: Table, node: Node, planning: Planning): Selection {
+  const scope = tableScope(table, { alias: table.name, depth: 0, taken: new Set() });
+  const source: Source = { kind: "table", name: { schema: table.schema, name: table.name }, through: null };
+  return planRows(node, { scope, source, join: [] }, planning);
 }
 
 /** All columns, and nothing besides. */

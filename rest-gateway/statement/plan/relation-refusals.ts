@@ -67,7 +67,7 @@ export function ambiguous({ sourceName, target }: Wanted, choices: readonly Rela
     "PGRST201",
     `Could not embed because more than one relationship was found for '${sourceName}' and '${target}'`,
     {
-      details: choices.map(describe) as unknown as string,
+      details: choices.map(describe),
       hint:
         `Try changing '${target}' to one of the following: ${hints}. ` +
         "Find the desired relationship in the 'details' key.",

@@ -23,6 +23,12 @@ export function column(of: string, name: string): Expression {
   return { kind: "column", of, name };
 }
 
+/** The same rows, and of them only this. Relations spread into them stay where they are ordered by one. */
+export function showing(outputs: readonly Output[], rows: Selection): Selection {
+  const isOrderedBy = (alias: string) => rows.order.some(({ value }) => value.kind === "column" && value.of === alias);
+  return { ...rows, outputs, spreads: rows.spreads.filter(({ alias }) => isOrderedBy(alias)) };
+}
+
 export type Source =
   | { readonly kind: "table"; readonly name: QualifiedName; readonly through: Junction | null }
   /** A function of a row of the relation around it. */
@@ -106,9 +112,21 @@ export type Where =
       readonly selection: Selection;
       readonly and: readonly Where[];
     }
-  | { readonly kind: "same"; readonly left: Expression; readonly right: Expression };
+  | { readonly kind: "same"; readonly left: Expression; readonly right: Expression }
+  /** Where the row is to the position that a page begins at: of several columns the first that differs decides. */
+  | {
+      readonly kind: "position";
+      readonly left: readonly Expression[];
+      readonly operator: "eq" | "gt" | "lt";
+      readonly right: readonly PositionOperand[];
+    }
+  /** As an order sees it: a row of nothing but nulls is there, while `is null` holds for it. */
+  | { readonly kind: "presence"; readonly left: Expression; readonly present: boolean };
 
 /** Without a function Postgres itself finds the type, from what the value is compared with. */
 export type Operand = { readonly slot: Slot; readonly by: string | null };
+
+/** With a type where Postgres would not take that of what it is compared with. */
+export type PositionOperand = { readonly slot: Slot; readonly type: QualifiedName | null };
 
 export type Ordering = Pick<OrderTerm, "direction" | "nulls"> & { readonly value: Expression };

@@ -8,6 +8,7 @@ import type {
   Manner,
   Operation,
   OrderTerm,
+  Page,
   Payload,
   SelectItem,
   Shape,
@@ -40,7 +41,7 @@ export function shapeKey(intent: Intent, { formats, body, maxAffected }: Manner)
 function particulars(intent: Intent): unknown[] {
   switch (intent.kind) {
     case "read":
-      return [];
+      return [outlineOfPage(intent.page)];
     case "insert": {
       const { payload, missingAsDefault, upsert, single, returned } = intent;
       return [returned, ...outlineOfPayload(payload), missingAsDefault, upsert?.resolution, upsert?.onConflict, single];
@@ -50,8 +51,14 @@ function particulars(intent: Intent): unknown[] {
     case "delete":
       return [intent.returned];
     case "call":
-      return [...outlineOfArgument(intent.argument), intent.readOnly];
+      return [...outlineOfArgument(intent.argument), intent.readOnly, outlineOfPage(intent.page)];
   }
+}
+
+/** Rows before and behind a null are found in another way than those of a value. */
+function outlineOfPage(page: Page | null): unknown {
+  if (page?.kind !== "after") return page?.kind;
+  return [page.position.order, page.position.values.map((value) => value === null)];
 }
 
 function outlineOfPayload({ columns, isArray }: Payload): unknown[] {

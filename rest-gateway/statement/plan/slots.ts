@@ -1,5 +1,5 @@
 import type { Value } from "../../../engine/database/statement.ts";
-import type { CallIntent, Condition, Intent, Operation, Shape } from "../intent.ts";
+import type { CallIntent, Condition, Intent, Operation, Position, Shape } from "../intent.ts";
 
 /**
  * Where in the intent the value of a parameter is found. Plans and queries hold slots and never a value: so no value
@@ -7,6 +7,8 @@ import type { CallIntent, Condition, Intent, Operation, Shape } from "../intent.
  */
 export type Slot =
   | { readonly kind: "operand"; readonly index: number }
+  /** Of the position that a page begins at. */
+  | { readonly kind: "position"; readonly index: number }
   | { readonly kind: "payload" }
   /** Of the values given under the name the last one, or all as an array. */
   | { readonly kind: "argument"; readonly name: string; readonly all: boolean };
@@ -37,6 +39,8 @@ function valueAt(slot: Slot, intent: Intent, operations: readonly Operation[]): 
   switch (slot.kind) {
     case "operand":
       return operandOf(operations[slot.index]!);
+    case "position":
+      return positionOf(intent)[slot.index] ?? null;
     case "payload":
       return payloadOf(intent);
     case "argument":
@@ -46,6 +50,11 @@ function valueAt(slot: Slot, intent: Intent, operations: readonly Operation[]): 
 
 function operandOf(operation: Operation): string | null {
   return operation.kind === "in" ? toArrayLiteral(operation.values) : operation.value;
+}
+
+function positionOf(intent: Intent): Position["values"] {
+  const page = intent.kind === "read" || intent.kind === "call" ? intent.page : null;
+  return page?.kind === "after" ? page.position.values : [];
 }
 
 function payloadOf(intent: Intent): Value {

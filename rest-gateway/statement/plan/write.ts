@@ -26,6 +26,7 @@ export function planWrite(intent: WriteIntent, manner: Manner, planning: Plannin
     table,
     change,
     rows,
+    page: null,
     result: returned === "rows" ? result : { wholeRow: false, names: location ?? [] },
     location,
     format,

@@ -1,4 +1,5 @@
 import type { Row } from "../../../engine/database/statement.ts";
+import type { Position } from "../intent.ts";
 import type { Plan } from "../plan/plan.ts";
 
 /** What the one row of an answering statement says. */
@@ -16,20 +17,26 @@ export type Answer<Cell = string | null> = {
   readonly location: readonly (string | null)[] | null;
   /** Of the rows written by a merge those that are new. */
   readonly inserted: number | null;
+  /** By what the last row of the page is ordered, when others follow; empty when the next one is in the same place. */
+  readonly place?: Position["values"] | null;
 };
 
-export function toAnswer<Cell>(row: Row<Cell>, { total }: Plan): Answer<Cell> {
-  const [body, page, counted, headers, status, location, inserted] = row;
+export function toAnswer<Cell>(row: Row<Cell>, { total, page: isPaged }: Plan): Answer<Cell> {
+  const [body, page, counted, headers, status, place, inserted] = row;
   const rows = Number(page);
-  return {
+  const answer = {
     body: body ?? null,
     page: rows,
     total: total.kind === "page" ? rows : toNumber(counted),
     headers: toText(headers),
     status: toText(status),
-    location: location === undefined || location === null ? null : JSON.parse(String(location)),
-    inserted: toNumber(inserted),
   };
+  if (isPaged) return { ...answer, location: null, inserted: null, place: toList(place) };
+  return { ...answer, location: toList(place), inserted: toNumber(inserted) };
+}
+
+function toList(cell: unknown): readonly (string | null)[] | null {
+  return cell === undefined || cell === null ? null : JSON.parse(String(cell));
 }
 
 function toNumber(cell: unknown): number | null {

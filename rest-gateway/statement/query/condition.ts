@@ -1,8 +1,8 @@
 import type { Comparison, Search } from "../intent.ts";
-import type { Operand, Selection, Where } from "../plan/selection.ts";
+import type { Operand, PositionOperand, Selection, Where } from "../plan/selection.ts";
 import { expression } from "./expression.ts";
 import { sourceClause } from "./select.ts";
-import { fromCatalog, integer, join, literal, NOTHING, parameter, type Sql, sql } from "./sql.ts";
+import { fromCatalog, integer, join, literal, NOTHING, parameter, qualified, type Sql, sql } from "./sql.ts";
 
 const COMPARISONS: Readonly<Record<Comparison, Sql>> = {
   eq: sql`=`,
@@ -76,6 +76,12 @@ function affirmed(where: Where): Sql {
     }
     case "same":
       return sql`${expression(where.left)} = ${expression(where.right)}`;
+    case "position": {
+      const [left, right] = [tuple(where.left.map(expression)), tuple(where.right.map(positionOperand))];
+      return sql`${left} ${COMPARISONS[where.operator]} ${right}`;
+    }
+    case "presence":
+      return sql`${expression(where.left)} is ${where.present ? NOTHING : sql`not `}distinct from null`;
   }
 }
 
@@ -93,6 +99,15 @@ function search({ left, convert, operator, language, operand: { slot } }: Where 
 
 function operand({ slot, by }: Operand): Sql {
   return by === null ? parameter(slot) : sql`${fromCatalog(by)}(${parameter(slot)})`;
+}
+
+/** Of rows as a whole Postgres finds the first that differs, and an index finds where that is. */
+function tuple(values: readonly Sql[]): Sql {
+  return values.length === 1 ? values[0]! : sql`(${join(values, ", ")})`;
+}
+
+function positionOperand({ slot, type }: PositionOperand): Sql {
+  return type === null ? parameter(slot) : sql`${parameter(slot)}::${qualified(type)}`;
 }
 
 /** Each of the texts is read by the function, if the type has one. */

@@ -1,12 +1,14 @@
 import type { Format } from "../intent.ts";
+import type { LongPlan } from "../plan/long.ts";
 import type { CallPlan, Guard, Plan, ReadPlan, Total, WritePlan } from "../plan/plan.ts";
 import type { Selection } from "../plan/selection.ts";
-import { bodyOf, CSV_LINE } from "./body.ts";
+import { bodyOf, lineOf } from "./body.ts";
 import { callResult } from "./call.ts";
 import { changeResult } from "./change.ts";
 import { guardColumn } from "./guard.ts";
+import { keptRows, placeColumn } from "./page.ts";
 import { RESULT, selectQuery, sourceClause, unorderedQuery, whereClause } from "./select.ts";
-import { compile, integer, join, literal, NOTHING, type Query, ROW, type Sql, sql } from "./sql.ts";
+import { compile, integer, join, literal, NOTHING, type Query, type Sql, sql } from "./sql.ts";
 
 /**
  * One statement for the whole answer: it gives one row, with the columns that `toAnswer` reads. The plan was checked
@@ -16,15 +18,22 @@ export function toQuery(plan: Plan): Query {
   return compile(sql`${explaining(plan.format)}${statementOf(plan)}`);
 }
 
-/** Rows one by one, each as a text of its own: for answers that are too long to be held. */
-export function toRowsQuery({ rows, body }: ReadPlan): Query {
-  const line = body.kind === "csv" ? CSV_LINE : sql`row_to_json(${ROW})`;
-  return compile(sql`select ${line} from (${selectQuery(rows)}) "_"`);
+/**
+ * Rows one by one, each as a text of its own, for answers that are too long to be held. Behind it stands what `toAnswer`
+ * reads behind the number of rows. Nothing of that speaks of the row: Postgres works it out once, when the first one is
+ * there and so whatever a function may set has been set.
+ */
+export function toRowsQuery(plan: LongPlan): Query {
+  const { rows, body, total } = plan;
+  const before = plan.kind === "call" ? resultOf(plan) : NO_RESULT;
+  const said = ["response.headers", "response.status"].map((name) => sql`(select ${setting(name)})`);
+  const columns = join([lineOf(body), totalColumn(total, rows), ...said], ", ");
+  return compile(withTables(before, sql`select ${columns} from (${selectQuery(rows)}) "_"`));
 }
 
 /** How many rows Postgres expects, window aside: in JSON, as `Plan Rows` of the plan. */
-export function toEstimateQuery({ rows }: ReadPlan): Query {
-  return compile(sql`explain (format json) ${matching(rows)}`);
+export function toEstimateQuery({ rows, page }: ReadPlan): Query {
+  return compile(sql`explain (format json) ${matching(page?.all ?? rows)}`);
 }
 
 function statementOf(plan: Plan): Sql {
@@ -39,12 +48,16 @@ function statementOf(plan: Plan): Sql {
 }
 
 function readStatement(plan: ReadPlan): Sql {
-  return answerFrom(plan, selectQuery(plan.rows), NO_RESULT, []);
+  const kept = plan.page ? [sql`${RESULT} as (${keptRows(plan.kept)})`] : NO_RESULT;
+  return answerFrom(plan, selectQuery(plan.rows), kept, placeColumns(plan));
 }
 
 function callStatement(plan: CallPlan): Sql {
-  const result = plan.result ? [sql`${RESULT} as (${callResult(plan.call, plan.result)})`] : [];
-  return answerFrom(plan, selectQuery(plan.rows), result, []);
+  return answerFrom(plan, selectQuery(plan.rows), resultOf(plan), placeColumns(plan));
+}
+
+function resultOf({ call, result }: CallPlan): Sql[] {
+  return result ? [sql`${RESULT} as (${callResult(call, result)})`] : [];
 }
 
 function writeStatement(plan: WritePlan): Sql {
@@ -66,14 +79,22 @@ function answerFrom(plan: Plan, rows: Sql, before: readonly Sql[], more: readonl
   const columns = [
     bodyOf(plan.body),
     sql`count(*)`,
-    totalColumn(plan.total, plan.rows),
+    totalColumn(plan.total, plan.page?.all ?? plan.rows),
     setting("response.headers"),
     setting("response.status"),
     ...more,
     ...guards(plan.guards),
   ];
   const list = sql`select ${join(columns, ", ")} from ${isPage ? sql`"page"` : sql`(${rows})`} "_"`;
-  return tables.length > 0 ? sql`with ${join(tables, ", ")} ${list}` : list;
+  return withTables(tables, list);
+}
+
+function withTables(tables: readonly Sql[], statement: Sql): Sql {
+  return tables.length > 0 ? sql`with ${join(tables, ", ")} ${statement}` : statement;
+}
+
+function placeColumns({ page, rows }: ReadPlan | CallPlan): Sql[] {
+  return page ? [placeColumn(rows)] : [];
 }
 
 function guards(all: readonly Guard[]): Sql[] {

@@ -1,19 +1,52 @@
 import { ApiError } from "../../../engine/errors.ts";
 
+/** Each row of JSON names its columns again: a few lines of CSV below long names would become more than memory holds. */
+const MOST_BYTES = 64 * 2 ** 20;
+const MOST_GROWTH = 8;
+/** Rows are encoded many at a time, and never all at once. */
+const PIECE_LENGTH = 64 * 1024;
+
 type Field = { readonly value: string; readonly end: number };
 
 /** The rows of CSV (RFC 4180) as JSON objects of strings; `NULL` is null, quoted or not, as in PostgREST. */
-export function csvToJson(text: string): { readonly json: string; readonly columns: readonly string[] } {
+export function csvToJson(text: string): { readonly json: Buffer; readonly columns: readonly string[] } {
   const lines = readLines(text);
   const { value: columns } = lines.next();
   if (columns === undefined) throw unreadable("The first line of the CSV must name the columns");
+  const json = encode(jsonRows(columns, lines), Math.max(MOST_BYTES, MOST_GROWTH * text.length));
+  return { json, columns };
+}
+
+/** `[`, `{"a":"1"}`, `,{"a":"2"}`, `]` */
+function* jsonRows(columns: readonly string[], lines: Iterable<string[]>): Generator<string> {
   const names = columns.map((name) => JSON.stringify(name));
-  const rows: string[] = [];
+  let separator = "";
+  yield "[";
   for (const fields of lines) {
     if (fields.length !== columns.length) throw unreadable("All lines must have same number of fields");
-    rows.push(`{${fields.map((field, index) => `${names[index]}:${toJson(field)}`)}}`);
+    yield `${separator}{${fields.map((field, index) => `${names[index]}:${toJson(field)}`)}}`;
+    separator = ",";
   }
-  return { json: `[${rows}]`, columns };
+  yield "]";
+}
+
+function encode(texts: Iterable<string>, most: number): Buffer {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  let waiting = "";
+  const encodeWaiting = () => {
+    const piece = Buffer.from(waiting);
+    bytes += piece.length;
+    if (bytes > most) throw tooLarge(most);
+    pieces.push(piece);
+    waiting = "";
+  };
+  for (const text of texts) {
+    waiting += text;
+    if (waiting.length > PIECE_LENGTH) encodeWaiting();
+  }
+  encodeWaiting();
+  return Buffer.concat(pieces, bytes);
 }
 
 /** The fields of each line that is not empty. */
@@ -55,6 +88,12 @@ function toJson(field: string): string {
 
 function misplacedQuote(text: string, at: number): ApiError {
   return unreadable(`Misplaced quote in line ${text.slice(0, at).split("\n").length} of the CSV`);
+}
+
+function tooLarge(most: number): ApiError {
+  return new ApiError(413, "PAYLOAD_TOO_LARGE", `As JSON the body is larger than ${most} bytes.`, {
+    hint: "Send it in several requests.",
+  });
 }
 
 function unreadable(message: string): ApiError {

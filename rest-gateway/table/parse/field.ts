@@ -28,7 +28,7 @@ export function readField(scanner: Scanner, name: string): Field {
 
 /** `views`, `"a.b"`, `first-name`, `Just A Name`; null where none begins. */
 export function takeName(scanner: Scanner): string | null {
-  if (scanner.peek('"')) return readQuoted(scanner);
+  if (scanner.peek('"')) return readQuoted(scanner) || scanner.fail();
   const first = takeIdentifier(scanner);
   if (first !== null) return readDashed(scanner, first, readIdentifier);
   scanner.wish("field name (* or [a..z0..9_$])");
@@ -46,14 +46,15 @@ export function readIdentifier(scanner: Scanner): string {
   return scanner.fail();
 }
 
-/** Letters of any script, digits, `_`, `$` and spaces, of which those around it do not count. */
+/** Letters of any script, digits, `_`, `$` and spaces, of which those around it do not count. Nothing in SQL has an empty name. */
 function takeIdentifier(scanner: Scanner): string | null {
   const { text, position } = scanner;
   const end = endOfIdentifier(text, position);
-  if (end === position) return null;
+  const identifier = text.slice(position, end).trim();
+  if (identifier === "") return null;
   scanner.moveTo(end);
   wishForIdentifier(scanner);
-  return text.slice(position, end).trim();
+  return identifier;
 }
 
 function wishForIdentifier(scanner: Scanner): void {
@@ -141,8 +142,8 @@ function readKey(scanner: Scanner): string {
 }
 
 function readKeyPart(scanner: Scanner): string {
-  const match = scanner.takeMatch(KEY);
-  if (match !== null) return match[0].trim();
+  const key = scanner.takeMatch(KEY)?.[0].trim();
+  if (key) return key;
   scanner.wish("any non reserved character different from: .,>()");
   return scanner.fail();
 }

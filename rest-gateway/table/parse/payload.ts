@@ -1,20 +1,19 @@
 import { isUtf8 } from "node:buffer";
 import { ApiError } from "../../../engine/errors.ts";
-import type { CallArgument, Payload } from "../../statement/intent.ts";
+import type { CallArgument, Format, Payload } from "../../statement/intent.ts";
 import { csvToJson } from "./csv.ts";
 import { type JsonOutline, outlineJson } from "./json-outline.ts";
-import { OPEN_BRACKET, skipSpace } from "./json-text.ts";
-import { type MediaType, nameOf } from "./media-type.ts";
+import { OPEN_BRACE, skipSpace } from "./json-text.ts";
 import { parseQueryString } from "./query-string.ts";
 
-export type Content = { readonly body: Buffer; readonly type: MediaType };
+export type Content = { readonly body: Buffer; readonly format: Format };
 
 const NO_ROWS: Payload = { json: Buffer.from("[]"), columns: [], isArray: true };
 const RAW_TYPES = { "text/plain": "text", "text/xml": "xml", "application/octet-stream": "bytea" } as const;
 
 /** The rows of an insert or an update. When the client names the columns, JSON goes to Postgres unread. */
-export function parseRows({ body, type }: Content, columns: readonly string[] | null): Payload {
-  switch (nameOf(type)) {
+export function parseRows({ body, format }: Content, columns: readonly string[] | null): Payload {
+  switch (format.type) {
     case "application/json":
       return columns === null ? toRows(body, readOutline(body)) : unreadRows(body, columns);
     case "text/csv":
@@ -24,14 +23,13 @@ export function parseRows({ body, type }: Content, columns: readonly string[] | 
       return { json: Buffer.from(JSON.stringify(row)), columns: sorted(Object.keys(row)), isArray: false };
     }
     default:
-      throw unacceptable(type);
+      throw unacceptable(format);
   }
 }
 
 /** What a function is called with by POST. */
-export function parseArgument({ body, type }: Content, columns: readonly string[] | null): CallArgument {
-  const name = nameOf(type);
-  switch (name) {
+export function parseArgument({ body, format }: Content, columns: readonly string[] | null): CallArgument {
+  switch (format.type) {
     case "application/json":
       if (columns !== null) return { kind: "json", body, names: sorted(columns) };
       return body.length === 0
@@ -46,9 +44,9 @@ export function parseArgument({ body, type }: Content, columns: readonly string[
     case "text/plain":
     case "text/xml":
     case "application/octet-stream":
-      return { kind: "raw", body, type: RAW_TYPES[name] };
+      return { kind: "raw", body, type: RAW_TYPES[format.type] };
     default:
-      throw unacceptable(type);
+      throw unacceptable(format);
   }
 }
 
@@ -70,13 +68,14 @@ function toRows(body: Buffer, outline: JsonOutline): Payload {
   }
 }
 
+/** What is no object at first sight is read as rows, and Postgres says what is wrong with it. */
 function unreadRows(body: Buffer, columns: readonly string[]): Payload {
-  return { json: body, columns: sorted(columns), isArray: body[skipSpace(body, 0)] === OPEN_BRACKET };
+  return { json: body, columns: sorted(columns), isArray: body[skipSpace(body, 0)] !== OPEN_BRACE };
 }
 
 function csvRows(body: Buffer): Payload {
   const { json, columns } = csvToJson(textOf(body));
-  return { json: Buffer.from(json), columns: sorted(columns), isArray: true };
+  return { json, columns: sorted(columns), isArray: true };
 }
 
 /** Only a function of one unnamed parameter can take what has no names. */
@@ -94,8 +93,8 @@ function textOf(body: Buffer): string {
   return body.toString();
 }
 
-function unacceptable(type: MediaType): ApiError {
-  return unreadable(`Content-Type not acceptable: ${nameOf(type)}`);
+function unacceptable({ type }: Format): ApiError {
+  return unreadable(`Content-Type not acceptable: ${type}`);
 }
 
 function unreadable(message: string): ApiError {

@@ -1,4 +1,5 @@
-import type { Condition, OrderTerm, Placed, SelectItem } from "../../statement/intent.ts";
+import type { Condition, OrderTerm, Page, Placed, SelectItem } from "../../statement/intent.ts";
+import { isCursor, parseCursor } from "../cursor.ts";
 import { parseColumns } from "./columns.ts";
 import { parseFilter } from "./filter.ts";
 import { parseLogic } from "./logic.ts";
@@ -13,6 +14,7 @@ export type Query = {
   readonly conditions: readonly Placed<Condition>[];
   readonly orders: readonly Placed<readonly OrderTerm[]>[];
   readonly bounds: readonly Bounds[];
+  readonly page: Page | null;
   readonly columns: readonly string[] | null;
   readonly onConflict: readonly string[] | null;
   /** What a function that is called by GET is given. */
@@ -27,6 +29,7 @@ export function parseQuery(parameters: readonly Parameter[], { withArguments }: 
   const conditions: Placed<Condition>[] = [];
   const orders: Placed<readonly OrderTerm[]>[] = [];
   const bounds = new Map<string, Bounds>();
+  let page: Page | null = null;
   const callArguments: Parameter[] = [];
 
   for (const [name, value] of parameters) {
@@ -49,6 +52,7 @@ export function parseQuery(parameters: readonly Parameter[], { withArguments }: 
         if (name === "select") select ??= parseSelect(value);
         else if (name === "columns") columns ??= parseColumns(name, value);
         else if (name === "on_conflict") onConflict ??= parseColumns(name, value);
+        else if (name === "cursor" && isCursor(value)) cursor(name, value);
         else filter(name, value);
     }
   }
@@ -57,6 +61,7 @@ export function parseQuery(parameters: readonly Parameter[], { withArguments }: 
     conditions,
     orders,
     bounds: [...bounds.values()],
+    page,
     columns,
     onConflict,
     arguments: callArguments,
@@ -69,6 +74,12 @@ export function parseQuery(parameters: readonly Parameter[], { withArguments }: 
   function logic(name: string, value: string): void {
     const { path, operator } = parseLogicPath(name);
     conditions.push({ path, value: parseLogic(operator, value) });
+  }
+
+  /** Whether the function has an argument of that name is for the catalogue to say. */
+  function cursor(name: string, value: string): void {
+    page ??= parseCursor(value);
+    if (withArguments) callArguments.push([name, value]);
   }
 
   function filter(name: string, value: string): void {

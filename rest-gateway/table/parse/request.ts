@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Intent } from "../../statement/intent.ts";
+import type { Format, Intent } from "../../statement/intent.ts";
 import { parseAccept } from "./accept.ts";
-import { type MediaType, parseContentType } from "./media-type.ts";
+import { parseContentType } from "./media-type.ts";
 import { type Choices, type Preferences, parsePreferences } from "./preferences.ts";
 import { type Profile, parseProfile } from "./profile.ts";
 import { parseQuery } from "./query.ts";
@@ -35,7 +35,7 @@ export type TableRequest = {
   readonly profile: Profile;
   readonly preferences: Preferences;
   /** Best first. */
-  readonly accept: readonly MediaType[];
+  readonly accept: readonly Format[];
   readonly parameters: readonly Parameter[];
 };
 
@@ -51,13 +51,22 @@ export function hasBody(method: string): boolean {
   return method === "POST" || method === "PATCH" || method === "PUT";
 }
 
+/** What a request is about, whether or not it may be asked so. */
+export function parseTarget(
+  { method, path, headers }: Pick<RawRequest, "method" | "path" | "headers">,
+  deployment: Deployment,
+): { readonly resource: Resource; readonly profile: Profile } {
+  const resource = parseResource(path, deployment);
+  const isWrite = hasBody(method) || method === "DELETE";
+  const named = headers[isWrite ? "content-profile" : "accept-profile"] as string | undefined;
+  return { resource, profile: parseProfile(named, deployment.schemas) };
+}
+
 export function parseRequest(
   { method, path, rawQuery, headers, body }: RawRequest,
   deployment: Deployment,
 ): TableRequest {
-  const resource = parseResource(path, deployment);
-  const isWrite = hasBody(method) || method === "DELETE";
-  const profile = parseProfile(headerOf(isWrite ? "content-profile" : "accept-profile"), deployment.schemas);
+  const { resource, profile } = parseTarget({ method, path, headers }, deployment);
   checkMethod(resource, method);
   const parameters = withoutKey(parseQueryString(rawQuery), headers);
   const query = parseQuery(parameters, { withArguments: resource.kind === "function" && isRead(method) });
@@ -70,7 +79,7 @@ export function parseRequest(
     if (method === "OPTIONS") return { kind: "options", resource };
     if (resource.kind === "root") return { kind: "describe" };
     const target = { schema: profile.schema, name: resource.name };
-    const content = { body, type: parseContentType(headers["content-type"]) };
+    const content = { body, format: parseContentType(headers["content-type"]) };
     const intent = toIntent(resource.kind, { method, target, query, windows, preferences, content });
     return { kind: "statement", intent };
   }

@@ -1,4 +1,5 @@
 import type { CallArgument, Intent, Payload, Placed, Window } from "../../statement/intent.ts";
+import { noPage } from "../../statement/plan/page-refusals.ts";
 import { type Content, parseArgument, parseRows } from "./payload.ts";
 import type { Preferences } from "./preferences.ts";
 import type { Query } from "./query.ts";
@@ -18,11 +19,13 @@ const RESOLUTIONS = { "merge-duplicates": "merge", "ignore-duplicates": "ignore"
 /** What the method makes of all that was read. */
 export function toIntent(kind: "table" | "function", parsed: Parsed): Intent {
   const { method, target, query, windows, preferences, content } = parsed;
-  const { select, conditions, orders, columns } = query;
+  const { select, conditions, orders, columns, page } = query;
+  const isRead = method === "GET" || method === "HEAD";
+  if (page !== null && !isRead) throw noPage(`${method} has no pages: only GET and HEAD have.`);
   const asked = { target, shape: { select, conditions, orders, windows }, count: preferences.count };
-  if (kind === "function") return { kind: "call", ...asked, argument: toArgument(), readOnly: method !== "POST" };
+  if (kind === "function") return { kind: "call", ...asked, page, argument: toArgument(), readOnly: method !== "POST" };
 
-  if (method === "GET" || method === "HEAD") return { kind: "read", ...asked };
+  if (isRead) return { kind: "read", ...asked, page };
 
   const write = { ...asked, returned: RETURNED[preferences.return ?? "minimal"] };
   const missingAsDefault = preferences.missing === "default";

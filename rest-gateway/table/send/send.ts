@@ -1,23 +1,22 @@
-import type { GatewayResponse } from "../../http.ts";
+import type { Body, GatewayResponse } from "../../http.ts";
 import type { CallPlan, Plan, ReadPlan, WritePlan } from "../../statement/plan/plan.ts";
 import { notSingular } from "../../statement/plan/refusals.ts";
-import type { Answer } from "../../statement/query/answer.ts";
+import type { Told } from "../../statement/run-long.ts";
 import { canonicalQueryString } from "../parse/query-string.ts";
 import type { TableRequest } from "../parse/request.ts";
-import { contentRange, pageStatus } from "./content-range.ts";
+import { contentRange, lastOf, pageStatus } from "./content-range.ts";
 import { contentTypeOf } from "./content-type.ts";
+import { pageHeaders } from "./page-headers.ts";
 import { type PreferenceName, preferenceApplied } from "./preference-applied.ts";
 import { readSqlHeaders, readSqlStatus } from "./sql-response.ts";
 
-export type Body = string | Buffer | null;
-export type Told = Omit<Answer, "body"> & { readonly body: Body };
-
 type Headers = Record<string, string>;
-type Sent = { readonly status: number; readonly headers: Headers; readonly body: Body };
+type Sent<B> = { readonly status: number; readonly headers: Headers; readonly body: B | null };
 
 /** What Postgres told, as the client asked to be answered. */
-export function sendAnswer(request: TableRequest, plan: Plan, told: Told): GatewayResponse {
+export function sendAnswer<B extends Body>(request: TableRequest, plan: Plan, told: Told<B>): GatewayResponse<B> {
   const { status, headers, body } = sendKind(request, plan, told);
+  Object.assign(headers, pageHeaders(request.parameters, plan, told));
   if (request.profile.negotiated && headers["Content-Type"]) headers["Content-Profile"] = request.profile.schema;
   const said = readSqlHeaders(told.headers);
   for (const name of Object.keys(headers)) {
@@ -26,8 +25,8 @@ export function sendAnswer(request: TableRequest, plan: Plan, told: Told): Gatew
   return { status: readSqlStatus(told.status) ?? status, headers: { ...headers, ...said }, body };
 }
 
-function sendKind(request: TableRequest, plan: Plan, told: Told): Sent {
-  if (plan.format.kind === "plan") return sendExplanation(request, plan, told);
+function sendKind<B extends Body>(request: TableRequest, plan: Plan, told: Told<B>): Sent<B> {
+  if (plan.format.kind === "plan") return sendExplanation(plan, told);
   switch (plan.kind) {
     case "read":
       return sendRows(request, plan, told);
@@ -41,18 +40,18 @@ function sendKind(request: TableRequest, plan: Plan, told: Told): Sent {
 const OF_READS: readonly PreferenceName[] = ["count", "tx", "handling", "timezone"];
 const OF_CALLS: readonly PreferenceName[] = [...OF_READS, "maxAffected"];
 
-function sendRows(request: TableRequest, plan: ReadPlan, told: Told): Sent {
-  if (plan.format.kind === "object" && told.page !== 1) throw notSingular(told.page);
-  const { status, range } = pageStatus(plan.rows.offset, told.page, told.total);
+function sendRows<B extends Body>(request: TableRequest, plan: ReadPlan, told: Told<B>): Sent<B> {
+  if (plan.format.kind === "object" && told.page !== 1) throw notSingular(told.page!);
+  const { status, range } = pageStatus(plan.rows, told.page, told.total);
   const headers: Headers = { "Content-Range": range, ...applied(request, OF_READS), ...typeOf(plan) };
   const query = canonicalQueryString(request.parameters);
   headers["Content-Location"] = `/${encodeURIComponent(plan.table.name)}${query && `?${query}`}`;
   return { status, headers, body: told.body };
 }
 
-function sendResult(request: TableRequest, plan: CallPlan, told: Told): Sent {
-  if (plan.format.kind === "object" && told.page !== 1) throw notSingular(told.page);
-  const { status, range } = pageStatus(plan.rows.offset, told.page, told.total);
+function sendResult<B extends Body>(request: TableRequest, plan: CallPlan, told: Told<B>): Sent<B> {
+  if (plan.format.kind === "object" && told.page !== 1) throw notSingular(told.page!);
+  const { status, range } = pageStatus(plan.rows, told.page, told.total);
   const headers: Headers = { "Content-Range": range, ...applied(request, OF_CALLS) };
   if (plan.routine.returns.type.name === "void") return { status: 204, headers, body: null };
   return { status, headers: { ...headers, ...typeOf(plan) }, body: told.body };
@@ -62,7 +61,7 @@ const OF_INSERTS: readonly PreferenceName[] = ["resolution", "missing", "return"
 const OF_UPDATES: readonly PreferenceName[] = ["missing", "return", ...OF_CALLS];
 const OF_DELETES: readonly PreferenceName[] = ["return", ...OF_CALLS];
 
-function sendWritten(request: TableRequest, plan: WritePlan, told: Told): Sent {
+function sendWritten<B extends Body>(request: TableRequest, plan: WritePlan, told: Told<B>): Sent<B> {
   const { change } = plan;
   const showsRows = request.preferences.return === "representation";
   const { count } = request.preferences;
@@ -86,7 +85,10 @@ function sendWritten(request: TableRequest, plan: WritePlan, told: Told): Sent {
       return { status: isNew ? 201 : 200, headers: { ...headers, ...body.headers }, body: body.body };
     }
     case "update": {
-      const headers = { "Content-Range": contentRange(0, told.page - 1, counted), ...applied(request, OF_UPDATES) };
+      const headers = {
+        "Content-Range": contentRange(0, lastOf(0, told.page), counted),
+        ...applied(request, OF_UPDATES),
+      };
       return { status: showsRows ? 200 : 204, headers: { ...headers, ...body.headers }, body: body.body };
     }
     case "delete": {
@@ -96,8 +98,8 @@ function sendWritten(request: TableRequest, plan: WritePlan, told: Told): Sent {
   }
 }
 
-function sendExplanation(request: TableRequest, plan: Plan, told: Told): Sent {
-  return { status: 200, headers: { ...applied(request, OF_CALLS), ...typeOf(plan) }, body: told.body };
+function sendExplanation<B extends Body>(plan: Plan, told: Told<B>): Sent<B> {
+  return { status: 200, headers: typeOf(plan), body: told.body };
 }
 
 /** `/films?id=eq.7` */

@@ -50,6 +50,14 @@ describe("a stream of rows", () => {
     expect(textOf(await collect(stream(sql("values (null), ('a'), (null), ('b')"))))).toBe(",a,,b");
   });
 
+  test("tells with its first chunk what else the first row holds, and with no other", async () => {
+    const statement = sql("select repeat('x', 70000 * n), null, 'a' || n, 'ü' from generate_series(1, 3) n");
+    const heads = (await collect(stream(statement))).map(({ head }) => head);
+    expect(heads).toEqual([[null, "a1", "ü"], ...new Array(heads.length - 1).fill(null)]);
+    expect(await collect(stream(numbers(3)))).toMatchObject([{ head: [] }]);
+    expect(await collect(stream(numbers(0)))).toMatchObject([{ head: null }]);
+  });
+
   test("is many chunks of about 64 kB when it is long, and all rows are in them in order", async () => {
     const chunks = await collect(stream(numbers(50_000)));
     expect(chunks.length).toBeGreaterThan(8);
@@ -65,6 +73,14 @@ describe("a stream of rows", () => {
     const statement = sql("select repeat('x', n) from unnest($1::int[]) n", `{${sizes}}`);
     const text = textOf(await collect(stream(statement)));
     expect(text.split(",").map((row) => row.length)).toEqual(sizes);
+  });
+
+  test("cuts rows that are larger than a chunk, so that whoever takes them slowly is seen to take them", async () => {
+    const chunks = await collect(stream(sql("select repeat('x', 1000000) from generate_series(1, 3)")));
+    for (const { data } of chunks) expect(data.length).toBeLessThanOrEqual(65_536);
+    expect(textOf(chunks)).toBe(new Array(3).fill("x".repeat(1_000_000)).join(","));
+    expect(chunks.reduce((sum, { rows }) => sum + rows, 0)).toBe(3);
+    expect(chunks.map(({ last }) => last)).toEqual([...new Array(chunks.length - 1).fill(false), true]);
   });
 
   test("begins when it is first asked, as the caller, and may not write unless it says so", async () => {

@@ -7,6 +7,7 @@ import type {
   Manner,
   Operation,
   OrderTerm,
+  Page,
   Placed,
   SelectItem,
   Shape,
@@ -34,7 +35,7 @@ export function intents(texts: Texts): fc.Arbitrary<Intent> {
     }),
   );
   return fc.oneof(
-    fc.record({ kind: fc.constant("read"), target, shape, count }),
+    fc.record({ kind: fc.constant("read"), target, shape, count, page: pages }),
     fc.record({
       kind: fc.constant("insert"),
       ...write,
@@ -53,6 +54,7 @@ export function intents(texts: Texts): fc.Arbitrary<Intent> {
       argument: calls(texts),
       shape,
       count,
+      page: pages,
       readOnly: fc.boolean(),
     }),
   ) as fc.Arbitrary<Intent>;
@@ -74,6 +76,11 @@ export function manners(name: fc.Arbitrary<string>): fc.Arbitrary<Manner> {
     maxAffected: fc.option(fc.nat(3)),
   });
 }
+
+const pages: fc.Arbitrary<Page | null> = fc.oneof(
+  { weight: 4, arbitrary: fc.constant(null) },
+  fc.constant({ kind: "first" as const }),
+);
 
 function calls({ name, value }: Texts): fc.Arbitrary<object> {
   const names = fc.oneof(fc.constantFrom("a", "b", "prefix", "words"), name);

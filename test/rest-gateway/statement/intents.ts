@@ -107,7 +107,7 @@ export function read(
   parts: ShapeParts = {},
   { schema = "api", ...more }: Named<ReadIntent> = {},
 ): ReadIntent {
-  return { kind: "read", target: { schema, name }, shape: shape(parts), count: null, ...more };
+  return { kind: "read", target: { schema, name }, shape: shape(parts), count: null, page: null, ...more };
 }
 
 export function insert(
@@ -170,6 +170,7 @@ export function call(
     argument: { kind: "query", values },
     shape: shape(parts),
     count: null,
+    page: null,
     readOnly: true,
     ...more,
   };

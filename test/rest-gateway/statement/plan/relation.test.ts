@@ -117,7 +117,7 @@ describe("a relation is refused", () => {
   });
 
   test("with the junctions and their columns", () => {
-    const details = refusal("tours", "people").details as unknown as { relationship: string }[];
+    const details = refusal("tours", "people").details as { relationship: string }[];
     expect(details.map(({ relationship }) => relationship)).toContain(
       "visitors using visitors_tour_fkey(tour_id) and visitors_person_fkey(person_id)",
     );

@@ -94,6 +94,15 @@ test("values make no difference, whatever they are", () => {
   );
 });
 
+test("where a page begins makes none either, but whether it begins at a null does", () => {
+  const key = (order: string, ...values: (string | null)[]) =>
+    shapeKey(read("works", {}, { page: { kind: "after", position: { order, values } } }), manner);
+  expect(key("x", "1", "2")).toBe(key("x", "3", "null"));
+  const others = [key("y", "1", "2"), key("x", null, "2"), key("x", "1", null), key("x", "1"), key("x", "1", "2", "3")];
+  const first = shapeKey(read("works", {}, { page: { kind: "first" } }), manner);
+  expect(new Set([...others, key("x", "1", "2"), first, shapeKey(read("works"), manner)]).size).toBe(8);
+});
+
 test("whether a body is an object does", () => {
   const key = (body: unknown) => shapeKey({ ...post("echo_json", body), argument: argumentOf(body) }, manner);
   const argumentOf = (body: unknown) => ({

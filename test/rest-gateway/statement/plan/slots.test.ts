@@ -43,6 +43,13 @@ describe("the values of slots", () => {
     expect(valuesAt([{ kind: "payload" }], { ...call("f"), argument })).toEqual(["\\x00ff"]);
   });
 
+  test("a position has a value for each term of the order, none where it stands at a null", () => {
+    const page = { kind: "after", position: { order: "x", values: ["1906", null] } } as const;
+    const slots = [0, 1].map((index) => ({ kind: "position" as const, index }));
+    expect(valuesAt(slots, read("works", {}, { page }))).toEqual(["1906", null]);
+    expect(valuesAt(slots, call("all_works", {}, {}, { page }))).toEqual(["1906", null]);
+  });
+
   test("an argument that comes twice is its last value, or all of them for a variadic parameter", () => {
     const called = call("f", { words: ["a", "b"] });
     expect(valuesAt([{ kind: "argument", name: "words", all: false }], called)).toEqual(["b"]);

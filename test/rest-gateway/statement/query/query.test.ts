@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { ReadIntent } from "../../../../rest-gateway/statement/intent.ts";
+import type { Intent, ReadIntent } from "../../../../rest-gateway/statement/intent.ts";
+import { toLongPlan } from "../../../../rest-gateway/statement/plan/long.ts";
 import type { ReadPlan } from "../../../../rest-gateway/statement/plan/plan.ts";
+import { toAnswer } from "../../../../rest-gateway/statement/query/answer.ts";
+import { frameOf } from "../../../../rest-gateway/statement/query/body.ts";
 import { refusalOf } from "../../../../rest-gateway/statement/query/guard.ts";
 import { toEstimateQuery, toQuery, toRowsQuery } from "../../../../rest-gateway/statement/query/query.ts";
 import { answering } from "../expected.ts";
-import { aggregate, column, columns, compare, eq, read, relation, remove, term } from "../intents.ts";
-import { type Museum, openMuseum } from "../museum.ts";
+import { aggregate, call, column, columns, compare, eq, read, relation, remove, term } from "../intents.ts";
+import { type Museum, openMuseum, type Wishes } from "../museum.ts";
 
 let museum: Museum;
 beforeAll(async () => {
@@ -68,26 +71,63 @@ describe("a total", () => {
 });
 
 describe("rows one by one", () => {
-  const intent = read("works", {
+  const CSV = { formats: [{ kind: "media", type: "text/csv" }] } as const;
+  const STRIPPED = { formats: [{ kind: "array", type: "x/array", nulls: "stripped" }] } as const;
+  const longPlanOf = (intent: Intent, wishes?: Wishes) => toLongPlan(museum.plan(intent, wishes))!;
+  const some = read("works", {
     select: columns("id", "title"),
     where: [compare("id", "lt", "3")],
     order: [term("id")],
   });
 
-  test("are JSON objects", async () => {
-    const query = toRowsQuery(planOf(intent));
+  test("are each a text, beside what there is to say of all", async () => {
+    const query = toRowsQuery(longPlanOf({ ...some, count: "exact" }));
     expect(query.text).toBe(
-      `select row_to_json("_".*) from (select "works"."id", "works"."title" from "api"."works" as "works" where "works"."id" < $1 order by "works"."id") "_"`,
+      `select row_to_json("_".*), (select count(*) from "api"."works" as "works" where "works"."id" < $1), ` +
+        "(select nullif(current_setting('response.headers', true), '')), (select nullif(current_setting('response.status', true), '')) " +
+        `from (select "works"."id", "works"."title" from "api"."works" as "works" where "works"."id" < $1 order by "works"."id") "_"`,
     );
-    expect(await museum.lines(query, intent)).toEqual([
-      ['{"id":1,"title":"Water Lilies"}'],
-      ['{"id":2,"title":"Impression, Sunrise"}'],
+    expect(await museum.lines(query, some)).toEqual([
+      ['{"id":1,"title":"Water Lilies"}', "2", null, null],
+      ['{"id":2,"title":"Impression, Sunrise"}', "2", null, null],
     ]);
   });
 
-  test("are lines of CSV", async () => {
-    const plan = planOf(intent, { formats: [{ kind: "media", type: "text/csv" }] });
-    expect(await museum.lines(toRowsQuery(plan), intent)).toEqual([['1,"Water Lilies"'], ['2,"Impression, Sunrise"']]);
+  test.each<[string, Intent, Wishes]>([
+    ["some", some, {}],
+    ["all", read("works", { order: [term("id")] }), {}],
+    ["without what is null", read("works", { order: [term("id")] }), STRIPPED],
+    ["as CSV", read("works", { order: [term("id")] }), CSV],
+    [
+      "as CSV, with a name of another",
+      read("artists", { select: [...columns("*"), column("id", { alias: "a b" })] }),
+      CSV,
+    ],
+    ["with relations", read("artists", { select: [...columns("name"), relation("works", columns("title"))] }), {}],
+    ["of groups", read("works", { select: [column("artist_id"), aggregate("count")] }), {}],
+    ["of a function", call("works_by", { artist: "1" }, { where: [compare("id", "gt", "1")] }), {}],
+    ["of a function, counted", call("all_works", {}, { window: { offset: 1, limit: 2 } }, { count: "exact" }), {}],
+  ])("are together what Postgres makes of them: %s", async (_name, intent, wishes) => {
+    const plan = longPlanOf(intent, wishes);
+    const lines = await museum.lines(toRowsQuery(plan), intent);
+    const { opening, separator, closing } = frameOf(plan);
+    const whole = await museum.ask(intent, wishes);
+    expect(lines.length).toBeGreaterThan(0);
+    expect(opening + lines.map(([line]) => line).join(separator) + closing).toBe(whole.body);
+    expect(toAnswer([whole.body, String(whole.page), ...lines[0]!.slice(1)], plan)).toEqual(whole);
+  });
+
+  test("know what a function has said of the answer once the first one is there", async () => {
+    await museum.owner.query(`
+      create function api.speaking() returns setof api.works language plpgsql stable as $$ begin
+        perform set_config('response.status', '299', true);
+        return query select * from api.works;
+      end $$;
+      grant execute on function api.speaking to anon`);
+    await museum.reload();
+    const intent = call("speaking");
+    const [first] = await museum.lines(toRowsQuery(longPlanOf(intent)), intent);
+    expect(first!.slice(1)).toEqual([null, null, "299"]);
   });
 });
 

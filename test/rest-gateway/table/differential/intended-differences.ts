@@ -205,17 +205,6 @@ export const INTENDED = {
       return withError(theirs, { message, details: `The result contains ${rows} rows` });
     },
   },
-  "an estimate of no rows": {
-    since: "ours",
-    why: "what was counted exactly is not estimated",
-    today: (theirs, ours, { headers }) =>
-      headers.Prefer?.includes("count=estimated") &&
-      theirs.status === 206 &&
-      JSON.stringify(theirs.body) === "[]" &&
-      ours.status === 200
-        ? { ...theirs, status: 200, headers: { ...theirs.headers, "content-range": ours.headers["content-range"]! } }
-        : null,
-  },
 
   // What is written
 
@@ -251,6 +240,7 @@ export const INTENDED = {
 
   // How it is answered
 
+  "a time zone by its hours": { since: "16.0", why: "an offset is a preference for a time zone too" },
   "a media type that is not made": {
     since: "12.0.3",
     why: "406 instead of 415",
@@ -271,6 +261,16 @@ export const INTENDED = {
         ? { ...theirs, headers: { ...headers, allow: ours.headers.allow } }
         : null,
   },
+  "the code in a header": {
+    since: "13.0.0",
+    why: "Proxy-Status has the error's code, also where HEAD has no body",
+    today: ({ headers, ...theirs }, ours) => {
+      const { "proxy-status": told } = ours.headers;
+      const code = errorOf(ours)?.code;
+      if (told === undefined || (code !== undefined && told !== `PostgREST; error=${code}`)) return null;
+      return { ...theirs, headers: { ...headers, "proxy-status": told } };
+    },
+  },
   "writes at the root": { since: "13.0.0", why: "405 and PGRST117 instead of 404" },
   "no document at the root": { since: "13.0.0", why: "PGRST126 instead of an empty object" },
   "OPTIONS asks about a name": { since: "ours", why: "it needs no arguments" },
@@ -278,11 +278,12 @@ export const INTENDED = {
   "the statuses of errors": {
     since: "12.0.3 to 13.0.1",
     why: "faults of the database are 500, a token for a role that does not exist is 401",
-    today: (theirs, _ours, asked) => {
+    today: (theirs) => {
       const error = errorOf(theirs);
       if (error === null) return null;
-      if (/^(42P17|53400|54...)$/.test(error.code)) return { ...theirs, status: 500 };
-      if (asked.caller === "anon" || error.code !== "22023") return null;
+      const isSubquery = error.code === "21000" && !error.message.endsWith("requires a WHERE clause");
+      if (isSubquery || /^(42P17|53400|54...)$/.test(error.code)) return { ...theirs, status: 500 };
+      if (error.code !== "22023") return null;
       if (!/^role .* does not exist$/.test(error.message)) return null;
       return { ...theirs, status: 401, headers: { ...theirs.headers, "www-authenticate": "present" } };
     },
@@ -308,6 +309,7 @@ export const INTENDED = {
     since: "ours",
     why: "it is no good here: 401, whether there is no such role or the service may not take it",
   },
+  "an empty token": { since: "13.0.0", why: "it is a token that cannot be read, and not none" },
   "words for tokens": {
     since: "13.0.0",
     why: "what is wrong with the claims is PGRST303; the words are ours",

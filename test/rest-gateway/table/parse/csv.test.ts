@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { csvToJson } from "../../../../rest-gateway/table/parse/csv.ts";
 import { refusalOf } from "./refusal.ts";
 
-const rowsOf = (text: string) => JSON.parse(csvToJson(text).json);
+const rowsOf = (text: string) => JSON.parse(csvToJson(text).json.toString());
 
 describe("CSV", () => {
   test.each([
@@ -39,6 +39,18 @@ describe("CSV", () => {
     ['a\nx"y"', "Misplaced quote in line 2 of the CSV"],
   ])("%j is refused", (text, message) => {
     expect(refusalOf(() => csvToJson(text))).toMatchObject({ status: 400, code: "PGRST102", message });
+  });
+
+  test("many rows are all there, in their order", () => {
+    const numbers = Array.from({ length: 50_000 }, (_, index) => String(index));
+    const rows = rowsOf(`é,n\n${numbers.map((n) => `ü,${n}`).join("\n")}`) as { é: string; n: string }[];
+    expect(rows.map(({ n }) => n)).toEqual(numbers);
+    expect(rows.every(({ é }) => é === "ü")).toBe(true);
+  });
+
+  test("what would become far more as JSON than it is as CSV is refused before it has", () => {
+    const bomb = `${"n".repeat(1_000_000)}\n${"1\n".repeat(1_000_000)}`;
+    expect(refusalOf(() => csvToJson(bomb))).toMatchObject({ status: 413, code: "PAYLOAD_TOO_LARGE" });
   });
 
   test("what is written is read again", () => {

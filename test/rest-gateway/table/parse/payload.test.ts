@@ -4,7 +4,7 @@ import { parseArgument, parseRows } from "../../../../rest-gateway/table/parse/p
 import { refusalOf } from "./refusal.ts";
 
 type Body = { type?: string; body: string | Buffer; columns?: string[] };
-const content = ({ type, body }: Body) => ({ body: Buffer.from(body), type: parseContentType(type) });
+const content = ({ type, body }: Body) => ({ body: Buffer.from(body), format: parseContentType(type) });
 
 function rows(body: Body) {
   const { json, ...rest } = parseRows(content(body), body.columns ?? null);
@@ -43,8 +43,8 @@ describe("rows to be written", () => {
 
   test("JSON goes on as the very bytes that came", () => {
     const body = Buffer.from('{"a": 1.0}');
-    expect(parseRows({ body, type: parseContentType(undefined) }, null).json).toBe(body);
-    expect(parseRows({ body, type: parseContentType(undefined) }, ["a"]).json).toBe(body);
+    expect(parseRows({ body, format: parseContentType(undefined) }, null).json).toBe(body);
+    expect(parseRows({ body, format: parseContentType(undefined) }, ["a"]).json).toBe(body);
   });
 
   test("JSON whose columns the client names is not read", () => {
@@ -53,7 +53,11 @@ describe("rows to be written", () => {
       columns: ["a", "b"],
       isArray: true,
     });
-    expect(rows({ body: "", columns: ["a"] })).toEqual({ json: "", columns: ["a"], isArray: false });
+    expect(rows({ body: ' {"a":1', columns: ["a"] })).toEqual({ json: ' {"a":1', columns: ["a"], isArray: false });
+  });
+
+  test.each(["", "5", "null", '"a"'])("what is no object at first sight is left to Postgres as rows: %j", (body) => {
+    expect(rows({ body, columns: ["a"] })).toEqual({ json: body, columns: ["a"], isArray: true });
   });
 
   test.each([

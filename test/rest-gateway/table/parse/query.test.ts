@@ -13,6 +13,7 @@ describe("parameters", () => {
       conditions: [],
       orders: [],
       bounds: [],
+      page: null,
       columns: null,
       onConflict: null,
       arguments: [],
@@ -62,6 +63,28 @@ describe("parameters", () => {
     expect(parse("selects=eq.1&select.id=eq.1&orders=eq.1&%22order%22=eq.1").conditions).toHaveLength(4);
   });
 
+  test("a cursor has no dot, and a filter on a column of that name has one", () => {
+    expect(parse("cursor=")).toMatchObject({ page: { kind: "first" }, conditions: [] });
+    expect(parse("cursor=abc&cursor=")).toMatchObject({ page: { kind: "unreadable" }, conditions: [] });
+    expect(parse("cursor=eq.5&cursor=not.is.null")).toMatchObject({
+      page: null,
+      conditions: [{ path: [] }, { path: [] }],
+    });
+    expect(parse("cursor=eq.5&cursor=")).toMatchObject({ page: { kind: "first" }, conditions: [{ path: [] }] });
+    expect(parse("films.cursor=eq.5&%22cursor%22=eq.5").page).toBeNull();
+  });
+
+  test("with arguments a cursor may be one of them, for all that the grammar knows", () => {
+    expect(parse("cursor=5&a=1", true)).toMatchObject({
+      page: { kind: "unreadable" },
+      arguments: [
+        ["cursor", "5"],
+        ["a", "1"],
+      ],
+    });
+    expect(parse("cursor=2.5", true)).toMatchObject({ page: null, arguments: [["cursor", "2.5"]] });
+  });
+
   test("with arguments a value that names no operator is one, and repeats are kept", () => {
     const query = parse("a=1&b=x.y&a=2&c=eq.3&rel.d=4", true);
     expect(query.arguments).toEqual([
@@ -74,6 +97,7 @@ describe("parameters", () => {
   });
 
   test.each([
+    ["a.cursor=5", '"failed to parse filter (5)" (line 1, column 1)'],
     ["id=5", '"failed to parse filter (5)" (line 1, column 1)'],
     ["id=", '"failed to parse filter ()" (line 1, column 1)'],
     ["=eq.1", '"failed to parse tree path ()" (line 1, column 1)'],

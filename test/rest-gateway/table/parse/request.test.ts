@@ -28,7 +28,7 @@ const shape = { select, conditions: [], orders: [], windows: [] };
 
 describe("requests for a table", () => {
   test.each(["GET", "HEAD"])("%s reads", (method) => {
-    expect(intentOf(`${method} /films`)).toEqual({ kind: "read", target, shape, count: null });
+    expect(intentOf(`${method} /films`)).toEqual({ kind: "read", target, shape, count: null, page: null });
   });
 
   test("the query shapes what is read, the headers narrow and count it", () => {
@@ -112,6 +112,24 @@ describe("requests for a table", () => {
   });
 });
 
+describe("a page by its cursor", () => {
+  test.each(["GET /films", "HEAD /films", "GET /rpc/films", "HEAD /rpc/films"])("%s may ask for one", (line) => {
+    expect(intentOf(`${line}?cursor=&limit=2`)).toMatchObject({ page: { kind: "first" } });
+  });
+
+  test.each(["POST /films", "PATCH /films", "PUT /films", "DELETE /films", "POST /rpc/films"])("%s may not", (line) => {
+    expect(refusalOf(() => parse(`${line}?cursor=`, {}, "{}"))).toMatchObject({ status: 400, code: "PGRST192" });
+  });
+
+  test("a column called cursor is filtered by in all of them", () => {
+    for (const method of ["GET", "PATCH", "DELETE"]) {
+      expect(intentOf(`${method} /films?cursor=eq.5`, {}, "{}")).toMatchObject({
+        shape: { conditions: [{ value: { field: { name: "cursor" } } }] },
+      });
+    }
+  });
+});
+
 describe("a key in the address", () => {
   test("is no filter", () => {
     expect(parse("GET /films?apikey=x.y.z&id=eq.1").parameters).toEqual([["id", "eq.1"]]);
@@ -174,7 +192,7 @@ describe("headers", () => {
     const request = parse("GET /films?b=eq.1&a=eq.2", { accept: "text/csv", prefer: "tx=rollback" });
     expect(request).toMatchObject({
       method: "GET",
-      accept: [{ kind: "named", name: "text/csv" }],
+      accept: [{ kind: "media", type: "text/csv" }],
       preferences: { tx: "rollback" },
       parameters: [
         ["b", "eq.1"],

@@ -6,13 +6,14 @@ import { parseQueryString } from "../../../../rest-gateway/table/parse/query-str
 import { printCondition, printField, printOperation, printOrder, printSelect, quoted } from "./print.ts";
 
 const text = fc.string({ unit: "binary" }).filter((value) => !value.includes("\0"));
-const name = fc.oneof(text, fc.constantFrom("id", "or", "not", "order", "limit", "inner", "a.b", 'q"q', "\\", "->"));
+const key = fc.oneof(text, fc.constantFrom("id", "or", "not", "order", "limit", "inner", "a.b", 'q"q', "\\", "->"));
+const name = key.filter((value) => value !== "");
 const identifier = fc.stringMatching(/^[a-zé_$][a-z0-9_]{0,5}( [a-z]{1,3})?$/);
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null });
 
 const step = fc.record({
   arrow: fc.constantFrom("->" as const, "->>" as const),
-  key: fc.oneof(name, fc.integer({ min: -99, max: 99 })),
+  key: fc.oneof(key, fc.integer({ min: -99, max: 99 })),
 });
 const field: fc.Arbitrary<Field> = fc.record({ name, path: fc.array(step, { maxLength: 2 }) });
 

@@ -13,6 +13,11 @@ const pgrst = (message: unknown, detail: unknown) =>
   );
 const TEA = { code: "TEA", message: "short and stout" };
 
+const emptyToken = {
+  differs: "an empty token",
+  ours: { status: 401, body: { code: "PGRST301", message: "Empty JWT is sent in Authorization header" } },
+} as const;
+
 export const refusals: Area = {
   name: "refusals",
   groups: [
@@ -187,7 +192,7 @@ export const callers: Area = {
         differs: "a token for a role that is not served",
         ours: { status: 401, body: { code: "PGRST303" } },
       }),
-      get("/notes?order=id", { as: { token: "" }, fails: "any" }),
+      get("/notes?order=id", { as: { token: "" }, fails: "any", ...emptyToken }),
       get("/notes", { as: { token: "nonsense" }, fails: "any" }),
       get("/notes", { as: { token: "a.b.c" }, fails: "any" }),
       get("/notes", { as: { token: "a.b" }, fails: "any" }),
@@ -205,7 +210,8 @@ export const callers: Area = {
       }),
       get("/notes?order=id", { headers: { Authorization: "Basic YTpi" }, name: "another scheme" }),
       get("/notes?order=id", { headers: { Authorization: "" } }),
-      get("/notes", { headers: { Authorization: "Bearer" }, fails: "any" }),
+      get("/notes", { headers: { Authorization: "Bearer" }, fails: "any", ...emptyToken }),
+      get("/notes", { headers: { Authorization: "Bearer a b" }, fails: "any" }),
       post("/items", { name: "x" }, { as: { token: "nonsense" }, fails: "any" }),
       get("/nothing", { as: { token: "nonsense" }, fails: "any", name: "the token is looked at first" }),
     ]),

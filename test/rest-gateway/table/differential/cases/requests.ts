@@ -109,7 +109,11 @@ export const preferences: Area = {
       returning(post("/items", { name: "a" }, { prefer: "timezone=Asia/Tokyo" })),
       get("/types?select=moment_zone&id=eq.1", { prefer: "handling=strict, timezone=Nowhere/City", fails: "PGRST122" }),
       get("/rpc/time_zone", { prefer: "timezone=Nowhere/City" }),
-      get("/rpc/time_zone", { prefer: "timezone=-4" }),
+      get("/rpc/time_zone", {
+        prefer: "timezone=-4",
+        differs: "a time zone by its hours",
+        ours: { status: 200, headers: { "preference-applied": "timezone=-4" }, body: "<-04>+04" },
+      }),
     ]),
     group("how many rows may be touched", [
       patch(

@@ -1,0 +1,254 @@
+import { once } from "node:events";
+import { request as ask, createServer, type IncomingMessage } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { pino } from "pino";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { readConfig } from "../../engine/config/config.ts";
+import { type Answer, answerWith } from "../../rest-gateway/answer.ts";
+import { makeGateway } from "../../rest-gateway/gateway.ts";
+import type { Flow, Handler, Piece } from "../../rest-gateway/http.ts";
+
+const KILOBYTE = 1024;
+const closing: (() => void)[] = [];
+afterEach(() => {
+  vi.useRealTimers();
+  for (const close of closing.splice(0)) close();
+});
+
+type Source = {
+  readonly flow: Flow;
+  /** How many of its pieces were asked for, and how many are done with. */
+  taken: number;
+  released: number;
+  /** The last one was given, or nobody wants it any more. */
+  isOver: boolean;
+};
+
+/** So many pieces of so many letters; instead of the one behind the last, an error. */
+function pieces(count: number, bytes: number, { fails = false } = {}): Source {
+  const source: Source = { flow: read(), taken: 0, released: 0, isOver: false };
+  async function* read(): AsyncGenerator<Piece> {
+    try {
+      for (let index = 0; index < count; index++) {
+        await sleep(1);
+        source.taken++;
+        yield { data: Buffer.alloc(bytes, "x"), release: () => void source.released++ };
+      }
+      if (fails) throw new Error("the source ran dry");
+    } finally {
+      source.isOver = true;
+    }
+  }
+  return source;
+}
+
+/** A server that answers everything with what `handle` gives. */
+async function start(handle: Handler) {
+  const lines: Record<string, unknown>[] = [];
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(JSON.parse(String(chunk)));
+      done();
+    },
+  });
+  const { config } = readConfig({ MAX_BODY_BYTES: "100000" });
+  const log = pino({ level: "debug" }, sink);
+  const serve = makeGateway({ routes: {}, folders: { "/rest/v1": handle }, errorBody: config.errorBody, log });
+  const answer: Answer = answerWith(serve, config, log);
+  const server = createServer((request, response) => void answer(request, response));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  closing.push(() => server.close().closeAllConnections());
+  return { port: (server.address() as AddressInfo).port, lines };
+}
+
+async function get(port: number, method = "GET"): Promise<IncomingMessage> {
+  const asked = ask({ port, host: "127.0.0.1", method, path: "/rest/v1", agent: false }).on("error", () => {});
+  asked.end();
+  const [answer] = (await once(asked, "response")) as [IncomingMessage];
+  return answer;
+}
+
+async function textOf(answer: IncomingMessage): Promise<string> {
+  let text = "";
+  for await (const chunk of answer) text += chunk;
+  return text;
+}
+
+/** Says these bytes and nothing more until it is read. */
+function dial(port: number, bytes: string): Socket {
+  const socket = connect(port, "127.0.0.1").on("error", () => {});
+  closing.push(() => socket.destroy());
+  socket.write(bytes);
+  return socket;
+}
+
+const GET = "GET /rest/v1 HTTP/1.1\r\nHost: a\r\n\r\n";
+const MANY = 1_000;
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await sleep(5);
+}
+
+describe("a body that comes in pieces", () => {
+  test("is sent whole, and each piece let go of", async () => {
+    const source = pieces(50, 64 * KILOBYTE);
+    const { port } = await start(() => ({ status: 206, headers: { "X-Note": "a" }, body: source.flow }));
+    const answer = await get(port);
+    expect([answer.statusCode, answer.headers["x-note"]]).toEqual([206, "a"]);
+    expect(await textOf(answer)).toBe("x".repeat(50 * 64 * KILOBYTE));
+    await until(() => source.released === 50 && source.isOver);
+  });
+
+  test("is as long as it is, whatever SQL has said of its length", async () => {
+    const headers = { "content-length": "7", "Transfer-Encoding": "identity", "X-Note": "a" };
+    const { port } = await start(() => ({ status: 200, headers, body: pieces(3, 10).flow }));
+    const answer = await get(port);
+    expect(answer.headers).toMatchObject({ "transfer-encoding": "chunked", "x-note": "a" });
+    expect(await textOf(answer)).toBe("x".repeat(30));
+  });
+
+  test("is not sent to who asks for the head alone, and not read either", async () => {
+    const source = pieces(MANY, KILOBYTE);
+    const { port } = await start(() => ({ status: 200, headers: {}, body: source.flow }));
+    expect(await textOf(await get(port, "HEAD"))).toBe("");
+    expect(source.taken).toBe(0);
+  });
+
+  test("comes no faster than it is taken", async () => {
+    const source = pieces(MANY, 64 * KILOBYTE);
+    const { port } = await start(() => ({ status: 200, headers: {}, body: source.flow }));
+    const socket = dial(port, GET).pause();
+    let before = -1;
+    while (source.taken !== before) {
+      before = source.taken;
+      await sleep(300);
+    }
+    // What the buffers of two sockets hold.
+    expect(source.taken).toBeLessThan(MANY / 2);
+    expect(source.taken - source.released).toBeLessThan(5);
+    socket.resume();
+    await until(() => source.isOver);
+    expect(source.taken).toBe(MANY);
+  });
+
+  test("is let go of when the client leaves", async () => {
+    const source = pieces(MANY, 64 * KILOBYTE);
+    const { port, lines } = await start(() => ({ status: 200, headers: {}, body: source.flow }));
+    const socket = dial(port, GET);
+    await once(socket, "data");
+    socket.destroy();
+    await until(() => source.isOver);
+    expect(source.taken).toBeLessThan(MANY);
+    expect(lines).toEqual([]);
+  });
+
+  test("is let go of when the client takes nothing for half a minute", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const source = pieces(MANY, 64 * KILOBYTE);
+    const { port, lines } = await start(() => ({ status: 200, headers: {}, body: source.flow }));
+    const socket = dial(port, GET).pause();
+    while (!source.isOver) await vi.advanceTimersByTimeAsync(1_000);
+    expect(source.taken).toBeLessThan(MANY);
+    expect(lines).toMatchObject([{ msg: "an answer broke off", err: { message: "The client takes nothing more" } }]);
+    socket.resume();
+  });
+
+  test("that cannot go on breaks the connection, and the log says why", async () => {
+    const { port, lines } = await start(() => ({
+      status: 200,
+      headers: {},
+      body: pieces(3, KILOBYTE, { fails: true }).flow,
+    }));
+    await expect(textOf(await get(port))).rejects.toThrow("aborted");
+    expect(lines).toMatchObject([{ msg: "an answer broke off", err: { message: "the source ran dry" } }]);
+  });
+
+  test("that cannot go on does not end in good order for a client of HTTP/1.0 either", async () => {
+    const outcomeOf = async (fails: boolean) => {
+      const { port } = await start(() => ({ status: 200, headers: {}, body: pieces(3, KILOBYTE, { fails }).flow }));
+      const socket = dial(port, "GET /rest/v1 HTTP/1.0\r\n\r\n").resume();
+      return Promise.race([
+        new Promise((resolve) => socket.once("end", () => resolve("ended"))),
+        new Promise((resolve) => socket.once("error", ({ message }) => resolve(message))),
+      ]);
+    };
+    expect(await outcomeOf(false)).toBe("ended");
+    expect(await outcomeOf(true)).toBe("read ECONNRESET");
+  });
+
+  test("is let go of when its head cannot be sent", async () => {
+    const source = pieces(3, KILOBYTE);
+    let isOver = false;
+    const flow: Flow = {
+      [Symbol.asyncIterator]: () => flow,
+      next: () => source.flow.next(),
+      async return() {
+        isOver = true;
+        return { done: true, value: undefined };
+      },
+    };
+    const { port } = await start(() => ({ status: 200, headers: { "X-Note": "two\nlines" }, body: flow }));
+    const answer = await get(port);
+    expect([answer.statusCode, isOver, source.taken]).toEqual([500, true, 0]);
+  });
+});
+
+describe("a body that is too large", () => {
+  const half = "x".repeat(60_000);
+  const inChunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
+
+  test.each([
+    ["says so", "Content-Length: 180000", [half, half, half]],
+    ["only shows it", "Transfer-Encoding: chunked", [inChunk(half), inChunk(half), `${inChunk(half)}0\r\n\r\n`]],
+  ])("is refused before all of it is there, if it %s, and the connection goes on", async (_how, length, parts) => {
+    const { port } = await start(async (request) => {
+      const { length: bytes } = request.method === "POST" ? await request.readBody() : "";
+      return { status: 200, headers: {}, body: `${bytes} bytes` };
+    });
+    const socket = dial(port, `POST /rest/v1 HTTP/1.1\r\nHost: a\r\n${length}\r\n\r\n`);
+    let said = "";
+    socket.on("data", (chunk) => (said += chunk));
+    socket.write(parts[0]! + parts[1]!);
+    await until(() => said.includes("PAYLOAD_TOO_LARGE"));
+    expect(said).toMatch(/^HTTP\/1\.1 413 /);
+
+    said = "";
+    socket.write(parts[2] + GET);
+    await until(() => said.includes("bytes"));
+    expect(said).toMatch(/^HTTP\/1\.1 200 .*0 bytes$/s);
+  });
+});
+
+describe("a client that leaves", () => {
+  const faultsOf = (lines: readonly Record<string, unknown>[]) => lines.filter(({ level }) => Number(level) >= 50);
+
+  test("while its answer is being made is no fault of the service", async () => {
+    const { port, lines } = await start(async ({ signal }) => {
+      await once(signal, "abort");
+      throw signal.reason;
+    });
+    const socket = dial(port, GET);
+    await sleep(50);
+    socket.destroy();
+    await until(() => lines.length > 0);
+    expect(faultsOf(lines)).toEqual([]);
+    expect(lines).toMatchObject([{ code: "CLIENT_LEFT" }]);
+  });
+
+  test("before all of its body is there is none either", async () => {
+    const { port, lines } = await start(async ({ readBody }) => ({
+      status: 200,
+      headers: {},
+      body: await readBody(),
+    }));
+    const socket = dial(port, "POST /rest/v1 HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf");
+    await sleep(50);
+    socket.destroy();
+    await until(() => lines.length > 0);
+    expect(faultsOf(lines)).toEqual([]);
+    expect(lines).toMatchObject([{ code: "CLIENT_LEFT" }]);
+  });
+});

@@ -1,0 +1,68 @@
+import pg from "pg";
+import { describe, expect, test } from "vitest";
+import { toTableError } from "../../../rest-gateway/table/refusal.ts";
+
+function raised(fields: Partial<pg.DatabaseError>) {
+  return toTableError(Object.assign(new pg.DatabaseError(fields.message ?? "", 0, "error"), fields), {
+    anonymous: false,
+  });
+}
+
+const TEA = '{"code":"TEA","message":"short and stout"}';
+const pgrst = (message: string, detail?: string) => raised({ code: "PGRST", message, ...(detail && { detail }) });
+
+describe("an answer made by raise sqlstate 'PGRST'", () => {
+  test("is the whole answer", () => {
+    const message = '{"code":"TEA","message":"short and stout","details":"d","hint":null}';
+    expect(pgrst(message, '{"status":418,"status_text":"Teapot","headers":{"X-Tea":"green"}}')).toMatchObject({
+      status: 418,
+      code: "TEA",
+      message: "short and stout",
+      details: "d",
+      hint: null,
+      headers: { "X-Tea": "green" },
+    });
+  });
+
+  test.each([
+    ["not json", '{"status":418,"headers":{}}', "Invalid JSON value for MESSAGE: 'not json'"],
+    ['{"code":"TEA"}', '{"status":418,"headers":{}}', `Invalid JSON value for MESSAGE: '{"code":"TEA"}'`],
+    ['{"code":"TEA","message":"m","hint":7}', '{"status":418,"headers":{}}', /^Invalid JSON value for MESSAGE/],
+    [TEA, '{"status":418}', `Invalid JSON value for DETAIL: '{"status":418}'`],
+    [TEA, '{"status":"418","headers":{}}', /^Invalid JSON value for DETAIL/],
+    [TEA, '{"status":100,"headers":{}}', /^Invalid JSON value for DETAIL/],
+    [TEA, '{"status":1000,"headers":{}}', /^Invalid JSON value for DETAIL/],
+    [TEA, '{"status":418,"headers":{"X-Tea":1}}', /^Invalid JSON value for DETAIL/],
+    [TEA, '{"status":418,"headers":{},"status_text":1}', /^Invalid JSON value for DETAIL/],
+    [TEA, undefined, "DETAIL is missing in the RAISE statement"],
+  ])("of %s with %s cannot be read, and says why", (message, detail, details) => {
+    const error = pgrst(message, detail);
+    expect(error).toMatchObject({ status: 500, code: "PGRST121" });
+    expect(error.details).toMatch(details);
+  });
+});
+
+describe("what Postgres refuses", () => {
+  test("is told in its words, faults of the statement too", () => {
+    const message = "more than one row returned by a subquery used as an expression";
+    expect(raised({ code: "21000", message })).toMatchObject({ status: 500, code: "21000", message });
+    expect(raised({ code: "54001", message: "stack depth limit exceeded" })).toMatchObject({
+      status: 500,
+      message: "stack depth limit exceeded",
+    });
+  });
+
+  test("a fault of the server itself is masked", () => {
+    expect(raised({ code: "58030", message: "could not read /var/lib/…" })).toMatchObject({
+      status: 500,
+      message: "Internal error",
+    });
+  });
+
+  test("401 has a challenge", () => {
+    expect(raised({ code: "22023", message: 'role "ghost" does not exist' })).toMatchObject({
+      status: 401,
+      headers: { "WWW-Authenticate": "Bearer" },
+    });
+  });
+});

@@ -1,0 +1,539 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import type { Service } from "../../../service.ts";
+import type { TestDatabase } from "../../database.ts";
+import { type Asked, type Client, openClient } from "./client.ts";
+import { openMuseum } from "./differential/fixture.ts";
+import { serve } from "./differential/service.ts";
+
+// What PostgREST answers since release 13, of which the 12.0.2 that ours is compared with knows nothing.
+
+let museum: TestDatabase;
+let owner: pg.Client;
+let service: Service;
+let client: Client;
+
+beforeAll(async () => {
+  museum = await openMuseum();
+  owner = new pg.Client({ connectionString: museum.ownerUrl });
+  await owner.connect();
+  service = await serve(museum, {
+    PGRST_DB_SCHEMAS: "api,other",
+    PGRST_DB_EXTRA_SEARCH_PATH: "public,tools",
+    PGRST_DB_AGGREGATES_ENABLED: "true",
+    PGRST_DB_PLAN_ENABLED: "true",
+    PGRST_DB_TX_END: "rollback-allow-override",
+  });
+  client = openClient(service.url);
+});
+afterAll(async () => {
+  client.close();
+  await service.stop();
+  await owner.end();
+  await museum.drop();
+});
+
+type Example = readonly [path: string, body: unknown, asked?: Asked, headers?: Readonly<Record<string, unknown>>];
+type Refused = readonly [path: string, error: object, asked?: Asked];
+
+function examples(all: readonly Example[], status = 200): void {
+  for (const [path, body, asked = {}, headers = {}] of all) {
+    test(path, async () => {
+      const told = await client.ask(path, asked);
+      expect(told, told.text).toMatchObject({ status, headers });
+      expect(told.body).toEqual(body);
+    });
+  }
+}
+
+function refusals(all: readonly Refused[], status = 400): void {
+  for (const [path, error, asked] of all) {
+    test(path, async () => {
+      expect(await client.ask(path, asked)).toMatchObject({ status, body: error });
+    });
+  }
+}
+
+const rowsBack = { Prefer: "return=representation" };
+
+describe("13: relations to many are spread as lists", () => {
+  const titles = [
+    { name: "Claude", title: ["Water Lilies", "Impression, Sunrise"] },
+    { name: "Vincent", title: ["The Starry Night", "Sunflowers"] },
+  ];
+  examples([
+    ["/artists?select=name,...works(title)&works.order=id&id=lte.2&order=id", titles],
+    ["/artists?select=name,...shown_works(title)&id=eq.2", [{ name: "Vincent", title: ["The Starry Night"] }]],
+    [
+      "/artists?select=name,...works(titles:title,years:year)&works.order=year&id=eq.1",
+      [{ name: "Claude", titles: ["Impression, Sunrise", "Water Lilies"], years: [1872, 1906] }],
+    ],
+    [
+      "/artists?select=name,...works(title)&works.order=price.desc.nullslast&works.limit=1&id=lte.2&order=id",
+      [
+        { name: "Claude", title: ["Impression, Sunrise"] },
+        { name: "Vincent", title: ["The Starry Night"] },
+      ],
+    ],
+    ["/artists?select=name,...works(title)&works=is.null", [{ name: "Anonymous", title: [] }]],
+    [
+      "/artists?select=name,...works!inner(title)&works.title=like.*Night*&order=id",
+      [
+        { name: "Vincent", title: ["The Starry Night"] },
+        { name: "Rembrandt", title: ["The Night Watch"] },
+      ],
+    ],
+    [
+      "/works?select=title,...exhibitions(shows:title)&exhibitions.order=title&id=in.(1,4)&order=id",
+      [
+        { title: "Water Lilies", shows: ["Everything", "Water"] },
+        { title: "Sunflowers", shows: [] },
+      ],
+    ],
+    [
+      "/people?select=name,...visits(*)&id=eq.1&visits.order=on_day",
+      [{ name: "Ada", on_day: ["2024-03-01", "2025-01-02"], person_id: [1, 1], rating: [5, 4] }],
+    ],
+    [
+      "/artists?select=name,...works(title,...labels(label:body),placements(room_floor))&works.order=id&id=eq.1",
+      [
+        {
+          name: "Claude",
+          title: ["Water Lilies", "Impression, Sunrise"],
+          label: ["Lilies in a pond", null],
+          placements: [{ room_floor: 0 }, null],
+        },
+      ],
+    ],
+    [
+      "/artists?select=name,...works(title,...exhibitions(shows:title))&works.order=id&works.exhibitions.order=id&id=eq.1",
+      [{ name: "Claude", title: ["Water Lilies", "Impression, Sunrise"], shows: [["Water", "Everything"], ["Water"]] }],
+    ],
+    [
+      "/countries?select=name,artists(name,...works(title))&artists.works.order=id&code=eq.FR",
+      [{ name: "France", artists: [titles[0]] }],
+    ],
+    [
+      "/rpc/works_by?artist=2&select=title,...exhibitions(shows:title)&order=id&limit=1&exhibitions.order=id",
+      [{ title: "The Starry Night", shows: ["Night", "Everything"] }],
+    ],
+    [
+      "/artists?id=eq.2&select=name,...works(title)&works.order=id",
+      [titles[1]],
+      { method: "PATCH", body: { born: 1 }, headers: rowsBack },
+    ],
+  ]);
+  refusals([
+    [
+      "/artists?select=name,...works(price.sum())",
+      { code: "PGRST127", details: "Aggregates are not implemented for one-to-many or many-to-many spreads." },
+    ],
+  ]);
+});
+
+describe("13: aggregates within spreads belong to the rows around them", () => {
+  examples([
+    [
+      "/works?select=price.sum(),...artists(name)&artists.name=not.is.null&artist_id=lte.2&order=artists(name)",
+      [
+        { sum: 179.5, name: "Claude" },
+        { sum: 100, name: "Vincent" },
+      ],
+    ],
+    ["/works?select=...artists(count())&artist_id=eq.1", [{ count: 2 }]],
+    ["/works?select=...artists(all:count(),country)&artist_id=eq.2", [{ all: 2, country: "NL" }]],
+    ["/works?select=...artists(...countries(name),count())&artist_id=lte.1", [{ name: "France", count: 2 }]],
+    [
+      "/works?select=count(),...artists(country,...countries(land:name))&artist_id=not.is.null&order=count.desc,artists(country)&limit=2",
+      [
+        { count: 3, country: "NL", land: "Netherlands" },
+        { count: 2, country: "FR", land: "France" },
+      ],
+    ],
+    [
+      "/artists?select=name,works(price.sum(),count())&id=eq.1",
+      [{ name: "Claude", works: [{ sum: 179.5, count: 2 }] }],
+    ],
+    [
+      "/artists?select=country,count(),...works(title)&country=eq.FR&works.order=id",
+      [{ country: "FR", count: 1, title: ["Water Lilies", "Impression, Sunrise"] }],
+    ],
+  ]);
+});
+
+describe("13: what is and what is there", () => {
+  examples([
+    ["/works?select=id&year=is.not_null&year=lt.1800", [{ id: 5 }]],
+    ["/works?select=id&year=not.is.not_null", [{ id: 7 }]],
+    ["/works?select=id&or=(year.is.not_null,id.eq.7)&id=gte.6&order=id", [{ id: 6 }, { id: 7 }]],
+    ["/works?select=id,artists(name)&artists=is.not_null&id=gte.6", [{ id: 6, artists: { name: "Hokusai" } }]],
+    ["/documents?select=id&body=fts(english).rats", [{ id: 1 }]],
+    ["/documents?select=id&data=plfts(english).deep", [{ id: 1 }]],
+    ["/documents?select=id&title=wfts.fat or fun&order=id", [{ id: 1 }, { id: 3 }]],
+  ]);
+});
+
+describe("13: what is not there", () => {
+  refusals(
+    [
+      [
+        "/nothing_like_it",
+        { code: "PGRST205", message: "Could not find the table 'api.nothing_like_it' in the schema cache", hint: null },
+      ],
+      ["/artist", { code: "PGRST205", hint: "Perhaps you meant the table 'api.artists'" }],
+      ["/works/1/title", { code: "PGRST125", message: "Invalid path specified in request URL" }],
+      ["/rpc/add/1", { code: "PGRST125" }],
+    ],
+    404,
+  );
+  refusals(
+    [
+      ["/visits_2024", { code: "PGRST205" }],
+      ["/works_id_seq", { code: "PGRST205" }],
+    ],
+    404,
+  );
+  test.each(["POST", "PATCH", "PUT", "DELETE"])("%s has nothing to do at the root", async (method) => {
+    const told = await client.ask("/", { method, body: method === "DELETE" ? null : {} });
+    expect(told).toMatchObject({ status: 405, headers: { allow: "OPTIONS,GET,HEAD" }, body: { code: "PGRST117" } });
+  });
+});
+
+describe("13: rows that are written come back as they were asked for", () => {
+  examples([
+    [
+      "/items?id=lte.3&select=id&order=id.desc",
+      [{ id: 3 }, { id: 2 }, { id: 1 }],
+      { method: "PATCH", body: { note: "x" }, headers: rowsBack },
+    ],
+    [
+      "/exhibits?exhibition_id=eq.4&select=work_id&order=place.desc",
+      [{ work_id: 6 }, { work_id: 3 }, { work_id: 1 }],
+      { method: "DELETE", headers: rowsBack },
+    ],
+    [
+      "/items?id=lte.3&select=id&order=id&limit=1",
+      [{ id: 1 }, { id: 2 }, { id: 3 }],
+      { method: "PATCH", body: { note: "x" }, headers: rowsBack },
+      { "content-range": "0-2/*" },
+    ],
+  ]);
+  examples(
+    [
+      [
+        "/items?select=name&order=name.desc",
+        [{ name: "b" }, { name: "a" }],
+        { method: "POST", body: [{ name: "a" }, { name: "b" }], headers: rowsBack },
+      ],
+    ],
+    201,
+  );
+});
+
+describe("13: a function's rows are filtered by columns that are not selected", () => {
+  examples([
+    ["/rpc/works_by?artist=1&select=title&year=gt.1900", [{ title: "Water Lilies" }]],
+    ["/rpc/word_table?up_to=10&select=word&n=gt.8&order=n.desc", [{ word: "zero" }, { word: "four" }]],
+    [
+      "/rpc/all_works?select=title&or=(year.lt.1700,id.eq.7)&order=id",
+      [{ title: "The Night Watch" }, { title: "Fragment" }],
+    ],
+  ]);
+});
+
+describe("13: max-affected", () => {
+  const strict = (most: number | string) => ({ Prefer: `handling=strict, max-affected=${most}` });
+  const lenient = { Prefer: "handling=lenient, max-affected=0" };
+  const notes = { method: "PATCH", body: { note: "x" } } as const;
+  examples(
+    [
+      [
+        "/items?id=lte.3",
+        "",
+        { ...notes, headers: strict(3) },
+        { "preference-applied": "handling=strict, max-affected=3" },
+      ],
+      ["/items?id=lte.2", "", { ...notes, headers: lenient }, { "preference-applied": "handling=lenient" }],
+      ["/exhibits?work_id=eq.99", "", { method: "DELETE", headers: strict(0) }],
+      ["/items?id=lte.1", "", { ...notes, headers: strict("many") }, { "preference-applied": "handling=strict" }],
+    ],
+    204,
+  );
+  examples([
+    [
+      "/works?select=id&id=lte.2&order=id",
+      [{ id: 1 }, { id: 2 }],
+      { headers: strict(1) },
+      { "preference-applied": "handling=strict" },
+    ],
+    ["/rpc/series", [1, 2], { method: "POST", body: { up_to: 2 }, headers: strict(2) }],
+  ]);
+  refusals([
+    ["/items?id=lte.3", { code: "PGRST124", details: "The query affects 3 rows" }, { ...notes, headers: strict(2) }],
+    [
+      "/exhibits?work_id=eq.1",
+      { code: "PGRST124", details: "The query affects 2 rows" },
+      { method: "DELETE", headers: strict(1) },
+    ],
+    ["/items?id=eq.1", { code: "PGRST124" }, { ...notes, headers: strict(-1) }],
+    ["/rpc/write_items", { code: "PGRST124" }, { method: "POST", body: { names: ["a", "b"] }, headers: strict(1) }],
+    [
+      "/rpc/series",
+      { code: "PGRST124", details: "The query affects 3 rows" },
+      { method: "POST", body: { up_to: 3 }, headers: strict(2) },
+    ],
+    ["/rpc/write_item", { code: "PGRST128" }, { method: "POST", body: { name: "a" }, headers: strict(1) }],
+    ["/rpc/nap", { code: "PGRST128" }, { method: "POST", body: {}, headers: strict(1) }],
+  ]);
+
+  test("what was too much is undone", async () => {
+    const commit = { Prefer: "tx=commit, handling=strict, max-affected=1" };
+    expect(await client.ask("/items?id=lte.3", { ...notes, headers: commit })).toMatchObject({ status: 400 });
+    expect((await owner.query("select count(*) from api.items where note = 'x'")).rows).toEqual([{ count: "0" }]);
+  });
+});
+
+describe("13: JSON without nulls", () => {
+  const array = { Accept: "application/vnd.pgrst.array+json;nulls=stripped" };
+  const object = { Accept: "application/vnd.pgrst.object+json;nulls=stripped" };
+  const types = {
+    array: { "content-type": "application/vnd.pgrst.array+json;nulls=stripped; charset=utf-8" },
+    object: { "content-type": "application/vnd.pgrst.object+json;nulls=stripped; charset=utf-8" },
+  };
+  examples([
+    [
+      "/works?select=id,year,mood&id=gte.6&order=id",
+      [{ id: 6, year: 1831, mood: "sad" }, { id: 7 }],
+      { headers: array },
+      types.array,
+    ],
+    ["/works?select=id,year,artists(name,born)&id=eq.7", { id: 7 }, { headers: object }, types.object],
+    ["/rpc/series?up_to=1", [1], { headers: array }, types.array],
+    ["/rpc/one_work?id=7&select=id,year", { id: 7 }, { headers: object }, types.object],
+    [
+      "/items?id=eq.2&select=id,note",
+      [{ id: 2 }],
+      { method: "PATCH", body: { note: null }, headers: { ...array, ...rowsBack } },
+    ],
+  ]);
+});
+
+describe("14.4: a logic tree chooses what is written, and not what comes back", () => {
+  examples([
+    [
+      "/items?or=(id.eq.1,note.eq.soft)&select=id,note",
+      [{ id: 1, note: "changed" }],
+      { method: "PATCH", body: { note: "changed" }, headers: rowsBack },
+    ],
+    [
+      "/items?and=(id.lte.2,note.not.is.null)&select=id,note",
+      [{ id: 1, note: null }],
+      { method: "PATCH", body: { note: null }, headers: rowsBack },
+    ],
+  ]);
+});
+
+describe("14.6: hints give no names away", () => {
+  beforeAll(() =>
+    owner.query(
+      "create table api.secret_plans (id int); create function api.secret_plan() returns int language sql return 1; revoke execute on function api.secret_plan() from public; notify pgrst",
+    ),
+  );
+
+  test("to those who may not use them", async () => {
+    const server = { as: { role: "service_role" } };
+    await owner.query(
+      "grant select on api.secret_plans to service_role; grant execute on function api.secret_plan() to service_role; notify pgrst",
+    );
+    while ((await client.ask("/secret_planz", server)).body.hint === null) await sleep(5);
+    expect((await client.ask("/secret_planz", server)).body.hint).toBe(
+      "Perhaps you meant the table 'api.secret_plans'",
+    );
+    expect((await client.ask("/rpc/secret_plam", server)).body.hint).toMatch(/api\.secret_plan$/);
+    expect(await client.ask("/secret_planz")).toMatchObject({ status: 404, body: { code: "PGRST205", hint: null } });
+    expect((await client.ask("/rpc/secret_plam")).body.hint).toBeNull();
+  });
+});
+
+describe("14: roles", () => {
+  test("may have names with capitals and spaces, and settings that a caller may not change", async () => {
+    const role = `Web User ${randomUUID().slice(0, 8)}`;
+    const quoted = pg.escapeIdentifier(role);
+    await owner.query(
+      `create role ${quoted}; grant ${quoted} to authenticator; grant usage on schema api to ${quoted}`,
+    );
+    onTestFinished(async () => {
+      await owner.query(`drop owned by ${quoted}; drop role ${quoted}`);
+    });
+    await owner.query(`grant select on api.works to ${quoted}`);
+    expect(await client.ask("/works?select=id&limit=1", { as: { role } })).toMatchObject({ status: 200 });
+    const settings = [
+      "work_mem = '8MB'",
+      "log_min_messages = 'debug1'",
+      "search_path = nothing",
+      "app.colour = 'blue'",
+    ];
+    for (const setting of settings) await owner.query(`alter role ${quoted} set ${setting}`);
+    await owner.query("notify pgrst, 'reload config'");
+    const setting = async (name: string) => (await client.ask(`/rpc/setting?name=${name}`, { as: { role } })).body;
+    while ((await setting("work_mem")) !== "8MB") await sleep(5);
+    expect(await setting("app.colour")).toBe("blue");
+    expect(await setting("search_path")).toBe('"api", "public", "tools"');
+  });
+});
+
+describe("16: a relation with an alias goes by that", () => {
+  examples([
+    [
+      "/artists?select=name,old:works(id),new:works(id)&old.year=lt.1890&new.year=gte.1890&old.order=id.desc&id=lte.2&order=id",
+      [
+        { name: "Claude", old: [{ id: 2 }], new: [{ id: 1 }] },
+        { name: "Vincent", old: [{ id: 4 }, { id: 3 }], new: [] },
+      ],
+    ],
+    [
+      "/artists?select=name,first:works(id),all:works(id)&first.limit=1&first.order=id&all.order=id&id=eq.1",
+      [{ name: "Claude", first: [{ id: 1 }], all: [{ id: 1 }, { id: 2 }] }],
+    ],
+    [
+      "/exhibitions?select=title,curator:people!curator_id(name),deputy:people!deputy_id(name)&deputy.name=eq.Ben&deputy=not.is.null",
+      [{ title: "Water", curator: { name: "Ada" }, deputy: { name: "Ben" } }],
+    ],
+    [
+      "/works?select=id,by:artists(name)&order=by(name).desc.nullslast,id&limit=1",
+      [{ id: 3, by: { name: "Vincent" } }],
+    ],
+    ["/artists?select=name,w:works()&w=is.null", [{ name: "Anonymous" }]],
+  ]);
+  const error = {
+    code: "PGRST108",
+    message: "'works' is not an embedded resource in this request",
+    details: "Target names are not allowed in filters if they have an alias",
+    hint: "Change 'works' to 'w' in filters, orders or limits.",
+  };
+  refusals([
+    ["/artists?select=w:works(id)&works.id=eq.1", error],
+    ["/artists?select=w:works(id)&works.order=id", error],
+    ["/artists?select=w:works(id)&works.limit=1", error],
+    ["/artists?select=w:works(id)&works.or=(id.eq.1)", error],
+    [
+      "/works?select=by:artists(name)&order=artists(name)",
+      { code: "PGRST108", hint: "Verify that 'artists' is included in the 'select' query parameter." },
+    ],
+  ]);
+});
+
+describe("16: a timezone may be an offset", () => {
+  const moment = "/types?select=moment_zone&id=eq.1";
+  const preferred = (timezone: string) => ({ headers: { Prefer: `timezone=${timezone}` } });
+  const at = (text: string) => [{ moment_zone: text }];
+  // Postgres counts hours with minutes from where the sun sets, as POSIX has it.
+  examples([
+    [moment, at("2020-02-29T21:00:00+09:00"), preferred("Asia/Tokyo"), { "preference-applied": "timezone=Asia/Tokyo" }],
+    [moment, at("2020-02-29T08:00:00-04:00"), preferred("-4"), { "preference-applied": "timezone=-4" }],
+    [moment, at("2020-02-29T06:30:00-05:30"), preferred("+05:30"), { "preference-applied": "timezone=+05:30" }],
+    [moment, at("2020-02-29T12:00:00+00:00"), preferred("0")],
+  ]);
+
+  test.each(["Nowhere", "99", "05:30:15", `${"A".repeat(200)}0`, "<+05>5", "localtime; drop", ""])(
+    "and is ignored when it is none: %j",
+    async (timezone) => {
+      const told = await client.ask(moment, preferred(timezone));
+      expect(told).toMatchObject({ status: 200, body: at("2020-02-29T12:00:00+00:00") });
+      expect(told.headers["preference-applied"]).toBeUndefined();
+      const strict = await client.ask(moment, { headers: { Prefer: `handling=strict, timezone=${timezone}` } });
+      expect(strict).toMatchObject({ status: 400, body: { code: "PGRST122" } });
+    },
+  );
+});
+
+describe("what 12 knew, where a later release looks closer", () => {
+  const form = { "Content-Type": "application/x-www-form-urlencoded" };
+  examples([
+    // Nested inner joins, filters on what is not shown, and orders by what is related.
+    [
+      "/countries?select=name,artists!inner(name,works!inner(title))&artists.works.year=gt.1900",
+      [{ name: "France", artists: [{ name: "Claude", works: [{ title: "Water Lilies" }] }] }],
+    ],
+    ["/countries?select=name,artists!inner(works!inner())&artists.works.year=gt.1900", [{ name: "France" }]],
+    [
+      "/artists?select=name,works(id,labels(body))&works.order=labels(body).desc.nullslast,id&id=eq.1",
+      [
+        {
+          name: "Claude",
+          works: [
+            { id: 1, labels: { body: "Lilies in a pond" } },
+            { id: 2, labels: null },
+          ],
+        },
+      ],
+    ],
+    ["/works?select=id,artists()&order=artists(name),id&limit=3", [{ id: 1 }, { id: 2 }, { id: 6 }]],
+    [
+      "/works?select=id,artists(name)&not.and=(artists.not.is.null,id.gt.1)&order=id",
+      [
+        { id: 1, artists: { name: "Claude" } },
+        { id: 7, artists: null },
+      ],
+    ],
+    [
+      "/artists?select=name,works(labels())&works.labels=not.is.null&works=not.is.null&order=id&limit=2",
+      [{ name: "Claude" }, { name: "Vincent" }],
+    ],
+    // Domains that read and write themselves.
+    ["/colours?select=s:shade&shade=in.(%2300ff00,%23ff0000)&order=id", [{ s: "#ff0000" }, { s: "#00ff00" }]],
+    ["/colours?select=name&or=(shade.eq.%2300ff00,shade.is.null)&order=id", [{ name: "green" }, { name: "none" }]],
+    [
+      "/colours?id=eq.1&select=shade",
+      [{ shade: "#000001" }],
+      { method: "PATCH", body: { shade: "#000001" }, headers: rowsBack },
+    ],
+    // Counting what functions give.
+    [
+      "/rpc/all_works?select=id&order=id&limit=2&offset=5",
+      [{ id: 6 }, { id: 7 }],
+      { headers: { Prefer: "count=planned" } },
+      { "content-range": "5-6/*" },
+    ],
+  ]);
+  examples(
+    [
+      [
+        "/rpc/all_works?select=id&order=id&limit=2",
+        [{ id: 1 }, { id: 2 }],
+        { headers: { Prefer: "count=exact" } },
+        { "content-range": "0-1/7" },
+      ],
+      ["/rpc/series?up_to=5&limit=2", [1, 2], { headers: { Prefer: "count=estimated" } }, { "content-range": "0-1/5" }],
+    ],
+    206,
+  );
+  examples([
+    ["/rpc/add", 3, { method: "POST", body: "a=1&b=2", headers: form }],
+    ["/rpc/join_words", "a+b", { method: "POST", body: "words=a&words=b", headers: form }],
+    ["/artists?select=&id=eq.5", [{ id: 5, name: "Anonymous", born: null, died: null, country: null }]],
+  ]);
+
+  test("a plan tells of no preference: nothing was done by one", async () => {
+    const told = await client.ask("/works?select=id", {
+      headers: { Accept: "application/vnd.pgrst.plan", Prefer: "count=exact" },
+    });
+    expect(told.status).toBe(200);
+    expect(told.headers["preference-applied"]).toBeUndefined();
+  });
+
+  test.each([
+    ["/works", "OPTIONS,GET,HEAD,POST,PUT,PATCH,DELETE"],
+    ["/keyless", "OPTIONS,GET,HEAD,POST,PATCH,DELETE"],
+    ["/inbox", "OPTIONS,GET,HEAD,POST,PATCH,DELETE"],
+    ["/yearly", "OPTIONS,GET,HEAD"],
+    ["/shown", "OPTIONS,GET,HEAD"],
+    ["/rpc/add", "OPTIONS,GET,HEAD,POST"],
+    ["/rpc/write_item", "OPTIONS,POST"],
+    ["/", "OPTIONS,GET,HEAD"],
+  ])("OPTIONS of %s allows %s", async (path, allow) => {
+    expect(await client.ask(path, { method: "OPTIONS" })).toMatchObject({ status: 200, headers: { allow }, text: "" });
+  });
+});

@@ -1,0 +1,76 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+export type StatementTap = {
+  /** The same database, by way of the tap. */
+  readonly url: string;
+  /** Every statement's text that has passed, once. */
+  readonly statements: ReadonlySet<string>;
+  stop(): Promise<void>;
+};
+
+const [PARSE, QUERY] = [0x50, 0x51];
+
+/** Passes on everything between clients and Postgres, and notes what they ask it to read as SQL. */
+export async function tapStatements(databaseUrl: string): Promise<StatementTap> {
+  const { username, pathname, searchParams } = new URL(databaseUrl.replace("@/", "@socket/"));
+  const socketPath = `${searchParams.get("host")}/.s.PGSQL.${searchParams.get("port")}`;
+  const statements = new Set<string>();
+  const sockets = new Set<Socket>();
+
+  const server = createServer((client) => {
+    const postgres = connect(socketPath);
+    const read = makeReader((text) => statements.add(text));
+    client.on("data", read);
+    client.pipe(postgres).pipe(client);
+    for (const [socket, peer] of [
+      [client, postgres],
+      [postgres, client],
+    ] as const) {
+      sockets.add(socket);
+      socket.on("error", () => peer.destroy());
+      socket.on("close", () => {
+        sockets.delete(socket);
+        peer.destroy();
+      });
+    }
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+
+  return {
+    url: `postgresql://${username}@127.0.0.1:${port}${pathname}`,
+    statements,
+    stop: async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+/** The first message of a session has no type; each of the others a type and a length, which counts itself. */
+function makeReader(note: (text: string) => void): (chunk: Buffer) => void {
+  let pending = Buffer.alloc(0);
+  let begun = false;
+  return (chunk) => {
+    pending = Buffer.concat([pending, chunk]);
+    for (;;) {
+      const typeLength = begun ? 1 : 0;
+      if (pending.length < typeLength + 4) return;
+      const end = typeLength + pending.readUInt32BE(typeLength);
+      if (pending.length < end) return;
+      if (begun) noteStatement(pending.subarray(0, end), note);
+      begun = true;
+      pending = pending.subarray(end);
+    }
+  };
+}
+
+function noteStatement(message: Buffer, note: (text: string) => void): void {
+  const content = message.subarray(5);
+  if (message[0] === QUERY) note(content.toString("utf8", 0, content.indexOf(0)));
+  if (message[0] !== PARSE) return;
+  const start = content.indexOf(0) + 1;
+  note(content.toString("utf8", start, content.indexOf(0, start)));
+}
