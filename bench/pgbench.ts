@@ -22,16 +22,19 @@ export type PgbenchOptions = {
   readonly script: string;
   readonly clients: number;
   readonly seconds: number;
+  /** What `:name` stands for in the script; sent as parameters. */
+  readonly variables?: Readonly<Record<string, string>>;
 };
 
 /** Transactions per second, statements prepared. */
-export async function pgbench({ url, script, clients, seconds }: PgbenchOptions): Promise<number> {
+export async function pgbench({ url, script, clients, seconds, variables = {} }: PgbenchOptions): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), "content-service-pgbench-"));
   const file = join(folder, "script.sql");
   try {
     await writeFile(file, script);
     const load = ["-c", String(clients), "-j", "2", "-T", String(seconds)];
-    const { stdout } = await run("pgbench", ["-n", "-M", "prepared", ...load, "-f", file, url]);
+    const given = Object.entries(variables).flatMap(([name, value]) => ["-D", `${name}=${value}`]);
+    const { stdout } = await run("pgbench", ["-n", "-M", "prepared", ...load, ...given, "-f", file, url]);
     const failed = Number(/failed transactions: (\d+)/.exec(stdout)?.[1] ?? 0);
     if (failed > 0) throw new Error(`${failed} transactions failed:\n${stdout}`);
     return Number(/^tps = ([\d.]+)/m.exec(stdout)![1]);

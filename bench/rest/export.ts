@@ -1,0 +1,69 @@
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { get, type IncomingMessage } from "node:http";
+import { CALLER } from "../schema.ts";
+import { OURS, POSTGREST } from "./contestants.ts";
+import type { Contestant } from "./program.ts";
+import { API_KEY, TOKENS } from "./tokens.ts";
+
+export const EXPORTED_ROWS = 1_000_000;
+const LOOK_EVERY_MS = 20;
+
+export type Export = {
+  readonly megabytes: number;
+  readonly firstByteMilliseconds: number;
+  readonly seconds: number;
+  /** By how much the server's memory grew at most meanwhile; null where /proc does not tell. */
+  readonly grownMebibytes: number | null;
+};
+
+export const READINGS = `
+  create table readings (
+    id bigint primary key,
+    owner_id uuid not null default auth.uid(),
+    sensor text not null,
+    value numeric not null,
+    measured_at timestamptz not null
+  );
+  insert into readings
+    select n, '${CALLER}', 'sensor ' || n % 100, round((n % 9973) / 7.0, 3), timestamptz '2026-01-01' + n * interval '1 s'
+    from generate_series(1, ${EXPORTED_ROWS}) n;
+  alter table readings enable row level security;
+  create policy own on readings using (owner_id = (select auth.uid()));
+  grant select on readings to authenticated;
+`;
+
+/** The others would hold it all several times over. */
+export const EXPORTERS: readonly string[] = [OURS, POSTGREST];
+
+/** All rows of a caller in one answer, read as fast as they come. */
+export async function exportAll({ base, pid }: Contestant): Promise<Export> {
+  const before = await residentMebibytes(pid);
+  let most = before;
+  const look = setInterval(async () => {
+    const now = await residentMebibytes(pid);
+    if (now !== null && most !== null) most = Math.max(most, now);
+  }, LOOK_EVERY_MS);
+  const start = performance.now();
+  const headers = { apikey: API_KEY, Authorization: `Bearer ${TOKENS.cached[0]}` };
+  const [response] = (await once(get(new URL("readings?select=*", base), { headers }), "response")) as [
+    IncomingMessage,
+  ];
+  let bytes = 0;
+  let firstByteMilliseconds = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    if (bytes === 0) firstByteMilliseconds = performance.now() - start;
+    bytes += chunk.length;
+  }
+  const seconds = (performance.now() - start) / 1_000;
+  clearInterval(look);
+  if (response.statusCode !== 200) throw new Error(`The export was answered ${response.statusCode}`);
+  const grownMebibytes = before === null || most === null ? null : most - before;
+  return { megabytes: bytes / 1e6, firstByteMilliseconds, seconds, grownMebibytes };
+}
+
+async function residentMebibytes(pid: number): Promise<number | null> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
+  const kibibytes = /^VmRSS:\s+(\d+)/m.exec(status)?.[1];
+  return kibibytes === undefined ? null : Number(kibibytes) / 1024;
+}

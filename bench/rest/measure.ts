@@ -1,0 +1,55 @@
+import { processorTimeOf } from "../processor-time.ts";
+import type { Scratch } from "../scratch.ts";
+import type { LoadGenerator } from "./load.ts";
+import type { Contestant } from "./program.ts";
+import { TOKENS } from "./tokens.ts";
+import { requestOf, type Work } from "./works.ts";
+
+export type Sample = {
+  /** Per second: requests, or rows where a request writes many. */
+  readonly rate: number;
+  /** Milliseconds. */
+  readonly p50: number | null;
+  readonly p99: number | null;
+  /** Processor time per request or row, in microseconds; null where nobody tells. */
+  readonly serverTime: number | null;
+  readonly postgresTime: number | null;
+  readonly clientTime: number | null;
+};
+
+type Means = { readonly scratch: Scratch; readonly generator: LoadGenerator };
+
+/** A contestant under the load of a work. */
+export async function sampleOf(
+  contestant: Contestant,
+  work: Work,
+  seconds: number,
+  { scratch, generator }: Means,
+): Promise<Sample> {
+  const { connections, tokens } = work;
+  const load = { ...requestOf(work, contestant), connections, seconds, tokens: TOKENS[tokens] };
+  const look = () => Promise.all([processorTimeOf(contestant.pid), scratch.processorTime()]);
+  const [server, postgres] = await look();
+  const { requests, seconds: taken, p50, p99, processorTime } = await generator.run(load);
+  const [serverLater, postgresLater] = await look();
+  const count = requests * (work.rows ?? 1);
+  const perOne = (before: number | null, after: number | null) =>
+    before === null || after === null ? null : (after - before) / count;
+  return {
+    rate: count / taken,
+    p50,
+    p99,
+    serverTime: perOne(server, serverLater),
+    postgresTime: perOne(postgres, postgresLater),
+    clientTime: processorTime / count,
+  };
+}
+
+/** Something that only tells how many it did per second. */
+export async function sampleOfRate(scratch: Scratch, seconds: number, run: () => Promise<number>): Promise<Sample> {
+  const before = await scratch.processorTime();
+  const rate = await run();
+  const after = await scratch.processorTime();
+  const postgresTime = before === null || after === null ? null : (after - before) / (rate * seconds);
+  return { rate, p50: null, p99: null, serverTime: null, postgresTime, clientTime: null };
+}

@@ -1,0 +1,68 @@
+import { median } from "../median.ts";
+import { OURS } from "./contestants.ts";
+import type { Export } from "./export.ts";
+import type { Sample } from "./measure.ts";
+
+/** One for each contestant; it is missing where it had no part. */
+export type Round = ReadonlyMap<string, Sample>;
+
+export type Outcome = {
+  readonly work: string;
+  readonly contestants: Readonly<Record<string, Summary>>;
+  /** How many times as fast as that one ours is. */
+  readonly ratios: Readonly<Record<string, number>>;
+};
+
+type Summary = { readonly [Key in keyof Sample]: number | null };
+
+export function outcomeOf(work: string, rounds: readonly Round[]): Outcome {
+  const names = [...rounds[0]!.keys()];
+  const summary = (name: string): Summary => {
+    const middle = (key: keyof Sample) => {
+      const values = rounds.map((round) => round.get(name)![key]).filter((value) => value !== null);
+      return values.length > 0 ? median(values) : null;
+    };
+    return {
+      rate: middle("rate"),
+      p50: middle("p50"),
+      p99: middle("p99"),
+      serverTime: middle("serverTime"),
+      postgresTime: middle("postgresTime"),
+      clientTime: middle("clientTime"),
+    };
+  };
+  const ratio = (name: string) => median(rounds.map((round) => round.get(OURS)!.rate / round.get(name)!.rate));
+  const others = names.filter((name) => name !== OURS);
+  return {
+    work,
+    contestants: Object.fromEntries(names.map((name) => [name, summary(name)])),
+    ratios: Object.fromEntries(others.map((name) => [name, ratio(name)])),
+  };
+}
+
+export function describeOutcome({ work, contestants, ratios }: Outcome, unit: string): string {
+  const heading = ["", "rate", "p50", "p99", "ours is", "server", "postgres", "client"];
+  const lines = Object.entries(contestants).map(([name, summary]) => [
+    name,
+    `${Math.round(summary.rate!)}/s`,
+    ...[summary.p50, summary.p99].map((time) => (time === null ? "" : `${time.toFixed(2)} ms`)),
+    name in ratios ? `${ratios[name]!.toFixed(2)} x` : "",
+    ...[summary.serverTime, summary.postgresTime, summary.clientTime].map((time) =>
+      time === null ? "" : `${time.toFixed(1)} µs`,
+    ),
+  ]);
+  const table = [heading, ...lines].map((cells) => {
+    const [name, ...others] = cells;
+    return `    ${name!.padEnd(22)}${others.map((cell) => cell.padStart(11)).join("")}`;
+  });
+  return [`  ${work} (processor time per ${unit})`, ...table, ""].join("\n");
+}
+
+export function describeExport(
+  name: string,
+  { megabytes, firstByteMilliseconds, seconds, grownMebibytes }: Export,
+): string {
+  const grown = grownMebibytes === null ? "" : `, memory +${grownMebibytes.toFixed(0)} MiB`;
+  const told = `first byte ${firstByteMilliseconds.toFixed(0)} ms, all ${megabytes.toFixed(0)} MB in ${seconds.toFixed(1)} s`;
+  return `    ${name.padEnd(22)} ${told}${grown}`;
+}
