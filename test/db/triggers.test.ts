@@ -52,6 +52,11 @@ describe("notifications", () => {
     return heard.map(({ payload }) => payload);
   }
 
+  async function lastNumber(): Promise<number> {
+    const { rows } = await content.owner.query("select last_value from private.event_number");
+    return Number(rows[0].last_value);
+  }
+
   test.each([
     [
       "a new article",
@@ -64,9 +69,9 @@ describe("notifications", () => {
       "insert into public.comments (article_id, content, author_id) values (3, 'Yes.', 1)",
       { s: "public", t: "comments", op: "insert", k: { id: "3", article_id: "3" } },
     ],
-  ])("tell of %s by its keys only", async (_, statement, payload) => {
+  ])("tell of %s by its keys only, and number it", async (_, statement, payload) => {
     await content.owner.query('set request.jwt.claims = \'{"sub":"1"}\'');
-    expect(await heardOf(statement)).toEqual([payload]);
+    expect(await heardOf(statement)).toEqual([{ ...payload, n: await lastNumber() }]);
   });
 
   test.each(["update public.comments set content = 'No.'", "delete from public.articles where id = 3"])(
@@ -87,7 +92,7 @@ describe("notifications", () => {
       insert into private.codes values ('a"b', 'x');
     `);
     expect(await heardOf("delete from private.codes")).toEqual([
-      { s: "private", t: "codes", op: "delete", k: { code: 'a"b' } },
+      { s: "private", t: "codes", op: "delete", k: { code: 'a"b' }, n: await lastNumber() },
     ]);
   });
 

@@ -1,10 +1,12 @@
 -- Keys only: a payload over 8,000 bytes would fail the user's own write, and the subscriber re-reads the row in its own
 -- role anyway. Keys travel as text, because a bigint does not survive JSON in JavaScript.
+-- Runs as its owner, since nobody else may count events; it reads nothing but the row at hand.
 create or replace function private.tg__event() returns trigger as $$
 declare
   v_row jsonb := to_jsonb(case TG_OP when 'DELETE' then OLD else NEW end);
 begin
   perform pg_notify('graphql', jsonb_build_object(
+    'n', nextval('private.event_number'),
     's', TG_TABLE_SCHEMA,
     't', TG_TABLE_NAME,
     'op', lower(TG_OP),
@@ -12,6 +14,6 @@ begin
   )::text);
   return null;
 end;
-$$ language plpgsql set search_path = '';
+$$ language plpgsql security definer set search_path = '';
 comment on function private.tg__event is
   'For each row: tells channel graphql which row changed. Arguments: the columns to send besides id.';

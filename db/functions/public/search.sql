@@ -36,4 +36,5 @@ begin atomic
 end;
 
 grant execute on function public.search to anon, authenticated, service_role;
-comment on function public.search is 'Articles with the keyword in title, tags or content, the best match first.';
+comment on function public.search is
+  e'@filter\nArticles with the keyword in title, tags or content, the best match first.';

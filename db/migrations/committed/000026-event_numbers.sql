@@ -1,0 +1,30 @@
+--! Previous: sha1:192347df4214a2cde5f3abfd864dc6977680653c
+--! Hash: sha1:8da6a57f62b5594d740724b86280ceae0c419953
+--! Message: event_numbers
+
+--! split: 0010-event_numbers.sql
+-- Notifications are lost while nobody listens. Who listens again compares the last number given with those it has heard, and
+-- knows whether it missed an event.
+create sequence if not exists private.event_number;
+comment on sequence private.event_number is 'Numbers the events that are told on channel graphql.';
+--! Included private/tg__event.sql
+-- Keys only: a payload over 8,000 bytes would fail the user's own write, and the subscriber re-reads the row in its own
+-- role anyway. Keys travel as text, because a bigint does not survive JSON in JavaScript.
+-- Runs as its owner, since nobody else may count events; it reads nothing but the row at hand.
+create or replace function private.tg__event() returns trigger as $$
+declare
+  v_row jsonb := to_jsonb(case TG_OP when 'DELETE' then OLD else NEW end);
+begin
+  perform pg_notify('graphql', jsonb_build_object(
+    'n', nextval('private.event_number'),
+    's', TG_TABLE_SCHEMA,
+    't', TG_TABLE_NAME,
+    'op', lower(TG_OP),
+    'k', (select jsonb_object_agg(key, v_row ->> key) from unnest('{id}' || TG_ARGV) as key where v_row ? key)
+  )::text);
+  return null;
+end;
+$$ language plpgsql security definer set search_path = '';
+comment on function private.tg__event is
+  'For each row: tells channel graphql which row changed. Arguments: the columns to send besides id.';
+--! EndIncluded private/tg__event.sql
