@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { ConfigError, isEmbedded, type ReadConfig, readConfig } from "./engine/config/config.ts";
 import { makeLogger } from "./engine/log.ts";
 import { type WatchedMigrations, watchMigrations } from "./engine/migrate/migrate.ts";
-import { type Service, startService } from "./service.ts";
+import type { Service } from "./service.ts";
 
 const startedAt = performance.now();
 const { config, warnings } = readOrExit();
@@ -28,6 +28,9 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
 
 try {
   console.log("content-service");
+  // Grafast reads this when it is loaded: with anything else it checks itself at each step, which costs time.
+  process.env.GRAPHILE_ENV ??= "production";
+  const { startService } = await import("./service.ts");
   service = await startService(config, { log, tell, giveUp: (reason) => void end(1, reason.message) });
   announce(service);
   if (isDevelopment) chapter = watchMigrations(service.postgres.migrate, console.log);
@@ -50,6 +53,7 @@ function announce({ url }: Service): void {
   console.log(`
   address    ${url}
   health     ${url}/health
+  graphql    ${url}/graphql${config.graphqlExplorer ? `\n  explorer   ${url}/graphiql` : ""}
   data       ${data}
   keys       npm run keys
   psql       npm run psql

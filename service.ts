@@ -1,25 +1,32 @@
+import type { RequestListener } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { makeCallers } from "./engine/caller/caller.ts";
+import { makeKeyFinder } from "./engine/caller/api-keys.ts";
+import { type Callers, makeCallers } from "./engine/caller/caller.ts";
 import { deploymentKeys } from "./engine/caller/deployment-keys.ts";
 import { keepCatalog } from "./engine/catalog/keep.ts";
 import { type Config, isEmbedded } from "./engine/config/config.ts";
+import { keepConfig } from "./engine/config/keep.ts";
 import { type Database, openDatabase } from "./engine/database/database.ts";
 import { openListener } from "./engine/listen.ts";
 import type { Logger } from "./engine/log.ts";
 import { bringUpToDate } from "./engine/migrate/bring-up-to-date.ts";
 import { type Postgres, startPostgres } from "./engine/postgres.ts";
+import { GRAPHQL_PATH, type GraphQL, openGraphQL } from "./plugins/serve/graphql.ts";
 import { answerWith } from "./rest-gateway/answer.ts";
 import { makeApp } from "./rest-gateway/app.ts";
 import { makeEntry } from "./rest-gateway/entry.ts";
 import { makeGateway } from "./rest-gateway/gateway.ts";
 import { healthRoutes } from "./rest-gateway/health.ts";
 import { addressOf, checkAddress, drain, listen } from "./rest-gateway/listen.ts";
-import { makeTableInterface, PREFIX } from "./rest-gateway/table/handle.ts";
+import { makeTableInterface } from "./rest-gateway/table/handle.ts";
+import { PREFIX } from "./rest-gateway/table/prefix.ts";
+import { makeUpgrade } from "./rest-gateway/upgrade.ts";
 
 export type Service = {
   /** Where clients reach it. */
   readonly url: string;
   readonly postgres: Postgres;
+  readonly graphql: GraphQL;
   /** Answers what is in flight, then lets go of everything. */
   stop(): Promise<void>;
 };
@@ -36,13 +43,19 @@ export type Surroundings = {
 const HEALTH_PATIENCE_MS = 2_000;
 
 /** Everything that runs, wired from the bottom up; what was opened last is closed first. */
-export async function startService(config: Config, { log, tell, giveUp }: Surroundings): Promise<Service> {
-  await checkAddress(config);
+export async function startService(given: Config, { log, tell, giveUp }: Surroundings): Promise<Service> {
+  await checkAddress(given);
   await using opened = new AsyncDisposableStack();
 
-  const postgres = await startPostgres(config, tell, giveUp);
+  const postgres = await startPostgres(given, tell, giveUp);
   opened.defer(() => postgres.close());
-  await bringUpToDate({ settings: postgres.migrate, ours: isEmbedded(config), tell });
+  await bringUpToDate({ settings: postgres.migrate, ours: isEmbedded(given), tell });
+
+  const listener = openListener({ url: postgres.ownerUrl, log });
+  opened.defer(() => listener.close());
+  const reloads = given.channelEnabled ? listener : null;
+  const settings = await keepConfig({ config: given, url: postgres.requestUrl, listener: reloads, log });
+  const config = settings.current();
 
   const database = openDatabase({
     url: postgres.requestUrl,
@@ -55,41 +68,68 @@ export async function startService(config: Config, { log, tell, giveUp }: Surrou
   });
   opened.defer(() => database.close());
 
-  const listener = config.channelEnabled ? openListener({ url: postgres.ownerUrl, log }) : null;
-  opened.defer(async () => listener?.close());
-
+  const readBy = ({ schemas, extraSearchPath, timezoneEnabled: timeZones }: Config) => {
+    return { schemas, extraSearchPath, timeZones, loginRole: postgres.loginRole };
+  };
   const catalog = await keepCatalog({
+    ...readBy(config),
     asOwner: (work) => database.asOwner(work),
-    listener,
+    listener: reloads,
     channel: config.channel,
-    schemas: config.schemas,
-    extraSearchPath: config.extraSearchPath,
-    loginRole: postgres.loginRole,
     log,
   });
   opened.defer(() => catalog.close());
   catalog.onChange(() => database.forgetStatements());
 
+  const findKey = makeKeyFinder({ asOwner: (work) => database.asOwner(work), log });
+  const callersBy = async (config: Config) => makeCallers({ ...config, keys: await deploymentKeys(config), findKey });
+  let callers = await callersBy(config);
+
+  const graphql = await openGraphQL({
+    config,
+    callers: () => callers,
+    catalog,
+    database,
+    listener,
+    loginRole: postgres.loginRole,
+    log,
+  });
+  opened.defer(() => graphql.close());
+
   let accepting = true;
   const routes = healthRoutes({
     databaseFault: () => databaseFault(database),
     askDatabase: () => askDatabase(database),
-    schemaFault: () => catalog.state().reason,
+    schemaFault: () => catalog.state().reason ?? graphql.state().fault,
     acceptsWork: () => accepting,
   });
-  const callers = makeCallers({ ...config, keys: await deploymentKeys(config) });
-  const table = makeTableInterface({ config, callers, database, catalog: () => catalog.current() });
-  const gateway = makeGateway({ routes, folders: { [PREFIX]: table }, errorBody: config.errorBody, log });
-  const answer = answerWith(gateway, config, log);
-  const entry = makeEntry({ config, log, ahead: { folder: PREFIX, answer }, app: makeApp({ config, answer }) });
-  const server = await listen(entry, config);
+  /** All that depends on settings which the database may change; a request ends with those that it began with. */
+  const entryBy = (config: Config, callers: Callers): RequestListener => {
+    const table = makeTableInterface({ config, callers, database, catalog: () => catalog.current() });
+    const folders = { [PREFIX]: table, ...graphql.folders };
+    const gateway = makeGateway({ routes, folders, errorBody: config.errorBody, log });
+    const answer = answerWith(gateway, config, log);
+    const ahead = { folders: [PREFIX, GRAPHQL_PATH], answer };
+    return makeEntry({ config, log, ahead, app: makeApp({ config, answer }) });
+  };
+  let entry = entryBy(config, callers);
+  opened.defer(() => settings.close());
+  settings.follow(async (changed) => {
+    await catalog.read(readBy(changed));
+    callers = await callersBy(changed);
+    entry = entryBy(changed, callers);
+  });
+
+  const upgrade = makeUpgrade({ [GRAPHQL_PATH]: graphql.upgrade });
+  const server = await listen((request, response) => entry(request, response), config, upgrade);
   opened.defer(async () => {
     accepting = false;
-    await drain(server, config.drainTimeout * 1000);
+    const milliseconds = config.drainTimeout * 1000;
+    await Promise.all([graphql.hangUp(milliseconds), drain(server, milliseconds)]);
   });
 
   const running = opened.move();
-  return { url: addressOf(server, config.host), postgres, stop: () => running.disposeAsync() };
+  return { url: addressOf(server, config.host), postgres, graphql, stop: () => running.disposeAsync() };
 }
 
 function databaseFault(database: Database): string | null {

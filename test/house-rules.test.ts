@@ -45,6 +45,13 @@ describe("the rules of the house", () => {
     ).toEqual([]);
   });
 
+  test("GraphQL's values come by way of postgraphile: a second copy of graphql would know none of the first one's types", () => {
+    const users = files.filter((file) => /^(plugins|test)\/.*\.ts$/.test(file));
+    expect(offenders(users, (file) => /^import (?!type )[^;]*? from "graphql(\/[^"]*)?";/m.test(textOf(file)))).toEqual(
+      [],
+    );
+  });
+
   test("a file is named for what it holds, not for a drawer", () => {
     expect(files.filter((file) => /(^|\/)(utils?|lib|helpers?|common|misc|manager)(\.ts|\/)/.test(file))).toEqual([]);
   });

@@ -220,12 +220,8 @@ describe("npm start with DATABASE_URL", () => {
     const database = await cloneDatabase();
     try {
       const environment = { ...settings, DATABASE_URL: database.ownerUrl };
-      await ask(
-        database.ownerUrl,
-        "drop table api.versions; drop event trigger schema_changed; drop event trigger schema_dropped",
-      );
-      await ask(database.ownerUrl, "drop event trigger log_whole_rows; drop function private.tg__log_whole_rows");
-      await ask(database.ownerUrl, "delete from graphile_migrate.migrations where filename >= '000021.sql'");
+      // Chapters that may be applied twice.
+      await ask(database.ownerUrl, "delete from graphile_migrate.migrations where filename >= '000026.sql'");
       const refused = await serve(environment);
       expect(refused.child.exitCode).toBe(1);
       expect(refused.logged()).toMatch(/half migrated.+npm run migrate/s);
@@ -283,7 +279,16 @@ describe("npm run dev", () => {
 /** The parts that run, so that a test may write migrations. */
 async function copyOfRepository(): Promise<string> {
   const root = join(folder, "repository");
-  for (const part of ["package.json", "server.ts", "service.ts", "commands", "db", "engine", "rest-gateway"]) {
+  for (const part of [
+    "package.json",
+    "server.ts",
+    "service.ts",
+    "commands",
+    "db",
+    "engine",
+    "plugins",
+    "rest-gateway",
+  ]) {
     await cp(join(REPOSITORY, part), join(root, part), { recursive: true, verbatimSymlinks: true });
   }
   await symlink(join(REPOSITORY, "node_modules"), join(root, "node_modules"));

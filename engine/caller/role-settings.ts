@@ -1,0 +1,17 @@
+import type { Role } from "../catalog/roles.ts";
+
+/** Settings that any login may change for itself; the others would fail the request. */
+const FREE = new Set([
+  "statement_timeout",
+  "lock_timeout",
+  "idle_in_transaction_session_timeout",
+  "work_mem",
+  "timezone",
+]);
+
+/** What `alter role … set` says of a caller's role: Postgres applies it at a login, and nobody logs in as one. */
+export function settingsOfRole(role: Role | undefined): (readonly [name: string, value: string])[] {
+  return [...(role?.settings ?? [])].filter(
+    ([name]) => FREE.has(name.toLowerCase()) || (name.includes(".") && !name.startsWith("pgrst.")),
+  );
+}

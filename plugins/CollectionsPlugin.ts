@@ -1,0 +1,52 @@
+import type {} from "postgraphile";
+import { isTable, keyOf } from "./table.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      CollectionsPlugin: true;
+    }
+    interface Provides {
+      collections: true;
+    }
+  }
+  namespace GraphileBuild {
+    interface PgResourceTags {
+      /** A plain list at the root, with limit and offset, instead of a connection. */
+      list: true;
+    }
+  }
+}
+
+const phase = { after: ["inferred"], provides: ["collections"] };
+
+export const CollectionsPlugin: GraphileConfig.Plugin = {
+  name: "CollectionsPlugin",
+  description: "Tables are connections, everything else is a list; rows are found by their primary key",
+  schema: {
+    entityBehavior: {
+      pgResource: {
+        inferred: {
+          ...phase,
+          callback(behavior, resource) {
+            if (!isTable(resource))
+              return [behavior, "-queryField:resource:connection", "-typeField:resource:connection"];
+            // A cursor needs to know one row from another.
+            const isList = resource.extensions?.tags?.list || keyOf(resource) === null;
+            return [behavior, isList ? "-query:resource:connection" : "-query:resource:list"];
+          },
+        },
+      },
+      pgResourceUnique: {
+        inferred: {
+          ...phase,
+          callback: (behavior, [resource, { attributes }]) =>
+            attributes === keyOf(resource) ? behavior : [behavior, "-query:resource:single"],
+        },
+      },
+      pgCodecRelation: {
+        inferred: { ...phase, callback: (behavior) => [behavior, "-manyRelation:resource:connection"] },
+      },
+    },
+  },
+};

@@ -1,0 +1,62 @@
+import type {} from "postgraphile";
+import { pgSelectSingleFromRecord } from "postgraphile/@dataplan/pg";
+import { get, inhibitOnNull, type Step } from "postgraphile/grafast";
+import type { Codec, Resource } from "./table.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      CompositeTypesPlugin: true;
+    }
+    interface Provides {
+      compositeTypes: true;
+    }
+  }
+}
+
+/** Core sends each value of a composite type back to Postgres to have its fields taken out. They are here already. */
+export const CompositeTypesPlugin: GraphileConfig.Plugin = {
+  name: "CompositeTypesPlugin",
+  description: "Fields of composite types are taken from the value, without another statement",
+  schema: {
+    entityBehavior: {
+      pgResource: {
+        inferred: {
+          after: ["inferred"],
+          provides: ["compositeTypes"],
+          // A function of such a value would need it in Postgres again.
+          callback: (behavior, { parameters }) =>
+            isValue(parameters?.[0]?.codec) ? [behavior, "-typeField"] : behavior,
+        },
+      },
+    },
+    hooks: {
+      GraphQLObjectType: (config, _build, { scope }) =>
+        isValue(scope.pgCodec) ? { ...config, assertStep: null } : config,
+      GraphQLObjectType_fields_field(field, build, { scope }) {
+        const { pgCodec: parent, pgFieldAttribute: attribute } = scope;
+        if (!attribute || !parent?.attributes) return field;
+        const [column] = Object.entries(parent.attributes).find(([, candidate]) => candidate === attribute) ?? [];
+        if (column === undefined) return field;
+        const codec: Codec = attribute.codec;
+        if (isValue(codec.arrayOfCodec ?? codec) || (isValue(parent) && !(codec.arrayOfCodec ?? codec).attributes)) {
+          return { ...field, plan: ($value) => get($value, column) };
+        }
+        const table = codec.attributes ? (build.pgTableResource(codec as never) as Resource | null) : null;
+        return table ? { ...field, plan: ($value) => planRow(table, get($value, column) as Step) } : field;
+      },
+    },
+  },
+};
+
+/** A composite type that is the row of no table. */
+function isValue(codec: Codec | undefined): boolean {
+  return Boolean(codec?.attributes) && codec?.extensions?.isTableLike === false;
+}
+
+/** The row of a table has relations and functions, which only Postgres can follow; but nothing can be followed from null. */
+function planRow(table: Resource, $row: Step): Step {
+  const $found = pgSelectSingleFromRecord(table, inhibitOnNull($row) as Parameters<typeof pgSelectSingleFromRecord>[1]);
+  $found.getClassStep().setTrusted();
+  return $found;
+}

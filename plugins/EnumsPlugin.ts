@@ -1,0 +1,65 @@
+import type {} from "postgraphile";
+import { isEnumCodec, type PgEnumCodec } from "postgraphile/@dataplan/pg";
+import type { GraphQLEnumValueConfigMap } from "postgraphile/graphql";
+import { reasonFor } from "./deprecation.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      EnumsPlugin: true;
+    }
+  }
+  namespace GraphileBuild {
+    interface PgCodecTags {
+      /** `ARCHIVED Delete it instead.`: a value that clients should stop using, and why. */
+      deprecatedValue: string | string[];
+    }
+  }
+}
+
+/** GraphQL reads these as something else. */
+const NOT_A_VALUE: ReadonlySet<string> = new Set(["true", "false", "null"]);
+
+export const EnumsPlugin: GraphileConfig.Plugin = {
+  name: "EnumsPlugin",
+  description: "Labels of enums become names, whatever they are made of, and can be deprecated",
+  schema: {
+    hooks: {
+      init: {
+        before: ["PgCodecs"],
+        callback(_, build) {
+          for (const codec of build.allPgCodecs) {
+            if (!isEnumCodec(codec)) continue;
+            const name = build.inflection.enumType(codec);
+            build.registerEnumType(
+              name,
+              {},
+              () => ({ description: codec.description, values: valuesOf(build.inflection, codec) }),
+              `the type ${codec.extensions?.pg?.schemaName}.${codec.extensions?.pg?.name}`,
+            );
+            build.setGraphQLTypeForPgCodec(codec, ["input", "output"], name);
+          }
+          return _;
+        },
+      },
+    },
+  },
+};
+
+function valuesOf(inflection: GraphileBuild.Inflection, codec: PgEnumCodec): GraphQLEnumValueConfigMap {
+  const values: GraphQLEnumValueConfigMap = {};
+  for (const { value: label } of codec.values) {
+    const deprecationReason = reasonFor(codec.extensions?.tags?.deprecatedValue, label);
+    const name = freeName(inflection.enumValue(label, codec), values);
+    values[name] = { value: label, ...(deprecationReason !== undefined && { deprecationReason }) };
+  }
+  return values;
+}
+
+function freeName(wanted: string, values: GraphQLEnumValueConfigMap): string {
+  const name = NOT_A_VALUE.has(wanted) ? `${wanted}_` : wanted;
+  if (!(name in values)) return name;
+  let number = 2;
+  while (`${name}_${number}` in values) number += 1;
+  return `${name}_${number}`;
+}

@@ -1,0 +1,36 @@
+import type {} from "postgraphile";
+import { columnsShownAsRelations } from "./relation-names.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      ForeignKeysPlugin: true;
+    }
+  }
+}
+
+export const ForeignKeysPlugin: GraphileConfig.Plugin = {
+  name: "ForeignKeysPlugin",
+  description: "A foreign key is read as the thing it refers to, and written as an id",
+  schema: {
+    entityBehavior: {
+      pgCodecAttribute: {
+        inferred: {
+          after: ["inferred"],
+          provides: ["foreignKeys"],
+          callback(behavior, [codec, column], build) {
+            if (!columnsShownAsRelations(codec, build.input.pgRegistry).has(column)) return behavior;
+            const relations = Object.values(build.pgRelations[codec.name] ?? {});
+            const shown = relations.some(
+              (relation) =>
+                !relation.isReferencee &&
+                relation.localAttributes.join() === column &&
+                build.behavior.pgCodecRelationMatches(relation, "singularRelation:resource:single"),
+            );
+            return shown ? [behavior, "-attribute:select"] : behavior;
+          },
+        },
+      },
+    },
+  },
+};

@@ -1,0 +1,133 @@
+import type {} from "postgraphile";
+import { type PgResourceParameter, TYPES } from "postgraphile/@dataplan/pg";
+import { type FieldArgs, type GrafastFieldConfig, lambda, type Step } from "postgraphile/grafast";
+import { GraphQLBoolean, GraphQLList, GraphQLNonNull, type GraphQLOutputType } from "postgraphile/graphql";
+import { reasonOf } from "./deprecation.ts";
+import { outputTypeOf, type Resource, sqlNameOf } from "./table.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      FunctionMutationsPlugin: true;
+    }
+    interface Provides {
+      functionMutations: true;
+    }
+  }
+  namespace GraphileBuild {
+    interface BehaviorStrings {
+      "function:mutationField": true;
+    }
+    interface PgResourceTags {
+      /** The result may be null: a mutation's never is otherwise. */
+      nullable: true;
+    }
+  }
+}
+
+/** The parameter that stays an argument, beside the input made of all others. */
+const ID = "id";
+
+export const FunctionMutationsPlugin: GraphileConfig.Plugin = {
+  name: "FunctionMutationsPlugin",
+  description:
+    "update_thing(id, title, …) is updateThing(id, input: {title, …}), and returns what the function returns",
+  schema: {
+    behaviorRegistry: {
+      add: {
+        "function:mutationField": { description: "is this function a mutation?", entities: ["pgResource"] },
+      },
+    },
+    entityBehavior: {
+      pgResource: {
+        inferred: {
+          after: ["postInferred"],
+          provides: ["functionMutations"],
+          callback(behavior, resource, { behavior: { stringMatches } }) {
+            if (!resource.parameters || !stringMatches(behavior, "mutationField")) return behavior;
+            return [behavior, "-mutationField", ...(takesRow(resource) ? [] : (["function:mutationField"] as const))];
+          },
+        },
+      },
+    },
+    hooks: {
+      init(_, build) {
+        for (const resource of mutationsOf(build).filter(hasInput)) {
+          const { inflection } = build;
+          build.registerInputObjectType(
+            inflection.customMutationInput({ resource }),
+            { isMutationInput: true },
+            () => ({
+              description: `What ${inflection.customMutationField({ resource })} is given.`,
+              fields: () => argumentsOf(build, resource).input,
+            }),
+            `the function ${sqlNameOf(resource)}`,
+          );
+        }
+        return _;
+      },
+      GraphQLObjectType_fields(fields, build, { scope, fieldWithHooks }) {
+        if (!scope.isRootMutation) return fields;
+        return mutationsOf(build).reduce((all, resource) => {
+          const fieldName = build.inflection.customMutationField({ resource });
+          const field = fieldWithHooks({ fieldName }, () => fieldOf(build, resource));
+          return build.extend(all, { [fieldName]: field }, `the function ${sqlNameOf(resource)}`);
+        }, fields);
+      },
+    },
+  },
+};
+
+/** Functions that may change something, by the name of their field. */
+export function mutationsOf({ behavior, pgResources }: GraphileBuild.Build): Resource[] {
+  return (Object.values(pgResources) as Resource[]).filter((resource) =>
+    behavior.pgResourceMatches(resource, "function:mutationField"),
+  );
+}
+
+/** What takes a row is an action on that row: a client here has its id only. */
+function takesRow({ parameters }: Resource): boolean {
+  return Boolean(parameters[0]?.codec.extensions?.isTableLike);
+}
+
+function hasInput({ parameters }: Resource): boolean {
+  return parameters.some(({ name }: PgResourceParameter) => name !== ID);
+}
+
+function argumentsOf(build: GraphileBuild.Build, resource: Resource) {
+  const { makeFieldArgs, makeArgs } = build.pgGetArgDetailsFromParameters(resource);
+  const { [ID]: id, ...input } = makeFieldArgs();
+  return { id, input, makeArgs };
+}
+
+function fieldOf(build: GraphileBuild.Build, resource: Resource): GrafastFieldConfig<Step> {
+  const { id, makeArgs } = argumentsOf(build, resource);
+  const input = hasInput(resource) && build.getInputTypeByName(build.inflection.customMutationInput({ resource }));
+  const deprecationReason = reasonOf(resource.extensions?.tags?.deprecated);
+  return {
+    description: resource.description,
+    type: build.nullableIf(Boolean(resource.extensions?.tags?.nullable), resultOf(build, resource)),
+    args: { ...(id && { id }), ...(input && { input: { type: new GraphQLNonNull(input) } }) },
+    plan: (_$root, args) => {
+      const $result = resource.execute(makeArgs(argumentsWithInput(args)), "mutation");
+      return resource.codec === TYPES.void ? lambda($result, () => true) : $result;
+    },
+    ...(deprecationReason !== undefined && { deprecationReason }),
+  };
+}
+
+function resultOf(build: GraphileBuild.Build, { codec, isUnique, name }: Resource): GraphQLOutputType {
+  if (codec === TYPES.void) return GraphQLBoolean;
+  const type = outputTypeOf(build, codec);
+  if (!type) throw new Error(`The result of function ${name} has no type in GraphQL.`);
+  return isUnique ? type : new GraphQLList(new GraphQLNonNull(type));
+}
+
+/** The function's arguments where a client writes them. */
+function argumentsWithInput(args: FieldArgs): FieldArgs {
+  const at = ([name, ...path]: readonly string[]) => (name === ID ? [ID, ...path] : ["input", name!, ...path]);
+  return {
+    getRaw: (path: readonly string[]) => args.getRaw(at(path)),
+    typeAt: (path: readonly string[]) => args.typeAt(at(path)),
+  } as FieldArgs;
+}

@@ -1,0 +1,107 @@
+import type {} from "postgraphile";
+import { relationNamesOf } from "./relation-names.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      NamesPlugin: true;
+    }
+  }
+}
+
+/** Names that GraphQL or this schema need for themselves, and that a table could well have too. */
+const RESERVED: ReadonlySet<string> = new Set([
+  "Query",
+  "Mutation",
+  "Subscription",
+  "PageInfo",
+  "Int",
+  "Float",
+  "String",
+  "Boolean",
+  "ID",
+  "Time",
+]);
+
+/** Ends the name of a function's resource, where a table has that name already. */
+const SHARED = "()";
+
+export const NamesPlugin: GraphileConfig.Plugin = {
+  name: "NamesPlugin",
+  description: "thing(id), things, author for author_id: names without the way by which something is found",
+  after: ["TransliterationPlugin"],
+  inflection: {
+    replace: {
+      // SQL lets anything be a name. Letters were transliterated before.
+      coerceToGraphQLName(previous, _preset, name) {
+        return previous!(name)
+          .replace(/\W+/g, "_")
+          .replace(/^(?=\d)/, "_");
+      },
+      // A year at the end of a name is no noun.
+      pluralize: (previous, _preset, word) => (/\d$/.test(word) ? word : previous!(word)),
+      // PostGraphile would call it rowId, keeping id for its global ids.
+      _attributeName(_previous, _preset, { attributeName, codec }) {
+        return this.coerceToGraphQLName(codec.attributes[attributeName]?.extensions?.tags?.name ?? attributeName);
+      },
+      tableType(previous, _preset, codec) {
+        const name = previous!(codec);
+        return RESERVED.has(name) ? `${name}Record` : name;
+      },
+      // Core keeps tables and functions under one name each, and Postgres lets them share it.
+      functionResourceName(previous, _preset, details) {
+        const { pgProc } = details;
+        const isTaken = pgProc.getNamespace()?.getClass({ name: pgProc.proname });
+        return `${previous!(details)}${isTaken ? SHARED : ""}`;
+      },
+      // The enum status stands back for the table statuses, whose rows are of type Status.
+      typeCodecName(previous, _preset, details) {
+        const { pgType } = details;
+        const isTaken = pgType.getNamespace()?.getClass({ name: this.pluralize(pgType.typname) });
+        return `${previous!(details)}${isTaken ? "Type" : ""}`;
+      },
+      _functionName: (previous, _preset, details) => previous!(details).replace(SHARED, ""),
+      connectionField: (_previous, _preset, name) => name,
+      listField: (_previous, _preset, name) => name,
+      _allRows(_previous, _preset, resource) {
+        const thing = this._singularizedResourceName(resource);
+        const things = this.pluralize(thing);
+        return this.camelCase(things === thing ? `all-${thing}` : things);
+      },
+      rowByUnique(_previous, _preset, { resource }) {
+        return this.camelCase(this._singularizedResourceName(resource));
+      },
+      singleRelation(previous, _preset, details) {
+        return tagOf(details, "fieldName") ?? nameOf(this, details) ?? previous!(details);
+      },
+      singleRelationBackwards(previous, _preset, details) {
+        return (
+          tagOf(details, "foreignSingleFieldName") ??
+          tagOf(details, "foreignFieldName") ??
+          nameOf(this, details) ??
+          previous!(details)
+        );
+      },
+      _manyRelation(previous, _preset, details) {
+        return tagOf(details, "foreignFieldName") ?? nameOf(this, details) ?? previous!(details);
+      },
+    },
+  },
+};
+
+type RelationDetails = GraphileBuild.PgRelationsPluginRelationDetails;
+
+function nameOf(
+  inflection: GraphileBuild.Inflection,
+  { registry, codec, relationName }: RelationDetails,
+): string | undefined {
+  return relationNamesOf(codec, registry, inflection).get(relationName);
+}
+
+function tagOf(
+  { registry, codec, relationName }: RelationDetails,
+  tag: "fieldName" | "foreignFieldName" | "foreignSingleFieldName",
+): string | undefined {
+  const name = registry.pgRelations[codec.name]?.[relationName]?.extensions?.tags?.[tag];
+  return typeof name === "string" ? name : undefined;
+}

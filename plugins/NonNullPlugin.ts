@@ -1,0 +1,90 @@
+import type {} from "postgraphile";
+import type { Introspection, PgClass } from "postgraphile/graphile-build-pg/pg-introspection";
+import { GraphQLNonNull, isNonNullType } from "postgraphile/graphql";
+import { withoutHoles } from "./list-items.ts";
+import type { Relation } from "./table.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      NonNullPlugin: true;
+    }
+  }
+  namespace DataplanPg {
+    interface PgResourceExtensions {
+      /** Some callers may not see some rows. */
+      mayHideRows?: boolean;
+    }
+  }
+  namespace GraphileBuild {
+    interface PgCodecAttributeTags {
+      /** No element of the array is null; what SQL has no type for. */
+      notNullItems: true;
+    }
+    interface PgCodecRelationTags {
+      nullable: true;
+    }
+  }
+}
+
+export const NonNullPlugin: GraphileConfig.Plugin = {
+  name: "NonNullPlugin",
+  description: "What cannot be null says so: collections, their items, and what a required foreign key refers to",
+  gather: {
+    hooks: {
+      async pgTables_PgResourceOptions({ helpers }, { serviceName, pgClass, resourceOptions }) {
+        const { introspection } = await helpers.pgIntrospection.getService(serviceName);
+        resourceOptions.extensions = {
+          ...resourceOptions.extensions,
+          mayHideRows: mayHideRows(pgClass, introspection),
+        };
+      },
+    },
+  },
+  schema: {
+    hooks: {
+      GraphQLObjectType_fields_field(field, _build, { scope }) {
+        const {
+          isPgFieldConnection,
+          isPgFieldSimpleCollection,
+          isPgSingleRelationField,
+          pgRelationDetails,
+          pgFieldAttribute,
+        } = scope;
+        const isList = isPgFieldConnection || isPgFieldSimpleCollection;
+        const isThere = isPgSingleRelationField && pgRelationDetails && alwaysRefers(pgRelationDetails);
+        if ((isList || isThere) && !isNonNullType(field.type))
+          return { ...field, type: new GraphQLNonNull(field.type) };
+        return pgFieldAttribute?.extensions?.tags?.notNullItems ? { ...field, type: withoutHoles(field.type) } : field;
+      },
+    },
+  },
+};
+
+/**
+ * A policy may hide the row that a foreign key refers to, and a null where none may be takes the whole answer with it. So
+ * only where each caller sees all rows.
+ */
+function alwaysRefers({ registry, codec, relationName }: GraphileBuild.PgRelationsPluginRelationDetails): boolean {
+  const relation: Relation | undefined = registry.pgRelations[codec.name]?.[relationName];
+  if (!relation || relation.isReferencee || relation.extensions?.tags?.nullable) return false;
+  return (
+    !relation.remoteResource.extensions?.mayHideRows &&
+    relation.localAttributes.every((column) => codec.attributes[column]?.notNull)
+  );
+}
+
+function mayHideRows({ _id, relkind, relrowsecurity }: PgClass, { policies }: Introspection): boolean {
+  if (relkind !== "r" && relkind !== "p") return true;
+  if (!relrowsecurity) return false;
+  const reading = policies.filter(({ polrelid, polcmd }) => polrelid === _id && (polcmd === "r" || polcmd === "*"));
+  return reading.some(({ polpermissive }) => !polpermissive) || !reading.some(showsAllToAll);
+}
+
+/** `using (true)`, of no role in particular. Policies come as trees: type 16 is boolean, and the value is true. */
+function showsAllToAll({ polroles, polqual }: Introspection["policies"][number]): boolean {
+  return (
+    Boolean(polroles?.includes("0")) &&
+    /^\{CONST :consttype 16 .*:constisnull false .*:constvalue 1 \[ 1 /.test(polqual ?? "")
+  );
+}

@@ -1,0 +1,107 @@
+import type {} from "postgraphile";
+import {
+  constant,
+  context,
+  type GrafastFieldConfig,
+  type GrafastSubscriber,
+  get,
+  lambda,
+  listen,
+  type Step,
+} from "postgraphile/grafast";
+import { notAnId } from "./id-codec.ts";
+import { type RowEvent, topicOf } from "./subscription-topic.ts";
+import { inputTypeOf, isTable, keyOf, outputTypeOf, sqlNameOf, type Table } from "./table.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      SubscriptionsPlugin: true;
+    }
+  }
+  namespace GraphileBuild {
+    interface PgResourceTags {
+      /** `onThingAdded on:insert by:owner_id notNull`; `by:owner_id?` when it may be left out. */
+      subscription: string | string[];
+    }
+  }
+  namespace Grafast {
+    interface Context {
+      /** Where the events of triggers come from, by topicOf(). */
+      events?: GrafastSubscriber<Record<string, RowEvent>>;
+    }
+  }
+}
+
+type Subscription = {
+  readonly table: Table;
+  readonly field: string;
+  readonly operation: string;
+  readonly by: string | null;
+  readonly isByOptional: boolean;
+  readonly isNotNull: boolean;
+};
+
+const SPELLING =
+  /^(?<field>[A-Za-z]\w*)\s+on:(?<operation>insert|update)(?:\s+by:(?<by>\w+)(?<optional>\?)?)?(?<notNull>\s+notNull)?\s*$/;
+
+export const SubscriptionsPlugin: GraphileConfig.Plugin = {
+  name: "SubscriptionsPlugin",
+  description: "Subscriptions that the comments of tables ask for; each event is the row as the subscriber may see it",
+  schema: {
+    hooks: {
+      GraphQLObjectType_fields(fields, build, { scope, fieldWithHooks }) {
+        if (!scope.isRootSubscription) return fields;
+        const tables = Object.values(build.pgResources).filter(isTable);
+        return tables.flatMap(subscriptionsOf).reduce((all, subscription) => {
+          if (!build.behavior.pgResourceMatches(subscription.table, "resource:select")) return all;
+          const { field: fieldName, table } = subscription;
+          const field = fieldWithHooks({ fieldName, pgFieldResource: table }, () => fieldOf(build, subscription));
+          return build.extend(all, { [fieldName]: field }, `@subscription of ${sqlNameOf(table)}`);
+        }, fields);
+      },
+    },
+  },
+};
+
+function subscriptionsOf(table: Table): Subscription[] {
+  const lines = [table.extensions?.tags?.subscription ?? []].flat();
+  return lines.map((line) => {
+    const wrong = (what: string) => new Error(`"@subscription ${line}" of ${sqlNameOf(table)}: ${what}`);
+    const { field, operation, by, optional, notNull } = SPELLING.exec(line)?.groups ?? {};
+    if (!field || !operation) throw wrong("write it as: onThingAdded on:insert by:column notNull");
+    if (by && !table.codec.attributes[by]) throw wrong(`there is no column "${by}"`);
+    if (!keyOf(table)) throw wrong("the table has no primary key to read the row by");
+    return { table, field, operation, by: by ?? null, isByOptional: Boolean(optional), isNotNull: Boolean(notNull) };
+  });
+}
+
+function fieldOf(build: GraphileBuild.Build, subscription: Subscription): GrafastFieldConfig<Step> {
+  const { table, operation, by, isByOptional, isNotNull } = subscription;
+  const { codec, extensions } = table;
+  const change = { s: extensions!.pg!.schemaName, t: extensions!.pg!.name, op: operation };
+  const argument = by === null ? null : build.inflection.attribute({ attributeName: by, codec });
+  const byCodec = by === null ? null : codec.attributes[by]!.codec;
+
+  const topicFor = (value: unknown) => {
+    if (value == null) return topicOf(change);
+    const text = byCodec!.toPg(value);
+    if (text === null) throw notAnId(value);
+    return topicOf(change, [by!, String(text)]);
+  };
+  return {
+    description: `Each row of ${build.inflection._allRows(table)} from now on, after its ${operation}.`,
+    type: build.nullableIf(!isNotNull, outputTypeOf(build, codec)!),
+    args:
+      argument === null ? {} : { [argument]: { type: build.nullableIf(isByOptional, inputTypeOf(build, byCodec!)!) } },
+    subscribePlan(_$root, args) {
+      const $events = context().get("events") as Step<GrafastSubscriber<Record<string, RowEvent>>>;
+      const $topic = argument === null ? constant(topicOf(change)) : lambda(args.getRaw(argument), topicFor);
+      return listen($events, $topic);
+    },
+    plan($event) {
+      const $keys = get($event, "k");
+      return table.get(Object.fromEntries(keyOf(table)!.map((column) => [column, get($keys, column)])));
+    },
+  };
+}

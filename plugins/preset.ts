@@ -1,0 +1,105 @@
+import { PostGraphileAmberPreset } from "postgraphile/presets/amber";
+import { CallableFunctionsPlugin } from "./CallableFunctionsPlugin.ts";
+import { ClientRolesPlugin } from "./ClientRolesPlugin.ts";
+import { CollectionsPlugin } from "./CollectionsPlugin.ts";
+import { CompositeTypesPlugin } from "./CompositeTypesPlugin.ts";
+import { ConnectionShapePlugin } from "./ConnectionShapePlugin.ts";
+import { EmptySchemaPlugin } from "./EmptySchemaPlugin.ts";
+import { EnumsPlugin } from "./EnumsPlugin.ts";
+import { FiltersPlugin } from "./FiltersPlugin.ts";
+import { ForeignKeysPlugin } from "./ForeignKeysPlugin.ts";
+import { FunctionArgumentsPlugin } from "./FunctionArgumentsPlugin.ts";
+import { FunctionDefaultsPlugin } from "./FunctionDefaultsPlugin.ts";
+import { FunctionMutationsPlugin } from "./FunctionMutationsPlugin.ts";
+import { FunctionsFirstPlugin } from "./FunctionsFirstPlugin.ts";
+import { GeneratedColumnsPlugin } from "./GeneratedColumnsPlugin.ts";
+import { IdScalarPlugin } from "./IdScalarPlugin.ts";
+import { NameClashesPlugin } from "./NameClashesPlugin.ts";
+import { NamesPlugin } from "./NamesPlugin.ts";
+import { NonNullPlugin } from "./NonNullPlugin.ts";
+import { OtherTypesPlugin } from "./OtherTypesPlugin.ts";
+import { PaginationPlugin } from "./PaginationPlugin.ts";
+import { RowPresencePlugin } from "./RowPresencePlugin.ts";
+import { SubscriptionsPlugin } from "./SubscriptionsPlugin.ts";
+import { TableMutationsPlugin } from "./TableMutationsPlugin.ts";
+import { TimeScalarPlugin } from "./TimeScalarPlugin.ts";
+
+export type ShapeOptions = {
+  readonly pgService: GraphileConfig.PgServiceConfiguration;
+  /** The most that one list or connection returns, whatever was asked. */
+  readonly maxPageSize: number;
+};
+
+declare global {
+  namespace GraphileBuild {
+    interface SchemaOptions {
+      maxPageSize?: number;
+    }
+  }
+}
+
+/** How the catalogue becomes a GraphQL schema. */
+export function makePreset({ pgService, maxPageSize }: ShapeOptions): GraphileConfig.Preset {
+  return {
+    extends: [PostGraphileAmberPreset],
+    plugins: [
+      ClientRolesPlugin,
+      CallableFunctionsPlugin,
+      IdScalarPlugin,
+      TimeScalarPlugin,
+      NamesPlugin,
+      NameClashesPlugin,
+      CollectionsPlugin,
+      ForeignKeysPlugin,
+      GeneratedColumnsPlugin,
+      FunctionsFirstPlugin,
+      PaginationPlugin,
+      ConnectionShapePlugin,
+      FiltersPlugin,
+      FunctionArgumentsPlugin,
+      FunctionDefaultsPlugin,
+      FunctionMutationsPlugin,
+      EnumsPlugin,
+      OtherTypesPlugin,
+      NonNullPlugin,
+      TableMutationsPlugin,
+      SubscriptionsPlugin,
+      RowPresencePlugin,
+      CompositeTypesPlugin,
+      EmptySchemaPlugin,
+    ],
+    disablePlugins: NOT_OURS,
+    pgServices: [pgService],
+    gather: { pgStrictFunctions: true, installWatchFixtures: false },
+    schema: { pgForbidSetofFunctionsToReturnNull: true, defaultBehavior: "list connection", maxPageSize },
+  };
+}
+
+const NOT_OURS: (keyof GraphileConfig.Plugins)[] = [
+  "SwallowErrorsPlugin",
+  "NodePlugin",
+  "AddNodeInterfaceToSuitableTypesPlugin",
+  "NodeIdCodecBase64JSONPlugin",
+  "NodeIdCodecPipeStringPlugin",
+  "RegisterQueryNodePlugin",
+  "NodeAccessorPlugin",
+  "PgTableNodePlugin",
+  "PgNodeIdAttributesPlugin",
+  "QueryQueryPlugin",
+  "MutationPayloadQueryPlugin",
+  "ClientMutationIdDescriptionPlugin",
+  "PgMutationPayloadEdgePlugin",
+  "PgMutationCreatePlugin",
+  "PgMutationUpdateDeletePlugin",
+  "PgConditionArgumentPlugin",
+  "PgConditionCustomFieldsPlugin",
+  "PgConnectionArgOrderByPlugin",
+  "PgConnectionArgOrderByDefaultValuePlugin",
+  "PgOrderByPrimaryKeyPlugin",
+  "PgOrderAllAttributesPlugin",
+  "PgOrderCustomFieldsPlugin",
+  "PgFirstLastBeforeAfterArgsPlugin",
+  "PgIndexBehaviorsPlugin",
+  "BuiltinScalarConnectionsPlugin",
+  "PgJWTPlugin",
+];

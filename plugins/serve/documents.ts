@@ -1,0 +1,127 @@
+import {
+  type DocumentNode,
+  GraphQLError,
+  type GraphQLSchema,
+  getOperationAST,
+  type OperationDefinitionNode,
+  parse,
+  validate,
+} from "postgraphile/graphql";
+import { type Limits, measure, tooComplex, tooDeep } from "./limits.ts";
+import { RecentlyUsed } from "./recently-used.ts";
+
+/** A document that may be executed. */
+export type ReadDocument = {
+  readonly document: DocumentNode;
+  /** The one of that name, or the only one there is. */
+  operation(name: string | null): OperationDefinitionNode;
+};
+
+/** Why a request is not executed at all. */
+export class Refusal extends Error {
+  override name = "Refusal";
+  readonly errors: readonly GraphQLError[];
+
+  constructor(errors: readonly GraphQLError[]) {
+    super(errors[0]?.message ?? "refused");
+    this.errors = errors;
+  }
+}
+
+/** Grafast keeps as many plans. */
+const MOST_REMEMBERED = 500;
+/** 200 MB, in units of 40 kB. */
+const MOST_WEIGHT = 5_000;
+/** The document itself is kept too, as a tree with places: as much for so many characters. */
+const CHARACTERS_PER_UNIT = 500;
+/** Longer ones are read anew each time. */
+const LONGEST_REMEMBERED = 100_000;
+/** More than these help nobody, and finding them costs. */
+const MOST_ERRORS = 20;
+
+type ReaderOptions = {
+  readonly schema: GraphQLSchema;
+  readonly limits: Limits;
+  /** Called when so much has been read that what was planned for it has to be forgotten. */
+  readonly onFull: () => void;
+};
+
+/** Reads and checks documents against one schema, each once; those that are refused are not remembered. */
+export function makeDocumentReader({ schema, limits, onFull }: ReaderOptions): (text: string) => ReadDocument {
+  let known = new RecentlyUsed<ReadDocument>(MOST_REMEMBERED);
+  let room = MOST_WEIGHT;
+  return (text) => {
+    const remembered = known.get(text);
+    if (remembered) return remembered;
+    const { document, weight } = readWithin(text, schema, limits);
+    if (room < weight) {
+      known = new RecentlyUsed(MOST_REMEMBERED);
+      room = MOST_WEIGHT;
+      onFull();
+    }
+    room -= weight;
+    const read = { document, operation: rememberOperations(document) };
+    if (text.length <= LONGEST_REMEMBERED) known.set(text, read);
+    return read;
+  };
+}
+
+function readWithin(text: string, schema: GraphQLSchema, limits: Limits) {
+  try {
+    const document = parseWithin(text, limits);
+    const { errors, weight } = measure(document, limits);
+    check(errors);
+    check(validate(schema, document, undefined, { maxErrors: MOST_ERRORS }).map(invalid));
+    return { document, weight: weight + text.length / CHARACTERS_PER_UNIT };
+  } catch (error) {
+    // The parser, and whatever walks over values, calls itself for each level.
+    if (error instanceof RangeError) throw new Refusal([tooDeep("too many", limits.depth)]);
+    throw error;
+  }
+}
+
+function check(errors: readonly GraphQLError[]): void {
+  if (errors.length > 0) throw new Refusal(errors);
+}
+
+function parseWithin(text: string, { tokens }: Limits): DocumentNode {
+  try {
+    return parse(text, { maxTokens: tokens });
+  } catch (error) {
+    if (!(error instanceof GraphQLError)) throw error;
+    if (error.message.includes("Parsing aborted")) {
+      throw new Refusal([tooComplex("The document has too many tokens", tokens)]);
+    }
+    throw new Refusal([coded(error, "GRAPHQL_PARSE_FAILED")]);
+  }
+}
+
+function rememberOperations(document: DocumentNode): ReadDocument["operation"] {
+  const known = new Map<string | null, OperationDefinitionNode>();
+  return (name) => {
+    const operation = known.get(name) ?? getOperationAST(document, name);
+    if (!operation) {
+      const message =
+        name === null
+          ? "The document has several operations: say in operationName which one."
+          : `The document has no operation named "${name}".`;
+      throw new Refusal([coded(new GraphQLError(message), "GRAPHQL_VALIDATION_FAILED")]);
+    }
+    known.set(name, operation);
+    return operation;
+  };
+}
+
+function invalid(error: GraphQLError): GraphQLError {
+  return coded(error, "GRAPHQL_VALIDATION_FAILED");
+}
+
+function coded(error: GraphQLError, code: string): GraphQLError {
+  const { message, nodes, source, positions } = error;
+  return new GraphQLError(message, {
+    nodes: nodes ?? null,
+    source: source ?? null,
+    positions: positions ?? null,
+    extensions: { code },
+  });
+}

@@ -1,0 +1,120 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import type { Callers } from "../../engine/caller/caller.ts";
+import { makeContexts } from "../../engine/caller/context.ts";
+import { occasionOf } from "../../engine/caller/occasion.ts";
+import { settingsOfRole } from "../../engine/caller/role-settings.ts";
+import type { Catalog } from "../../engine/catalog/catalog.ts";
+import type { CatalogKeeper } from "../../engine/catalog/keep.ts";
+import type { Config } from "../../engine/config/config.ts";
+import type { Database } from "../../engine/database/database.ts";
+import type { Context } from "../../engine/database/statement.ts";
+import type { Listener } from "../../engine/listen.ts";
+import type { Logger } from "../../engine/log.ts";
+import { makePreset } from "../preset.ts";
+import { makeExplainer } from "./errors.ts";
+import { makeAskGiven } from "./event-count.ts";
+import { Events } from "./events.ts";
+import { makeExplorer } from "./explorer.ts";
+import { makeHandle } from "./handle.ts";
+import type { HttpRequest, HttpResponse } from "./http.ts";
+import { makePrepare, type Occasion } from "./operation.ts";
+import { makeFindDocument } from "./persisted-operations.ts";
+import { makePgService } from "./pg-service.ts";
+import { SchemaKeeper } from "./schema-keeper.ts";
+import { Sockets } from "./socket/sockets.ts";
+
+export const GRAPHQL_PATH = "/graphql";
+export const EXPLORER_PATH = "/graphiql";
+
+export type GraphQLServices = {
+  readonly config: Config;
+  /** Those of now: the settings they are made of may change. */
+  readonly callers: () => Callers;
+  readonly catalog: CatalogKeeper;
+  readonly database: Database;
+  readonly listener: Listener;
+  readonly loginRole: string;
+  readonly log: Logger;
+};
+
+export type GraphQL = {
+  /** What answers below each path; the explorer is among them unless it is switched off. */
+  readonly folders: Readonly<Record<string, (request: HttpRequest) => Promise<HttpResponse>>>;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  state(): GraphQLState;
+  /** Lets operations on sockets end, for so long, and closes the sockets. */
+  hangUp(milliseconds: number): Promise<void>;
+  close(): Promise<void>;
+};
+
+export type GraphQLState = {
+  /** Why the schema that is served may be out of date, or why there is none. */
+  readonly fault: string | null;
+  readonly sockets: number;
+  readonly operations: number;
+  readonly subscriptions: number;
+  readonly topics: number;
+};
+
+/** GraphQL over HTTP and WebSocket: a schema made of the catalogue, kept up with it, and everything that serves it. */
+export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
+  const { config, callers, catalog, database, listener, loginRole, log } = services;
+  const findDocument = await makeFindDocument({
+    folder: config.graphqlPersistedOperations,
+    only: config.graphqlPersistedOnly,
+  });
+  const keeper = new SchemaKeeper({
+    preset: () =>
+      makePreset({
+        pgService: makePgService({ database, schemas: exposedSchemas(catalog.current()), loginRole }),
+        maxPageSize: config.maxPageSize,
+      }),
+    limits: {
+      depth: config.graphqlMaxDepth,
+      complexity: config.graphqlMaxComplexity,
+      tokens: config.graphqlMaxTokens,
+      aliases: config.graphqlMaxAliases,
+      directives: config.graphqlMaxDirectives,
+      rootFields: config.graphqlMaxRootFields,
+    },
+    log,
+  });
+  const stopFollowing = catalog.onChange(() => keeper.renew());
+  await keeper.start();
+
+  const contexts = makeContexts(config);
+  const contextOf = (occasion: Occasion): Context => {
+    const { caller } = occasion.asker;
+    const { role, settings } = contexts(caller, occasionOf("graphql", { ...occasion, id: occasion.requestId }));
+    return { role, settings: [...settingsOfRole(catalog.current().roles.get(role)), ...settings] };
+  };
+  const events = new Events({ listener, askGiven: makeAskGiven((work) => database.asOwner(work)), log });
+  const explain = makeExplainer({ catalog: () => catalog.current(), callers, log });
+  const prepare = makePrepare({ schema: () => keeper.current(), database, events, contextOf });
+  const shared = { path: GRAPHQL_PATH, callers, findDocument, prepare, explain };
+  const sockets = new Sockets({
+    services: { ...shared, mostOperations: config.graphqlMaxSocketOperations },
+    corsOrigins: config.corsOrigins,
+    log,
+  });
+
+  const handle = makeHandle({ ...shared, internalErrorStatus: Number(config.graphqlInternalErrorStatus) });
+  const explore = makeExplorer({ explorer: EXPLORER_PATH, graphql: GRAPHQL_PATH });
+  return {
+    folders: { [GRAPHQL_PATH]: handle, ...(config.graphqlExplorer && { [EXPLORER_PATH]: explore }) },
+    upgrade: (request, socket, head) => sockets.upgrade(request, socket, head),
+    state: () => ({ fault: keeper.fault, ...sockets.state(), ...events.state() }),
+    hangUp: (milliseconds) => sockets.close(milliseconds),
+    close: async () => {
+      stopFollowing();
+      await sockets.close(0);
+      events.close();
+      await keeper.close();
+    },
+  };
+}
+
+function exposedSchemas({ schemas }: Catalog): string[] {
+  return [...schemas.values()].filter(({ exposed }) => exposed).map(({ name }) => name);
+}

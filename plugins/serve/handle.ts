@@ -1,0 +1,111 @@
+import { GraphQLError, type GraphQLFormattedError } from "postgraphile/graphql";
+import type { Asker, Callers } from "../../engine/caller/caller.ts";
+import { ApiError } from "../../engine/errors.ts";
+import { credentialsOf } from "./credentials.ts";
+import { Refusal } from "./documents.ts";
+import { asGraphQLError, type Explain } from "./errors.ts";
+import type { HttpRequest, HttpResponse } from "./http.ts";
+import { type MediaType, negotiate } from "./negotiate.ts";
+import type { Operation, Outcome, Prepare, Result } from "./operation.ts";
+import { parseBody, parseQueryString, type Sent } from "./parse-request.ts";
+import type { FindDocument } from "./persisted-operations.ts";
+
+type Services = {
+  readonly path: string;
+  readonly callers: () => Callers;
+  readonly findDocument: FindDocument;
+  readonly prepare: Prepare;
+  readonly explain: Explain;
+  readonly internalErrorStatus: number;
+};
+
+export type Handle = (request: HttpRequest) => Promise<HttpResponse>;
+
+const METHODS = "GET, HEAD, OPTIONS, POST";
+
+/** GraphQL over HTTP. A request that cannot be read is refused by throwing; everything else is answered here. */
+export function makeHandle({ path, callers, findDocument, prepare, explain, internalErrorStatus }: Services): Handle {
+  const run = async (request: HttpRequest, sent: Sent, asker: Asker): Promise<Result> => {
+    const query = await findDocument(sent);
+    const { id: requestId, method, headers, signal } = request;
+    const operation = prepare({ ...sent, query }, { asker, requestId, method, path, headers, signal, asText: true });
+    admit(operation, method);
+    request.stages.enter("run");
+    return resultOf(await operation.run());
+  };
+
+  return async (request) => {
+    if (request.path !== path) throw new ApiError(404, "RESOURCE_NOT_FOUND", "There is nothing at this address.");
+    if (request.method === "OPTIONS") return { status: 204, headers: { Allow: METHODS }, body: null };
+
+    request.stages.enter("parse");
+    const mediaType = negotiate(request.headers.accept);
+    const sent = await readSent(request);
+    request.stages.enter("caller");
+    const asker = await callers().identifyOrAnonymous(credentialsOf(request));
+    request.stages.enter("find");
+    const result = await run(request, sent, asker).catch(asResult);
+
+    request.stages.enter("send");
+    const errors = result.errors?.map((error) => explain(error, { asker, requestId: request.id }));
+    return {
+      status: statusOf(result, errors, mediaType),
+      headers: { "Content-Type": `${mediaType}; charset=utf-8`, "Cache-Control": "no-store" },
+      body: toText(result.data, errors),
+    };
+  };
+
+  function statusOf({ data }: Result, errors: Errors, mediaType: MediaType): number {
+    const isInternal = errors?.some(({ extensions }) => extensions?.code === "INTERNAL_ERROR");
+    if (isInternal && internalErrorStatus !== 200) return internalErrorStatus;
+    // Clients that know no other type read errors of a 200 only.
+    if (data !== undefined || mediaType === "application/json") return 200;
+    return isInternal ? 500 : 400;
+  }
+}
+
+type Errors = readonly GraphQLFormattedError[] | undefined;
+
+async function readSent(request: HttpRequest): Promise<Sent> {
+  switch (request.method) {
+    case "GET":
+    case "HEAD":
+      return parseQueryString(request.rawQuery);
+    case "POST":
+      return parseBody(request.headers["content-type"], await request.readBody());
+    default:
+      throw new ApiError(405, "METHOD_NOT_ALLOWED", `This address does not take ${request.method}.`, {
+        hint: `It takes ${METHODS}.`,
+        headers: { Allow: METHODS },
+      });
+  }
+}
+
+function admit({ kind }: Operation, method: string): void {
+  if (kind === "subscription") throw new Refusal([SOCKETS_ONLY]);
+  // An address that changes something when it is opened would be a trap.
+  if (kind === "mutation" && method !== "POST") {
+    throw new ApiError(405, "METHOD_NOT_ALLOWED", "Send mutations by POST.", { headers: { Allow: "POST" } });
+  }
+}
+
+const SOCKETS_ONLY = new GraphQLError("Subscriptions are served over WebSocket, at this same address.", {
+  extensions: { code: "VALIDATION_ERROR" },
+});
+
+function resultOf(outcome: Outcome): Result {
+  if (outcome.kind === "stream") throw new TypeError("A stream of results cannot be one answer");
+  return outcome.result;
+}
+
+function asResult(thrown: unknown): Result {
+  if (thrown instanceof ApiError) throw thrown;
+  return { errors: thrown instanceof Refusal ? thrown.errors : [asGraphQLError(thrown)] };
+}
+
+function toText(data: Result["data"], errors: Errors): string {
+  const parts: string[] = [];
+  if (errors && errors.length > 0) parts.push(`"errors":${JSON.stringify(errors)}`);
+  if (data !== undefined) parts.push(`"data":${typeof data === "string" ? data : JSON.stringify(data)}`);
+  return `{${parts.join(",")}}`;
+}

@@ -1,0 +1,19 @@
+import type { IncomingHttpHeaders } from "node:http";
+
+/** What is known of a request here; whoever listens on the socket says the rest. */
+export type HttpRequest = {
+  readonly id: string;
+  readonly method: string;
+  readonly path: string;
+  readonly rawQuery: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly stages: { enter(name: string): void };
+  readonly signal: AbortSignal;
+  readBody(): Promise<Buffer>;
+};
+
+export type HttpResponse = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Buffer | null;
+};

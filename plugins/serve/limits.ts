@@ -1,0 +1,147 @@
+import {
+  type DocumentNode,
+  type FragmentDefinitionNode,
+  GraphQLError,
+  Kind,
+  type OperationDefinitionNode,
+  type SelectionNode,
+  type SelectionSetNode,
+  visit,
+} from "postgraphile/graphql";
+
+export type Limits = {
+  /** Nested levels of fields. */
+  readonly depth: number;
+  /** Fields, those of fragments as often as they are spread. */
+  readonly complexity: number;
+  readonly tokens: number;
+  readonly aliases: number;
+  readonly directives: number;
+  readonly rootFields: number;
+};
+
+type Size = {
+  readonly depth: number;
+  readonly complexity: number;
+  /** Fields that ask about the schema, which have a budget of their own. */
+  readonly introspection: number;
+  readonly rootFields: number;
+  /** Fields with fields of their own, for which there is something to plan. */
+  readonly branches: number;
+};
+
+const NOTHING: Size = { depth: 0, complexity: 0, introspection: 0, rootFields: 0, branches: 0 };
+
+export type Measured = {
+  readonly errors: readonly GraphQLError[];
+  /** What its plan will weigh, in units of about 40 kB: as much as a branch, or twenty fields, takes. */
+  readonly weight: number;
+};
+
+const FIELDS_PER_BRANCH = 20;
+
+/**
+ * What is too large about a document. It is found without a schema, before anything whose cost grows faster than the document does.
+ * `@skip` and `@include` are not looked at: what may be asked does not depend on variables.
+ */
+export function measure(document: DocumentNode, limits: Limits): Measured {
+  const { aliases, directives } = count(document);
+  const sizeOf = makeSizer(document);
+  const sizes = operationsOf(document).map((operation) => ({ operation, size: sizeOf(operation) }));
+  const errors = sizes.flatMap(({ operation, size }) => excessesOf(operation, size, limits));
+  if (aliases > limits.aliases) errors.push(tooComplex(`The document has ${aliases} aliases`, limits.aliases));
+  if (directives > limits.directives)
+    errors.push(tooComplex(`The document has ${directives} directives`, limits.directives));
+  return { errors, weight: sizes.reduce((sum, { size }) => sum + weightOf(size), 0) };
+}
+
+function weightOf({ branches, complexity, introspection }: Size): number {
+  return branches + (complexity + introspection) / FIELDS_PER_BRANCH;
+}
+
+function excessesOf(operation: OperationDefinitionNode, size: Size, limits: Limits): GraphQLError[] {
+  const errors: GraphQLError[] = [];
+  if (size.depth > limits.depth) errors.push(tooDeep(size.depth, limits.depth, operation));
+  const counted = [
+    [size.complexity, limits.complexity, "fields"],
+    [size.introspection, limits.complexity, "fields about the schema"],
+    [size.rootFields, limits.rootFields, "fields at its root"],
+  ] as const;
+  for (const [number, limit, what] of counted) {
+    if (number > limit) errors.push(tooComplex(`The operation has ${number} ${what}`, limit, operation));
+  }
+  return errors;
+}
+
+export function tooDeep(depth: number | "too many", limit: number, operation?: OperationDefinitionNode): GraphQLError {
+  return new GraphQLError(`The operation has ${depth} levels; ${limit} are allowed. Ask for less at once.`, {
+    extensions: { code: "QUERY_TOO_DEEP" },
+    nodes: operation ?? null,
+  });
+}
+
+export function tooComplex(fact: string, limit: number, operation?: OperationDefinitionNode): GraphQLError {
+  return new GraphQLError(`${fact}; ${limit} are allowed. Ask for less at once.`, {
+    extensions: { code: "QUERY_TOO_COMPLEX" },
+    nodes: operation ?? null,
+  });
+}
+
+function operationsOf({ definitions }: DocumentNode): OperationDefinitionNode[] {
+  return definitions.filter((definition) => definition.kind === Kind.OPERATION_DEFINITION);
+}
+
+function count(document: DocumentNode): { aliases: number; directives: number } {
+  let aliases = 0;
+  let directives = 0;
+  visit(document, {
+    Field: (field) => void (field.alias && aliases++),
+    Directive: () => void directives++,
+  });
+  return { aliases, directives };
+}
+
+/** Each fragment is measured once, however often it is spread; a cycle ends where it closes, and is refused by validation. */
+function makeSizer({ definitions }: DocumentNode): (operation: OperationDefinitionNode) => Size {
+  const fragments = new Map<string, FragmentDefinitionNode>();
+  for (const definition of definitions) {
+    if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
+  }
+  const known = new Map<string, Size>();
+
+  const ofFragment = (name: string): Size => {
+    const measured = known.get(name);
+    if (measured) return measured;
+    known.set(name, NOTHING);
+    const fragment = fragments.get(name);
+    const size = fragment ? ofSelections(fragment.selectionSet) : NOTHING;
+    known.set(name, size);
+    return size;
+  };
+
+  const ofSelection = (selection: SelectionNode): Size => {
+    if (selection.kind === Kind.FRAGMENT_SPREAD) return ofFragment(selection.name.value);
+    if (selection.kind === Kind.INLINE_FRAGMENT) return ofSelections(selection.selectionSet);
+    const below = ofSelections(selection.selectionSet);
+    const branches = below.branches + (selection.selectionSet ? 1 : 0);
+    if (selection.name.value.startsWith("__")) {
+      return { ...NOTHING, introspection: 1 + below.complexity + below.introspection, rootFields: 1, branches };
+    }
+    return { ...below, depth: 1 + below.depth, complexity: 1 + below.complexity, rootFields: 1, branches };
+  };
+
+  const ofSelections = (set: SelectionSetNode | undefined): Size => {
+    let { depth, complexity, introspection, rootFields, branches } = NOTHING;
+    for (const selection of set?.selections ?? []) {
+      const size = ofSelection(selection);
+      depth = Math.max(depth, size.depth);
+      complexity += size.complexity;
+      introspection += size.introspection;
+      rootFields += size.rootFields;
+      branches += size.branches;
+    }
+    return { depth, complexity, introspection, rootFields, branches };
+  };
+
+  return ({ selectionSet }) => ofSelections(selectionSet);
+}

@@ -1,0 +1,86 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { execute, subscribe } from "postgraphile/grafast";
+import type { ExecutionArgs, ExecutionResult, GraphQLError, OperationTypeNode } from "postgraphile/graphql";
+import type { Asker } from "../../engine/caller/caller.ts";
+import type { Database } from "../../engine/database/database.ts";
+import type { Context } from "../../engine/database/statement.ts";
+import { Delivery, type Results } from "./delivery.ts";
+import type { Events } from "./events.ts";
+import { makeWithPgClient } from "./pg-client.ts";
+import type { ServedSchema } from "./schema-keeper.ts";
+
+/** What a client asks, by whatever way it came. */
+export type Parameters = {
+  readonly query: string;
+  readonly operationName: string | null;
+  readonly variables: Readonly<Record<string, unknown>>;
+};
+
+export type Occasion = {
+  readonly asker: Asker;
+  readonly requestId: string;
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal?: AbortSignal;
+  /** The data as text, for who passes it on as it is. */
+  readonly asText?: boolean;
+};
+
+/** Data is absent when nothing was executed. */
+export type Result = {
+  readonly data?: ExecutionResult["data"] | string;
+  readonly errors?: readonly GraphQLError[] | undefined;
+};
+
+export type Outcome =
+  | { readonly kind: "result"; readonly result: Result }
+  | { readonly kind: "stream"; readonly results: Delivery };
+
+/** What may be executed, and has not been yet. */
+export type Operation = ExecutionArgs & {
+  readonly kind: `${OperationTypeNode}`;
+  run(): Promise<Outcome>;
+};
+
+export type Prepare = (parameters: Parameters, occasion: Occasion) => Operation;
+
+type Services = {
+  readonly schema: () => ServedSchema;
+  readonly database: Database;
+  readonly events: Events;
+  readonly contextOf: (occasion: Occasion) => Context;
+};
+
+/** Reads and checks what is asked. What cannot be executed is refused by throwing: with a Refusal when that is the client's doing. */
+export function makePrepare({ schema: current, database, events, contextOf }: Services): Prepare {
+  return ({ query, operationName, variables }, occasion) => {
+    const { schema, resolvedPreset, read } = current();
+    const { document, operation } = read(query);
+    const kind = operation(operationName).operation;
+    const { signal, asText = false } = occasion;
+    const client = { readOnly: kind !== "mutation", ...(signal && { signal }) };
+    const withPgClient = makeWithPgClient(database, contextOf(occasion), client);
+    const contextValue = { pgSettings: null, withPgClient };
+    // Nobody's middleware runs: what PostGraphile's own would put into the context is there already.
+    const plain = { schema, document, variableValues: variables, operationName };
+    const args = { ...plain, resolvedPreset, middleware: null };
+
+    const execution = async (): Promise<Outcome> => {
+      const result = await execute({ ...args, contextValue, outputDataAsString: asText });
+      if (Symbol.asyncIterator in result) throw new TypeError("Results are not delivered in parts");
+      return { kind: "result", result };
+    };
+
+    const subscription = async (): Promise<Outcome> => {
+      const inbox = await events.open();
+      const results = await subscribe({ ...args, contextValue: { ...contextValue, events: inbox } });
+      if (Symbol.asyncIterator in results) return { kind: "stream", results: new Delivery(results as Results, inbox) };
+      inbox.close();
+      return { kind: "result", result: results };
+    };
+
+    return { ...plain, kind, run: kind === "subscription" ? subscription : execution };
+  };
+}

@@ -1,0 +1,86 @@
+import { ApiError } from "../../engine/errors.ts";
+
+/** What came in a request: GraphQL over HTTP, section 5. */
+export type Sent = {
+  readonly query: string | null;
+  readonly operationName: string | null;
+  readonly variables: Readonly<Record<string, unknown>>;
+  readonly extensions: Readonly<Record<string, unknown>>;
+  /** The name of an operation that the server knows. */
+  readonly documentId: string | null;
+};
+
+/** The body of a POST request. */
+export function parseBody(contentType: string | undefined, body: Buffer): Sent {
+  checkContentType(contentType);
+  return parseParameters(parseJson(body.toString("utf8"), "The body is no JSON."));
+}
+
+/** `query=%7Bme%7Bid%7D%7D&variables=%7B%7D` */
+export function parseQueryString(rawQuery: string): Sent {
+  const given = new URLSearchParams(rawQuery);
+  const json = (name: string) => {
+    const text = given.get(name);
+    return text === null ? null : parseJson(text, `${name} is no JSON.`);
+  };
+  return parseParameters({
+    query: given.get("query"),
+    operationName: given.get("operationName"),
+    documentId: given.get("documentId"),
+    variables: json("variables"),
+    extensions: json("extensions"),
+  });
+}
+
+export function parseParameters(given: unknown): Sent {
+  if (Array.isArray(given)) throw malformed("Send one operation per request: batches are not taken.");
+  if (!isObject(given)) throw malformed("Send a JSON object with the operation in query.");
+  return {
+    query: textIn(given, "query"),
+    operationName: textIn(given, "operationName"),
+    variables: objectIn(given, "variables"),
+    extensions: objectIn(given, "extensions"),
+    documentId: textIn(given, "documentId"),
+  };
+}
+
+/**
+ * Other types are refused, not guessed: forms and plain text are what a page of a stranger may send in the name of a browser's
+ * user without being asked (CORS's simple requests).
+ */
+function checkContentType(contentType: string | undefined): void {
+  const [type = "", ...parameters] = (contentType ?? "").toLowerCase().replaceAll(/[\s"]/g, "").split(";");
+  const charset = parameters.find((parameter) => parameter.startsWith("charset="));
+  if (type === "application/json" && (charset === undefined || /^charset=utf-?8$/.test(charset))) return;
+  throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", "Send the operation as application/json in UTF-8.", {
+    headers: { "Accept-Post": "application/json" },
+  });
+}
+
+function parseJson(text: string, complaint: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw malformed(complaint, cause);
+  }
+}
+
+function textIn(given: Readonly<Record<string, unknown>>, name: string): string | null {
+  const value = given[name] ?? null;
+  if (value !== null && typeof value !== "string") throw malformed(`${name} must be a text.`);
+  return value;
+}
+
+function objectIn(given: Readonly<Record<string, unknown>>, name: string): Readonly<Record<string, unknown>> {
+  const value = given[name] ?? {};
+  if (!isObject(value)) throw malformed(`${name} must be an object.`);
+  return value;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function malformed(message: string, cause?: unknown): ApiError {
+  return new ApiError(400, "VALIDATION_ERROR", message, { cause });
+}

@@ -1,0 +1,88 @@
+import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from "postgraphile/@dataplan/pg";
+import type { Database } from "../../engine/database/database.ts";
+import type { Context, Result, Statement } from "../../engine/database/statement.ts";
+import type { Query } from "../../engine/database/transaction.ts";
+import { toText } from "./text-values.ts";
+
+export type ClientOptions = {
+  /** What only reads may be asked again when its connection is lost, and goes where reads go. */
+  readonly readOnly: boolean;
+  readonly signal?: AbortSignal;
+};
+
+/**
+ * What a plan runs its SQL through. The caller stands fixed, so the settings that a plan hands over are not looked at: they travel
+ * with each statement, in the engine's single round trip, and each statement is a transaction of its own.
+ */
+export function makeWithPgClient(database: Database, context: Context, options: ClientOptions): WithPgClient {
+  const client = new CallerClient(database, context, options);
+  return async (_settings, work) => work(client);
+}
+
+class CallerClient implements PgClient {
+  readonly #database: Database;
+  readonly #context: Context;
+  readonly #options: ClientOptions;
+
+  constructor(database: Database, context: Context, options: ClientOptions) {
+    this.#database = database;
+    this.#context = context;
+    this.#options = options;
+  }
+
+  async query<Row>(query: PgClientQuery): Promise<PgClientResult<Row>> {
+    const options = { ...this.#options, fields: !query.arrayMode };
+    return toClientResult(await this.#database.run(this.#context, toStatement(query), options));
+  }
+
+  async withTransaction<T>(work: (client: this) => Promise<T>): Promise<T> {
+    const { readOnly } = this.#options;
+    return this.#database.transaction(
+      this.#context,
+      (query) => work(new TransactionClient(query) as PgClient as this),
+      { readOnly },
+    );
+  }
+}
+
+/** Within a transaction; another one within it is a savepoint. */
+class TransactionClient implements PgClient {
+  readonly #query: Query;
+  readonly #depth: number;
+
+  constructor(query: Query, depth = 0) {
+    this.#query = query;
+    this.#depth = depth;
+  }
+
+  async query<Row>(query: PgClientQuery): Promise<PgClientResult<Row>> {
+    return toClientResult(await this.#query(toStatement(query), { fields: !query.arrayMode }));
+  }
+
+  async withTransaction<T>(work: (client: this) => Promise<T>): Promise<T> {
+    const savepoint = `inner_${this.#depth}`;
+    await this.#tell(`savepoint ${savepoint}`);
+    try {
+      const result = await work(new TransactionClient(this.#query, this.#depth + 1) as PgClient as this);
+      await this.#tell(`release savepoint ${savepoint}`);
+      return result;
+    } catch (error) {
+      await this.#tell(`rollback to savepoint ${savepoint}`);
+      throw error;
+    }
+  }
+
+  async #tell(text: string): Promise<void> {
+    await this.#query({ text, values: [] });
+  }
+}
+
+function toStatement({ text, values = [] }: PgClientQuery): Statement {
+  return { text, values: values.map(toText) };
+}
+
+/** Rows as arrays, unless their columns were asked for. */
+function toClientResult<Row>({ rows, rowCount, fields }: Result): PgClientResult<Row> {
+  const named = fields && rows.map((row) => Object.fromEntries(fields.map(({ name }, index) => [name, row[index]])));
+  return { rows: (named ?? rows) as readonly Row[], rowCount };
+}

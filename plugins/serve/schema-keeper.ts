@@ -1,0 +1,108 @@
+import pg from "pg";
+import { makeSchema } from "postgraphile";
+import type { GraphQLSchema } from "postgraphile/graphql";
+import { Coalescer } from "../../engine/catalog/coalescer.ts";
+import { ApiError, unavailable } from "../../engine/errors.ts";
+import type { Logger } from "../../engine/log.ts";
+import { makeDocumentReader, type ReadDocument } from "./documents.ts";
+import type { Limits } from "./limits.ts";
+
+/** A schema and what was read against it. An operation ends with the one that it began with, a subscription too. */
+export type ServedSchema = {
+  readonly schema: GraphQLSchema;
+  readonly resolvedPreset: GraphileConfig.ResolvedPreset;
+  readonly read: (text: string) => ReadDocument;
+};
+
+export type SchemaKeeperOptions = {
+  readonly preset: () => GraphileConfig.Preset;
+  readonly limits: Limits;
+  readonly log: Pick<Logger, "info" | "warn" | "error">;
+};
+
+/** Of one operation: `@skip` and `@include` make a plan of their own for each combination of their variables. */
+const MOST_PLANS = 4;
+/** A script of DDL tells of each statement; what comes within this time is one change. */
+const DEBOUNCE_MS = 50;
+
+/** Builds the schema, and builds it anew when the database has changed; the old one serves until the new one is there. */
+export class SchemaKeeper {
+  readonly #options: SchemaKeeperOptions;
+  readonly #builds: Coalescer;
+  #served: ServedSchema | null = null;
+  #fault: Error | null = null;
+
+  constructor(options: SchemaKeeperOptions) {
+    this.#options = options;
+    this.#builds = new Coalescer(() => this.#buildOrTell(), DEBOUNCE_MS);
+  }
+
+  /** Resolves when there has been a first attempt, however it went. */
+  async start(): Promise<void> {
+    await this.#builds.request(0).catch(() => {});
+  }
+
+  /** To be called when the database has changed. */
+  renew(): void {
+    void this.#builds.request();
+  }
+
+  current(): ServedSchema {
+    if (!this.#served) {
+      throw unavailable("GraphQL is not served: its schema could not be made of this database. The log says why.");
+    }
+    return this.#served;
+  }
+
+  /** Why what is served may be out of date, or is nothing at all. */
+  get fault(): string | null {
+    return this.#fault?.message ?? null;
+  }
+
+  close(): Promise<void> {
+    return this.#builds.close();
+  }
+
+  async #buildOrTell(): Promise<void> {
+    const { log } = this.#options;
+    const startedAt = performance.now();
+    try {
+      this.#served = await this.#build();
+      this.#fault = null;
+      log.info({ ms: Math.round(performance.now() - startedAt) }, "the GraphQL schema was built");
+    } catch (error) {
+      this.#tell(error as Error);
+      // Then it is tried again; what is wrong with the schema itself stays wrong until it changes.
+      if (isOfConnection(error)) throw error;
+    }
+  }
+
+  async #build(): Promise<ServedSchema> {
+    const { preset, limits } = this.#options;
+    const { schema, resolvedPreset } = await makeSchema(preset());
+    const grafast = { ...schema.extensions.grafast, operationOperationPlansCacheMaxLength: MOST_PLANS };
+    Object.assign(schema.extensions, { grafast });
+    const read = makeDocumentReader({ schema, limits, onFull: () => forgetPlans(schema) });
+    return { schema, resolvedPreset, read };
+  }
+
+  #tell(error: Error): void {
+    const { log } = this.#options;
+    const isNews = this.#fault?.message !== error.message;
+    this.#fault = error;
+    if (!isNews) return;
+    if (this.#served) log.warn({ err: error }, "the GraphQL schema cannot be built; the old one stays");
+    else log.error({ err: error }, "the GraphQL schema cannot be built, so GraphQL is not served");
+  }
+}
+
+function isOfConnection(error: unknown): boolean {
+  if (error instanceof ApiError || error instanceof pg.DatabaseError) return true;
+  return error instanceof Error && error.cause !== undefined && isOfConnection(error.cause);
+}
+
+/** Grafast counts its plans and does not weigh them: 500 large ones would be gigabytes. They hang on the schema by symbols of its own. */
+function forgetPlans({ extensions }: GraphQLSchema): void {
+  const kept = extensions.grafast as Record<symbol, unknown>;
+  for (const symbol of Object.getOwnPropertySymbols(kept)) delete kept[symbol];
+}

@@ -1,0 +1,40 @@
+import type { PgCodec, PgCodecRelation, PgCodecWithAttributes, PgResource } from "postgraphile/@dataplan/pg";
+import type { GraphQLInputType, GraphQLOutputType } from "postgraphile/graphql";
+
+/** Whatever rows can be read from: tables, views, functions. */
+export type Resource = GraphileBuild.BehaviorEntities["pgResource"];
+
+/** A table or view, with the columns that a request can name. */
+export type Table = PgResource<string, PgCodecWithAttributes>;
+
+export type Codec = PgCodec;
+
+export type Relation = PgCodecRelation;
+
+export function isTable(resource: Resource): resource is Table {
+  return !resource.parameters && Boolean(resource.codec.attributes) && !resource.isVirtual;
+}
+
+/** `public.things`, for messages to whoever writes the SQL. */
+export function sqlNameOf({ name, extensions }: Pick<Resource, "name" | "extensions">): string {
+  return extensions?.pg ? `${extensions.pg.schemaName}.${extensions.pg.name}` : name;
+}
+
+/**
+ * The columns that tell one row from all others: the primary key, or else columns that are unique and never null. Null
+ * for a view or a table without such.
+ */
+export function keyOf({ uniques, codec }: Table): readonly string[] | null {
+  const key =
+    uniques.find(({ isPrimary }) => isPrimary) ??
+    uniques.find(({ attributes }) => attributes.every((name) => codec.attributes[name]?.notNull));
+  return key?.attributes ?? null;
+}
+
+export function inputTypeOf({ getGraphQLTypeByPgCodec }: GraphileBuild.Build, codec: Codec): GraphQLInputType | null {
+  return getGraphQLTypeByPgCodec(codec, "input") as GraphQLInputType | null;
+}
+
+export function outputTypeOf({ getGraphQLTypeByPgCodec }: GraphileBuild.Build, codec: Codec): GraphQLOutputType | null {
+  return getGraphQLTypeByPgCodec(codec, "output") as GraphQLOutputType | null;
+}

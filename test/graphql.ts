@@ -1,0 +1,102 @@
+import jwt from "jsonwebtoken";
+import pg from "pg";
+import { readConfig } from "../engine/config/config.ts";
+import { type Logger, makeLogger } from "../engine/log.ts";
+import { type Service, startService } from "../service.ts";
+import { cloneDatabase, type TestDatabase } from "./database.ts";
+
+export const SECRET = "a secret that is long enough to sign with";
+
+export type Told = {
+  readonly status: number;
+  readonly headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what its test says.
+  readonly data: any;
+  // biome-ignore lint/suspicious/noExplicitAny: see above.
+  readonly errors: any;
+};
+
+type Asked = {
+  readonly variables?: Readonly<Record<string, unknown>>;
+  readonly operationName?: string;
+  readonly token?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+export type GraphQLService = {
+  readonly service: Service;
+  readonly database: TestDatabase;
+  /** `http://…/graphql` */
+  readonly url: string;
+  /** `ws://…/graphql` */
+  readonly socketUrl: string;
+  ask(query: string, asked?: Asked): Promise<Told>;
+  /** As the owner of the database. */
+  sql<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>;
+  stop(): Promise<void>;
+};
+
+type Options = {
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly template?: "content" | "empty";
+  readonly log?: Logger;
+  /** A database that is there already and stays. */
+  readonly database?: TestDatabase;
+  /** What the owner does before the service starts. */
+  readonly before?: string;
+};
+
+/** The whole service in this process, on a database and a port of its own. */
+export async function serveGraphQL(options: Options = {}): Promise<GraphQLService> {
+  const { settings = {}, template, log, database, before } = options;
+  const own = database ?? (await cloneDatabase(template));
+  const owner = new pg.Client({ connectionString: own.ownerUrl });
+  owner.on("error", () => {});
+  await owner.connect();
+  if (before) await owner.query(before);
+  const { config } = readConfig({
+    PORT: "0",
+    LOG_LEVEL: "silent",
+    DATABASE_URL: own.url,
+    OWNER_DATABASE_URL: own.ownerUrl,
+    JWT_SECRET: SECRET,
+    ...settings,
+  });
+  const giveUp = (reason: Error) => {
+    throw reason;
+  };
+  const service = await startService(config, { log: log ?? makeLogger(config), tell: () => {}, giveUp });
+  const url = `${service.url}/graphql`;
+
+  return {
+    service,
+    database: own,
+    url,
+    socketUrl: url.replace(/^http/, "ws"),
+    ask: async (query, { variables, operationName, token, headers } = {}) => {
+      const response = await fetch(url, {
+        method: "POST",
+        headers: {
+          "Content-Type": "application/json",
+          ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+          ...headers,
+        },
+        body: JSON.stringify({ query, variables, operationName }),
+      });
+      const { data, errors } = (await response.json()) as Pick<Told, "data" | "errors">;
+      return { status: response.status, headers: response.headers, data, errors };
+    },
+    sql: async (text, values) => (await owner.query(text, values)).rows,
+    stop: async () => {
+      await service.stop();
+      await owner.end().catch(() => {});
+      if (!database) await own.drop();
+    },
+  };
+}
+
+/** An access token, of a user unless it says otherwise, for an hour. */
+export function tokenFor(user: number | string, claims: object = {}): string {
+  const seconds = Math.floor(Date.now() / 1000);
+  return jwt.sign({ sub: String(user), role: "authenticated", exp: seconds + 3600, ...claims }, SECRET);
+}

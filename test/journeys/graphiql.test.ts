@@ -1,0 +1,101 @@
+import { existsSync } from "node:fs";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type GraphQLService, serveGraphQL, tokenFor } from "../graphql.ts";
+
+/** Where Debian, Ubuntu and others put it; or wherever CHROMIUM says. */
+const PLACES = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const program = PLACES.find((place) => place !== undefined && existsSync(place));
+const title = program
+  ? "GraphiQL in a browser"
+  : "GraphiQL in a browser (skipped: no Chromium, try apt-get install chromium)";
+
+describe.skipIf(!program)(title, () => {
+  let graphql: GraphQLService;
+  let browser: Browser;
+  let page: Page;
+  const complaints: string[] = [];
+  beforeAll(async () => {
+    graphql = await serveGraphQL({
+      before: "insert into public.users (name, email) values ('Ann', 'ann@example.org')",
+    });
+    browser = await chromium.launch({ executablePath: program!, args: ["--no-sandbox"] });
+    const permissions = ["clipboard-read", "clipboard-write"];
+    page = await browser.newPage({ viewport: { width: 1400, height: 900 }, permissions });
+    page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+    page.on("pageerror", (error) => complaints.push(String(error)));
+    page.on("request", (request) => {
+      const { origin, protocol } = new URL(request.url());
+      if (protocol.startsWith("http") && origin !== graphql.service.url) complaints.push(`asked ${request.url()}`);
+    });
+    await page.goto(`${graphql.service.url}/graphiql`);
+    await page.waitForSelector(".graphiql-execute-button");
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await graphql?.stop();
+  });
+
+  /** Pasted, because the editor completes what is typed. */
+  async function write(editor: string, text: string): Promise<void> {
+    await page.locator(`${editor} .monaco-editor`).filter({ visible: true }).first().click();
+    await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(text)})`);
+    await page.keyboard.press("ControlOrMeta+A");
+    await page.keyboard.press("ControlOrMeta+V");
+    // GraphiQL takes notice of an edit a moment later.
+    await page.waitForTimeout(500);
+  }
+
+  const run = () => page.click(".graphiql-execute-button");
+  // The editor shows spaces as ones that do not break.
+  const shown = async () =>
+    ((await page.locator(".result-window .view-lines").textContent()) ?? "").replaceAll("\u00a0", " ");
+
+  test("runs a query", async () => {
+    await write(".graphiql-query-editor", "{ user(id: 1) { name email } }");
+    await run();
+    await expect.poll(shown).toContain('"email": "ann@example.org"');
+  });
+
+  test("says what went wrong with a query", async () => {
+    await write(".graphiql-query-editor", "{ me { name } }");
+    await run();
+    await expect.poll(shown).toContain('"code": "AUTH_REQUIRED"');
+  });
+
+  test("runs a mutation with the token that stands among the headers", async () => {
+    await page.getByRole("button", { name: "Headers" }).click();
+    await write(".graphiql-editor-tool", JSON.stringify({ Authorization: `Bearer ${tokenFor(1)}` }));
+    const input = '{ title: "Written in GraphiQL", content: "…" }';
+    await write(
+      ".graphiql-query-editor",
+      `mutation { createArticle(input: ${input}) { success article { title author { name } } } }`,
+    );
+    await run();
+    await expect.poll(shown).toContain('"title": "Written in GraphiQL"');
+    expect(await shown()).toContain('"name": "Ann"');
+  });
+
+  test("shows what a subscription tells, with the same token", async () => {
+    await write(".graphiql-query-editor", "subscription { onArticleCreated { title author { name } } }");
+    await run();
+    await expect.poll(() => graphql.service.graphql.state().subscriptions).toBe(1);
+    await graphql.sql("insert into public.articles (author_id, title, content) values (1, 'Live from Postgres', '')");
+    await expect.poll(shown).toContain('"title": "Live from Postgres"');
+    if (process.env.SCREENSHOT) await page.screenshot({ path: process.env.SCREENSHOT });
+    await run();
+    await expect.poll(() => graphql.service.graphql.state().subscriptions).toBe(0);
+  });
+
+  test("documents the schema with the words of its SQL comments", async () => {
+    await page.getByRole("button", { name: "Show Documentation Explorer" }).click();
+    await page.getByRole("link", { name: "Query", exact: true }).first().click();
+    await expect
+      .poll(() => page.locator(".graphiql-doc-explorer").textContent())
+      .toContain("The user who is signed in.");
+  });
+
+  test("loads nothing from elsewhere and nothing that its policy forbids", () => {
+    expect(complaints).toEqual([]);
+  });
+});

@@ -1,0 +1,148 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { anonymous } from "../db/callers.ts";
+import { useGeneratedSchema } from "./generated-schema.ts";
+
+const generated = useGeneratedSchema({
+  sql: `
+    create table public.tickets (
+      id         bigint generated always as identity primary key,
+      color      text not null,
+      size       integer,
+      owner_id   bigint references public.users,
+      labels     text[] not null default '{}',
+      due_on     date,
+      opened_at  timestamptz not null default now(),
+      plain      text,
+      details    jsonb,
+      closed     boolean not null default false
+    );
+    create index on public.tickets (color);
+    create index on public.tickets (size) where size > 0;
+    create index on public.tickets (owner_id, closed);
+    create index on public.tickets using gin (labels);
+    create index on public.tickets (due_on);
+    create index on public.tickets using brin (opened_at);
+    create index on public.tickets using gin (details);
+    create index on public.tickets (lower(plain));
+    grant select on public.tickets to anon;
+  `,
+});
+const read: typeof generated.read = (...question) => generated.read(...question);
+const ask: typeof generated.ask = (...question) => generated.ask(...question);
+
+const argumentsOf = (field: string) =>
+  generated.schema
+    .getQueryType()!
+    .getFields()
+    [field]!.args.map(({ name, type }) => `${name}: ${type}`);
+
+beforeAll(async () => {
+  await generated.owner.query(`
+    insert into public.users (name, email) values ('Alice', 'alice@example.org'), ('Bob', 'bob@example.org');
+    insert into public.tickets (color, owner_id, labels, due_on, opened_at) values
+      ('red', 1, '{a,b}', '2026-01-01', '2026-01-01T00:00:00.123456Z'),
+      ('blue', 1, '{b}', '2026-02-01', '2026-02-01Z'),
+      ('red', null, '{"c d"}', null, '2026-03-01Z');
+    insert into public.articles (title, content, author_id, tags, status, created_at) values
+      ('About boats', 'They float.', 1, '{boat,summer}', 'PUBLISHED', '2026-01-01Z'),
+      ('About gardens', 'They grow.', 2, '{garden,summer}', 'DRAFT', '2026-02-01Z'),
+      ('On nothing', 'No boat here.', 1, '{}', 'DRAFT', '2026-03-01Z');
+  `);
+});
+
+describe("a table", () => {
+  test("is filtered by what begins an index, and by nothing else", () => {
+    const filter = generated.schema.getType("TicketFilterInput") as unknown as {
+      getFields(): Record<string, { type: unknown }>;
+    };
+    expect(Object.entries(filter.getFields()).map(([name, { type }]) => `${name}: ${type}`)).toEqual([
+      "color: String",
+      "ownerId: ID",
+      "label: String",
+      "dueAfter: Date",
+      "dueBefore: Date",
+      "openedAfter: Time",
+      "openedBefore: Time",
+    ]);
+  });
+
+  test("has an argument for each equality", () => {
+    expect(argumentsOf("tickets")).toEqual([
+      "first: Int",
+      "after: String",
+      "last: Int",
+      "before: String",
+      "color: String",
+      "ownerId: ID",
+      "filter: TicketFilterInput",
+    ]);
+  });
+
+  test.each([
+    [`color: "red"`, [1, 3]],
+    [`color: "red", ownerId: 1`, [1]],
+    ["color: null, ownerId: null", [1, 2, 3]],
+    [`ownerId: "abc"`, []],
+    ["filter: {}", [1, 2, 3]],
+    ["filter: null", [1, 2, 3]],
+    ["filter: { color: null, label: null }", [1, 2, 3]],
+    [`filter: { color: "blue", ownerId: 1 }`, [2]],
+    [`filter: { label: "b" }`, [1, 2]],
+    [`filter: { label: "c d" }`, [3]],
+    [`color: "red", filter: { label: "b" }`, [1]],
+    [`filter: { dueAfter: "2026-01-01" }`, [2]],
+    [`filter: { dueAfter: "2025-01-01", dueBefore: "2026-02-01" }`, [1]],
+    [`filter: { openedAfter: "2026-01-01T00:00:00.123455Z" }`, [1, 2, 3]],
+    [`filter: { openedAfter: "2026-01-01T00:00:00.123456Z" }`, [2, 3]],
+    [`filter: { openedAfter: "2026-01-01T00:00:00.123Z", openedBefore: "2026-01-01T05:30:00+05:30" }`, []],
+    [`filter: { openedBefore: "2026-02-01" }`, [1]],
+  ])("by %s gives %j", async (filters, ids) => {
+    const { tickets } = await read(anonymous, `{ tickets(${filters}) { totalCount edges { node { id } } } }`);
+    expect(tickets.edges.map(({ node }: { node: { id: string } }) => Number(node.id))).toEqual(ids);
+    expect(tickets.totalCount).toBe(ids.length);
+  });
+
+  test("takes variables, absent ones too", async () => {
+    const query = `query ($color: String, $filter: TicketFilterInput) { tickets(color: $color, filter: $filter) { totalCount } }`;
+    expect(await read(anonymous, query, {})).toEqual({ tickets: { totalCount: 3 } });
+    expect(await read(anonymous, query, { color: "red", filter: { ownerId: 1 } })).toEqual({
+      tickets: { totalCount: 1 },
+    });
+  });
+
+  test("refuses what is no time", async () => {
+    const query = "query ($filter: TicketFilterInput) { tickets(filter: $filter) { totalCount } }";
+    const { data, faults } = await ask(anonymous, query, { filter: { openedAfter: "yesterday" } });
+    expect(data).toBeUndefined();
+    expect(faults).toMatchObject([{ message: expect.stringContaining("ISO 8601") }]);
+  });
+});
+
+describe("a table whose comments say @filterable and @filter", () => {
+  test("has those columns as arguments, and those functions among its filters", () => {
+    expect(argumentsOf("articles").slice(4)).toEqual(["status: ArticleStatus", "filter: ArticleFilterInput"]);
+  });
+
+  test.each([
+    ["status: DRAFT", [3, 2]],
+    ["filter: { status: PUBLISHED }", [1]],
+    ["filter: { authorId: 1 }", [3, 1]],
+    [`filter: { tag: "summer" }`, [2, 1]],
+    [`filter: { keyword: "BOAT" }`, [3, 1]],
+    [`filter: { keyword: "" }`, []],
+    ["filter: { keyword: null }", [3, 2, 1]],
+    [`filter: { createdAfter: "2026-01-01", createdBefore: "2026-03-01" }`, [2]],
+    [`status: DRAFT, filter: { keyword: "boat", authorId: 1 }`, [3]],
+    [`status: DRAFT, filter: { status: PUBLISHED }`, []],
+  ])("by %s gives %j", async (filters, ids) => {
+    const { articles } = await read(anonymous, `{ articles(${filters}) { totalCount edges { node { id } } } }`);
+    expect(articles.edges.map(({ node }: { node: { id: string } }) => Number(node.id))).toEqual(ids);
+    expect(articles.totalCount).toBe(ids.length);
+  });
+});
+
+test("what is filtered by is a parameter: one statement serves every value", async () => {
+  const query = (color: string) => `{ tickets(color: "${color}", filter: { label: "x" }) { edges { node { id } } } }`;
+  const [one, other] = [await ask(anonymous, query("red")), await ask(anonymous, query("'; drop table tickets; --"))];
+  expect(one.statements).toEqual(other.statements);
+});

@@ -1,0 +1,100 @@
+import { isObjectType } from "postgraphile/graphql";
+import { beforeAll, describe, expect, test } from "vitest";
+import { alice, SEED } from "../db/callers.ts";
+import { useGeneratedSchema } from "./generated-schema.ts";
+
+/** What each policy on the table referred to makes of the field that refers to it. */
+const CASES: readonly [table: string, policies: string, type: string][] = [
+  ["bare", "", "Bare!"],
+  [
+    "open",
+    "alter table public.open enable row level security; create policy all_of_it on public.open for select using (true)",
+    "Open!",
+  ],
+  [
+    "open_to_all_verbs",
+    "alter table public.open_to_all_verbs enable row level security; create policy a on public.open_to_all_verbs using (true)",
+    "OpenToAllVerb!",
+  ],
+  ["closed", "alter table public.closed enable row level security", "Closed"],
+  [
+    "own",
+    "alter table public.own enable row level security; create policy own on public.own for select using (id = (select auth.uid()))",
+    "Own",
+  ],
+  [
+    "by_role",
+    "alter table public.by_role enable row level security; create policy a on public.by_role for select to authenticated using (true)",
+    "ByRole",
+  ],
+  [
+    "restricted",
+    `alter table public.restricted enable row level security; create policy a on public.restricted for select using (true);
+     create policy b on public.restricted as restrictive for select using (id > 0)`,
+    "Restricted",
+  ],
+  [
+    "write_open",
+    "alter table public.write_open enable row level security; create policy a on public.write_open for update using (true)",
+    "WriteOpen",
+  ],
+  [
+    "falsy",
+    "alter table public.falsy enable row level security; create policy a on public.falsy for select using (false)",
+    "Falsy",
+  ],
+];
+
+const generated = useGeneratedSchema({
+  sql: `${SEED}
+    ${CASES.map(
+      ([table, policies]) => `
+        create table public.${table} (id int primary key);
+        grant select on public.${table} to authenticated;
+        ${policies};
+        create table public.refers_to_${table} (
+          id int primary key, it int not null references public.${table}, perhaps int references public.${table}
+        );
+        grant select on public.refers_to_${table} to authenticated;`,
+    ).join("")}
+    create table public.insists (id int primary key, own_id int not null constraint insists_own_id_fkey references public.own);
+    create table public.doubts (id int primary key, bare_id int not null constraint doubts_bare_id_fkey references public.bare);
+    grant select on public.insists, public.doubts to authenticated;
+    comment on constraint insists_own_id_fkey on public.insists is '@notNull';
+    comment on constraint doubts_bare_id_fkey on public.doubts is '@nullable';
+  `,
+});
+
+function typeOf(typeName: string, field: string): string {
+  const type = generated.schema.getType(typeName);
+  return isObjectType(type) ? String(type.getFields()[field]?.type) : "no such type";
+}
+
+describe("what a required foreign key refers to", () => {
+  test.each(CASES)("in a table %s with policies: %s; is %s", (_table, _policies, type) => {
+    const name = `RefersTo${type.replace("!", "")}`;
+    expect(typeOf(name, "it")).toBe(type);
+    expect(typeOf(name, "perhaps")).toBe(type.replace("!", ""));
+  });
+
+  test("may be declared to be there, or not to be", () => {
+    expect(typeOf("Insist", "own")).toBe("Own!");
+    expect(typeOf("Doubt", "bare")).toBe("Bare");
+  });
+});
+
+describe("a row that a policy hides", () => {
+  beforeAll(async () => {
+    await generated.owner.query(
+      "insert into public.own values (1), (2); insert into public.refers_to_own (id, it) values (1, 1), (2, 2)",
+    );
+  });
+
+  test("is null where something refers to it, and nothing else is lost", async () => {
+    expect(await generated.read(alice, "{ refersToOwns { edges { node { id it { id } } } } }")).toEqual({
+      refersToOwns: {
+        edges: [{ node: { id: "1", it: { id: "1" } } }, { node: { id: "2", it: null } }],
+      },
+    });
+  });
+});

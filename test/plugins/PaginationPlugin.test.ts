@@ -1,0 +1,251 @@
+import { beforeAll, describe, expect, test, vi } from "vitest";
+import { anonymous, SEED } from "../db/callers.ts";
+import { useGeneratedSchema } from "./generated-schema.ts";
+
+// Core says on the console, outside production, what is wrong with a cursor.
+vi.spyOn(console, "error").mockImplementation(() => {});
+
+const generated = useGeneratedSchema({ sql: SEED, maxPageSize: 25 });
+const ask: typeof generated.ask = (...question) => generated.ask(...question);
+const read: typeof generated.read = (...question) => generated.read(...question);
+const owner = (text: string) => generated.owner.query(text);
+
+const PAGE = `query ($first: Int, $after: String, $last: Int, $before: String, $status: ArticleStatus) {
+  articles(first: $first, after: $after, last: $last, before: $before, status: $status) {
+    totalCount
+    pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+    edges { cursor node { id } }
+  }
+}`;
+
+type Page = {
+  totalCount: number;
+  pageInfo: { hasNextPage: boolean; hasPreviousPage: boolean; startCursor: string | null; endCursor: string | null };
+  edges: { cursor: string; node: { id: string } }[];
+};
+
+async function page(variables: Record<string, unknown>): Promise<Page> {
+  return (await read(anonymous, PAGE, variables)).articles;
+}
+
+const idsOf = ({ edges }: Page) => edges.map(({ node }) => Number(node.id));
+
+/** The order that is promised, as SQL. */
+async function allIds(): Promise<number[]> {
+  const { rows } = await owner("select id from public.articles order by created_at desc, id desc");
+  return rows.map(({ id }) => Number(id));
+}
+
+/** Several articles share a moment, so that the moment alone is no order. */
+beforeAll(async () => {
+  await owner(`
+    insert into public.articles (title, content, author_id, status, created_at)
+    select 'Article ' || n, '', 1, case when n % 3 = 0 then 'PUBLISHED' else 'DRAFT' end::public.article_status,
+      '2026-01-01T00:00:00.000001Z'::timestamptz + (n / 4) * interval '1 microsecond'
+    from generate_series(1, 55) as n
+  `);
+});
+
+describe("a connection", () => {
+  test("is 10 long by default, newest first", async () => {
+    const result = await page({});
+    expect(idsOf(result)).toEqual((await allIds()).slice(0, 10));
+    expect(result.totalCount).toBe(57);
+    expect(result.pageInfo).toEqual({
+      hasNextPage: true,
+      hasPreviousPage: false,
+      startCursor: result.edges[0]!.cursor,
+      endCursor: result.edges[9]!.cursor,
+    });
+  });
+
+  test.each([1, 7, 10, 25])("is walked forwards in pages of %i without gap or double", async (first) => {
+    const seen: number[] = [];
+    let after: string | null = null;
+    for (;;) {
+      const result: Page = await page({ first, after });
+      expect(result.totalCount).toBe(57);
+      expect(result.pageInfo.hasPreviousPage).toBe(after !== null);
+      seen.push(...idsOf(result));
+      if (!result.pageInfo.hasNextPage) break;
+      after = result.pageInfo.endCursor;
+    }
+    expect(seen).toEqual(await allIds());
+  });
+
+  test("is walked backwards in the same order", async () => {
+    const seen: number[] = [];
+    let before: string | null = null;
+    for (;;) {
+      const result: Page = await page({ last: 8, before });
+      expect(result.pageInfo.hasNextPage).toBe(before !== null);
+      seen.unshift(...idsOf(result));
+      if (!result.pageInfo.hasPreviousPage) break;
+      before = result.pageInfo.startCursor;
+    }
+    expect(seen).toEqual(await allIds());
+  });
+
+  test("counts and pages what a filter leaves", async () => {
+    const result = await page({ first: 25, status: "PUBLISHED" });
+    const { rows } = await owner(
+      "select id from public.articles where status = 'PUBLISHED' order by created_at desc, id desc",
+    );
+    expect(result.totalCount).toBe(rows.length);
+    expect(idsOf(result)).toEqual(rows.map(({ id }) => Number(id)));
+    expect(result.pageInfo.hasNextPage).toBe(false);
+  });
+
+  test("has an end between two cursors", async () => {
+    const ids = await allIds();
+    const { edges } = await page({ first: 10 });
+    const [after, before] = [edges[2]!.cursor, edges[7]!.cursor];
+    expect(idsOf(await page({ first: 25, after, before }))).toEqual(ids.slice(3, 7));
+    expect(idsOf(await page({ last: 2, after, before }))).toEqual(ids.slice(5, 7));
+    expect(idsOf(await page({ first: 2, after, before }))).toEqual(ids.slice(3, 5));
+  });
+
+  test("may be empty", async () => {
+    const result = await page({ first: 0 });
+    expect(result).toMatchObject({ totalCount: 57, edges: [], pageInfo: { startCursor: null, endCursor: null } });
+    const { endCursor } = (await page({ last: 1 })).pageInfo;
+    expect(await page({ after: endCursor })).toMatchObject({
+      edges: [],
+      pageInfo: { hasNextPage: false, hasPreviousPage: true },
+    });
+  });
+
+  test.each([26, 1000, 2_147_483_647])(
+    "never has more than the deployment allows, not even for first: %i",
+    async (count) => {
+      const variables = { first: count };
+      const result = await page(variables);
+      expect(result.edges).toHaveLength(25);
+      expect(result.pageInfo.hasNextPage).toBe(true);
+      expect((await page({ last: count })).edges).toHaveLength(25);
+      expect(
+        (await read(anonymous, `{ articles(first: ${count}) { edges { node { id } } } }`)).articles.edges,
+      ).toHaveLength(25);
+    },
+  );
+
+  test.each([
+    { first: -1 },
+    { last: -1 },
+    { first: 1, last: 1 },
+    { after: "" },
+    { after: "no cursor" },
+    { before: "bm8gY3Vyc29y" },
+    { after: Buffer.from('["another order",1]').toString("base64") },
+    { after: Buffer.from("{}").toString("base64") },
+    { after: Buffer.from("null").toString("base64") },
+  ])("refuses %j", async (variables) => {
+    const { data, faults } = await ask(anonymous, PAGE, variables);
+    expect(data).toBeNull();
+    expect(faults).toMatchObject([{ code: "VALIDATION_ERROR", path: "articles" }]);
+  });
+
+  test("refuses the cursor of another table, and one whose values were tampered with", async () => {
+    const { articleTranslations } = await read(anonymous, "{ articleTranslations { edges { cursor } } }");
+    const foreign = articleTranslations.edges[0].cursor;
+    expect((await ask(anonymous, PAGE, { after: foreign })).faults).toMatchObject([{ code: "VALIDATION_ERROR" }]);
+
+    const [digest] = JSON.parse(Buffer.from((await page({ first: 1 })).edges[0]!.cursor, "base64").toString());
+    for (const values of [["yesterday's news", "1"], ["2026-01-01", "x"], ["2026-01-01"], [{}, []], [null, null]]) {
+      const after = Buffer.from(JSON.stringify([digest, ...values])).toString("base64");
+      const { faults } = await ask(anonymous, PAGE, { after });
+      if (values[0] !== null) expect(faults).toMatchObject([{ code: "VALIDATION_ERROR" }]);
+    }
+  });
+
+  test("keeps its place while rows come and go", async () => {
+    const ids = await allIds();
+    const { endCursor } = (await page({ first: 10 })).pageInfo;
+    await owner(`
+      insert into public.articles (title, content, author_id) values ('Quite new', '', 1);
+      delete from public.articles where id in (${ids.slice(5, 13).join()});
+    `);
+    const result = await page({ first: 10, after: endCursor });
+    expect(idsOf(result)).toEqual(ids.slice(13, 23));
+    expect(result.pageInfo.hasPreviousPage).toBe(true);
+  });
+
+  test("that is walked while rows come and go shows each row that stays, once", async () => {
+    const before = await allIds();
+    const seen: number[] = [];
+    let after: string | null = null;
+    for (let step = 0; ; step += 1) {
+      const result: Page = await page({ first: 5, after });
+      seen.push(...idsOf(result));
+      if (!result.pageInfo.hasNextPage) break;
+      after = result.pageInfo.endCursor;
+      await owner(`insert into public.articles (title, content, author_id) values ('Newer than all', '', 1)`);
+      await owner(`delete from public.articles where id = ${seen[step]}`);
+    }
+    expect(seen).toEqual(before);
+  });
+});
+
+describe("the position that a cursor means", () => {
+  test("is found in the index, not by counting", async () => {
+    const { edges } = await page({ first: 3 });
+    const { statements } = await ask(anonymous, PAGE, { first: 2, after: edges[2]!.cursor });
+    const select = statements.find((text) => text.includes("order by"))!;
+    const [, createdAt, id] = JSON.parse(Buffer.from(edges[2]!.cursor, "base64").toString());
+    await owner("set enable_seqscan = off; set enable_sort = off");
+    const { rows } = await generated.owner.query(`explain ${select}`, [createdAt, id]);
+    const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
+    expect(plan).toMatch(/Index Cond: \(ROW\(created_at, id\) < ROW/);
+  });
+});
+
+describe("a list", () => {
+  test("has limit and offset, in the order of the key", async () => {
+    expect(
+      await read(anonymous, "{ users { id } some: users(limit: 1, offset: 1) { id } none: users(limit: 0) { id } }"),
+    ).toEqual({
+      users: [{ id: "1" }, { id: "2" }, { id: "3" }],
+      some: [{ id: "2" }],
+      none: [],
+    });
+  });
+
+  test("of a relation comes in the order of its table", async () => {
+    const { rows } = await owner(
+      "select id from public.articles where author_id = 1 order by created_at desc, id desc limit 3",
+    );
+    expect(await read(anonymous, "{ user(id: 1) { articles(limit: 3) { id } } }")).toEqual({
+      user: { articles: rows.map(({ id }) => ({ id })) },
+    });
+  });
+
+  test("is 10 long by default and when null is asked for", async () => {
+    await owner(
+      "insert into public.users (name, email) select 'User', n || '@example.org' from generate_series(1, 40) as n",
+    );
+    const query = "query ($limit: Int, $offset: Int) { users(limit: $limit, offset: $offset) { id } }";
+    expect((await read(anonymous, query)).users).toHaveLength(10);
+    expect((await read(anonymous, query, { limit: null, offset: null })).users).toHaveLength(10);
+  });
+
+  test("never has more than the deployment allows", async () => {
+    expect((await read(anonymous, "{ users(limit: 2147483647) { id } }")).users).toHaveLength(25);
+    const { user } = await read(anonymous, "{ user(id: 1) { articles(limit: 1000) { id } } }");
+    expect(user.articles).toHaveLength(25);
+  });
+
+  test("that a function returns ends there too", async () => {
+    await owner(
+      "insert into public.articles (title, content, author_id, tags) select 'Findable', '', 1, '{summer}' from generate_series(1, 30)",
+    );
+    expect((await read(anonymous, `{ search(keyword: "findable") { id } }`)).search).toHaveLength(25);
+    const { search } = await read(anonymous, `{ search(keyword: "findable") { relatedArticles(limit: 1000) { id } } }`);
+    expect(search[0].relatedArticles).toHaveLength(25);
+  });
+
+  test.each(["limit: -1", "offset: -1"])("refuses %s", async (argument) => {
+    expect((await ask(anonymous, `{ users(${argument}) { id } }`)).faults).toMatchObject([
+      { code: "VALIDATION_ERROR", path: "users" },
+    ]);
+  });
+});

@@ -1,0 +1,146 @@
+import { EventEmitter, on } from "node:events";
+import { makeSchema } from "postgraphile";
+import { makePgService } from "postgraphile/adaptors/pg";
+import { beforeAll, describe, expect, test, vi } from "vitest";
+import { makePreset } from "../../plugins/preset.ts";
+import { type RowEvent, topicsOf } from "../../plugins/subscription-topic.ts";
+import { alice, anonymous, type Caller, SEED } from "../db/callers.ts";
+import { useGeneratedSchema } from "./generated-schema.ts";
+
+const generated = useGeneratedSchema({
+  sql: `
+    ${SEED}
+    create table public.notes (
+      owner_id bigint not null references public.users,
+      number   integer not null,
+      body     text,
+      primary key (owner_id, number)
+    );
+    create trigger _500_event after insert or update on public.notes
+      for each row execute function private.tg__event('owner_id', 'number');
+    alter table public.notes enable row level security;
+    create policy select_own on public.notes for select using (owner_id = (select auth.uid()));
+    grant select on public.notes to anon, authenticated;
+    comment on table public.notes is '@subscription onNoteWritten on:insert by:owner_id? notNull';
+  `,
+});
+
+/** Events as they come from the database, for those who wait. */
+class Events {
+  readonly #emitter = new EventEmitter();
+
+  async *subscribe(topic: string): AsyncGenerator<RowEvent> {
+    for await (const [event] of on(this.#emitter, topic)) yield event;
+  }
+
+  hear(payload: string): void {
+    const event = JSON.parse(payload);
+    for (const topic of topicsOf(event)) this.#emitter.emit(topic, event);
+  }
+
+  isHeard(): boolean {
+    return this.#emitter.eventNames().length > 0;
+  }
+}
+
+const events = new Events();
+
+beforeAll(async () => {
+  generated.owner.on("notification", ({ payload }) => events.hear(payload!));
+  await generated.owner.query("listen graphql");
+});
+
+/** What a subscriber is told of what happens. */
+async function toldOf(
+  caller: Caller,
+  source: string,
+  variables: Record<string, unknown>,
+  sql: string,
+  count: number,
+): Promise<unknown[]> {
+  const stream = await generated.subscribe(caller, source, variables, events);
+  if (!(Symbol.asyncIterator in stream)) throw new Error(JSON.stringify(stream.errors));
+  const told: unknown[] = [];
+  const next = stream[Symbol.asyncIterator]();
+  const first = next.next();
+  await vi.waitFor(() => expect(events.isHeard()).toBe(true));
+  await generated.owner.query(sql);
+  told.push(structuredClone((await first).value));
+  while (told.length < count) told.push(structuredClone((await next.next()).value));
+  await next.return?.();
+  return told;
+}
+
+const CREATED = "subscription { onArticleCreated { id title author { name } } }";
+const UPDATED = "subscription ($id: ID) { onArticleUpdated(id: $id) { id status } }";
+const COMMENTED =
+  "subscription ($articleId: ID!) { onCommentAdded(articleId: $articleId) { content author { name } article { id } } }";
+
+describe("a subscriber", () => {
+  test("is told of each new article", async () => {
+    const sql = "insert into public.articles (title, content, author_id) values ('First', '', 1), ('Second', '', 2)";
+    expect(await toldOf(anonymous, CREATED, {}, sql, 2)).toEqual([
+      { data: { onArticleCreated: { id: "3", title: "First", author: { name: "Alice" } } } },
+      { data: { onArticleCreated: { id: "4", title: "Second", author: { name: "Bob" } } } },
+    ]);
+  });
+
+  test("is told of comments on the article that was named, however its id is spelt", async () => {
+    const sql =
+      "insert into public.comments (article_id, author_id, content) values (2, 1, 'Elsewhere'), (1, 2, 'Here')";
+    expect(await toldOf(anonymous, COMMENTED, { articleId: "01" }, sql, 1)).toEqual([
+      { data: { onCommentAdded: { content: "Here", author: { name: "Bob" }, article: { id: "1" } } } },
+    ]);
+  });
+
+  test("is told of changes of one article, or of all", async () => {
+    const sql =
+      "update public.articles set status = 'PUBLISHED' where id = 1; update public.articles set status = 'ARCHIVED' where id = 2";
+    const archived = { data: { onArticleUpdated: { id: "2", status: "ARCHIVED" } } };
+    expect(await toldOf(anonymous, UPDATED, { id: 2 }, sql, 1)).toEqual([archived]);
+    expect(await toldOf(anonymous, UPDATED, {}, sql, 2)).toEqual([
+      { data: { onArticleUpdated: { id: "1", status: "PUBLISHED" } } },
+      archived,
+    ]);
+    expect(await toldOf(anonymous, UPDATED, { id: null }, sql, 2)).toHaveLength(2);
+  });
+
+  test("is refused an id that is none", async () => {
+    for (const [source, variables] of [
+      [COMMENTED, { articleId: "abc" }],
+      [UPDATED, { id: "abc" }],
+    ] as const) {
+      const answer = await generated.subscribe(anonymous, source, variables, events);
+      expect(answer).toMatchObject({ errors: [{ message: '"abc" is not an id.' }] });
+    }
+  });
+
+  test("sees rows by every column of their key, and only with its own rights", async () => {
+    const source = "subscription { onNoteWritten { ownerId number body } }";
+    const sql = "insert into public.notes values (1, 1, 'Of Alice')";
+    expect(await toldOf(alice, source, {}, sql, 1)).toEqual([
+      { data: { onNoteWritten: { ownerId: "1", number: 1, body: "Of Alice" } } },
+    ]);
+    const [hidden] = await toldOf(anonymous, source, {}, "insert into public.notes values (1, 2, 'Of Alice too')", 1);
+    expect(hidden).toMatchObject({ data: null });
+    expect(JSON.stringify(hidden)).not.toContain("Of Alice");
+  });
+});
+
+describe("a comment that asks for what cannot be", () => {
+  test.each([
+    ["onThing on:delete", "write it as"],
+    ["onThing", "write it as"],
+    ["on:insert onThing", "write it as"],
+    ["onThing on:insert by:nobody", 'there is no column "nobody"'],
+  ])("@subscription %s is refused with its name", async (spelling, advice) => {
+    await generated.owner.query(`comment on table public.notes is '@subscription ${spelling}'`);
+    const pgService = makePgService({ connectionString: generated.database.url, schemas: ["public"], pubsub: false });
+    const reason = await makeSchema(makePreset({ pgService, maxPageSize: 1000 })).then(
+      String,
+      ({ message }) => message,
+    );
+    await pgService.release?.();
+    expect(reason).toContain(`"@subscription ${spelling}" of public.notes: ${advice}`);
+  });
+});

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { reasonFor, reasonOf } from "../../plugins/deprecation.ts";
+
+test.each([
+  [undefined, undefined],
+  [null, undefined],
+  [true, "No longer supported"],
+  ["Use that.", "Use that."],
+  [["Use that,", "or this."], "Use that,\nor this."],
+] as const)("@deprecated %j gives the reason %j", (tag, reason) => {
+  expect(reasonOf(tag)).toBe(reason);
+});
+
+test.each([
+  ["OLD Use NEW.", "Use NEW."],
+  [["OTHER Gone.", "OLD Use NEW."], "Use NEW."],
+  ["OLD", "No longer supported"],
+  ["OLDER Use NEW.", undefined],
+  [true, undefined],
+  [undefined, undefined],
+] as const)("@deprecatedValue %j says of OLD: %j", (tag, reason) => {
+  expect(reasonFor(tag, "OLD")).toBe(reason);
+});

@@ -1,0 +1,144 @@
+import type pg from "pg";
+import { makeSchema } from "postgraphile";
+import type { PgClient, PgClientQuery, WithPgClient } from "postgraphile/@dataplan/pg";
+import { execute, isSafeError, subscribe } from "postgraphile/grafast";
+import { type GraphQLSchema, getOperationAST, parse, validate } from "postgraphile/graphql";
+import { afterAll, beforeAll } from "vitest";
+import { openDatabase } from "../../engine/database/database.ts";
+import type { Context } from "../../engine/database/statement.ts";
+import { toApiError, toGraphQLBody } from "../../engine/errors.ts";
+import { makePreset } from "../../plugins/preset.ts";
+import { makeWithPgClient } from "../../plugins/serve/pg-client.ts";
+import { makePgService } from "../../plugins/serve/pg-service.ts";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { type Caller, connect } from "../db/callers.ts";
+
+/** A fault as a client is told it. */
+export type Fault = { readonly message: string; readonly code: string; readonly path: string };
+
+export type Answer = {
+  // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what its test says.
+  readonly data: any;
+  readonly faults: readonly Fault[];
+  /** The SQL it took. */
+  readonly statements: readonly string[];
+};
+
+type Variables = Readonly<Record<string, unknown>>;
+
+export type GeneratedSchema = {
+  readonly schema: GraphQLSchema;
+  readonly owner: pg.Client;
+  readonly database: TestDatabase;
+  ask(caller: Caller, source: string, variables?: Variables): Promise<Answer>;
+  /** As ask, and expects no fault. */
+  read(caller: Caller, source: string, variables?: Variables): Promise<Answer["data"]>;
+  subscribe(caller: Caller, source: string, variables: Variables, events: unknown): ReturnType<typeof subscribe>;
+  /** Makes the schema anew, as the service does when the database has changed. */
+  renew(): Promise<void>;
+};
+
+type Options = {
+  readonly template?: "content" | "empty";
+  /** As the owner of the database, before the schema is made. */
+  readonly sql?: string;
+  readonly maxPageSize?: number;
+};
+
+/** The schema that the plugins generate and the SQL it runs, without HTTP around it: for the tests of one file. */
+export function useGeneratedSchema({
+  template = "content",
+  sql = "",
+  maxPageSize = 1000,
+}: Options = {}): GeneratedSchema {
+  const generated = {} as { -readonly [Key in keyof GeneratedSchema]: GeneratedSchema[Key] };
+  const opened = new AsyncDisposableStack();
+
+  beforeAll(async () => {
+    const database = await cloneDatabase(template);
+    opened.defer(() => database.drop());
+    const owner = await connect(database.ownerUrl);
+    opened.defer(() => owner.end());
+    await owner.query(sql);
+    const engine = openDatabase({ ...database, log: { info() {}, warn() {} } });
+    opened.defer(() => engine.close());
+
+    const pgService = makePgService({ database: engine, schemas: ["public"], loginRole: "authenticator" });
+    const preset = makePreset({ pgService, maxPageSize });
+    let made = await makeSchema(preset);
+
+    const argumentsFor = (caller: Caller, source: string, variableValues: Variables, context: object) => {
+      const document = parse(source);
+      const readOnly = getOperationAST(document)?.operation !== "mutation";
+      const withPgClient = makeWithPgClient(engine, contextOf(caller), { readOnly });
+      const contextValue = { pgSettings: null, withPgClient, ...context };
+      return { ...made, document, variableValues, middleware: null, contextValue };
+    };
+
+    Object.assign(generated, {
+      schema: made.schema,
+      owner,
+      database,
+      async ask(caller, source, variables = {}) {
+        const invalid = validate(made.schema, parse(source));
+        if (invalid.length > 0) throw new Error(invalid.map(({ message }) => message).join("\n"));
+        const statements: string[] = [];
+        const args = argumentsFor(caller, source, variables, {});
+        const withPgClient = counted(args.contextValue.withPgClient, (text) => statements.push(text));
+        const result = await execute({ ...args, contextValue: { ...args.contextValue, withPgClient } });
+        if (Symbol.asyncIterator in result) throw new TypeError("This answer comes in parts");
+        // Grafast's objects have no prototype, which toEqual would mind.
+        return { data: structuredClone(result.data), faults: (result.errors ?? []).map(toFault), statements };
+      },
+      async read(caller, source, variables) {
+        const { data, faults } = await generated.ask(caller, source, variables);
+        if (faults.length > 0) throw new Error(JSON.stringify(faults));
+        return data;
+      },
+      subscribe: (caller, source, variables, events) => subscribe(argumentsFor(caller, source, variables, { events })),
+      async renew() {
+        engine.forgetStatements();
+        made = await makeSchema(preset);
+        generated.schema = made.schema;
+      },
+    } satisfies GeneratedSchema);
+  });
+  afterAll(() => opened.disposeAsync());
+  return generated;
+}
+
+function contextOf({ role, sub, usersAccess = "open" }: Caller): Context {
+  return {
+    role,
+    settings: [
+      ["request.jwt.claims", JSON.stringify({ role, ...(sub && { sub }) })],
+      ["request.interface", "graphql"],
+      ["app.users_access", usersAccess],
+    ],
+  };
+}
+
+function toFault(error: {
+  message: string;
+  path?: readonly (string | number)[] | undefined;
+  originalError?: unknown;
+}): Fault {
+  const { originalError, message, path } = error;
+  const isSafe = originalError instanceof Error && isSafeError(originalError);
+  const code = isSafe ? "VALIDATION_ERROR" : toGraphQLBody(toApiError(originalError)).extensions.code;
+  return { message, code, path: path?.join(".") ?? "" };
+}
+
+function counted(withPgClient: WithPgClient, onStatement: (text: string) => void): WithPgClient {
+  return (settings, work) => withPgClient(settings, (client) => work(countedClient(client, onStatement)));
+}
+
+function countedClient(client: PgClient, onStatement: (text: string) => void): PgClient {
+  return {
+    query: (query: PgClientQuery) => {
+      onStatement(query.text);
+      return client.query(query);
+    },
+    withTransaction: (work) => client.withTransaction((inner) => work(countedClient(inner, onStatement) as never)),
+  };
+}

@@ -1,0 +1,80 @@
+import { makeSchema } from "postgraphile";
+import { type GraphQLSchema, lexicographicSortSchema, printSchema } from "postgraphile/graphql";
+import { describe, expect, test } from "vitest";
+import { openDatabase } from "../../engine/database/database.ts";
+import { makePreset } from "../../plugins/preset.ts";
+import { makePgService } from "../../plugins/serve/pg-service.ts";
+import { cloneDatabase } from "../database.ts";
+import { connect } from "../db/callers.ts";
+import { useGeneratedSchema } from "./generated-schema.ts";
+
+const generated = useGeneratedSchema();
+
+// Renewed by: npx vitest run test/plugins/preset.test.ts --update
+test("plugins/schema.graphql is the schema of our own database", async () => {
+  const text = `${printSchema(lexicographicSortSchema(generated.schema))}\n`;
+  await expect(text).toMatchFileSnapshot("../../plugins/schema.graphql");
+});
+
+/** The schema of a database with this in it. */
+async function schemaOf(sql: string, schemas = ["public"]): Promise<GraphQLSchema> {
+  await using opened = new AsyncDisposableStack();
+  const database = await cloneDatabase("empty");
+  opened.defer(() => database.drop());
+  const owner = await connect(database.ownerUrl);
+  opened.defer(() => owner.end());
+  await owner.query(sql);
+  const engine = openDatabase({ ...database, log: { info() {}, warn() {} } });
+  opened.defer(() => engine.close());
+  const pgService = makePgService({ database: engine, schemas, loginRole: "authenticator" });
+  return (await makeSchema(makePreset({ pgService, maxPageSize: 1000 }))).schema;
+}
+
+const grantAll = "grant select on all tables in schema public to authenticated";
+
+describe("a database", () => {
+  test("that shows nothing has a schema that says so", async () => {
+    const schema = await schemaOf("create table public.hidden (id int primary key)");
+    expect(Object.keys(schema.getQueryType()!.getFields())).toEqual(["isEmpty"]);
+    expect(schema.getMutationType()).toBeUndefined();
+    expect(schema.getSubscriptionType()).toBeUndefined();
+  });
+
+  test("whose tables would share a name is refused with both of them and a way out", async () => {
+    const tables = "create table public.people (id int primary key); create table public.person (id int primary key);";
+    await expect(schemaOf(`${tables} ${grantAll}`)).rejects.toThrow(
+      "In GraphQL the rows of public.people and of public.person would all be of type Person. Rename a table, or give it another name there: comment on table public.person is '@name …'",
+    );
+    const schema = await schemaOf(`${tables} ${grantAll}; comment on table public.person is '@name human'`);
+    expect(Object.keys(schema.getQueryType()!.getFields()).sort()).toEqual(["human", "humans", "people", "person"]);
+  });
+
+  test("whose comment orders by no column of the table is refused with the comment", async () => {
+    await expect(
+      schemaOf(
+        `create table public.things (id int primary key); ${grantAll}; comment on table public.things is '@order size desc'`,
+      ),
+    ).rejects.toThrow('"@order size desc" of public.things: there is no column "size"');
+  });
+
+  test("of several schemas says which where it is not the first", async () => {
+    const schema = await schemaOf(
+      `create schema shop;
+       grant usage on schema shop to authenticated;
+       create table public.things (id int primary key);
+       create table shop.things (id int primary key, thing_id int references public.things);
+       create function shop.count_things() returns int language sql stable as 'select 1';
+       ${grantAll};
+       grant select on shop.things to authenticated`,
+      ["public", "shop"],
+    );
+    expect(Object.keys(schema.getQueryType()!.getFields()).sort()).toEqual([
+      "shopCountThings",
+      "shopThing",
+      "shopThings",
+      "thing",
+      "things",
+    ]);
+    expect(printSchema(schema)).toContain("type ShopThing {");
+  });
+});

@@ -1,0 +1,191 @@
+import { Writable } from "node:stream";
+import { pino } from "pino";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type GraphQLService, serveGraphQL, tokenFor } from "../../graphql.ts";
+
+let graphql: GraphQLService;
+const lines: Record<string, unknown>[] = [];
+const sink = new Writable({
+  write(chunk, _encoding, done) {
+    lines.push(JSON.parse(String(chunk)));
+    done();
+  },
+});
+
+/** Functions that fail as the statement says. */
+const FAULTS: Readonly<Record<string, string>> = {
+  broken: "select 1 / 0 from public.no_such_table",
+  bug: "assert false, 'secret plan'",
+  spoken: "raise exception 'Not today' using errcode = 'WRONG', detail = 'the_day', hint = 'Try tomorrow.'",
+  plain: "raise exception 'Just so'",
+  of_theirs: "raise exception 'A code of their own' using errcode = 'MINE1'",
+  teapot: "raise exception 'No coffee' using errcode = 'PT418'",
+  forbidden: "perform from auth.credentials",
+  writes: "insert into public.users (name, email) values ('x', 'x@example.org')",
+  slow: "perform pg_sleep(5)",
+  deadlock: "raise exception 'deadlock detected' using errcode = '40P01'",
+  number: "perform 'abc'::integer",
+  day: "perform '2020-13-45'::date",
+};
+
+const functions = Object.entries(FAULTS).map(
+  ([name, body]) => `
+    create function public.fault_${name}() returns text language plpgsql stable as $$ begin ${body}; return ''; end $$;
+    grant execute on function public.fault_${name}() to anon, authenticated;`,
+);
+const TABLE = `
+  create table public.parts (
+    id bigint generated always as identity constraint parts_pkey primary key,
+    name text not null, owner_id bigint constraint parts_owner_fkey references public.users,
+    size integer constraint parts_size_check check (size > 0),
+    place text constraint parts_place_key unique,
+    constraint parts_pair_key unique (name, size));
+  comment on constraint parts_size_check on public.parts is 'Give a size above zero.';
+  comment on constraint parts_place_key on public.parts is e'@name place\\nAnother part is in this place.';
+  create unique index parts_name_any_case on public.parts (lower(name));
+  comment on index public.parts_name_any_case is 'Another part has this name.';
+  grant select, insert, update, delete on public.parts to authenticated;
+  insert into public.users (name, email) values ('Ann', 'ann@example.org');`;
+
+beforeAll(async () => {
+  graphql = await serveGraphQL({
+    log: pino({ level: "error" }, sink),
+    settings: { DB_STATEMENT_TIMEOUT_SECONDS: "1" },
+    before: TABLE + functions.join(""),
+  });
+});
+afterAll(() => graphql.stop());
+
+const fault = async (name: string, token?: string) => {
+  const field = `fault${name.replace(/(^|_)(\w)/g, (_all, _gap, letter: string) => letter.toUpperCase())}`;
+  return (await graphql.ask(`{ ${field} }`, { ...(token && { token }), headers: { "X-Request-Id": `for-${name}` } }))
+    .errors?.[0];
+};
+
+describe("an error", () => {
+  test.each([
+    [
+      "spoken",
+      { message: "Not today", extensions: { code: "VALIDATION_ERROR", field: "theDay", hint: "Try tomorrow." } },
+    ],
+    ["plain", { message: "Just so", extensions: { code: "VALIDATION_ERROR" } }],
+    ["of_theirs", { message: "A code of their own", extensions: { code: "VALIDATION_ERROR" } }],
+    ["teapot", { message: "No coffee", extensions: { code: "VALIDATION_ERROR" } }],
+    ["number", { message: 'invalid input syntax for type integer: "abc"', extensions: { code: "VALIDATION_ERROR" } }],
+    ["day", { message: "There is no such day or time.", extensions: { code: "VALIDATION_ERROR" } }],
+    ["forbidden", { message: "Sign in to do this.", extensions: { code: "AUTH_REQUIRED" } }],
+    ["slow", { message: "This took too long and was given up.", extensions: { code: "TIMEOUT" } }],
+    ["deadlock", { extensions: { code: "RESOURCE_CONFLICT" } }],
+  ])("of a function that is %s is told in words for people, with its code", async (name, told) => {
+    const error = await fault(name);
+    expect(error).toMatchObject(told);
+    expect(error.path).toHaveLength(1);
+    expect(error.locations).toEqual([{ line: 1, column: 3 }]);
+  });
+
+  test("of a statement that takes longer than the caller's role may is told, whatever others may", async () => {
+    const role = `alter role authenticated in database ${graphql.database.name}`;
+    await graphql.sql(`${role} set statement_timeout = '100ms'`);
+    await graphql.sql("notify pgrst, 'reload schema'");
+    await expect
+      .poll(
+        async () => {
+          const startedAt = performance.now();
+          expect(await fault("slow", tokenFor(1))).toMatchObject({ extensions: { code: "TIMEOUT" } });
+          return performance.now() - startedAt;
+        },
+        { timeout: 10_000 },
+      )
+      .toBeLessThan(800);
+    await graphql.sql(`${role} reset statement_timeout`);
+  });
+
+  test("of a right that is missing is another for who has signed in, and names nothing", async () => {
+    expect(await fault("forbidden", tokenFor(1))).toMatchObject({
+      message: "You may not do this.",
+      extensions: { code: "PERMISSION_DENIED" },
+    });
+  });
+
+  test.each(["broken", "bug", "writes"])(
+    "that nobody foresaw (%s) is masked, and logged under the id that it shows",
+    async (name) => {
+      const error = await fault(name);
+      expect(error).toEqual({
+        message: "Internal error",
+        locations: [{ line: 1, column: 3 }],
+        path: expect.anything(),
+        extensions: { code: "INTERNAL_ERROR", requestId: `for-${name}` },
+      });
+      expect(lines.find(({ request }) => request === `for-${name}`)).toMatchObject({ msg: "internal error" });
+    },
+  );
+
+  test("that is internal gives HTTP 400 where the deployment says so", async () => {
+    const strict = await serveGraphQL({
+      database: graphql.database,
+      settings: { GRAPHQL_INTERNAL_ERROR_STATUS: "400" },
+    });
+    try {
+      expect((await graphql.ask("{ faultBug }")).status).toBe(200);
+      expect((await strict.ask("{ faultBug }")).status).toBe(400);
+      expect((await strict.ask("{ faultSpoken }")).status).toBe(200);
+    } finally {
+      await strict.stop();
+    }
+  });
+
+  test("of one field leaves the others, where the schema allows", async () => {
+    const { data, errors } = await graphql.ask("{ faultPlain user(id: 1) { name } }");
+    expect(data).toEqual({ faultPlain: null, user: { name: "Ann" } });
+    expect(errors).toHaveLength(1);
+  });
+
+  test("in a variable says which one, before anything is asked", async () => {
+    const { data, errors } = await graphql.ask("query ($n: Int) { articles(first: $n) { totalCount } }", {
+      variables: { n: "x" },
+    });
+    expect(data).toBeUndefined();
+    expect(errors).toMatchObject([
+      { message: expect.stringContaining('"$n"'), extensions: { code: "VALIDATION_ERROR" } },
+    ]);
+  });
+});
+
+describe("a broken constraint", () => {
+  const create = async (input: string) =>
+    (await graphql.ask(`mutation { createPart(input: {${input}}) { id } }`, { token: tokenFor(1) })).errors?.[0];
+
+  test("says what its comment says, and which field it is about", async () => {
+    expect(await create('name: "a", size: 0')).toMatchObject({
+      message: "Give a size above zero.",
+      extensions: { code: "VALIDATION_ERROR", field: "size" },
+    });
+    expect(await create('name: "b", place: "shelf"')).toBeUndefined();
+    expect(await create('name: "c", place: "shelf"')).toMatchObject({
+      message: "Another part is in this place.",
+      extensions: { code: "RESOURCE_CONFLICT", field: "place" },
+    });
+  });
+
+  test("of an index says what the index's comment says", async () => {
+    expect(await create('name: "B"')).toMatchObject({
+      message: "Another part has this name.",
+      extensions: { code: "RESOURCE_CONFLICT" },
+    });
+  });
+
+  test("without a comment is told in general, and names nothing of the database", async () => {
+    const error = await create('name: "d", ownerId: 99');
+    expect(error).toMatchObject({ extensions: { code: "RESOURCE_CONFLICT" } });
+    expect(error.message).not.toMatch(/parts|fkey|users/);
+  });
+});
+
+test("while the database is away an operation fails with a code that says so, and then works again", async () => {
+  await graphql.sql(
+    "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'authenticator' and datname = current_database()",
+  );
+  const told = await Promise.all(Array.from({ length: 20 }, () => graphql.ask("{ user(id: 1) { name } }")));
+  for (const { data } of told) expect(data).toEqual({ user: { name: "Ann" } });
+});

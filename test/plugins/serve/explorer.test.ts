@@ -1,0 +1,69 @@
+import { get } from "node:http";
+import { brotliDecompressSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
+
+let graphql: GraphQLService;
+beforeAll(async () => {
+  graphql = await serveGraphQL({ template: "empty" });
+});
+afterAll(() => graphql.stop());
+
+const ask = (path: string, options: RequestInit = {}) => fetch(`${graphql.service.url}${path}`, options);
+
+describe("the explorer", () => {
+  test("is a page that names nothing but this server, and whose policy allows no more", async () => {
+    const response = await ask("/graphiql");
+    const html = await response.text();
+    expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(html.match(/https?:\/\//g)).toBeNull();
+    const policy = response.headers.get("content-security-policy")!;
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toContain("unsafe-eval");
+    expect(/script-src ([^;]*)/.exec(policy)![1]).not.toContain("unsafe-inline");
+  });
+
+  test("has its files beside it, compressed for who takes that, and known by their tags", async () => {
+    const plain = await ask("/graphiql/static/ruru.js", { headers: { "Accept-Encoding": "identity" } });
+    const text = await plain.text();
+    expect(plain.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
+    expect(plain.headers.get("content-encoding")).toBeNull();
+
+    const compressed = await new Promise<{ encoding: unknown; body: Buffer }>((resolve, reject) => {
+      const url = `${graphql.service.url}/graphiql/static/ruru.js`;
+      get(url, { headers: { "Accept-Encoding": "br" } }, async (response) => {
+        const chunks: Buffer[] = [];
+        for await (const chunk of response) chunks.push(chunk);
+        resolve({ encoding: response.headers["content-encoding"], body: Buffer.concat(chunks) });
+      }).on("error", reject);
+    });
+    expect(compressed.encoding).toBe("br");
+    expect(brotliDecompressSync(compressed.body).toString()).toBe(text);
+
+    const again = await ask("/graphiql/static/ruru.js", { headers: { "If-None-Match": plain.headers.get("etag")! } });
+    expect(again.status).toBe(304);
+  });
+
+  test.each([
+    "/graphiql/",
+    "/graphiql/static/",
+    "/graphiql/static/nothing.js",
+    "/graphiql/static/../package.json",
+    "/graphiql/x",
+  ])("has nothing at %s", async (path) => {
+    expect((await ask(path)).status).toBe(404);
+  });
+
+  test("takes no other method than GET", async () => {
+    const response = await ask("/graphiql", { method: "POST" });
+    expect([response.status, response.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+  });
+
+  test("is not there when it is switched off", async () => {
+    const off = await serveGraphQL({ database: graphql.database, settings: { GRAPHQL_EXPLORER: "false" } });
+    expect((await fetch(`${off.service.url}/graphiql`)).status).toBe(404);
+    expect((await off.ask("{ __typename }")).data).toEqual({ __typename: "Query" });
+    await off.stop();
+  });
+});

@@ -1,0 +1,97 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
+
+let folder: string;
+let graphql: GraphQLService;
+let strict: GraphQLService;
+const HASH = "ecf4edb46db40b5132295c0291d62fb65d6759a9eedfa4d5d612dd5ec54a6b38";
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "operations-"));
+  await writeFile(join(folder, `${HASH}.graphql`), "query Known($id: ID!) { user(id: $id) { name } }");
+  graphql = await serveGraphQL({
+    settings: { GRAPHQL_PERSISTED_OPERATIONS: folder },
+    before: "insert into public.users (name, email) values ('Ann', 'ann@example.org')",
+  });
+  strict = await serveGraphQL({
+    database: graphql.database,
+    settings: { GRAPHQL_PERSISTED_OPERATIONS: folder, GRAPHQL_PERSISTED_ONLY: "true" },
+  });
+});
+afterAll(async () => {
+  await strict.stop();
+  await graphql.stop();
+  await rm(folder, { recursive: true });
+});
+
+async function post(service: GraphQLService, body: object) {
+  const response = await fetch(service.url, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  return (await response.json()) as { data?: unknown; errors?: { message: string; extensions: { code: string } }[] };
+}
+
+const variables = { id: 1 };
+const ofApollo = (sha256Hash: unknown) => ({ persistedQuery: { version: 1, sha256Hash } });
+const ann = { data: { user: { name: "Ann" } } };
+
+describe("a registered operation", () => {
+  test("is asked for by its id, as the standard has it and as Apollo does", async () => {
+    for (const service of [graphql, strict]) {
+      expect(await post(service, { documentId: HASH, variables })).toEqual(ann);
+      expect(await post(service, { extensions: ofApollo(HASH), variables })).toEqual(ann);
+    }
+  });
+
+  test("may be asked for by GET, so that caches may know it", async () => {
+    const extensions = JSON.stringify(ofApollo(HASH));
+    const response = await fetch(`${graphql.url}?${new URLSearchParams({ extensions, variables: '{"id":1}' })}`);
+    expect(await response.json()).toEqual(ann);
+  });
+
+  test("that was added while the service runs is found", async () => {
+    expect((await post(graphql, { documentId: "later" })).errors?.[0]?.extensions.code).toBe(
+      "PERSISTED_QUERY_NOT_FOUND",
+    );
+    await writeFile(join(folder, "later.graphql"), "{ __typename }");
+    expect(await post(graphql, { documentId: "later" })).toEqual({ data: { __typename: "Query" } });
+  });
+
+  test.each(["unknown", "", "../secret", `../${HASH}`, "/etc/passwd", "a\u0000b", "x".repeat(1000)])(
+    "that is not there (%j) is told in the words that clients know",
+    async (id) => {
+      const { errors } = await post(graphql, { extensions: ofApollo(id) });
+      expect(errors).toMatchObject([
+        { message: "PersistedQueryNotFound", extensions: { code: "PERSISTED_QUERY_NOT_FOUND" } },
+      ]);
+    },
+  );
+});
+
+describe("any other operation", () => {
+  test("is run, unless only registered ones are", async () => {
+    const query = "{ user(id: 1) { name } }";
+    expect(await post(graphql, { query })).toEqual(ann);
+    expect(await post(strict, { query })).toMatchObject({ errors: [{ extensions: { code: "PERMISSION_DENIED" } }] });
+  });
+
+  test("cannot hide behind the id of a registered one", async () => {
+    const query = "{ user(id: 1) { email } }";
+    expect(await post(strict, { query, documentId: HASH, variables })).toEqual(ann);
+  });
+});
+
+test("without a folder an id is told to be of no use, and a folder that is not there is told at the start", async () => {
+  const plain = await serveGraphQL({ database: graphql.database });
+  expect(await post(plain, { extensions: ofApollo(HASH) })).toMatchObject({
+    errors: [{ message: "PersistedQueryNotSupported" }],
+  });
+  await plain.stop();
+  const settings = { GRAPHQL_PERSISTED_OPERATIONS: join(folder, "nowhere") };
+  await expect(serveGraphQL({ database: graphql.database, settings })).rejects.toThrow("names no folder");
+});

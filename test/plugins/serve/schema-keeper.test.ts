@@ -1,0 +1,144 @@
+import { Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { pino } from "pino";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cloneDatabase } from "../../database.ts";
+import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
+import { Wire } from "./socket/wire.ts";
+
+let graphql: GraphQLService;
+const lines: Record<string, unknown>[] = [];
+const sink = new Writable({
+  write(chunk, _encoding, done) {
+    lines.push(JSON.parse(String(chunk)));
+    done();
+  },
+});
+
+beforeAll(async () => {
+  graphql = await serveGraphQL({
+    log: pino({ level: "info" }, sink),
+    before: `
+      insert into public.users (name, email) values ('Ann', 'ann@example.org');
+      insert into public.articles (author_id, title, content) values (1, 'First one', '');`,
+  });
+});
+afterAll(() => graphql.stop());
+
+const health = async (service = graphql) => (await fetch(`${service.service.url}/health`)).json();
+const patience = { timeout: 5_000 };
+const answers = (query: string) => expect.poll(async () => (await graphql.ask(query)).data, patience);
+const builds = () => lines.filter(({ msg }) => msg === "the GraphQL schema was built").length;
+
+/** Where singular and plural are one word, two tables want the same field. */
+const CLASH = "create table public.user (id bigint primary key, name text); grant select on public.user to anon";
+
+describe("the schema", () => {
+  test("follows the database without a restart", async () => {
+    expect((await graphql.ask("{ labels { name } }")).errors).toHaveLength(1);
+    await graphql.sql(`
+      create table public.labels (id bigint generated always as identity primary key, name text not null,
+        article_id bigint not null references public.articles);
+      alter table public.labels enable row level security;
+      create policy select_shown on public.labels for select using (name <> 'hidden');
+      grant select on public.labels to anon;
+      insert into public.labels (name, article_id) values ('shown', 1), ('hidden', 1)`);
+    await answers("{ label(id: 1) { name article { title } } hidden: label(id: 2) { name } }").toEqual({
+      label: { name: "shown", article: { title: "First one" } },
+      hidden: null,
+    });
+    await graphql.sql("alter table public.labels add colour text default 'red'");
+    await answers("{ label(id: 1) { colour } }").toEqual({ label: { colour: "red" } });
+    await graphql.sql("drop table public.labels");
+    await expect
+      .poll(async () => (await graphql.ask("{ label(id: 1) { name } }")).errors?.[0].extensions.code, patience)
+      .toBe("GRAPHQL_VALIDATION_FAILED");
+  });
+
+  test("is built once or twice for a script of many statements", async () => {
+    const before = builds();
+    const script = Array.from({ length: 40 }, (_, index) => `create table public.lot_${index} (id bigint primary key)`);
+    for (const statement of script) await graphql.sql(statement);
+    await graphql.sql("grant select on all tables in schema public to anon");
+    await answers("{ lot39(id: 1) { id } }").toEqual({ lot39: null });
+    expect(builds() - before).toBeLessThan(10);
+  });
+
+  test("is exchanged between requests: none fails, and open subscriptions go on", async () => {
+    const wire = await Wire.open(graphql.socketUrl, "graphql-transport-ws");
+    wire.say({ type: "connection_init" });
+    await wire.hear();
+    wire.say({ type: "subscribe", id: "s", payload: { query: "subscription { onArticleCreated { title } }" } });
+    await expect.poll(() => graphql.service.graphql.state().subscriptions).toBe(1);
+
+    let isOver = false;
+    const asking = Array.from({ length: 4 }, async () => {
+      while (!isOver) expect((await graphql.ask("{ user(id: 1) { name articles { title } } }")).errors).toBeUndefined();
+    });
+    for (let round = 0; round < 5; round++) {
+      await graphql.sql(`create table public.round_${round} (id bigint primary key)`);
+      await graphql.sql(`grant select on public.round_${round} to anon`);
+      await answers(`{ round${round}(id: 1) { id } }`).toEqual({ [`round${round}`]: null });
+    }
+    isOver = true;
+    await Promise.all(asking);
+    await graphql.sql("insert into public.articles (author_id, title, content) values (1, 'Still here', '')");
+    expect(await wire.hear()).toMatchObject({ payload: { data: { onArticleCreated: { title: "Still here" } } } });
+    wire.close();
+  });
+
+  test("that cannot be built leaves the old one in service, and health says so until it can", async () => {
+    expect(await health()).toEqual({ status: "ok" });
+    await graphql.sql(CLASH);
+    await expect.poll(() => health(), patience).toMatchObject({ status: "degraded" });
+    expect((await graphql.ask("{ user(id: 1) { email } }")).data).toEqual({ user: { email: "ann@example.org" } });
+    expect(graphql.service.graphql.state().fault).toMatch(/user/);
+    const told = () => lines.filter(({ msg }) => String(msg).includes("the old one stays")).length;
+    expect(told()).toBe(1);
+    await sleep(1_500);
+    expect(told()).toBe(1);
+
+    await graphql.sql("drop table public.user");
+    await expect.poll(() => health(), patience).toEqual({ status: "ok" });
+    expect(graphql.service.graphql.state().fault).toBeNull();
+  });
+});
+
+describe("at the start", () => {
+  test("a schema that cannot be built is told loudly, and the other interfaces are served", async () => {
+    const database = await cloneDatabase();
+    const heard: Record<string, unknown>[] = [];
+    const log = pino(
+      { level: "error" },
+      new Writable({
+        write: (chunk, _encoding, done) => done(void heard.push(JSON.parse(String(chunk))) as undefined),
+      }),
+    );
+    const service = await serveGraphQL({ database, before: CLASH, log, settings: { REST_REQUIRE_APIKEY: "false" } });
+    try {
+      expect(heard).toMatchObject([{ level: 50, msg: expect.stringContaining("GraphQL is not served") }]);
+      const told = await service.ask("{ __typename }");
+      expect([told.status, told.headers.get("retry-after")]).toEqual([503, "1"]);
+      expect(told.errors).toMatchObject([{ extensions: { code: "SERVICE_UNAVAILABLE" } }]);
+      expect(await health(service)).toMatchObject({ status: "degraded" });
+      expect((await fetch(`${service.service.url}/rest/v1/users`)).status).toBe(200);
+
+      await service.sql("drop table public.user");
+      await expect
+        .poll(async () => (await service.ask("{ __typename }")).data, patience)
+        .toEqual({ __typename: "Query" });
+    } finally {
+      await service.stop();
+      await database.drop();
+    }
+  });
+
+  test("an empty database is served too", async () => {
+    const service = await serveGraphQL({ template: "empty" });
+    try {
+      expect((await service.ask("{ __typename }")).data).toEqual({ __typename: "Query" });
+    } finally {
+      await service.stop();
+    }
+  });
+});

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
+
+/** Column: its type in SQL, what a client sends, and what it gets back where that is something else. */
+const COLUMNS: Readonly<Record<string, readonly [type: string, sent: unknown, told?: unknown]>> = {
+  small: ["smallint", 7],
+  plain: ["integer", -7],
+  large: ["bigint", "9007199254740993"],
+  exact: ["numeric", "123456789012345678901234567890.5"],
+  rough: ["double precision", 0.1],
+  flag: ["boolean", true],
+  unset: ["boolean", false],
+  words: ["text", 'Ünï "quoted" \\ {x}'],
+  chars: ["varchar(20)", "short"],
+  key: ["uuid", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"],
+  document: ["jsonb", { a: [1, null, "ß"], b: { c: true } }],
+  list: ["text[]", ["a,b", 'c"d', "", "NULL"]],
+  numbers: ["integer[]", [1, 2, 3]],
+  flags: ["boolean[]", [true, false]],
+  moment: ["timestamptz", "2026-01-02T03:04:05.678+02:00", "2026-01-02T01:04:05.678Z"],
+  day: ["date", "2026-01-02"],
+};
+
+const names = Object.keys(COLUMNS);
+let graphql: GraphQLService;
+beforeAll(async () => {
+  const columns = Object.entries(COLUMNS).map(([name, [type]]) => `${name} ${type}`);
+  graphql = await serveGraphQL({
+    before: `
+      create table public.samples (id bigint generated always as identity primary key, ${columns});
+      grant select, insert (${names}) on public.samples to anon`,
+  });
+});
+afterAll(() => graphql.stop());
+
+const told = Object.fromEntries(Object.entries(COLUMNS).map(([name, [, sent, other]]) => [name, other ?? sent]));
+
+test("values of every type go in and come out as they were", async () => {
+  const input = Object.fromEntries(Object.entries(COLUMNS).map(([name, [, sent]]) => [name, sent]));
+  const query = `mutation ($input: CreateSampleInput!) { createSample(input: $input) { id ${names.join(" ")} } }`;
+  const { data, errors } = await graphql.ask(query, { variables: { input } });
+  expect(errors).toBeUndefined();
+  expect(data.createSample).toEqual({ id: "1", ...told });
+  const again = await graphql.ask(`{ sample(id: 1) { ${names.join(" ")} } }`);
+  expect(again.data.sample).toEqual(told);
+});
+
+test("what is null stays null", async () => {
+  const query = `mutation { createSample(input: {plain: 1}) { ${names.join(" ")} } }`;
+  const { data } = await graphql.ask(query);
+  expect(data.createSample).toEqual({ ...Object.fromEntries(names.map((name) => [name, null])), plain: 1 });
+});
