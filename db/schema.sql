@@ -17,6 +17,7 @@ comment on schema extensions is 'Extensions, away from the tables that are serve
 
 -- schema private
 create schema private;
+grant usage on schema private to authenticator;
 comment on schema private is 'The inside of the book: functions of triggers, policies and indexes.';
 
 -- schema public
@@ -30,6 +31,14 @@ create extension pg_trgm with schema extensions;
 -- default privileges
 alter default privileges in schema extensions grant execute on functions to public;
 alter default privileges revoke execute on functions from public;
+
+-- type auth.sender
+create type auth.sender as (
+  address inet,
+  user_agent text,
+  request_id text
+);
+comment on type auth.sender is 'Where a request came from.';
 
 -- type public.article_status
 create type public.article_status as enum ('DRAFT', 'PUBLISHED', 'ARCHIVED');
@@ -54,11 +63,16 @@ create type public.mutation_result as (
   errors public.field_error[]
 );
 comment on column public.mutation_result.article is 'The article, when it was done.';
-comment on column public.mutation_result.errors is 'The faults of the input, when it was not.';
+comment on column public.mutation_result.errors is '@notNullItems
+The faults of the input, when it was not.';
 comment on column public.mutation_result.message is 'What happened, in a sentence.';
 comment on column public.mutation_result.success is '@notNull
 Whether it was done.';
 comment on type public.mutation_result is 'How a mutation went, for a caller who wants faults as data.';
+
+-- sequence private.event_number
+create sequence private.event_number as bigint start 1 increment 1;
+comment on sequence private.event_number is 'Numbers the events that are told on channel graphql.';
 
 -- table api.versions
 create table api.versions (
@@ -139,18 +153,35 @@ create table auth.credentials (
   password_changed_at timestamp with time zone default now() not null,
   disabled_at timestamp with time zone,
   created_at timestamp with time zone default now() not null,
+  tokens_valid_from timestamp with time zone default date_trunc('second'::text, now()) not null,
+  verified_email text,
   constraint credentials_pkey PRIMARY KEY (user_id),
   constraint credentials_password_hash_check CHECK ((password_hash ~~ '$%'::text)),
   constraint credentials_username_check CHECK ((btrim(username) <> ''::text)),
+  constraint credentials_username_format CHECK (((username ~~ '%@%'::text) OR (username ~ '^[^\s:[:cntrl:]]{1,254}$'::text))),
   constraint credentials_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
 CREATE UNIQUE INDEX credentials_username_any_case_key ON auth.credentials USING btree (lower(username));
+CREATE TRIGGER _100_remember_deletion AFTER DELETE ON auth.credentials FOR EACH ROW EXECUTE FUNCTION auth.tg_credentials__remember_deletion();
 alter table auth.credentials enable row level security;
 comment on column auth.credentials.disabled_at is 'Since when the account may not sign in; null when it may.';
 comment on column auth.credentials.password_changed_at is 'Sessions and refresh tokens from before this moment have ended.';
-comment on column auth.credentials.username is 'The e-mail address unless another was chosen; unique whatever its case.';
+comment on column auth.credentials.tokens_valid_from is 'Access tokens issued before this moment have ended. In whole seconds, as a token tells the time.';
+comment on column auth.credentials.username is 'The e-mail address unless another name, without @, was chosen; unique whatever its case.';
+comment on column auth.credentials.verified_email is 'The address that the user has proved to read; verified is the user as long as it is the user''s address.';
+comment on constraint credentials_username_format on auth.credentials is 'A user name has 1 to 254 characters, and neither spaces, nor colons, nor an @ unless it is the e-mail address.';
 comment on index auth.credentials_username_any_case_key is 'This user name is already taken.';
 comment on table auth.credentials is 'How a user signs in. A user without a row here cannot.';
+
+-- table auth.deleted_accounts
+create table auth.deleted_accounts (
+  user_id bigint not null,
+  deleted_at timestamp with time zone default now() not null,
+  constraint deleted_accounts_pkey PRIMARY KEY (user_id)
+);
+CREATE INDEX deleted_accounts_deleted_at_idx ON auth.deleted_accounts USING btree (deleted_at);
+alter table auth.deleted_accounts enable row level security;
+comment on table auth.deleted_accounts is 'Accounts that are gone, kept for a day: longer than the tokens that still name them.';
 
 -- table auth.federation_replays
 create table auth.federation_replays (
@@ -206,14 +237,38 @@ create table auth.login_throttle (
   key text not null,
   failures integer default 1 not null,
   window_started_at timestamp with time zone default now() not null,
+  pending integer default 0 not null,
   constraint login_throttle_pkey PRIMARY KEY (scope, key),
-  constraint login_throttle_failures_check CHECK ((failures > 0)),
+  constraint login_throttle_counts CHECK (((failures >= pending) AND (pending >= 0))),
   constraint login_throttle_scope_check CHECK ((scope = ANY (ARRAY['pair'::text, 'address'::text, 'user'::text])))
 );
 CREATE INDEX login_throttle_window_started_at_idx ON auth.login_throttle USING btree (window_started_at);
 alter table auth.login_throttle enable row level security;
+comment on column auth.login_throttle.failures is 'Attempts that failed, and those that are being made.';
 comment on column auth.login_throttle.key is 'What is counted: user name and address, address, or user name; names in lower case.';
+comment on column auth.login_throttle.pending is 'Attempts that are being made.';
+comment on column auth.login_throttle.window_started_at is 'When the first of them was made; they count for 15 minutes.';
 comment on table auth.login_throttle is 'Failed sign-ins of the current window.';
+
+-- table auth.mail_tokens
+create table auth.mail_tokens (
+  token_hash bytea not null,
+  purpose text not null,
+  user_id bigint not null,
+  email text not null,
+  created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  constraint mail_tokens_pkey PRIMARY KEY (token_hash),
+  constraint mail_tokens_check CHECK ((expires_at > created_at)),
+  constraint mail_tokens_purpose_check CHECK ((purpose = ANY (ARRAY['reset'::text, 'verify'::text]))),
+  constraint mail_tokens_token_hash_check CHECK ((octet_length(token_hash) = 32)),
+  constraint mail_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
+);
+CREATE INDEX mail_tokens_expires_at_idx ON auth.mail_tokens USING btree (expires_at);
+CREATE INDEX mail_tokens_user_id_purpose_idx ON auth.mail_tokens USING btree (user_id, purpose);
+alter table auth.mail_tokens enable row level security;
+comment on column auth.mail_tokens.email is 'Where it was sent: it ends when that is no longer the user''s address.';
+comment on table auth.mail_tokens is 'Links that were sent by mail, as SHA-256 only: to set a password, or to verify the address. Each works once.';
 
 -- table auth.mfa_backup_codes
 create table auth.mfa_backup_codes (
@@ -225,6 +280,7 @@ create table auth.mfa_backup_codes (
   constraint mfa_backup_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.mfa_factors(user_id) ON DELETE CASCADE
 );
 alter table auth.mfa_backup_codes enable row level security;
+comment on column auth.mfa_backup_codes.code_hash is 'A PHC string. The codes of a user share its salt, so that one hash finds the code among them.';
 comment on table auth.mfa_backup_codes is 'Codes for who has lost the app. Each works once.';
 
 -- table auth.mfa_factors
@@ -373,8 +429,23 @@ create table auth.user_roles (
   constraint user_roles_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
 CREATE INDEX user_roles_role_idx ON auth.user_roles USING btree (role);
+CREATE TRIGGER _100_end_tokens AFTER INSERT OR DELETE OR UPDATE ON auth.user_roles FOR EACH ROW EXECUTE FUNCTION auth.tg_user_roles__end_tokens();
 alter table auth.user_roles enable row level security;
 comment on table auth.user_roles is 'Users in another role than authenticated. One each: a token names one role.';
+
+-- table private.kept_answers
+create table private.kept_answers (
+  id bytea not null,
+  sealed_answer bytea not null,
+  expires_at timestamp with time zone not null,
+  constraint kept_answers_pkey PRIMARY KEY (id),
+  constraint kept_answers_id_check CHECK ((octet_length(id) = 32))
+);
+CREATE INDEX kept_answers_expires_at_idx ON private.kept_answers USING btree (expires_at);
+alter table private.kept_answers enable row level security;
+comment on column private.kept_answers.id is 'Where it is: derived from the key and from who sent it.';
+comment on column private.kept_answers.sealed_answer is 'The answer and a digest of its request, encrypted with a secret that only the sender of the key can derive.';
+comment on table private.kept_answers is 'Answers to be repeated until they expire.';
 
 -- table public.article_translations
 create table public.article_translations (
@@ -408,7 +479,8 @@ comment on constraint article_translations_article_id_fkey on public.article_tra
 comment on constraint article_translations_language_format on public.article_translations is 'Give a language tag such as de or pt-BR.';
 comment on constraint article_translations_pkey on public.article_translations is 'This article has a title in that language already; change that one.';
 comment on constraint article_translations_title_length on public.article_translations is 'Give a title of at least 5 characters.';
-comment on table public.article_translations is 'The title of an article in another language.';
+comment on table public.article_translations is '@behavior -manyRelation:resource:list
+The title of an article in another language.';
 
 -- table public.articles
 create table public.articles (
@@ -455,17 +527,17 @@ comment on column public.articles.created_at is 'When it was created.';
 comment on column public.articles.id is 'Assigned by the service, increasing.';
 comment on column public.articles.status is '@filterable
 Where the article stands.';
-comment on column public.articles.summary is '@behavior -attribute:select
-The author''s own summary; null when there is none.';
-comment on column public.articles.tags is 'Words to find it by.';
-comment on column public.articles.title is '@behavior -attribute:select
-At least 5 characters.';
+comment on column public.articles.summary is 'The author''s own summary; null when there is none.';
+comment on column public.articles.tags is '@notNullItems
+Words to find it by.';
+comment on column public.articles.title is 'At least 5 characters.';
 comment on column public.articles.updated_at is 'When it was last changed; null when it never was.';
 comment on constraint articles_author_id_fkey on public.articles is 'The author must be a user who exists.';
 comment on constraint articles_tags_length on public.articles is 'Use fewer or shorter tags: 2,000 bytes in all.';
 comment on constraint articles_tags_plain on public.articles is 'Give tags as one list of words, none of them null.';
 comment on constraint articles_title_length on public.articles is 'Give a title of at least 5 characters.';
-comment on table public.articles is '@connection
+comment on table public.articles is '@order created_at desc
+@behavior -list:offset
 @subscription onArticleCreated on:insert notNull
 @subscription onArticleUpdated on:update by:id?
 A text of one author.';
@@ -502,11 +574,14 @@ comment on column public.comments.author_id is 'The user who wrote it.';
 comment on column public.comments.content is 'The text itself; not empty.';
 comment on column public.comments.created_at is 'When it was written.';
 comment on column public.comments.id is 'Assigned by the service, increasing.';
-comment on column public.comments.updated_at is 'When it was last changed; null when it never was.';
+comment on column public.comments.updated_at is '@behavior -attribute:select
+When it was last changed; null when it never was.';
 comment on constraint comments_article_id_fkey on public.comments is 'The article must exist.';
-comment on constraint comments_author_id_fkey on public.comments is 'The author must be a user who exists.';
+comment on constraint comments_author_id_fkey on public.comments is '@behavior -manyRelation:resource:list
+The author must be a user who exists.';
 comment on constraint comments_content_present on public.comments is 'Write something: a comment may not be empty.';
-comment on table public.comments is '@subscription onCommentAdded on:insert by:article_id notNull
+comment on table public.comments is '@behavior -query:*:* -list:offset -resource:update -resource:delete
+@subscription onCommentAdded on:insert by:article_id notNull
 What a user says about an article.';
 
 -- table public.users
@@ -527,6 +602,7 @@ create table public.users (
 );
 CREATE UNIQUE INDEX users_email_any_case_key ON public.users USING btree (lower(email));
 CREATE TRIGGER _100_timestamps BEFORE UPDATE ON public.users FOR EACH ROW EXECUTE FUNCTION private.tg__timestamps();
+CREATE TRIGGER _200_rename_account AFTER UPDATE OF email ON public.users FOR EACH ROW WHEN ((old.email IS DISTINCT FROM new.email)) EXECUTE FUNCTION auth.tg_users__rename_account();
 alter table public.users enable row level security;
 alter table public.users replica identity full;
 create policy admin_all on public.users for all to admin using (true) with check (true);
@@ -551,7 +627,9 @@ comment on constraint users_email_format on public.users is 'Give an e-mail addr
 comment on constraint users_email_key on public.users is 'This e-mail address is already registered.';
 comment on constraint users_name_present on public.users is 'Give a name.';
 comment on index public.users_email_any_case_key is 'This e-mail address is already registered.';
-comment on table public.users is 'A person who writes articles and comments.';
+comment on table public.users is '@list
+@behavior -resource:update -resource:delete
+A person who writes articles and comments.';
 
 -- function api.field_error(regclass,text)
 CREATE OR REPLACE FUNCTION api.field_error(broken_table regclass, broken_constraint text)
@@ -567,6 +645,541 @@ AS $function$
 $function$;
 grant execute on function api.field_error(regclass,text) to anon, authenticated, service_role;
 comment on function api.field_error(regclass,text) is 'A violated constraint as the field it is about and the sentence of its comment.';
+
+-- function auth.account_states(bigint[])
+CREATE OR REPLACE FUNCTION auth.account_states(user_ids bigint[])
+ RETURNS TABLE(user_id bigint, state text, tokens_valid_from bigint)
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT credentials.user_id,
+         CASE
+             WHEN (credentials.disabled_at IS NULL) THEN 'living'::text
+             ELSE 'disabled'::text
+         END AS "case",
+     (EXTRACT(epoch FROM credentials.tokens_valid_from))::bigint AS "extract"
+    FROM auth.credentials
+   WHERE (credentials.user_id = ANY (account_states.user_ids))
+ UNION ALL
+  SELECT deleted_accounts.user_id,
+     'deleted'::text,
+     NULL::bigint
+    FROM auth.deleted_accounts
+   WHERE ((deleted_accounts.user_id = ANY (account_states.user_ids)) AND (NOT (EXISTS ( SELECT
+            FROM auth.credentials
+           WHERE (credentials.user_id = deleted_accounts.user_id)))));
+END;
+comment on function auth.account_states(bigint[]) is 'Which of these accounts are living, disabled or deleted.';
+
+-- function auth.add_account(text,text,text,text,auth.sender)
+CREATE OR REPLACE FUNCTION auth.add_account(name text, email text, role text, password_hash text, sender auth.sender)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_user_id bigint;
+begin
+  select users.id into v_user_id from public.users where lower(users.email) = lower(add_account.email);
+  if not found then
+    v_user_id := (auth.register(name, email, null, null, password_hash, sender)).id;
+  else
+    begin
+      insert into auth.credentials (user_id, username, password_hash)
+        values (v_user_id, add_account.email, add_account.password_hash);
+    exception when unique_violation then
+      raise exception 'This e-mail address already has an account' using errcode = 'TAKEN', detail = 'email';
+    end;
+    perform auth.log_event('account.created', v_user_id, sender);
+  end if;
+  update auth.credentials set verified_email = add_account.email where user_id = v_user_id;
+  if role <> 'authenticated' then
+    perform auth.assign_role(v_user_id, role, sender);
+  end if;
+  return v_user_id;
+end;
+$function$;
+comment on function auth.add_account(text,text,text,text,auth.sender) is 'Makes a user who can sign in, in that role and with a verified address.';
+
+-- function auth.add_mail_token(bytea,text,bigint,text,integer)
+CREATE OR REPLACE FUNCTION auth.add_mail_token(token_hash bytea, purpose text, user_id bigint, email text, seconds integer)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if exists (
+    select from auth.mail_tokens as sent
+    where sent.user_id = add_mail_token.user_id and sent.purpose = add_mail_token.purpose
+      and sent.created_at > now() - interval '1 minute'
+  ) then
+    return null;
+  end if;
+  delete from auth.mail_tokens as sent
+    where sent.user_id = add_mail_token.user_id and sent.purpose = add_mail_token.purpose;
+  insert into auth.mail_tokens (token_hash, purpose, user_id, email, expires_at)
+    values (
+      add_mail_token.token_hash, add_mail_token.purpose, add_mail_token.user_id, add_mail_token.email,
+      now() + make_interval(secs => seconds)
+    );
+  delete from auth.mail_tokens as expired where expired.token_hash in (
+    select mail_tokens.token_hash from auth.mail_tokens where expires_at < now()
+    order by expires_at limit 10 for update skip locked
+  );
+  return email;
+end;
+$function$;
+comment on function auth.add_mail_token(bytea,text,bigint,text,integer) is 'The address to send the token to; null when one was sent just now.';
+
+-- function auth.add_refresh_token(bigint,bytea,uuid,integer)
+CREATE OR REPLACE FUNCTION auth.add_refresh_token(user_id bigint, token_hash bytea, family_id uuid, seconds integer)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  insert into auth.refresh_tokens (token_hash, family_id, user_id, issued_at, expires_at)
+    values (
+      add_refresh_token.token_hash, add_refresh_token.family_id, add_refresh_token.user_id,
+      clock_timestamp(), clock_timestamp() + make_interval(secs => seconds)
+    );
+  delete from auth.refresh_tokens as expired where expired.token_hash in (
+    select refresh_tokens.token_hash from auth.refresh_tokens where expires_at < now()
+    order by expires_at limit 10 for update skip locked
+  );
+  return auth.token_claims(add_refresh_token.user_id);
+end;
+$function$;
+comment on function auth.add_refresh_token(bigint,bytea,uuid,integer) is 'Stores a refresh token, and gives the claims of the access token that goes with it. The account is held.';
+
+-- function auth.assign_role(bigint,text,auth.sender)
+CREATE OR REPLACE FUNCTION auth.assign_role(user_id bigint, role text, sender auth.sender)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform auth.hold_account(assign_role.user_id);
+  if not exists (select from auth.roles where roles.name = assign_role.role and assignable) then
+    raise exception 'There is no role of that name for users' using errcode = 'WRONG', detail = 'role';
+  end if;
+  if assign_role.role = 'authenticated' then
+    delete from auth.user_roles where user_roles.user_id = assign_role.user_id;
+  else
+    insert into auth.user_roles (user_id, role) values (assign_role.user_id, assign_role.role)
+      on conflict on constraint user_roles_pkey do update set role = excluded.role, granted_at = now();
+  end if;
+  perform auth.log_event('role.assigned', assign_role.user_id, sender, jsonb_build_object('role', assign_role.role));
+end;
+$function$;
+comment on function auth.assign_role(bigint,text,auth.sender) is 'Puts a user into a role. Tokens that name another one end within seconds; a refresh gives new ones.';
+
+-- function auth.begin_login(text,auth.sender)
+CREATE OR REPLACE FUNCTION auth.begin_login(name text, sender auth.sender, OUT wait integer, OUT counted_name text, OUT user_id bigint, OUT password_hash text, OUT factor_secret text, OUT backup_code_hash text)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account constant auth.credentials := auth.find_account(name);
+begin
+  counted_name := coalesce(v_account.username, name);
+  wait := auth.take_attempt(counted_name, sender.address);
+  if wait = 0 then
+    user_id := v_account.user_id;
+    password_hash := v_account.password_hash;
+    select secret into factor_secret
+      from auth.mfa_factors where mfa_factors.user_id = v_account.user_id and state = 'enabled';
+    select code_hash into backup_code_hash
+      from auth.mfa_backup_codes where mfa_backup_codes.user_id = v_account.user_id and used_at is null limit 1;
+  end if;
+end;
+$function$;
+comment on function auth.begin_login(text,auth.sender) is 'Takes an attempt, and tells by what the user proves to be that user. Of the backup codes one: all have its salt.';
+
+-- function auth.begin_reset(text,bytea,integer,auth.sender)
+CREATE OR REPLACE FUNCTION auth.begin_reset(email text, token_hash bytea, seconds integer, sender auth.sender)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_user public.users;
+  v_account auth.credentials;
+  v_address text;
+begin
+  select * into v_user from public.users where lower(users.email) = lower(begin_reset.email) for key share;
+  v_account := auth.hold_account(v_user.id);
+  if v_user.id is null or v_account.disabled_at is not null then
+    return null;
+  end if;
+  v_address := auth.add_mail_token(
+    token_hash, 'reset', v_user.id, coalesce(v_account.verified_email, v_user.email), seconds
+  );
+  if v_address is not null then
+    perform auth.log_event('password.reset_requested', v_user.id, sender);
+  end if;
+  return v_address;
+end;
+$function$;
+comment on function auth.begin_reset(text,bytea,integer,auth.sender) is 'Where to send the token that lets set a new password; null when nowhere.';
+
+-- function auth.begin_verification(bigint,bytea,integer,auth.sender)
+CREATE OR REPLACE FUNCTION auth.begin_verification(user_id bigint, token_hash bytea, seconds integer, sender auth.sender)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account constant auth.credentials := auth.hold_account(begin_verification.user_id);
+  v_email text;
+begin
+  select email into v_email from public.users where users.id = v_account.user_id;
+  if v_email is null or lower(v_account.verified_email) = lower(v_email) then
+    return null;
+  end if;
+  return auth.add_mail_token(token_hash, 'verify', v_account.user_id, v_email, seconds);
+end;
+$function$;
+comment on function auth.begin_verification(bigint,bytea,integer,auth.sender) is 'Where to send the token that verifies the user''s address; null when it is verified, or was sent just now.';
+
+-- function auth.change_password(text,bigint,text,text,auth.sender)
+CREATE OR REPLACE FUNCTION auth.change_password(counted_name text, user_id bigint, old_hash text, new_hash text, sender auth.sender)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account constant auth.credentials := auth.hold_account(change_password.user_id);
+begin
+  if v_account.password_hash is distinct from old_hash or v_account.disabled_at is not null then
+    perform auth.fail_login(counted_name, v_account.user_id, 'password', sender);
+    return false;
+  end if;
+  perform auth.end_attempt(counted_name, sender.address, 'passed');
+  perform auth.set_password(v_account.user_id, new_hash);
+  perform auth.log_event('password.changed', v_account.user_id, sender);
+  return true;
+end;
+$function$;
+comment on function auth.change_password(text,bigint,text,text,auth.sender) is 'Sets the password of who has proved to know the old one, and ends whatever the user is signed in by.';
+
+-- function auth.claims_of(bigint)
+CREATE OR REPLACE FUNCTION auth.claims_of(user_id bigint)
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT jsonb_build_object('sub', (users.id)::text, 'name', users.name, 'role', held.role, 'permissions', ( SELECT COALESCE(jsonb_agg(granted.permission ORDER BY granted.permission), '[]'::jsonb) AS "coalesce"
+            FROM ( SELECT user_permissions.permission
+                    FROM auth.user_permissions
+                   WHERE (user_permissions.user_id = users.id)
+                 UNION
+                  SELECT role_permissions.permission
+                    FROM ((auth.role_permissions
+                      JOIN pg_roles granted_to ON ((granted_to.rolname = role_permissions.role)))
+                      JOIN pg_roles own ON ((own.rolname = held.role)))
+                   WHERE pg_has_role(own.oid, granted_to.oid, 'usage'::text)) granted)) AS jsonb_build_object
+    FROM (public.users
+      CROSS JOIN LATERAL ( SELECT COALESCE(( SELECT user_roles.role
+                    FROM (auth.user_roles
+                      JOIN auth.roles ON ((roles.name = user_roles.role)))
+                   WHERE ((user_roles.user_id = users.id) AND roles.assignable)), 'authenticated'::text) AS role) held)
+   WHERE (users.id = claims_of.user_id);
+END;
+comment on function auth.claims_of(bigint) is 'What a credential of this user says: sub, name, role and permissions.';
+
+-- function auth.close_session(bytea,auth.sender)
+CREATE OR REPLACE FUNCTION auth.close_session(id_hash bytea, sender auth.sender)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_user_id bigint;
+begin
+  delete from auth.sessions where sessions.id_hash = close_session.id_hash returning user_id into v_user_id;
+  if found then
+    perform auth.log_event('session.closed', v_user_id, sender);
+  end if;
+end;
+$function$;
+comment on function auth.close_session(bytea,auth.sender) is 'Signs the browser out.';
+
+-- function auth.create_api_key(bytea,text,text,bigint,text,timestamp with time zone,auth.sender)
+CREATE OR REPLACE FUNCTION auth.create_api_key(key_hash bytea, prefix text, role text, owner_id bigint, name text, expires_at timestamp with time zone, sender auth.sender)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_id bigint;
+begin
+  if not exists (select from auth.roles where roles.name = create_api_key.role) then
+    raise exception 'There is no role of that name for keys' using errcode = 'WRONG', detail = 'role';
+  elsif owner_id is not null and not exists (select from public.users where users.id = owner_id) then
+    raise exception 'There is no user of that id' using errcode = 'NTFND', detail = 'owner';
+  elsif create_api_key.expires_at <= now() then
+    raise exception 'A key expires in the future' using errcode = 'WRONG', detail = 'expires';
+  end if;
+  insert into auth.api_keys (key_hash, prefix, role, owner_id, name, expires_at)
+    values (
+      create_api_key.key_hash, create_api_key.prefix, create_api_key.role, create_api_key.owner_id,
+      create_api_key.name, create_api_key.expires_at
+    )
+    returning id into v_id;
+  perform auth.log_event('api_key.created', owner_id, sender, jsonb_build_object('api_key', v_id, 'role', role));
+  return v_id;
+end;
+$function$;
+comment on function auth.create_api_key(bytea,text,text,bigint,text,timestamp with time zone,auth.sender) is 'Stores a key of a program. Who may have which role is asked before: an administrator any, an owner the own one.';
+
+-- function auth.disable_account(bigint,auth.sender)
+CREATE OR REPLACE FUNCTION auth.disable_account(user_id bigint, sender auth.sender)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if (auth.hold_account(disable_account.user_id)).user_id is null then
+    return false;
+  end if;
+  update auth.credentials set disabled_at = coalesce(disabled_at, now())
+    where credentials.user_id = disable_account.user_id;
+  perform auth.end_sign_ins(disable_account.user_id);
+  perform auth.log_event('account.disabled', disable_account.user_id, sender);
+  return true;
+end;
+$function$;
+comment on function auth.disable_account(bigint,auth.sender) is 'Nobody signs in to the account until it is enabled, and whoever is signed in is so no longer. False: no such account.';
+
+-- function auth.disable_factor(text,bigint,text,bigint,text,auth.sender)
+CREATE OR REPLACE FUNCTION auth.disable_factor(counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text, sender auth.sender)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_outcome text;
+begin
+  perform auth.hold_account(disable_factor.user_id);
+  v_outcome := auth.use_factor(disable_factor.user_id, factor_secret, step, backup_code_hash, sender);
+  if v_outcome = 'wrong' then
+    perform auth.fail_login(counted_name, disable_factor.user_id, 'code', sender);
+    return v_outcome;
+  end if;
+  perform auth.end_attempt(counted_name, sender.address, 'undecided');
+  if v_outcome = 'used' then
+    delete from auth.mfa_factors where mfa_factors.user_id = disable_factor.user_id;
+    perform auth.log_event('factor.disabled', disable_factor.user_id, sender);
+  end if;
+  return v_outcome;
+end;
+$function$;
+comment on function auth.disable_factor(text,bigint,text,bigint,text,auth.sender) is 'enabled -> not enrolled, for who shows a code; what use_factor says of it.';
+
+-- function auth.enable_account(bigint,auth.sender)
+CREATE OR REPLACE FUNCTION auth.enable_account(user_id bigint, sender auth.sender)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if (auth.hold_account(enable_account.user_id)).user_id is null then
+    return false;
+  end if;
+  update auth.credentials set disabled_at = null where credentials.user_id = enable_account.user_id;
+  perform auth.log_event('account.enabled', enable_account.user_id, sender);
+  return true;
+end;
+$function$;
+comment on function auth.enable_account(bigint,auth.sender) is 'Lets the user sign in again. False: no such account.';
+
+-- function auth.enable_factor(bigint,text,bigint,text[],auth.sender)
+CREATE OR REPLACE FUNCTION auth.enable_factor(user_id bigint, secret text, step bigint, backup_code_hashes text[], sender auth.sender)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform auth.hold_account(enable_factor.user_id);
+  update auth.mfa_factors as factor set state = 'enabled', enabled_at = now(), last_used_step = step
+    where factor.user_id = enable_factor.user_id and factor.secret = enable_factor.secret and factor.state = 'pending';
+  if not found then
+    return false;
+  end if;
+  insert into auth.mfa_backup_codes (user_id, code_hash)
+    select enable_factor.user_id, code_hash from unnest(backup_code_hashes) as code_hash;
+  perform auth.log_event('factor.enabled', enable_factor.user_id, sender);
+  return true;
+end;
+$function$;
+comment on function auth.enable_factor(bigint,text,bigint,text[],auth.sender) is 'pending -> enabled, for who has shown a code of that secret. False: no such secret is pending.';
+
+-- function auth.end_access_tokens(bigint)
+CREATE OR REPLACE FUNCTION auth.end_access_tokens(user_id bigint)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  update auth.credentials
+  set tokens_valid_from = greatest(date_trunc('second', clock_timestamp()), tokens_valid_from) + interval '1 second'
+  where credentials.user_id = end_access_tokens.user_id;
+$function$;
+comment on function auth.end_access_tokens(bigint) is 'Ends the access tokens that the user has; new ones can be had at once.';
+
+-- function auth.end_attempt(text,inet,text)
+CREATE OR REPLACE FUNCTION auth.end_attempt(name text, address inet, outcome text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_counter record;
+begin
+  for v_counter in select * from auth.login_counters(name, address) loop
+    update auth.login_throttle set
+      pending = greatest(pending - 1, 0),
+      failures = case
+        when outcome = 'failed' then failures
+        -- A success forgives this user at this address all but those that are still being made.
+        when outcome = 'passed' and scope = 'pair' then greatest(pending - 1, 0)
+        else greatest(failures - 1, 0)
+      end
+      where scope = v_counter.scope and key = v_counter.key;
+    delete from auth.login_throttle where scope = v_counter.scope and key = v_counter.key and failures = 0;
+  end loop;
+end;
+$function$;
+comment on function auth.end_attempt(text,inet,text) is 'An attempt passed, failed, or was given up undecided.';
+
+-- function auth.end_sign_ins(bigint)
+CREATE OR REPLACE FUNCTION auth.end_sign_ins(user_id bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform auth.end_access_tokens(end_sign_ins.user_id);
+  delete from auth.sessions where sessions.user_id = end_sign_ins.user_id;
+  update auth.refresh_tokens set revoked_at = now()
+    where refresh_tokens.user_id = end_sign_ins.user_id and revoked_at is null;
+end;
+$function$;
+comment on function auth.end_sign_ins(bigint) is 'Ends whatever the user is signed in by, everywhere. The account is held.';
+
+-- function auth.enroll_factor(bigint,text,auth.sender)
+CREATE OR REPLACE FUNCTION auth.enroll_factor(user_id bigint, secret text, sender auth.sender)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account constant auth.credentials := auth.hold_account(enroll_factor.user_id);
+begin
+  if v_account.user_id is null then
+    raise exception 'There is no account to protect' using errcode = 'NTFND';
+  end if;
+  insert into auth.mfa_factors as factor (user_id, secret) values (enroll_factor.user_id, enroll_factor.secret)
+    on conflict on constraint mfa_factors_pkey do update
+      set secret = excluded.secret, last_used_step = null, created_at = now() where factor.state = 'pending';
+  if not found then
+    raise exception 'An authenticator app is enabled already'
+      using errcode = 'TAKEN', hint = 'Disable it with one of its codes before you enrol another one.';
+  end if;
+  perform auth.log_event('factor.enrolled', enroll_factor.user_id, sender);
+  return v_account.username;
+end;
+$function$;
+comment on function auth.enroll_factor(bigint,text,auth.sender) is 'not enrolled or pending -> pending. Gives the user name, by which the app is to show the account.';
+
+-- function auth.ensure_administrator(text,text,text,auth.sender)
+CREATE OR REPLACE FUNCTION auth.ensure_administrator(name text, email text, password_hash text, sender auth.sender)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('auth.ensure_administrator', 0));
+  if auth.has_administrator() then
+    return false;
+  end if;
+  perform auth.add_account(name, email, 'admin', password_hash, sender);
+  return true;
+end;
+$function$;
+comment on function auth.ensure_administrator(text,text,text,auth.sender) is 'Makes the first administrator. False: there is one.';
+
+-- function auth.fail_login(text,bigint,text,auth.sender)
+CREATE OR REPLACE FUNCTION auth.fail_login(counted_name text, user_id bigint, reason text, sender auth.sender)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform auth.end_attempt(counted_name, sender.address, 'failed');
+  perform auth.log_event('login.failed', user_id, sender, jsonb_build_object('reason', reason));
+end;
+$function$;
+comment on function auth.fail_login(text,bigint,text,auth.sender) is 'The attempt was a failure. The log does not tell the name: people type passwords there.';
+
+-- function auth.find_account(text)
+CREATE OR REPLACE FUNCTION auth.find_account(name text)
+ RETURNS auth.credentials
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT account.*::auth.credentials AS account
+    FROM auth.credentials account
+   WHERE ((lower(account.username) = lower(find_account.name)) OR (account.user_id = ( SELECT users.id
+            FROM public.users
+           WHERE (lower(users.email) = lower(find_account.name)))));
+END;
+comment on function auth.find_account(text) is 'The account of that user name or e-mail address.';
+
+-- function auth.find_mail_token(bytea,text)
+CREATE OR REPLACE FUNCTION auth.find_mail_token(token_hash bytea, purpose text)
+ RETURNS TABLE(user_id bigint, username text, email text)
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT token.user_id,
+     credentials.username,
+     token.email
+    FROM ((auth.mail_tokens token
+      JOIN public.users ON ((users.id = token.user_id)))
+      LEFT JOIN auth.credentials ON ((credentials.user_id = token.user_id)))
+   WHERE ((token.token_hash = find_mail_token.token_hash) AND (token.purpose = find_mail_token.purpose) AND (token.expires_at > now()) AND (credentials.disabled_at IS NULL) AND (lower(token.email) =
+         CASE token.purpose
+             WHEN 'reset'::text THEN lower(COALESCE(credentials.verified_email, users.email))
+             ELSE lower(users.email)
+         END));
+END;
+comment on function auth.find_mail_token(bytea,text) is 'Whose token that is, as long as it is good.';
+
+-- function auth.has_administrator()
+CREATE OR REPLACE FUNCTION auth.has_administrator()
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN (EXISTS (SELECT FROM auth.user_roles WHERE (user_roles.role = 'admin'::text)));
+comment on function auth.has_administrator() is 'Whether somebody is an administrator.';
+
+-- function auth.hold_account(bigint)
+CREATE OR REPLACE FUNCTION auth.hold_account(user_id bigint)
+ RETURNS auth.credentials
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account auth.credentials;
+begin
+  perform from public.users where users.id = hold_account.user_id for key share;
+  select * into v_account from auth.credentials where credentials.user_id = hold_account.user_id for no key update;
+  return v_account;
+end;
+$function$;
+comment on function auth.hold_account(bigint) is 'The account, held until the transaction ends; what the transaction asks afterwards is as the one before has left it.';
 
 -- function auth.is_admin()
 CREATE OR REPLACE FUNCTION auth.is_admin()
@@ -586,6 +1199,282 @@ RETURN (NULLIF(current_setting('request.jwt.claims'::text, true), ''::text))::js
 grant execute on function auth.jwt() to anon, authenticated, service_role;
 comment on function auth.jwt() is 'The claims of the caller''s token; null without a token.';
 
+-- function auth.list_api_keys(bigint)
+CREATE OR REPLACE FUNCTION auth.list_api_keys(of_owner bigint)
+ RETURNS TABLE(id bigint, prefix text, role text, owner_id bigint, name text, created_at timestamp with time zone, expires_at timestamp with time zone, revoked_at timestamp with time zone, last_used_at timestamp with time zone)
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT api_keys.id,
+     api_keys.prefix,
+     api_keys.role,
+     api_keys.owner_id,
+     api_keys.name,
+     api_keys.created_at,
+     api_keys.expires_at,
+     api_keys.revoked_at,
+     api_keys.last_used_at
+    FROM auth.api_keys
+   WHERE ((list_api_keys.of_owner IS NULL) OR (api_keys.owner_id = list_api_keys.of_owner))
+   ORDER BY api_keys.id;
+END;
+comment on function auth.list_api_keys(bigint) is 'The keys of an owner, or of all: what can be told about them.';
+
+-- function auth.log_event(text,bigint,auth.sender,jsonb)
+CREATE OR REPLACE FUNCTION auth.log_event(event text, user_id bigint, sender auth.sender, details jsonb DEFAULT '{}'::jsonb)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  insert into auth.audit_log (event, user_id, address, request_id, details)
+  values (
+    log_event.event, log_event.user_id, (log_event.sender).address, (log_event.sender).request_id,
+    jsonb_strip_nulls(jsonb_build_object('user_agent', (log_event.sender).user_agent)) || log_event.details
+  );
+$function$;
+comment on function auth.log_event(text,bigint,auth.sender,jsonb) is 'Writes the audit log, in the transaction of what it tells.';
+
+-- function auth.login_counters(text,inet)
+CREATE OR REPLACE FUNCTION auth.login_counters(name text, address inet)
+ RETURNS TABLE(scope text, key text, most integer)
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+ SELECT counters.scope,
+     counters.key,
+     counters.most
+    FROM (COALESCE(host((network(set_masklen(login_counters.address,
+         CASE family(login_counters.address)
+             WHEN 4 THEN 32
+             ELSE 64
+         END)))::inet), 'unknown'::text) place(place)
+      CROSS JOIN LATERAL ( VALUES ('address'::text,place.place,50), ('pair'::text,((lower(login_counters.name) || ' '::text) || place.place),5), ('user'::text,lower(login_counters.name),100)) counters(scope, key, most))
+   ORDER BY counters.scope;
+END;
+comment on function auth.login_counters(text,inet) is 'Where a sign-in counts, and how many failures each counter bears in 15 minutes; in the order in which they are locked.';
+
+-- function auth.open_session(bigint,bytea,integer,integer,auth.sender)
+CREATE OR REPLACE FUNCTION auth.open_session(user_id bigint, id_hash bytea, idle_seconds integer, seconds integer, sender auth.sender, OUT username text, OUT claims jsonb)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  delete from auth.sessions where sessions.user_id = open_session.user_id;
+  insert into auth.sessions (id_hash, user_id, idle_expires_at, expires_at, address, user_agent)
+    values (
+      open_session.id_hash, open_session.user_id, now() + make_interval(secs => idle_seconds),
+      now() + make_interval(secs => open_session.seconds), sender.address, sender.user_agent
+    );
+  perform auth.log_event('session.created', open_session.user_id, sender);
+  delete from auth.sessions as expired where expired.id_hash in (
+    select sessions.id_hash from auth.sessions where least(idle_expires_at, expires_at) < now()
+    order by least(idle_expires_at, expires_at) limit 10 for update skip locked
+  );
+  select credentials.username into username from auth.credentials where credentials.user_id = open_session.user_id;
+  claims := auth.claims_of(open_session.user_id);
+end;
+$function$;
+comment on function auth.open_session(bigint,bytea,integer,integer,auth.sender) is 'A new session, in the place of the one the user had. The account is held.';
+
+-- function auth.open_tokens(bigint,bytea,integer,auth.sender)
+CREATE OR REPLACE FUNCTION auth.open_tokens(user_id bigint, token_hash bytea, seconds integer, sender auth.sender)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform auth.log_event('refresh_token.created', open_tokens.user_id, sender);
+  return auth.add_refresh_token(open_tokens.user_id, open_tokens.token_hash, gen_random_uuid(), seconds);
+end;
+$function$;
+comment on function auth.open_tokens(bigint,bytea,integer,auth.sender) is 'Begins a family of refresh tokens; the claims of its first access token. The account is held.';
+
+-- function auth.pass_login(text,bigint,text,text,bigint,text,auth.sender)
+CREATE OR REPLACE FUNCTION auth.pass_login(counted_name text, user_id bigint, password_hash text, factor_secret text, step bigint, backup_code_hash text, sender auth.sender)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account constant auth.credentials := auth.hold_account(pass_login.user_id);
+  v_outcome text;
+begin
+  v_outcome := case
+    when v_account.password_hash is distinct from pass_login.password_hash then 'password'
+    when v_account.disabled_at is not null then 'disabled'
+    else case auth.use_factor(pass_login.user_id, factor_secret, step, backup_code_hash, sender)
+      when 'missing' then 'code_missing'
+      when 'wrong' then 'code'
+      else 'passed'
+    end
+  end;
+  if v_outcome in ('password', 'code') then
+    perform auth.fail_login(counted_name, v_account.user_id, v_outcome, sender);
+  elsif v_outcome = 'passed' then
+    perform auth.end_attempt(counted_name, sender.address, 'passed');
+  else
+    perform auth.end_attempt(counted_name, sender.address, 'undecided');
+    if v_outcome = 'disabled' then
+      perform auth.log_event('login.refused', v_account.user_id, sender, '{"reason":"disabled"}');
+    end if;
+  end if;
+  return v_outcome;
+end;
+$function$;
+comment on function auth.pass_login(text,bigint,text,text,bigint,text,auth.sender) is 'What becomes of an attempt whose password is right: passed, or what is missing or wrong besides.';
+
+-- function auth.register(text,text,integer,text,text,auth.sender)
+CREATE OR REPLACE FUNCTION auth.register(name text, email text, age integer, username text, password_hash text, sender auth.sender)
+ RETURNS public.users
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_username text := coalesce(username, email);
+  v_user public.users;
+  v_constraint text;
+  v_fault public.field_error;
+begin
+  if v_username like '%@%' and lower(v_username) <> lower(email) then
+    raise exception 'A user name with an @ can only be your own e-mail address'
+      using errcode = 'WRONG', detail = 'username';
+  elsif username not like '%@%' and username !~ '^[^\s:[:cntrl:]]{1,254}$' then
+    raise exception 'A user name has 1 to 254 characters, and neither spaces nor colons'
+      using errcode = 'WRONG', detail = 'username';
+  end if;
+
+  begin
+    insert into public.users (name, email, age) values (register.name, register.email, register.age)
+      returning * into v_user;
+  exception
+    when unique_violation then
+      raise exception 'This e-mail address is already registered'
+        using errcode = 'TAKEN', detail = 'email', hint = 'Sign in with it, or use another address.';
+    when check_violation then
+      get stacked diagnostics v_constraint = constraint_name;
+      v_fault := api.field_error('public.users', v_constraint);
+      raise exception '%', v_fault.message using errcode = 'WRONG', detail = v_fault.field;
+  end;
+
+  begin
+    insert into auth.credentials (user_id, username, password_hash)
+      values (v_user.id, v_username, register.password_hash);
+  exception when unique_violation then
+    raise exception 'This user name is already taken' using errcode = 'TAKEN', detail = 'username';
+  end;
+
+  perform auth.log_event('account.created', v_user.id, sender);
+  return v_user;
+end;
+$function$;
+comment on function auth.register(text,text,integer,text,text,auth.sender) is 'Makes a user who can sign in. Without a hash: through another provider only.';
+
+-- function auth.renew_backup_codes(text,bigint,text,bigint,text,text[],auth.sender)
+CREATE OR REPLACE FUNCTION auth.renew_backup_codes(counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text, new_hashes text[], sender auth.sender)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_outcome text;
+begin
+  perform auth.hold_account(renew_backup_codes.user_id);
+  v_outcome := auth.use_factor(renew_backup_codes.user_id, factor_secret, step, backup_code_hash, sender);
+  if v_outcome = 'wrong' then
+    perform auth.fail_login(counted_name, renew_backup_codes.user_id, 'code', sender);
+    return v_outcome;
+  end if;
+  perform auth.end_attempt(counted_name, sender.address, 'undecided');
+  if v_outcome = 'used' then
+    delete from auth.mfa_backup_codes where mfa_backup_codes.user_id = renew_backup_codes.user_id;
+    insert into auth.mfa_backup_codes (user_id, code_hash)
+      select renew_backup_codes.user_id, code_hash from unnest(new_hashes) as code_hash;
+    perform auth.log_event('backup_codes.renewed', renew_backup_codes.user_id, sender);
+  end if;
+  return v_outcome;
+end;
+$function$;
+comment on function auth.renew_backup_codes(text,bigint,text,bigint,text,text[],auth.sender) is 'Other backup codes in the place of all there were, for who shows a code; what use_factor says of it.';
+
+-- function auth.renew_password_hash(bigint,text,text)
+CREATE OR REPLACE FUNCTION auth.renew_password_hash(user_id bigint, old_hash text, new_hash text)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  update auth.credentials set password_hash = new_hash
+  where credentials.user_id = renew_password_hash.user_id and password_hash = old_hash;
+$function$;
+comment on function auth.renew_password_hash(bigint,text,text) is 'The same password, hashed by today''s parameters.';
+
+-- function auth.reset_password(bytea,text,auth.sender)
+CREATE OR REPLACE FUNCTION auth.reset_password(token_hash bytea, new_hash text, sender auth.sender)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_token record;
+begin
+  select * into v_token from auth.find_mail_token(reset_password.token_hash, 'reset');
+  if not found then
+    return null;
+  end if;
+  perform auth.hold_account(v_token.user_id);
+  delete from auth.mail_tokens as token where token.token_hash = reset_password.token_hash;
+  if not found then
+    return null;
+  end if;
+  insert into auth.credentials (user_id, username)
+    select v_token.user_id, v_token.email on conflict (user_id) do nothing;
+  update auth.credentials set verified_email = v_token.email where user_id = v_token.user_id;
+  perform auth.set_password(v_token.user_id, new_hash);
+  perform auth.log_event('password.reset', v_token.user_id, sender);
+  return v_token.user_id;
+end;
+$function$;
+comment on function auth.reset_password(bytea,text,auth.sender) is 'Spends the token: sets the password and ends whatever the user is signed in by. Null: the token is not good.';
+
+-- function auth.revoke_api_key(bigint,bigint,auth.sender)
+CREATE OR REPLACE FUNCTION auth.revoke_api_key(id bigint, owner_id bigint, sender auth.sender)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_owner_id bigint;
+begin
+  update auth.api_keys set revoked_at = now()
+    where api_keys.id = revoke_api_key.id and revoked_at is null
+      and (revoke_api_key.owner_id is null or api_keys.owner_id = revoke_api_key.owner_id)
+    returning api_keys.owner_id into v_owner_id;
+  if not found then
+    return false;
+  end if;
+  perform auth.log_event(
+    'api_key.revoked', v_owner_id, sender, jsonb_build_object('api_key', revoke_api_key.id)
+  );
+  return true;
+end;
+$function$;
+comment on function auth.revoke_api_key(bigint,bigint,auth.sender) is 'Ends a key, when an owner is given only one of that owner''s. False: there is no such key, or it has ended.';
+
+-- function auth.revoke_refresh_tokens(bigint,auth.sender)
+CREATE OR REPLACE FUNCTION auth.revoke_refresh_tokens(user_id bigint, sender auth.sender)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform auth.hold_account(revoke_refresh_tokens.user_id);
+  update auth.refresh_tokens set revoked_at = now()
+    where refresh_tokens.user_id = revoke_refresh_tokens.user_id and revoked_at is null;
+  perform auth.log_event('refresh_tokens.revoked', revoke_refresh_tokens.user_id, sender);
+end;
+$function$;
+comment on function auth.revoke_refresh_tokens(bigint,auth.sender) is 'Signs out everywhere where the user is signed in by tokens.';
+
 -- function auth.role()
 CREATE OR REPLACE FUNCTION auth.role()
  RETURNS text
@@ -595,6 +1484,184 @@ RETURN COALESCE(NULLIF(current_setting('role'::text, true), 'none'::text), (SESS
 grant execute on function auth.role() to anon, authenticated, service_role;
 comment on function auth.role() is 'The database role in which the caller acts: anon, authenticated, admin or service_role.';
 
+-- function auth.rotate_refresh_token(bytea,bytea,integer,bytea,auth.sender)
+CREATE OR REPLACE FUNCTION auth.rotate_refresh_token(token_hash bytea, next_hash bytea, seconds integer, retry_hash bytea, sender auth.sender, OUT outcome text, OUT claims jsonb, OUT sealed_answer bytea)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_user_id bigint;
+  v_account auth.credentials;
+  v_token auth.refresh_tokens;
+begin
+  select refresh_tokens.user_id into v_user_id
+    from auth.refresh_tokens where refresh_tokens.token_hash = rotate_refresh_token.token_hash;
+  v_account := auth.hold_account(v_user_id);
+  select * into v_token from auth.refresh_tokens where refresh_tokens.token_hash = rotate_refresh_token.token_hash;
+
+  if v_token.token_hash is null or v_token.revoked_at is not null or v_token.expires_at <= clock_timestamp()
+    or v_account.user_id is null or v_account.disabled_at is not null
+  then
+    outcome := 'ended';
+  elsif v_token.rotated_at is null then
+    outcome := 'rotated';
+    update auth.refresh_tokens as token
+      set rotated_at = clock_timestamp() where token.token_hash = v_token.token_hash;
+    -- Whoever shows this token has received the answer that it was sealed in.
+    update auth.refresh_tokens as earlier
+      set idempotency_key_hash = null, sealed_answer = null, sealed_until = null
+      where earlier.family_id = v_token.family_id and earlier.sealed_answer is not null;
+    claims := auth.add_refresh_token(v_user_id, next_hash, v_token.family_id, seconds);
+  elsif v_token.idempotency_key_hash = retry_hash and v_token.sealed_until > clock_timestamp() then
+    outcome := 'repeated';
+    sealed_answer := v_token.sealed_answer;
+  else
+    outcome := 'reused';
+    update auth.refresh_tokens as token set revoked_at = now()
+      where token.family_id = v_token.family_id and token.revoked_at is null;
+    perform auth.log_event('refresh_token.reused', v_user_id, sender);
+  end if;
+end;
+$function$;
+comment on function auth.rotate_refresh_token(bytea,bytea,integer,bytea,auth.sender) is 'Exchanges a refresh token for the next: rotated. Else repeated for the retry of one that was, reused or ended.';
+
+-- function auth.seal_answer(bytea,bytea,bytea,integer)
+CREATE OR REPLACE FUNCTION auth.seal_answer(token_hash bytea, retry_hash bytea, sealed_answer bytea, seconds integer)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  update auth.refresh_tokens as token set
+    idempotency_key_hash = seal_answer.retry_hash,
+    sealed_answer = seal_answer.sealed_answer,
+    sealed_until = clock_timestamp() + make_interval(secs => seconds)
+  where token.token_hash = seal_answer.token_hash;
+$function$;
+comment on function auth.seal_answer(bytea,bytea,bytea,integer) is 'Keeps what the token was exchanged for, in the transaction that did so, for the same Idempotency-Key to ask again.';
+
+-- function auth.set_password(bigint,text)
+CREATE OR REPLACE FUNCTION auth.set_password(user_id bigint, new_hash text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  update auth.credentials set password_hash = new_hash, password_changed_at = now()
+    where credentials.user_id = set_password.user_id;
+  perform auth.end_sign_ins(set_password.user_id);
+  delete from auth.mail_tokens where mail_tokens.user_id = set_password.user_id and purpose = 'reset';
+end;
+$function$;
+comment on function auth.set_password(bigint,text) is 'Sets the password and ends whatever the user is signed in by. The account is held.';
+
+-- function auth.take_attempt(text,inet)
+CREATE OR REPLACE FUNCTION auth.take_attempt(name text, address inet)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_window constant interval := '15 minutes';
+  v_now constant timestamptz := clock_timestamp();
+  v_wait integer;
+begin
+  -- Whether it counts already or not, each counter is locked from here on.
+  insert into auth.login_throttle as counter (scope, key, failures, window_started_at)
+    select scope, key, 0, v_now from auth.login_counters(name, address)
+    on conflict on constraint login_throttle_pkey do update set
+      failures = case when counter.window_started_at > v_now - v_window then counter.failures else 0 end,
+      pending = case when counter.window_started_at > v_now - v_window then counter.pending else 0 end,
+      window_started_at =
+        case when counter.window_started_at > v_now - v_window then counter.window_started_at else v_now end;
+
+  -- Those that are being made may yet succeed: where they alone fill the counter, it is worth asking again soon.
+  select max(case
+    when counter.failures - counter.pending < counters.most then 1
+    else greatest(1, ceil(extract(epoch from counter.window_started_at + v_window - v_now))::integer)
+  end) into v_wait
+    from auth.login_throttle as counter join auth.login_counters(name, address) as counters using (scope, key)
+    where counter.failures >= counters.most;
+
+  if v_wait is null then
+    update auth.login_throttle as counter set failures = failures + 1, pending = pending + 1
+      from auth.login_counters(name, address) as counters
+      where counter.scope = counters.scope and counter.key = counters.key;
+  else
+    delete from auth.login_throttle as counter using auth.login_counters(name, address) as counters
+      where counter.scope = counters.scope and counter.key = counters.key and counter.failures = 0;
+  end if;
+  delete from auth.login_throttle where (scope, key) in (
+    select scope, key from auth.login_throttle where window_started_at < v_now - v_window
+    order by window_started_at limit 10 for update skip locked
+  );
+  return coalesce(v_wait, 0);
+end;
+$function$;
+comment on function auth.take_attempt(text,inet) is 'Counts an attempt to sign in before it is made. Otherwise: in how many seconds there may be one again.';
+
+-- function auth.tg_credentials__remember_deletion()
+CREATE OR REPLACE FUNCTION auth.tg_credentials__remember_deletion()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  insert into auth.deleted_accounts (user_id) values (OLD.user_id)
+    on conflict (user_id) do update set deleted_at = now();
+  delete from auth.deleted_accounts where user_id in (
+    select user_id from auth.deleted_accounts where deleted_at < now() - interval '1 day'
+    order by deleted_at limit 10 for update skip locked
+  );
+  perform auth.log_event('account.deleted', OLD.user_id, null);
+  return null;
+end;
+$function$;
+comment on function auth.tg_credentials__remember_deletion() is 'After delete: remembers whose tokens have ended with the account.';
+
+-- function auth.tg_user_roles__end_tokens()
+CREATE OR REPLACE FUNCTION auth.tg_user_roles__end_tokens()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  if NEW.role is distinct from OLD.role then
+    perform auth.end_access_tokens(coalesce(NEW.user_id, OLD.user_id));
+  end if;
+  return null;
+end;
+$function$;
+comment on function auth.tg_user_roles__end_tokens() is 'After a change, by whomever: ends the tokens that name the role the user had.';
+
+-- function auth.tg_users__rename_account()
+CREATE OR REPLACE FUNCTION auth.tg_users__rename_account()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  update auth.credentials set username = NEW.email
+    where user_id = NEW.id and lower(username) = lower(OLD.email);
+  return null;
+end;
+$function$;
+comment on function auth.tg_users__rename_account() is 'After update: whose user name is the e-mail address signs in with the new one.';
+
+-- function auth.token_claims(bigint)
+CREATE OR REPLACE FUNCTION auth.token_claims(user_id bigint)
+ RETURNS jsonb
+ LANGUAGE sql
+BEGIN ATOMIC
+ SELECT (auth.claims_of(credentials.user_id) || jsonb_build_object('iat', (EXTRACT(epoch FROM GREATEST(date_trunc('second'::text, clock_timestamp()), credentials.tokens_valid_from)))::bigint))
+    FROM auth.credentials
+   WHERE (credentials.user_id = token_claims.user_id);
+END;
+comment on function auth.token_claims(bigint) is 'The claims of an access token that is issued now.';
+
 -- function auth.uid()
 CREATE OR REPLACE FUNCTION auth.uid()
  RETURNS bigint
@@ -603,6 +1670,120 @@ CREATE OR REPLACE FUNCTION auth.uid()
 RETURN ("substring"((auth.jwt() ->> 'sub'::text), '^[1-9][0-9]{0,17}$'::text))::bigint;
 grant execute on function auth.uid() to anon, authenticated, service_role;
 comment on function auth.uid() is 'The id of the user who calls; null for everybody who is not signed in.';
+
+-- function auth.use_api_keys(bytea[])
+CREATE OR REPLACE FUNCTION auth.use_api_keys(key_hashes bytea[])
+ RETURNS TABLE(key_hash bytea, claims jsonb, expires_at timestamp with time zone)
+ LANGUAGE sql
+BEGIN ATOMIC
+ WITH living AS (
+          SELECT api_keys.id,
+             api_keys.key_hash,
+             api_keys.role,
+             api_keys.owner_id,
+             api_keys.expires_at
+            FROM (auth.api_keys
+              LEFT JOIN auth.credentials ON ((credentials.user_id = api_keys.owner_id)))
+           WHERE ((api_keys.key_hash = ANY (use_api_keys.key_hashes)) AND (api_keys.revoked_at IS NULL) AND ((api_keys.expires_at IS NULL) OR (api_keys.expires_at > now())) AND (credentials.disabled_at IS NULL))
+         ), noted AS (
+          UPDATE auth.api_keys SET last_used_at = now()
+           WHERE (api_keys.id IN ( SELECT api_keys_1.id
+                    FROM auth.api_keys api_keys_1
+                   WHERE ((api_keys_1.id IN ( SELECT living_1.id
+                            FROM living living_1)) AND ((api_keys_1.last_used_at IS NULL) OR (api_keys_1.last_used_at < (now() - '00:01:00'::interval))))
+                  FOR NO KEY UPDATE OF api_keys_1 SKIP LOCKED))
+         )
+  SELECT living.key_hash,
+     jsonb_strip_nulls(jsonb_build_object('role', living.role, 'sub', (living.owner_id)::text, 'api_key', (living.id)::text)) AS jsonb_strip_nulls,
+     living.expires_at
+    FROM living;
+END;
+comment on function auth.use_api_keys(bytea[]) is 'The claims of those who show these keys, by the SHA-256 of each; for the engine, which asks as the owner.';
+
+-- function auth.use_factor(bigint,text,bigint,text,auth.sender)
+CREATE OR REPLACE FUNCTION auth.use_factor(user_id bigint, factor_secret text, step bigint, backup_code_hash text, sender auth.sender)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if not exists (
+    select from auth.mfa_factors where mfa_factors.user_id = use_factor.user_id and state = 'enabled'
+  ) then
+    return 'none';
+  elsif step is null and backup_code_hash is null then
+    return 'missing';
+  elsif step is not null then
+    update auth.mfa_factors set last_used_step = step
+      where mfa_factors.user_id = use_factor.user_id and state = 'enabled' and secret = factor_secret
+        and coalesce(last_used_step < step, true);
+  else
+    update auth.mfa_backup_codes set used_at = now()
+      where mfa_backup_codes.user_id = use_factor.user_id and code_hash = backup_code_hash and used_at is null;
+    if found then
+      perform auth.log_event('backup_code.used', use_factor.user_id, sender);
+    end if;
+  end if;
+  return case when found then 'used' else 'wrong' end;
+end;
+$function$;
+comment on function auth.use_factor(bigint,text,bigint,text,auth.sender) is 'Spends a code: used, or wrong when it was used before; missing when there is one to be given; none without a factor.';
+
+-- function auth.use_session(bytea,integer)
+CREATE OR REPLACE FUNCTION auth.use_session(id_hash bytea, idle_seconds integer)
+ RETURNS TABLE(user_id bigint, username text, claims jsonb, signed_in_at timestamp with time zone, expires_at timestamp with time zone)
+ LANGUAGE sql
+BEGIN ATOMIC
+ WITH living AS (
+          SELECT session.id_hash,
+             session.user_id,
+             credentials.username,
+             session.created_at,
+             session.expires_at
+            FROM (auth.sessions session
+              JOIN auth.credentials ON ((credentials.user_id = session.user_id)))
+           WHERE ((session.id_hash = use_session.id_hash) AND (LEAST(session.idle_expires_at, session.expires_at) > now()) AND (credentials.disabled_at IS NULL))
+         ), moved AS (
+          UPDATE auth.sessions session SET last_used_at = now(), idle_expires_at = (now() + make_interval(secs => (use_session.idle_seconds)::double precision))
+           WHERE (session.id_hash IN ( SELECT sessions.id_hash
+                    FROM auth.sessions
+                   WHERE ((sessions.id_hash IN ( SELECT living_1.id_hash
+                            FROM living living_1)) AND (sessions.last_used_at < (now() - '00:00:15'::interval)))
+                  FOR NO KEY UPDATE OF sessions SKIP LOCKED))
+         )
+  SELECT living.user_id,
+     living.username,
+     auth.claims_of(living.user_id) AS claims_of,
+     living.created_at,
+     living.expires_at
+    FROM living;
+END;
+comment on function auth.use_session(bytea,integer) is 'Whose session that is, and what a credential of that user says. No row: it has ended.';
+
+-- function auth.verify_email(bytea,auth.sender)
+CREATE OR REPLACE FUNCTION auth.verify_email(token_hash bytea, sender auth.sender)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_token record;
+begin
+  select * into v_token from auth.find_mail_token(verify_email.token_hash, 'verify');
+  if not found then
+    return null;
+  end if;
+  perform auth.hold_account(v_token.user_id);
+  delete from auth.mail_tokens as token where token.token_hash = verify_email.token_hash;
+  if not found then
+    return null;
+  end if;
+  update auth.credentials set verified_email = v_token.email where user_id = v_token.user_id;
+  perform auth.log_event('email.verified', v_token.user_id, sender);
+  return v_token.user_id;
+end;
+$function$;
+comment on function auth.verify_email(bytea,auth.sender) is 'Spends the token: the user reads the mail of that address. Null: it is not good.';
 
 -- function private.article_document(text,text[],text)
 CREATE OR REPLACE FUNCTION private.article_document(title text, tags text[], content text)
@@ -625,6 +1806,27 @@ RETURN ((((title || '
 grant execute on function private.article_text(text,text[],text) to anon, authenticated, service_role;
 comment on function private.article_text(text,text[],text) is 'All of an article that search finds parts of words in.';
 
+-- function private.claim_answer(text)
+CREATE OR REPLACE FUNCTION private.claim_answer(place text, OUT is_claimed boolean, OUT answer text)
+ RETURNS record
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  v_id bytea := decode(place, 'hex');
+begin
+  is_claimed := pg_try_advisory_xact_lock(('x' || left(place, 16))::bit(64)::bigint);
+  if is_claimed then
+    -- A statement of its own, begun after the lock was had: it sees what the transaction before has committed.
+    select encode(kept.sealed_answer, 'base64') into answer
+      from private.kept_answers as kept where kept.id = v_id and kept.expires_at > now();
+  end if;
+end;
+$function$;
+grant execute on function private.claim_answer(text) to authenticator;
+comment on function private.claim_answer(text) is 'Claims a place for the rest of the transaction, and tells what is kept there; not claimed while another one has it.';
+
 -- function private.containing(text)
 CREATE OR REPLACE FUNCTION private.containing(keyword text)
  RETURNS text
@@ -634,16 +1836,43 @@ RETURN (('%'::text || regexp_replace(keyword, '([\\%_])'::text, '\\\1'::text, 'g
 grant execute on function private.containing(text) to anon, authenticated, service_role;
 comment on function private.containing(text) is 'The pattern for like and ilike that finds the keyword anywhere, whatever signs it has.';
 
+-- function private.keep_answer(text,text,integer)
+CREATE OR REPLACE FUNCTION private.keep_answer(place text, answer text, seconds integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  v_id bytea := decode(place, 'hex');
+begin
+  delete from private.kept_answers where id = v_id and expires_at <= now();
+  insert into private.kept_answers (id, sealed_answer, expires_at)
+    values (v_id, decode(answer, 'base64'), clock_timestamp() + make_interval(secs => seconds));
+  -- In a stricter isolation, rows that somebody else has swept would fail the caller's transaction (40001).
+  if current_setting('transaction_isolation') = 'read committed' then
+    delete from private.kept_answers where id in (
+      select id from private.kept_answers where expires_at <= now()
+      order by expires_at limit 10 for update skip locked
+    );
+  end if;
+end;
+$function$;
+grant execute on function private.keep_answer(text,text,integer) to authenticator;
+comment on function private.keep_answer(text,text,integer) is 'Keeps an answer at the place that the transaction has claimed.';
+
 -- function private.tg__event()
 CREATE OR REPLACE FUNCTION private.tg__event()
  RETURNS trigger
  LANGUAGE plpgsql
+ SECURITY DEFINER
  SET search_path TO ''
 AS $function$
 declare
   v_row jsonb := to_jsonb(case TG_OP when 'DELETE' then OLD else NEW end);
 begin
   perform pg_notify('graphql', jsonb_build_object(
+    'n', nextval('private.event_number'),
     's', TG_TABLE_SCHEMA,
     't', TG_TABLE_NAME,
     'op', lower(TG_OP),
@@ -944,7 +2173,8 @@ BEGIN ATOMIC
    ORDER BY ((((((candidate.article).title ~~* private.containing(search.keyword)))::integer)::double precision + extensions.word_similarity(search.keyword, (candidate.article).title)) + ts_rank(private.article_document((candidate.article).title, (candidate.article).tags, (candidate.article).content), plainto_tsquery('simple'::regconfig, search.keyword))) DESC, (candidate.article).created_at DESC, (candidate.article).id DESC;
 END;
 grant execute on function public.search(text) to anon, authenticated, service_role;
-comment on function public.search(text) is 'Articles with the keyword in title, tags or content, the best match first.';
+comment on function public.search(text) is '@filter
+Articles with the keyword in title, tags or content, the best match first.';
 
 -- function public.update_article(bigint,text,text,text[],public.article_status)
 CREATE OR REPLACE FUNCTION public.update_article(id bigint, title text DEFAULT NULL::text, content text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], status public.article_status DEFAULT NULL::public.article_status)

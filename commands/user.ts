@@ -1,0 +1,64 @@
+import { type Administration, makeAdministration } from "../engine/auth/administrators.ts";
+import { newSecret } from "../engine/auth/secret.ts";
+import { runCommand, UsageError } from "./command.ts";
+import { withOwner } from "./with-owner.ts";
+
+type Options = Readonly<Record<string, unknown>>;
+type Action = (administration: Administration, words: readonly string[], options: Options) => Promise<void>;
+
+const ACTIONS: Readonly<Record<string, Action>> = {
+  async add(administration, words, { email, name, password, admin }) {
+    if (words.length > 0 || typeof email !== "string" || typeof name !== "string") {
+      throw new UsageError("A new user wants an --email and a --name.");
+    }
+    const chosen = typeof password === "string" ? password : null;
+    const given = chosen ?? randomPassword();
+    const role = admin ? "admin" : "authenticated";
+    const { id } = await administration.add({ name, email, role, password: given });
+    console.log(`User ${id} signs in as ${email}${admin ? ", an administrator" : ""}.`);
+    if (!chosen) console.log(`password: ${given}`);
+  },
+  async disable(administration, [name, ...others]) {
+    await administration.disable(nameOf(name, others));
+    console.log(`${name} is signed out everywhere, and cannot sign in.`);
+  },
+  async enable(administration, [name, ...others]) {
+    await administration.enable(nameOf(name, others));
+    console.log(`${name} can sign in.`);
+  },
+  async role(administration, [name, role, ...others]) {
+    if (!role || others.length > 0) throw new UsageError("Say whose role, and which.");
+    await administration.assignRole(nameOf(name, []), role);
+    console.log(`${name} acts as ${role} from the next sign-in or refresh on.`);
+  },
+};
+
+function nameOf(name: string | undefined, others: readonly string[]): string {
+  if (!name || others.length > 0) throw new UsageError("Say which user, by e-mail address or user name.");
+  return name;
+}
+
+/** Random letters may lack a kind that the policy asks for. */
+function randomPassword(): string {
+  return `${newSecret().slice(0, 20)}-Aa1`;
+}
+
+await runCommand({
+  usage: `npm run user -- add --email E --name N [--admin] [--password P]   a user who can sign in; makes a password when none is given
+npm run user -- disable E        signs the user out everywhere and lets nobody sign in as E
+npm run user -- enable E         lets the user sign in again
+npm run user -- role E ROLE      puts the user into a role: authenticated or admin`,
+  options: {
+    email: { type: "string" },
+    name: { type: "string" },
+    password: { type: "string" },
+    admin: { type: "boolean" },
+  },
+  async run(config, [action = "", ...words], options) {
+    const act = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
+    if (!act) throw new UsageError(`"${action}" is not something that npm run user does.`);
+    await withOwner(config, (asOwner) =>
+      act(makeAdministration({ asOwner, policy: config.passwordPolicy }), words, options),
+    );
+  },
+});

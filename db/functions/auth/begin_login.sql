@@ -1,0 +1,22 @@
+-- Asks the same of whoever is named, user or not. The name that is given back is the one that counts: an account has one,
+-- though it can be called by two.
+create or replace function auth.begin_login(name text, sender auth.sender, out wait integer, out counted_name text,
+  out user_id bigint, out password_hash text, out factor_secret text, out backup_code_hash text
+) as $$
+declare
+  v_account constant auth.credentials := auth.find_account(name);
+begin
+  counted_name := coalesce(v_account.username, name);
+  wait := auth.take_attempt(counted_name, sender.address);
+  if wait = 0 then
+    user_id := v_account.user_id;
+    password_hash := v_account.password_hash;
+    select secret into factor_secret
+      from auth.mfa_factors where mfa_factors.user_id = v_account.user_id and state = 'enabled';
+    select code_hash into backup_code_hash
+      from auth.mfa_backup_codes where mfa_backup_codes.user_id = v_account.user_id and used_at is null limit 1;
+  end if;
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.begin_login is
+  'Takes an attempt, and tells by what the user proves to be that user. Of the backup codes one: all have its salt.';

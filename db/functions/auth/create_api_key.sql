@@ -1,0 +1,25 @@
+create or replace function auth.create_api_key(
+  key_hash bytea, prefix text, role text, owner_id bigint, name text, expires_at timestamptz, sender auth.sender
+) returns bigint as $$
+declare
+  v_id bigint;
+begin
+  if not exists (select from auth.roles where roles.name = create_api_key.role) then
+    raise exception 'There is no role of that name for keys' using errcode = 'WRONG', detail = 'role';
+  elsif owner_id is not null and not exists (select from public.users where users.id = owner_id) then
+    raise exception 'There is no user of that id' using errcode = 'NTFND', detail = 'owner';
+  elsif create_api_key.expires_at <= now() then
+    raise exception 'A key expires in the future' using errcode = 'WRONG', detail = 'expires';
+  end if;
+  insert into auth.api_keys (key_hash, prefix, role, owner_id, name, expires_at)
+    values (
+      create_api_key.key_hash, create_api_key.prefix, create_api_key.role, create_api_key.owner_id,
+      create_api_key.name, create_api_key.expires_at
+    )
+    returning id into v_id;
+  perform auth.log_event('api_key.created', owner_id, sender, jsonb_build_object('api_key', v_id, 'role', role));
+  return v_id;
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.create_api_key is
+  'Stores a key of a program. Who may have which role is asked before: an administrator any, an owner the own one.';

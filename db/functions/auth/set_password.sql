@@ -1,0 +1,11 @@
+-- Links to set another one go with the password that was forgotten.
+create or replace function auth.set_password(user_id bigint, new_hash text) returns void as $$
+begin
+  update auth.credentials set password_hash = new_hash, password_changed_at = now()
+    where credentials.user_id = set_password.user_id;
+  perform auth.end_sign_ins(set_password.user_id);
+  delete from auth.mail_tokens where mail_tokens.user_id = set_password.user_id and purpose = 'reset';
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.set_password is
+  'Sets the password and ends whatever the user is signed in by. The account is held.';

@@ -1,0 +1,15 @@
+-- Runs for whoever deletes a user. Each deletion sweeps a few that no token can name any more.
+create or replace function auth.tg_credentials__remember_deletion() returns trigger as $$
+begin
+  insert into auth.deleted_accounts (user_id) values (OLD.user_id)
+    on conflict (user_id) do update set deleted_at = now();
+  delete from auth.deleted_accounts where user_id in (
+    select user_id from auth.deleted_accounts where deleted_at < now() - interval '1 day'
+    order by deleted_at limit 10 for update skip locked
+  );
+  perform auth.log_event('account.deleted', OLD.user_id, null);
+  return null;
+end;
+$$ language plpgsql security definer set search_path = '';
+comment on function auth.tg_credentials__remember_deletion is
+  'After delete: remembers whose tokens have ended with the account.';

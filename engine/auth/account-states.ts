@@ -1,0 +1,71 @@
+import pg from "pg";
+import type { Claims } from "../caller/claims.ts";
+import { unauthorized } from "../caller/unauthorized.ts";
+import type { ApiError } from "../errors.ts";
+import type { Logger } from "../log.ts";
+import type { AsOwner } from "./as-owner.ts";
+import { type Ask, askSeldom } from "./ask-seldom.ts";
+import { readUserId } from "./user-id.ts";
+
+/** Why claims that were good when they were issued are so no longer; null when they still are. */
+export type Objection = ApiError | null;
+
+/** Are these claims still good? Answered without waiting for who was asked about of late. */
+export type AccountStates = (claims: Claims) => Objection | Promise<Objection>;
+
+type Options = { readonly asOwner: AsOwner; readonly log: Pick<Logger, "warn"> };
+type State = { user_id: string; state: "living" | "disabled" | "deleted"; tokens_valid_from: string | null };
+
+/** So long may a token be used after its account was disabled. */
+const REMEMBERED_MS = 4_000;
+const MOST_REMEMBERED = 10_000;
+
+/** Postgres has no such function, or no such schema: a database without accounts. */
+const WITHOUT_ACCOUNTS: readonly (string | undefined)[] = ["42883", "3F000"];
+/** Whoever is asked as the owner is not the owner. */
+const NOT_OWNER = "42501";
+
+/**
+ * Looks at what has become of the user that a token or a key names: disabled or deleted accounts end it at once, and a
+ * new password or another role ends the tokens from before. Who never had an account here is not ours to judge: another
+ * issuer that shares the keys may name whom it likes.
+ */
+export function makeAccountStates({ asOwner, log }: Options): AccountStates {
+  let hasWarned = false;
+  const nothingKnown = (error: unknown): State[] => {
+    const code = error instanceof pg.DatabaseError ? error.code : undefined;
+    if (WITHOUT_ACCOUNTS.includes(code)) return [];
+    if (code !== NOT_OWNER) throw error;
+    if (!hasWarned) log.warn("tokens of disabled users are not noticed: only the owner (OWNER_DATABASE_URL) can look");
+    hasWarned = true;
+    return [];
+  };
+
+  const ask: Ask<State> = async (userIds) => {
+    const question = asOwner((client) => client.query<State>("select * from auth.account_states($1)", [userIds]));
+    const rows = await question.then((answer) => answer.rows, nothingKnown);
+    return new Map(rows.map((row) => [row.user_id, row]));
+  };
+  const stateOf = askSeldom(ask, { rememberedMs: REMEMBERED_MS, most: MOST_REMEMBERED });
+
+  return (claims) => {
+    const userId = readUserId(claims);
+    if (userId === null) return null;
+    const state = stateOf(userId);
+    return state instanceof Promise ? state.then((known) => objectionTo(claims, known)) : objectionTo(claims, state);
+  };
+}
+
+function objectionTo({ iat }: Claims, state: State | null): Objection {
+  if (!state) return null;
+  if (state.state === "disabled") {
+    return unauthorized("INVALID_TOKEN", "This account is disabled.", "account disabled");
+  }
+  if (state.state === "deleted") {
+    return unauthorized("INVALID_TOKEN", "This account was deleted.", "account deleted");
+  }
+  if (typeof iat === "number" && iat < Number(state.tokens_valid_from)) {
+    return unauthorized("TOKEN_EXPIRED", "The account has changed; refresh the token or sign in again.", "JWT expired");
+  }
+  return null;
+}

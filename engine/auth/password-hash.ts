@@ -1,0 +1,68 @@
+import { argon2, randomBytes, timingSafeEqual } from "node:crypto";
+import { promisify } from "node:util";
+
+type Parameters = { readonly memory: number; readonly passes: number; readonly parallelism: number };
+type PasswordHash = { readonly parameters: Parameters; readonly salt: Buffer; readonly tag: Buffer };
+
+/** OWASP's second choice for argon2id: 19 MiB, 2 passes; some 25 ms. A change of them renews each hash at its next use. */
+const PARAMETERS: Parameters = { memory: 19_456, passes: 2, parallelism: 1 };
+const SALT_BYTES = 16;
+const TAG_BYTES = 32;
+/** `$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$dGFn` */
+const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
+
+const derive = promisify(argon2);
+
+/** A PHC string, with a salt of its own. */
+export function hashPassword(password: string): Promise<string> {
+  return hashBy(PARAMETERS, randomBytes(SALT_BYTES), TAG_BYTES, password);
+}
+
+/** The hash by the parameters and the salt of another: equal when the passwords are. */
+export function hashLike(phc: string, password: string): Promise<string> {
+  const { parameters, salt, tag } = readPhc(phc);
+  return hashBy(parameters, salt, tag.length, password);
+}
+
+export async function matchesHash(phc: string, password: string): Promise<boolean> {
+  const { parameters, salt, tag } = readPhc(phc);
+  return timingSafeEqual(await tagOf(parameters, salt, tag.length, password), tag);
+}
+
+/** A hash that no password has, and that takes as long to compare with as anybody's. */
+export function hashOfNobody(): string {
+  return toPhc({ parameters: PARAMETERS, salt: randomBytes(SALT_BYTES), tag: randomBytes(TAG_BYTES) });
+}
+
+export function isOutdated(phc: string): boolean {
+  const { memory, passes, parallelism } = readPhc(phc).parameters;
+  return memory !== PARAMETERS.memory || passes !== PARAMETERS.passes || parallelism !== PARAMETERS.parallelism;
+}
+
+async function hashBy(parameters: Parameters, salt: Buffer, bytes: number, password: string): Promise<string> {
+  return toPhc({ parameters, salt, tag: await tagOf(parameters, salt, bytes, password) });
+}
+
+/** One way of writing the same letters, whichever keyboard they come from. */
+function tagOf(parameters: Parameters, nonce: Buffer, tagLength: number, password: string): Promise<Buffer> {
+  return derive("argon2id", { ...parameters, message: password.normalize("NFKC"), nonce, tagLength });
+}
+
+function toPhc({ parameters: { memory, passes, parallelism }, salt, tag }: PasswordHash): string {
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${base64(salt)}$${base64(tag)}`;
+}
+
+function readPhc(phc: string): PasswordHash {
+  const match = PHC.exec(phc);
+  if (!match) throw new Error("A stored password hash is not one of argon2id");
+  const [, memory, passes, parallelism, salt, tag] = match;
+  return {
+    parameters: { memory: Number(memory), passes: Number(passes), parallelism: Number(parallelism) },
+    salt: Buffer.from(salt!, "base64"),
+    tag: Buffer.from(tag!, "base64"),
+  };
+}
+
+function base64(bytes: Buffer): string {
+  return bytes.toString("base64").replace(/=+$/, "");
+}

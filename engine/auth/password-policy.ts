@@ -1,0 +1,62 @@
+import type { Config } from "../config/config.ts";
+import { ApiError } from "../errors.ts";
+import { isCommonPassword } from "./common-passwords.ts";
+
+type Kind = { readonly name: string; readonly pattern: RegExp };
+type Policy = { readonly fewest: number; readonly kinds: readonly Kind[] };
+export type PasswordPolicy = Config["passwordPolicy"];
+
+const UPPER = { name: "an upper-case letter", pattern: /\p{Lu}/u };
+const LOWER = { name: "a lower-case letter", pattern: /\p{Ll}/u };
+const DIGIT = { name: "a digit", pattern: /\p{Nd}/u };
+const SPECIAL = { name: "a special character", pattern: /[^\p{L}\p{N}]/u };
+
+const POLICIES: Readonly<Record<PasswordPolicy, Policy>> = {
+  standard: { fewest: 8, kinds: [UPPER, LOWER, DIGIT] },
+  strict: { fewest: 12, kinds: [UPPER, LOWER, DIGIT, SPECIAL] },
+};
+
+/** A passphrase of any sensible length; argon2 reads all of it. */
+const MOST_BYTES = 1024;
+
+type Question = {
+  readonly policy: PasswordPolicy;
+  readonly field: string;
+  /** What others know of the user: no password. */
+  readonly known?: readonly (string | null | undefined)[];
+};
+
+/** Refuses a new password that is too easy, telling all that it lacks. */
+export function checkNewPassword(password: string, { policy, field, known = [] }: Question): void {
+  const { fewest, kinds } = POLICIES[policy];
+  const missing = kinds.filter(({ pattern }) => !pattern.test(password)).map(({ name }) => name);
+  const faults = [
+    ...([...password].length < fewest ? [`Use at least ${fewest} characters.`] : []),
+    ...(isTooLong(password) ? [tooLong] : []),
+    ...(missing.length > 0 ? [`Use ${missing.join(", ")} as well.`] : []),
+    ...(isKnown(password, known) ? ["Use something else than your name or address."] : []),
+    ...(isCommonPassword(password) ? ["Many people use this password; choose one that is yours alone."] : []),
+  ];
+  if (faults.length > 0) throw refusal("This password is too easy to guess, or too long.", field, faults);
+}
+
+/** A password that nobody can have is not worth hashing. */
+export function checkLength(password: string, field: string): void {
+  if (isTooLong(password)) throw refusal("This password is too long.", field, [tooLong]);
+}
+
+const tooLong = `Use at most ${MOST_BYTES} bytes.`;
+
+function isTooLong(password: string): boolean {
+  return Buffer.byteLength(password) > MOST_BYTES;
+}
+
+function isKnown(password: string, known: readonly (string | null | undefined)[]): boolean {
+  return known.some((word) => word?.toLowerCase() === password.toLowerCase());
+}
+
+function refusal(message: string, field: string, faults: readonly string[]): ApiError {
+  return new ApiError(400, "VALIDATION_ERROR", message, {
+    details: faults.map((fault) => ({ field, message: fault })),
+  });
+}

@@ -1,0 +1,30 @@
+import { isIP } from "node:net";
+
+/** Where a request came from: for the audit log and the throttle. */
+export type Sender = {
+  readonly address: string | null;
+  readonly userAgent: string | null;
+  readonly requestId: string | null;
+};
+
+/** Somebody at the command line. */
+export const OPERATOR: Sender = { address: null, userAgent: null, requestId: null };
+
+/** The first parameter of every statement that tells who asked. */
+export const SENDER = "jsonb_populate_record(null::auth.sender, $1)";
+
+const LONGEST_USER_AGENT = 500;
+
+export function senderValue({ address, userAgent, requestId }: Sender): string {
+  return JSON.stringify({
+    address: address && plainAddress(address),
+    user_agent: userAgent?.slice(0, LONGEST_USER_AGENT) ?? null,
+    request_id: requestId,
+  });
+}
+
+/** `::ffff:192.0.2.1` is an IPv4 address as a socket of IPv6 sees it; `fe80::1%eth0` names its interface too. */
+function plainAddress(address: string): string | null {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
+  return isIP(plain) === 0 ? null : plain;
+}

@@ -1,0 +1,114 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { makeKeyFinder } from "../../engine/caller/api-keys.ts";
+import { cloneDatabase } from "../database.ts";
+import { claimsOf, from, type Opened, openAccounts, PASSWORD } from "../engine/auth/open-accounts.ts";
+
+const REPOSITORY = join(import.meta.dirname, "../..");
+
+let opened: Opened;
+beforeAll(async () => {
+  opened = await openAccounts();
+});
+afterAll(() => opened.close());
+
+type Told = { readonly stdout: string; readonly stderr: string; readonly code: number };
+
+async function run(
+  line: string,
+  { url, ownerUrl }: { url: string; ownerUrl: string } = opened.database,
+): Promise<Told> {
+  const [name, ...words] = line.split(" ");
+  const secret = "a secret that is long enough to sign with";
+  const env = { PATH: process.env.PATH, DATABASE_URL: url, OWNER_DATABASE_URL: ownerUrl, JWT_SECRET: secret };
+  return promisify(execFile)(process.execPath, [join(REPOSITORY, `commands/${name}.ts`), ...words], {
+    cwd: REPOSITORY,
+    env,
+  }).then(
+    ({ stdout, stderr }) => ({ stdout, stderr, code: 0 }),
+    (error) => error as Told,
+  );
+}
+
+async function roleOf(username: string, password: string): Promise<unknown> {
+  const { accounts } = opened;
+  const { accessToken } = await accounts.login({ username, password }, from(), accounts.tokens.open);
+  return claimsOf(accessToken).role;
+}
+
+describe("npm run user", () => {
+  test("adds an administrator with a password that it makes and shows", async () => {
+    const { stdout } = await run("user add --email boss@example.org --name Boss --admin");
+    expect(stdout).toContain("boss@example.org, an administrator");
+    expect(await roleOf("boss@example.org", /^password: (.*)$/m.exec(stdout)![1]!)).toBe("admin");
+  });
+
+  test("adds a user with a password that is given and not shown, disables, enables and promotes", async () => {
+    const { stdout } = await run(`user add --email ada@example.org --name Ada --password ${PASSWORD}`);
+    expect(stdout).not.toContain(PASSWORD);
+    expect(await roleOf("ada@example.org", PASSWORD)).toBe("authenticated");
+    await run("user disable ada@example.org");
+    await expect(roleOf("ada@example.org", PASSWORD)).rejects.toMatchObject({ code: "ACCOUNT_DISABLED" });
+    await run("user enable ada@example.org");
+    await run("user role ada@example.org admin");
+    expect(await roleOf("ada@example.org", PASSWORD)).toBe("admin");
+  });
+
+  test.each([
+    ["user", "is not something"],
+    ["user add --email x@example.org", "--name"],
+    ["user add --email x@example.org --name X --password easy", "Use at least 8 characters."],
+    ["user add --email boss@example.org --name Boss", "already has an account"],
+    ["user disable", "which user"],
+    ["user disable nobody", 'Nobody signs in as "nobody".'],
+    ["user role boss@example.org postgres", "no role of that name"],
+  ])("%s is refused in words", async (line, words) => {
+    const { stderr, code } = await run(line);
+    expect(code).toBe(1);
+    expect(stderr).toContain(words);
+    expect(stderr).not.toMatch(/^ +at /m);
+  });
+
+  test("says what to do about a database that is not migrated", async () => {
+    const empty = await cloneDatabase("empty");
+    expect((await run("user disable nobody", empty)).stderr).toContain("npm run migrate");
+    await empty.drop();
+  });
+});
+
+describe("npm run keys", () => {
+  test("creates a key, lists it and revokes it", async () => {
+    const created = await run("keys create --role service_role --name backup --expires 2999-12-31");
+    const key = /^key_[\w-]{43}$/m.exec(created.stdout)![0];
+    const id = /^Key (\d+)/.exec(created.stdout)![1];
+    const find = () => makeKeyFinder({ asOwner: opened.asOwner, log: { warn: () => {} } })(key);
+    expect(await find()).toMatchObject({ role: "service_role" });
+
+    const { stdout } = await run("keys list");
+    expect(stdout).toContain("backup");
+    expect(stdout).toContain(key.slice(0, 12));
+    expect(stdout).not.toContain(key);
+
+    await run(`keys revoke ${id}`);
+    expect(await find()).toBeNull();
+    expect((await run("keys list")).stdout).toContain("revoked");
+  });
+
+  test.each([
+    ["keys create", "--role"],
+    ["keys create --role postgres", "no role of that name"],
+    ["keys create --role anon --owner x", '"x" is no id'],
+    ["keys create --role anon --owner 999999", "no user of that id"],
+    ["keys create --role anon --expires tomorrow", "2027-12-31"],
+    ["keys create --role anon --expires 2001-01-01", "in the future"],
+    ["keys revoke 999999", "no such key"],
+    ["keys forget", "is not something"],
+  ])("%s is refused in words", async (line, words) => {
+    const { stderr, code } = await run(line);
+    expect(code).toBe(1);
+    expect(stderr).toContain(words);
+    expect(stderr).not.toMatch(/^ +at /m);
+  });
+});

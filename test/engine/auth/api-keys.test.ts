@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { makeKeyFinder } from "../../../engine/caller/api-keys.ts";
+import { eventsOf, from, newPerson, type Opened, openAccounts } from "./open-accounts.ts";
+
+let opened: Opened;
+beforeAll(async () => {
+  opened = await openAccounts();
+});
+afterAll(() => opened.close());
+
+/** As a gateway that has not seen the key yet. */
+const callerOf = (key: string) => makeKeyFinder({ asOwner: opened.asOwner, log: { warn: () => {} } })(key);
+const inAnHour = () => new Date(Date.now() + 3_600_000);
+
+describe("an API key", () => {
+  test("that is created is somebody who may come in, until it is revoked", async () => {
+    const { apiKeys } = opened.accounts;
+    const { userId } = await newPerson(opened);
+    const { id, key } = await apiKeys.create({ role: "authenticated", ownerId: userId, expiresAt: inAnHour() }, from());
+    expect(key).toMatch(/^key_[\w-]{43}$/);
+    expect(await callerOf(key)).toMatchObject({ role: "authenticated", claims: { sub: userId, api_key: id } });
+
+    await apiKeys.revoke(id);
+    expect(await callerOf(key)).toBeNull();
+    await expect(apiKeys.revoke(id)).rejects.toMatchObject({ status: 404 });
+    expect(await eventsOf(opened, userId)).toEqual(["account.created", "api_key.created", "api_key.revoked"]);
+  });
+
+  test("is listed by its beginning, to its owner or to all who may", async () => {
+    const { apiKeys } = opened.accounts;
+    const [ada, bob] = [await newPerson(opened), await newPerson(opened)];
+    const expiresAt = inAnHour();
+    const made = await apiKeys.create({ role: "authenticated", ownerId: ada.userId, name: "backup", expiresAt });
+    const server = await apiKeys.create({ role: "service_role" });
+    expect(await apiKeys.list({ ownerId: ada.userId })).toEqual([
+      {
+        id: made.id,
+        prefix: made.key.slice(0, 12),
+        role: "authenticated",
+        ownerId: ada.userId,
+        name: "backup",
+        createdAt: expect.any(Date),
+        expiresAt,
+        revokedAt: null,
+        lastUsedAt: null,
+      },
+    ]);
+    expect(await apiKeys.list({ ownerId: bob.userId })).toEqual([]);
+    expect((await apiKeys.list()).map(({ id }) => id)).toEqual(expect.arrayContaining([made.id, server.id]));
+    expect(JSON.stringify(await apiKeys.list())).not.toContain(made.key.slice(0, 20));
+  });
+
+  test("is revoked by its owner, and by nobody else's", async () => {
+    const { apiKeys } = opened.accounts;
+    const [ada, bob] = [await newPerson(opened), await newPerson(opened)];
+    const { id, key } = await apiKeys.create({ role: "authenticated", ownerId: ada.userId });
+    await expect(apiKeys.revoke(id, { ownerId: bob.userId })).rejects.toMatchObject({ status: 404 });
+    expect(await callerOf(key)).not.toBeNull();
+    await apiKeys.revoke(id, { ownerId: ada.userId });
+    expect(await callerOf(key)).toBeNull();
+  });
+
+  test.each([
+    [{ role: "postgres" }, { code: "WRONG", detail: "role" }],
+    [
+      { role: "anon", ownerId: "999999" },
+      { code: "NTFND", detail: "owner" },
+    ],
+    [
+      { role: "anon", expiresAt: new Date(0) },
+      { code: "WRONG", detail: "expires" },
+    ],
+  ])("%o is refused", async (key, refusal) => {
+    await expect(opened.accounts.apiKeys.create(key)).rejects.toMatchObject(refusal);
+  });
+});

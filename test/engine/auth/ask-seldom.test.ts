@@ -1,0 +1,57 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { askSeldom } from "../../../engine/auth/ask-seldom.ts";
+
+let questions: string[][];
+let fault: Error | null;
+const lengths = () =>
+  askSeldom<number>(
+    async (keys) => {
+      questions.push([...keys]);
+      if (fault) throw fault;
+      return new Map(keys.flatMap((key) => (key === "" ? [] : [[key, key.length] as const])));
+    },
+    { rememberedMs: 1_000, most: 3 },
+  );
+
+beforeEach(() => {
+  questions = [];
+  fault = null;
+  vi.useFakeTimers({ toFake: ["performance"] });
+});
+afterEach(() => vi.useRealTimers());
+
+describe("whoever is asked seldom", () => {
+  test("is not asked about what was answered just now, be it nothing", async () => {
+    const lengthOf = lengths();
+    expect(await lengthOf("ab")).toBe(2);
+    expect(await lengthOf("")).toBeNull();
+    expect(lengthOf("ab")).toBe(2);
+    expect(lengthOf("")).toBeNull();
+    expect(questions).toEqual([["ab"], [""]]);
+    vi.advanceTimersByTime(1_000);
+    expect(await lengthOf("ab")).toBe(2);
+    expect(questions).toHaveLength(3);
+  });
+
+  test("is asked one question about many", async () => {
+    const lengthOf = lengths();
+    const keys = ["a", "bb", "ccc", "bb"];
+    expect(await Promise.all(keys.map((key) => lengthOf(key)))).toEqual([1, 2, 3, 2]);
+    expect(questions).toEqual([["a", "bb", "ccc"]]);
+  });
+
+  test("is asked again after a fault", async () => {
+    const lengthOf = lengths();
+    fault = new Error("away");
+    await expect(lengthOf("a")).rejects.toThrow("away");
+    fault = null;
+    expect(await lengthOf("a")).toBe(1);
+  });
+
+  test("forgets the oldest when there are too many", async () => {
+    const lengthOf = lengths();
+    for (const key of ["a", "b", "c", "d"]) await lengthOf(key);
+    expect(lengthOf("b")).toBe(1);
+    expect(lengthOf("a")).toBeInstanceOf(Promise);
+  });
+});

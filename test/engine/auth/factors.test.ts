@@ -1,0 +1,234 @@
+import { generate } from "otplib";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { eventsOf, from, newPerson, type Opened, openAccounts, PASSWORD } from "./open-accounts.ts";
+
+let opened: Opened;
+beforeAll(async () => {
+  opened = await openAccounts();
+});
+afterAll(() => opened.close());
+/** The middle of a step, so that no code ends while a test looks at it. */
+beforeEach(() => vi.useFakeTimers({ toFake: ["Date"], now: 1_800_000_015_000 }));
+afterEach(() => vi.useRealTimers());
+
+const nextStep = () => vi.setSystemTime(Date.now() + 30_000);
+const codeOf = (secret: string) => generate({ secret });
+const sql = (statement: string, ...values: unknown[]) => opened.owner.query(statement, values);
+const login = (username: string, code?: string, sender = from()) =>
+  opened.accounts.login({ username, password: PASSWORD, code }, sender, opened.accounts.tokens.open);
+
+async function enrolled() {
+  const person = await newPerson(opened);
+  const { secret } = await opened.accounts.factors.enroll(person.userId, from());
+  const { backupCodes } = await opened.accounts.factors.enable(person.userId, await codeOf(secret), from());
+  nextStep();
+  return { ...person, secret, backupCodes };
+}
+
+describe("enrolling", () => {
+  test("gives a secret, as a picture too; nothing is asked at a sign-in until a code proved that the app has it", async () => {
+    const { userId, email } = await newPerson(opened);
+    const { secret, uri, qrCode } = await opened.accounts.factors.enroll(userId, from());
+    expect(uri).toContain(secret);
+    expect(decodeURIComponent(uri)).toContain(`content-service:${email}`);
+    expect(qrCode).toMatch(/^data:image\/png;base64,/);
+    await expect(login(email)).resolves.toBeTruthy();
+
+    const { backupCodes } = await opened.accounts.factors.enable(userId, await codeOf(secret), from());
+    expect(backupCodes).toHaveLength(10);
+    for (const code of backupCodes) expect(code).toHaveLength(8);
+    await expect(login(email)).rejects.toMatchObject({ status: 401, code: "MFA_REQUIRED" });
+    expect(await eventsOf(opened, userId)).toEqual([
+      "account.created",
+      "factor.enrolled",
+      "refresh_token.created",
+      "factor.enabled",
+    ]);
+  });
+
+  test("stays pending after a wrong code", async () => {
+    const { userId } = await newPerson(opened);
+    const { secret } = await opened.accounts.factors.enroll(userId, from());
+    const wrong = String((Number(await codeOf(secret)) + 1) % 1_000_000).padStart(6, "0");
+    for (const code of [wrong, "", "12345", "abcd2345"]) {
+      await expect(opened.accounts.factors.enable(userId, code, from())).rejects.toMatchObject({
+        status: 400,
+        code: "INVALID_CODE",
+      });
+    }
+    await expect(opened.accounts.factors.enable(userId, await codeOf(secret), from())).resolves.toBeTruthy();
+  });
+
+  test("anew throws the secret away that was pending", async () => {
+    const { userId } = await newPerson(opened);
+    const first = await opened.accounts.factors.enroll(userId, from());
+    const second = await opened.accounts.factors.enroll(userId, from());
+    await expect(opened.accounts.factors.enable(userId, await codeOf(first.secret), from())).rejects.toMatchObject({
+      code: "INVALID_CODE",
+    });
+    await expect(opened.accounts.factors.enable(userId, await codeOf(second.secret), from())).resolves.toBeTruthy();
+  });
+
+  test("is refused while a factor is enabled, and so is verifying what nobody enrolled", async () => {
+    const { userId, secret } = await enrolled();
+    await expect(opened.accounts.factors.enroll(userId, from())).rejects.toMatchObject({ code: "TAKEN" });
+    for (const id of [userId, (await newPerson(opened)).userId]) {
+      await expect(opened.accounts.factors.enable(id, await codeOf(secret), from())).rejects.toMatchObject({
+        status: 400,
+        code: "VALIDATION_ERROR",
+      });
+    }
+  });
+
+  test("is for users who have an account", async () => {
+    await expect(opened.accounts.factors.enroll("999999", from())).rejects.toMatchObject({ code: "NTFND" });
+  });
+
+  test("verified twice at once enables once", async () => {
+    const { userId } = await newPerson(opened);
+    const { secret } = await opened.accounts.factors.enroll(userId, from());
+    const code = await codeOf(secret);
+    const answers = await Promise.allSettled([1, 2, 3].map(() => opened.accounts.factors.enable(userId, code, from())));
+    expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    expect((await sql("select from auth.mfa_backup_codes where user_id = $1", userId)).rowCount).toBe(10);
+  });
+});
+
+describe("signing in with a factor", () => {
+  test("wants a code, which works once", async () => {
+    const { email, secret } = await enrolled();
+    const code = await codeOf(secret);
+    await expect(login(email, code)).resolves.toBeTruthy();
+    await expect(login(email, code)).rejects.toMatchObject({ status: 401, code: "INVALID_CODE" });
+    nextStep();
+    await expect(login(email, await codeOf(secret))).resolves.toBeTruthy();
+    await expect(login(email, code), "the step before").rejects.toMatchObject({ code: "INVALID_CODE" });
+  });
+
+  test("the code that enabled the factor signs nobody in", async () => {
+    const { userId, email } = await newPerson(opened);
+    const { secret } = await opened.accounts.factors.enroll(userId, from());
+    const code = await codeOf(secret);
+    await opened.accounts.factors.enable(userId, code, from());
+    await expect(login(email, code)).rejects.toMatchObject({ code: "INVALID_CODE" });
+  });
+
+  test("one code used by several at once signs in one", async () => {
+    const { email, secret } = await enrolled();
+    const code = await codeOf(secret);
+    const answers = await Promise.allSettled([1, 2, 3, 4].map(() => login(email, code)));
+    expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  });
+
+  test("a backup code does as well, once, in either case and in groups", async () => {
+    const { userId, email, backupCodes } = await enrolled();
+    const [first, second] = backupCodes as [string, string];
+    await expect(login(email, first)).resolves.toBeTruthy();
+    await expect(login(email, first)).rejects.toMatchObject({ status: 401, code: "INVALID_CODE" });
+    await expect(login(email, `${second.slice(0, 4)}-${second.slice(4)}`.toUpperCase())).resolves.toBeTruthy();
+    expect((await eventsOf(opened, userId)).filter((event) => event === "backup_code.used")).toHaveLength(2);
+  });
+
+  test("a backup code used by several at once signs in one", async () => {
+    const { email, backupCodes } = await enrolled();
+    const answers = await Promise.allSettled([1, 2, 3, 4].map(() => login(email, backupCodes[0])));
+    expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  });
+
+  test("somebody else's codes are no codes", async () => {
+    const [ada, bob] = [await enrolled(), await enrolled()];
+    await expect(login(ada.email, bob.backupCodes[0])).rejects.toMatchObject({ code: "INVALID_CODE" });
+    await expect(login(ada.email, await codeOf(bob.secret))).rejects.toMatchObject({ code: "INVALID_CODE" });
+  });
+
+  test("a wrong code is a failure, and a missing one is none", async () => {
+    const { email, secret } = await enrolled();
+    const here = from();
+    for (let n = 0; n < 7; n++)
+      await expect(login(email, undefined, here)).rejects.toMatchObject({ code: "MFA_REQUIRED" });
+    for (const code of ["000", "abcd2345", "rubbish", "", "x"].filter(Boolean)) {
+      await expect(login(email, code, here)).rejects.toMatchObject({ code: "INVALID_CODE" });
+    }
+    await expect(login(email, "1", here)).rejects.toMatchObject({ code: "INVALID_CODE" });
+    await expect(login(email, await codeOf(secret), here)).rejects.toMatchObject({ status: 429 });
+  });
+
+  test("with a wrong password nothing is told of the factor, and no code is spent", async () => {
+    const { email, secret } = await enrolled();
+    const code = await codeOf(secret);
+    const { accounts } = opened;
+    for (const given of [code, undefined, "000000"]) {
+      const credentials = { username: email, password: "Another-Boat-8", code: given };
+      await expect(accounts.login(credentials, from(), accounts.tokens.open)).rejects.toMatchObject({
+        code: "INVALID_CREDENTIALS",
+      });
+    }
+    await expect(login(email, code)).resolves.toBeTruthy();
+  });
+
+  test("who has none may send a code all the same", async () => {
+    const { email } = await newPerson(opened);
+    await expect(login(email, "123456")).resolves.toBeTruthy();
+  });
+});
+
+describe("with a fresh code", () => {
+  test("the factor is disabled, and can be enrolled anew", async () => {
+    const { userId, email, secret, backupCodes } = await enrolled();
+    const code = await codeOf(secret);
+    await opened.accounts.factors.disable(userId, code, from());
+    await expect(login(email)).resolves.toBeTruthy();
+    expect((await sql("select from auth.mfa_backup_codes where user_id = $1", userId)).rowCount).toBe(0);
+    await expect(opened.accounts.factors.disable(userId, backupCodes[0]!, from())).rejects.toMatchObject({
+      status: 400,
+    });
+    await expect(opened.accounts.factors.enroll(userId, from())).resolves.toBeTruthy();
+    expect(await eventsOf(opened, userId)).toContain("factor.disabled");
+  });
+
+  test("backup codes are renewed: the old ones are none any more", async () => {
+    const { userId, email, backupCodes } = await enrolled();
+    const renewed = await opened.accounts.factors.renewBackupCodes(userId, backupCodes[0]!, from());
+    expect(renewed.backupCodes).toHaveLength(10);
+    await expect(login(email, backupCodes[1])).rejects.toMatchObject({ code: "INVALID_CODE" });
+    await expect(login(email, renewed.backupCodes[9])).resolves.toBeTruthy();
+    expect(await eventsOf(opened, userId)).toContain("backup_codes.renewed");
+  });
+
+  test.each(["disable", "renewBackupCodes"] as const)(
+    "only: %s by another one is refused, and counts as a failure",
+    async (verb) => {
+      const { userId, email, secret, backupCodes } = await enrolled();
+      const code = await codeOf(secret);
+      await login(email, code);
+      const here = from();
+      for (const wrong of [code, "000", "abcd2345", "", backupCodes[0]!.slice(1)]) {
+        await expect(opened.accounts.factors[verb](userId, wrong, here)).rejects.toMatchObject({
+          status: 400,
+          code: "INVALID_CODE",
+        });
+      }
+      await expect(opened.accounts.factors[verb](userId, backupCodes[0]!, here)).rejects.toMatchObject({ status: 429 });
+      await expect(login(email)).rejects.toMatchObject({ code: "MFA_REQUIRED" });
+    },
+  );
+
+  test("nobody without a factor can do either, which is no failure", async () => {
+    const { userId, email } = await newPerson(opened);
+    const here = from();
+    for (let n = 0; n < 6; n++) {
+      await expect(opened.accounts.factors.disable(userId, "123456", here)).rejects.toMatchObject({
+        status: 400,
+        code: "VALIDATION_ERROR",
+      });
+    }
+    await expect(login(email, undefined, here)).resolves.toBeTruthy();
+  });
+});
+
+test("what is kept of backup codes is as dear to guess as a password", async () => {
+  const { userId } = await enrolled();
+  const { rows } = await sql("select code_hash from auth.mfa_backup_codes where user_id = $1", userId);
+  expect(rows).toHaveLength(10);
+  for (const { code_hash } of rows) expect(code_hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+});

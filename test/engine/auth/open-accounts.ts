@@ -1,0 +1,97 @@
+import { createSecretKey, randomUUID } from "node:crypto";
+import pg from "pg";
+import { type Accounts, makeAccounts } from "../../../engine/auth/accounts.ts";
+import type { AsOwner } from "../../../engine/auth/as-owner.ts";
+import type { Sender } from "../../../engine/auth/sender.ts";
+import type { TokenKeys } from "../../../engine/caller/keys.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+
+export const PASSWORD = "Tangerine-Boat-7";
+
+const secret = createSecretKey(Buffer.from("a secret of more than thirty-two letters"));
+export const KEYS: TokenKeys = { algorithm: "HS256", signing: secret, verifying: secret };
+export const CONFIG = {
+  jwtIssuer: "content-service",
+  jwtAudience: null,
+  jwtRoleClaim: ["role"],
+  passwordPolicy: "standard",
+} as const;
+
+export type Opened = {
+  readonly database: TestDatabase;
+  /** For looking, and for turning the clock. */
+  readonly owner: pg.Pool;
+  readonly asOwner: AsOwner;
+  readonly accounts: Accounts;
+  close(): Promise<void>;
+};
+
+/** Accounts as two gateways would have them: nothing is shared but the database. */
+export async function openAccounts(
+  config: Partial<Parameters<typeof makeAccounts>[0]["config"]> = {},
+): Promise<Opened> {
+  const database = await cloneDatabase();
+  const owner = new pg.Pool({ connectionString: database.ownerUrl, max: 12 });
+  owner.on("error", () => {});
+  const asOwner = lender(owner);
+  return {
+    database,
+    owner,
+    asOwner,
+    accounts: makeAccounts({ asOwner, keys: KEYS, config: { ...CONFIG, ...config } }),
+    async close() {
+      await owner.end();
+      await database.drop();
+    },
+  };
+}
+
+export function lender(pool: pg.Pool): AsOwner {
+  return async (work) => {
+    const client = await pool.connect();
+    try {
+      return await work(client);
+    } finally {
+      client.release(client.getTransactionStatus() !== "I");
+    }
+  };
+}
+
+export type Person = { readonly userId: string; readonly email: string; readonly username: string };
+
+/** Somebody who can sign in with PASSWORD. */
+export async function newPerson({ accounts }: Opened, { username }: { username?: string } = {}): Promise<Person> {
+  const email = newEmail();
+  const account = { name: "Ada", email, username, password: PASSWORD };
+  const { user } = await accounts.register(account, from(), accounts.identity);
+  return { userId: String(user.id), email, username: username ?? email };
+}
+
+export function newEmail(): string {
+  return `${randomUUID()}@example.org`;
+}
+
+let places = 0;
+
+/** Each from a place of their own, so that tests do not throttle one another. */
+export function from(address = newAddress()): Sender {
+  return { address, userAgent: "vitest", requestId: randomUUID() };
+}
+
+export function newAddress(): string {
+  places++;
+  return `10.${(places >> 16) & 255}.${(places >> 8) & 255}.${places & 255}`;
+}
+
+/** What the audit log says of a user, oldest first. */
+export async function eventsOf({ owner }: Opened, userId: string): Promise<string[]> {
+  const { rows } = await owner.query<{ event: string }>(
+    "select event from auth.audit_log where user_id = $1 order by id",
+    [userId],
+  );
+  return rows.map(({ event }) => event);
+}
+
+export function claimsOf(token: string): Record<string, unknown> {
+  return JSON.parse(Buffer.from(token.split(".")[1]!, "base64url").toString());
+}

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eventsOf, from, newPerson, type Opened, openAccounts, PASSWORD } from "./open-accounts.ts";
+
+let opened: Opened;
+beforeAll(async () => {
+  opened = await openAccounts();
+});
+afterAll(() => opened.close());
+
+const NEW = "Quartz-Bird-8";
+const login = (username: string, password: string) =>
+  opened.accounts.login({ username, password }, from(), opened.accounts.tokens.open);
+
+describe("changing the password", () => {
+  test("by who knows the old one ends everything else that the user is signed in by", async () => {
+    const { accounts } = opened;
+    const { userId, email } = await newPerson(opened);
+    const pair = await login(email, PASSWORD);
+    const session = await accounts.login({ username: email, password: PASSWORD }, from(), accounts.sessions.open);
+    const link = await accounts.mailLinks.requestReset(email, from());
+
+    const change = { currentPassword: PASSWORD, newPassword: NEW };
+    const next = await accounts.changePassword(userId, change, from(), accounts.sessions.open);
+    expect(await accounts.sessions.use(session.id)).toBeNull();
+    expect(await accounts.sessions.use(next.id)).not.toBeNull();
+    await expect(accounts.tokens.refresh(pair.refreshToken, from())).rejects.toMatchObject({ status: 401 });
+    await expect(accounts.mailLinks.resetPassword(link!.token, "Third-Word-9", from())).rejects.toMatchObject({
+      status: 400,
+    });
+    await expect(login(email, PASSWORD)).rejects.toMatchObject({ code: "INVALID_CREDENTIALS" });
+    await expect(login(email, NEW)).resolves.toBeTruthy();
+    expect(await eventsOf(opened, userId)).toContain("password.changed");
+  });
+
+  test("with a wrong old one is refused by its field, changes nothing, and counts as a failure", async () => {
+    const { accounts } = opened;
+    const { userId, email } = await newPerson(opened);
+    const pair = await login(email, PASSWORD);
+    const here = from();
+    const change = { currentPassword: "Another-Boat-8", newPassword: NEW };
+    const attempt = () => accounts.changePassword(userId, change, here, accounts.tokens.open);
+    for (let n = 0; n < 5; n++) {
+      await expect(attempt()).rejects.toMatchObject({
+        status: 400,
+        code: "INVALID_CREDENTIALS",
+        details: [{ field: "currentPassword" }],
+      });
+    }
+    await expect(attempt()).rejects.toMatchObject({ status: 429 });
+    await expect(accounts.tokens.refresh(pair.refreshToken, from())).resolves.toBeTruthy();
+    await expect(login(email, PASSWORD)).resolves.toBeTruthy();
+  });
+
+  test.each(["easy", "Password1"])("to %s is refused, which is no failure", async (newPassword) => {
+    const { accounts } = opened;
+    const { userId } = await newPerson(opened);
+    const here = from();
+    for (let n = 0; n < 6; n++) {
+      const change = { currentPassword: PASSWORD, newPassword };
+      await expect(accounts.changePassword(userId, change, here, accounts.tokens.open)).rejects.toMatchObject({
+        status: 400,
+        code: "VALIDATION_ERROR",
+      });
+    }
+  });
+
+  test("twice at once from the same old one succeeds once", async () => {
+    const { accounts } = opened;
+    const { userId, email } = await newPerson(opened);
+    const words = ["Quartz-Bird-8", "Quartz-Bird-9", "Quartz-Bird-10"];
+    const changed = await Promise.allSettled(
+      words.map((newPassword) =>
+        accounts.changePassword(userId, { currentPassword: PASSWORD, newPassword }, from(), accounts.tokens.open),
+      ),
+    );
+    const winners = words.filter((_, index) => changed[index]!.status === "fulfilled");
+    expect(winners).toHaveLength(1);
+    await expect(login(email, winners[0]!)).resolves.toBeTruthy();
+  });
+
+  test("is for who has an account", async () => {
+    const { accounts } = opened;
+    const change = { currentPassword: PASSWORD, newPassword: NEW };
+    await expect(accounts.changePassword("999999", change, from(), accounts.tokens.open)).rejects.toMatchObject({
+      status: 403,
+      code: "PERMISSION_DENIED",
+    });
+  });
+});

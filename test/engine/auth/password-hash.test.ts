@@ -1,0 +1,48 @@
+import { describe, expect, test } from "vitest";
+import { hashLike, hashOfNobody, hashPassword, isOutdated, matchesHash } from "../../../engine/auth/password-hash.ts";
+
+const PHC = /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/;
+
+describe("a password's hash", () => {
+  test("is a PHC string of argon2id with a salt of its own", async () => {
+    const [first, second] = await Promise.all([hashPassword("secret"), hashPassword("secret")]);
+    expect(first).toMatch(PHC);
+    expect(second).toMatch(PHC);
+    expect(first).not.toBe(second);
+  });
+
+  test("matches that password alone, to its last byte however long it is", async () => {
+    const long = "pass phrase ".repeat(80);
+    const hash = await hashPassword(long);
+    expect(await matchesHash(hash, long)).toBe(true);
+    expect(await matchesHash(hash, `${long.slice(0, -1)}.`)).toBe(false);
+    expect(await matchesHash(hash, long.slice(0, 72))).toBe(false);
+    expect(await matchesHash(hash, "")).toBe(false);
+  });
+
+  test("is the same for the same letters from another keyboard", async () => {
+    expect(await matchesHash(await hashPassword("Zürich-Straße"), "Zu\u0308rich-Straße")).toBe(true);
+  });
+
+  test("agrees with the argon2 of others", async () => {
+    // Made by the reference implementation: echo -n password | argon2 somesalt -id -t 2 -m 16 -p 1 -l 24 -e
+    const theirs = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
+    expect(await matchesHash(theirs, "password")).toBe(true);
+    expect(await matchesHash(theirs, "Password")).toBe(false);
+    expect(await hashLike(theirs, "password")).toBe(theirs);
+    expect(isOutdated(theirs)).toBe(true);
+    expect(isOutdated(await hashPassword("password"))).toBe(false);
+  });
+
+  test("of nobody looks like any other, and no password has it", async () => {
+    expect(hashOfNobody()).toMatch(PHC);
+    expect(await matchesHash(hashOfNobody(), "")).toBe(false);
+  });
+
+  test.each(["", "$2b$12$abc", "$argon2i$v=19$m=1,t=1,p=1$YQ$YQ", "$argon2id$v=16$m=1,t=1,p=1$YQ$YQ"])(
+    "%j is none, which is a fault and not a wrong password",
+    async (phc) => {
+      await expect(matchesHash(phc, "x")).rejects.toThrow("argon2id");
+    },
+  );
+});

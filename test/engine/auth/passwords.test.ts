@@ -1,0 +1,45 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { makePasswords } from "../../../engine/auth/passwords.ts";
+
+describe("passwords are looked at", () => {
+  test("for nobody as for somebody, with the answer no", async () => {
+    const passwords = makePasswords();
+    const hash = await passwords.hash("secret");
+    expect(await passwords.matches(hash, "secret")).toBe(true);
+    expect(await passwords.matches(null, "secret")).toBe(false);
+  });
+
+  test("off the event loop: it goes on meanwhile", async () => {
+    const passwords = makePasswords();
+    let isDone = false;
+    let turns = 0;
+    const all = Promise.all(Array.from({ length: 4 }, () => passwords.hash("secret"))).then(() => {
+      isDone = true;
+    });
+    while (!isDone) {
+      await sleep(1);
+      turns++;
+    }
+    await all;
+    expect(turns).toBeGreaterThan(10);
+  });
+
+  test("a few at a time, the others in turn, and who finds the queue full is told to come back", async () => {
+    const passwords = makePasswords({ atOnce: 1, waiting: 2 });
+    const order: number[] = [];
+    const asked = [0, 1, 2, 3].map((n) => passwords.hash("secret").then(() => order.push(n)));
+    await expect(asked[3]).rejects.toMatchObject({ status: 503, headers: { "Retry-After": "1" } });
+    await Promise.all(asked.slice(0, 3));
+    expect(order).toEqual([0, 1, 2]);
+    await expect(passwords.hash("secret")).resolves.toBeTruthy();
+  });
+
+  test("one that cannot be looked at makes way for the next", async () => {
+    const passwords = makePasswords({ atOnce: 1, waiting: 2 });
+    const broken = passwords.matches("rubbish", "secret");
+    const next = passwords.hash("secret");
+    await expect(broken).rejects.toThrow();
+    await expect(next).resolves.toBeTruthy();
+  });
+});

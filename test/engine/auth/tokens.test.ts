@@ -1,0 +1,181 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { claimsOf, eventsOf, from, newPerson, type Opened, openAccounts, PASSWORD } from "./open-accounts.ts";
+
+let opened: Opened;
+beforeAll(async () => {
+  opened = await openAccounts();
+});
+afterAll(() => opened.close());
+afterEach(() => vi.useRealTimers());
+
+const ENDED = {
+  status: 401,
+  code: "INVALID_TOKEN",
+  headers: { "WWW-Authenticate": expect.stringContaining("Bearer") },
+};
+
+async function signIn() {
+  const person = await newPerson(opened);
+  const { accounts } = opened;
+  const again = () => accounts.login({ username: person.email, password: PASSWORD }, from(), accounts.tokens.open);
+  return { ...person, again, pair: await again() };
+}
+const refresh = (token: string, retryKey?: string) =>
+  opened.accounts.tokens.refresh(token, from(), retryKey ? { retryKey } : {});
+const sql = (statement: string, ...values: unknown[]) => opened.owner.query(statement, values);
+
+describe("a refresh", () => {
+  test("gives another pair of the same user", async () => {
+    const { userId, pair } = await signIn();
+    const next = await refresh(pair.refreshToken);
+    expect(claimsOf(next.accessToken)).toMatchObject({ sub: userId, name: "Ada", role: "authenticated" });
+    expect(next.refreshToken).not.toBe(pair.refreshToken);
+    await expect(refresh(next.refreshToken)).resolves.toBeTruthy();
+  });
+
+  test("of a token that was used is refused, and ends the family, but no other sign-in", async () => {
+    const { userId, pair, again } = await signIn();
+    const elsewhere = await again();
+    const next = await refresh(pair.refreshToken);
+    await expect(refresh(pair.refreshToken)).rejects.toMatchObject(ENDED);
+    await expect(refresh(next.refreshToken)).rejects.toMatchObject(ENDED);
+    expect(await eventsOf(opened, userId)).toContain("refresh_token.reused");
+    await expect(refresh(elsewhere.refreshToken)).resolves.toBeTruthy();
+  });
+
+  test("is refused after a logout, which ends all of the user's and nobody else's", async () => {
+    const [ada, bob] = [await signIn(), await signIn()];
+    const elsewhere = await ada.again();
+    await opened.accounts.tokens.revoke(ada.userId, from());
+    for (const { refreshToken } of [ada.pair, elsewhere])
+      await expect(refresh(refreshToken)).rejects.toMatchObject(ENDED);
+    await expect(refresh(bob.pair.refreshToken)).resolves.toBeTruthy();
+    expect(await eventsOf(opened, ada.userId)).toContain("refresh_tokens.revoked");
+  });
+
+  test.each([
+    [
+      "has expired",
+      "update auth.refresh_tokens set issued_at = now() - interval '8 days', expires_at = now() where user_id = $1",
+    ],
+    ["is not stored", "delete from auth.refresh_tokens where user_id = $1"],
+    ["is of a disabled account", "select auth.disable_account($1, null)"],
+    ["is of a deleted user", "delete from public.users where id = $1"],
+  ])("of a token that %s is refused", async (_, statement) => {
+    const { userId, pair } = await signIn();
+    await sql(statement, userId);
+    await expect(refresh(pair.refreshToken)).rejects.toMatchObject(ENDED);
+  });
+
+  test("tells what is true of the user by now", async () => {
+    const { userId, pair } = await signIn();
+    await sql(
+      "insert into auth.permissions (name, description) values ('articles:review', ''), ('articles:pin', ''), ('articles:all', '')",
+    );
+    await sql("insert into auth.user_permissions (user_id, permission) values ($1, 'articles:review')", userId);
+    await sql(
+      "insert into auth.role_permissions (role, permission) values ('authenticated', 'articles:pin'), ('admin', 'articles:all')",
+    );
+    await sql("update public.users set name = 'Ada L.' where id = $1", userId);
+    const next = await refresh(pair.refreshToken);
+    expect(claimsOf(next.accessToken)).toMatchObject({
+      name: "Ada L.",
+      permissions: ["articles:pin", "articles:review"],
+    });
+    await sql("select auth.assign_role($1, 'admin', null)", userId);
+    expect(claimsOf((await refresh(next.refreshToken)).accessToken)).toMatchObject({
+      role: "admin",
+      permissions: ["articles:all", "articles:pin", "articles:review"],
+    });
+  });
+
+  test("leaves nothing of the tokens in the database but their digests", async () => {
+    const { userId, pair } = await signIn();
+    const next = await refresh(pair.refreshToken, "a key");
+    const { rows } = await sql(
+      "select token_hash, encode(token_hash, 'escape') || coalesce(encode(sealed_answer, 'escape'), '') as text from auth.refresh_tokens where user_id = $1",
+      userId,
+    );
+    expect(rows).toHaveLength(2);
+    for (const { text } of rows) {
+      for (const token of [pair.refreshToken, next.refreshToken, next.accessToken]) {
+        expect(text).not.toContain(token);
+        expect(text).not.toContain(token.split(".")[2]);
+      }
+    }
+  });
+
+  test("sweeps a few tokens that have expired", async () => {
+    const { userId } = await signIn();
+    await sql(
+      `insert into auth.refresh_tokens (token_hash, family_id, user_id, issued_at, expires_at)
+        select sha256(n::text::bytea), gen_random_uuid(), $1, now() - interval '9 days', now() - interval '2 days' from generate_series(1, 15) n`,
+      userId,
+    );
+    const expired = async () =>
+      (await sql("select count(*)::int as n from auth.refresh_tokens where expires_at < now() - interval '1 day'"))
+        .rows[0].n;
+    expect(await expired()).toBe(15);
+    await signIn();
+    expect(await expired()).toBe(5);
+    await signIn();
+    expect(await expired()).toBe(0);
+  });
+});
+
+describe("a refresh with an Idempotency-Key", () => {
+  test("is given the same pair when it is repeated", async () => {
+    const { pair } = await signIn();
+    const next = await refresh(pair.refreshToken, "tab 1");
+    expect(await refresh(pair.refreshToken, "tab 1")).toEqual(next);
+    expect(await refresh(pair.refreshToken, "tab 1")).toEqual(next);
+    await expect(refresh(next.refreshToken)).resolves.toBeTruthy();
+  });
+
+  test("gives two tabs that ask at once one pair", async () => {
+    const { pair } = await signIn();
+    const pairs = await Promise.all(Array.from({ length: 6 }, () => refresh(pair.refreshToken, "the tabs' own")));
+    expect(new Set(pairs.map(({ refreshToken }) => refreshToken)).size).toBe(1);
+    expect(new Set(pairs.map(({ accessToken }) => accessToken)).size).toBe(1);
+  });
+
+  test.each([
+    ["another key", "tab 2"],
+    ["no key", undefined],
+  ])("but a used token with %s ends the family", async (_, key) => {
+    const { pair } = await signIn();
+    const next = await refresh(pair.refreshToken, "tab 1");
+    await expect(refresh(pair.refreshToken, key)).rejects.toMatchObject(ENDED);
+    await expect(refresh(next.refreshToken)).rejects.toMatchObject(ENDED);
+    await expect(refresh(pair.refreshToken, "tab 1")).rejects.toMatchObject(ENDED);
+  });
+
+  test("is no retry any more after ten seconds", async () => {
+    const { userId, pair } = await signIn();
+    await refresh(pair.refreshToken, "tab 1");
+    await sql(
+      "update auth.refresh_tokens set sealed_until = sealed_until - interval '10 seconds' where user_id = $1",
+      userId,
+    );
+    await expect(refresh(pair.refreshToken, "tab 1")).rejects.toMatchObject(ENDED);
+  });
+
+  test("is no retry any more once its answer was used; and its answer is not kept then", async () => {
+    const { userId, pair } = await signIn();
+    const next = await refresh(pair.refreshToken, "tab 1");
+    await refresh(next.refreshToken);
+    const { rows } = await sql(
+      "select from auth.refresh_tokens where user_id = $1 and sealed_answer is not null",
+      userId,
+    );
+    expect(rows).toEqual([]);
+    await expect(refresh(pair.refreshToken, "tab 1")).rejects.toMatchObject(ENDED);
+  });
+
+  test("is no retry after a logout", async () => {
+    const { userId, pair } = await signIn();
+    await refresh(pair.refreshToken, "tab 1");
+    await opened.accounts.tokens.revoke(userId, from());
+    await expect(refresh(pair.refreshToken, "tab 1")).rejects.toMatchObject(ENDED);
+  });
+});
