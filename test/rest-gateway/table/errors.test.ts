@@ -147,7 +147,7 @@ describe("the reason phrase", () => {
   });
 
   test("of a PT that is no status is the usual one", async () => {
-    expect(await raised("PTxyz", "nonsense")).toMatchObject({ status: 500, reason: "Internal Server Error" });
+    expect(await raised("PTXYZ", "nonsense")).toMatchObject({ status: 500, reason: "Internal Server Error" });
   });
 
   test.each([
@@ -166,7 +166,7 @@ describe("the reason phrase", () => {
       headers: expect.not.objectContaining({ "set-cookie": expect.anything() }),
       body: { message: "one\r\nSet-Cookie: two\u007f\u0085" },
     });
-    const long = "x".repeat(100_000);
+    const long = "x".repeat(50_000);
     expect(await raised("PT400", long)).toMatchObject({
       status: 400,
       reason: like(/^x{200}$/),

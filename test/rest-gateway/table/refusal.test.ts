@@ -21,6 +21,7 @@ describe("an answer made by raise sqlstate 'PGRST'", () => {
       details: "d",
       hint: null,
       headers: { "X-Tea": "green" },
+      reason: "Teapot",
     });
   });
 
