@@ -1816,7 +1816,9 @@ AS $function$
 declare
   v_id bytea := decode(place, 'hex');
 begin
-  is_claimed := pg_try_advisory_xact_lock(('x' || left(place, 16))::bit(64)::bigint);
+  select encode(kept.sealed_answer, 'base64') into answer
+    from private.kept_answers as kept where kept.id = v_id and kept.expires_at > now();
+  is_claimed := answer is null and pg_try_advisory_xact_lock(('x' || left(place, 16))::bit(64)::bigint);
   if is_claimed then
     -- A statement of its own, begun after the lock was had: it sees what the transaction before has committed.
     select encode(kept.sealed_answer, 'base64') into answer
@@ -1825,7 +1827,7 @@ begin
 end;
 $function$;
 grant execute on function private.claim_answer(text) to authenticator;
-comment on function private.claim_answer(text) is 'Claims a place for the rest of the transaction, and tells what is kept there; not claimed while another one has it.';
+comment on function private.claim_answer(text) is 'Tells what is kept at a place; where that is nothing, claims it for the rest of the transaction unless another one has it.';
 
 -- function private.containing(text)
 CREATE OR REPLACE FUNCTION private.containing(keyword text)
@@ -1944,6 +1946,19 @@ end;
 $function$;
 comment on function private.tg__timestamps() is 'Before update: keeps created_at, moves updated_at forward.';
 
+-- function private.translated_title(bigint,text)
+CREATE OR REPLACE FUNCTION private.translated_title(article_id bigint, language text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+BEGIN ATOMIC
+ SELECT translation.title
+    FROM public.article_translations translation
+   WHERE ((translation.article_id = translated_title.article_id) AND (translation.language = translated_title.language));
+END;
+grant execute on function private.translated_title(bigint,text) to anon, authenticated, service_role;
+comment on function private.translated_title(bigint,text) is 'The title in that language; null where nobody has translated it.';
+
 -- function private.users_are_open(text)
 CREATE OR REPLACE FUNCTION private.users_are_open(verb text)
  RETURNS boolean
@@ -1986,17 +2001,7 @@ CREATE OR REPLACE FUNCTION public.articles_title(article public.articles, langua
  RETURNS text
  LANGUAGE sql
  STABLE PARALLEL SAFE
- SET search_path TO ''
-AS $function$
-  select coalesce(
-    (
-      select translation.title
-      from public.article_translations as translation
-      where translation.article_id = article.id and translation.language = articles_title.language
-    ),
-    article.title
-  );
-$function$;
+RETURN CASE WHEN (language IS NULL) THEN (article).title ELSE COALESCE(private.translated_title((article).id, language), (article).title) END;
 grant execute on function public.articles_title(public.articles,text) to anon, authenticated, service_role;
 comment on function public.articles_title(public.articles,text) is '@notNull
 The title, in the given language (such as de or pt-BR) when there is a translation.';

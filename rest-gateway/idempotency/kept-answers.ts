@@ -12,14 +12,14 @@ const MISSING = new Set(["3F000", "42883", "42501"]);
 /** unique_violation, serialization_failure */
 const KEPT_ALREADY = new Set(["23505", "40001"]);
 
-/** Claims the place until the transaction ends, unless another one has it. */
+/** What is kept at the place; where that is nothing, claims it until the transaction ends unless another one has it. */
 export async function claimAnswer(ask: Ask, place: Place): Promise<Claim> {
   try {
     const text = "select is_claimed::text, answer from private.claim_answer($1)";
     const { rows } = await ask({ text, values: [place.id] });
     const [isClaimed, answer] = rows[0]!;
-    if (isClaimed !== "true") return "taken";
-    return answer ? unseal(Buffer.from(answer, "base64"), place) : "free";
+    if (answer) return unseal(Buffer.from(answer, "base64"), place);
+    return isClaimed === "true" ? "free" : "taken";
   } catch (error) {
     throw isMissing(error) ? unavailable(error) : error;
   }

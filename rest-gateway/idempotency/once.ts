@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Ask, asLogin } from "../../engine/database/as-login.ts";
 import { delayBefore } from "../../engine/database/connector.ts";
+import { answerTooLarge } from "../../engine/database/faults.ts";
 import { ApiError } from "../../engine/errors.ts";
 import type { GatewayResponse } from "../http.ts";
 import { claimAnswer, keepAnswer } from "./kept-answers.ts";
@@ -45,7 +46,7 @@ export function makeOnce({ waitMilliseconds, mostBytes }: OnceOptions) {
       if (claim === "taken") throw underWay();
       if (claim !== "free") return replayed(claim.response, claim.fingerprint === fingerprint);
       const response = await change.make(ask);
-      if (response.body !== null && Buffer.byteLength(response.body) > mostBytes) throw tooLarge(mostBytes);
+      if (response.body !== null && Buffer.byteLength(response.body) > mostBytes) throw answerTooLarge(mostBytes, LESS);
       const kept = await keepAnswer(asLogin(ask), place, { fingerprint, response }, change.lifetimeSeconds);
       if (!kept) throw underWay();
       return response;
@@ -55,14 +56,18 @@ export function makeOnce({ waitMilliseconds, mostBytes }: OnceOptions) {
       try {
         return await change.transact(attempt);
       } catch (error) {
-        if (!isUnsettled(error) || performance.now() > deadline || change.signal.aborted) throw error;
+        if (!isUnsettled(error) || performance.now() > deadline) throw error;
+        // No connection is held meanwhile: a crowd that waits for one slow change keeps nobody else from writing.
+        const pause = sleep(delayBefore(attempts, Math.random()), true, { signal: change.signal });
+        const isStillThere = await pause.catch(() => false);
+        if (!isStillThere) throw error;
       }
-      // No connection is held meanwhile: a crowd that waits for one slow change keeps nobody else from writing.
-      await sleep(delayBefore(attempts, Math.random()), undefined, { signal: change.signal }).catch(() => {});
     }
   };
 }
 
+/** It would have to be kept. */
+const LESS = "Ask for less of it, with Prefer: return=minimal or select.";
 const UNDER_WAY = "IDEMPOTENCY_KEY_IN_USE";
 /** transaction_resolution_unknown: if it was committed, the next attempt finds its answer. */
 const OUTCOME_UNKNOWN = "08007";
@@ -85,12 +90,5 @@ function underWay(): ApiError {
   return new ApiError(409, UNDER_WAY, "A request with this Idempotency-Key is still being processed.", {
     hint: "Send it again later: it is then answered as the first one was.",
     headers: { "Retry-After": "1" },
-  });
-}
-
-function tooLarge(limit: number): ApiError {
-  return new ApiError(400, "ANSWER_TOO_LARGE", `The answer is larger than ${limit} bytes, and would have to be kept.`, {
-    details: "Nothing was changed.",
-    hint: "Ask for less of it, with Prefer: return=minimal or select.",
   });
 }

@@ -48,7 +48,7 @@ describe("a place", () => {
     await keep(first, place);
     expect(await claim(second, place)).toEqual(TAKEN);
     await first.query("commit");
-    expect(await claim(second, place)).toEqual({ is_claimed: true, answer: base64("said") });
+    expect(await claim(second, place)).toEqual({ is_claimed: false, answer: base64("said") });
   });
 
   test("is free again, with nothing in it, when the transaction is undone", async () => {
@@ -59,6 +59,16 @@ describe("a place", () => {
     await first.query("rollback");
     expect(await claim(second, place)).toEqual(FREE);
     expect(await keptPlaces()).toEqual([]);
+  });
+
+  test("tells its answer to any number of transactions at once", async () => {
+    const place = newPlace();
+    await keep(owner, place);
+    for (const client of [first, second]) {
+      await client.query("begin");
+      expect((await claim(client, place)).answer).toBe(base64("said"));
+    }
+    for (const client of [first, second]) await client.query("rollback");
   });
 
   test("keeps others free", async () => {

@@ -65,6 +65,21 @@ describe("a change that the owner makes", () => {
     expect(await shop.ordered(token)).toBe(2);
   });
 
+  test("is told to a crowd without anybody waiting for another", async () => {
+    const [token, key] = [randomUUID(), randomUUID()];
+    await once(rotation(token, key));
+    let attempts = 0;
+    const counted: Change["transact"] = (work) => {
+      attempts++;
+      return transact(work);
+    };
+    const told = await Promise.all(
+      Array.from({ length: 20 }, () => once({ ...rotation(token, key), transact: counted })),
+    );
+    for (const { headers } of told) expect(headers).toHaveProperty("Idempotent-Replayed");
+    expect(attempts).toBe(told.length);
+  });
+
   test("is another one under another key, for another sender and in another part of the service", async () => {
     const [token, key] = [randomUUID(), randomUUID()];
     const base = rotation(token, key);
@@ -87,6 +102,18 @@ describe("a change that the owner makes", () => {
     const hasty = makeOnce({ waitMilliseconds: 1, mostBytes: 1_000 });
     await expect(hasty(rotation(token, key))).rejects.toMatchObject({ status: 409 });
     await expect(once({ ...rotation(token, key), signal: AbortSignal.abort() })).rejects.toMatchObject({ status: 409 });
+
+    const client = new AbortController();
+    let attempts = 0;
+    const leaving: Change["transact"] = (work) => {
+      attempts++;
+      const attempt = transact(work);
+      attempt.catch(() => setTimeout(() => client.abort(), 1));
+      return attempt;
+    };
+    const left = once({ ...rotation(token, key), signal: client.signal, transact: leaving });
+    await expect(left).rejects.toMatchObject({ status: 409 });
+    expect(attempts).toBe(1);
     open();
     expect((await slow).status).toBe(200);
     expect(await shop.ordered(token)).toBe(0);
