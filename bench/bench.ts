@@ -13,6 +13,8 @@ export type Bench = (options: BenchOptions) => Promise<object>;
 
 const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>> = {
   engine: () => import("./engine.ts"),
+  rest: () => import("./rest.ts"),
+  graphql: () => import("./graphql.ts"),
 };
 
 const USAGE = `npm run bench -- NAME… [--rounds 5] [--seconds 1] [--json FILE]

@@ -1,0 +1,60 @@
+// GraphQL over HTTP, beside PostGraphile without our plugins and beside a server written by hand; and many subscriptions.
+
+import { loadavg } from "node:os";
+import type { Bench } from "./bench.ts";
+import { startContent } from "./graphql/content.ts";
+import { ENTRANTS, type Server } from "./graphql/contestants.ts";
+import { byTurns } from "./graphql/measure.ts";
+import { measureSubscriptions, SUBSCRIPTIONS } from "./graphql/subscriptions.ts";
+import { judge } from "./graphql/targets.ts";
+import { answerOf, WORKS, type Work } from "./graphql/works.ts";
+import { startLoadGenerator } from "./rest/load.ts";
+import { describeOutcome, type Outcome, outcomeOf } from "./rest/report.ts";
+
+export const bench: Bench = async ({ rounds, seconds, tell }) => {
+  tell("graphql: the documented queries over HTTP, row-level security on, callers by token");
+  tell(`median of ${rounds} rounds of ${seconds} s, all by turns`);
+  if (loadavg()[0]! > 0.5)
+    tell(`the machine is busy (load ${loadavg()[0]!.toFixed(1)}): even ratios will be worse than they are`);
+  for (const { name, isInstalled } of ENTRANTS) if (!isInstalled) tell(`${name} skipped: npm ci --prefix bench/peers`);
+  tell("");
+
+  await using opened = new AsyncDisposableStack();
+  const scratch = opened.use(await startContent());
+  const generator = opened.use(startLoadGenerator());
+  const outcomes: Outcome[] = [];
+  {
+    await using started = new AsyncDisposableStack();
+    const servers: Server[] = [];
+    for (const { start } of ENTRANTS.filter(({ isInstalled }) => isInstalled)) {
+      servers.push(started.adopt(await start(scratch), (server) => server.stop()));
+    }
+    for (const work of WORKS) {
+      await checkAnswers(work, servers);
+      const results = await byTurns(work, rounds, seconds, { scratch, generator, servers });
+      const outcome = outcomeOf(work.name, results);
+      outcomes.push(outcome);
+      tell(describeOutcome(outcome, "request"));
+    }
+  }
+
+  const subscribed = await measureSubscriptions(scratch);
+  const { kibibytesEach, lastMilliseconds, middleMilliseconds } = subscribed;
+  const memory = kibibytesEach === null ? "" : `${kibibytesEach.toFixed(0)} KiB of memory each, `;
+  const reached = `one event reaches all in ${lastMilliseconds.toFixed(0)} ms, half in ${middleMilliseconds.toFixed(0)} ms`;
+  tell(`  ${SUBSCRIPTIONS.toLocaleString("en")} idle subscriptions: ${memory}${reached}`);
+
+  tell("\n  targets");
+  for (const verdict of judge(outcomes)) tell(verdict);
+  return { outcomes, subscribed };
+};
+
+/** Who answers something else does other work. */
+async function checkAnswers(work: Work, servers: readonly Server[]): Promise<void> {
+  const [mine, ...others] = await Promise.all(servers.map((server) => answerOf(work, server)));
+  const different = others.findIndex((answer) => answer !== mine);
+  if (different >= 0) {
+    const { name } = servers[different + 1]!;
+    throw new Error(`${name} answers "${work.name}" differently:\n${others[different]}\nours is\n${mine}`);
+  }
+}

@@ -1,0 +1,22 @@
+import type { Outcome } from "../rest/report.ts";
+import { APOLLO, BARE } from "./contestants.ts";
+
+const TARGETS: Readonly<Record<string, number>> = { [BARE]: 2, [APOLLO]: 1.5 };
+
+/** Each target with what was reached, and whether that is enough. Nothing is said of who was not there. */
+export function judge(outcomes: readonly Outcome[]): string[] {
+  return outcomes.flatMap(({ work, ratios, contestants }) =>
+    Object.entries(ratios).map(([name, reached]) => {
+      const [mine, theirs] = [timeOf(contestants.ours!), timeOf(contestants[name]!)];
+      const byTime = mine && theirs ? ` (${(theirs / mine).toFixed(2)} by processor time)` : "";
+      const least = TARGETS[name]!;
+      const verdict = reached >= least ? "met   " : "MISSED";
+      return `    ${verdict} ${work}: ${reached.toFixed(2)} times ${name}${byTime} (target ${least})`;
+    }),
+  );
+}
+
+/** Of the server and of Postgres; the ratio of these is steadier on a machine that does other things too. */
+function timeOf({ serverTime, postgresTime }: Outcome["contestants"][string]): number | null {
+  return serverTime === null || postgresTime === null ? null : serverTime + postgresTime;
+}

@@ -1,0 +1,101 @@
+import { makeTokenKeys } from "../../engine/caller/keys.ts";
+import { signToken } from "../../engine/caller/tokens.ts";
+import type { Load } from "../rest/load.ts";
+import { JWT_SECRET } from "../rest/tokens.ts";
+import { ARTICLES, CALLER } from "./content.ts";
+import type { Server, Shape } from "./contestants.ts";
+
+export type Work = {
+  readonly name: string;
+  readonly document: Readonly<Record<Shape, string>>;
+  /** Taken in turn; all of one length, as JSON. */
+  readonly variables: readonly object[];
+};
+
+const PAGE_INFO = "hasNextPage hasPreviousPage startCursor endCursor";
+const RESULT = "success message errors { field message }";
+
+/** The fields are renamed where they have other names, so that the answers are the same. */
+export const WORKS: readonly Work[] = [
+  {
+    name: "10 articles with authors, page info and total count",
+    document: {
+      contract: `query List($first: Int) { articles(first: $first) { edges { cursor node { id title status tags createdAt
+        author { id name } } } pageInfo { ${PAGE_INFO} } totalCount } }`,
+      amber: `query List($first: Int) { articles: allArticles(first: $first, orderBy: [CREATED_AT_DESC, ROW_ID_DESC]) {
+        edges { cursor node { id: rowId title status tags createdAt author: userByAuthorId { id: rowId name } } }
+        pageInfo { ${PAGE_INFO} } totalCount } }`,
+    },
+    variables: [{ first: 10 }],
+  },
+  {
+    name: "one article with its author",
+    document: {
+      contract: `query One($id: ID!) { article(id: $id) { id title content status tags createdAt updatedAt
+        author { id name email } } }`,
+      amber: `query One($id: BigInt!) { article: articleByRowId(rowId: $id) { id: rowId title content status tags
+        createdAt updatedAt author: userByAuthorId { id: rowId name email } } }`,
+    },
+    variables: Array.from({ length: ARTICLES / 2 }, (_, index) => ({ id: String(ARTICLES / 2 + index) })),
+  },
+  {
+    name: "createArticle",
+    document: {
+      contract: `mutation Create($input: CreateArticleInput!) { createArticle(input: $input) { ${RESULT}
+        article { id title status tags createdAt author { id name } } } }`,
+      amber: `mutation Create($input: CreateArticleInput!) { createArticle(input: $input) { result { ${RESULT}
+        article { id: rowId title status tags createdAt author: userByAuthorId { id: rowId name } } } } }`,
+    },
+    variables: [{ input: { title: "A title of some words", content: "content ".repeat(25), tags: ["one", "two"] } }],
+  },
+];
+
+const keys = makeTokenKeys({ jwtSecret: JWT_SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
+export const TOKEN = signToken({ sub: CALLER, name: "User 1", role: "authenticated", exp: 1_999_999_999 }, keys);
+const CONNECTIONS = 16;
+
+/** The work as requests to somebody. */
+export function loadOf(work: Work, server: Server, seconds: number): Load {
+  const bodies = bodiesOf(work, server);
+  const head = [
+    `POST ${server.base.pathname} HTTP/1.1`,
+    `Host: ${server.base.host}`,
+    `Authorization: Bearer ${TOKEN}`,
+    "Accept: application/json",
+    "Content-Type: application/json",
+    `Content-Length: ${bodies[0]!.length}`,
+    "\r\n",
+  ];
+  return {
+    port: Number(server.base.port),
+    connections: CONNECTIONS,
+    seconds,
+    request: ["", head.join("\r\n"), ""],
+    values: null,
+    // The load generator puts one after the other into each request, whatever they are.
+    tokens: bodies,
+  };
+}
+
+/**
+ * What somebody answers, once: under load nobody reads the answers, and GraphQL says 200 of failures too. Without what is
+ * somebody's own or new each time: cursors, and the id and the moment of what is created.
+ */
+export async function answerOf(work: Work, server: Server): Promise<string> {
+  const headers = { Authorization: `Bearer ${TOKEN}`, Accept: "application/json", "Content-Type": "application/json" };
+  const response = await fetch(server.base, { method: "POST", headers, body: bodiesOf(work, server)[0]! });
+  const text = await response.text();
+  const { data, errors } = JSON.parse(text);
+  if (errors || !data) throw new Error(`${server.name} does not answer "${work.name}": ${text}`);
+  const own = /cursor$/i;
+  return JSON.stringify(data.createArticle?.result ?? Object.values(data)[0], (name, value) => {
+    if (own.test(name) || (data.createArticle && name === "id")) return "…";
+    if (name === "createdAt") return data.createArticle ? "…" : Date.parse(value);
+    return Array.isArray(value) && value.length === 0 ? null : value;
+  });
+}
+
+function bodiesOf({ document, variables }: Work, { shape }: Server): string[] {
+  const query = document[shape].replaceAll(/\s+/g, " ");
+  return variables.map((variables) => JSON.stringify({ query, variables }));
+}
