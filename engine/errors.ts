@@ -232,6 +232,17 @@ export type Occasion = {
   readonly faults?: readonly FieldFault[];
 };
 
+/** Which fields are at fault. Our own SQL names the one field in the detail (see db/README.md). */
+export function faultsOf({ code, details, message }: ApiError): readonly FieldFault[] {
+  if (Array.isArray(details)) return details.filter(isFieldFault);
+  const isNamed = (code === "WRONG" || code === "TAKEN") && typeof details === "string" && details !== "";
+  return isNamed ? [{ field: details, message }] : [];
+}
+
+function isFieldFault(detail: object): detail is FieldFault {
+  return "field" in detail && "message" in detail;
+}
+
 /** The conventional interface's body, in the variant the deployment chose. */
 export function toEnvelope(error: ApiError, shape: ErrorBody, { requestId, at, faults = [] }: Occasion): object {
   const code = wordOf(error);

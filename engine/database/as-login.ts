@@ -20,7 +20,8 @@ const STEP_BACK: Statement = {
  */
 export function asLogin(ask: Ask): Ask {
   return async (statement) => {
-    // All three travel together. When one fails so do those behind it, and the transaction with them.
+    // None waits for the answer to another, but for that to the first one of a transaction. When one fails so do those
+    // behind it, and the transaction with them.
     const [, answer] = await Promise.all([ask(STEP_OUT), ask(statement), ask(STEP_BACK)]);
     return answer;
   };

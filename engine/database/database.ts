@@ -1,4 +1,5 @@
 import type { PoolClient } from "pg";
+import { Budget, rowsOf, UNLIMITED } from "./budget.ts";
 import type { Condition, Log } from "./condition.ts";
 import { type Isolation, patienceFor, requestSteps, type Step, statementStep, undoneSteps } from "./exchange.ts";
 import type { Lane } from "./lane.ts";
@@ -12,6 +13,9 @@ import { type Chunk, RowStream } from "./stream.ts";
 import { inTransaction, type Query } from "./transaction.ts";
 
 const STALL_MILLISECONDS = 30_000;
+/** How many of the largest answers may be in the making at once. */
+const LARGE_ANSWERS = 8;
+
 export type DatabaseOptions = {
   /** The login of all requests, a member of the callers' roles. */
   readonly url: string;
@@ -27,6 +31,8 @@ export type DatabaseOptions = {
   readonly statementTimeout?: number;
   /** For how many milliseconds a request waits for a connection. */
   readonly acquireTimeout?: number;
+  /** The most bytes that are held of one answer, and of one row of a stream. */
+  readonly maxAnswerBytes?: number;
   readonly applicationName?: string;
 };
 
@@ -43,6 +49,11 @@ export type RunOptions = {
   readonly timeoutMs?: number;
   /** Names and types of the columns are wanted too. */
   readonly fields?: boolean;
+  /**
+   * What may be held of the answer, instead of the database's own limit. Without it, what writes has none: it is committed
+   * by the time that its answer comes, so that to refuse that can undo nothing.
+   */
+  readonly budget?: Budget | undefined;
   /** Ends the wait; and the statement, where it does not share its connection. */
   readonly signal?: AbortSignal;
 };
@@ -73,6 +84,8 @@ export class Database {
   readonly #shapes = new Shapes();
   readonly #statementTimeout: number;
   readonly #acquireTimeout: number;
+  readonly #maxAnswerBytes: number;
+  readonly #allAnswers: Budget;
   #closing: Promise<void> | null = null;
 
   constructor({
@@ -84,10 +97,13 @@ export class Database {
     preparedStatements = true,
     statementTimeout = 30_000,
     acquireTimeout = 10_000,
+    maxAnswerBytes = 32 * 2 ** 20,
     applicationName = "content-service",
   }: DatabaseOptions) {
     this.#statementTimeout = statementTimeout;
     this.#acquireTimeout = acquireTimeout;
+    this.#maxAnswerBytes = maxAnswerBytes;
+    this.#allAnswers = new Budget(LARGE_ANSWERS * maxAnswerBytes);
     this.#pool = new LinkPool({ url, applicationName, log, onState, size, preparedStatements });
     this.#owner = new OwnerPool({ url: ownerUrl, applicationName, acquireTimeout });
   }
@@ -95,7 +111,8 @@ export class Database {
   /**
    * The caller's settings and one statement in one write and one implicit transaction. Resolves only after
    * ReadyForQuery, since deferred constraints fail there. Rejects with Postgres's own DatabaseError when Postgres
-   * refuses (a ContextError when it refuses the role or a setting) and with an ApiError when it cannot be asked.
+   * refuses (a ContextError when it refuses the role or a setting) and with an ApiError when it cannot be asked, or when
+   * its answer is larger than may be held.
    */
   run(
     context: Context,
@@ -114,20 +131,29 @@ export class Database {
       const earlier = this.#earlierSteps(context, before);
       const terms = { readOnly, timeoutMs, statementTimeout: this.#statementTimeout, before: earlier };
       const steps = (rollback ? undoneSteps : requestSteps)(shape, statement, context, terms);
+      const changesNothing = readOnly || rollback;
+      const own = options.budget || !changesNothing ? null : this.#makeBudget();
       const question = {
         shape,
         steps,
         main: steps.findLastIndex((step) => step.shape === shape),
         wantsFields: fields,
         patience: patienceFor(context, terms),
-        readOnly: readOnly || rollback,
+        readOnly: changesNothing,
+        allowance: options.budget ?? own ?? UNLIMITED,
         expires: this.#deadline(),
         signal,
       };
       const rows = options.largeValues === "buffer" ? Rows.withBuffers() : Rows.ofStrings();
       const answer = {
-        resolve: (known: Result["fields"]) => resolve({ rows: rows.rows, rowCount: rows.rowCount, fields: known }),
-        reject,
+        resolve: (known: Result["fields"]) => {
+          own?.giveAllBack();
+          resolve({ rows: rows.rows, rowCount: rows.rowCount, fields: known });
+        },
+        reject: (error: unknown) => {
+          own?.giveAllBack();
+          reject(error);
+        },
       };
       new Request(this.#laneFor(shape, options), question, rows, answer).submit();
     });
@@ -158,6 +184,7 @@ export class Database {
           wantsFields: false,
           patience,
           readOnly,
+          allowance: rowsOf(this.#maxAnswerBytes),
           expires: this.#deadline(),
           signal: stop,
         };
@@ -181,6 +208,7 @@ export class Database {
       isolation,
       patience: patienceFor(context, terms),
       expires: this.#deadline(),
+      makeBudget: () => this.#makeBudget(),
     };
     return inTransaction(plan, work);
   }
@@ -217,6 +245,10 @@ export class Database {
   #laneFor(shape: Shape, { lane, readOnly }: RunOptions): Lane {
     const wanted = lane ?? (readOnly ? "read" : "write");
     return this.#pool.lanes[wanted === "read" && !shape.isFast ? "slow" : wanted];
+  }
+
+  #makeBudget(): Budget {
+    return new Budget(this.#maxAnswerBytes, this.#allAnswers);
   }
 
   #deadline(): number {

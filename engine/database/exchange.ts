@@ -40,6 +40,8 @@ export type Exchange = {
   readonly keepsTransaction: boolean;
   /** For how many milliseconds the server may be silent. */
   readonly patience: number;
+  /** Asked about the length of each row of the main step; one that is not admitted is never held, nor shown to the collector. */
+  admits(bytes: number): boolean;
   /** Called once; never before ReadyForQuery unless the link is lost. */
   end(outcome: Outcome): void;
 };

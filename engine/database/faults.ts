@@ -1,7 +1,8 @@
 import pg from "pg";
-import { ApiError } from "../errors.ts";
+import { ApiError, unavailable } from "../errors.ts";
 
 const SOON = { "Retry-After": "1" };
+const FEWER = "Ask for fewer rows, fewer columns or fewer nested lists.";
 
 /** Postgres refused the role or a setting, before the statement began. */
 export class ContextError extends pg.DatabaseError {}
@@ -35,6 +36,30 @@ export function outcomeUnknown(cause: unknown): ApiError {
     headers: SOON,
     cause,
   });
+}
+
+/** Nothing of it is kept. */
+export function answerTooLarge(limit: number, hint = FEWER): ApiError {
+  return new ApiError(400, "ANSWER_TOO_LARGE", `The answer would be larger than ${limit} bytes.`, {
+    details: "Nothing was changed.",
+    hint,
+  });
+}
+
+/** It had been committed when its answer came. */
+export function madeButTooLarge(): ApiError {
+  return new ApiError(400, "ANSWER_TOO_LARGE", "The change was made, but its answer is too large to be told.", {
+    hint: "Do not repeat it: read what you need of it.",
+  });
+}
+
+export function isTooLarge(error: unknown): boolean {
+  return error instanceof ApiError && error.code === "ANSWER_TOO_LARGE";
+}
+
+/** Each of them may be as large as it is, but not all at once. */
+export function tooMuchHeld(): ApiError {
+  return unavailable("Too many large answers are being made at once; try again shortly.");
 }
 
 /** SQLSTATE class 25 is invalid_transaction_state. What the session runs next would run in the wrong transaction. */

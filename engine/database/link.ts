@@ -58,7 +58,7 @@ export class Link {
     this.#events = events;
     this.#depth = depth;
     this.#prepared = new PreparedStatements(mostPrepared);
-    socket.listen(this.#deliver, (reason) => this.#lose(reason));
+    socket.listen(this.#deliver, (reason) => this.#lose(reason), this.#admit);
   }
 
   get load(): number {
@@ -180,6 +180,8 @@ export class Link {
     this.#unsent = 0;
     this.#socket.write(this.#outbox.take());
   };
+
+  readonly #admit = (type: number, bytes: number): boolean => this.#inFlight[0]?.admits(type, bytes) ?? true;
 
   readonly #deliver = (type: number, buffer: Buffer, start: number, end: number, owned: boolean): void => {
     if (this.#gone) return;

@@ -35,12 +35,20 @@ export class Progress {
     return this.#step <= this.#sync ? this.exchange.steps[this.#step] : undefined;
   }
 
+  /** Asked before a message is collected that comes in pieces; what is not admitted is dropped as it comes. */
+  admits(type: number, bytes: number): boolean {
+    return type !== message.DATA_ROW || this.#step !== this.exchange.main || this.exchange.admits(bytes);
+  }
+
   /** Takes an answer that is neither an error nor ReadyForQuery. */
   take(type: number, buffer: Buffer, start: number, end: number, owned: boolean): void {
     const isMain = this.#step === this.exchange.main;
     switch (type) {
       case message.DATA_ROW:
-        if (isMain) this.exchange.collector.row(buffer, start, end, owned);
+        // What is owned was admitted before it was collected.
+        if (isMain && (owned || this.exchange.admits(end - start))) {
+          this.exchange.collector.row(buffer, start, end, owned);
+        }
         break;
       case message.COMMAND_COMPLETE:
       case message.EMPTY_QUERY:

@@ -1,5 +1,7 @@
+import type { ApiError } from "../errors.ts";
+import type { Allowance } from "./budget.ts";
 import type { Collector, Exchange, Outcome, Step } from "./exchange.ts";
-import { connectionLost, outcomeUnknown } from "./faults.ts";
+import { connectionLost, madeButTooLarge, outcomeUnknown } from "./faults.ts";
 import type { Lane, Ticket } from "./lane.ts";
 import type { Link } from "./link.ts";
 import type { Shape } from "./shape.ts";
@@ -18,6 +20,8 @@ export type Question = {
   readonly patience: number;
   /** It cannot have changed anything, so it may run again when its answer was lost. */
   readonly readOnly: boolean;
+  /** What of its answer may be held. */
+  readonly allowance: Allowance;
   readonly expires: number;
   readonly signal: AbortSignal | undefined;
 };
@@ -46,6 +50,10 @@ export class Request implements Ticket, Exchange {
   readonly #readOnly: boolean;
   readonly #answer: Answer;
   readonly #signal: AbortSignal | undefined;
+  readonly #allowance: Allowance;
+  /** How much of the allowance is taken. */
+  #held = 0;
+  #excess: ApiError | null = null;
   #link: Link | null = null;
 
   constructor(lane: Lane, question: Question, collector: RestartableCollector, answer: Answer) {
@@ -60,6 +68,7 @@ export class Request implements Ticket, Exchange {
     this.#readOnly = question.readOnly;
     this.#answer = answer;
     this.#signal = question.signal;
+    this.#allowance = question.allowance;
   }
 
   submit(): void {
@@ -80,6 +89,17 @@ export class Request implements Ticket, Exchange {
     link.send(this);
   }
 
+  admits(bytes: number): boolean {
+    if (this.#excess) return false;
+    this.#held += bytes;
+    if (this.#allowance.take(bytes)) return true;
+    this.#excess = this.#allowance.refusal();
+    this.#forget();
+    // Where others share the link nothing is cancelled, nor is a change: what is left of the answer passes by.
+    if (this.#readOnly) this.#link?.cancel();
+    return false;
+  }
+
   refuse(error: unknown): void {
     this.#signal?.removeEventListener("abort", this.#onAbort);
     this.#answer.reject(error);
@@ -88,6 +108,7 @@ export class Request implements Ticket, Exchange {
   end(outcome: Outcome): void {
     this.#link = null;
     if (this.#signal?.aborted) this.refuse(this.#signal.reason);
+    else if (this.#excess) this.#onExcess(outcome, this.#excess);
     else if (outcome.kind === "done") this.#accept(outcome);
     else if (outcome.kind === "refused") this.#onRefused(outcome);
     else this.#onLost(outcome);
@@ -97,6 +118,14 @@ export class Request implements Ticket, Exchange {
     this.#shape.ran(milliseconds);
     this.#signal?.removeEventListener("abort", this.#onAbort);
     this.#answer.resolve(fields);
+  }
+
+  /** What was too large is not asked for again. Of a change it is told what has become of it. */
+  #onExcess(outcome: Outcome, excess: ApiError): void {
+    if (outcome.kind !== "lost") this.#shape.ran(outcome.milliseconds);
+    if (this.#readOnly) this.refuse(excess);
+    else if (outcome.kind === "done") this.refuse(madeButTooLarge());
+    else this.refuse(outcome.kind === "refused" ? outcome.error : outcomeUnknown(outcome.cause));
   }
 
   #onRefused({ milliseconds, error, isStale }: OutcomeOf<"refused">): void {
@@ -113,7 +142,13 @@ export class Request implements Ticket, Exchange {
   }
 
   #mayRunAgain(): boolean {
-    return !this.fresh && this.collector.restart();
+    return !this.fresh && this.#forget();
+  }
+
+  #forget(): boolean {
+    this.#allowance.giveBack(this.#held);
+    this.#held = 0;
+    return this.collector.restart();
   }
 
   #runAgain(): void {

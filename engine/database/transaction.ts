@@ -1,3 +1,5 @@
+import type { ApiError } from "../errors.ts";
+import { type Allowance, type Budget, UNLIMITED } from "./budget.ts";
 import {
   type Collector,
   type Exchange,
@@ -33,6 +35,8 @@ export type TransactionPlan = {
   readonly isolation: Isolation | undefined;
   readonly patience: number;
   readonly expires: number;
+  /** For what each query may hold. Nothing is committed yet, so what writes can be refused too. */
+  readonly makeBudget: () => Budget;
 };
 
 export async function inTransaction<T>(plan: TransactionPlan, work: (query: Query) => Promise<T>): Promise<T> {
@@ -147,19 +151,35 @@ class Transaction {
 
   async #ask(steps: readonly Step[], particulars: Particulars): Promise<Reply> {
     const rows = Rows.ofStrings();
-    return { outcome: await this.#exchange(steps, rows, particulars), rows };
+    const budget = this.#plan.makeBudget();
+    const outcome = await this.#exchange(steps, rows, particulars, budget);
+    budget.giveAllBack();
+    return { outcome, rows };
   }
 
-  #exchange(steps: readonly Step[], collector: Collector, particulars: Particulars): Promise<Outcome> {
+  #exchange(
+    steps: readonly Step[],
+    collector: Collector,
+    particulars: Particulars,
+    allowance: Allowance = UNLIMITED,
+  ): Promise<Outcome> {
     const { wantsFields = false, fresh = false, keepsTransaction = true } = particulars;
     const { patience } = this.#plan;
     const main = steps.length - 1;
+    let excess: ApiError | null = null;
+    // Nothing is cancelled: that might hit what ends the transaction.
+    const admits = (bytes: number): boolean => {
+      if (!excess && !allowance.take(bytes)) excess = allowance.refusal();
+      return !excess;
+    };
     return new Promise((resolve) => {
-      const end = (outcome: Outcome) => {
+      const end = (ended: Outcome) => {
+        const outcome: Outcome =
+          excess && ended.kind === "done" ? { ...ended, kind: "refused", error: excess, isStale: false } : ended;
         this.#note(outcome);
         resolve(outcome);
       };
-      this.#link.send({ steps, main, collector, wantsFields, fresh, keepsTransaction, patience, end });
+      this.#link.send({ steps, main, collector, wantsFields, fresh, keepsTransaction, patience, admits, end });
     });
   }
 

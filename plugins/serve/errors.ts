@@ -51,6 +51,7 @@ function meaningOf(error: GraphQLError): Meaning | null {
   if (original instanceof ApiError) return ofApi(original);
   // The client has left: nobody reads this, and it is no fault to log.
   if (original?.name === "AbortError") return { message: "The request was aborted.", code: "SERVICE_UNAVAILABLE" };
+  if (original && isTooDeep(original)) return { message: "A value is nested too deeply.", code: "VALIDATION_ERROR" };
   const { code } = error.extensions;
   if (typeof code === "string") return { message: error.message, code };
   if (original && isSafeError(original)) return { message: error.message, code: "VALIDATION_ERROR" };
@@ -60,6 +61,11 @@ function meaningOf(error: GraphQLError): Meaning | null {
     return { message: error.message, code: "RESOURCE_NOT_FOUND" };
   }
   return null;
+}
+
+/** A value that JSON.parse can read and JSON.stringify cannot write: about 5,000 levels. */
+function isTooDeep({ name, stack = "" }: Error): boolean {
+  return name === "RangeError" && /^.*call stack.*\n\s+at JSON\.stringify /.test(stack);
 }
 
 type Beholder = { readonly anonymous: boolean; readonly catalog: Catalog };

@@ -91,7 +91,9 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
   };
   const events = new Events({ listener, askGiven: makeAskGiven((work) => database.asOwner(work)), log });
   const explain = makeExplainer({ catalog: () => catalog.current(), callers, log });
-  const prepare = makePrepare({ schema: () => keeper.current(), database, events, contextOf });
+  // As objects rows take about ten times their length.
+  const most = { operation: Math.ceil(config.maxAnswerBytes / 4), together: config.maxAnswerBytes };
+  const prepare = makePrepare({ schema: () => keeper.current(), database, events, contextOf, most });
   const shared = { path: GRAPHQL_PATH, callers, findDocument, prepare, explain };
   const sockets = new Sockets({
     services: { ...shared, mostOperations: config.graphqlMaxSocketOperations },

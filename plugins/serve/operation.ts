@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { execute, subscribe } from "postgraphile/grafast";
 import type { ExecutionArgs, ExecutionResult, GraphQLError, OperationTypeNode } from "postgraphile/graphql";
 import type { Asker } from "../../engine/caller/caller.ts";
+import { Budget } from "../../engine/database/budget.ts";
 import type { Database } from "../../engine/database/database.ts";
 import type { Context } from "../../engine/database/statement.ts";
 import { Delivery, type Results } from "./delivery.ts";
@@ -51,24 +52,38 @@ type Services = {
   readonly database: Database;
   readonly events: Events;
   readonly contextOf: (occasion: Occasion) => Context;
+  /** What may be held of one operation's rows, and of those of all together. */
+  readonly most: { readonly operation: number; readonly together: number };
 };
 
 /** Reads and checks what is asked. What cannot be executed is refused by throwing: with a Refusal when that is the client's doing. */
-export function makePrepare({ schema: current, database, events, contextOf }: Services): Prepare {
+export function makePrepare({ schema: current, database, events, contextOf, most }: Services): Prepare {
+  const together = new Budget(most.together);
   return ({ query, operationName, variables }, occasion) => {
     const { schema, resolvedPreset, read } = current();
     const { document, operation } = read(query);
     const kind = operation(operationName).operation;
     const { signal, asText = false } = occasion;
-    const client = { readOnly: kind !== "mutation", ...(signal && { signal }) };
+    const budget = new Budget(most.operation, together);
+    // A subscription has no end: each of its events has a budget of its own.
+    const budgetOf = () => (kind === "subscription" ? new Budget(most.operation) : budget);
+    const client = { readOnly: kind !== "mutation", budgetOf, ...(signal && { signal }) };
     const withPgClient = makeWithPgClient(database, contextOf(occasion), client);
     const contextValue = { pgSettings: null, withPgClient };
     // Nobody's middleware runs: what PostGraphile's own would put into the context is there already.
     const plain = { schema, document, variableValues: variables, operationName };
     const args = { ...plain, resolvedPreset, middleware: null };
 
+    const executed = async () => {
+      try {
+        return await execute({ ...args, contextValue, outputDataAsString: asText });
+      } finally {
+        budget.giveAllBack();
+      }
+    };
+
     const execution = async (): Promise<Outcome> => {
-      const result = await execute({ ...args, contextValue, outputDataAsString: asText });
+      const result = await executed();
       if (Symbol.asyncIterator in result) throw new TypeError("Results are not delivered in parts");
       return { kind: "result", result };
     };

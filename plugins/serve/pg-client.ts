@@ -1,4 +1,5 @@
 import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from "postgraphile/@dataplan/pg";
+import type { Budget } from "../../engine/database/budget.ts";
 import type { Database } from "../../engine/database/database.ts";
 import type { Context, Result, Statement } from "../../engine/database/statement.ts";
 import type { Query } from "../../engine/database/transaction.ts";
@@ -7,6 +8,8 @@ import { toText } from "./text-values.ts";
 export type ClientOptions = {
   /** What only reads may be asked again when its connection is lost, and goes where reads go. */
   readonly readOnly: boolean;
+  /** For each statement: what may be held of its rows. */
+  readonly budgetOf?: () => Budget;
   readonly signal?: AbortSignal;
 };
 
@@ -31,7 +34,8 @@ class CallerClient implements PgClient {
   }
 
   async query<Row>(query: PgClientQuery): Promise<PgClientResult<Row>> {
-    const options = { ...this.#options, fields: !query.arrayMode };
+    const { budgetOf, ...others } = this.#options;
+    const options = { ...others, fields: !query.arrayMode, budget: budgetOf?.() };
     return toClientResult(await this.#database.run(this.#context, toStatement(query), options));
   }
 

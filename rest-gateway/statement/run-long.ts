@@ -1,4 +1,5 @@
 import type { Database } from "../../engine/database/database.ts";
+import { isTooLarge } from "../../engine/database/faults.ts";
 import type { Context, Row, Statement } from "../../engine/database/statement.ts";
 import type { Chunk } from "../../engine/database/stream.ts";
 import { type LongPlan, MOST_ROWS } from "./plan/long.ts";
@@ -28,10 +29,27 @@ export async function runLong(read: PreparedRead, context: Context, database: Da
   const { probe, memory } = read.long;
   // Whose answer may be short this time is not kept waiting by those who read slowly.
   if (memory.wasLong && hasRoom(database)) return runRows(read, context, database, means);
-  const { rows } = await database.run(context, probe, { ...means, readOnly: true, largeValues: "buffer" });
-  const answer = toAnswer(rows[0] as Row<string | Buffer>, read.plan);
+  const row = await probed(probe, context, database, means);
+  if (!row) return runRows(read, context, database, means);
+  const answer = toAnswer(row, read.plan);
   memory.wasLong = isLong({ rows: answer.page, bytes: answer.body?.length ?? 0 });
   return answer.page > MOST_ROWS ? runRows(read, context, database, means) : answer;
+}
+
+/** Null where the answer is too large to be held. */
+async function probed(
+  probe: Statement,
+  context: Context,
+  database: Database,
+  means: Means,
+): Promise<Row<string | Buffer> | null> {
+  try {
+    const { rows } = await database.run(context, probe, { ...means, readOnly: true, largeValues: "buffer" });
+    return rows[0] as Row<string | Buffer>;
+  } catch (error) {
+    if (isTooLarge(error)) return null;
+    throw error;
+  }
 }
 
 function hasRoom(database: Database): boolean {

@@ -2,6 +2,7 @@ import pg from "pg";
 import { describe, expect, test } from "vitest";
 import {
   ApiError,
+  faultsOf,
   toApiError,
   toChannelReason,
   toEnvelope,
@@ -113,6 +114,24 @@ describe("toApiError", () => {
     const error = toApiError(refusedByPostgres("57P03"));
     expect(error.status).toBe(503);
     expect(error.headers).toEqual({ "Retry-After": "1" });
+  });
+});
+
+describe("the fields at fault", () => {
+  test("are those that the details list", () => {
+    const details = [{ field: "email", message: "Send a text." }, { other: "thing" }];
+    const error = new ApiError(400, "VALIDATION_ERROR", "Not acceptable.", { details });
+    expect(faultsOf(error)).toEqual([{ field: "email", message: "Send a text." }]);
+  });
+
+  test("are the one that our own SQL names", () => {
+    const error = new ApiError(409, "TAKEN", "It is taken.", { details: "email" });
+    expect(faultsOf(error)).toEqual([{ field: "email", message: "It is taken." }]);
+  });
+
+  test("are none where the detail is a sentence of Postgres", () => {
+    const error = new ApiError(409, "23505", "duplicate key", { details: "Key (email)=(a@b) already exists." });
+    expect(faultsOf(error)).toEqual([]);
   });
 });
 

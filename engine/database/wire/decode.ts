@@ -11,20 +11,29 @@ const MOST_BYTES = 0x3fffffff;
  */
 export type Deliver = (type: number, buffer: Buffer, start: number, end: number, owned: boolean) => void;
 
-/** Cuts what arrives into messages. A message that came in pieces is collected once, in memory of its own. */
+/** Whether a message may be collected that does not come in one piece; asked when its length is known. */
+export type Admit = (type: number, bytes: number) => boolean;
+
+/** Cuts what arrives into messages. A message that came in pieces is collected once, in memory of its own, or dropped. */
 export class MessageReader {
   readonly #deliver: Deliver;
+  readonly #admit: Admit;
   readonly #header = Buffer.alloc(HEADER_BYTES);
   #headerBytes = 0;
   #body: Buffer | null = null;
   #bodyBytes = 0;
+  /** How much is still to come of a message that was not admitted. */
+  #dropping = 0;
 
-  constructor(deliver: Deliver) {
+  constructor(deliver: Deliver, admit: Admit = () => true) {
     this.#deliver = deliver;
+    this.#admit = admit;
   }
 
   read(chunk: Buffer, length: number): void {
-    let at = this.#headerBytes > 0 ? this.#continue(chunk, length) : 0;
+    let at = 0;
+    if (this.#dropping > 0) at = this.#drop(length);
+    else if (this.#headerBytes > 0) at = this.#continue(chunk, length);
     while (length - at >= HEADER_BYTES) {
       const start = at + HEADER_BYTES;
       const end = start + bodyLength(chunk, at);
@@ -40,7 +49,15 @@ export class MessageReader {
     const at = chunk.copy(this.#header, this.#headerBytes, 0, length);
     this.#headerBytes += at;
     if (this.#headerBytes < HEADER_BYTES) return length;
-    this.#body ??= Buffer.allocUnsafeSlow(bodyLength(this.#header, 0));
+    if (!this.#body) {
+      const bytes = bodyLength(this.#header, 0);
+      if (!this.#admit(this.#header[0]!, bytes)) {
+        this.#headerBytes = 0;
+        this.#dropping = bytes;
+        return at + this.#drop(length - at);
+      }
+      this.#body = Buffer.allocUnsafeSlow(bytes);
+    }
     const copied = chunk.copy(this.#body, this.#bodyBytes, at, length);
     this.#bodyBytes += copied;
     if (this.#bodyBytes < this.#body.length) return length;
@@ -51,6 +68,13 @@ export class MessageReader {
     this.#bodyBytes = 0;
     this.#deliver(this.#header[0]!, body, 0, body.length, true);
     return at + copied;
+  }
+
+  /** Returns how much of so many bytes belongs to what is dropped. */
+  #drop(bytes: number): number {
+    const dropped = Math.min(bytes, this.#dropping);
+    this.#dropping -= dropped;
+    return dropped;
   }
 }
 

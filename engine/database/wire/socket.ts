@@ -2,7 +2,7 @@
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import pg from "pg";
-import { type Deliver, MessageReader } from "./decode.ts";
+import { type Admit, type Deliver, MessageReader } from "./decode.ts";
 
 const READ_BYTES = 64 * 1024;
 const CANCEL_MILLISECONDS = 5_000;
@@ -19,7 +19,7 @@ export type WireSocket = {
   /** The session's settings as the server reported them at the start. */
   readonly parameters: ReadonlyMap<string, string>;
   /** Takes the stream over from pg. `lost` is called at the end, however it comes. */
-  listen(deliver: Deliver, lost: (reason: Error) => void): void;
+  listen(deliver: Deliver, lost: (reason: Error) => void, admit?: Admit): void;
   /** False as soon as this side knows that the other one has left. */
   isWritable(): boolean;
   write(chunks: readonly Buffer[]): void;
@@ -100,8 +100,8 @@ export async function openSocket({ url, applicationName, connectTimeout }: Socke
   return {
     processId: internals.processID,
     parameters,
-    listen(deliver, whenLost) {
-      const reader = new MessageReader(deliver);
+    listen(deliver, whenLost, admit) {
+      const reader = new MessageReader(deliver, admit);
       receive = (bytes, length) => {
         try {
           reader.read(bytes, length);

@@ -68,6 +68,12 @@ export class Connection {
     if (expiresAt !== null) this.#closeAt(expiresAt * 1000);
   }
 
+  /** Closes when the account behind the token was disabled or deleted, or has changed, since. */
+  async look(): Promise<void> {
+    const objection = await this.#services.callers().objectionTo(this.#asker.caller.claims);
+    if (objection) this.#channel.close(4403, "Token expired");
+  }
+
   /** Refuses by throwing. */
   async prepare(id: string, payload: unknown): Promise<Operation> {
     const { findDocument, prepare, mostOperations } = this.#services;

@@ -21,6 +21,8 @@ export type SocketsOptions = {
 
 /** A document and its variables; files do not travel here. */
 const MOST_MESSAGE_BYTES = 1024 * 1024;
+/** How often it is asked whether those who are connected may still be. What is known of an account is four seconds old at most. */
+const LOOK_MS = 500;
 /** How long a client may take to answer that it is told goodbye. */
 const FAREWELL_MS = 1_000;
 
@@ -44,12 +46,14 @@ export class Sockets {
   readonly #transport: TransportWs;
   readonly #members = new Set<Member>();
   readonly #pings: NodeJS.Timeout;
+  readonly #looks: NodeJS.Timeout;
   #isClosing = false;
 
   constructor(options: SocketsOptions) {
     this.#options = { pingMs: 20_000, initTimeoutMs: 10_000, ...options };
     this.#transport = makeTransportWs(this.#options);
     this.#pings = setInterval(() => this.#ping(), this.#options.pingMs).unref();
+    this.#looks = setInterval(() => this.#look(), LOOK_MS).unref();
   }
 
   /** A request for a socket, at the address that is ours. */
@@ -73,6 +77,7 @@ export class Sockets {
     while (this.#members.size > 0 && performance.now() < end) await sleep(10);
     for (const { socket } of this.#members) socket.terminate();
     clearInterval(this.#pings);
+    clearInterval(this.#looks);
   }
 
   #accept(socket: WebSocket, { headers, url = "" }: IncomingMessage): void {
@@ -128,6 +133,14 @@ export class Sockets {
       gone: (code: number, reason: string) => void closed(code, reason).catch(() => {}),
       keepAlive: () => null,
     };
+  }
+
+  #look(): void {
+    const { log } = this.#options;
+    for (const { connection } of this.#members) {
+      // While the database is away nothing is told on a socket either.
+      connection.look().catch((error: unknown) => log.debug({ err: error }, "an account could not be looked at"));
+    }
   }
 
   #ping(): void {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { UNLIMITED } from "../../../engine/database/budget.ts";
 import { requestSteps } from "../../../engine/database/exchange.ts";
 import { waitedTooLong } from "../../../engine/database/faults.ts";
 import { Lane } from "../../../engine/database/lane.ts";
@@ -47,7 +48,17 @@ function ask(
   const shape = new Shape(text);
   const terms = { readOnly, statementTimeout: 0, timeoutMs: undefined, before: [] };
   const steps = requestSteps(shape, sql(text), anon, terms);
-  const question = { shape, steps, main: 2, wantsFields: false, patience, readOnly, expires, signal: undefined };
+  const question = {
+    shape,
+    steps,
+    main: 2,
+    wantsFields: false,
+    patience,
+    readOnly,
+    expires,
+    allowance: UNLIMITED,
+    signal: undefined,
+  };
   const rows = Rows.ofStrings();
   return new Promise((resolve, reject) => {
     new Request(lane, question, rows, { resolve: () => resolve(rows.rows[0]![0]!), reject }).submit();

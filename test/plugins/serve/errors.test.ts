@@ -45,6 +45,8 @@ const TABLE = `
   create unique index parts_name_any_case on public.parts (lower(name));
   comment on index public.parts_name_any_case is 'Another part has this name.';
   grant select, insert, update, delete on public.parts to authenticated;
+  create function public.echo(value jsonb) returns text stable language sql as $$ select left(value::text, 9) $$;
+  grant execute on function public.echo to anon;
   insert into public.users (name, email) values ('Ann', 'ann@example.org');`;
 
 beforeAll(async () => {
@@ -81,6 +83,16 @@ describe("an error", () => {
     expect(error).toMatchObject(told);
     expect(error.path).toHaveLength(1);
     expect(error.locations).toEqual([{ line: 1, column: 3 }]);
+  });
+
+  test("of a JSON value that is nested too deeply is told as the client's", async () => {
+    const value = "[".repeat(20_000) + "]".repeat(20_000);
+    const response = await fetch(graphql.url, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: `{ "query": "query ($value: JSON!) { echo(value: $value) }", "variables": { "value": ${value} } }`,
+    });
+    expect(await response.json()).toMatchObject({ errors: [{ extensions: { code: "VALIDATION_ERROR" } }] });
   });
 
   test("of a statement that takes longer than the caller's role may is told, whatever others may", async () => {

@@ -100,6 +100,23 @@ describe("the message reader", () => {
     expect(owned).toEqual([false, true]);
   });
 
+  test("a message that is not admitted is dropped wherever the stream is cut, and those around it come", () => {
+    const small = (text: string) => ({ type: 0x43, body: Buffer.from(text) });
+    const messages = [small("before"), { type: 0x44, body: Buffer.alloc(50) }, small("behind"), small("at the end")];
+    const stream = Buffer.concat(messages.map(wireOf));
+    for (let size = 1; size < 50; size++) {
+      const seen: string[] = [];
+      const deliver = (_type: number, buffer: Buffer, start: number, end: number) =>
+        void seen.push(buffer.toString("utf8", start, end));
+      const reader = new MessageReader(deliver, (type, bytes) => type !== 0x44 && bytes < 50);
+      for (let at = 0; at < stream.length; at += size) {
+        const piece = stream.subarray(at, at + size);
+        reader.read(piece, piece.length);
+      }
+      expect(seen).toEqual(["before", "behind", "at the end"]);
+    }
+  });
+
   test("an impossible length is refused before memory is asked for it", () => {
     const reader = new MessageReader(() => {});
     for (const length of [0, 3, -1, 0x7fffffff]) {

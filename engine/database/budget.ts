@@ -1,0 +1,54 @@
+import type { ApiError } from "../errors.ts";
+import { answerTooLarge, tooMuchHeld } from "./faults.ts";
+
+/** Who holds no more than this is not refused because of what others hold. */
+const SMALL_BYTES = 256 * 1024;
+
+/** How much of an answer may be held. */
+export type Allowance = {
+  /** False when it is spent. What was refused counts too, until it is given back. */
+  take(bytes: number): boolean;
+  giveBack(bytes: number): void;
+  /** Why the last one was refused. */
+  refusal(): ApiError;
+};
+
+/** Bytes that are held together: one answer, the statements of one operation, or all of these at once. */
+export class Budget implements Allowance {
+  readonly #most: number;
+  readonly #total: Budget | null;
+  #taken = 0;
+
+  constructor(most: number, total: Budget | null = null) {
+    this.#most = most;
+    this.#total = total;
+  }
+
+  take(bytes: number): boolean {
+    this.#taken += bytes;
+    const isTotalKept = this.#total === null || this.#total.take(bytes) || this.#taken <= SMALL_BYTES;
+    return isTotalKept && this.#taken <= this.#most;
+  }
+
+  giveBack(bytes: number): void {
+    this.#taken -= bytes;
+    this.#total?.giveBack(bytes);
+  }
+
+  /** Nothing of it is held any more. */
+  giveAllBack(): void {
+    this.giveBack(this.#taken);
+  }
+
+  refusal(): ApiError {
+    return this.#taken > this.#most ? answerTooLarge(this.#most) : tooMuchHeld();
+  }
+}
+
+/** For rows that are handed on as they come. */
+export function rowsOf(most: number): Allowance {
+  return { take: (bytes) => bytes <= most, giveBack: () => {}, refusal: () => answerTooLarge(most) };
+}
+
+/** For what is committed by the time that its answer comes. */
+export const UNLIMITED = rowsOf(Number.POSITIVE_INFINITY);

@@ -1,0 +1,108 @@
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { tokenOf } from "../rest-gateway/table/client.ts";
+import { type ServingProcess, serveApart } from "../rest-gateway/table/serving-process.ts";
+
+/** Each level asks for all articles of the author of each article above it. */
+const SCHEMA = `
+  insert into public.users (name, email) values ('Ann', 'ann@example.org');
+  insert into public.articles (title, content, status, author_id)
+    select 'Article ' || n, repeat('x', 100), 'PUBLISHED', 1 from generate_series(1, 55) n;
+  create function public.long_word(size int) returns text stable language sql as $$ select repeat('x', size) $$;
+  grant execute on function public.long_word to anon;
+  create table public.long_rows as select n, repeat('x', 100000) as text from generate_series(1, 500) n;
+  grant select on public.long_rows to anon;
+`;
+
+let database: TestDatabase;
+let serving: ServingProcess;
+beforeAll(async () => {
+  database = await cloneDatabase("content");
+  const owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  await owner.query(SCHEMA);
+  await owner.end();
+  serving = await serveApart(database);
+});
+afterAll(async () => {
+  await serving[Symbol.asyncDispose]();
+  await database.drop();
+});
+
+function nested(levels: number, fields: string): string {
+  const inner = levels === 1 ? fields : `author { ${nested(levels - 1, fields)} }`;
+  return `articles(limit: 1000) { ${inner} }`;
+}
+
+/** `articles(author:users(articles(id)))` */
+function embedded(levels: number): string {
+  return levels === 1 ? "articles(id)" : `articles(author:users(${embedded(levels - 1)}))`;
+}
+
+async function askGraphQL(query: string, headers: Readonly<Record<string, string>> = {}) {
+  const response = await fetch(`${serving.url}/graphql`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", ...headers },
+    body: JSON.stringify({ query }),
+  });
+  return (await response.json()) as { data: unknown; errors?: { extensions: { code: string } }[] };
+}
+
+async function askTable(path: string) {
+  const response = await fetch(`${serving.url}/rest/v1/${path}`, { headers: { apikey: tokenOf({ role: "anon" }) } });
+  return { status: response.status, text: await response.text() };
+}
+
+const MOST_MIB = 800;
+
+describe("what anybody could ask to bring the service down", () => {
+  test("in GraphQL, by nested lists, is refused with a code, ten times at once", async () => {
+    const query = `{ user(id: 1) { ${nested(3, "id title content")} } }`;
+    const answers = await Promise.all(Array.from({ length: 10 }, () => askGraphQL(query)));
+    for (const { errors } of answers) expect(errors).toMatchObject([{ extensions: { code: "ANSWER_TOO_LARGE" } }]);
+    expect((await askGraphQL(`{ user(id: 1) { ${nested(2, "id")} } }`)).errors).toBeUndefined();
+    expect(await serving.peak()).toBeLessThan(MOST_MIB);
+  });
+
+  test("in GraphQL, by many lists in one operation, is refused with a code", async () => {
+    const lists = Array.from(
+      { length: 6 },
+      (_, index) => `list${index}: user(id: 1) { ${nested(3, `id list${index}: title`)} }`,
+    );
+    const { errors } = await askGraphQL(`{ ${lists.join(" ")} }`);
+    expect(errors).toContainEqual(expect.objectContaining({ extensions: { code: "ANSWER_TOO_LARGE" } }));
+    expect(await serving.peak()).toBeLessThan(MOST_MIB);
+  });
+
+  test("in GraphQL, by what a mutation reads, is refused with a code", async () => {
+    const author = { Authorization: `Bearer ${tokenOf({ role: "authenticated", sub: "1" })}` };
+    const query = `mutation { publishArticle(id: 1) { author { ${nested(4, "id title content")} } } }`;
+    const { errors } = await askGraphQL(query, author);
+    expect(errors).toMatchObject([{ extensions: { code: "ANSWER_TOO_LARGE" } }]);
+    expect(await serving.peak()).toBeLessThan(MOST_MIB);
+  });
+
+  test("in the table interface, by nested embeddings, is refused with a code", async () => {
+    const { status, text } = await askTable(`users?select=${embedded(4)}`);
+    expect(status).toBe(400);
+    expect(JSON.parse(text)).toMatchObject({ code: "ANSWER_TOO_LARGE", hint: expect.any(String) });
+    expect(await serving.peak()).toBeLessThan(MOST_MIB);
+  });
+
+  test("in the table interface, by one long value, is refused with a code", async () => {
+    expect((await askTable("rpc/long_word?size=30000000")).text).toHaveLength(30_000_002);
+    const { status, text } = await askTable("rpc/long_word?size=40000000");
+    expect(status).toBe(400);
+    expect(JSON.parse(text)).toMatchObject({ code: "ANSWER_TOO_LARGE" });
+  });
+});
+
+describe("a table whose rows are long", () => {
+  test("is sent whole, although its answer could not be held", async () => {
+    const { status, text } = await askTable("long_rows");
+    expect(status).toBe(200);
+    expect(JSON.parse(text)).toHaveLength(500);
+    expect(text.length).toBeGreaterThan(50_000_000);
+  });
+});
