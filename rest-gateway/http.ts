@@ -20,9 +20,13 @@ export type GatewayRequest = {
   readonly stages: Stages;
   /** Aborted when the client leaves before it is answered. */
   readonly signal: AbortSignal;
-  /** Reads the body, once; a body beyond the limit is refused with 413. */
-  readBody(): Promise<Buffer>;
+  /** Where it came from, as far as the proxies in front are to be believed (TRUST_PROXY). */
+  connection(): Connection;
+  /** Reads the body, once; a body beyond the limit, which may be set lower than the deployment's, is refused with 413. */
+  readBody(limit?: number): Promise<Buffer>;
 };
+
+export type Connection = { readonly address: string | null; readonly isSecure: boolean };
 
 /** A body in pieces, each to be asked for when the one before has been sent. Whoever has one reads it to its end or calls `return`. */
 export type Flow = AsyncIterableIterator<Piece>;
@@ -75,8 +79,17 @@ export function toGatewayRequest(
     headers: request.headers,
     stages,
     signal,
-    readBody: () => readBody(request, maxBodyBytes),
+    connection: () => connectionOf(request),
+    readBody: (limit = maxBodyBytes) => readBody(request, Math.min(limit, maxBodyBytes)),
   };
+}
+
+type ByExpress = { readonly ip?: string | undefined; readonly secure?: boolean };
+
+/** Express knows which proxies to believe; what it never saw is taken as it came. */
+function connectionOf(request: IncomingMessage & ByExpress): Connection {
+  const { socket, ip = socket.remoteAddress, secure = false } = request;
+  return { address: ip ?? null, isSecure: secure };
 }
 
 export function isFlow(body: Body | null): body is Flow {
@@ -87,11 +100,14 @@ export function send(response: ServerResponse, { status, headers, body, reason }
   // A client that has left has nothing to be told.
   if (response.destroyed) return;
   const head = flat(headers);
-  if (status !== 204 && status !== 304 && headers["Content-Length"] === undefined) {
+  const isHead = response.req.method === "HEAD";
+  // With HEAD it is the length that GET would have, which nobody knows where no body was made (RFC 9110, 8.6).
+  const isLengthKnown = status !== 204 && status !== 304 && !(isHead && body === null);
+  if (isLengthKnown && headers["Content-Length"] === undefined) {
     head.push("Content-Length", String(body === null ? 0 : Buffer.byteLength(body)));
   }
   response.writeHead(status, reasonPhrase(status, reason), head as OutgoingHttpHeader[]);
-  if (response.req.method === "HEAD") response.end();
+  if (isHead) response.end();
   // In front of a string node would write the head as UTF-8, in which the phrase is already.
   else response.end(reason === undefined || body === null ? body : Buffer.from(body));
 }

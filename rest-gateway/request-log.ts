@@ -19,14 +19,13 @@ export function logRequest(log: Logger, id: string, request: IncomingMessage, re
   const startedAt = performance.now();
   const { method, url = "/" } = request;
   response.once("close", () => {
-    const level = response.statusCode >= 500 ? "error" : "info";
+    // Without a head the client was told nothing: that is nginx's status for one that left.
+    const status = response.headersSent ? response.statusCode : 499;
+    const level = status >= 500 ? "error" : "info";
     if (!log.isLevelEnabled(level)) return;
     const milliseconds = Math.round((performance.now() - startedAt) * 10) / 10;
     const path = url.split("?", 1)[0];
     const aborted = !response.writableFinished;
-    log[level](
-      { request: id, method, path, status: response.statusCode, milliseconds, ...(aborted && { aborted }) },
-      "request",
-    );
+    log[level]({ request: id, method, path, status, milliseconds, ...(aborted && { aborted }) }, "request");
   });
 }

@@ -67,6 +67,7 @@ class Keeper implements CatalogKeeper {
   #stopListening: () => void = () => {};
   #loaded: (Loaded & { readonly wanted: CatalogOptions }) | null = null;
   #confirmedAt = new Date();
+  #missing: readonly string[] = [];
   #fault: Error | null = null;
   #closed = false;
 
@@ -182,14 +183,20 @@ class Keeper implements CatalogKeeper {
     this.#loaded = { ...loaded, wanted };
     this.#confirm();
     this.#watch.settle(fingerprint, { changed });
+    this.#warnOfMissing(wanted.schemas.filter((schema) => !loaded.catalog.schemas.has(schema)));
     if (changed) this.#announce(loaded, previous);
+  }
+
+  /** Once for as long as it is so. */
+  #warnOfMissing(schemas: readonly string[]): void {
+    if (isDeepStrictEqual(schemas, this.#missing)) return;
+    this.#missing = schemas;
+    if (schemas.length > 0) this.#options.log.warn({ schemas }, "schemas that should be served do not exist");
   }
 
   #announce({ catalog, timings }: Loaded, previous: Catalog | null): void {
     const { log } = this.#options;
     log.info({ version: catalog.version, ms: timings.total }, "the catalogue was read");
-    const missing = this.#wanted.schemas.filter((schema) => !catalog.schemas.has(schema));
-    if (missing.length > 0) log.warn({ schemas: missing }, "schemas that should be served do not exist");
     if (!previous) return;
     for (const follower of this.#followers) {
       try {

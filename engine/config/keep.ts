@@ -52,6 +52,7 @@ class Keeper implements ConfigKeeper {
   #warnings: readonly string[] = [];
   #apply: Apply = async () => {};
   #stopListening: (() => void)[] = [];
+  #problem: string | null = null;
   #hasFailed = false;
   #closed = false;
 
@@ -103,6 +104,7 @@ class Keeper implements ConfigKeeper {
     try {
       const { config, warnings } = await readInForce(this.#options);
       this.#hasFailed = false;
+      this.#problem = null;
       this.#warn(warnings);
       if (isDeepStrictEqual(config, this.#current)) return;
       await this.#apply(config);
@@ -110,7 +112,8 @@ class Keeper implements ConfigKeeper {
       this.#current = config;
     } catch (error) {
       if (error instanceof ConfigError) {
-        log.error(`${error.message}\nThe old settings stay.`);
+        if (error.message !== this.#problem) log.error(`${error.message}\nThe old settings stay.`);
+        this.#problem = error.message;
         return;
       }
       if (!this.#hasFailed) log.warn({ err: error }, "the settings of the database cannot be read; the old ones stay");

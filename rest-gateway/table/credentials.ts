@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Caller, Callers } from "../../engine/caller/caller.ts";
 import { ApiError } from "../../engine/errors.ts";
+import { readApiKey } from "./api-key.ts";
 
 type Shown = { readonly headers: IncomingHttpHeaders; readonly rawQuery: string };
 
@@ -13,7 +14,7 @@ export function identifyTableCaller(
   callers: Callers,
   requireApiKey: boolean,
 ): Caller | Promise<Caller> {
-  const key = apiKey(headers, rawQuery);
+  const key = readApiKey(headers, rawQuery);
   const byKey = key === null ? null : callers.identify({ authorization: null, apiKey: key });
   if (byKey === null && requireApiKey) {
     throw new ApiError(401, "AUTH_REQUIRED", "No API key found in request", {
@@ -29,10 +30,4 @@ export function identifyTableCaller(
   return byKey instanceof Promise
     ? byKey.then(() => callers.identify({ authorization }))
     : callers.identify({ authorization });
-}
-
-function apiKey(headers: IncomingHttpHeaders, rawQuery: string): string | null {
-  const { apikey } = headers;
-  if (typeof apikey === "string" && apikey !== "") return apikey;
-  return (rawQuery.includes("apikey=") && new URLSearchParams(rawQuery).get("apikey")) || null;
 }

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import request from "supertest";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { readConfig } from "../../engine/config/config.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { answerWith } from "../../rest-gateway/answer.ts";
@@ -29,6 +29,8 @@ const routes: Routes = {
     },
   },
   "/unsendable": { GET: () => json(200, {}, { "Content-Encoding": "br", "X-Note": "two\nlines" }) },
+  "/rest/v1/never": { GET: () => new Promise(() => {}) },
+  "/rest/v1/nothing": { GET: () => ({ status: 200, headers: {}, body: null }) },
   "/rest/v1/unsendable": { GET: () => json(200, {}, { "Content-Encoding": "br", "X-Note": "two\nlines" }) },
   "/rest/v1/broken": {
     GET: () => {
@@ -67,6 +69,12 @@ describe("routing", () => {
     const answer = await request(start().app).head("/things").expect(200);
     expect(answer.headers["content-length"]).toBe(String('{"thing":1}'.length));
     expect(answer.text).toBeUndefined();
+  });
+
+  test("HEAD has no length where nobody knows it, and GET always has one", async () => {
+    const { app } = start();
+    expect((await request(app).head("/rest/v1/nothing").expect(200)).headers).not.toHaveProperty("content-length");
+    expect((await request(app).get("/rest/v1/nothing").expect(200)).headers["content-length"]).toBe("0");
   });
 
   test.each(["/nothing", "/things/", "/Things", "/things/..", "/%74hings", "//things"])(
@@ -200,6 +208,17 @@ describe("request ids", () => {
       expect.objectContaining({ request: "abc-3", method: "GET", path: "/things", status: 200 }),
     );
     expect(JSON.stringify(lines)).not.toContain("top-secret");
+  });
+
+  test("of a client that left before it was told anything are logged with 499", async () => {
+    const { app, lines } = start();
+    await once(app.listen(0, "127.0.0.1"), "listening");
+    const { port } = app.address() as AddressInfo;
+    const asked = get({ port, host: "127.0.0.1", path: "/rest/v1/never", agent: false }).on("error", () => {});
+    await once(app, "request");
+    asked.destroy();
+    await vi.waitFor(() => expect(lines).toMatchObject([{ path: "/rest/v1/never", status: 499, aborted: true }]));
+    app.close();
   });
 });
 

@@ -1,4 +1,5 @@
 import type { Comparison, Condition, Field, Operation, Quantifier, Search } from "../../statement/intent.ts";
+import { shownValue } from "../api-key.ts";
 import { unescaped } from "./field.ts";
 import { Scanner } from "./scanner.ts";
 
@@ -27,7 +28,7 @@ type Filter = Pick<Extract<Condition, { kind: "filter" }>, "negated" | "operatio
 
 /** The value of a parameter that is named after a field. With `orArgument` null stands for one that names no operator. */
 export function parseFilter(field: Field, text: string, { orArgument }: { orArgument: boolean }): Condition | null {
-  const scanner = new Scanner("filter", text);
+  const scanner = new Scanner("filter", text, shownValue(field.name, text));
   const filter = takeOperation(scanner, (rest) => rest.takeRest());
   if (filter !== null) return { kind: "filter", field, ...filter };
   if (orArgument && !scanner.peek("not.")) return null;

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Format, Intent } from "../../statement/intent.ts";
+import { readApiKey, withoutApiKey } from "../api-key.ts";
 import { parseAccept } from "./accept.ts";
 import { parseContentType } from "./media-type.ts";
 import { type Choices, type Preferences, parsePreferences } from "./preferences.ts";
@@ -68,7 +69,7 @@ export function parseRequest(
 ): TableRequest {
   const { resource, profile } = parseTarget({ method, path, headers }, deployment);
   checkMethod(resource, method);
-  const parameters = withoutKey(parseQueryString(rawQuery), headers);
+  const parameters = withoutApiKey(parseQueryString(rawQuery), readApiKey(headers, rawQuery));
   const query = parseQuery(parameters, { withArguments: resource.kind === "function" && isRead(method) });
   const windows = parseWindows(query.bounds, { method, range: headers.range });
   const preferences = parsePreferences(headerOf("prefer"), deployment);
@@ -88,11 +89,6 @@ export function parseRequest(
   function headerOf(name: string): string | undefined {
     return headers[name] as string | undefined;
   }
-}
-
-/** A key may stand in the address. With one in the headers it is a parameter like any other. */
-function withoutKey(parameters: readonly Parameter[], { apikey }: IncomingHttpHeaders): readonly Parameter[] {
-  return apikey === undefined ? parameters.filter(([name]) => name !== "apikey") : parameters;
 }
 
 function isRead(method: string): boolean {

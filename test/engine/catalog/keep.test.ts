@@ -246,6 +246,16 @@ test("schemas that do not exist are told of, and served once they do", async () 
   await until(() => keeper.current().findTable({ schema: "later", name: "fresh" }) !== undefined);
 });
 
+test("schemas that do not exist are told of when they are asked for later, and once", async () => {
+  const warnings: object[] = [];
+  const keeper = await keep({ log: { ...log, warn: (fields: object) => warnings.push(fields) } });
+  await keeper.read({ ...fixture.options, schemas: [...fixture.options.schemas, "nowhere"] });
+  expect(warnings).toEqual([{ schemas: ["nowhere"] }]);
+  await fixture.owner.query("create table api.told (id int)");
+  await keeper.reload();
+  expect(warnings).toEqual([{ schemas: ["nowhere"] }]);
+});
+
 test("other schemas are read when they are asked for, and nothing is read when they are the same", async () => {
   const keeper = await keep();
   const { version } = keeper.state();

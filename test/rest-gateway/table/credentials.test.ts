@@ -39,6 +39,8 @@ describe("identifyTableCaller", () => {
     expect(roleOf({ apikey: anonKey })).toBe("anon");
     expect(roleOf({ apikey: serviceKey })).toBe("service_role");
     expect(roleOf({}, `select=*&apikey=${anonKey}`)).toBe("anon");
+    expect(roleOf({ apikey: "" }, `apikey=${serviceKey}`)).toBe("service_role");
+    expect(roleOf({ apikey: anonKey }, `apikey=${serviceKey}`)).toBe("anon");
   });
 
   test("beside a key, the token says who uses it", () => {

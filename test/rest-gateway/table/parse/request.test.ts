@@ -131,12 +131,20 @@ describe("a page by its cursor", () => {
 });
 
 describe("a key in the address", () => {
-  test("is no filter", () => {
-    expect(parse("GET /films?apikey=x.y.z&id=eq.1").parameters).toEqual([["id", "eq.1"]]);
+  test.each([{}, { apikey: "" }, { apikey: "x.y.z" }])("is no filter, whatever the header: %j", (headers) => {
+    expect(parse("GET /films?apikey=x.y.z&id=eq.1", headers).parameters).toEqual([["id", "eq.1"]]);
   });
 
-  test("would be one where the key is in its header", () => {
-    expect(parse("GET /films?apikey=eq.x", { apikey: "x.y.z" }).parameters).toEqual([["apikey", "eq.x"]]);
+  test("may stand beside a filter of that name, as it may in its header", () => {
+    const filter = [["apikey", "eq.x"]];
+    expect(parse("GET /films?apikey=x.y.z&apikey=eq.x").parameters).toEqual(filter);
+    expect(parse("GET /films?apikey=eq.x", { apikey: "x.y.z" }).parameters).toEqual(filter);
+  });
+
+  test("that is not the one in the header is refused, and not repeated", () => {
+    const refusal = refusalOf(() => parse("GET /films?apikey=secret.y.z", { apikey: "x.y.z" }));
+    expect(refusal).toMatchObject({ status: 400, code: "PGRST100" });
+    expect(JSON.stringify([refusal.message, refusal.details, refusal.hint])).not.toContain("secret");
   });
 });
 
