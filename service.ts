@@ -1,8 +1,16 @@
 import type { RequestListener } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
+import { makeAccountStates } from "./engine/auth/account-states.ts";
+import { type Accounts, makeAccounts } from "./engine/auth/accounts.ts";
+import type { AsOwner } from "./engine/auth/as-owner.ts";
+import { makeFirstAdministrator } from "./engine/auth/first-administrator.ts";
+import { hasAccounts } from "./engine/auth/has-accounts.ts";
+import { readPasswords } from "./engine/auth/password-caller.ts";
+import { readSessions } from "./engine/auth/session-caller.ts";
 import { makeKeyFinder } from "./engine/caller/api-keys.ts";
 import { type Callers, makeCallers } from "./engine/caller/caller.ts";
 import { deploymentKeys } from "./engine/caller/deployment-keys.ts";
+import type { TokenKeys } from "./engine/caller/keys.ts";
 import { keepCatalog } from "./engine/catalog/keep.ts";
 import { type Config, isEmbedded } from "./engine/config/config.ts";
 import { keepConfig } from "./engine/config/keep.ts";
@@ -14,6 +22,8 @@ import { type Postgres, startPostgres } from "./engine/postgres.ts";
 import { GRAPHQL_PATH, type GraphQL, openGraphQL } from "./plugins/serve/graphql.ts";
 import { answerWith } from "./rest-gateway/answer.ts";
 import { makeApp } from "./rest-gateway/app.ts";
+import { keySetRoutes } from "./rest-gateway/auth/key-set.ts";
+import { authRoutes } from "./rest-gateway/auth/routes.ts";
 import { makeEntry } from "./rest-gateway/entry.ts";
 import { makeGateway } from "./rest-gateway/gateway.ts";
 import { healthRoutes } from "./rest-gateway/health.ts";
@@ -37,6 +47,14 @@ export type Surroundings = {
   readonly tell: (step: string) => void;
   /** Called when the service cannot go on. */
   readonly giveUp: (reason: Error) => void;
+};
+
+/** Who may ask, by the settings of now. */
+type Identification = {
+  readonly keys: TokenKeys;
+  readonly callers: Callers;
+  /** Null: nobody can sign in here. */
+  readonly accounts: Accounts | null;
 };
 
 /** How long the database may take to say that it is well. */
@@ -65,6 +83,7 @@ export async function startService(given: Config, { log, tell, giveUp }: Surroun
     preparedStatements: config.preparedStatements,
     statementTimeout: config.statementTimeout * 1000,
     acquireTimeout: config.acquireTimeout * 1000,
+    maxAnswerBytes: config.maxAnswerBytes,
   });
   opened.defer(() => database.close());
 
@@ -81,13 +100,24 @@ export async function startService(given: Config, { log, tell, giveUp }: Surroun
   opened.defer(() => catalog.close());
   catalog.onChange(() => database.forgetStatements());
 
-  const findKey = makeKeyFinder({ asOwner: (work) => database.asOwner(work), log });
-  const callersBy = async (config: Config) => makeCallers({ ...config, keys: await deploymentKeys(config), findKey });
-  let callers = await callersBy(config);
+  const asOwner: AsOwner = (work) => database.asOwner(work);
+  const canSignIn = await hasAccounts(asOwner);
+  if (!canSignIn) log.warn("nobody can sign in: there are no accounts (auth.credentials) that the login owns");
+  else if (await makeFirstAdministrator(asOwner, config)) tell(`${config.adminEmail} is the first administrator`);
+
+  const findKey = makeKeyFinder({ asOwner, log });
+  const objectionTo = makeAccountStates({ asOwner, log });
+  const identificationBy = async (config: Config): Promise<Identification> => {
+    const keys = await deploymentKeys(config);
+    const accounts = canSignIn ? makeAccounts({ asOwner, keys, config }) : null;
+    const readers = accounts ? [readSessions(accounts.sessions), readPasswords(accounts)] : [];
+    return { keys, accounts, callers: makeCallers({ ...config, keys, findKey, objectionTo, readers }) };
+  };
+  let identification = await identificationBy(config);
 
   const graphql = await openGraphQL({
     config,
-    callers: () => callers,
+    callers: () => identification.callers,
     catalog,
     database,
     listener,
@@ -97,14 +127,16 @@ export async function startService(given: Config, { log, tell, giveUp }: Surroun
   opened.defer(() => graphql.close());
 
   let accepting = true;
-  const routes = healthRoutes({
+  const health = healthRoutes({
     databaseFault: () => databaseFault(database),
     askDatabase: () => askDatabase(database),
     schemaFault: () => catalog.state().reason ?? graphql.state().fault,
     acceptsWork: () => accepting,
   });
   /** All that depends on settings which the database may change; a request ends with those that it began with. */
-  const entryBy = (config: Config, callers: Callers): RequestListener => {
+  const entryBy = (config: Config, { callers, accounts, keys }: Identification): RequestListener => {
+    const signIn = accounts ? authRoutes({ accounts, callers, config }) : {};
+    const routes = { ...health, ...keySetRoutes(keys), ...signIn };
     const table = makeTableInterface({ config, callers, database, catalog: () => catalog.current() });
     const folders = { [PREFIX]: table, ...graphql.folders };
     const gateway = makeGateway({ routes, folders, errorBody: config.errorBody, log });
@@ -112,12 +144,12 @@ export async function startService(given: Config, { log, tell, giveUp }: Surroun
     const ahead = { folders: [PREFIX, GRAPHQL_PATH], answer };
     return makeEntry({ config, log, ahead, app: makeApp({ config, answer }) });
   };
-  let entry = entryBy(config, callers);
+  let entry = entryBy(config, identification);
   opened.defer(() => settings.close());
   settings.follow(async (changed) => {
     await catalog.read(readBy(changed));
-    callers = await callersBy(changed);
-    entry = entryBy(changed, callers);
+    identification = await identificationBy(changed);
+    entry = entryBy(changed, identification);
   });
 
   const upgrade = makeUpgrade({ [GRAPHQL_PATH]: graphql.upgrade });

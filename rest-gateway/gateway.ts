@@ -1,5 +1,5 @@
 import type { ErrorBody } from "../engine/errors.ts";
-import { ApiError, toApiError, toEnvelope, toGraphQLBody, toTableBody } from "../engine/errors.ts";
+import { ApiError, faultsOf, toApiError, toEnvelope, toGraphQLBody, toTableBody } from "../engine/errors.ts";
 import type { Logger } from "../engine/log.ts";
 import { type Body, type GatewayRequest, type GatewayResponse, type Handler, json } from "./http.ts";
 import { PREFIX as TABLES } from "./table/prefix.ts";
@@ -75,7 +75,7 @@ function refuseTable(error: ApiError): GatewayResponse {
 
 function bodyOf(error: ApiError, requestId: string, path: string, errorBody: ErrorBody): object {
   if (isUnder("/graphql", path)) return { errors: [toGraphQLBody(error)] };
-  return toEnvelope(error, errorBody, { requestId, at: new Date() });
+  return toEnvelope(error, errorBody, { requestId, at: new Date(), faults: faultsOf(error) });
 }
 
 export function isUnder(folder: string, path: string): boolean {

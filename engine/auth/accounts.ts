@@ -7,7 +7,7 @@ import { type Factors, makeFactors } from "./factors.ts";
 import { type Login, makeLogin, type Opening } from "./login.ts";
 import { type MailLinks, makeMailLinks } from "./mail-links.ts";
 import { type ChangePassword, makeChangePassword } from "./password-change.ts";
-import { makePasswords } from "./passwords.ts";
+import { makePasswords, type Passwords } from "./passwords.ts";
 import { makeRegister, type Register } from "./registration.ts";
 import { makeSessions, type Sessions } from "./sessions.ts";
 import { makeTokenMint, type UserClaims } from "./token-mint.ts";
@@ -33,10 +33,10 @@ type Options = {
   readonly asOwner: AsOwner;
   readonly keys: TokenKeys;
   readonly config: Pick<Config, "jwtIssuer" | "jwtAudience" | "jwtRoleClaim" | "passwordPolicy">;
+  readonly passwords?: Passwords;
 };
 
-export function makeAccounts({ asOwner, keys, config }: Options): Accounts {
-  const passwords = makePasswords();
+export function makeAccounts({ asOwner, keys, config, passwords = makePasswords() }: Options): Accounts {
   const attempts = makeAttempts(asOwner, passwords);
   const { passwordPolicy: policy, jwtIssuer: issuer } = config;
   return {

@@ -1,11 +1,12 @@
 import { argon2, randomBytes, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
 
-type Parameters = { readonly memory: number; readonly passes: number; readonly parallelism: number };
-type PasswordHash = { readonly parameters: Parameters; readonly salt: Buffer; readonly tag: Buffer };
+/** What a hash costs; memory in KiB. */
+export type HashParameters = { readonly memory: number; readonly passes: number; readonly parallelism: number };
+type PasswordHash = { readonly parameters: HashParameters; readonly salt: Buffer; readonly tag: Buffer };
 
 /** OWASP's second choice for argon2id: 19 MiB, 2 passes; some 25 ms. A change of them renews each hash at its next use. */
-const PARAMETERS: Parameters = { memory: 19_456, passes: 2, parallelism: 1 };
+export const RECOMMENDED: HashParameters = { memory: 19_456, passes: 2, parallelism: 1 };
 const SALT_BYTES = 16;
 const TAG_BYTES = 32;
 /** `$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$dGFn` */
@@ -14,8 +15,8 @@ const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Z
 const derive = promisify(argon2);
 
 /** A PHC string, with a salt of its own. */
-export function hashPassword(password: string): Promise<string> {
-  return hashBy(PARAMETERS, randomBytes(SALT_BYTES), TAG_BYTES, password);
+export function hashPassword(parameters: HashParameters, password: string): Promise<string> {
+  return hashBy(parameters, randomBytes(SALT_BYTES), TAG_BYTES, password);
 }
 
 /** The hash by the parameters and the salt of another: equal when the passwords are. */
@@ -30,21 +31,21 @@ export async function matchesHash(phc: string, password: string): Promise<boolea
 }
 
 /** A hash that no password has, and that takes as long to compare with as anybody's. */
-export function hashOfNobody(): string {
-  return toPhc({ parameters: PARAMETERS, salt: randomBytes(SALT_BYTES), tag: randomBytes(TAG_BYTES) });
+export function hashOfNobody(parameters: HashParameters): string {
+  return toPhc({ parameters, salt: randomBytes(SALT_BYTES), tag: randomBytes(TAG_BYTES) });
 }
 
-export function isOutdated(phc: string): boolean {
+export function isOutdated(phc: string, current: HashParameters): boolean {
   const { memory, passes, parallelism } = readPhc(phc).parameters;
-  return memory !== PARAMETERS.memory || passes !== PARAMETERS.passes || parallelism !== PARAMETERS.parallelism;
+  return memory !== current.memory || passes !== current.passes || parallelism !== current.parallelism;
 }
 
-async function hashBy(parameters: Parameters, salt: Buffer, bytes: number, password: string): Promise<string> {
+async function hashBy(parameters: HashParameters, salt: Buffer, bytes: number, password: string): Promise<string> {
   return toPhc({ parameters, salt, tag: await tagOf(parameters, salt, bytes, password) });
 }
 
 /** One way of writing the same letters, whichever keyboard they come from. */
-function tagOf(parameters: Parameters, nonce: Buffer, tagLength: number, password: string): Promise<Buffer> {
+function tagOf(parameters: HashParameters, nonce: Buffer, tagLength: number, password: string): Promise<Buffer> {
   return derive("argon2id", { ...parameters, message: password.normalize("NFKC"), nonce, tagLength });
 }
 

@@ -1,6 +1,14 @@
 import { availableParallelism } from "node:os";
 import { unavailable } from "../errors.ts";
-import { hashLike, hashOfNobody, hashPassword, isOutdated, matchesHash } from "./password-hash.ts";
+import {
+  type HashParameters,
+  hashLike,
+  hashOfNobody,
+  hashPassword,
+  isOutdated,
+  matchesHash,
+  RECOMMENDED,
+} from "./password-hash.ts";
 
 export type Passwords = {
   hash(password: string): Promise<string>;
@@ -11,7 +19,8 @@ export type Passwords = {
   isOutdated(phc: string): boolean;
 };
 
-type Limits = {
+type Options = {
+  readonly parameters?: HashParameters;
   /** How many are worked on at a time. */
   readonly atOnce?: number;
   /** How many more may wait; who comes then is told to come back. */
@@ -24,14 +33,18 @@ const AT_ONCE = Math.max(1, Math.min(2, Math.floor(availableParallelism() / 2)))
 const WAITING = 100;
 
 /** Hashes and compares off the event loop, a few at a time. */
-export function makePasswords({ atOnce = AT_ONCE, waiting = WAITING }: Limits = {}): Passwords {
+export function makePasswords({
+  parameters = RECOMMENDED,
+  atOnce = AT_ONCE,
+  waiting = WAITING,
+}: Options = {}): Passwords {
   const inTurn = takeTurns(atOnce, waiting);
-  const nobody = hashOfNobody();
+  const nobody = hashOfNobody(parameters);
   return {
-    hash: (password) => inTurn(() => hashPassword(password)),
+    hash: (password) => inTurn(() => hashPassword(parameters, password)),
     hashLike: (phc, password) => inTurn(() => hashLike(phc, password)),
     matches: (phc, password) => inTurn(() => matchesHash(phc ?? nobody, password)),
-    isOutdated,
+    isOutdated: (phc) => isOutdated(phc, parameters),
   };
 }
 

@@ -1,3 +1,4 @@
+import type { Sender } from "../auth/sender.ts";
 import type { Config } from "../config/config.ts";
 import { ApiError } from "../errors.ts";
 import type { FindKey } from "./api-keys.ts";
@@ -8,8 +9,8 @@ import { unauthorized } from "./unauthorized.ts";
 
 /** Who asks, whatever they showed: the database role to become and the claims that policies read. */
 export type Caller = {
-  /** `key`: a program that showed a key of `auth.api_keys`. */
-  readonly kind: "anonymous" | "known" | "key";
+  /** `key`: a program that showed a key of `auth.api_keys`; `session`: a browser, which shows its session unasked. */
+  readonly kind: "anonymous" | "known" | "key" | "session";
   readonly role: string;
   readonly claims: Claims;
   readonly claimsText: string;
@@ -19,11 +20,17 @@ export type Caller = {
 /** A caller, and what became of the token that was shown: who showed one that has expired is to be told so. */
 export type Asker = { readonly caller: Caller; readonly tokenHasExpired: boolean };
 
+export type Login = { readonly username: string; readonly password: string; readonly sender: Sender };
+
 /** What a request shows of its sender, whichever interface it came by. */
 export type Credentials = {
   readonly authorization: string | null;
   /** A token of this deployment, or a key of `auth.api_keys`. */
   readonly apiKey?: string | null;
+  /** The id of a session, where the interface takes sessions. */
+  readonly session?: string | null;
+  /** A name and a password with each request, where the interface takes them. */
+  readonly login?: Login | null;
 };
 
 /** Reads one kind of credential; null when the request shows none of that kind. */
@@ -35,18 +42,24 @@ export type Callers = {
   identify(credentials: Credentials): Caller | Promise<Caller>;
   /** As identify, but a credential that is no good is none: who leaves it to each field to refuse asks this way. */
   identifyOrAnonymous(credentials: Credentials): Promise<Asker>;
+  /** For who was identified a while ago, and is still there. */
+  readonly objectionTo: ObjectionTo;
 };
+
+/** Why claims that were good are so no longer; null when they still are, which is known without waiting as a rule. */
+export type ObjectionTo = (claims: Claims) => ApiError | null | Promise<ApiError | null>;
 
 type CallersOptions = Pick<Config, "anonRole" | "jwtAudience" | "jwtRoleClaim" | "jwtCacheEntries"> & {
   readonly keys: TokenKeys;
   /** Without it only tokens are API keys. */
   readonly findKey?: FindKey;
+  readonly objectionTo?: ObjectionTo;
   /** Further kinds of credential, asked in turn when there is neither a bearer token nor an API key. */
   readonly readers?: readonly CredentialReader[];
 };
 
 export function makeCallers(options: CallersOptions): Callers {
-  const { anonRole, jwtRoleClaim, keys, findKey = () => null, readers = [] } = options;
+  const { anonRole, jwtRoleClaim, keys, findKey = () => null, objectionTo = () => null, readers = [] } = options;
   const anonymous = Object.freeze<Caller>({
     kind: "anonymous",
     role: anonRole,
@@ -57,13 +70,21 @@ export function makeCallers(options: CallersOptions): Callers {
   const verifyToken = makeTokenVerifier({ keys, audience: options.jwtAudience, cacheEntries: options.jwtCacheEntries });
   const callerOfToken = new WeakMap<VerifiedToken, Caller>();
 
-  const fromBearer = (token: string): Caller => {
+  const fromToken = (token: string): Caller => {
     const verified = verifyToken(token);
     const known = callerOfToken.get(verified);
     if (known) return known;
     const caller = toCaller(verified, jwtRoleClaim, anonymous.role);
     callerOfToken.set(verified, caller);
     return caller;
+  };
+
+  const fromBearer = (token: string): Caller | Promise<Caller> => {
+    const caller = fromToken(token);
+    const objection = objectionTo(caller.claims);
+    return objection instanceof Promise
+      ? objection.then((answer) => unless(answer, caller))
+      : unless(objection, caller);
   };
 
   const fromKey = (key: string): Caller | Promise<Caller> => {
@@ -90,6 +111,7 @@ export function makeCallers(options: CallersOptions): Callers {
   return {
     anonymous,
     identify,
+    objectionTo,
     identifyOrAnonymous: async (credentials) => {
       try {
         return { caller: await identify(credentials), tokenHasExpired: false };
@@ -110,6 +132,11 @@ function bearerToken(authorization: string | null): string | null {
 /** A token has dots (RFC 7519), a key has none. */
 function isToken(key: string): boolean {
   return key.includes(".");
+}
+
+function unless(objection: ApiError | null, caller: Caller): Caller {
+  if (objection) throw objection;
+  return caller;
 }
 
 function orRefuse(found: Caller | null): Caller {

@@ -76,6 +76,12 @@ export const SETTINGS = {
     "Origins that browsers may call from. Any origin, but without cookies, when unset.",
   ),
   maxBodyBytes: required("MAX_BODY_BYTES", integer(1024), "10485760", "Largest request body; larger ones get 413."),
+  maxAnswerBytes: required(
+    "MAX_ANSWER_BYTES",
+    integer(65_536, 1_073_741_823),
+    "33554432",
+    "Largest answer that is held as a whole, and largest row of one that is sent as it comes; a larger read gets 400. An operation of GraphQL has a quarter of it, since rows take ten times their length as objects. The default is more than a page shows, and eight of them fit into a small machine.",
+  ),
   maxHeaderBytes: required(
     "MAX_HEADER_BYTES",
     integer(4096, 1_048_576),
@@ -333,9 +339,6 @@ export const NOT_YET: ReadonlySet<string> = new Set([
   "RATE_LIMIT",
   "WEB_CONCURRENCY",
   "READ_DATABASE_URLS",
-  "PASSWORD_POLICY",
-  "ADMIN_EMAIL",
-  "ADMIN_PASSWORD",
   "PUT_SEMANTICS",
 ]);
 

@@ -2,6 +2,7 @@ import { createSecretKey, randomUUID } from "node:crypto";
 import pg from "pg";
 import { type Accounts, makeAccounts } from "../../../engine/auth/accounts.ts";
 import type { AsOwner } from "../../../engine/auth/as-owner.ts";
+import { makePasswords } from "../../../engine/auth/passwords.ts";
 import type { Sender } from "../../../engine/auth/sender.ts";
 import type { TokenKeys } from "../../../engine/caller/keys.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
@@ -16,6 +17,9 @@ export const CONFIG = {
   jwtRoleClaim: ["role"],
   passwordPolicy: "standard",
 } as const;
+
+/** What OWASP recommends is for attackers to wait for, not for tests. */
+const CHEAP = { memory: 64, passes: 1, parallelism: 1 };
 
 export type Opened = {
   readonly database: TestDatabase;
@@ -34,11 +38,12 @@ export async function openAccounts(
   const owner = new pg.Pool({ connectionString: database.ownerUrl, max: 12 });
   owner.on("error", () => {});
   const asOwner = lender(owner);
+  const passwords = makePasswords({ parameters: CHEAP });
   return {
     database,
     owner,
     asOwner,
-    accounts: makeAccounts({ asOwner, keys: KEYS, config: { ...CONFIG, ...config } }),
+    accounts: makeAccounts({ asOwner, keys: KEYS, config: { ...CONFIG, ...config }, passwords }),
     async close() {
       await owner.end();
       await database.drop();

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { makePasswords } from "../../../engine/auth/passwords.ts";
+import { argon2Runs } from "./argon2-runs.ts";
 
 describe("passwords are looked at", () => {
   test("for nobody as for somebody, with the answer no", async () => {
@@ -8,6 +9,7 @@ describe("passwords are looked at", () => {
     const hash = await passwords.hash("secret");
     expect(await passwords.matches(hash, "secret")).toBe(true);
     expect(await passwords.matches(null, "secret")).toBe(false);
+    for (const phc of [hash, null]) expect(await argon2Runs(() => passwords.matches(phc, "secret"))).toBe(1);
   });
 
   test("off the event loop: it goes on meanwhile", async () => {

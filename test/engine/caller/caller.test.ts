@@ -4,6 +4,8 @@ import { describe, expect, test, vi } from "vitest";
 import { type Callers, makeCallers } from "../../../engine/caller/caller.ts";
 import { makeTokenKeys, type TokenKeys } from "../../../engine/caller/keys.ts";
 import { signToken } from "../../../engine/caller/tokens.ts";
+import { unauthorized } from "../../../engine/caller/unauthorized.ts";
+import type { ApiError } from "../../../engine/errors.ts";
 
 const JWT_SECRET = "a secret that is long enough to sign with";
 const keys = makeTokenKeys({ jwtSecret: JWT_SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
@@ -210,6 +212,36 @@ describe("identify", () => {
     expect(await withKeys.identify({ authorization: "Key k" })).toBe(known);
     expect(await withKeys.identify({ authorization: "Key other" })).toMatchObject({ kind: "anonymous" });
     expect(await withKeys.identify(bearer(signToken({ role: "admin" }, keys)))).toMatchObject({ role: "admin" });
+  });
+});
+
+describe("a good token whose claims are good no longer", () => {
+  const refusal = unauthorized("INVALID_TOKEN", "This account is disabled.", "account disabled");
+  const bySubject = new Map<unknown, ApiError | Promise<ApiError | null>>([
+    ["known", refusal],
+    ["asked", Promise.resolve(refusal)],
+    ["asked in vain", Promise.resolve(null)],
+  ]);
+  const callers = callersWith({ objectionTo: ({ sub }) => bySubject.get(sub) ?? null });
+  const tokenOf = (sub: string) => signToken({ sub, role: "authenticated" }, keys);
+
+  test("is refused each time that it is shown, as a key too", async () => {
+    for (const sub of ["known", "asked"]) {
+      for (const shown of [bearer(tokenOf(sub)), { authorization: null, apiKey: tokenOf(sub) }]) {
+        await expect((async () => callers.identify(shown))()).rejects.toBe(refusal);
+      }
+    }
+    expect(refusalOf(callers, tokenOf("known"))).toBe(refusal);
+  });
+
+  test("is nobody's where that is left to each field", async () => {
+    const asker = await callers.identifyOrAnonymous(bearer(tokenOf("asked")));
+    expect(asker.caller).toBe(callers.anonymous);
+  });
+
+  test("is another one than that of who is well, which is known without waiting", async () => {
+    expect(callers.identify(bearer(tokenOf("well")))).toMatchObject({ role: "authenticated" });
+    expect(await callers.identify(bearer(tokenOf("asked in vain")))).toMatchObject({ role: "authenticated" });
   });
 });
 

@@ -1,0 +1,13 @@
+import type { AsOwner } from "./as-owner.ts";
+
+/** Asked in the catalogue, where it is no error when there is no such schema or who asks may not look into it. */
+const HAS_ACCOUNTS = `
+  select from pg_class
+  where relnamespace = (select oid from pg_namespace where nspname = 'auth') and relname = 'credentials'
+    and has_schema_privilege(relnamespace, 'usage') and has_table_privilege(oid, 'insert')`;
+
+/** Whether users can sign in here: the database has accounts, and we are asked as their owner. */
+export async function hasAccounts(asOwner: AsOwner): Promise<boolean> {
+  const { rowCount } = await asOwner((client) => client.query(HAS_ACCOUNTS));
+  return rowCount === 1;
+}

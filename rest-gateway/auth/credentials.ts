@@ -1,0 +1,59 @@
+import { userIdOf } from "../../engine/auth/user-id.ts";
+import type { Caller, Callers, Credentials } from "../../engine/caller/caller.ts";
+import { ApiError } from "../../engine/errors.ts";
+import type { GatewayRequest } from "../http.ts";
+import { challenged, readBasic } from "./basic.ts";
+import type { CrossSiteGuard } from "./cross-site.ts";
+import { readSessionCookie } from "./session-cookie.ts";
+
+type Services = { readonly callers: Callers; readonly guard: CrossSiteGuard };
+
+export type User = { readonly userId: string; readonly caller: Caller };
+
+const SAFE: readonly string[] = ["GET", "HEAD", "OPTIONS"];
+
+/**
+ * Who asks, by any credential of the conventional interface. A browser shows its cookie, and a password that it has once
+ * been told, unasked: a change by those wants more.
+ */
+export async function identifyCaller(request: GatewayRequest, { callers, guard }: Services): Promise<Caller> {
+  const credentials = credentialsOf(request);
+  const { login = null, session = null } = credentials;
+  const caller = await identify(credentials, callers);
+  const isUnasked = caller.kind === "session" || login !== null;
+  if (isUnasked && !SAFE.includes(request.method)) guard(request.headers, login ? null : session);
+  return caller;
+}
+
+async function identify(credentials: Credentials, callers: Callers): Promise<Caller> {
+  try {
+    return await callers.identify(credentials);
+  } catch (error) {
+    throw credentials.login ? challenged(error) : error;
+  }
+}
+
+/** For what users do to their own accounts, and no program with a key of theirs. */
+export async function identifyUser(request: GatewayRequest, services: Services): Promise<User> {
+  const caller = await identifyCaller(request, services);
+  if (caller.kind === "anonymous") throw authRequired();
+  if (caller.kind === "key") {
+    throw new ApiError(403, "PERMISSION_DENIED", "An API key may not do this; sign in.");
+  }
+  return { userId: userIdOf(caller.claims), caller };
+}
+
+export function authRequired(): ApiError {
+  return new ApiError(401, "AUTH_REQUIRED", "Sign in first.", { headers: { "WWW-Authenticate": "Bearer" } });
+}
+
+/** `Authorization: Bearer …` or `Basic …`, `X-API-Key: …`, `?api_key=…`, `Cookie: SESSION=…`; of several the first counts. */
+function credentialsOf(request: GatewayRequest): Credentials {
+  const { headers, rawQuery } = request;
+  const login = readBasic(request);
+  if (login) return { authorization: null, login };
+  const { authorization = null, "x-api-key": inHeader } = headers;
+  const inQuery = rawQuery.includes("api_key=") ? new URLSearchParams(rawQuery).get("api_key") : null;
+  const apiKey = typeof inHeader === "string" && inHeader !== "" ? inHeader : inQuery;
+  return { authorization, apiKey, session: readSessionCookie(headers) };
+}

@@ -1,0 +1,11 @@
+import type { TokenKeys } from "../../engine/caller/keys.ts";
+import type { Routes } from "../gateway.ts";
+import { json } from "../http.ts";
+
+const FIVE_MINUTES = { "Cache-Control": "public, max-age=300" };
+
+/** By what others verify our tokens (RFC 7517). A shared secret is nobody else's business. */
+export function keySetRoutes({ algorithm, verifying }: TokenKeys): Routes {
+  const keys = algorithm === "RS256" ? [{ ...verifying.export({ format: "jwk" }), alg: algorithm, use: "sig" }] : [];
+  return { "/.well-known/jwks.json": { GET: () => json(200, { keys }, FIVE_MINUTES) } };
+}

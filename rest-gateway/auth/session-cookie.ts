@@ -1,0 +1,23 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { LIFETIMES } from "../../engine/auth/lifetimes.ts";
+
+const NAME = "SESSION";
+const ATTRIBUTES = "Path=/; HttpOnly; Secure; SameSite=Strict";
+
+type Headers = Readonly<Record<string, string>>;
+
+/** The id as it was shown, whatever it is worth; null without one. */
+export function readSessionCookie({ cookie }: IncomingHttpHeaders): string | null {
+  const values = (cookie ?? "").split(";").map((pair) => pair.trim().split("="));
+  const [, id] = values.find(([name]) => name === NAME) ?? [];
+  return id || null;
+}
+
+/** To be sent again while it is used: the browser lets go of it when the session would end without being used. */
+export function keepSession(id: string): Headers {
+  return { "Set-Cookie": `${NAME}=${id}; ${ATTRIBUTES}; Max-Age=${LIFETIMES.idleSession}` };
+}
+
+export function forgetSession(): Headers {
+  return { "Set-Cookie": `${NAME}=; ${ATTRIBUTES}; Max-Age=0` };
+}

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Gateways, newAddress, newFactor, newPerson, openGateways, PASSWORD, type Sent } from "./gateways.ts";
+
+let gateways: Gateways;
+beforeAll(async () => {
+  gateways = await openGateways();
+});
+afterAll(() => gateways.close());
+
+const basic = (username: string, password = PASSWORD) =>
+  `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
+const HTTPS = { "X-Forwarded-Proto": "https" };
+const enable = (Authorization: string, headers = {}, sent: Sent = {}) =>
+  gateways.post(`${gateways.one.url}/api/mfa/enable`, undefined, { ...sent, headers: { Authorization, ...headers } });
+
+test("a name and a password say who asks, over HTTPS as the proxy tells it, and from the same machine", async () => {
+  const { email } = await newPerson(gateways);
+  expect((await enable(basic(email), HTTPS)).status).toBe(200);
+  expect((await enable(basic(email), {}, { from: "127.0.0.1" })).status).toBe(200);
+});
+
+test("over plain HTTP they are refused without being looked at", async () => {
+  const { email } = await newPerson(gateways);
+  const told = await enable(basic(email));
+  expect(told).toMatchObject({ status: 403, body: { error: { code: "PERMISSION_DENIED" } } });
+});
+
+test.each([
+  ["a wrong password", (email: string) => basic(email, "Wrong-Boat-7"), "INVALID_CREDENTIALS"],
+  ["nobody's name", () => basic("nobody@example.org"), "INVALID_CREDENTIALS"],
+  ["no name", () => basic(""), "INVALID_CREDENTIALS"],
+  ["no colon", () => `Basic ${btoa("nothing")}`, "INVALID_CREDENTIALS"],
+  ["nothing", () => "Basic", "INVALID_CREDENTIALS"],
+])("%s is 401 with the challenge", async (_what, authorization, code) => {
+  const { email } = await newPerson(gateways);
+  const told = await enable(authorization(email), HTTPS);
+  expect(told).toMatchObject({ status: 401, body: { error: { code } } });
+  expect(told.headers.get("www-authenticate")).toBe('Basic realm="content-service", charset="UTF-8"');
+});
+
+test("guesses are throttled as at the login", async () => {
+  const { email } = await newPerson(gateways);
+  const from = newAddress();
+  for (let guess = 0; guess < 5; guess++) {
+    expect((await enable(basic(email, "Wrong-Boat-7"), HTTPS, { from })).status).toBe(401);
+  }
+  expect((await enable(basic(email), HTTPS, { from })).status).toBe(429);
+});
+
+test("who has an authenticator app cannot do without its code", async () => {
+  const { email, pair } = await newPerson(gateways);
+  await newFactor(gateways, pair.accessToken);
+  expect(await enable(basic(email), HTTPS)).toMatchObject({ status: 401, body: { error: { code: "MFA_REQUIRED" } } });
+});
+
+test("a browser that remembers the password does not show it for a page of another site", async () => {
+  const { email } = await newPerson(gateways);
+  const told = await enable(basic(email), { ...HTTPS, "Sec-Fetch-Site": "cross-site" });
+  expect(told).toMatchObject({ status: 403, body: { error: { code: "PERMISSION_DENIED" } } });
+});

@@ -1,0 +1,137 @@
+import { randomUUID } from "node:crypto";
+import { Writable } from "node:stream";
+import { generate } from "otplib";
+import pg from "pg";
+import { pino } from "pino";
+import { readConfig } from "../../../engine/config/config.ts";
+import { type Service, startService } from "../../../service.ts";
+import { cloneDatabase } from "../../database.ts";
+
+export const PASSWORD = "Tangerine-Boat-7";
+export const SECRET = "a secret that is long enough to sign with";
+
+export type Told = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what its test says.
+  readonly body: any;
+};
+
+export type Sent = {
+  readonly token?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The address that a proxy says the request came from. */
+  readonly from?: string;
+  readonly method?: string;
+};
+
+/** Two gateways on one database. What a test sends to "one" and "two" shares nothing else. */
+export type Gateways = {
+  readonly one: Service;
+  readonly two: Service;
+  readonly owner: pg.Pool;
+  /** All that both have logged, at the level that says most. */
+  logged(): string;
+  post(url: string, body?: unknown, sent?: Sent): Promise<Told>;
+  get(url: string, sent?: Sent): Promise<Told>;
+  close(): Promise<void>;
+};
+
+type Options = { readonly template?: "content" | "empty"; readonly settings?: NodeJS.ProcessEnv };
+
+export async function openGateways({ template, settings = {} }: Options = {}): Promise<Gateways> {
+  const database = await cloneDatabase(template);
+  const owner = new pg.Pool({ connectionString: database.ownerUrl, max: 3 });
+  owner.on("error", () => {});
+  const lines: string[] = [];
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(String(chunk));
+      done();
+    },
+  });
+  const { config } = readConfig({
+    PORT: "0",
+    DATABASE_URL: database.url,
+    OWNER_DATABASE_URL: database.ownerUrl,
+    JWT_SECRET: SECRET,
+    TRUST_PROXY: "loopback",
+    ...settings,
+  });
+  const giveUp = (reason: Error) => {
+    throw reason;
+  };
+  const start = () => startService(config, { log: pino({ level: "trace" }, sink), tell: () => {}, giveUp });
+  const one = await start();
+  const two = await start();
+
+  const ask = async (url: string, { token, headers, from = newAddress(), method }: Sent, body?: unknown) => {
+    const response = await fetch(url, {
+      method: method ?? "GET",
+      headers: {
+        "X-Forwarded-For": from,
+        ...(body !== undefined && { "Content-Type": "application/json" }),
+        ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const isJson = response.headers.get("content-type")?.startsWith("application/json");
+    return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : null };
+  };
+
+  return {
+    one,
+    two,
+    owner,
+    logged: () => lines.join(""),
+    post: (url, body, sent = {}) => ask(url, { method: "POST", ...sent }, body),
+    get: (url, sent = {}) => ask(url, sent),
+    async close() {
+      await Promise.all([one.stop(), two.stop()]);
+      await owner.end();
+      await database.drop();
+    },
+  };
+}
+
+let places = 0;
+
+/** Each from a place of their own, so that tests do not throttle one another. */
+export function newAddress(): string {
+  places++;
+  return `10.${(places >> 16) & 255}.${(places >> 8) & 255}.${places & 255}`;
+}
+
+export type Person = { readonly email: string; readonly userId: number; readonly pair: Pair };
+export type Pair = { readonly accessToken: string; readonly refreshToken: string };
+
+/** Somebody who can sign in with PASSWORD, and has. */
+export async function newPerson({ one, post }: Gateways): Promise<Person> {
+  const email = `${randomUUID()}@example.org`;
+  const { body } = await post(`${one.url}/auth/register`, { name: "Ada", email, password: PASSWORD });
+  return { email, userId: body.user.id, pair: body };
+}
+
+/** Signs somebody in to a session: what the browser would send from then on. */
+export async function newSession({ one, post, get }: Gateways, email: string) {
+  const login = await post(`${one.url}/api/auth/login`, { username: email, password: PASSWORD });
+  const Cookie = cookieOf(login)!;
+  const { csrfToken } = (await get(`${one.url}/csrf-token`, { headers: { Cookie } })).body;
+  return { Cookie, "X-CSRF-Token": csrfToken as string };
+}
+
+/** `SESSION=…`, as the browser would send it back. */
+export function cookieOf({ headers }: Told): string | null {
+  return headers.get("set-cookie")?.split(";", 1)[0] ?? null;
+}
+
+/** Enrols an authenticator app. */
+export async function newFactor({ one, post }: Gateways, token: string) {
+  const { body } = await post(`${one.url}/api/mfa/enable`, undefined, { token });
+  const code = await generate({ secret: body.secret });
+  const verified = await post(`${one.url}/api/mfa/verify?code=${code}`, undefined, { token });
+  return { secret: body.secret as string, code, backupCodes: verified.body.backupCodes as string[] };
+}

@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cookieOf, type Gateways, newAddress, newPerson, newSession, openGateways, PASSWORD } from "./gateways.ts";
+
+let gateways: Gateways;
+beforeAll(async () => {
+  gateways = await openGateways({ settings: { CORS_ORIGINS: "https://app.example.org" } });
+});
+afterAll(() => gateways.close());
+
+const at = (path: string) => `${gateways.one.url}${path}`;
+const atOther = (path: string) => `${gateways.two.url}${path}`;
+const post: Gateways["post"] = (...sent) => gateways.post(...sent);
+const me = (Cookie: string, to = at) => gateways.get(to("/api/auth/me"), { headers: { Cookie } });
+const login = (username: string, password = PASSWORD, headers = {}) =>
+  post(at("/api/auth/login"), { username, password }, { headers });
+
+describe("a session", () => {
+  test("begins with a cookie that scripts and other sites do not get", async () => {
+    const { email } = await newPerson(gateways);
+    const told = await login(email);
+    expect(told.status).toBe(200);
+    expect(told.body).toEqual({ username: email, role: "authenticated", message: expect.any(String) });
+    expect(told.headers.get("cache-control")).toBe("no-store");
+    const [id, ...attributes] = told.headers.get("set-cookie")!.split("; ");
+    expect(id).toMatch(/^SESSION=[\w-]{43}$/);
+    expect(attributes).toEqual(["Path=/", "HttpOnly", "Secure", "SameSite=Strict", "Max-Age=1800"]);
+  });
+
+  test("says at any gateway whose it is, and the cookie lasts on while it is used", async () => {
+    const { email, userId } = await newPerson(gateways);
+    const before = Date.now();
+    const cookie = cookieOf(await login(email))!;
+    const told = await me(cookie, atOther);
+    expect(told.status).toBe(200);
+    expect(told.body).toEqual({ userId, username: email, role: "authenticated", loginTime: expect.any(String) });
+    expect(Math.abs(Date.parse(told.body.loginTime) - before)).toBeLessThan(60_000);
+    expect(cookieOf(told)).toBe(cookie);
+  });
+
+  test("has a new id at each login, never one that the browser brought along", async () => {
+    const { email } = await newPerson(gateways);
+    const Cookie = `SESSION=${"a".repeat(43)}`;
+    const first = cookieOf(await login(email, PASSWORD, { Cookie }))!;
+    expect(first).not.toBe(Cookie);
+    expect(cookieOf(await login(email, PASSWORD, { Cookie: first }))).not.toBe(first);
+  });
+
+  test("ends when its user signs in elsewhere", async () => {
+    const { email } = await newPerson(gateways);
+    const first = cookieOf(await login(email))!;
+    const second = cookieOf(await post(atOther("/api/auth/login"), { username: email, password: PASSWORD }))!;
+    expect([(await me(first)).status, (await me(second)).status]).toEqual([401, 200]);
+  });
+
+  test("ends after half an hour without use, and after its time however busy it is", async () => {
+    const { email, userId } = await newPerson(gateways);
+    for (const end of ["idle_expires_at", "expires_at"]) {
+      const cookie = cookieOf(await login(email))!;
+      expect((await me(cookie)).status).toBe(200);
+      await gateways.owner.query(`update auth.sessions set ${end} = now() where user_id = $1`, [userId]);
+      expect(await me(cookie, atOther)).toMatchObject({ status: 401, body: { error: { code: "AUTH_REQUIRED" } } });
+    }
+  });
+
+  test.each(["", "SESSION=", "SESSION=nonsense", `OTHER=${"a".repeat(43)}`, `SESSION=${"a".repeat(43)}`])(
+    "is not what the cookie %j shows: 401",
+    async (cookie) => {
+      const told = await me(cookie);
+      expect(told).toMatchObject({ status: 401, body: { error: { code: "AUTH_REQUIRED" } } });
+      expect(told.headers.get("www-authenticate")).toBe("Bearer");
+    },
+  );
+
+  test("is not opened by a wrong password, for nobody or for a disabled account", async () => {
+    const { email, userId } = await newPerson(gateways);
+    const [wrong, nobody] = await Promise.all([login(email, "Wrong-Boat-7"), login("nobody@example.org")]);
+    expect([wrong.status, nobody.status]).toEqual([401, 401]);
+    expect(wrong.body.error.message).toBe(nobody.body.error.message);
+    expect(cookieOf(wrong)).toBeNull();
+    await gateways.owner.query("select auth.disable_account($1, null)", [userId]);
+    expect(await login(email)).toMatchObject({ status: 403, body: { error: { code: "ACCOUNT_DISABLED" } } });
+  });
+
+  test("is throttled with the other ways to log in", async () => {
+    const { email } = await newPerson(gateways);
+    const from = newAddress();
+    const attempt = (url: string) => post(url, { username: email, password: "Wrong-Boat-7" }, { from });
+    const urls = ["/auth/login", "/api/auth/login", "/auth/login", "/api/auth/login", "/auth/login"];
+    for (const url of urls) expect((await attempt(at(url))).status).toBe(401);
+    expect((await attempt(atOther("/api/auth/login"))).status).toBe(429);
+  });
+});
+
+describe("signing out", () => {
+  test("ends the session everywhere, and the browser forgets the cookie", async () => {
+    const { email } = await newPerson(gateways);
+    const headers = await newSession(gateways, email);
+    const told = await post(atOther("/api/auth/logout"), undefined, { headers });
+    expect(told).toMatchObject({ status: 200, body: { message: expect.any(String) } });
+    expect(told.headers.get("set-cookie")).toMatch(/^SESSION=; .*Max-Age=0$/);
+    expect((await me(headers.Cookie)).status).toBe(401);
+    expect((await post(at("/api/auth/logout"), undefined, { headers })).status).toBe(401);
+  });
+
+  test("leaves the tokens of programs", async () => {
+    const { email, pair } = await newPerson(gateways);
+    await post(at("/api/auth/logout"), undefined, { headers: await newSession(gateways, email) });
+    expect((await post(at("/auth/refresh"), { refreshToken: pair.refreshToken })).status).toBe(200);
+  });
+});
+
+describe("a change by cookie", () => {
+  const CHANGES = ["/api/auth/logout", "/auth/logout", "/auth/password", "/api/mfa/enable", "/api/mfa/verify?code=1"];
+
+  test.each(CHANGES)("%s wants the token of the session", async (path) => {
+    const [ada, eve] = [await newPerson(gateways), await newPerson(gateways)];
+    const session = await newSession(gateways, ada.email);
+    const { "X-CSRF-Token": other } = await newSession(gateways, eve.email);
+    for (const headers of [{ Cookie: session.Cookie }, { ...session, "X-CSRF-Token": other }]) {
+      const told = await post(at(path), undefined, { headers });
+      expect(told).toMatchObject({ status: 403, body: { error: { code: "PERMISSION_DENIED" } } });
+    }
+    expect((await me(session.Cookie)).status).toBe(200);
+  });
+
+  test.each([
+    [{ "Sec-Fetch-Site": "cross-site" }, 403],
+    [{ Origin: "https://evil.example.org" }, 403],
+    [{ Origin: "null" }, 403],
+    [{ Origin: "https://evil.example.org", "Sec-Fetch-Site": "same-site" }, 403],
+    [{ Origin: "https://app.example.org", "Sec-Fetch-Site": "same-site" }, 200],
+    [{ Origin: "https://app.example.org" }, 200],
+    [{ "Sec-Fetch-Site": "same-origin" }, 200],
+    [{}, 200],
+  ])("from %j is %i though it has the token", async (from, status) => {
+    const { email } = await newPerson(gateways);
+    const headers = { ...(await newSession(gateways, email)), ...from };
+    expect((await post(at("/api/auth/logout"), undefined, { headers })).status).toBe(status);
+  });
+
+  test("needs none where a token says who asks", async () => {
+    const { email, pair } = await newPerson(gateways);
+    const { Cookie } = await newSession(gateways, email);
+    const told = await post(at("/auth/logout"), undefined, { token: pair.accessToken, headers: { Cookie } });
+    expect(told.status).toBe(200);
+  });
+
+  test("of the password ends the other session and gives this one a new id", async () => {
+    const { email, pair } = await newPerson(gateways);
+    const headers = await newSession(gateways, email);
+    const change = { currentPassword: PASSWORD, newPassword: "Marmalade-Kite-9" };
+    const told = await post(at("/auth/password"), change, { headers });
+    expect(told).toMatchObject({ status: 200, body: { message: expect.any(String) } });
+    expect((await me(headers.Cookie)).status).toBe(401);
+    expect((await me(cookieOf(told)!, atOther)).status).toBe(200);
+    expect((await post(at("/auth/refresh"), { refreshToken: pair.refreshToken })).status).toBe(401);
+  });
+
+  test("has no token without a session", async () => {
+    expect((await gateways.get(at("/csrf-token"))).status).toBe(401);
+  });
+});
