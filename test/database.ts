@@ -19,12 +19,26 @@ export async function cloneDatabase(template: "content" | "empty" = "content"): 
     name,
     ownerUrl: urlOf("postgres", name),
     url: urlOf("authenticator", name),
-    drop: () => inMaintenance(`drop database ${name} with (force)`),
+    drop: async () => {
+      await inMaintenance(afterFarewells(name));
+      await inMaintenance(`drop database ${name} with (force)`);
+    },
   };
 }
 
 export function urlOf(role: string, database: string): string {
   return inject("clusterUrl").replace("ROLE", role).replace("DATABASE", database);
+}
+
+/** `pool.end()` does not wait for its sessions to end; one that is ended by force throws where nobody listens. */
+function afterFarewells(name: string): string {
+  return `do $$ begin
+    for attempt in 1..20 loop
+      perform pg_stat_clear_snapshot();
+      exit when not exists (select from pg_stat_activity where datname = '${name}');
+      perform pg_sleep(0.02);
+    end loop;
+  end $$`;
 }
 
 async function inMaintenance(statement: string): Promise<void> {
