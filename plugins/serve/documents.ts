@@ -7,6 +7,7 @@ import {
   parse,
   validate,
 } from "postgraphile/graphql";
+import { type Echo, echoOf } from "./echo.ts";
 import { type Limits, measure, tooComplex, tooDeep } from "./limits.ts";
 import { RecentlyUsed } from "./recently-used.ts";
 
@@ -15,6 +16,8 @@ export type ReadDocument = {
   readonly document: DocumentNode;
   /** The one of that name, or the only one there is. */
   operation(name: string | null): OperationDefinitionNode;
+  /** Of one of its operations. */
+  echo(operation: OperationDefinitionNode): Echo;
 };
 
 /** Why a request is not executed at all. */
@@ -60,7 +63,7 @@ export function makeDocumentReader({ schema, limits, onFull }: ReaderOptions): (
       onFull();
     }
     room -= weight;
-    const read = { document, operation: rememberOperations(document) };
+    const read = { document, operation: rememberOperations(document), echo: rememberEchoes(document) };
     if (text.length <= LONGEST_REMEMBERED) known.set(text, read);
     return read;
   };
@@ -109,6 +112,15 @@ function rememberOperations(document: DocumentNode): ReadDocument["operation"] {
     }
     known.set(name, operation);
     return operation;
+  };
+}
+
+function rememberEchoes(document: DocumentNode): ReadDocument["echo"] {
+  const known = new WeakMap<OperationDefinitionNode, Echo>();
+  return (operation) => {
+    const echo = known.get(operation) ?? echoOf(operation, document);
+    known.set(operation, echo);
+    return echo;
   };
 }
 

@@ -4,8 +4,10 @@ import type { ExecutionArgs, ExecutionResult, GraphQLError, OperationTypeNode } 
 import type { Asker } from "../../engine/caller/caller.ts";
 import { Budget } from "../../engine/database/budget.ts";
 import type { Database } from "../../engine/database/database.ts";
-import type { Context } from "../../engine/database/statement.ts";
+import { madeButTooLarge } from "../../engine/database/faults.ts";
+import type { Context, Row } from "../../engine/database/statement.ts";
 import { Delivery, type Results } from "./delivery.ts";
+import { toldBytes } from "./echo.ts";
 import type { Events } from "./events.ts";
 import { makeWithPgClient } from "./pg-client.ts";
 import type { ServedSchema } from "./schema-keeper.ts";
@@ -56,18 +58,29 @@ type Services = {
   readonly most: { readonly operation: number; readonly together: number };
 };
 
+/** How many times as large as its rows an answer may be. */
+const MOST_TIMES = 8;
+
 /** Reads and checks what is asked. What cannot be executed is refused by throwing: with a Refusal when that is the client's doing. */
 export function makePrepare({ schema: current, database, events, contextOf, most }: Services): Prepare {
   const together = new Budget(most.together);
   return ({ query, operationName, variables }, occasion) => {
     const { schema, resolvedPreset, read } = current();
-    const { document, operation } = read(query);
-    const kind = operation(operationName).operation;
+    const { document, operation, echo } = read(query);
+    const chosen = operation(operationName);
+    const kind = chosen.operation;
     const { signal, asText = false } = occasion;
     const budget = new Budget(most.operation, together);
     // A subscription has no end: each of its events has a budget of its own.
     const budgetOf = () => (kind === "subscription" ? new Budget(most.operation) : budget);
-    const client = { readOnly: kind !== "mutation", budgetOf, ...(signal && { signal }) };
+    const readOnly = kind !== "mutation";
+    // Rows are few bytes beside what aliases can make of them.
+    const answer = new Budget(MOST_TIMES * most.operation);
+    const admit = (rows: readonly Row[]) => {
+      if (kind === "subscription") answer.giveAllBack();
+      if (!answer.take(toldBytes(rows, echo(chosen)))) throw readOnly ? answer.refusal() : madeButTooLarge();
+    };
+    const client = { readOnly, budgetOf, admit, ...(signal && { signal }) };
     const withPgClient = makeWithPgClient(database, contextOf(occasion), client);
     const contextValue = { pgSettings: null, withPgClient };
     // Nobody's middleware runs: what PostGraphile's own would put into the context is there already.

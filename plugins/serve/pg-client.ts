@@ -10,6 +10,8 @@ export type ClientOptions = {
   readonly readOnly: boolean;
   /** For each statement: what may be held of its rows. */
   readonly budgetOf?: () => Budget;
+  /** Told of the rows of each statement; may refuse what they would become. */
+  readonly admit?: (rows: Result["rows"]) => void;
   readonly signal?: AbortSignal;
 };
 
@@ -34,9 +36,11 @@ class CallerClient implements PgClient {
   }
 
   async query<Row>(query: PgClientQuery): Promise<PgClientResult<Row>> {
-    const { budgetOf, ...others } = this.#options;
+    const { budgetOf, admit, ...others } = this.#options;
     const options = { ...others, fields: !query.arrayMode, budget: budgetOf?.() };
-    return toClientResult(await this.#database.run(this.#context, toStatement(query), options));
+    const result = await this.#database.run(this.#context, toStatement(query), options);
+    admit?.(result.rows);
+    return toClientResult(result);
   }
 
   async withTransaction<T>(work: (client: this) => Promise<T>): Promise<T> {

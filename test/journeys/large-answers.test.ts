@@ -75,6 +75,14 @@ describe("what anybody could ask to bring the service down", () => {
     expect(await serving.peak()).toBeLessThan(MOST_MIB);
   });
 
+  test("in GraphQL, by many names for the same, is refused with a code", async () => {
+    const aliases = Array.from({ length: 100 }, (_, index) => `alias${index}: id`).join(" ");
+    const { errors } = await askGraphQL(`{ user(id: 1) { ${nested(3, aliases)} } }`);
+    expect(errors).toMatchObject([{ extensions: { code: "ANSWER_TOO_LARGE" } }]);
+    expect((await askGraphQL(`{ user(id: 1) { ${nested(1, aliases)} } }`)).errors).toBeUndefined();
+    expect(await serving.peak()).toBeLessThan(MOST_MIB);
+  });
+
   test("in GraphQL, by what a mutation reads, is refused with a code", async () => {
     const author = { Authorization: `Bearer ${tokenOf({ role: "authenticated", sub: "1" })}` };
     const query = `mutation { publishArticle(id: 1) { author { ${nested(4, "id title content")} } } }`;
