@@ -64,6 +64,14 @@ async function ask(gateway: number, token: string, retryKey: string | null): Pro
   }
 }
 
+/** Asked again as often as a connection is found to be lost. */
+async function answerTo(token: string): Promise<Awaited<ReturnType<typeof ask>>> {
+  for (;;) {
+    const answer = await ask(0, token, "one");
+    if (answer !== null) return answer;
+  }
+}
+
 /** The tokens of the family that could still be exchanged. */
 async function usable(token: string): Promise<Buffer[]> {
   const { rows } = await opened.owner.query<{ token_hash: Buffer }>(
@@ -157,7 +165,7 @@ test("however uses, replays, logouts and lost connections fall together, a token
       expect(left.length).toBeLessThanOrEqual(1);
       if (hasEnded) {
         expect(left).toEqual([]);
-        for (const token of known) expect(await ask(0, token, "one")).toBe("refused");
+        for (const token of known) expect(await answerTo(token)).toBe("refused");
       }
     }),
     { numRuns: 60 },

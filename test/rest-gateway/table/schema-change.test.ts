@@ -360,6 +360,8 @@ describe("columns that change under statements that are prepared", () => {
     ["reads", READS, ["bigint", "text", "numeric", "text", "int", "text", "smallint", "int"]],
     ["writes", [...READS, ...WRITES], ["bigint", "smallint", "numeric", "int"]],
   ])("a type that changes again and again fails no %s", async (_, habits, types) => {
+    // A text of the test before may not be forgotten yet, and no number can be written as one.
+    while ((await anon.ask("/pieces?id=eq.0", { method: "PATCH", body: { pages: 1 } })).status >= 400) await sleep(5);
     const traffic = keepAsking(service.url, habits);
     for (const type of types) {
       const answered = traffic.answered();
