@@ -1,22 +1,13 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
-
-const CIPHER = "aes-256-gcm";
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
+import { hkdfSync } from "node:crypto";
+import { openBytes, sealBytes } from "../sealed.ts";
 
 /** Encrypts a text so that it can be read by the bearers of the secret alone. */
 export function seal(text: string, secret: string): Buffer {
-  const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv(CIPHER, keyOf(secret), nonce);
-  return Buffer.concat([nonce, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]);
+  return sealBytes([text], keyOf(secret));
 }
 
 export function unseal(sealed: Buffer, secret: string): string {
-  const decipher = createDecipheriv(CIPHER, keyOf(secret), sealed.subarray(0, NONCE_BYTES), {
-    authTagLength: TAG_BYTES,
-  });
-  decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
-  return decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES), undefined, "utf8") + decipher.final("utf8");
+  return openBytes(sealed, keyOf(secret)).toString("utf8");
 }
 
 /** Another digest of the secret than the one that the database has. */

@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
+import { createHash, hkdfSync } from "node:crypto";
+import { openBytes, sealBytes } from "../../engine/sealed.ts";
 import type { GatewayResponse } from "../http.ts";
 
 /** Where an answer is kept, and the secret that it is sealed with. */
@@ -6,9 +7,6 @@ export type Place = { readonly id: string; readonly secret: Buffer };
 
 export type KeptAnswer = { readonly fingerprint: string; readonly response: GatewayResponse };
 
-const CIPHER = "aes-256-gcm";
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 const NEW_LINE = 10;
 
 /** Both halves are derived from the key and its sender: whoever finds the answer without them learns nothing. */
@@ -28,17 +26,12 @@ export function fingerprintOf(parts: readonly (string | Buffer)[]): string {
 export function seal({ fingerprint, response }: KeptAnswer, { secret }: Place): Buffer {
   const { status, headers, body } = response;
   const head = JSON.stringify({ fingerprint, status, headers, isEmpty: body === null });
-  const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv(CIPHER, secret, nonce);
   // JSON on one line has no line end in it.
-  const sealed = [cipher.update(`${head}\n`), cipher.update(body ?? ""), cipher.final()];
-  return Buffer.concat([nonce, ...sealed, cipher.getAuthTag()]);
+  return sealBytes([`${head}\n`, body ?? ""], secret);
 }
 
 export function unseal(sealed: Buffer, { secret }: Place): KeptAnswer {
-  const decipher = createDecipheriv(CIPHER, secret, sealed.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
-  decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
-  const plain = Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+  const plain = openBytes(sealed, secret);
   const end = plain.indexOf(NEW_LINE);
   const { fingerprint, status, headers, isEmpty } = JSON.parse(plain.toString("utf8", 0, end));
   return { fingerprint, response: { status, headers, body: isEmpty ? null : plain.subarray(end + 1) } };
