@@ -1,5 +1,6 @@
 import type {} from "postgraphile";
 import type { PgRoles } from "postgraphile/graphile-build-pg/pg-introspection";
+import { quotedName } from "../engine/quoted-name.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -38,5 +39,5 @@ function isServers({ rolbypassrls, rolsuper, rolname }: PgRoles, login: string):
 
 /** As in `reader=r/owner`, which is how Postgres writes a grant. */
 function quoted(role: string): string {
-  return /^\w+$/.test(role) ? role : `"${role.replaceAll('"', '""')}"`;
+  return /^\w+$/.test(role) ? role : quotedName(role);
 }

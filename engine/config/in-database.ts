@@ -1,4 +1,5 @@
 import pg from "pg";
+import { quotedName } from "../quoted-name.ts";
 import { withClient } from "../with-client.ts";
 import { ConfigError } from "./config.ts";
 import { IN_DATABASE } from "./settings.ts";
@@ -33,7 +34,7 @@ export function readDatabaseSettings(url: string, preConfig: string | null): Pro
 
 async function readByFunction(client: pg.Client, name: string): Promise<[string, string][]> {
   try {
-    await client.query(`select ${name.split(".").map(pg.escapeIdentifier).join(".")}()`);
+    await client.query(`select ${quotedName(...name.split("."))}()`);
   } catch (error) {
     if (!(error instanceof pg.DatabaseError)) throw error;
     throw new ConfigError(`The function ${name} (PGRST_DB_PRE_CONFIG) failed: ${error.message}`, { cause: error });

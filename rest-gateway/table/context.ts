@@ -5,6 +5,7 @@ import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Isolation } from "../../engine/database/exchange.ts";
 import type { Context } from "../../engine/database/statement.ts";
+import { quotedName } from "../../engine/quoted-name.ts";
 import type { GatewayRequest } from "../http.ts";
 import type { Plan } from "../statement/plan/plan.ts";
 import type { TableRequest } from "./parse/request.ts";
@@ -30,7 +31,7 @@ export function makeTableContexts(
     const { role, settings } = contexts(caller, tableOccasion(request, path));
     const schemas = [asked.profile.schema, ...extraSearchPath];
     const more: (readonly [string, string])[] = [
-      ["search_path", schemas.map(quoted).join(", ")],
+      ["search_path", schemas.map((schema) => quotedName(schema)).join(", ")],
       ...settingsOfRole(catalog.roles.get(role)),
     ];
     if (plan.kind === "call") {
@@ -50,8 +51,4 @@ export function isolationOf({ caller, catalog, plan }: Pick<Asked, "caller" | "c
   const ofCall = plan.kind === "call" ? plan.routine.settings.get(ISOLATION) : undefined;
   const level = (ofCall ?? catalog.roles.get(caller.role)?.settings.get(ISOLATION))?.toLowerCase();
   return level !== undefined && LEVELS.includes(level) ? (level as Isolation) : null;
-}
-
-function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }

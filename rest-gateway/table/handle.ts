@@ -6,6 +6,7 @@ import type { Ask } from "../../engine/database/as-login.ts";
 import type { Database } from "../../engine/database/database.ts";
 import type { Statement } from "../../engine/database/statement.ts";
 import type { ApiError } from "../../engine/errors.ts";
+import { quotedName } from "../../engine/quoted-name.ts";
 import { type Body, type GatewayRequest, type GatewayResponse, type Handler, isFlow } from "../http.ts";
 import { readIdempotencyKey } from "../idempotency/key.ts";
 import { makeOnce } from "../idempotency/once.ts";
@@ -168,6 +169,5 @@ function allow({ action, profile }: TableRequest, catalog: Catalog, role: string
 /** A name from the settings, with or without its schema. */
 function preRequest({ preRequest: name }: Config): Statement | undefined {
   if (name === null) return undefined;
-  const quoted = name.split(".").map((part) => `"${part.replaceAll('"', '""')}"`);
-  return { text: `select ${quoted.join(".")}()`, values: [] };
+  return { text: `select ${quotedName(...name.split("."))}()`, values: [] };
 }

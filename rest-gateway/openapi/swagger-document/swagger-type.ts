@@ -1,5 +1,6 @@
 import type { Catalog } from "../../../engine/catalog/catalog.ts";
 import { type Attribute, baseTypeOf, type DataType } from "../../../engine/catalog/types.ts";
+import { quotedName } from "../../../engine/quoted-name.ts";
 import type { Viewer } from "../viewer.ts";
 
 type SwaggerType = "string" | "boolean" | "integer" | "number" | "array";
@@ -42,7 +43,7 @@ export function argumentTypeName(type: DataType, { catalog, viewer }: { catalog:
   if (hidden) return hidden;
   const isOnPath = schema === viewer.schema?.name || catalog.schemas.get(schema)?.exposed === false;
   if (!isOnPath) return sqlName;
-  const qualifier = [`${schema}.`, `"${schema.replaceAll('"', '""')}".`].find((prefix) => sqlName.startsWith(prefix));
+  const qualifier = [`${schema}.`, `${quotedName(schema)}.`].find((prefix) => sqlName.startsWith(prefix));
   return sqlName.slice(qualifier?.length ?? 0);
 }
 

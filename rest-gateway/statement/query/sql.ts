@@ -1,4 +1,5 @@
 import type { QualifiedName } from "../../../engine/catalog/qualified-name.ts";
+import { quotedName } from "../../../engine/quoted-name.ts";
 import type { Slot } from "../plan/slots.ts";
 
 /** A piece of SQL. Only the functions of this file make one, so that text from outside is always quoted. */
@@ -24,7 +25,7 @@ export const ROW: Sql = sql`"_".*`;
 
 /** `"name"` or `"name"."part"` */
 export function identifier(...names: readonly string[]): Sql {
-  return { parts: [names.map((name) => `"${name.replaceAll('"', '""')}"`).join(".")] };
+  return { parts: [quotedName(...names)] };
 }
 
 export function qualified({ schema, name }: QualifiedName): Sql {
