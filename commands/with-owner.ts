@@ -1,6 +1,6 @@
 import pg from "pg";
-import type { AsOwner } from "../engine/auth/as-owner.ts";
 import type { Config } from "../engine/config/config.ts";
+import type { AsOwner } from "../engine/database/as-owner.ts";
 import { ApiError } from "../engine/errors.ts";
 import { reachPostgres } from "../engine/postgres.ts";
 import { withClient } from "../engine/with-client.ts";

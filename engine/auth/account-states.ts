@@ -1,9 +1,9 @@
 import pg from "pg";
 import type { Claims } from "../caller/claims.ts";
 import { unauthorized } from "../caller/unauthorized.ts";
+import type { AsOwner } from "../database/as-owner.ts";
 import type { ApiError } from "../errors.ts";
 import type { Logger } from "../log.ts";
-import type { AsOwner } from "./as-owner.ts";
 import { type Ask, askSeldom } from "./ask-seldom.ts";
 import { readUserId } from "./user-id.ts";
 

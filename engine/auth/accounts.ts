@@ -1,7 +1,7 @@
 import type { TokenKeys } from "../caller/keys.ts";
 import type { Config } from "../config/config.ts";
+import type { AsOwner } from "../database/as-owner.ts";
 import { type ApiKeys, makeApiKeys } from "./api-keys.ts";
-import type { AsOwner } from "./as-owner.ts";
 import { makeAttempts } from "./attempts.ts";
 import { type Factors, makeFactors } from "./factors.ts";
 import { type Login, makeLogin, type Opening } from "./login.ts";

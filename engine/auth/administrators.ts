@@ -1,5 +1,5 @@
 import pg from "pg";
-import { type AsOwner, inTransaction } from "./as-owner.ts";
+import { type AsOwner, inTransaction } from "../database/as-owner.ts";
 import { checkNewPassword, type PasswordPolicy } from "./password-policy.ts";
 import { makePasswords } from "./passwords.ts";
 import { OPERATOR, SENDER, senderValue } from "./sender.ts";

@@ -1,5 +1,5 @@
+import { type AsOwner, inTransaction } from "../database/as-owner.ts";
 import { ApiError } from "../errors.ts";
-import { type AsOwner, inTransaction } from "./as-owner.ts";
 import { digestOf, newSecret } from "./secret.ts";
 import { OPERATOR, SENDER, type Sender, senderValue } from "./sender.ts";
 

@@ -1,4 +1,4 @@
-import { type AsOwner, inTransaction } from "./as-owner.ts";
+import { type AsOwner, inTransaction } from "../database/as-owner.ts";
 import { backupCode, totpCode } from "./codes.ts";
 import type { Passwords } from "./passwords.ts";
 import { noAccount, tooManyAttempts } from "./refusals.ts";

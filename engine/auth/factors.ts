@@ -1,6 +1,6 @@
 import { toDataURL } from "qrcode";
+import { type AsOwner, inTransaction } from "../database/as-owner.ts";
 import { ApiError } from "../errors.ts";
-import { type AsOwner, inTransaction } from "./as-owner.ts";
 import type { Attempt, Attempts, Proof } from "./attempts.ts";
 import { newBackupCodes, totpCode } from "./codes.ts";
 import type { Passwords } from "./passwords.ts";

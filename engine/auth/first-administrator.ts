@@ -1,7 +1,7 @@
 import type { Config } from "../config/config.ts";
+import type { AsOwner } from "../database/as-owner.ts";
 import { ApiError, faultsOf } from "../errors.ts";
 import { makeAdministration } from "./administrators.ts";
-import type { AsOwner } from "./as-owner.ts";
 
 type Given = Pick<Config, "adminEmail" | "adminPassword" | "passwordPolicy">;
 

@@ -1,4 +1,4 @@
-import type { AsOwner } from "./as-owner.ts";
+import type { AsOwner } from "../database/as-owner.ts";
 
 /** Asked in the catalogue, where it is no error when there is no such schema or who asks may not look into it. */
 const HAS_ACCOUNTS = `

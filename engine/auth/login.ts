@@ -1,6 +1,6 @@
 import type pg from "pg";
+import { type AsOwner, inTransaction } from "../database/as-owner.ts";
 import { ApiError } from "../errors.ts";
-import { type AsOwner, inTransaction } from "./as-owner.ts";
 import type { Attempt, Attempts, Proof } from "./attempts.ts";
 import { checkLength } from "./password-policy.ts";
 import type { Passwords } from "./passwords.ts";

@@ -1,5 +1,5 @@
+import { type AsOwner, inTransaction } from "../database/as-owner.ts";
 import { ApiError } from "../errors.ts";
-import { type AsOwner, inTransaction } from "./as-owner.ts";
 import { LIFETIMES } from "./lifetimes.ts";
 import { checkNewPassword, type PasswordPolicy } from "./password-policy.ts";
 import type { Passwords } from "./passwords.ts";

@@ -1,5 +1,5 @@
+import { type AsOwner, inTransaction } from "../database/as-owner.ts";
 import { ApiError } from "../errors.ts";
-import { type AsOwner, inTransaction } from "./as-owner.ts";
 import type { Attempts } from "./attempts.ts";
 import type { Opening } from "./login.ts";
 import { checkLength, checkNewPassword, type PasswordPolicy } from "./password-policy.ts";

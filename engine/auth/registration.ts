@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { type AsOwner, inTransaction } from "./as-owner.ts";
+import { type AsOwner, inTransaction } from "../database/as-owner.ts";
 import type { Opening } from "./login.ts";
 import { checkNewPassword, type PasswordPolicy } from "./password-policy.ts";
 import type { Passwords } from "./passwords.ts";

@@ -1,4 +1,4 @@
-import { type AsOwner, inTransaction } from "./as-owner.ts";
+import { type AsOwner, inTransaction } from "../database/as-owner.ts";
 import { LIFETIMES } from "./lifetimes.ts";
 import type { Opening } from "./login.ts";
 import { digestOf, newSecret } from "./secret.ts";

@@ -1,5 +1,5 @@
 import { unauthorized } from "../caller/unauthorized.ts";
-import { type AsOwner, inTransaction } from "./as-owner.ts";
+import { type AsOwner, inTransaction } from "../database/as-owner.ts";
 import { LIFETIMES } from "./lifetimes.ts";
 import type { Opening } from "./login.ts";
 import { seal, unseal } from "./sealed.ts";

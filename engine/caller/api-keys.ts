@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import pg from "pg";
+import type { AsOwner } from "../database/as-owner.ts";
 import type { Logger } from "../log.ts";
 import type { Caller } from "./caller.ts";
 import type { Claims } from "./claims.ts";
@@ -8,7 +9,7 @@ import type { Claims } from "./claims.ts";
 export type FindKey = (key: string) => Caller | null | Promise<Caller | null>;
 
 type Options = {
-  readonly asOwner: <T>(work: (client: pg.ClientBase) => Promise<T>) => Promise<T>;
+  readonly asOwner: AsOwner;
   readonly log: Pick<Logger, "warn">;
 };
 type KeyRow = { digest: string; claims: Claims & { role: string }; expires: number | null };

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type pg from "pg";
+import type { AsOwner } from "../database/as-owner.ts";
 import type { Listener } from "../listen.ts";
 import type { Logger } from "../log.ts";
 import type { Catalog } from "./catalog.ts";
@@ -37,7 +37,7 @@ export type CatalogState = {
 };
 
 export type KeeperOptions = CatalogOptions & {
-  readonly asOwner: <Result>(work: (client: pg.ClientBase) => Promise<Result>) => Promise<Result>;
+  readonly asOwner: AsOwner;
   /** Null: changes are found by looking alone. */
   readonly listener: Listener | null;
   /** Where PostgREST's `reload schema` and `reload config` are heard. */

@@ -1,8 +1,8 @@
-import type pg from "pg";
+import type { AsOwner } from "../database/as-owner.ts";
 import { type Fingerprint, readFingerprint } from "./fingerprint.ts";
 
 export type WatchOptions = {
-  readonly asOwner: <Result>(work: (client: pg.ClientBase) => Promise<Result>) => Promise<Result>;
+  readonly asOwner: AsOwner;
   readonly everyMs: number;
   onDifference(): void;
   /** Nothing has changed since the catalogue was read. */

@@ -1,12 +1,11 @@
 import pg from "pg";
+import type { AsOwner } from "../../engine/database/as-owner.ts";
 
 /** The last number that was given to an event, and whether all events up to it have been told or never will be. */
 export type Given = { readonly last: number; readonly isSettled: boolean };
 
 /** Null where events are not numbered. */
 export type AskGiven = () => Promise<Given | null>;
-
-type AsOwner = <Result>(work: (client: pg.ClientBase) => Promise<Result>) => Promise<Result>;
 
 const LAST = "select (case when is_called then last_value else 0 end)::float8 as last from private.event_number";
 // Whoever has taken a number holds a lock until the transaction's end. Asked afterwards, so that none can slip in between.

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { type AccountStates, makeAccountStates } from "../../../engine/auth/account-states.ts";
-import type { AsOwner } from "../../../engine/auth/as-owner.ts";
 import type { Claims } from "../../../engine/caller/claims.ts";
+import type { AsOwner } from "../../../engine/database/as-owner.ts";
 import { cloneDatabase } from "../../database.ts";
 import { connect } from "../../db/callers.ts";
 import { claimsOf, from, newPerson, type Opened, openAccounts, PASSWORD } from "./open-accounts.ts";

@@ -1,10 +1,10 @@
 import { createSecretKey, randomUUID } from "node:crypto";
 import pg from "pg";
 import { type Accounts, makeAccounts } from "../../../engine/auth/accounts.ts";
-import type { AsOwner } from "../../../engine/auth/as-owner.ts";
 import { makePasswords } from "../../../engine/auth/passwords.ts";
 import type { Sender } from "../../../engine/auth/sender.ts";
 import type { TokenKeys } from "../../../engine/caller/keys.ts";
+import type { AsOwner } from "../../../engine/database/as-owner.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 
 export const PASSWORD = "Tangerine-Boat-7";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { inTransaction } from "../../../engine/auth/as-owner.ts";
+import { inTransaction } from "../../../engine/database/as-owner.ts";
 import { from, newPerson, type Opened, openAccounts } from "./open-accounts.ts";
 
 let opened: Opened;

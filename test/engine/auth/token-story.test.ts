@@ -3,10 +3,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { inTransaction } from "../../../engine/auth/as-owner.ts";
 import { digestOf } from "../../../engine/auth/secret.ts";
 import { makeTokenMint, type TokenPair } from "../../../engine/auth/token-mint.ts";
 import { makeTokens, type Tokens } from "../../../engine/auth/tokens.ts";
+import { inTransaction } from "../../../engine/database/as-owner.ts";
 import { ApiError } from "../../../engine/errors.ts";
 import { CONFIG, from, KEYS, lender, newPerson, type Opened, openAccounts } from "./open-accounts.ts";
 

@@ -1,6 +1,6 @@
 import type pg from "pg";
 
-/** Lends a connection of the database's owner, who alone may call the functions of signing in. */
+/** Lends a connection of the database's owner, for what no caller may do. */
 export type AsOwner = <T>(work: (client: pg.ClientBase) => Promise<T>) => Promise<T>;
 
 /**
