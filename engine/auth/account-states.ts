@@ -1,9 +1,9 @@
-import pg from "pg";
 import type { Claims } from "../caller/claims.ts";
 import { unauthorized } from "../caller/unauthorized.ts";
 import type { AsOwner } from "../database/as-owner.ts";
 import type { ApiError } from "../errors.ts";
 import type { Logger } from "../log.ts";
+import { ownerQuestion } from "../owner-question.ts";
 import { type Ask, askSeldom } from "./ask-seldom.ts";
 import { readUserId } from "./user-id.ts";
 
@@ -20,30 +20,20 @@ type State = { user_id: string; state: "living" | "disabled" | "deleted"; tokens
 const REMEMBERED_MS = 4_000;
 const MOST_REMEMBERED = 10_000;
 
-/** Postgres has no such function, or no such schema: a database without accounts. */
-const WITHOUT_ACCOUNTS: readonly (string | undefined)[] = ["42883", "3F000"];
-/** Whoever is asked as the owner is not the owner. */
-const NOT_OWNER = "42501";
-
 /**
  * Looks at what has become of the user that a token or a key names: disabled or deleted accounts end it at once, and a
  * new password or another role ends the tokens from before. Who never had an account here is not ours to judge: another
  * issuer that shares the keys may name whom it likes.
  */
 export function makeAccountStates({ asOwner, log }: Options): AccountStates {
-  let hasWarned = false;
-  const nothingKnown = (error: unknown): State[] => {
-    const code = error instanceof pg.DatabaseError ? error.code : undefined;
-    if (WITHOUT_ACCOUNTS.includes(code)) return [];
-    if (code !== NOT_OWNER) throw error;
-    if (!hasWarned) log.warn("tokens of disabled users are not noticed: only the owner (OWNER_DATABASE_URL) can look");
-    hasWarned = true;
-    return [];
-  };
-
+  const askOwner = ownerQuestion<State>({
+    asOwner,
+    text: "select * from auth.account_states($1)",
+    log,
+    warning: "tokens of disabled users are not noticed: only the owner (OWNER_DATABASE_URL) can look",
+  });
   const ask: Ask<State> = async (userIds) => {
-    const question = asOwner((client) => client.query<State>("select * from auth.account_states($1)", [userIds]));
-    const rows = await question.then((answer) => answer.rows, nothingKnown);
+    const rows = await askOwner([userIds]);
     return new Map(rows.map((row) => [row.user_id, row]));
   };
   const stateOf = askSeldom(ask, { rememberedMs: REMEMBERED_MS, most: MOST_REMEMBERED });

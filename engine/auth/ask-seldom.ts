@@ -1,3 +1,5 @@
+import { oneAtATime } from "../one-at-a-time.ts";
+
 /** What is known of each of them; of whom it says nothing, nothing is known. */
 export type Ask<Answer> = (keys: readonly string[]) => Promise<ReadonlyMap<string, Answer>>;
 
@@ -13,8 +15,6 @@ export function askSeldom<Answer>(
   { rememberedMs, most }: Limits,
 ): (key: string) => Answer | null | Promise<Answer | null> {
   const remembered = new Map<string, Remembered<Answer>>();
-  let last: Promise<unknown> = Promise.resolve();
-  let next: { readonly keys: Set<string>; readonly answers: Promise<ReadonlyMap<string, Answer>> } | null = null;
 
   const remember = (key: string, answer: Answer | null, until: number) => {
     remembered.delete(key);
@@ -22,25 +22,17 @@ export function askSeldom<Answer>(
     if (remembered.size > most) remembered.delete(remembered.keys().next().value!);
   };
 
-  const question = () => {
-    const keys = new Set<string>();
-    const answers = last.then(async () => {
-      next = null;
-      // From before the question: what changes while it is answered is asked about in time.
-      const until = performance.now() + rememberedMs;
-      const found = await ask([...keys]);
-      for (const key of keys) remember(key, found.get(key) ?? null, until);
-      return found;
-    });
-    last = answers.catch(() => {});
-    return { keys, answers };
-  };
+  const askTogether = oneAtATime(async (keys) => {
+    // From before the question: what changes while it is answered is asked about in time.
+    const until = performance.now() + rememberedMs;
+    const found = await ask(keys);
+    for (const key of keys) remember(key, found.get(key) ?? null, until);
+    return found;
+  });
 
   return (key) => {
     const known = remembered.get(key);
     if (known && performance.now() < known.until) return known.answer;
-    next ??= question();
-    next.keys.add(key);
-    return next.answers.then((answers) => answers.get(key) ?? null);
+    return askTogether(key).then((answers) => answers.get(key) ?? null);
   };
 }

@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
-import pg from "pg";
 import type { AsOwner } from "../database/as-owner.ts";
 import type { Logger } from "../log.ts";
+import { oneAtATime } from "../one-at-a-time.ts";
+import { ownerQuestion } from "../owner-question.ts";
 import type { Caller } from "./caller.ts";
 import type { Claims } from "./claims.ts";
 
@@ -26,32 +27,20 @@ const USE_KEYS = `
   select encode(key_hash, 'hex') as digest, claims, extract(epoch from expires_at)::float8 as expires
   from auth.use_api_keys($1)`;
 
-/** Postgres has no such function, or no such schema: a database without API keys. */
-const WITHOUT_KEYS: readonly (string | undefined)[] = ["42883", "3F000"];
-/** Whoever is asked as the owner is not the owner. */
-const NOT_OWNER = "42501";
-
 /** Asks Postgres about keys that it has not asked about of late, one question at a time however many keys there are. */
 export function makeKeyFinder({ asOwner, log }: Options): FindKey {
   const known = new Recent<Caller>();
   const unknown = new Recent<null>();
-  let hasWarned = false;
-
-  const withoutKeys = (error: unknown): KeyRow[] => {
-    const code = error instanceof pg.DatabaseError ? error.code : undefined;
-    if (WITHOUT_KEYS.includes(code)) return [];
-    if (code !== NOT_OWNER) throw error;
-    if (!hasWarned) log.warn("keys of auth.api_keys are refused: only the owner (OWNER_DATABASE_URL) can look them up");
-    hasWarned = true;
-    return [];
-  };
-
-  const ask = async (digests: readonly string[]): Promise<Found> => {
-    const question = asOwner((client) => client.query<KeyRow>(USE_KEYS, [digests.map(toBytes)]));
-    const rows = await question.then((answer) => answer.rows, withoutKeys);
+  const askOwner = ownerQuestion<KeyRow>({
+    asOwner,
+    text: USE_KEYS,
+    log,
+    warning: "keys of auth.api_keys are refused: only the owner (OWNER_DATABASE_URL) can look them up",
+  });
+  const askTogether = oneAtATime(async (digests): Promise<Found> => {
+    const rows = await askOwner([digests.map(toBytes)]);
     return new Map(rows.map((row) => [row.digest, toCaller(row)]));
-  };
-  const askTogether = oneAtATime(ask);
+  });
 
   const find = async (digest: string): Promise<Caller | null> => {
     const caller = (await askTogether(digest)).get(digest) ?? null;
@@ -65,28 +54,6 @@ export function makeKeyFinder({ asOwner, log }: Options): FindKey {
     const digest = hash("sha256", key, "hex");
     const caller = known.get(digest) ?? unknown.get(digest);
     return caller === undefined ? find(digest) : caller && stillValid(caller);
-  };
-}
-
-/** What is asked while an answer is awaited is asked together afterwards: guesses by the thousand are a few questions. */
-function oneAtATime(ask: (digests: readonly string[]) => Promise<Found>): (digest: string) => Promise<Found> {
-  let last: Promise<unknown> = Promise.resolve();
-  let next: { readonly digests: Set<string>; readonly answer: Promise<Found> } | null = null;
-
-  const begin = () => {
-    const digests = new Set<string>();
-    const answer = last.then(() => {
-      next = null;
-      return ask([...digests]);
-    });
-    last = answer.catch(() => {});
-    return { digests, answer };
-  };
-
-  return (digest) => {
-    next ??= begin();
-    next.digests.add(digest);
-    return next.answer;
   };
 }
 
