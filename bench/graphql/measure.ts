@@ -1,6 +1,5 @@
-import { processorTimeOf } from "../processor-time.ts";
 import type { LoadGenerator } from "../rest/load.ts";
-import type { Sample } from "../rest/measure.ts";
+import { type Sample, sampleOfLoad } from "../rest/measure.ts";
 import type { Round } from "../rest/report.ts";
 import type { Scratch } from "../scratch.ts";
 import type { Server } from "./contestants.ts";
@@ -16,7 +15,9 @@ export async function byTurns(work: Work, rounds: number, seconds: number, field
   for (const server of field.servers) await warmUp(work, server, field.generator);
   const round = async (): Promise<Round> => {
     const samples = new Map<string, Sample>();
-    for (const server of field.servers) samples.set(server.name, await sampleOf(server, work, seconds, field));
+    for (const server of field.servers) {
+      samples.set(server.name, await sampleOfLoad(server.pid, loadOf(work, server, seconds), field));
+    }
     return samples;
   };
   const results: Round[] = [];
@@ -29,21 +30,4 @@ async function warmUp(work: Work, server: Server, generator: LoadGenerator): Pro
   for (let asked = 0; asked < WARM_UP_REQUESTS; ) {
     asked += (await generator.run(loadOf(work, server, WARM_UP_SECONDS))).requests;
   }
-}
-
-async function sampleOf(server: Server, work: Work, seconds: number, { scratch, generator }: Field): Promise<Sample> {
-  const look = () => Promise.all([processorTimeOf(server.pid), scratch.processorTime()]);
-  const [own, postgres] = await look();
-  const { requests, seconds: taken, p50, p99, processorTime } = await generator.run(loadOf(work, server, seconds));
-  const [ownLater, postgresLater] = await look();
-  const perOne = (before: number | null, after: number | null) =>
-    before === null || after === null ? null : (after - before) / requests;
-  return {
-    rate: requests / taken,
-    p50,
-    p99,
-    serverTime: perOne(own, ownLater),
-    postgresTime: perOne(postgres, postgresLater),
-    clientTime: processorTime / requests,
-  };
 }

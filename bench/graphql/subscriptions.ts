@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket } from "ws";
 import { median } from "../median.ts";
+import { residentMebibytes } from "../resident-memory.ts";
 import type { Scratch } from "../scratch.ts";
 import { CALLER } from "./content.ts";
 import { startOurGraphQL } from "./contestants.ts";
-import { residentMebibytes } from "./memory.ts";
 import { TOKEN } from "./works.ts";
 
 export const SUBSCRIPTIONS = 1_000;

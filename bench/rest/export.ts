@@ -1,6 +1,6 @@
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
 import { get, type IncomingMessage } from "node:http";
+import { residentMebibytes } from "../resident-memory.ts";
 import { CALLER } from "../schema.ts";
 import { OURS, POSTGREST } from "./contestants.ts";
 import type { Contestant } from "./program.ts";
@@ -60,10 +60,4 @@ export async function exportAll({ base, pid }: Contestant): Promise<Export> {
   if (response.statusCode !== 200) throw new Error(`The export was answered ${response.statusCode}`);
   const grownMebibytes = before === null || most === null ? null : most - before;
   return { megabytes: bytes / 1e6, firstByteMilliseconds, seconds, grownMebibytes };
-}
-
-async function residentMebibytes(pid: number): Promise<number | null> {
-  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
-  const kibibytes = /^VmRSS:\s+(\d+)/m.exec(status)?.[1];
-  return kibibytes === undefined ? null : Number(kibibytes) / 1024;
 }

@@ -1,6 +1,6 @@
 import { processorTimeOf } from "../processor-time.ts";
 import type { Scratch } from "../scratch.ts";
-import type { LoadGenerator } from "./load.ts";
+import type { Load, LoadGenerator } from "./load.ts";
 import type { Contestant } from "./program.ts";
 import { TOKENS } from "./tokens.ts";
 import { requestOf, type Work } from "./works.ts";
@@ -20,19 +20,19 @@ export type Sample = {
 type Means = { readonly scratch: Scratch; readonly generator: LoadGenerator };
 
 /** A contestant under the load of a work. */
-export async function sampleOf(
-  contestant: Contestant,
-  work: Work,
-  seconds: number,
-  { scratch, generator }: Means,
-): Promise<Sample> {
+export async function sampleOf(contestant: Contestant, work: Work, seconds: number, means: Means): Promise<Sample> {
   const { connections, tokens } = work;
   const load = { ...requestOf(work, contestant), connections, seconds, tokens: TOKENS[tokens] };
-  const look = () => Promise.all([processorTimeOf(contestant.pid), scratch.processorTime()]);
+  return sampleOfLoad(contestant.pid, load, means, work.rows ?? 1);
+}
+
+/** A program under a load whose requests each do so many units of work. */
+export async function sampleOfLoad(pid: number, load: Load, { scratch, generator }: Means, units = 1): Promise<Sample> {
+  const look = () => Promise.all([processorTimeOf(pid), scratch.processorTime()]);
   const [server, postgres] = await look();
   const { requests, seconds: taken, p50, p99, processorTime } = await generator.run(load);
   const [serverLater, postgresLater] = await look();
-  const count = requests * (work.rows ?? 1);
+  const count = requests * units;
   const perOne = (before: number | null, after: number | null) =>
     before === null || after === null ? null : (after - before) / count;
   return {
