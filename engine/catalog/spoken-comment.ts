@@ -5,3 +5,9 @@ const SMART_TAGS = /^(?:@[a-z]\w*(?:[^\S\n][^\n]*)?(?:\n|$))+/i;
 export function spokenComment(comment: string | null): string | null {
   return comment?.replace(SMART_TAGS, "") || null;
 }
+
+/** Whether the lines for GraphQL at the comment's beginning have that one: `@notNull`. */
+export function hasSmartTag(comment: string | null, tag: string): boolean {
+  const lines = SMART_TAGS.exec(comment ?? "")?.[0] ?? "";
+  return lines.split("\n").some((line) => line.split(/\s/, 1)[0] === `@${tag}`);
+}
