@@ -111,7 +111,8 @@ async function prepare({ dataDir, embeddedPort }: Config, rootUrl: string): Prom
   });
 }
 
-async function loginRoleOf(url: string): Promise<string> {
+/** The name of the login that requests use. */
+export async function loginRoleOf(url: string): Promise<string> {
   const { rows } = await withClient(url, (client) => client.query<{ name: string }>("select session_user as name"));
   return rows[0]!.name;
 }

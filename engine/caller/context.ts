@@ -18,7 +18,7 @@ export type Occasion = {
 /** The caller as Postgres sees it. Every request sets every one of these, so none can inherit what another has left. */
 export function makeContexts({ usersAccess, appSettings }: Pick<Config, "usersAccess" | "appSettings">) {
   const ofDeployment = [["app.users_access", usersAccess] as const, ...appSettings];
-  return (caller: Caller, occasion: Occasion): Context => ({
+  return (caller: Pick<Caller, "role" | "claimsText">, occasion: Occasion): Context => ({
     role: caller.role,
     settings: [
       ["request.jwt.claims", caller.claimsText],
