@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
+import { extname, join } from "node:path";
 import { withClient } from "../with-client.ts";
 import { MIGRATIONS_FOLDER } from "./history.ts";
 
@@ -24,7 +24,8 @@ export type MigrateSettings = {
 /** What the child process is sent. */
 export type MigrateJob = { readonly command: MigrateCommand; readonly settings: Required<MigrateSettings> };
 
-const RUNNER = join(import.meta.dirname, "runner.ts");
+/** With the ending that this file has: it may have been built. */
+const RUNNER = join(import.meta.dirname, `runner${extname(import.meta.filename)}`);
 /** One gateway migrates, the others wait for it: graphile-migrate itself takes no lock. */
 const LOCK = 7_446_309;
 

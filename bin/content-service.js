@@ -1,0 +1,35 @@
+#!/usr/bin/env node
+// The one file of JavaScript: a Node that is too old for the rest must still be able to read it and hand over.
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const NEEDED = 24;
+const [, , ...words] = process.argv;
+
+if (Number(process.versions.node.split(".")[0]) >= NEEDED) {
+  // A clone has the sources, a package what was built from them.
+  const source = new URL("../commands/content-service.ts", import.meta.url);
+  const built = new URL("../dist/commands/content-service.js", import.meta.url);
+  await import((existsSync(source) ? source : built).href);
+} else {
+  const node = nodeOfPackage();
+  if (node === null) {
+    console.error(`content-service needs Node ${NEEDED} or newer; this is ${process.versions.node}.`);
+    process.exit(1);
+  }
+  const child = spawn(node, [import.meta.filename ?? new URL(import.meta.url).pathname, ...words], {
+    stdio: "inherit",
+  });
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  child.on("exit", (code, signal) => process.exit(code ?? (signal ? 1 : 0)));
+}
+
+/** The Node that comes with the packages, on platforms that have one. */
+function nodeOfPackage() {
+  try {
+    return createRequire(import.meta.url).resolve(`node-${process.platform}-${process.arch}/bin/node`);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,18 @@
+import { execFileSync } from "node:child_process";
+import { cp, rm } from "node:fs/promises";
+import { join } from "node:path";
+
+/** Makes `dist`, which the published package has in place of the sources: Node strips no types below node_modules. */
+const ROOT = join(import.meta.dirname, "..");
+const DIST = join(ROOT, "dist");
+const SOURCES = ["engine", "plugins", "realtime", "rest-gateway"];
+
+await rm(DIST, { recursive: true, force: true });
+execFileSync("tsc", ["-p", "tsconfig.build.json"], { cwd: ROOT, stdio: "inherit" });
+for (const folder of SOURCES) {
+  // What is read beside the code: lists, pages, styles.
+  const filter = (path: string) => !path.endsWith(".ts");
+  await cp(join(ROOT, folder), join(DIST, folder), { recursive: true, filter });
+}
+// npm packs no links: the folder that the chapters include functions from is one.
+await cp(join(ROOT, "db"), join(DIST, "db"), { recursive: true, dereference: true });

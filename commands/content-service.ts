@@ -1,0 +1,41 @@
+/** What the one command does, by its first word. */
+const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: () => Promise<unknown> }>> = {
+  start: { about: "serves, until Ctrl-C", run: () => import("../server.ts") },
+  dev: { about: "serves, and applies the chapter of the schema that is being written at each save", run: runDev },
+  migrate: { about: "brings the schema up to date; commits, takes back, resets", run: () => import("./migrate.ts") },
+  user: { about: "adds, disables, enables and promotes users", run: () => import("./user.ts") },
+  keys: { about: "prints this deployment's keys; makes, lists and ends others", run: () => import("./keys.ts") },
+  config: { about: "prints the settings in force", run: () => import("./config.ts") },
+  types: { about: "prints TypeScript types of the database", run: () => import("./types.ts") },
+  policies: {
+    about: "tries every verb on every table as every role, and prints what was reached",
+    run: () => import("./policies.ts"),
+  },
+  psql: { about: "opens psql on the database, as its owner", run: () => import("./psql.ts") },
+  "database-url": { about: "prints the embedded database's connection string", run: () => import("./database-url.ts") },
+};
+
+function runDev(): Promise<unknown> {
+  process.argv.push("--dev");
+  return import("../server.ts");
+}
+
+const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));
+const USAGE = `content-service <command> [--help]
+
+${Object.entries(COMMANDS)
+  .map(([name, { about }]) => `  ${name.padEnd(width)}   ${about}`)
+  .join("\n")}
+
+In a clone, each is npm run <command> too.`;
+
+// The command reads what follows its name as if it had been called by itself.
+const [name] = process.argv.splice(2, 1);
+if (name !== undefined && Object.hasOwn(COMMANDS, name)) {
+  await COMMANDS[name]!.run();
+} else if (name === undefined || name === "--help" || name === "-h" || name === "help") {
+  console.log(USAGE);
+} else {
+  console.error(`content-service has no command "${name}".\n\n${USAGE}`);
+  process.exitCode = 1;
+}
