@@ -11,6 +11,10 @@ const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: 
     about: "tries every verb on every table as every role, and prints what was reached",
     run: () => import("./policies.ts"),
   },
+  doctor: {
+    about: "looks for what is open, slow or missing, and says how to mend it",
+    run: () => import("./doctor.ts"),
+  },
   psql: { about: "opens psql on the database, as its owner", run: () => import("./psql.ts") },
   "database-url": { about: "prints the embedded database's connection string", run: () => import("./database-url.ts") },
 };

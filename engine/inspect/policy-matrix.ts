@@ -4,6 +4,7 @@ import type { Table } from "../catalog/tables.ts";
 import type { Context } from "../database/statement.ts";
 import { quotedName } from "../quoted-name.ts";
 import { attempt, type Outcome, VERBS, type Verb } from "./attempt.ts";
+import { exposedTables } from "./exposed-tables.ts";
 
 export type MatrixRow = {
   readonly table: Table;
@@ -41,13 +42,6 @@ export async function policyMatrix({ catalog, contexts, login, owner }: Means): 
     }
   }
   return rows;
-}
-
-function exposedTables({ schemas }: Catalog): Table[] {
-  return [...schemas.values()]
-    .filter(({ exposed }) => exposed)
-    .flatMap(({ tables }) => [...tables.values()])
-    .filter(({ isPartition }) => !isPartition);
 }
 
 async function lookAt(name: string, owner: pg.ClientBase): Promise<{ total: number; samples: string[] }> {

@@ -1,0 +1,35 @@
+import type { Catalog } from "../engine/catalog/catalog.ts";
+import type { Config } from "../engine/config/config.ts";
+import { examine } from "../engine/inspect/doctor/examine.ts";
+import { readLogin, readStream } from "../engine/inspect/doctor/facts.ts";
+import type { Finding } from "../engine/inspect/doctor/finding.ts";
+import type { Postgres } from "../engine/postgres.ts";
+import { withClient } from "../engine/with-client.ts";
+import { runCommand, UsageError } from "./command.ts";
+import { withCatalog } from "./with-catalog.ts";
+
+/** As supabase-js knows it. */
+const PUBLICATION = "supabase_realtime";
+const SIGNED_IN = "authenticated";
+
+async function findingsOf(catalog: Catalog, config: Config, { requestUrl, ownerUrl }: Postgres): Promise<Finding[]> {
+  const login = await withClient(requestUrl, (client) => readLogin(client, { catalog }));
+  const stream = await withClient(ownerUrl, (client) => readStream(client, PUBLICATION));
+  const clients = [config.anonRole, SIGNED_IN].filter((role) => catalog.roles.has(role));
+  return examine({ catalog, config, clients, login, stream });
+}
+
+function tell(findings: readonly Finding[]): void {
+  if (findings.length === 0) console.log("Nothing to mend.");
+  for (const { kind, what, fix } of findings) console.log(`${kind.padEnd(6)}  ${what}\n        ${fix}\n`);
+}
+
+await runCommand({
+  usage: `npm run doctor   looks for what is open, slow or missing, and says how to mend it; ends with 1 where there is danger`,
+  async run(given, words) {
+    if (words.length > 0) throw new UsageError(`"${words[0]}" is one word too many.`);
+    const findings = await withCatalog(given, ({ catalog, config, postgres }) => findingsOf(catalog, config, postgres));
+    tell(findings);
+    if (findings.some(({ kind }) => kind === "danger")) process.exitCode = 1;
+  },
+});
