@@ -1,0 +1,77 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cloneDatabase } from "../database.ts";
+import { alice, anonymous, asCaller, bob, type Caller, connect, SEED } from "../db/callers.ts";
+
+const GUIDE = join(import.meta.dirname, "../../docs/database-guide.md");
+
+let database: Awaited<ReturnType<typeof cloneDatabase>>;
+let owner: pg.Client;
+let login: pg.Client;
+/** One for each block, in their order. */
+const refusals: (string | null)[] = [];
+
+beforeAll(async () => {
+  database = await cloneDatabase("content");
+  [owner, login] = await Promise.all([connect(database.ownerUrl), connect(database.url)]);
+  await owner.query(SEED);
+  const blocks = [...(await readFile(GUIDE, "utf8")).matchAll(/^```sql\n(.*?)^```$/gms)].map(([, text]) => text!);
+  for (const block of blocks) {
+    refusals.push(
+      await owner.query(block).then(
+        () => null,
+        (error: pg.DatabaseError) => `${error.message}\n${block}`,
+      ),
+    );
+  }
+  await owner.query(`
+    insert into public.notes (owner_id, title, published, tenant) values
+      (1, 'draft', false, ''), (1, 'public', true, ''), (2, 'of Bob', false, ''), (1, 'elsewhere', true, 'acme')`);
+});
+afterAll(async () => {
+  await Promise.all([owner.end(), login.end()]);
+  await database.drop();
+});
+
+const titles = (caller: Caller) =>
+  asCaller(login, caller, async () => {
+    const { rows } = await login.query<{ title: string }>("select title from public.notes order by id");
+    return rows.map(({ title }) => title);
+  });
+
+describe("the guide for DBAs", () => {
+  test("has SQL that runs as it stands", () => {
+    expect(refusals.filter((refusal) => refusal !== null)).toEqual([]);
+    expect(refusals.length).toBeGreaterThan(5);
+  });
+
+  test("its recipes show strangers what is published, owners what is theirs, and nobody another tenant's rows", async () => {
+    expect(await titles(anonymous)).toEqual(["public"]);
+    expect(await titles(alice)).toEqual(["draft", "public"]);
+    expect(await titles(bob)).toEqual(["public", "of Bob"]);
+  });
+
+  test("a note that is discarded is gone for clients and kept in the table, and nobody discards another's", async () => {
+    const discard = (caller: Caller, title: string) =>
+      asCaller(login, caller, async () => {
+        await login.query("select public.discard(note) from public.notes as note where title = $1", [title]);
+        const { rows } = await login.query("select title from public.notes where title = $1", [title]);
+        return rows.length;
+      });
+    expect(await discard(alice, "draft")).toBe(0);
+    expect(await discard(bob, "public")).toBe(1);
+    await expect(asCaller(login, alice, () => login.query("delete from public.notes"))).rejects.toThrow(
+      "permission denied",
+    );
+  });
+
+  test("the computed column and the deprecated version are there", async () => {
+    const headline = await asCaller(login, anonymous, () => login.query("select notes_headline(n) from notes as n"));
+    expect(headline.rows).toEqual([{ notes_headline: "PUBLIC" }]);
+    expect((await owner.query("select status from api.versions where number = 1")).rows).toEqual([
+      { status: "deprecated" },
+    ]);
+  });
+});
