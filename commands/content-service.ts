@@ -11,6 +11,7 @@ const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: 
     about: "tries every verb on every table as every role, and prints what was reached",
     run: () => import("./policies.ts"),
   },
+  why: { about: "says which rows somebody sees, which are hidden and by which policy", run: () => import("./why.ts") },
   doctor: {
     about: "looks for what is open, slow or missing, and says how to mend it",
     run: () => import("./doctor.ts"),

@@ -7,6 +7,7 @@ import type { Outcome } from "../engine/inspect/attempt.ts";
 import { type MatrixRow, policyMatrix } from "../engine/inspect/policy-matrix.ts";
 import { loginRoleOf } from "../engine/postgres.ts";
 import { withClient } from "../engine/with-client.ts";
+import { readClaims } from "./claims.ts";
 import { runCommand, UsageError } from "./command.ts";
 import { withCatalog } from "./with-catalog.ts";
 
@@ -17,19 +18,6 @@ type Asked = {
   readonly claims: Readonly<Record<string, unknown>>;
   readonly door: Interface;
 };
-
-/** `claims` as JSON, or only `sub`; for every role but the anonymous one. */
-function readClaims({ claims, sub }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const own = sub === undefined ? {} : { sub };
-  if (claims === undefined) return own;
-  try {
-    const parsed: unknown = JSON.parse(String(claims));
-    if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) return { ...parsed, ...own };
-  } catch {
-    // Said below, in words.
-  }
-  throw new UsageError(`--claims takes a JSON object, such as '{"sub": "7"}'.`);
-}
 
 function printMatrix(rows: readonly MatrixRow[], contexts: readonly Context[]): void {
   const head = ["", "", ...contexts.map(({ role }) => role)];

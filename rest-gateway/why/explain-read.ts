@@ -1,0 +1,92 @@
+import type pg from "pg";
+import type { Catalog } from "../../engine/catalog/catalog.ts";
+import type { Policy } from "../../engine/catalog/policies.ts";
+import type { Table } from "../../engine/catalog/tables.ts";
+import type { Config } from "../../engine/config/config.ts";
+import type { Context, Statement } from "../../engine/database/statement.ts";
+import { quotedName } from "../../engine/quoted-name.ts";
+import { KEY, readKeys, readRequest } from "./read-request.ts";
+import { judging, type Verdict, verdictsOn } from "./verdicts.ts";
+
+export type Explained = {
+  readonly table: Table;
+  /** Rows of the request without its page: as the caller, and as somebody whom no policy binds. */
+  readonly seen: number;
+  readonly total: number;
+  /** Some of those that the caller is not shown, and what each policy says of them. */
+  readonly hidden: readonly { readonly key: readonly unknown[]; readonly verdicts: readonly Verdict[] }[];
+  readonly policies: readonly Policy[];
+  /** Columns that the role may not read. */
+  readonly closedColumns: readonly string[];
+  /** Of the request itself, with its time. */
+  readonly plan: string;
+};
+
+type Means = {
+  readonly catalog: Catalog;
+  readonly config: Config;
+  readonly context: Context;
+  /** As the login of requests. */
+  readonly login: pg.ClientBase;
+  readonly owner: pg.ClientBase;
+};
+
+const MOST_HIDDEN = 10;
+
+/** What a caller sees of what is asked, what is kept from them, and by whom. Nothing is changed. */
+export async function explainRead(address: string, means: Means): Promise<Explained> {
+  const { catalog, context, login, owner } = means;
+  const surroundings = { ...means, role: context.role };
+  const { table, prepared } = readRequest(address, surroundings);
+  const policies = judging(table, context.role, catalog);
+  const closedColumns = [...table.columns.keys()].filter(
+    (column) => !catalog.mayRole(context.role, "select", table, column),
+  );
+  const plan = await undone(login, context, { asRole: true }, () => explain(login, prepared.statement));
+  const { statement } = readKeys(address, table.primaryKey, surroundings).prepared;
+  const keysOf = (client: pg.ClientBase, asRole: boolean) =>
+    undone(client, context, { asRole }, async () => toKeys(await bodyOf(client, statement), table.primaryKey.length));
+  const seen = await keysOf(login, true);
+  const all = await keysOf(owner, false);
+  const shown = new Set(seen.map((key) => JSON.stringify(key)));
+  const hiddenKeys = all.filter((key) => !shown.has(JSON.stringify(key))).slice(0, MOST_HIDDEN);
+  const hidden = await undone(owner, context, { asRole: false }, async () => {
+    const judged: Explained["hidden"][number][] = [];
+    if (table.primaryKey.length === 0) return judged;
+    for (const key of hiddenKeys) judged.push({ key, verdicts: await verdictsOn(key, { table, policies, owner }) });
+    return judged;
+  });
+  return { table, seen: seen.length, total: all.length, hidden, policies, closedColumns, plan };
+}
+
+/** The owner keeps its role, and is told the caller's claims all the same. */
+async function undone<T>(
+  client: pg.ClientBase,
+  { role, settings }: Context,
+  { asRole }: { asRole: boolean },
+  work: () => Promise<T>,
+): Promise<T> {
+  await client.query("begin read only");
+  try {
+    for (const [name, value] of settings) await client.query("select set_config($1, $2, true)", [name, value]);
+    if (asRole) await client.query(`set local role ${quotedName(role)}`);
+    return await work();
+  } finally {
+    await client.query("rollback");
+  }
+}
+
+async function explain(client: pg.ClientBase, { text, values }: Statement): Promise<string> {
+  const { rows } = await client.query<{ "QUERY PLAN": string }>(`explain (analyze, timing off) ${text}`, [...values]);
+  return rows.map((row) => row["QUERY PLAN"]).join("\n");
+}
+
+async function bodyOf(client: pg.ClientBase, { text, values }: Statement): Promise<string> {
+  const { rows } = await client.query<[string]>({ text, values: [...values], rowMode: "array" });
+  return rows[0]![0];
+}
+
+function toKeys(body: string | object, columns: number): unknown[][] {
+  const rows = (typeof body === "string" ? JSON.parse(body) : body) as Record<string, unknown>[];
+  return rows.map((row) => Array.from({ length: columns }, (_, index) => row[`${KEY}${index}`]));
+}

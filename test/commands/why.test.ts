@@ -1,0 +1,64 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { withClient } from "../../engine/with-client.ts";
+import { cloneDatabase } from "../database.ts";
+
+const REPOSITORY = join(import.meta.dirname, "../..");
+const SCHEMA = `
+  create table public.notes (id int primary key, owner text not null, shown boolean not null, gone boolean not null);
+  insert into public.notes values (1, '7', false, false), (2, '8', false, false), (3, '8', true, false), (4, '7', true, true);
+  alter table public.notes enable row level security;
+  create policy own on public.notes for select to authenticated using (owner = (select auth.jwt()) ->> 'sub');
+  create policy shown on public.notes for select using (shown);
+  create policy not_gone on public.notes as restrictive for select using (not gone);
+  create policy write_own on public.notes for update using (true);
+  grant select (id, shown, gone) on public.notes to anon;
+  grant select on public.notes to authenticated;
+`;
+
+let database: Awaited<ReturnType<typeof cloneDatabase>>;
+beforeAll(async () => {
+  database = await cloneDatabase("content");
+  await withClient(database.ownerUrl, (client) => client.query(SCHEMA));
+});
+afterAll(() => database.drop());
+
+function why(...words: string[]): Promise<{ stdout: string; stderr: string; code?: number }> {
+  const env = {
+    PATH: process.env.PATH,
+    DATABASE_URL: database.url,
+    OWNER_DATABASE_URL: database.ownerUrl,
+    JWT_SECRET: "a secret that is long enough to sign with",
+  };
+  return promisify(execFile)(process.execPath, [join(REPOSITORY, "commands/why.ts"), ...words], { env }).catch(
+    (error) => error,
+  );
+}
+
+describe("npm run why", () => {
+  test("tells which rows are seen, which are hidden, and what each policy says of those", async () => {
+    const { stdout } = await why("--role", "authenticated", "--sub", "7", "/rest/v1/notes?order=id&limit=1");
+    expect(stdout).toContain("authenticated sees 2 of 4 rows.");
+    expect(stdout).toContain("policy not_gone (restrictive: must pass)\n  (NOT gone)");
+    expect(stdout).toContain("hidden id=2\n  not_gone yes, own no, shown no\n");
+    expect(stdout).toContain("hidden id=4\n  not_gone no, own yes, shown yes\n");
+    expect(stdout).not.toMatch(/hidden id=[13]|write_own/);
+    expect(stdout).toMatch(/Execution Time: [\d.]+ ms/);
+  });
+
+  test("counts by the request's filters, also those of a relation, and names columns that are closed", async () => {
+    const { stdout } = await why("notes?select=id&shown=is.true");
+    expect(stdout).toContain("anon sees 1 of 2 rows.");
+    expect(stdout).toContain("Closed to anon: owner.");
+  });
+
+  test("changes nothing, and says what somebody would be answered who is refused", async () => {
+    const { stderr, code } = await why("/rest/v1/notes?select=owner,wrong");
+    expect(stderr).toContain("anon is answered 400 42703");
+    expect(code).toBe(1);
+    expect((await why("--role", "postgres", "notes")).stderr).toContain('Requests cannot become "postgres"');
+    expect((await why()).stderr).toContain("Say one request");
+  });
+});
