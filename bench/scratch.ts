@@ -16,7 +16,9 @@ export type Scratch = AsyncDisposable & {
 /** A cluster of its own, as the service would start it: durable, over a unix socket. */
 export async function startScratch(schema: string): Promise<Scratch> {
   const dataDir = await mkdtemp(join(tmpdir(), "content-service-bench-"));
-  const cluster = await startCluster({ dataDir, port: null, tell: () => {} });
+  // All contestants hold their connections while the others are measured.
+  const settings = { max_connections: "200" };
+  const cluster = await startCluster({ dataDir, port: null, tell: () => {}, settings });
   const url = (role: string) => cluster.url(role, "postgres");
   const client = new pg.Client({ connectionString: url("postgres") });
   await client.connect();

@@ -31,14 +31,18 @@ export async function listen(
     maxHeaderSize: maxHeaderBytes,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: LATE_CHECK_MS,
+    // What has no body need not be read as a stream: a sixteenth of what a small answer costs.
+    optimizeEmptyRequests: true,
     shouldUpgradeCallback: wantsWebSocket,
   });
   if (upgrade) server.on("upgrade", upgrade);
   const responses = new Map<Socket, ServerResponse>();
   latest.set(server, responses);
   server.on("connection", (socket) => socket.once("close", () => responses.delete(socket)));
-  server.on("request", ({ socket }, response) => responses.set(socket, response));
-  server.on("request", handler);
+  server.on("request", (request, response) => {
+    responses.set(request.socket, response);
+    handler(request, response);
+  });
   server.requestTimeout = requestTimeout * 1000;
   server.headersTimeout = Math.min(server.requestTimeout, 60_000);
   server.on("clientError", refuseUnreadable);

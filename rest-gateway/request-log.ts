@@ -18,7 +18,7 @@ export function logRequest(log: Logger, id: string, request: IncomingMessage, re
   if (!log.isLevelEnabled("error")) return;
   const startedAt = performance.now();
   const { method, url = "/" } = request;
-  response.once("close", () => {
+  response.on("close", () => {
     // Without a head the client was told nothing: that is nginx's status for one that left.
     const status = response.headersSent ? response.statusCode : 499;
     const level = status >= 500 ? "error" : "info";

@@ -53,7 +53,7 @@ export function describeOutcome({ work, contestants, ratios }: Outcome, unit: st
   ]);
   const table = [heading, ...lines].map((cells) => {
     const [name, ...others] = cells;
-    return `    ${name!.padEnd(22)}${others.map((cell) => cell.padStart(11)).join("")}`;
+    return `    ${name!.padEnd(24)}${others.map((cell) => cell.padStart(11)).join("")}`;
   });
   return [`  ${work} (processor time per ${unit})`, ...table, ""].join("\n");
 }

@@ -35,6 +35,7 @@ export type Condition =
   | { readonly kind: "filter"; readonly field: Field; readonly negated: boolean; readonly operation: Operation }
   /** Some row of the relation, named as in the select or as it would be there, meets the condition. */
   | { readonly kind: "related"; readonly relation: string; readonly negated: boolean; readonly condition: Condition }
+  | { readonly kind: "row"; readonly negated: boolean; readonly operation: RowOperation }
   | { readonly kind: "and" | "or"; readonly negated: boolean; readonly conditions: readonly Condition[] };
 
 export type Operation =
@@ -49,6 +50,14 @@ export type Operation =
   | { readonly kind: "is"; readonly value: "null" | "not_null" | "true" | "false" | "unknown" }
   | { readonly kind: "isdistinct"; readonly value: string }
   | { readonly kind: "search"; readonly operator: Search; readonly language: string | null; readonly value: string };
+
+/** What is asked of a row as a whole. */
+export type RowOperation =
+  /** As JSON of what is selected it has one of these SHA-256 digests, in hexadecimal digits. */
+  | { readonly kind: "digest"; readonly values: readonly string[] }
+  /** The function is given the value, and the row is among those that it finds. */
+  | { readonly kind: "found"; readonly by: Target; readonly value: string };
+
 export type Comparison =
   | "eq"
   | "neq"
@@ -163,6 +172,8 @@ export type CallIntent = {
   readonly count: Count | null;
   readonly page: Page | null;
   readonly readOnly: boolean;
+  /** The row that the function is given first; without it, it takes none. */
+  readonly row?: { readonly of: Target; readonly conditions: readonly Condition[] };
 };
 
 export type CallArgument =

@@ -1,5 +1,6 @@
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Statement } from "../../engine/database/statement.ts";
+import { RecentMap } from "../../engine/recent-map.ts";
 import type { Intent, Manner } from "./intent.ts";
 import { type LongPlan, toLongPlan, toProbe } from "./plan/long.ts";
 import { type Plan, type PlanOptions, planIntent } from "./plan/plan.ts";
@@ -14,6 +15,8 @@ export type Prepared = {
   readonly statement: Statement;
   /** Null for an answer that can only be had whole. */
   readonly long: LongRead | null;
+  /** The same for another intent, which differs in its values only. */
+  again(intent: Intent): Prepared;
 };
 
 /** Other ways to an answer that may be too long to be held. */
@@ -44,19 +47,18 @@ const MOST_KNOWN = 2_000;
 
 /** Plans what an intent of its shape needs, once per catalogue and role; each request brings only its values. */
 export function makePreparer(settings: Omit<PlanOptions, "role">) {
-  let known = new Map<string, Known>();
+  const known = new RecentMap<string, Known>(MOST_KNOWN);
   let of: Catalog | null = null;
 
   return (intent: Intent, manner: Manner, catalog: Catalog, role: string): Prepared => {
     if (catalog !== of) {
-      known = new Map();
+      known.clear();
       of = catalog;
     }
     const key = `${role}\n${shapeKey(intent, manner)}`;
     let found = known.get(key);
     if (!found) {
       found = toKnown(planIntent(intent, manner, catalog, { ...settings, role }));
-      if (known.size >= MOST_KNOWN) known.delete(known.keys().next().value!);
       known.set(key, found);
     }
     return withValues(found, intent);
@@ -72,13 +74,16 @@ function toKnownLong(whole: Plan, plan: LongPlan): KnownLong {
   return { plan, probe: toQuery(toProbe(whole)), rows: toRowsQuery(plan), memory: { wasLong: false } };
 }
 
-function withValues({ plan, query, long }: Known, intent: Intent): Prepared {
+function withValues(known: Known, intent: Intent): Prepared {
+  const { plan, query, long } = known;
   const statement = { text: query.text, values: valuesAt(query.slots, intent) };
-  if (!long) return { plan, statement, long };
+  const again = (other: Intent) => withValues(known, other);
+  if (!long) return { plan, statement, long, again };
   const { probe, rows, memory } = long;
   return {
     plan,
     statement,
+    again,
     long: {
       plan: long.plan,
       // It differs in its limit alone.

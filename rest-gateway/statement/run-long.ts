@@ -37,19 +37,19 @@ export async function runLong(read: PreparedRead, context: Context, database: Da
 }
 
 /** Null where the answer is too large to be held. */
-async function probed(
+function probed(
   probe: Statement,
   context: Context,
   database: Database,
-  means: Means,
+  { before, signal }: Means,
 ): Promise<Row<string | Buffer> | null> {
-  try {
-    const { rows } = await database.run(context, probe, { ...means, readOnly: true, largeValues: "buffer" });
-    return rows[0] as Row<string | Buffer>;
-  } catch (error) {
-    if (isTooLarge(error)) return null;
-    throw error;
-  }
+  return database.run(context, probe, { before, signal, readOnly: true, largeValues: "buffer" }).then(
+    ({ rows }) => rows[0] as Row<string | Buffer>,
+    (error: unknown) => {
+      if (isTooLarge(error)) return null;
+      throw error;
+    },
+  );
 }
 
 function hasRoom(database: Database): boolean {

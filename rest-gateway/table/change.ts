@@ -7,16 +7,20 @@ import type { GatewayRequest, GatewayResponse } from "../http.ts";
 import { identityOf } from "../idempotency/identity.ts";
 import type { Change } from "../idempotency/once.ts";
 
-type Asked = {
-  readonly key: string;
-  readonly request: GatewayRequest;
-  readonly body: Buffer;
-  readonly caller: Caller;
+type Transaction = {
   readonly context: Context;
   readonly database: Database;
   readonly isolation: Isolation | null;
   /** Called at every attempt: it may refuse one that would be told what an earlier one was. */
   readonly before: Statement | undefined;
+  /** Of each statement; without it the usual limit holds. */
+  readonly timeoutMs?: number;
+};
+type Asked = Transaction & {
+  readonly key: string;
+  readonly request: GatewayRequest;
+  readonly body: Buffer;
+  readonly caller: Caller;
   readonly make: (ask: Ask) => Promise<GatewayResponse>;
 };
 
@@ -26,7 +30,7 @@ const SHAPING = ["content-type", "content-profile", "accept", "prefer"] as const
 
 /** A write under an Idempotency-Key, in a transaction that is begun by itself. */
 export function tableChange(asked: Asked): Change {
-  const { key, request, body, caller, context, database, isolation, before, make } = asked;
+  const { key, request, body, caller, make } = asked;
   const { method, path, rawQuery, headers, signal } = request;
   return {
     key,
@@ -35,13 +39,19 @@ export function tableChange(asked: Asked): Change {
     request: [method, path, rawQuery, body, ...SHAPING.map((name) => String(headers[name] ?? ""))],
     lifetimeSeconds: ONE_DAY,
     signal,
-    transact: (work) => {
-      const inside = async (ask: Ask) => {
-        if (before) await ask(before);
-        return work(ask);
-      };
-      return database.transaction(context, inside, isolation === null ? {} : { isolation });
-    },
+    transact: inTransaction(asked),
     make,
+  };
+}
+
+/** Begun by itself, as the function that is called or the caller's role would have it. */
+export function inTransaction({ context, database, isolation, before, timeoutMs }: Transaction): Change["transact"] {
+  return (work) => {
+    const inside = async (ask: Ask) => {
+      if (before) await ask(before);
+      return work(ask);
+    };
+    const terms = { ...(isolation !== null && { isolation }), ...(timeoutMs !== undefined && { timeoutMs }) };
+    return database.transaction(context, inside, terms);
   };
 }

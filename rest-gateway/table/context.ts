@@ -2,6 +2,7 @@ import type { Caller } from "../../engine/caller/caller.ts";
 import type { makeContexts } from "../../engine/caller/context.ts";
 import { settingsOfRole } from "../../engine/caller/role-settings.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
+import { memoized } from "../../engine/catalog/memoized.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Isolation } from "../../engine/database/exchange.ts";
 import type { Context } from "../../engine/database/statement.ts";
@@ -11,6 +12,7 @@ import type { Plan } from "../statement/plan/plan.ts";
 import type { TableRequest } from "./parse/request.ts";
 import { tableOccasion } from "./request-settings.ts";
 
+type Setting = Context["settings"][number];
 type Settings = Pick<Config, "extraSearchPath" | "hoistedSettings">;
 type Asked = {
   readonly request: GatewayRequest;
@@ -27,19 +29,19 @@ export function makeTableContexts(
   contexts: ReturnType<typeof makeContexts>,
   { extraSearchPath, hoistedSettings }: Settings,
 ) {
+  const searchPathFrom = memoized((schema: string): Setting => {
+    return ["search_path", [schema, ...extraSearchPath].map((name) => quotedName(name)).join(", ")];
+  });
+
   return ({ request, path, caller, catalog, asked, plan }: Asked): Context => {
     const { role, settings } = contexts(caller, tableOccasion(request, path));
-    const schemas = [asked.profile.schema, ...extraSearchPath];
-    const more: (readonly [string, string])[] = [
-      ["search_path", schemas.map((schema) => quotedName(schema)).join(", ")],
-      ...settingsOfRole(catalog.roles.get(role)),
-    ];
+    const first: Setting[] = [searchPathFrom(asked.profile.schema), ...settingsOfRole(catalog.roles.get(role))];
     if (plan.kind === "call") {
-      for (const [name, value] of plan.routine.settings) if (hoistedSettings.includes(name)) more.push([name, value]);
+      for (const [name, value] of plan.routine.settings) if (hoistedSettings.includes(name)) first.push([name, value]);
     }
     const { timezone } = asked.preferences;
-    if (timezone !== null) more.push(["timezone", timezone]);
-    return { role, settings: [...more, ...settings] };
+    if (timezone !== null) first.push(["timezone", timezone]);
+    return { role, settings: [...first, ...settings] };
   };
 }
 

@@ -16,10 +16,13 @@ import type { Manner } from "../statement/intent.ts";
 import type { Plan } from "../statement/plan/plan.ts";
 import { makePreparer } from "../statement/prepare.ts";
 import { runPrepared, runWithin } from "../statement/run.ts";
-import { tableChange } from "./change.ts";
+import { type Defer, type Undertake, wantsLater } from "../tasks/undertaking.ts";
+import { inTransaction, tableChange } from "./change.ts";
 import { isolationOf, makeTableContexts } from "./context.ts";
 import { identifyTableCaller } from "./credentials.ts";
 import { totalWithEstimate } from "./estimate.ts";
+import { Forms } from "./forms.ts";
+import { formOf } from "./parse/form.ts";
 import { type Deployment, hasBody, parseRequest, parseTarget, type TableRequest } from "./parse/request.ts";
 import { PREFIX } from "./prefix.ts";
 import { toTableError } from "./refusal.ts";
@@ -31,12 +34,16 @@ type Services = {
   readonly callers: Callers;
   readonly database: Database;
   readonly catalog: () => Catalog;
+  /** Null: nothing can be left for later here, so calls are answered at once whatever the client would prefer. */
+  readonly defer?: Defer | null;
 };
+
+export type TableInterface = Undertake & { readonly handle: Handler };
 
 const NO_BODY = Buffer.alloc(0);
 
 /** `/rest/v1`: each stage may refuse in its own way, and only the one called run asks Postgres. */
-export function makeTableInterface({ config, callers, database, catalog: current }: Services): Handler {
+export function makeTableInterface({ config, callers, database, catalog: current, defer }: Services): TableInterface {
   const prepare = makePreparer({
     aggregates: config.aggregates,
     maxRows: config.maxRows,
@@ -45,6 +52,9 @@ export function makeTableInterface({ config, callers, database, catalog: current
     explain: config.planEnabled,
   });
   const contextOf = makeTableContexts(makeContexts(config), config);
+  const deployment = deploymentOf(config);
+  const deploymentWith = ({ timeZones }: Catalog): Deployment => ({ ...deployment, timeZones });
+  const forms = new Forms();
   const documents = new DocumentCache();
   const before = preRequest(config);
   const once = makeOnce({ waitMilliseconds: config.statementTimeout * 1000, mostBytes: config.maxBodyBytes });
@@ -52,21 +62,28 @@ export function makeTableInterface({ config, callers, database, catalog: current
   const answer = async (request: GatewayRequest, caller: Caller): Promise<GatewayResponse<Body>> => {
     const catalog = current();
     request.stages.enter("parse");
-    const body = hasBody(request.method) ? await request.readBody() : NO_BODY;
+    const { method, rawQuery, headers } = request;
+    const body = hasBody(method) ? await request.readBody() : NO_BODY;
     const path = request.path.slice(PREFIX.length);
-    const asked = parseRequest({ ...request, path, body }, deploymentOf(config, catalog));
+    const raw = { method, path, rawQuery, headers, body };
+    const form = formOf(raw);
+    const known = form && forms.recall(form, rawQuery, caller.role, catalog);
+    const asked = known?.asked ?? parseRequest(raw, deploymentWith(catalog));
     if (asked.action.kind === "options") return allow(asked, catalog, caller.role);
     if (asked.action.kind === "describe") return describe(request, asked, caller, catalog);
 
     request.stages.enter("plan");
     const { intent } = asked.action;
-    const prepared = prepare(intent, mannerOf(asked), catalog, caller.role);
+    const prepared = known?.prepared ?? prepare(intent, mannerOf(asked), catalog, caller.role);
+    if (form && !known) forms.learn(form, caller.role, { asked, intent, prepared });
     const context = contextOf({ request, path, caller, catalog, asked, plan: prepared.plan });
 
     request.stages.enter("run");
     const rollback = isUndone(config, asked);
     const isolation = isolationOf({ caller, catalog, plan: prepared.plan });
     const key = rollback || prepared.plan.readOnly ? null : readIdempotencyKey(request.headers);
+    const isCall = prepared.plan.kind === "call" && request.method === "POST" && !rollback;
+    if (defer && isCall && wantsLater(request)) return defer({ request, body, caller });
     if (key !== null) {
       const make = async (ask: Ask) => {
         const told = await runWithin(ask, prepared);
@@ -78,7 +95,7 @@ export function makeTableInterface({ config, callers, database, catalog: current
     const told = await runPrepared(prepared, context, database, options);
     try {
       const means = { context, database, maxRows: config.maxRows };
-      const total = await totalWithEstimate(prepared.plan, intent, told, means);
+      const total = intent.count === null ? told.total : await totalWithEstimate(prepared.plan, intent, told, means);
       request.stages.enter("send");
       return sendAnswer(asked, prepared.plan, { ...told, total, body: toBytes(told.body, prepared.plan) });
     } catch (refusal) {
@@ -112,20 +129,47 @@ export function makeTableInterface({ config, callers, database, catalog: current
     if (Object.keys(error.headers).some((name) => name.toLowerCase() === "allow")) return error;
     const catalog = current();
     const path = request.path.slice(PREFIX.length);
-    const { resource, profile } = parseTarget({ ...request, path }, deploymentOf(config, catalog));
+    const { resource, profile } = parseTarget({ ...request, path }, deploymentWith(catalog));
     return error.withHeaders({ Allow: methodsOf(resource, { schema: profile.schema, catalog, role }) });
   };
 
-  return async (request) => {
+  const undertake: Undertake["undertake"] = async (request, caller) => {
+    const catalog = current();
+    const body = await request.readBody();
+    const path = request.path.slice(PREFIX.length);
+    const asked = parseRequest({ ...request, path, body }, deploymentWith(catalog));
+    if (asked.action.kind !== "statement") throw new TypeError("Only statements are left for later");
+    const prepared = prepare(asked.action.intent, mannerOf(asked), catalog, caller.role);
+    const { plan } = prepared;
+    const context = contextOf({ request, path, caller, catalog, asked, plan });
+    const isolation = isolationOf({ caller, catalog, plan });
+    const timeoutMs = config.taskTimeout * 1000;
+    return {
+      transact: inTransaction({ context, database, isolation, before, timeoutMs }),
+      make: async (ask) => {
+        const told = await runWithin(ask, prepared);
+        return sendAnswer(asked, plan, { ...told, body: toBytes(told.body, plan) });
+      },
+    };
+  };
+
+  const explain: Undertake["explain"] = (thrown, { role }) =>
+    toTableError(thrown, { anonymous: role === config.anonRole });
+
+  const handle: Handler = async (request) => {
     request.stages.enter("caller");
-    const caller = await identifyTableCaller(request, callers, config.requireApiKey);
+    const identified = identifyTableCaller(request, callers, config.requireApiKey);
+    const caller = identified instanceof Promise ? await identified : identified;
+    request.admit(caller);
     try {
       return await answer(request, caller);
     } catch (thrown) {
-      const error = toTableError(thrown, { anonymous: caller.role === config.anonRole });
+      const error = explain(thrown, caller);
       throw error.status === 405 ? tellMethods(error, request, caller.role) : error;
     }
   };
+
+  return { handle, undertake, explain };
 }
 
 /** Binary bodies come as hexadecimal digits. */
@@ -134,14 +178,13 @@ function toBytes<B extends Body>(body: B | null, { body: made }: Plan): B | Buff
   return isBinary && body !== null ? Buffer.from(String(body), "hex") : body;
 }
 
-function deploymentOf({ schemas, rootSpec, openapiMode, txEnd }: Config, { timeZones }: Catalog): Deployment {
+function deploymentOf({ schemas, rootSpec, openapiMode, txEnd }: Config): Omit<Deployment, "timeZones"> {
   return {
     schemas,
     // The schema is that of the profile.
     rootFunction: rootSpec?.split(".").at(-1) ?? null,
     describesItself: openapiMode !== "disabled",
     txOverride: txEnd.endsWith("allow-override"),
-    timeZones,
   };
 }
 

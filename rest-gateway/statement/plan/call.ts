@@ -12,9 +12,10 @@ import { namesOf, takesBody } from "./parameters.ts";
 import type { CallPlan, Guard, PlanOptions, Total } from "./plan.ts";
 import { isEverything, totalOf } from "./read.ts";
 import { planResult } from "./result.ts";
-import { findRoutine } from "./routine.ts";
+import { findRoutine, findRowRoutine, withoutRow } from "./routine.ts";
 import { rowScope, type Scope, tableScope } from "./scope.ts";
-import { type Planning, planRows, windowOf } from "./select.ts";
+import { type Planning, planConditions, planRows, windowOf } from "./select.ts";
+import type { Where } from "./selection.ts";
 import type { Slot } from "./slots.ts";
 import { type Node, plant } from "./tree.ts";
 
@@ -25,6 +26,8 @@ export type Call = {
   /** A value, or values, that are no rows. */
   readonly isScalar: boolean;
   readonly arguments: CallArguments;
+  /** A row of the table goes before them; null: no row does. */
+  readonly row: { readonly table: QualifiedName; readonly alias: string } | null;
 };
 
 export type CallArguments =
@@ -44,18 +47,18 @@ export type Parameter = { readonly name: string; readonly sqlType: string; reado
 export function planCall(asked: CallIntent, manner: Manner, planning: Planning, options: PlanOptions): CallPlan {
   const { catalog, role } = planning;
   const intent = settleCursor(asked, catalog);
-  const { shape, count, argument, readOnly } = intent;
-  const routine = findRoutine(intent, catalog, role);
+  const { shape, count, readOnly } = intent;
+  const routine = intent.row ? findRowRoutine(intent, intent.row.of, catalog) : findRoutine(intent, catalog, role);
   if (manner.maxAffected !== null && !routine.returns.set) throw notASet();
   const scope = scopeOf(routine, catalog);
   const node = plant(shape, planning);
   // The function has run anyway: an estimate of its rows saves nothing.
   const total = totalOf(count === "estimated" ? "exact" : count, windowOf(node, planning.maxRows), options);
-  const call = toCall(routine, argument, scope.alias);
+  const { call, where } = toCall(routine, intent, scope.alias, planning);
   if (intent.page && (call.isScalar || !routine.returns.set)) throw noPage("The function gives no set of rows.");
   const { rows, result, page } = intent.page
     ? planCallPage(intent.page, { routine, scope, node }, planning)
-    : { ...planGiven(call, { node, scope, total }, planning), page: null };
+    : { ...planGiven(call, { node, scope, total, where }, planning), page: null };
   const target = { schema: routine.schema, name: scope.name };
   const selectsAll = isEverything(shape.select);
   const { format, body } = negotiate({ ...manner, target, selectsAll, catalog, explain: options.explain });
@@ -85,12 +88,18 @@ function settleCursor(intent: CallIntent, catalog: Catalog): CallIntent {
   return { ...intent, argument: { kind: "query", values: argument.values.filter(([name]) => name !== "cursor") } };
 }
 
-type Given = { readonly node: Node; readonly scope: Scope; readonly total: Total };
+type Given = {
+  readonly node: Node;
+  readonly scope: Scope;
+  readonly total: Total;
+  /** Which row it is given. */
+  readonly where: readonly Where[];
+};
 
-function planGiven(call: Call, { node, scope, total }: Given, planning: Planning) {
+function planGiven(call: Call, { node, scope, total, where }: Given, planning: Planning) {
   // Rows that are counted besides are read twice, and the function is to be called once.
   if (total.kind === "counted") return planResult(node, scope, scope.table, planning);
-  return { rows: planRows(node, { scope, source: { kind: "call", call }, join: [] }, planning), result: null };
+  return { rows: planRows(node, { scope, source: { kind: "call", call }, join: where }, planning), result: null };
 }
 
 function scopeOf({ name, returns }: Routine, catalog: Catalog): Scope {
@@ -102,10 +111,23 @@ function scopeOf({ name, returns }: Routine, catalog: Catalog): Scope {
   return table ? tableScope(table, { alias: table.name, ...around }) : rowScope(alias, type.attributes, around);
 }
 
-function toCall(routine: Routine, argument: CallArgument, alias: string): Call {
+function toCall(routine: Routine, { row, argument }: CallIntent, alias: string, planning: Planning) {
   const { schema, name, returns } = routine;
   const isScalar = returns.shape !== "composite";
-  return { routine: { schema, name }, alias, isScalar, arguments: toArguments(routine, argument, alias) };
+  const called = { routine: { schema, name }, alias, isScalar };
+  if (!row) {
+    const call: Call = { ...called, arguments: toArguments(routine, argument, alias), row: null };
+    return { call, where: [] };
+  }
+  const table = planning.catalog.findTable(row.of)!;
+  const scope = tableScope(table, { alias: alias === "row" ? "given_row" : "row", depth: 0, taken: new Set([alias]) });
+  const call: Call = {
+    ...called,
+    arguments: toArguments(withoutRow(routine), argument, alias),
+    row: { table: { schema: table.schema, name: table.name }, alias: scope.alias },
+  };
+  const conditions = { columns: [], children: [], conditions: [...row.conditions], order: [], window: null };
+  return { call, where: planConditions(conditions, scope, planning) };
 }
 
 function toArguments(routine: Routine, argument: CallArgument, alias: string): CallArguments {

@@ -1,6 +1,7 @@
 import { ApiError } from "../../../engine/errors.ts";
-import type { Condition, Field, Operation } from "../intent.ts";
+import type { Condition, Field, Operation, RowOperation } from "../intent.ts";
 import { isTextToSearch, planField, readerOf } from "./field.ts";
+import { use } from "./scope.ts";
 import type { Within } from "./select.ts";
 import type { Where } from "./selection.ts";
 import { findBranch } from "./tree.ts";
@@ -14,6 +15,8 @@ export function planCondition(condition: Condition, within: Within): Where {
       const and = [planCondition(condition.condition, inside)];
       return { kind: "exists", negated: condition.negated, selection, and };
     }
+    case "row":
+      return planRowOperation(condition.operation, condition.negated, within);
     default: {
       const parts = condition.conditions.map((part) => planCondition(part, within));
       return { kind: condition.kind, negated: condition.negated, parts };
@@ -60,6 +63,13 @@ function planOperation(
       return { kind: "compare", negated, left, operator, quantifier, operand };
     }
   }
+}
+
+function planRowOperation(operation: RowOperation, negated: boolean, { scope, planning, outputs }: Within): Where {
+  const slot = planning.slotOf(operation);
+  if (operation.kind === "digest") return { kind: "digest", negated, outputs: outputs(), slot };
+  const key = (scope.table?.primaryKey ?? []).map((name) => ({ name, value: use(scope, name) }));
+  return { kind: "found", negated, key, by: operation.by, slot };
 }
 
 function isEmbedded(name: string, { node }: Within): boolean {

@@ -2,7 +2,7 @@ import type { Catalog } from "../../../engine/catalog/catalog.ts";
 import type { Routine } from "../../../engine/catalog/routines.ts";
 import type { Table } from "../../../engine/catalog/tables.ts";
 import { ApiError } from "../../../engine/errors.ts";
-import type { Format, Intent, Manner, Operation, SelectItem } from "../intent.ts";
+import type { Format, Intent, Manner, Operation, RowOperation, SelectItem } from "../intent.ts";
 import { type Call, planCall } from "./call.ts";
 import type { Change } from "./change.ts";
 import type { Body } from "./format.ts";
@@ -84,14 +84,14 @@ export type PlanOptions = {
 /** Refuses what does not exist or could be several things: PGRST1xx and 2xx. A plan holds no value of the intent. */
 export function planIntent(intent: Intent, manner: Manner, catalog: Catalog, options: PlanOptions): Plan {
   shapeKey(intent, manner);
-  const slots = new Map(operationsOf(intent.shape).map((operation, index) => [operation, index]));
+  const slots = new Map(operationsOf(intent).map((operation, index) => [operation, index]));
   const planning: Planning = {
     catalog,
     role: options.role,
     schema: intent.target.schema,
     maxRows: intent.kind === "read" || intent.kind === "call" ? options.maxRows : null,
     legacyTargetNames: options.legacyTargetNames,
-    slotOf: (operation: Operation) => ({ kind: "operand", index: slots.get(operation)! }),
+    slotOf: (operation: Operation | RowOperation) => ({ kind: "operand", index: slots.get(operation)! }),
   };
   const plan = planKind(intent, manner, planning, options);
   if (!options.aggregates && intent.shape.select.some(hasAggregate)) throw noAggregates();

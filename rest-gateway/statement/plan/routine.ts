@@ -1,4 +1,5 @@
 import type { Catalog } from "../../../engine/catalog/catalog.ts";
+import type { QualifiedName } from "../../../engine/catalog/qualified-name.ts";
 import type { Routine } from "../../../engine/catalog/routines.ts";
 import type { CallIntent } from "../intent.ts";
 import { isCallable, parametersOf, takesBody, takesNames } from "./parameters.ts";
@@ -16,6 +17,20 @@ export function findRoutine({ target, argument }: CallIntent, catalog: Catalog, 
   if (found.length > 1) throw ambiguous(found.toSorted(inOrder));
   if (!found[0]) throw noRoutine({ target, argument, overloads }, catalog, role);
   return found[0];
+}
+
+/** The function of that name that takes a row of the table first, and then what it is given. */
+export function findRowRoutine({ target, argument }: CallIntent, of: QualifiedName, catalog: Catalog): Routine {
+  const overloads = (catalog.findTable(of)?.rowRoutines ?? []).filter(
+    ({ schema, name }) => schema === target.schema && name === target.name,
+  );
+  const found = overloads.find((routine) => takesNames(withoutRow(routine), argument));
+  if (!found) throw noRoutine({ target, argument, overloads: [] }, catalog, "");
+  return found;
+}
+
+export function withoutRow(routine: Routine): Routine {
+  return { ...routine, arguments: routine.arguments.slice(1) };
 }
 
 /** As PostgREST lists them: fewest parameters first, then by comment, then by parameters. */

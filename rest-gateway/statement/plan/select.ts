@@ -1,7 +1,7 @@
 import type { Catalog } from "../../../engine/catalog/catalog.ts";
 import type { Relationship } from "../../../engine/catalog/relationships.ts";
 import { ApiError } from "../../../engine/errors.ts";
-import type { Operation, SelectedRelation } from "../intent.ts";
+import type { Operation, RowOperation, SelectedRelation } from "../intent.ts";
 import { ALL, type Column, fromSpread, type NamedColumn, toColumns, toOutput, toSpreadOutput } from "./columns.ts";
 import { planCondition } from "./condition.ts";
 import { planOrdering } from "./order.ts";
@@ -21,7 +21,7 @@ export type Planning = Addressing & {
   readonly schema: string;
   /** No selection gives more rows; null is no limit. */
   readonly maxRows: number | null;
-  slotOf(operation: Operation): Slot;
+  slotOf(operation: Operation | RowOperation): Slot;
 };
 
 /** What the conditions and orders of one selection can speak of. */
@@ -32,6 +32,8 @@ export type Within = {
   readonly planning: Planning;
   /** The relation of this name in the select, or the one that it would be there. */
   relate(name: string): PlannedRelation;
+  /** What is selected of its rows. */
+  outputs(): readonly Output[];
 };
 
 export type PlannedRelation = {
@@ -70,7 +72,12 @@ function makeWithin(node: Node, scope: Scope, planning: Planning): Within {
     const branch = findBranch(node, name, planning);
     return relations.find((relation) => relation.branch === branch) ?? planRelation(unselected(name), scope, planning);
   };
-  return { node, scope, relations, planning, relate };
+  const within: Within = { node, scope, relations, planning, relate, outputs };
+  return within;
+
+  function outputs(): readonly Output[] {
+    return toRows(columnsOf(within, { isSpread: false })).outputs;
+  }
 }
 
 function planRelation(branch: Branch, from: Scope, planning: Planning): PlannedRelation {

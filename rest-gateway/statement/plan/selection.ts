@@ -120,6 +120,16 @@ export type Where =
       readonly operator: "eq" | "gt" | "lt";
       readonly right: readonly PositionOperand[];
     }
+  /** Of what the outputs show of the row. */
+  | { readonly kind: "digest"; readonly negated: boolean; readonly outputs: readonly Output[]; readonly slot: Slot }
+  /** Among the rows that the function finds is one with this key. */
+  | {
+      readonly kind: "found";
+      readonly negated: boolean;
+      readonly key: readonly { readonly name: string; readonly value: Expression }[];
+      readonly by: QualifiedName;
+      readonly slot: Slot;
+    }
   /** As an order sees it: a row of nothing but nulls is there, while `is null` holds for it. */
   | { readonly kind: "presence"; readonly left: Expression; readonly present: boolean };
 

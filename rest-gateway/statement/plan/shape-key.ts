@@ -10,6 +10,7 @@ import type {
   OrderTerm,
   Page,
   Payload,
+  RowOperation,
   SelectItem,
   Shape,
 } from "../intent.ts";
@@ -51,7 +52,12 @@ function particulars(intent: Intent): unknown[] {
     case "delete":
       return [intent.returned];
     case "call":
-      return [...outlineOfArgument(intent.argument), intent.readOnly, outlineOfPage(intent.page)];
+      return [
+        ...outlineOfArgument(intent.argument),
+        intent.readOnly,
+        outlineOfPage(intent.page),
+        intent.row && [intent.row.of.schema, intent.row.of.name, intent.row.conditions.map(outlineOfCondition)],
+      ];
   }
 }
 
@@ -105,6 +111,8 @@ function outlineOfCondition(condition: Condition): unknown[] {
       return [kind, negated, outlineOfField(condition.field), outlineOfOperation(condition.operation)];
     case "related":
       return [kind, negated, condition.relation, outlineOfCondition(condition.condition)];
+    case "row":
+      return [kind, negated, ...outlineOfRowOperation(condition.operation)];
     default:
       return [kind, negated, condition.conditions.map(outlineOfCondition)];
   }
@@ -121,6 +129,10 @@ function outlineOfOperation(operation: Operation): unknown[] {
     default:
       return [operation.kind];
   }
+}
+
+function outlineOfRowOperation(operation: RowOperation): unknown[] {
+  return operation.kind === "found" ? [operation.kind, operation.by.schema, operation.by.name] : [operation.kind];
 }
 
 function outlineOfTerm({ field, relation, direction, nulls }: OrderTerm): unknown[] {

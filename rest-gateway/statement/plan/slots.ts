@@ -1,5 +1,5 @@
 import type { Value } from "../../../engine/database/statement.ts";
-import type { CallIntent, Condition, Intent, Operation, Position, Shape } from "../intent.ts";
+import type { CallIntent, Condition, Intent, Operation, Position, RowOperation } from "../intent.ts";
 
 /**
  * Where in the intent the value of a parameter is found. Plans and queries hold slots and never a value: so no value
@@ -14,28 +14,37 @@ export type Slot =
   | { readonly kind: "argument"; readonly name: string; readonly all: boolean };
 
 /** The operations of all conditions that compare with a value, in the order in which slots count them. */
-export function operationsOf({ conditions }: Shape): Operation[] {
-  return conditions.flatMap(({ value }) => operationsIn(value));
+export function operationsOf(intent: Intent): readonly (Operation | RowOperation)[] {
+  const operations: (Operation | RowOperation)[] = [];
+  for (const { value } of intent.shape.conditions) collectOperations(value, operations);
+  if (intent.kind === "call")
+    for (const condition of intent.row?.conditions ?? []) collectOperations(condition, operations);
+  return operations;
 }
 
-function operationsIn(condition: Condition): Operation[] {
+function collectOperations(condition: Condition, operations: (Operation | RowOperation)[]): void {
   switch (condition.kind) {
     case "filter":
-      return condition.operation.kind === "is" ? [] : [condition.operation];
+      if (condition.operation.kind !== "is") operations.push(condition.operation);
+      break;
     case "related":
-      return operationsIn(condition.condition);
+      collectOperations(condition.condition, operations);
+      break;
+    case "row":
+      operations.push(condition.operation);
+      break;
     default:
-      return condition.conditions.flatMap(operationsIn);
+      for (const each of condition.conditions) collectOperations(each, operations);
   }
 }
 
 /** What the slots of a query for this intent stand for. */
 export function valuesAt(slots: readonly Slot[], intent: Intent): Value[] {
-  const operations = operationsOf(intent.shape);
+  const operations = operationsOf(intent);
   return slots.map((slot) => valueAt(slot, intent, operations));
 }
 
-function valueAt(slot: Slot, intent: Intent, operations: readonly Operation[]): Value {
+function valueAt(slot: Slot, intent: Intent, operations: readonly (Operation | RowOperation)[]): Value {
   switch (slot.kind) {
     case "operand":
       return operandOf(operations[slot.index]!);
@@ -48,8 +57,8 @@ function valueAt(slot: Slot, intent: Intent, operations: readonly Operation[]): 
   }
 }
 
-function operandOf(operation: Operation): string | null {
-  return operation.kind === "in" ? toArrayLiteral(operation.values) : operation.value;
+function operandOf(operation: Operation | RowOperation): string | null {
+  return operation.kind === "in" || operation.kind === "digest" ? toArrayLiteral(operation.values) : operation.value;
 }
 
 function positionOf(intent: Intent): Position["values"] {

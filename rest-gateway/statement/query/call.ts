@@ -22,10 +22,21 @@ export function callSource(call: Call): Sql {
   const rows = isScalar ? sql`(select ${called} as ${identifier(SCALAR)})` : called;
   const source = sql`${rows} as ${identifier(alias)}`;
   const given = call.arguments;
-  return given.kind === "record" ? sql`${argumentRecord(given)}, lateral ${source}` : source;
+  const before = [
+    ...(call.row ? [sql`${qualified(call.row.table)} as ${identifier(call.row.alias)}`] : []),
+    ...(given.kind === "record" ? [argumentRecord(given)] : []),
+  ];
+  return before.length > 0 ? sql`${join(before, ", ")}, lateral ${source}` : source;
 }
 
-function argumentList({ arguments: given }: Call): Sql {
+/** What is passed by its place stands before what is passed by name. */
+function argumentList(call: Call): Sql {
+  const row = call.row ? [sql`${identifier(call.row.alias)}.*`] : [];
+  const others = call.arguments.kind === "none" ? [] : [otherArguments(call)];
+  return join([...row, ...others], ", ");
+}
+
+function otherArguments({ arguments: given }: Call): Sql {
   switch (given.kind) {
     case "none":
       return NOTHING;

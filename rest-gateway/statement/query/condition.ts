@@ -1,8 +1,20 @@
 import type { Comparison, Search } from "../intent.ts";
-import type { Operand, PositionOperand, Selection, Where } from "../plan/selection.ts";
+import type { Operand, Output, PositionOperand, Selection, Where } from "../plan/selection.ts";
 import { expression } from "./expression.ts";
-import { sourceClause } from "./select.ts";
-import { fromCatalog, integer, join, literal, NOTHING, parameter, qualified, type Sql, sql } from "./sql.ts";
+import { outputClause, sourceClause } from "./select.ts";
+import {
+  fromCatalog,
+  identifier,
+  integer,
+  join,
+  literal,
+  NOTHING,
+  parameter,
+  qualified,
+  ROW,
+  type Sql,
+  sql,
+} from "./sql.ts";
 
 const COMPARISONS: Readonly<Record<Comparison, Sql>> = {
   eq: sql`=`,
@@ -80,9 +92,28 @@ function affirmed(where: Where): Sql {
       const [left, right] = [tuple(where.left.map(expression)), tuple(where.right.map(positionOperand))];
       return sql`${left} ${COMPARISONS[where.operator]} ${right}`;
     }
+    case "digest":
+      return sql`${digestOf(where.outputs)} = any(${parameter(where.slot)})`;
+    case "found": {
+      const names = where.key.map(({ name }) => identifier(FOUND, name));
+      const found = sql`select ${join(names, ", ")} from ${qualified(where.by)}(${parameter(where.slot)}) as ${identifier(FOUND)}`;
+      return sql`${tuple(where.key.map(({ value }) => expression(value)))} in (${found})`;
+    }
     case "presence":
       return sql`${expression(where.left)} is ${where.present ? NOTHING : sql`not `}distinct from null`;
   }
+}
+
+const FOUND = "found";
+
+/** Of the text that the row has in a body, so that who was sent it can compute the same. */
+function digestOf(outputs: readonly Output[]): Sql {
+  const shown = join(
+    outputs.map((output) => outputClause(output, "")),
+    ", ",
+  );
+  const text = sql`(select row_to_json(${ROW})::text from (select ${shown}) "_")`;
+  return sql`encode(sha256(convert_to(${text}, 'UTF8')), 'hex')`;
 }
 
 /** Most windows leave a row if there is one. Those are left out, so that Postgres can join instead. */

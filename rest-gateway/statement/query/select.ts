@@ -57,7 +57,7 @@ function sourceRows(source: Source, alias: string): Sql {
   }
 }
 
-function outputClause(output: Output, alias: string): Sql {
+export function outputClause(output: Output, alias: string): Sql {
   if (output.kind === "all") return sql`${identifier(alias)}.*`;
   const { name, value } = output;
   if (value.kind === "column" && value.name === name) return expression(value);

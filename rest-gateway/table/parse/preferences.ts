@@ -20,6 +20,9 @@ type Choice = keyof typeof VALUES;
 /** What the deployment lets a client choose. */
 export type Choices = { readonly txOverride: boolean; readonly timeZones: ReadonlySet<string> };
 
+/** Heard elsewhere: whether the work may be left for later. */
+const ASIDE: readonly string[] = ["respond-async", "wait"];
+
 /** `-4`, `05:30`. No longer ones: a zone of the client's own making can harm the server (CVE-2026-14669). */
 const OFFSET = /^[+-]?(0?\d|1[0-5])(:[0-5]\d)?$/;
 
@@ -46,7 +49,7 @@ export function parsePreferences(header: string | undefined, choices: Choices): 
 
 function isKnown(name: string, value: string, { timeZones }: Choices): boolean {
   if (name === "timezone") return timeZones.has(value) || OFFSET.test(value);
-  if (name === "max-affected") return true;
+  if (name === "max-affected" || ASIDE.includes(name)) return true;
   return Object.hasOwn(VALUES, name) && (VALUES[name as Choice] as readonly string[]).includes(value);
 }
 

@@ -41,11 +41,15 @@ function tryDecode(text: string): string | null {
   }
 }
 
-function decodeQuery(text: string): string {
-  return decodePercent(text.replaceAll("+", " "));
+/** A plus sign stands for a space. */
+export function decodeQuery(text: string): string {
+  return /[%+]/.test(text) ? decodePercent(text.replaceAll("+", " ")) : text;
 }
 
+const PLAIN = /^[\w.~-]*$/;
+
 function encode(text: string): string {
+  if (PLAIN.test(text)) return text;
   return encodeURIComponent(text).replace(
     /[!'()*]/g,
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,

@@ -1,3 +1,4 @@
+import { remember } from "../../../engine/remember.ts";
 import type { Condition, OrderTerm, Page, Placed, SelectItem } from "../../statement/intent.ts";
 import { isCursor, parseCursor } from "../cursor.ts";
 import { parseColumns } from "./columns.ts";
@@ -21,6 +22,12 @@ export type Query = {
   readonly arguments: readonly Parameter[];
 };
 
+/** Clients write the same ones again and again: what was made of them is the same, too. */
+const MOST_REMEMBERED = 500;
+const selectOf = remember(MOST_REMEMBERED, parseSelect);
+const orderOf = remember(MOST_REMEMBERED, parseOrder);
+const pathOf = remember(MOST_REMEMBERED, parsePath);
+
 /** Sorts parameters by what they are about. With `withArguments` one whose value names no operator is an argument. */
 export function parseQuery(parameters: readonly Parameter[], { withArguments }: { withArguments: boolean }): Query {
   let select: readonly SelectItem[] | null = null;
@@ -36,7 +43,7 @@ export function parseQuery(parameters: readonly Parameter[], { withArguments }: 
     const lastDot = name.lastIndexOf(".");
     switch (name.slice(lastDot + 1)) {
       case "order":
-        orders.push({ path: placeOf(name), value: parseOrder(value) });
+        orders.push({ path: placeOf(name), value: orderOf(value) });
         break;
       case "limit":
         bound(name.slice(0, lastDot + 1), { path: placeOf(name), limit: parseBound(value) });
@@ -49,7 +56,7 @@ export function parseQuery(parameters: readonly Parameter[], { withArguments }: 
         logic(name, value);
         break;
       default:
-        if (name === "select") select ??= parseSelect(value);
+        if (name === "select") select ??= selectOf(value);
         else if (name === "columns") columns ??= parseColumns(name, value);
         else if (name === "on_conflict") onConflict ??= parseColumns(name, value);
         else if (name === "cursor" && isCursor(value)) cursor(name, value);
@@ -83,7 +90,7 @@ export function parseQuery(parameters: readonly Parameter[], { withArguments }: 
   }
 
   function filter(name: string, value: string): void {
-    const { path, field } = parsePath(name);
+    const { path, field } = pathOf(name);
     const condition = parseFilter(field, value, { orArgument: withArguments });
     if (condition === null) callArguments.push([field.name, value]);
     else conditions.push({ path, value: condition });

@@ -1,4 +1,5 @@
 import { ApiError } from "../../../engine/errors.ts";
+import { remember } from "../../../engine/remember.ts";
 import { decodePercent } from "./query-string.ts";
 
 export type Resource =
@@ -14,9 +15,11 @@ const METHODS: Readonly<Record<Resource["kind"], readonly string[]>> = {
   function: ["OPTIONS", "GET", "HEAD", "POST"],
 };
 
+const segmentsOf = remember(500, (path: string) => path.replace(/^\//, "").split("/").map(decodePercent));
+
 /** `/films`, `/rpc/add`, `/` */
 export function parseResource(path: string, { rootFunction, describesItself }: Root): Resource {
-  const [first = "", second, ...more] = path.replace(/^\//, "").split("/").map(decodePercent);
+  const [first = "", second, ...more] = segmentsOf(path);
   if (first === "" && second === undefined) {
     if (!describesItself) throw new ApiError(404, "PGRST126", "Root endpoint metadata is disabled");
     return rootFunction === null ? { kind: "root" } : { kind: "function", name: rootFunction };

@@ -18,6 +18,7 @@ export function sendAnswer<B extends Body>(request: TableRequest, plan: Plan, to
   const { status, headers, body } = sendKind(request, plan, told);
   Object.assign(headers, pageHeaders(request.parameters, plan, told));
   if (request.profile.negotiated && headers["Content-Type"]) headers["Content-Profile"] = request.profile.schema;
+  if (told.headers === null && told.status === null) return { status, headers, body };
   const said = readSqlHeaders(told.headers);
   for (const name of Object.keys(headers)) {
     if (Object.keys(said).some((other) => other.toLowerCase() === name.toLowerCase())) delete headers[name];

@@ -6,6 +6,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { until } from "../../until.ts";
 import { type Asked, type Client, openClient, tokenOf } from "./client.ts";
 import { serve } from "./differential/service.ts";
 import { serveApart } from "./serving-process.ts";
@@ -80,10 +81,6 @@ async function sessionsAt(mark: string): Promise<string[]> {
     [mark],
   );
   return rows.map(({ wait_event }) => wait_event);
-}
-
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await sleep(10);
 }
 
 describe("an answer of many rows", () => {

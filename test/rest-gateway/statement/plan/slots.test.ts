@@ -14,7 +14,7 @@ describe("the values of slots", () => {
   });
 
   test("are counted through all conditions, as they come, and those without a value left out", () => {
-    expect(operationsOf(intent.shape).map((operation) => "value" in operation && operation.value)).toEqual([
+    expect(operationsOf(intent).map((operation) => "value" in operation && operation.value)).toEqual([
       "1840",
       "1",
       "1900",

@@ -16,6 +16,10 @@ beforeAll(async () => {
       as $$ select * from api.works order by artist_id desc nulls last, id $$;
     create function api."arguments"(id int) returns setof api.countries language sql stable as $$ select * from api.countries $$;
     create function api.optional_body(json default '1') returns json language sql immutable return $1;
+    create function api.labelled(api.works, suffix text default '!', prefix text default '') returns text language sql volatile
+      as $$ select prefix || $1.title || suffix $$;
+    create function api.retitle(api.works, title text) returns api.works language sql volatile
+      as $$ update api.works set title = retitle.title where id = $1.id returning * $$;
     create function api.bits(flags bit(4)) returns text language sql immutable return flags::text;
   `);
 });
@@ -209,5 +213,31 @@ describe("what a function gives", () => {
     expect(refusalOf(error)).toMatchObject({ code: "PGRST116", details: "The result contains 2 rows" });
     const tooMany = await museum.ask(intent, { maxAffected: 1 }).catch((reason: unknown) => reason);
     expect(refusalOf(tooMany)).toMatchObject({ code: "PGRST124", details: "The query affects 2 rows" });
+  });
+});
+
+describe("a function that takes a row", () => {
+  const withRow = (name: string, body: object, id: string): CallIntent => ({
+    ...post(name, body),
+    row: { of: { schema: "api", name: "works" }, conditions: [eq("id", id)] },
+  });
+
+  test("is given it first, and the rest by name", async () => {
+    expect(museum.text(withRow("labelled", { prefix: ">" }, "1"))).toContain(
+      `from "api"."works" as "row", json_to_record($1::json) as "arguments"("prefix" text), ` +
+        `lateral (select "api"."labelled"("row".*, "prefix" := "arguments"."prefix") as "pgrst_scalar") as "labelled" ` +
+        `where "row"."id" = $2`,
+    );
+    expect(await museum.rows(withRow("labelled", { prefix: ">" }, "1"))).toBe(">Water Lilies!");
+    expect(await museum.rows(withRow("labelled", {}, "1"))).toBe("Water Lilies!");
+  });
+
+  test("may change it, and is not called where it is not there", async () => {
+    expect(await museum.rows(withRow("retitle", { title: "Reeds" }, "1"))).toMatchObject({ id: 1, title: "Reeds" });
+    expect(await museum.ask(withRow("retitle", { title: "Reeds" }, "999"))).toMatchObject({ page: 0 });
+  });
+
+  test("is not found by what it does not take", () => {
+    expect(() => museum.text(withRow("retitle", { name: "Reeds" }, "1"))).toThrow(/retitle/);
   });
 });

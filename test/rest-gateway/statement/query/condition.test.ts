@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Condition } from "../../../../rest-gateway/statement/intent.ts";
 import { answering } from "../expected.ts";
@@ -11,6 +12,8 @@ beforeAll(async () => {
     create table api.loose (id int primary key, name tools.citext, flags bit(4));
     insert into api.loose values (1, 'Claude', b'0001'), (2, 'VINCENT', b'0010');
     grant select on api.loose to anon;
+    create function api.works_about(topic text) returns setof api.works language sql stable
+      as $$ select * from api.works where title ilike '%' || topic || '%' $$;
   `);
 });
 afterAll(() => museum.drop());
@@ -154,5 +157,40 @@ describe("a value means what Postgres makes of it beside its column", () => {
     const where = eq("name", odd);
     expect(await museum.rows(read("empty", { select: [column("name")], where: [where] }))).toEqual([{ name: odd }]);
     expect(await ids("empty", filter("name", { kind: "in", values: [odd, "x"] }))).toEqual([1]);
+  });
+});
+
+describe("a row as a whole", () => {
+  const select = [column("id"), column("title", { alias: "name" })];
+  const withDigest = (values: readonly string[], negated = false) =>
+    read("works", { select, where: [{ kind: "row", negated, operation: { kind: "digest", values } }] });
+  const digestOf = (text: string) => createHash("sha256").update(text).digest("hex");
+
+  test("is told by the digest of what is selected of it, as it stands in the body", async () => {
+    expect(museum.text(withDigest([]))).toContain(
+      `where encode(sha256(convert_to((select row_to_json("_".*)::text from ` +
+        `(select "works"."id", "works"."title" as "name") "_"), 'UTF8')), 'hex') = any($1)`,
+    );
+    const all = (await museum.rows(read("works", { select }))) as object[];
+    const [first, second] = all.map((row) => digestOf(JSON.stringify(row)));
+    expect(await museum.rows(withDigest([first!, "other"]))).toEqual([all[0]]);
+    expect(await museum.rows(withDigest([first!, second!]))).toEqual(all.slice(0, 2));
+    expect(await museum.rows(withDigest([first!], true))).toEqual(all.slice(1));
+    expect(await museum.rows(withDigest([]))).toEqual([]);
+  });
+
+  test("is found by a function", async () => {
+    const by = { schema: "api", name: "works_about" };
+    const found = (value: string, negated = false): Condition => ({
+      kind: "row",
+      negated,
+      operation: { kind: "found", by, value },
+    });
+    expect(museum.text(chosen(found("lilies")))).toContain(
+      `where "works"."id" in (select "found"."id" from "api"."works_about"($1) as "found")`,
+    );
+    const [some, others] = [await ids("works", found("lilies")), await ids("works", found("lilies", true))];
+    expect(some).toEqual([1]);
+    expect(others).not.toContain(1);
   });
 });

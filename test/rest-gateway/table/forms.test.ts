@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { makePreparer } from "../../../rest-gateway/statement/prepare.ts";
+import { Forms, type Understood } from "../../../rest-gateway/table/forms.ts";
+import { formOf } from "../../../rest-gateway/table/parse/form.ts";
+import { parseRequest, type RawRequest } from "../../../rest-gateway/table/parse/request.ts";
+import { type Museum, openMuseum } from "../statement/museum.ts";
+
+const deployment = {
+  schemas: ["api", "other"],
+  rootFunction: null,
+  describesItself: true,
+  txOverride: true,
+  timeZones: new Set(["UTC"]),
+};
+const prepare = makePreparer({
+  aggregates: true,
+  maxRows: 100,
+  safeWrites: true,
+  legacyTargetNames: false,
+  explain: true,
+});
+
+let museum: Museum;
+beforeAll(async () => {
+  museum = await openMuseum();
+});
+afterAll(() => museum.drop());
+
+function toRaw(url: string): RawRequest {
+  const [path = "", rawQuery = ""] = url.split("?");
+  return { method: "GET", path, rawQuery, headers: {}, body: Buffer.alloc(0) };
+}
+
+function understand(url: string): Understood {
+  const asked = parseRequest(toRaw(url), deployment);
+  if (asked.action.kind !== "statement") throw new Error(`It is ${asked.action.kind}`);
+  const { intent } = asked.action;
+  const manner = { formats: asked.accept, body: true, maxAffected: null };
+  return { asked, intent, prepared: prepare(intent, manner, museum.catalog, "anon") };
+}
+
+function recall(forms: Forms, url: string, { role = "anon", catalog = museum.catalog } = {}): Understood | null {
+  const raw = toRaw(url);
+  return forms.recall(formOf(raw)!, raw.rawQuery, role, catalog);
+}
+
+/** As the interface does it: it learns what it does not recall. */
+function learn(url: string) {
+  const forms = new Forms();
+  expect(recall(forms, url)).toBeNull();
+  const learnt = understand(url);
+  forms.learn(formOf(toRaw(url))!, "anon", learnt);
+  return { forms, learnt };
+}
+
+function told({ asked, intent, prepared }: Understood) {
+  const { plan, statement, long } = prepared;
+  return { asked, intent, plan, statement, probe: long?.probe, rows: long?.rows() };
+}
+
+describe("a request of a known form", () => {
+  test.each([
+    ["/works?id=eq.1", "/works?id=eq.2"],
+    [
+      "/works?select=id,artists(name)&id=gt.1&order=id.desc&limit=5",
+      "/works?select=id,artists(name)&id=gt.9&order=id.desc&limit=5",
+    ],
+    ["/works?id=gte.1&id=lt.5&title=not.eq.a", "/works?id=gte.2&id=lt.7&title=not.eq.%C3%A4+b"],
+    ["/works?title=neq.", "/works?title=neq.eq.%22x%22,(y)"],
+  ])("%s, then %s: is understood as if it were read and planned anew", (one, other) => {
+    const { forms, learnt } = learn(one);
+    const recalled = recall(forms, other)!;
+    expect(told(recalled)).toEqual(told(understand(other)));
+    expect(told(recalled)).not.toEqual(told(learnt));
+  });
+
+  test("is not known to another role, for which it may mean something else", () => {
+    const { forms } = learn("/works?id=eq.1");
+    expect(recall(forms, "/works?id=eq.1", { role: "authenticated" })).toBeNull();
+    expect(recall(forms, "/works?id=eq.1")).not.toBeNull();
+  });
+
+  test("is forgotten when the schema changes", async () => {
+    const { forms } = learn("/works?id=eq.1");
+    const catalog = { ...museum.catalog };
+    expect(recall(forms, "/works?id=eq.1", { catalog })).toBeNull();
+    expect(recall(forms, "/works?id=eq.1")).toBeNull();
+  });
+});
