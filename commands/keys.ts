@@ -1,6 +1,6 @@
 import { type ApiKey, type ApiKeys, makeApiKeys } from "../engine/auth/api-keys.ts";
 import { deploymentKeys } from "../engine/caller/deployment-keys.ts";
-import { signToken } from "../engine/caller/tokens.ts";
+import { roleKey } from "../engine/caller/role-key.ts";
 import { type Config, withDatabaseSettings } from "../engine/config/config.ts";
 import { runCommand, UsageError } from "./command.ts";
 import { settingsOfDatabase } from "./in-force.ts";
@@ -35,8 +35,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
 async function printDeploymentKeys(given: Config): Promise<void> {
   const { config } = withDatabaseSettings(given, await settingsOfDatabase(given));
   const keys = await deploymentKeys(config);
-  // Without a time of issue a role's key is always the same text, so it can be printed again at any time.
-  const keyOf = (role: string) => signToken({ iss: config.jwtIssuer, role }, keys, { timestamp: false });
+  const keyOf = (role: string) => roleKey(role, keys, config);
   console.log(`anon key (for clients; row-level policies bound what it reaches):
 ${keyOf(config.anonRole)}
 

@@ -14,6 +14,9 @@ export type Objection = ApiError | null;
 export type AccountStates = (claims: Claims) => Objection | Promise<Objection>;
 
 type Options = { readonly asOwner: AsOwner; readonly log: Pick<Logger, "warn"> };
+/** Which session a caller showed: by its digest, with which nobody can sign in. */
+export const SESSION_CLAIM = "session_digest";
+
 type State = { user_id: string; state: "living" | "disabled" | "deleted"; tokens_valid_from: string | null };
 
 /** So long may a token be used after its account was disabled. */
@@ -21,7 +24,7 @@ const REMEMBERED_MS = 4_000;
 const MOST_REMEMBERED = 10_000;
 
 /**
- * Looks at what has become of the user that a token or a key names: disabled or deleted accounts end it at once, and a
+ * Looks at what has become of the user that a token, a key or a session names: disabled or deleted accounts end it at once, and a
  * new password or another role ends the tokens from before. Who never had an account here is not ours to judge: another
  * issuer that shares the keys may name whom it likes.
  */
@@ -37,12 +40,37 @@ export function makeAccountStates({ asOwner, log }: Options): AccountStates {
     return new Map(rows.map((row) => [row.user_id, row]));
   };
   const stateOf = askSeldom(ask, { rememberedMs: REMEMBERED_MS, most: MOST_REMEMBERED });
+  const isLiving = askSeldom(livingSessions({ asOwner, log }), { rememberedMs: REMEMBERED_MS, most: MOST_REMEMBERED });
 
-  return (claims) => {
+  const ofAccount: AccountStates = (claims) => {
     const userId = readUserId(claims);
     if (userId === null) return null;
     const state = stateOf(userId);
     return state instanceof Promise ? state.then((known) => objectionTo(claims, known)) : objectionTo(claims, state);
+  };
+
+  const ofSession = async (claims: Claims, digest: string): Promise<Objection> => {
+    const objection = await ofAccount(claims);
+    if (objection || (await isLiving(digest))) return objection;
+    return unauthorized("INVALID_TOKEN", "The session has ended; sign in again.", "session ended");
+  };
+
+  return (claims) => {
+    const { [SESSION_CLAIM]: digest } = claims;
+    return typeof digest === "string" ? ofSession(claims, digest) : ofAccount(claims);
+  };
+}
+
+function livingSessions({ asOwner, log }: Options): Ask<true> {
+  const askOwner = ownerQuestion<{ digest: string }>({
+    asOwner,
+    text: "select encode(living, 'hex') as digest from auth.living_sessions($1) as living",
+    log,
+    warning: "sessions that end are not noticed: only the owner (OWNER_DATABASE_URL) can look",
+  });
+  return async (digests) => {
+    const rows = await askOwner([digests.map((digest) => Buffer.from(digest, "hex"))]);
+    return new Map(rows.map(({ digest }) => [digest, true]));
   };
 }
 

@@ -1,15 +1,19 @@
 import type { TokenKeys } from "../caller/keys.ts";
 import type { Config } from "../config/config.ts";
 import type { AsOwner } from "../database/as-owner.ts";
+import type { Outbox } from "../mail/outbox.ts";
 import { type ApiKeys, makeApiKeys } from "./api-keys.ts";
 import { makeAttempts } from "./attempts.ts";
 import { type Factors, makeFactors } from "./factors.ts";
-import { type Login, makeLogin, type Opening } from "./login.ts";
+import { type Federation, makeFederation } from "./federation/federation.ts";
+import { type Letters, makeLetters } from "./letters.ts";
+import { type Login, makeLogin, makeLoginSteps, type Opening } from "./login.ts";
 import { type MailLinks, makeMailLinks } from "./mail-links.ts";
 import { type ChangePassword, makeChangePassword } from "./password-change.ts";
 import { makePasswords, type Passwords } from "./passwords.ts";
 import { makeRegister, type Register } from "./registration.ts";
 import { makeSessions, type Sessions } from "./sessions.ts";
+import { makeSteppedLogin, type SteppedLogin } from "./stepped-login.ts";
 import { makeTokenMint, type UserClaims } from "./token-mint.ts";
 import { makeTokens, type Tokens } from "./tokens.ts";
 
@@ -20,35 +24,51 @@ import { makeTokens, type Tokens } from "./tokens.ts";
 export type Accounts = {
   readonly register: Register;
   readonly login: Login;
+  readonly steppedLogin: SteppedLogin;
   readonly changePassword: ChangePassword;
   readonly tokens: Tokens;
   readonly sessions: Sessions;
   readonly identity: Opening<UserClaims>;
   readonly factors: Factors;
   readonly mailLinks: MailLinks;
+  /** Null: this deployment sends no mails. */
+  readonly letters: Letters | null;
   readonly apiKeys: ApiKeys;
+  readonly federation: Federation;
 };
 
 type Options = {
   readonly asOwner: AsOwner;
   readonly keys: TokenKeys;
-  readonly config: Pick<Config, "jwtIssuer" | "jwtAudience" | "jwtRoleClaim" | "passwordPolicy">;
+  readonly config: Pick<Config, "jwtIssuer" | "jwtAudience" | "jwtRoleClaim" | "passwordPolicy" | "signInRedirects">;
   readonly passwords?: Passwords;
+  readonly outbox?: Outbox | null;
+  /** Where clients reach us, as links in mails say it, and providers are told. */
+  readonly siteUrl: () => string;
 };
 
-export function makeAccounts({ asOwner, keys, config, passwords = makePasswords() }: Options): Accounts {
+export function makeAccounts(options: Options): Accounts {
+  const { asOwner, keys, config, passwords = makePasswords(), outbox, siteUrl } = options;
   const attempts = makeAttempts(asOwner, passwords);
+  const steps = makeLoginSteps(asOwner, passwords, attempts);
   const { passwordPolicy: policy, jwtIssuer: issuer } = config;
+  const mailLinks = makeMailLinks({ asOwner, passwords, policy });
+  const letters = outbox ? makeLetters({ mailLinks, outbox, siteUrl }) : null;
+  const tokens = makeTokens(asOwner, makeTokenMint({ ...config, keys }));
+  const sessions = makeSessions(asOwner);
   return {
-    register: makeRegister(asOwner, passwords, policy),
-    login: makeLogin(asOwner, passwords, attempts),
+    register: makeRegister({ asOwner, passwords, policy, letters }),
+    login: makeLogin(steps),
+    steppedLogin: makeSteppedLogin(steps, keys),
     changePassword: makeChangePassword({ asOwner, passwords, attempts, policy }),
-    tokens: makeTokens(asOwner, makeTokenMint({ ...config, keys })),
-    sessions: makeSessions(asOwner),
+    tokens,
+    sessions,
     identity,
     factors: makeFactors({ asOwner, passwords, attempts, issuer }),
-    mailLinks: makeMailLinks({ asOwner, passwords, policy }),
+    mailLinks,
+    letters,
     apiKeys: makeApiKeys(asOwner),
+    federation: makeFederation({ asOwner, keys, attempts, sessions, tokens, config, siteUrl }),
   };
 }
 

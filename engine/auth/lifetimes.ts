@@ -11,6 +11,8 @@ export const LIFETIMES = {
   idleSession: 30 * MINUTE,
   /** However busy it is. */
   session: 12 * HOUR,
+  /** Between the password and the code, on the page. */
+  pendingSignIn: 5 * MINUTE,
   resetLink: HOUR,
   verificationLink: DAY,
 } as const;

@@ -32,7 +32,33 @@ const REFUSALS: Readonly<Record<Exclude<Outcome, "passed">, () => ApiError>> = {
   code: wrongCodeAtLogin,
 };
 
-export function makeLogin(asOwner: AsOwner, passwords: Passwords, attempts: Attempts): Login {
+/** What the parts of a sign-in have in common, whether they come in one request or in two. */
+export type LoginSteps = {
+  /** Counts an attempt; a wrong password is refused. Each step is made for users and for nobody alike. */
+  begin(credentials: Pick<Credentials, "username" | "password">, sender: Sender): Promise<Attempt>;
+  /** The same for who has shown the password a moment ago: `isKnown` says whether the account still has that one. */
+  resume(username: string, isKnown: (attempt: Attempt) => boolean, sender: Sender): Promise<Attempt>;
+  finish<T>(attempt: Attempt, shown: Shown, open: Opening<T>): Promise<Finished<T>>;
+};
+
+type Shown = { readonly code: Credentials["code"]; readonly password: string | null };
+type Finished<T> =
+  | { readonly outcome: "passed"; readonly opened: T }
+  | { readonly outcome: Exclude<Outcome, "passed"> };
+
+export function makeLoginSteps(asOwner: AsOwner, passwords: Passwords, attempts: Attempts): LoginSteps {
+  const beginIf = async (
+    username: string,
+    isKnown: (attempt: Attempt) => boolean | Promise<boolean>,
+    sender: Sender,
+  ): Promise<Attempt> => {
+    checkName(username);
+    const attempt = await attempts.begin(username, sender);
+    if (await isKnown(attempt)) return attempt;
+    await attempts.fail(attempt, "password");
+    throw wrongCredentials();
+  };
+
   const renewedHash = (attempt: Attempt, password: string): Promise<string | null> =>
     attempts.orGiveBack(attempt, async () =>
       passwords.isOutdated(attempt.passwordHash!) ? passwords.hash(password) : null,
@@ -46,26 +72,35 @@ export function makeLogin(asOwner: AsOwner, passwords: Passwords, attempts: Atte
     throw wrongCodeAtLogin();
   };
 
-  /** Each step is made for users and for nobody alike. */
-  return async ({ username, password, code }, sender, open) => {
-    checkLength(password, "password");
-    checkName(username);
-    const attempt = await attempts.begin(username, sender);
-    if (!(await attempts.hasPassword(attempt, password))) {
-      await attempts.fail(attempt, "password");
-      throw wrongCredentials();
-    }
-    const proof = await proofOf(attempt, code);
-    const newHash = await renewedHash(attempt, password);
-    const result = await inTransaction(asOwner, async (client) => {
-      const outcome = await pass(client, attempt, proof);
-      if (outcome !== "passed") return { outcome };
-      if (newHash) await renewHash(client, attempt, newHash);
-      return { outcome, opened: await open(client, attempt.userId!, sender) };
-    });
-    if (result.outcome !== "passed") throw REFUSALS[result.outcome]();
-    return result.opened;
+  return {
+    async begin({ username, password }, sender) {
+      checkLength(password, "password");
+      return beginIf(username, (attempt) => attempts.hasPassword(attempt, password), sender);
+    },
+    resume: beginIf,
+    async finish(attempt, { code, password }, open) {
+      const proof = await proofOf(attempt, code);
+      const newHash = password === null ? null : await renewedHash(attempt, password);
+      return inTransaction(asOwner, async (client) => {
+        const outcome = await pass(client, attempt, proof);
+        if (outcome !== "passed") return { outcome };
+        if (newHash) await renewHash(client, attempt, newHash);
+        return { outcome, opened: await open(client, attempt.userId!, attempt.sender) };
+      });
+    },
   };
+}
+
+export function makeLogin({ begin, finish }: LoginSteps): Login {
+  return async ({ username, password, code }, sender, open) => {
+    const attempt = await begin({ username, password }, sender);
+    return orRefuse(await finish(attempt, { code, password }, open));
+  };
+}
+
+export function orRefuse<T>(finished: Finished<T>): T {
+  if (finished.outcome === "passed") return finished.opened;
+  throw REFUSALS[finished.outcome]();
 }
 
 async function pass(client: pg.ClientBase, attempt: Attempt, { step, backupCodeHash }: Proof): Promise<Outcome> {

@@ -58,7 +58,7 @@ export function makeMailLinks({ asOwner, passwords, policy }: Options): MailLink
       // Asked before as well: hashing is too dear for who shows any token.
       if (!rows[0]) throw linkEnded();
       const { username, email } = rows[0];
-      checkNewPassword(newPassword, { policy, field: "newPassword", known: [username, email] });
+      checkNewPassword(newPassword, { policy, field: "password", known: [username, email] });
       const hash = await passwords.hash(newPassword);
       await spend(`select auth.reset_password($2, $3, ${SENDER}) as user_id`, [senderValue(sender), digest, hash]);
     },

@@ -26,6 +26,12 @@ type Question = {
   readonly known?: readonly (string | null | undefined)[];
 };
 
+/** In words, for who is about to choose one. */
+export function describePolicy(policy: PasswordPolicy): string {
+  const { fewest, kinds } = POLICIES[policy];
+  return `At least ${fewest} characters, among them ${kinds.map(({ name }) => name).join(", ")}.`;
+}
+
 /** Refuses a new password that is too easy, telling all that it lacks. */
 export function checkNewPassword(password: string, { policy, field, known = [] }: Question): void {
   const { fewest, kinds } = POLICIES[policy];

@@ -14,6 +14,12 @@ export function codeRequired(): ApiError {
   });
 }
 
+export function signInAgain(): ApiError {
+  return new ApiError(401, "AUTH_REQUIRED", "This took too long, or the account has changed; sign in again.", {
+    headers: CHALLENGE,
+  });
+}
+
 const WRONG_CODE = "The code is wrong, has been used, or is no longer valid.";
 
 /** At a sign-in: who asks has not proved to be anybody yet. */

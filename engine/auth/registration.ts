@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { type AsOwner, inTransaction } from "../database/as-owner.ts";
+import type { Letters } from "./letters.ts";
 import type { Opening } from "./login.ts";
 import { checkNewPassword, type PasswordPolicy } from "./password-policy.ts";
 import type { Passwords } from "./passwords.ts";
@@ -23,15 +24,24 @@ export type Register = <T>(
   open: Opening<T>,
 ) => Promise<{ readonly user: UserRow; readonly opened: T }>;
 
-export function makeRegister(asOwner: AsOwner, passwords: Passwords, policy: PasswordPolicy): Register {
+type Options = {
+  readonly asOwner: AsOwner;
+  readonly passwords: Passwords;
+  readonly policy: PasswordPolicy;
+  readonly letters: Letters | null;
+};
+
+export function makeRegister({ asOwner, passwords, policy, letters }: Options): Register {
   return async (account, sender, open) => {
     const { name, email, username, password } = account;
     checkNewPassword(password, { policy, field: "password", known: [name, email, username] });
     const hash = await passwords.hash(password);
-    return inTransaction(asOwner, async (client) => {
+    const registered = await inTransaction(asOwner, async (client) => {
       const user = await register(client, account, hash, sender);
       return { user, opened: await open(client, String(user.id), sender) };
     });
+    letters?.offerVerification(String(registered.user.id), sender);
+    return registered;
   };
 }
 

@@ -5,6 +5,8 @@ export type Sender = {
   readonly address: string | null;
   readonly userAgent: string | null;
   readonly requestId: string | null;
+  /** The id of who asks, where that is not the user whom it is about. */
+  readonly actor?: string | null;
 };
 
 /** Somebody at the command line. */
@@ -15,11 +17,12 @@ export const SENDER = "jsonb_populate_record(null::auth.sender, $1)";
 
 const LONGEST_USER_AGENT = 500;
 
-export function senderValue({ address, userAgent, requestId }: Sender): string {
+export function senderValue({ address, userAgent, requestId, actor = null }: Sender): string {
   return JSON.stringify({
     address: address && plainAddress(address),
     user_agent: userAgent?.slice(0, LONGEST_USER_AGENT) ?? null,
     request_id: requestId,
+    actor,
   });
 }
 

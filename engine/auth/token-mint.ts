@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import jwt from "jsonwebtoken";
 import type { TokenKeys } from "../caller/keys.ts";
-import { signToken } from "../caller/tokens.ts";
+import { signToken, verifySignature } from "../caller/tokens.ts";
 import { unauthorized } from "../caller/unauthorized.ts";
 import type { Config } from "../config/config.ts";
 import { ApiError } from "../errors.ts";
@@ -79,9 +79,9 @@ function withClaim(claims: unknown, [step, ...further]: Config["jwtRoleClaim"], 
   return { ...members, [step]: withClaim(members[step], further, role) };
 }
 
-function verify(token: string, { algorithm, verifying }: TokenKeys): jwt.JwtPayload {
+function verify(token: string, keys: TokenKeys): jwt.JwtPayload {
   try {
-    const claims = jwt.verify(token, verifying, { algorithms: [algorithm], clockTolerance: SKEW });
+    const claims = verifySignature(token, keys, { clockTolerance: SKEW });
     return typeof claims === "string" ? {} : claims;
   } catch (error) {
     if (error instanceof jwt.TokenExpiredError) {

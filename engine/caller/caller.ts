@@ -1,10 +1,11 @@
 import type { Sender } from "../auth/sender.ts";
 import type { Config } from "../config/config.ts";
 import { ApiError } from "../errors.ts";
+import { RecentMap } from "../recent-map.ts";
 import type { FindKey } from "./api-keys.ts";
-import type { Claims } from "./claims.ts";
+import { type Claims, hasExpired } from "./claims.ts";
 import type { TokenKeys } from "./keys.ts";
-import { makeTokenVerifier, type VerifiedToken } from "./tokens.ts";
+import { type VerifiedToken, verifyToken } from "./tokens.ts";
 import { unauthorized } from "./unauthorized.ts";
 
 /** Who asks, whatever they showed: the database role to become and the claims that policies read. */
@@ -58,6 +59,9 @@ type CallersOptions = Pick<Config, "anonRole" | "jwtAudience" | "jwtRoleClaim" |
   readonly readers?: readonly CredentialReader[];
 };
 
+/** Tokens together may take this many characters of the cache. */
+const CACHE_CHARACTERS = 8_000_000;
+
 export function makeCallers(options: CallersOptions): Callers {
   const { anonRole, jwtRoleClaim, keys, findKey = () => null, objectionTo = () => null, readers = [] } = options;
   const anonymous = Object.freeze<Caller>({
@@ -67,15 +71,16 @@ export function makeCallers(options: CallersOptions): Callers {
     claimsText: JSON.stringify({ role: anonRole }),
     expiresAt: null,
   });
-  const verifyToken = makeTokenVerifier({ keys, audience: options.jwtAudience, cacheEntries: options.jwtCacheEntries });
-  const callerOfToken = new WeakMap<VerifiedToken, Caller>();
+  const terms = { keys, audience: options.jwtAudience };
+  const shareOfCache = ({ length }: string) => Math.max(1 / options.jwtCacheEntries, length / CACHE_CHARACTERS);
+  /** By their tokens; a token that is refused is never remembered. */
+  const known = new RecentMap<string, Caller>(1, shareOfCache);
 
   const fromToken = (token: string): Caller => {
-    const verified = verifyToken(token);
-    const known = callerOfToken.get(verified);
-    if (known) return known;
-    const caller = toCaller(verified, jwtRoleClaim, anonymous.role);
-    callerOfToken.set(verified, caller);
+    const remembered = known.get(token);
+    if (remembered && !isOver(remembered)) return remembered;
+    const caller = toCaller(verifyToken(token, terms), jwtRoleClaim, anonymous.role);
+    known.set(token, caller);
     return caller;
   };
 
@@ -132,6 +137,10 @@ function bearerToken(authorization: string | null): string | null {
 /** A token has dots (RFC 7519), a key has none. */
 function isToken(key: string): boolean {
   return key.includes(".");
+}
+
+function isOver({ expiresAt }: Caller): boolean {
+  return expiresAt !== null && hasExpired(expiresAt);
 }
 
 function unless(objection: ApiError | null, caller: Caller): Caller {

@@ -7,5 +7,5 @@ export async function deploymentKeys(config: Config): Promise<TokenKeys> {
   const given = config.jwtSecret !== null || config.jwtPrivateKey !== null;
   if (given || !isEmbedded(config)) return makeTokenKeys(config);
   const { jwtSecret } = await readOrMakeSecrets(config.dataDir);
-  return makeTokenKeys({ jwtSecret, jwtSecretIsBase64: false, jwtPrivateKey: null });
+  return makeTokenKeys({ ...config, jwtSecret, jwtSecretIsBase64: false });
 }

@@ -9,9 +9,12 @@ const FREE = new Set([
   "timezone",
 ]);
 
+const NONE: readonly (readonly [name: string, value: string])[] = [];
+
 /** What `alter role … set` says of a caller's role: Postgres applies it at a login, and nobody logs in as one. */
-export function settingsOfRole(role: Role | undefined): (readonly [name: string, value: string])[] {
-  return [...(role?.settings ?? [])].filter(
+export function settingsOfRole(role: Role | undefined): readonly (readonly [name: string, value: string])[] {
+  if (!role || role.settings.size === 0) return NONE;
+  return [...role.settings].filter(
     ([name]) => FREE.has(name.toLowerCase()) || (name.includes(".") && !name.startsWith("pgrst.")),
   );
 }

@@ -1,7 +1,7 @@
 import jwt from "jsonwebtoken";
 import type { ApiError } from "../errors.ts";
-import { type Claims, checkClaims, hasExpired } from "./claims.ts";
-import type { TokenKeys } from "./keys.ts";
+import { type Claims, checkClaims } from "./claims.ts";
+import type { TokenKey, TokenKeys } from "./keys.ts";
 import { unauthorized } from "./unauthorized.ts";
 
 export type VerifiedToken = {
@@ -12,46 +12,40 @@ export type VerifiedToken = {
   readonly expiresAt: number | null;
 };
 
-type VerifierOptions = { readonly keys: TokenKeys; readonly audience: string | null; readonly cacheEntries: number };
-
-/** Tokens together may take this many characters of the cache. */
-const CACHE_CHARACTERS = 8_000_000;
-
-/** A verifier that remembers whom it has verified; failures are never remembered. */
-export function makeTokenVerifier({ keys, audience, cacheEntries }: VerifierOptions): (token: string) => VerifiedToken {
-  const known = new Map<string, VerifiedToken>();
-  let characters = 0;
-
-  const forget = (token: string) => {
-    if (known.delete(token)) characters -= token.length;
-  };
-
-  return (token) => {
-    const remembered = known.get(token);
-    if (remembered) {
-      if (!isOver(remembered)) return remembered;
-      forget(token);
-    }
-    const verified = verify(token, keys, audience);
-    known.set(token, verified);
-    characters += token.length;
-    while (known.size > cacheEntries || characters > CACHE_CHARACTERS) forget(known.keys().next().value!);
-    return verified;
-  };
-}
+type Terms = { readonly keys: TokenKeys; readonly audience: string | null };
 
 export function signToken(claims: object, { algorithm, signing }: TokenKeys, { timestamp = true } = {}): string {
-  return jwt.sign(claims, signing, { algorithm, noTimestamp: !timestamp });
+  return jwt.sign(claims, signing.key, { algorithm, keyid: signing.id, noTimestamp: !timestamp });
 }
 
-function isOver({ expiresAt }: VerifiedToken): boolean {
-  return expiresAt !== null && hasExpired(expiresAt);
+/**
+ * By the key that the token names, or else by each of ours: one who issues with the same secret may name it otherwise, or
+ * not at all. Throws what `jsonwebtoken` does.
+ */
+export function verifySignature(token: string, { algorithm, verifying }: TokenKeys, options: jwt.VerifyOptions) {
+  const keys = verifying.length === 1 ? verifying : candidates(token, verifying);
+  const last = keys.length - 1;
+  for (const { key } of keys.slice(0, last)) {
+    try {
+      return jwt.verify(token, key, { ...options, algorithms: [algorithm] });
+    } catch (error) {
+      if ((error as Error).message !== "invalid signature") throw error;
+    }
+  }
+  return jwt.verify(token, keys[last]!.key, { ...options, algorithms: [algorithm] });
 }
 
-function verify(token: string, { algorithm, verifying }: TokenKeys, audience: string | null): VerifiedToken {
+function candidates(token: string, keys: readonly TokenKey[]): readonly TokenKey[] {
+  const id = jwt.decode(token, { complete: true })?.header.kid;
+  const named = keys.filter((key) => key.id === id);
+  return named.length > 0 ? named : keys;
+}
+
+/** Refuses what was not signed by us, or is not to be used here and now. */
+export function verifyToken(token: string, { keys, audience }: Terms): VerifiedToken {
   if (token === "") throw invalidToken("Empty JWT is sent in Authorization header");
   try {
-    jwt.verify(token, verifying, { algorithms: [algorithm], ignoreExpiration: true, ignoreNotBefore: true });
+    verifySignature(token, keys, { ignoreExpiration: true, ignoreNotBefore: true });
   } catch (error) {
     throw refusal(error);
   }

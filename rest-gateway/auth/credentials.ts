@@ -1,27 +1,29 @@
 import { userIdOf } from "../../engine/auth/user-id.ts";
 import type { Caller, Callers, Credentials } from "../../engine/caller/caller.ts";
+import type { CrossSite } from "../../engine/caller/cross-site.ts";
+import { keepSession, readSessionCookie } from "../../engine/caller/session-cookie.ts";
 import { ApiError } from "../../engine/errors.ts";
 import type { GatewayRequest } from "../http.ts";
 import { challenged, readBasic } from "./basic.ts";
-import type { CrossSiteGuard } from "./cross-site.ts";
-import { readSessionCookie } from "./session-cookie.ts";
 
-type Services = { readonly callers: Callers; readonly guard: CrossSiteGuard };
+type Services = { readonly callers: Callers; readonly crossSite: CrossSite };
 
 export type User = { readonly userId: string; readonly caller: Caller };
-
-const SAFE: readonly string[] = ["GET", "HEAD", "OPTIONS"];
 
 /**
  * Who asks, by any credential of the conventional interface. A browser shows its cookie, and a password that it has once
  * been told, unasked: a change by those wants more.
  */
-export async function identifyCaller(request: GatewayRequest, { callers, guard }: Services): Promise<Caller> {
+export async function identifyCaller(request: GatewayRequest, { callers, crossSite }: Services): Promise<Caller> {
   const credentials = credentialsOf(request);
   const { login = null, session = null } = credentials;
   const caller = await identify(credentials, callers);
-  const isUnasked = caller.kind === "session" || login !== null;
-  if (isUnasked && !SAFE.includes(request.method)) guard(request.headers, login ? null : session);
+  request.admit(caller);
+  if (login) crossSite.guard(request, null);
+  if (caller.kind === "session") {
+    crossSite.guard(request, session);
+    request.tell(keepSession(session!));
+  }
   return caller;
 }
 

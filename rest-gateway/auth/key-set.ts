@@ -6,6 +6,9 @@ const FIVE_MINUTES = { "Cache-Control": "public, max-age=300" };
 
 /** By what others verify our tokens (RFC 7517). A shared secret is nobody else's business. */
 export function keySetRoutes({ algorithm, verifying }: TokenKeys): Routes {
-  const keys = algorithm === "RS256" ? [{ ...verifying.export({ format: "jwk" }), alg: algorithm, use: "sig" }] : [];
+  const published = algorithm === "RS256" ? verifying : [];
+  const keys = published.map(({ id, key }) => {
+    return { ...key.export({ format: "jwk" }), kid: id, alg: algorithm, use: "sig" };
+  });
   return { "/.well-known/jwks.json": { GET: () => json(200, { keys }, FIVE_MINUTES) } };
 }

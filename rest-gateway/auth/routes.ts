@@ -1,21 +1,57 @@
 import type { Accounts } from "../../engine/auth/accounts.ts";
 import type { Callers } from "../../engine/caller/caller.ts";
+import { makeCrossSite } from "../../engine/caller/cross-site.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Routes } from "../gateway.ts";
+import type { Handler } from "../http.ts";
+import { makeRenderPage } from "../pages/page.ts";
 import { confidential } from "./confidential.ts";
-import { makeCrossSiteGuard } from "./cross-site.ts";
 import { factorRoutes } from "./factor-routes.ts";
+import { federationFolder } from "./federation/folder.ts";
+import { KEYS, keyFolder } from "./keys.ts";
+import { mailRoutes } from "./mail-routes.ts";
+import { makeReadTarget } from "./pages/read-target.ts";
+import { authPages } from "./pages/routes.ts";
 import { sessionRoutes } from "./session-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 
 type Options = {
   readonly accounts: Accounts;
   readonly callers: Callers;
-  readonly config: Pick<Config, "corsOrigins">;
+  readonly config: Pick<Config, "corsOrigins" | "publicUrl" | "passwordPolicy" | "signInRedirects">;
+  /** Where clients reach us. */
+  readonly siteUrl: () => string;
 };
 
 /** Signing in and out: each route reads the request, has `engine/auth` decide, and tells the outcome. */
-export function authRoutes({ accounts, callers, config }: Options): Routes {
-  const services = { accounts, callers, guard: makeCrossSiteGuard(config) };
-  return confidential({ ...tokenRoutes(services), ...sessionRoutes(services), ...factorRoutes(services) });
+export function authRoutes({ accounts, callers, config, siteUrl }: Options): Routes {
+  const services = { accounts, callers, crossSite: makeCrossSite(config) };
+  return confidential({
+    ...tokenRoutes(services),
+    ...sessionRoutes(services),
+    ...factorRoutes(services),
+    ...mailRoutes(services),
+    ...authPages({
+      ...services,
+      passwordPolicy: config.passwordPolicy,
+      providers: () => accounts.federation.list(),
+      readTarget: makeReadTarget(siteUrl, config),
+      formTargets: formTargetsOf(config),
+    }),
+  });
+}
+
+/** Addresses with a name or an id in them: other providers, and the keys of programs. */
+export function authFolders({ accounts, callers, config, siteUrl }: Options): Readonly<Record<string, Handler>> {
+  const render = makeRenderPage({ formTargets: formTargetsOf(config) });
+  const services = { accounts, callers, crossSite: makeCrossSite(config) };
+  return { ...federationFolder({ ...services, render, siteUrl }), [KEYS]: keyFolder(services) };
+}
+
+/** A program of a phone is named by its scheme alone. */
+function formTargetsOf({ signInRedirects }: Pick<Config, "signInRedirects">): string[] {
+  return signInRedirects.map((address) => {
+    const { origin, protocol } = new URL(address);
+    return origin === "null" ? protocol : origin;
+  });
 }

@@ -1,10 +1,10 @@
 import type { Accounts } from "../../engine/auth/accounts.ts";
 import type { Callers } from "../../engine/caller/caller.ts";
-import type { CrossSiteGuard } from "./cross-site.ts";
+import type { CrossSite } from "../../engine/caller/cross-site.ts";
 
 /** What the routes of signing in are made of. */
 export type AuthServices = {
   readonly accounts: Accounts;
   readonly callers: Callers;
-  readonly guard: CrossSiteGuard;
+  readonly crossSite: CrossSite;
 };

@@ -1,22 +1,23 @@
-import type { LivingSession } from "../../engine/auth/sessions.ts";
+import { newSecret } from "../../engine/auth/secret.ts";
+import { crossSiteToken } from "../../engine/caller/cross-site.ts";
+import { forgetSession, keepSession } from "../../engine/caller/session-cookie.ts";
 import type { Routes } from "../gateway.ts";
 import { type GatewayRequest, json } from "../http.ts";
 import { authRequired } from "./credentials.ts";
-import { crossSiteToken } from "./cross-site.ts";
 import { OPTIONAL_TEXT, readFields, TEXT } from "./fields.ts";
 import { senderOf } from "./sender.ts";
 import type { AuthServices } from "./services.ts";
-import { forgetSession, keepSession, readSessionCookie } from "./session-cookie.ts";
+import { findSession, type ShownSession } from "./shown-session.ts";
 
 const LOGIN = { username: TEXT, password: TEXT, code: OPTIONAL_TEXT };
 
 /** Signing in for browsers: whoever does is given a cookie. */
-export function sessionRoutes({ accounts: { login, sessions }, guard }: AuthServices): Routes {
-  const sessionOf = async ({ headers }: GatewayRequest): Promise<LivingSession & { readonly id: string }> => {
-    const id = readSessionCookie(headers);
-    const session = id === null ? null : await sessions.use(id);
+export function sessionRoutes({ accounts: { login, sessions }, crossSite }: AuthServices): Routes {
+  const sessionOf = async (request: GatewayRequest): Promise<ShownSession> => {
+    const session = await findSession(request, sessions);
     if (!session) throw authRequired();
-    return { ...session, id: id! };
+    crossSite.guard(request, session.id);
+    return session;
   };
 
   return {
@@ -30,20 +31,23 @@ export function sessionRoutes({ accounts: { login, sessions }, guard }: AuthServ
     "/api/auth/logout": {
       POST: async (request) => {
         const { id } = await sessionOf(request);
-        guard(request.headers, id);
         await sessions.close(id, senderOf(request));
         return json(200, { message: "Signed out." }, forgetSession());
       },
     },
     "/api/auth/me": {
       GET: async (request) => {
-        const { id, userId, username, claims, signedInAt } = await sessionOf(request);
+        const { userId, username, claims, signedInAt } = await sessionOf(request);
         const info = { userId: Number(userId), username, role: claims.role, loginTime: signedInAt.toISOString() };
-        return json(200, info, keepSession(id));
+        return json(200, info);
       },
     },
     "/csrf-token": {
-      GET: async (request) => json(200, { csrfToken: crossSiteToken((await sessionOf(request)).id) }),
+      GET: async (request) => {
+        const session = await findSession(request, sessions);
+        // Whoever asks is told one; without a session it is good for none.
+        return json(200, { csrfToken: crossSiteToken(session?.id ?? newSecret()) });
+      },
     },
   };
 }

@@ -1,3 +1,4 @@
+import { keepSession } from "../../engine/caller/session-cookie.ts";
 import type { Routes } from "../gateway.ts";
 import { json } from "../http.ts";
 import { readIdempotencyKey } from "../idempotency/key.ts";
@@ -5,7 +6,6 @@ import { identifyUser } from "./credentials.ts";
 import { OPTIONAL_TEXT, OPTIONAL_WHOLE_NUMBER, readFields, TEXT } from "./fields.ts";
 import { senderOf } from "./sender.ts";
 import type { AuthServices } from "./services.ts";
-import { keepSession } from "./session-cookie.ts";
 
 const ACCOUNT = {
   name: TEXT,

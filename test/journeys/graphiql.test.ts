@@ -1,16 +1,9 @@
-import { existsSync } from "node:fs";
-import { type Browser, chromium, type Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { describeInBrowser, launchBrowser } from "../browser.ts";
 import { type GraphQLService, serveGraphQL, tokenFor } from "../graphql.ts";
 
-/** Where Debian, Ubuntu and others put it; or wherever CHROMIUM says. */
-const PLACES = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-const program = PLACES.find((place) => place !== undefined && existsSync(place));
-const title = program
-  ? "GraphiQL in a browser"
-  : "GraphiQL in a browser (skipped: no Chromium, try apt-get install chromium)";
-
-describe.skipIf(!program)(title, () => {
+describeInBrowser("GraphiQL in a browser", () => {
   let graphql: GraphQLService;
   let browser: Browser;
   let page: Page;
@@ -19,7 +12,7 @@ describe.skipIf(!program)(title, () => {
     graphql = await serveGraphQL({
       before: "insert into public.users (name, email) values ('Ann', 'ann@example.org')",
     });
-    browser = await chromium.launch({ executablePath: program!, args: ["--no-sandbox"] });
+    browser = await launchBrowser();
     const permissions = ["clipboard-read", "clipboard-write"];
     page = await browser.newPage({ viewport: { width: 1400, height: 900 }, permissions });
     page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));

@@ -4,7 +4,8 @@ create or replace function auth.log_event(
   insert into auth.audit_log (event, user_id, address, request_id, details)
   values (
     log_event.event, log_event.user_id, (log_event.sender).address, (log_event.sender).request_id,
-    jsonb_strip_nulls(jsonb_build_object('user_agent', (log_event.sender).user_agent)) || log_event.details
+    jsonb_strip_nulls(jsonb_build_object('user_agent', (log_event.sender).user_agent, 'by', (log_event.sender).actor))
+      || log_event.details
   );
 $$ language sql set search_path = '';
 comment on function auth.log_event is 'Writes the audit log, in the transaction of what it tells.';

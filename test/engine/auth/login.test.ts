@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { makeTokenVerifier } from "../../../engine/caller/tokens.ts";
-import { ApiError, wordOf } from "../../../engine/errors.ts";
+import { verifyToken } from "../../../engine/caller/tokens.ts";
+import { wordOf } from "../../../engine/errors.ts";
 import { argon2Runs } from "./argon2-runs.ts";
 import {
   claimsOf,
@@ -101,7 +101,7 @@ describe("signing in", () => {
     });
     expect(claims.iat).toBeGreaterThanOrEqual(before);
     expect(claims.exp).toBe((claims.iat as number) + 3600);
-    expect(makeTokenVerifier({ keys: KEYS, audience: null, cacheEntries: 1 })(accessToken).claims).toEqual(claims);
+    expect(verifyToken(accessToken, { keys: KEYS, audience: null }).claims).toEqual(claims);
 
     const refresh = claimsOf(refreshToken);
     expect(refresh).toMatchObject({ sub: userId, type: "refresh", jti: expect.any(String), iss: "content-service" });
@@ -270,16 +270,11 @@ describe("the throttle", () => {
     expect(statuses.filter((status) => status === 429)).toHaveLength(15);
   });
 
-  test("who signs in many times at once is told to come back in a second at worst", async () => {
+  test("who signs in many times at once is let in each time", async () => {
     const { email } = await newPerson(opened);
     const here = from();
-    const answers = await Promise.all(
-      Array.from({ length: 12 }, () => login(email, PASSWORD, here).catch((error) => error)),
-    );
-    const refused = answers.filter((answer): answer is ApiError => answer instanceof ApiError);
-    expect(answers.length - refused.length).toBeGreaterThanOrEqual(5);
-    for (const { status, headers } of refused) expect([status, headers["Retry-After"]]).toEqual([429, "1"]);
-    await expect(login(email, PASSWORD, here)).resolves.toBeTruthy();
+    const signIns = Array.from({ length: 12 }, () => login(email, PASSWORD, here));
+    await expect(Promise.all(signIns)).resolves.toHaveLength(12);
   });
 
   test("nothing is left of counters that count nothing", async () => {
@@ -296,12 +291,13 @@ describe("the throttle", () => {
     const { email } = await newPerson(opened);
     const here = from();
     for (let n = 0; n < 5; n++) {
-      await opened.owner.query("select auth.begin_login($1, row($2::inet, null, null)::auth.sender)", [
+      await opened.owner.query("select auth.begin_login($1, row($2::inet, null, null, null)::auth.sender)", [
         email,
         here.address,
       ]);
     }
-    expect(await refusalOf(login(email, PASSWORD, here))).toMatchObject({ status: 429 });
+    const refused = await refusalOf(login(email, PASSWORD, here));
+    expect([refused.status, refused.headers["Retry-After"]]).toEqual([429, "1"]);
   });
 });
 

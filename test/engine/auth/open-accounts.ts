@@ -1,21 +1,26 @@
-import { createSecretKey, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { type Accounts, makeAccounts } from "../../../engine/auth/accounts.ts";
 import { makePasswords } from "../../../engine/auth/passwords.ts";
 import type { Sender } from "../../../engine/auth/sender.ts";
-import type { TokenKeys } from "../../../engine/caller/keys.ts";
+import { makeTokenKeys } from "../../../engine/caller/keys.ts";
 import type { AsOwner } from "../../../engine/database/as-owner.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 
 export const PASSWORD = "Tangerine-Boat-7";
 
-const secret = createSecretKey(Buffer.from("a secret of more than thirty-two letters"));
-export const KEYS: TokenKeys = { algorithm: "HS256", signing: secret, verifying: secret };
+export const KEYS = makeTokenKeys({
+  jwtSecret: "a secret of more than thirty-two letters",
+  jwtSecretIsBase64: false,
+  jwtPrivateKey: null,
+});
+export const SITE = "http://127.0.0.1:3000";
 export const CONFIG = {
   jwtIssuer: "content-service",
   jwtAudience: null,
   jwtRoleClaim: ["role"],
   passwordPolicy: "standard",
+  signInRedirects: [],
 } as const;
 
 /** What OWASP recommends is for attackers to wait for, not for tests. */
@@ -43,7 +48,7 @@ export async function openAccounts(
     database,
     owner,
     asOwner,
-    accounts: makeAccounts({ asOwner, keys: KEYS, config: { ...CONFIG, ...config }, passwords }),
+    accounts: makeAccounts({ asOwner, keys: KEYS, config: { ...CONFIG, ...config }, passwords, siteUrl: () => SITE }),
     async close() {
       await owner.end();
       await database.drop();

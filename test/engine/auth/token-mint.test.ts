@@ -20,7 +20,7 @@ describe("an access token", () => {
     const rsa = makeTokenMint({ ...CONFIG, keys });
     const { accessToken, refreshToken } = rsa.pairOf(claims(), rsa.newRefreshToken("7"));
     expect(jwt.decode(accessToken, { complete: true })?.header.alg).toBe("RS256");
-    expect(jwt.verify(accessToken, keys.verifying, { algorithms: ["RS256"] })).toMatchObject({ sub: "7" });
+    expect(jwt.verify(accessToken, keys.verifying[0]!.key, { algorithms: ["RS256"] })).toMatchObject({ sub: "7" });
     expect(rsa.readRefreshToken(refreshToken)).toEqual({ userId: "7" });
     expect(() => mint.readRefreshToken(refreshToken)).toThrow();
   });
@@ -67,7 +67,7 @@ describe("a refresh token", () => {
     const forged = [
       jwt.sign(good, "another secret of more than thirty-two letters"),
       jwt.sign(good, "", { algorithm: "none" }),
-      jwt.sign(good, KEYS.signing, { algorithm: "HS384" }),
+      jwt.sign(good, KEYS.signing.key, { algorithm: "HS384" }),
       "rubbish",
       "a.b.c",
       "",

@@ -74,7 +74,7 @@ describe("the algorithm belongs to the deployment, not to the token", () => {
   // The classical confusion: the public key, which everybody has, used as an HMAC secret.
   const head = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString("base64url");
   const body = Buffer.from('{"role":"admin"}').toString("base64url");
-  const publicPem = rsaKeys.verifying.export({ type: "spki", format: "pem" }) as string;
+  const publicPem = rsaKeys.verifying[0]!.key.export({ type: "spki", format: "pem" }) as string;
   const confused = `${head}.${body}.${createHmac("sha256", publicPem).update(`${head}.${body}`).digest("base64url")}`;
 
   test.each([

@@ -157,6 +157,24 @@ test("what is secret is in no log and in no refusal", async () => {
   const login = (password: string, more = {}) => ({ username: email, password, ...more });
   const session = await post(at("/api/auth/login"), login(PASSWORD, { code: next }));
   const cookie = session.headers.get("set-cookie")!.split(/[=;]/)[1]!;
+  const csrf = (await get(at("/csrf-token"), { headers: { Cookie: `SESSION=${cookie}` } })).body.csrfToken;
+  await post(at("/auth/forgot-password"), { email });
+  const links = await Promise.all(
+    ["Set a new password", "Confirm your e-mail address"].map((about) => gateways.linkIn({ to: email, about })),
+  );
+  const mailTokens = links.map(({ searchParams }) => searchParams.get("token")!);
+  const opened = await Promise.all(links.map((link) => get(link.href)));
+  for (const { status } of opened) expect(status).toBe(200);
+  const pending = await fetch(at("/auth/sign-in"), {
+    method: "POST",
+    redirect: "manual",
+    body: new URLSearchParams(login(PASSWORD)),
+  });
+  const half = pending.headers.get("set-cookie")!.split(/[=;]/)[1]!;
+  const root = await post(at("/auth/login"), { username: ADMIN.ADMIN_EMAIL, password: ADMIN.ADMIN_PASSWORD });
+  const made = await post(at("/auth/keys"), { role: "anon" }, { token: root.body.accessToken });
+  expect((await get(at(`/rest/v1/users?limit=1&apikey=${made.body.key}`))).status).toBeLessThan(500);
+  expect((await get(at(`/api/auth/me?api_key=${made.body.key}`))).status).toBe(401);
 
   const refusals = [
     await post(at("/auth/login"), login("Wrong-Boat-7")),
@@ -173,6 +191,9 @@ test("what is secret is in no log and in no refusal", async () => {
     await post(at(`/api/mfa/verify?code=${code}`), undefined, { token }),
     await post(at(`/api/mfa/disable?code=${code}`), undefined, { token }),
     await get(at("/api/auth/me"), { headers: { Cookie: `SESSION=${cookie}x` } }),
+    await post(at("/auth/verify-email"), { token: `${mailTokens[1]}x` }),
+    await post(at("/auth/reset-password"), { token: mailTokens[0], password: "secretive" }),
+    await post(at("/auth/keys"), { role: "postgres" }, { token: root.body.accessToken }),
   ];
   for (const { status } of refusals) expect(status).toBeGreaterThanOrEqual(400);
 
@@ -180,9 +201,21 @@ test("what is secret is in no log and in no refusal", async () => {
     "select password_hash as hash from auth.credentials union all select code_hash from auth.mfa_backup_codes",
   );
   const hashes = rows.map(({ hash }) => hash.split("$").at(-1)!);
-  const secrets = [PASSWORD, "Wrong-Boat-7", "secretive", ADMIN.ADMIN_PASSWORD, token, pair.refreshToken, key, cookie];
+  const secrets = [
+    PASSWORD,
+    "Wrong-Boat-7",
+    "secretive",
+    ADMIN.ADMIN_PASSWORD,
+    token,
+    pair.refreshToken,
+    key,
+    cookie,
+    csrf,
+  ];
   const told = [gateways.logged(), ...refusals.map(({ text }) => text)].join("\n");
-  for (const each of [...secrets, ...hashes, ...backupCodes, secret, SECRET]) expect(told).not.toContain(each);
+  const further = [...mailTokens, half, made.body.key, root.body.accessToken, root.body.refreshToken];
+  for (const each of [...secrets, ...further, ...hashes, ...backupCodes, secret, SECRET])
+    expect(told).not.toContain(each);
   for (const each of [code, next]) expect(told).not.toMatch(new RegExp(`\\b${each}\\b`));
   expect(gateways.logged()).toContain('"path":"/auth/login"');
 });

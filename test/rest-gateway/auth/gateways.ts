@@ -1,11 +1,15 @@
 import { randomUUID } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { generate } from "otplib";
 import pg from "pg";
 import { pino } from "pino";
 import { readConfig } from "../../../engine/config/config.ts";
 import { type Service, startService } from "../../../service.ts";
-import { cloneDatabase } from "../../database.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
 
 export const PASSWORD = "Tangerine-Boat-7";
 export const SECRET = "a secret that is long enough to sign with";
@@ -30,9 +34,12 @@ export type Sent = {
 export type Gateways = {
   readonly one: Service;
   readonly two: Service;
+  readonly database: TestDatabase;
   readonly owner: pg.Pool;
   /** All that both have logged, at the level that says most. */
   logged(): string;
+  /** The link in the last mail to somebody about that. */
+  linkIn(mail: { readonly to: string; readonly about: string }): Promise<URL>;
   post(url: string, body?: unknown, sent?: Sent): Promise<Told>;
   get(url: string, sent?: Sent): Promise<Told>;
   close(): Promise<void>;
@@ -44,6 +51,7 @@ export async function openGateways({ template, settings = {} }: Options = {}): P
   const database = await cloneDatabase(template);
   const owner = new pg.Pool({ connectionString: database.ownerUrl, max: 3 });
   owner.on("error", () => {});
+  const mailDir = await mkdtemp(join(tmpdir(), "mail-"));
   const lines: string[] = [];
   const sink = new Writable({
     write(chunk, _encoding, done) {
@@ -57,6 +65,7 @@ export async function openGateways({ template, settings = {} }: Options = {}): P
     OWNER_DATABASE_URL: database.ownerUrl,
     JWT_SECRET: SECRET,
     TRUST_PROXY: "loopback",
+    MAIL_DIR: mailDir,
     ...settings,
   });
   const giveUp = (reason: Error) => {
@@ -85,16 +94,35 @@ export async function openGateways({ template, settings = {} }: Options = {}): P
   return {
     one,
     two,
+    database,
     owner,
     logged: () => lines.join(""),
+    async linkIn({ to, about }) {
+      for (;;) {
+        const link = await newestLink(mailDir, to, about);
+        if (link) return link;
+        await sleep(20);
+      }
+    },
     post: (url, body, sent = {}) => ask(url, { method: "POST", ...sent }, body),
     get: (url, sent = {}) => ask(url, sent),
     async close() {
       await Promise.all([one.stop(), two.stop()]);
       await owner.end();
       await database.drop();
+      await rm(mailDir, { recursive: true, force: true });
     },
   };
+}
+
+async function newestLink(folder: string, to: string, about: string): Promise<URL | null> {
+  const names = (await readdir(folder)).sort().reverse();
+  for (const name of names) {
+    const mail = await readFile(join(folder, name), "utf8");
+    if (!mail.includes(`To: ${to}\r\n`) || !mail.includes(`Subject: ${about}\r\n`)) continue;
+    return new URL(/^https?:\S+$/m.exec(mail)![0]);
+  }
+  return null;
 }
 
 let places = 0;

@@ -156,7 +156,13 @@ describe("a change by cookie", () => {
     expect((await post(at("/auth/refresh"), { refreshToken: pair.refreshToken })).status).toBe(401);
   });
 
-  test("has no token without a session", async () => {
-    expect((await gateways.get(at("/csrf-token"))).status).toBe(401);
+  test("without a session is told a token that is good for none", async () => {
+    const { email } = await newPerson(gateways);
+    const { Cookie } = await newSession(gateways, email);
+    const { status, body } = await gateways.get(at("/csrf-token"));
+    expect([status, typeof body.csrfToken]).toEqual([200, "string"]);
+    const headers = { Cookie, "X-CSRF-Token": body.csrfToken };
+    expect((await post(at("/api/auth/logout"), {}, { headers })).status).toBe(403);
+    expect((await me(Cookie)).status).toBe(200);
   });
 });

@@ -258,7 +258,16 @@ describe("the key set", () => {
     try {
       const { pair } = await newPerson(signing);
       const { keys } = (await signing.get(`${signing.two.url}/.well-known/jwks.json`)).body;
-      expect(keys).toEqual([{ kty: "RSA", n: expect.any(String), e: expect.any(String), alg: "RS256", use: "sig" }]);
+      expect(keys).toEqual([
+        {
+          kty: "RSA",
+          n: expect.any(String),
+          e: expect.any(String),
+          alg: "RS256",
+          use: "sig",
+          kid: expect.stringMatching(/^[\w-]{43}$/),
+        },
+      ]);
       const { createPublicKey } = await import("node:crypto");
       const key = createPublicKey({ key: keys[0], format: "jwk" });
       expect(jwt.verify(pair.accessToken, key, { algorithms: ["RS256"] })).toMatchObject({ role: "authenticated" });
@@ -269,6 +278,31 @@ describe("the key set", () => {
       expect(told).toMatchObject({ status: 401, body: { error: { code: "INVALID_TOKEN" } } });
     } finally {
       await signing.close();
+    }
+  });
+});
+
+describe("a gateway whose secret was changed", () => {
+  test("takes what the one before has signed, and signs by the new one", async () => {
+    const { pair } = await newPerson(gateways);
+    const settings = {
+      DATABASE_URL: gateways.database.url,
+      OWNER_DATABASE_URL: gateways.database.ownerUrl,
+      JWT_SECRET: "a secret that took the place of another",
+      JWT_PREVIOUS_SECRETS: SECRET,
+    };
+    const changed = await openGateways({ settings });
+    try {
+      const next = await post(`${changed.one.url}/auth/refresh`, { refreshToken: pair.refreshToken });
+      expect(next.status).toBe(200);
+      expect(jwt.verify(next.body.accessToken, settings.JWT_SECRET)).toMatchObject({ role: "authenticated" });
+      for (const token of [pair.accessToken, next.body.accessToken]) {
+        expect((await post(`${changed.one.url}/auth/logout`, undefined, { token })).status).toBe(200);
+      }
+      // To who has not heard of it, it is a stranger's.
+      expect((await post(at("/auth/logout"), undefined, { token: next.body.accessToken })).status).toBe(401);
+    } finally {
+      await changed.close();
     }
   });
 });

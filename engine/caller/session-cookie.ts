@@ -1,5 +1,6 @@
-import type { IncomingHttpHeaders } from "node:http";
-import { LIFETIMES } from "../../engine/auth/lifetimes.ts";
+import { LIFETIMES } from "../auth/lifetimes.ts";
+import { readCookie } from "./cookies.ts";
+import type { RequestHeaders } from "./occasion.ts";
 
 const NAME = "SESSION";
 const ATTRIBUTES = "Path=/; HttpOnly; Secure; SameSite=Strict";
@@ -7,10 +8,8 @@ const ATTRIBUTES = "Path=/; HttpOnly; Secure; SameSite=Strict";
 type Headers = Readonly<Record<string, string>>;
 
 /** The id as it was shown, whatever it is worth; null without one. */
-export function readSessionCookie({ cookie }: IncomingHttpHeaders): string | null {
-  const values = (cookie ?? "").split(";").map((pair) => pair.trim().split("="));
-  const [, id] = values.find(([name]) => name === NAME) ?? [];
-  return id || null;
+export function readSessionCookie({ cookie }: RequestHeaders): string | null {
+  return readCookie(cookie, NAME);
 }
 
 /** To be sent again while it is used: the browser lets go of it when the session would end without being used. */

@@ -1,0 +1,59 @@
+-- An identity is found by issuer and subject. By e-mail address only where both the provider and we have verified it:
+-- else whoever enters somebody's address there, or here before them, would share the account.
+create or replace function auth.federated_user(
+  provider auth.providers, subject text, claims jsonb, sender auth.sender, out outcome text, out user_id bigint
+) as $$
+declare
+  v_email constant text := nullif(btrim(claims ->> 'email'), '');
+  v_is_vouched constant boolean := provider.trusts_email or coalesce((claims ->> 'email_verified')::boolean, false);
+  v_identity auth.identities;
+  v_account auth.credentials;
+  v_user public.users;
+begin
+  -- Two who come for the first time at once are one.
+  perform pg_advisory_xact_lock(hashtextextended(provider.issuer || ' ' || subject, 0));
+  select * into v_identity from auth.identities
+    where identities.issuer = provider.issuer and identities.subject = federated_user.subject;
+  if found then
+    v_account := auth.hold_account(v_identity.user_id);
+    user_id := v_identity.user_id;
+    -- Somebody has since shown to read the mail of an address that nobody vouched for then: it is theirs alone.
+    outcome := case when v_identity.is_vouched or v_account.password_changed_at <= v_identity.created_at then 'found'
+      else 'conflict' end;
+    return;
+  end if;
+
+  select * into v_user from public.users where lower(users.email) = lower(v_email) for key share;
+  if found then
+    v_account := auth.hold_account(v_user.id);
+    if not v_is_vouched
+      or v_account.user_id is not null and lower(v_account.verified_email) is distinct from lower(v_user.email)
+    then
+      outcome := 'conflict';
+      return;
+    end if;
+    -- A user whom somebody has entered, and who could not sign in until now.
+    insert into auth.credentials (user_id, username, verified_email) values (v_user.id, v_user.email, v_user.email)
+      on conflict on constraint credentials_pkey do nothing;
+    outcome := 'linked';
+  elsif not provider.sign_ups then
+    outcome := 'closed';
+    return;
+  elsif v_email is null then
+    outcome := 'nameless';
+    return;
+  else
+    v_user := auth.register(
+      coalesce(nullif(btrim(claims ->> 'name'), ''), split_part(v_email, '@', 1)), v_email, null, null, null, sender
+    );
+    update auth.credentials set verified_email = v_user.email where credentials.user_id = v_user.id and v_is_vouched;
+    outcome := 'registered';
+  end if;
+  user_id := v_user.id;
+  insert into auth.identities (issuer, subject, user_id, is_vouched)
+    values (provider.issuer, federated_user.subject, v_user.id, v_is_vouched);
+  perform auth.log_event('identity.linked', v_user.id, sender, jsonb_build_object('provider', provider.name));
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.federated_user is
+  'Whose account that is: found, linked or registered; or why it is nobody''s: conflict, closed, nameless. The account is held.';

@@ -1,0 +1,21 @@
+create or replace function auth.link_identity(
+  user_id bigint, provider auth.providers, subject text, sender auth.sender
+) returns text as $$
+declare
+  v_account constant auth.credentials := auth.hold_account(link_identity.user_id);
+begin
+  if v_account.user_id is null or v_account.disabled_at is not null then
+    return 'disabled';
+  end if;
+  insert into auth.identities as known (issuer, subject, user_id, is_vouched)
+    values (provider.issuer, link_identity.subject, v_account.user_id, true)
+    on conflict on constraint identities_pkey do update set is_vouched = true where known.user_id = EXCLUDED.user_id;
+  if not found then
+    return 'taken';
+  end if;
+  perform auth.log_event('identity.linked', v_account.user_id, sender, jsonb_build_object('provider', provider.name));
+  return 'linked';
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.link_identity is
+  'Lets who is signed in sign in through the provider too: linked, or taken when it is another user''s identity.';

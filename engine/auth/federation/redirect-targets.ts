@@ -1,0 +1,33 @@
+import { ApiError } from "../../errors.ts";
+
+/** Reads where a browser wants to be sent in the end; null for nowhere. */
+export type RedirectTargets = (text: string | null) => string | null;
+
+const HINT = "Name an address of this service, or one of SIGN_IN_REDIRECTS.";
+
+/** Else a link to us could send people, and the codes that they are given, anywhere. */
+export function makeRedirectTargets(siteUrl: string, allowed: readonly string[]): RedirectTargets {
+  const own = new URL(siteUrl);
+  const patterns = allowed.map((entry) => new URL(entry));
+  return (text) => {
+    if (text === null) return null;
+    // A browser reads a backslash as a slash, and leaves out line ends and tabs.
+    const target = /[\\\p{Cc}]/u.test(text) ? null : URL.parse(text, siteUrl);
+    const isOurs = target?.origin === own.origin && target.origin !== "null";
+    if (!target || target.username || target.password || !(isOurs || patterns.some((each) => fits(target, each)))) {
+      throw new ApiError(400, "VALIDATION_ERROR", "A sign-in may not end at this address.", {
+        hint: HINT,
+        details: [{ field: "redirect_to", message: HINT }],
+      });
+    }
+    return target.href;
+  };
+}
+
+/** The address itself whatever its query; with `/*` at its end, all below it. */
+function fits(target: URL, pattern: URL): boolean {
+  if (target.protocol !== pattern.protocol || target.host !== pattern.host) return false;
+  return pattern.pathname.endsWith("/*")
+    ? target.pathname.startsWith(pattern.pathname.slice(0, -1))
+    : target.pathname === pattern.pathname;
+}

@@ -1,0 +1,52 @@
+import { statementRefused } from "./refusals.ts";
+
+/** Ample for an assertion with many attributes. */
+export const MOST_BYTES = 256 * 1024;
+const STRONG = /Algorithm\s*=\s*["'][^"'&]*#(rsa-)?sha(256|384|512)["']/;
+
+export type SamlMessage = "Response" | "LogoutRequest" | "LogoutResponse";
+
+/**
+ * Looks at the text before any parser does, so that no two parsers can read it differently: there is one message with at
+ * most one assertion in it, nothing that a parser could leave out or put in, and no digest that can be forged.
+ */
+export function checkMessage(xml: string, kind: SamlMessage): void {
+  const body = xml.replace(/^\uFEFF?\s*<\?xml[^<>]*\?>/, "");
+  const count = (name: string) => tagsOf(body, name).length;
+  const assertions = kind === "Response" ? 1 : 0;
+  const faults: readonly (readonly [isFault: boolean, what: string])[] = [
+    [Buffer.byteLength(xml) > MOST_BYTES, "it is too long"],
+    [/<[!?]/.test(body), "it has a document type, a comment, a CDATA section or a processing instruction"],
+    [/^\s*<([^\s<>/:]+:)?(\w+)/.exec(body)?.[2] !== kind, `it is no ${kind}`],
+    [count(kind) !== 1, `it has several elements ${kind}`],
+    [count("Assertion") !== assertions, "it has another number of assertions than it should"],
+    [count("EncryptedAssertion") > 0, "its assertion is encrypted"],
+    [count("Signature") > 2, "it has too many signatures"],
+    [
+      [...tagsOf(body, "SignatureMethod"), ...tagsOf(body, "DigestMethod")].some((tag) => !STRONG.test(tag)),
+      "its digest is weak",
+    ],
+  ];
+  const fault = faults.find(([isFault]) => isFault);
+  if (fault) throw statementRefused(new Error(`The SAML message is refused: ${fault[1]}`));
+}
+
+export function decodeMessage(base64: string): string {
+  return Buffer.from(base64, "base64").toString("utf8");
+}
+
+/** An attribute of the outermost element. */
+export function rootAttribute(xml: string, name: string): string | null {
+  const root = /<[^!?][^>]*>/.exec(xml)?.[0] ?? "";
+  return (
+    new RegExp(`\\s${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`)
+      .exec(root)
+      ?.slice(1)
+      .find((value) => value !== undefined) ?? null
+  );
+}
+
+/** In text, `<` begins a tag and nothing else once sections and comments are refused. */
+function tagsOf(xml: string, name: string): string[] {
+  return xml.match(new RegExp(`<(?:[^\\s<>/:]+:)?${name}(?=[\\s/>])[^>]*`, "g")) ?? [];
+}

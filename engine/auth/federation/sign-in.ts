@@ -1,0 +1,131 @@
+import { type AsOwner, inTransaction } from "../../database/as-owner.ts";
+import { ApiError } from "../../errors.ts";
+import { accountDisabled } from "../refusals.ts";
+import { newSecret } from "../secret.ts";
+import { SENDER, type Sender, senderValue } from "../sender.ts";
+import type { Audited } from "./audit.ts";
+import type { Departures, Wish } from "./departures.ts";
+import type { Ending, Land } from "./landing.ts";
+import type { Protocols } from "./protocols.ts";
+import type { Arrival, Provider, Statement } from "./provider.ts";
+import type { Providers } from "./providers.ts";
+import type { RedirectTargets } from "./redirect-targets.ts";
+import {
+  accountConflict,
+  emailMissing,
+  identityTaken,
+  signInEnded,
+  signUpsClosed,
+  statementRefused,
+} from "./refusals.ts";
+import type { SecondFactor } from "./second-factor.ts";
+
+export type SignIn = {
+  /** The address at the provider that the browser is to be sent to. */
+  begin(name: string, wish: Wish, browser: string, sender: Sender): Promise<{ address: string; isPosted: boolean }>;
+  /** Whatever the browser has brought back. */
+  finish(name: string, arrival: Arrival, browser: string, sender: Sender): Promise<Ending>;
+};
+
+type Options = {
+  readonly asOwner: AsOwner;
+  readonly providers: Providers;
+  readonly protocols: Protocols;
+  readonly departures: Departures;
+  readonly audited: Audited;
+  readonly land: Land;
+  readonly secondFactor: Pick<SecondFactor, "await">;
+  readonly readTarget: RedirectTargets;
+};
+
+const REFUSALS = {
+  gone: signInEnded,
+  replayed: () => statementRefused(new Error("The assertion was accepted before")),
+  conflict: accountConflict,
+  closed: signUpsClosed,
+  nameless: emailMissing,
+  taken: identityTaken,
+  disabled: accountDisabled,
+};
+type Refusal = keyof typeof REFUSALS;
+type Outcome = "passed" | "linked" | "code_missing" | Refusal;
+
+const PASS = `select * from auth.pass_federation($2, $3, $4, $5, ${SENDER})`;
+
+export function makeSignIn(options: Options): SignIn {
+  const { asOwner, providers, protocols, departures, audited, land, secondFactor, readTarget } = options;
+
+  /** What is refused is an outcome, so that a message stays spent. */
+  const pass = async (
+    { name: provider }: Provider,
+    wish: Wish,
+    { subject, signOut, ...statement }: Statement,
+    browser: string,
+    sender: Sender,
+  ): Promise<Ending | Refusal> => {
+    const values = [senderValue(sender), provider, subject, JSON.stringify(toClaims(statement)), wish.userId];
+    return inTransaction(asOwner, async (client) => {
+      const { rows } = await client.query<{ outcome: Outcome; user_id: string }>(PASS, values);
+      const { outcome, user_id: userId } = rows[0]!;
+      const landed = { provider, userId, wish, signOut };
+      switch (outcome) {
+        case "passed":
+          return land(client, landed, sender);
+        case "linked":
+          return { kind: "linked", redirectTo: wish.redirectTo };
+        case "code_missing":
+          await secondFactor.await(client, landed, browser);
+          return { kind: "code_required" };
+        default:
+          return outcome;
+      }
+    });
+  };
+
+  return {
+    async begin(name, wish, browser, sender) {
+      const provider = await providers.find(name);
+      return audited(name, sender, async () => {
+        const redirectTo = readTarget(wish.redirectTo);
+        if (wish.mode === "token" && redirectTo === null) throw targetMissing();
+        const state = newSecret();
+        const { address, kept } = await protocols.of(provider).depart(state);
+        await departures.remember(
+          state,
+          { provider: name, purpose: "sign-in", browser },
+          { ...wish, redirectTo },
+          kept,
+        );
+        return { address, isPosted: provider.kind === "saml" };
+      });
+    },
+
+    async finish(name, arrival, browser, sender) {
+      const provider = await providers.find(name);
+      return audited(name, sender, async () => {
+        const protocol = protocols.of(provider);
+        const state = protocol.stateOf(arrival);
+        const { wish, kept } = await departures.recall(state, { provider: name, purpose: "sign-in", browser });
+        const statement = await protocol.arrive(arrival, state, kept);
+        const result = await pass(provider, wish, statement, browser, sender);
+        if (typeof result === "string") throw REFUSALS[result]();
+        return result;
+      });
+    },
+  };
+}
+
+function toClaims({ email, isEmailVerified, name, hasSecondFactor, message }: Omit<Statement, "subject" | "signOut">) {
+  return {
+    email,
+    email_verified: isEmailVerified,
+    name,
+    second_factor: hasSecondFactor,
+    ...(message && { message_id: message.id, message_expires_at: message.expiresAt }),
+  };
+}
+
+function targetMissing(): ApiError {
+  const message = "Say where the code for the tokens is to be sent.";
+  return new ApiError(400, "MISSING_FIELD", message, { details: [{ field: "redirect_to", message }] });
+}

@@ -1,0 +1,30 @@
+import { ApiError } from "../../../engine/errors.ts";
+import type { GatewayRequest } from "../../http.ts";
+
+/** Ample for names, passwords and tokens. */
+const MOST_BYTES = 64 * 1024;
+const TYPE = "application/x-www-form-urlencoded";
+
+/** What browsers send of a form. */
+export async function readForm(request: GatewayRequest): Promise<URLSearchParams> {
+  const [type = ""] = (request.headers["content-type"] ?? "").split(";");
+  if (type.trim().toLowerCase() !== TYPE) {
+    throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", "This page takes what its form sends.", {
+      headers: { Accept: TYPE },
+    });
+  }
+  return new URLSearchParams((await request.readBody(MOST_BYTES)).toString("utf8"));
+}
+
+/** Refuses what is left empty, and the character zero, for which Postgres has no place. */
+export function requireFields<Name extends string>(
+  values: URLSearchParams,
+  names: readonly Name[],
+): Readonly<Record<Name, string>> {
+  const fields = names.map((name) => [name, values.get(name) ?? ""] as const);
+  const missing = fields.filter(([, value]) => value === "" || value.includes("\0"));
+  if (missing.length === 0) return Object.fromEntries(fields) as Record<Name, string>;
+  throw new ApiError(400, "MISSING_FIELD", "Fill in all fields.", {
+    details: missing.map(([field]) => ({ field, message: "Fill this in." })),
+  });
+}

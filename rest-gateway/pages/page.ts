@@ -1,0 +1,72 @@
+import { hash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { GatewayResponse } from "../http.ts";
+import { type Html, html } from "./html.ts";
+
+export type Page = {
+  readonly title: string;
+  readonly content: Html;
+  /** To read, not to fill in. */
+  readonly isWide?: boolean;
+  /** A program of ours that the page can do without. */
+  readonly script?: string;
+  readonly status?: number;
+  readonly headers?: GatewayResponse["headers"];
+};
+
+export type RenderPage = (page: Page) => GatewayResponse;
+
+type Options = {
+  /** Where a form may end besides here: browsers follow its policy through redirects. */
+  readonly formTargets: readonly string[];
+};
+
+/** No script but its own, nothing from elsewhere, in no frame; and its address, in which there may be a token, is told to nobody else. */
+export function makeRenderPage({ formTargets }: Options): RenderPage {
+  const style = readFileSync(join(import.meta.dirname, "page.css"), "utf8");
+  const policy = [
+    "default-src 'none'",
+    `style-src ${digestOf(style)}`,
+    `form-action ${["'self'", ...formTargets].join(" ")}`,
+    "img-src data:",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+
+  return ({ title, content, isWide = false, script, status = 200, headers = {} }) => ({
+    status,
+    headers: {
+      "Content-Type": "text/html; charset=utf-8",
+      "Content-Security-Policy": script === undefined ? policy : `${policy}; script-src ${digestOf(script)}`,
+      // Without any, browsers would say of our own forms that they come from nowhere.
+      "Referrer-Policy": "same-origin",
+      ...headers,
+    },
+    body: `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>${html`${status < 400 ? title : `Error: ${title}`}`.text}</title>
+    <link rel="icon" href="data:,">
+    <style>${style}</style>
+  </head>
+  <body>
+    <main${isWide ? ' class="wide"' : ""}>
+    <h1>${html`${title}`.text}</h1>
+    ${content.text}
+    </main>${script === undefined ? "" : `\n    <script>${script}</script>`}
+  </body>
+</html>
+`,
+  });
+}
+
+function digestOf(text: string): string {
+  return `'sha256-${hash("sha256", text, "base64")}'`;
+}
+
+export function seeOther(location: string, headers: GatewayResponse["headers"] = {}): GatewayResponse {
+  return { status: 303, headers: { Location: location, ...headers }, body: null };
+}

@@ -1,0 +1,120 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { makeProviders } from "../../engine/auth/federation/providers.ts";
+import { makeTokenKeys } from "../../engine/caller/keys.ts";
+import { type Opened, openAccounts } from "../engine/auth/open-accounts.ts";
+import { PROVIDER_CERTIFICATE } from "../rest-gateway/auth/federation/saml-keys.ts";
+
+const REPOSITORY = join(import.meta.dirname, "../..");
+const JWT_SECRET = "a secret that is long enough to sign with";
+const SECRET = "a-secret-of-the-client";
+
+let opened: Opened;
+let folder: string;
+beforeAll(async () => {
+  opened = await openAccounts();
+  folder = await mkdtemp(join(tmpdir(), "provider-"));
+  await writeFile(join(folder, "secret"), `${SECRET}\n`);
+  await writeFile(join(folder, "certificate.pem"), PROVIDER_CERTIFICATE);
+});
+afterAll(async () => {
+  await opened.close();
+  await rm(folder, { recursive: true });
+});
+
+type Told = { readonly stdout: string; readonly stderr: string; readonly code: number };
+
+function run(line: string): Promise<Told> {
+  const { url, ownerUrl } = opened.database;
+  const env = { PATH: process.env.PATH, DATABASE_URL: url, OWNER_DATABASE_URL: ownerUrl, JWT_SECRET };
+  const words = line.split(" ").map((word) => word.replace("FOLDER", folder));
+  return promisify(execFile)(process.execPath, [join(REPOSITORY, "commands/provider.ts"), ...words], { env }).then(
+    ({ stdout, stderr }) => ({ stdout, stderr, code: 0 }),
+    (error) => error as Told,
+  );
+}
+
+describe("npm run provider", () => {
+  test("adds a provider of each kind, lists, disables, enables and removes them, and shows no secret", async () => {
+    const added = [
+      await run(
+        "add --kind oidc --name one --issuer https://one.example --client-id c --client-secret-file FOLDER/secret --title The-One",
+      ),
+      await run(
+        `add --kind oauth2 --name two --issuer https://two.example --client-id c --client-secret ${SECRET} --auth-url https://two.example/oauth/ --subject-claim id --no-sign-ups --trust-email`,
+      ),
+      await run(
+        "add --kind saml --name three --issuer urn:three --entry-point https://three.example/sso --certificate FOLDER/certificate.pem --logout-url https://three.example/slo",
+      ),
+    ];
+    expect(added.map(({ code, stderr }) => [code, stderr])).toEqual(added.map(() => [0, ""]));
+    const keys = makeTokenKeys({ jwtSecret: JWT_SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
+    const providers = makeProviders(opened.asOwner, keys);
+    expect(await providers.find("one")).toEqual({
+      name: "one",
+      kind: "oidc",
+      issuer: "https://one.example",
+      clientId: "c",
+      secret: SECRET,
+      settings: {},
+    });
+    expect(await providers.find("two")).toMatchObject({
+      secret: SECRET,
+      settings: {
+        authorization_endpoint: "https://two.example/oauth/authorize",
+        token_endpoint: "https://two.example/oauth/token",
+        userinfo_endpoint: "https://two.example/oauth/userinfo",
+        claims: { subject: "id" },
+      },
+    });
+    expect((await providers.find("three")).settings).toEqual({
+      entry_point: "https://three.example/sso",
+      logout_url: "https://three.example/slo",
+      certificates: [PROVIDER_CERTIFICATE.trim()],
+    });
+
+    await run("disable two");
+    const { stdout } = await run("list");
+    expect(stdout).toMatch(/one.*The-One.*enabled/);
+    expect(stdout).toMatch(/two.*disabled/);
+    await expect(providers.find("two")).rejects.toMatchObject({ status: 404 });
+    await run("enable two");
+    expect((await providers.find("two")).name).toBe("two");
+    await run("remove two");
+    expect((await run("list")).stdout).not.toContain("two");
+
+    const { rows } = await opened.owner.query<{ line: string }>(
+      "select to_jsonb(providers)::text as line from auth.providers union all select to_jsonb(audit_log)::text from auth.audit_log",
+    );
+    const shown = [stdout, ...added.map((each) => each.stdout), ...rows.map(({ line }) => line)].join("\n");
+    expect(shown).toContain("provider.removed");
+    expect(shown).not.toContain(SECRET);
+  });
+
+  test.each([
+    ["", "is not something"],
+    ["add", "--kind"],
+    ["add --kind ldap --name x", "--kind"],
+    ["add --kind oidc --name x", "--issuer"],
+    ["add --kind oidc --name x --issuer https://x.example", "--client-id"],
+    ["add --kind oauth2 --name x --issuer https://x.example --client-id c", "--auth-url"],
+    ["add --kind saml --name x --issuer urn:x", "--entry-point"],
+    [
+      "add --kind saml --name x --issuer urn:x --entry-point https://x.example --certificate FOLDER/secret",
+      "no certificate",
+    ],
+    ["add --kind oidc --name one --issuer https://x.example --client-id c", "already"],
+    ["add --kind oidc --name Capital --issuer https://x.example --client-id c", "no provider of that kind"],
+    ["remove nobody", "no such provider"],
+    ["disable", "which provider"],
+  ])("%s is refused in words", async (line, words) => {
+    const { stderr, code } = await run(line);
+    expect(code).toBe(1);
+    expect(stderr).toContain(words);
+    expect(stderr).not.toMatch(/^ +at /m);
+  });
+});

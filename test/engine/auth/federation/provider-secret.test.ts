@@ -1,0 +1,36 @@
+import { generateKeyPairSync } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { openSecret, sealSecret } from "../../../../engine/auth/federation/provider-secret.ts";
+import { makeTokenKeys } from "../../../../engine/caller/keys.ts";
+
+const SECRET = "a secret of the client";
+const shared = (jwtSecret: string, jwtPreviousSecrets: string[] = []) =>
+  makeTokenKeys({ jwtSecret, jwtPreviousSecrets, jwtSecretIsBase64: false, jwtPrivateKey: null });
+const rsa = () => {
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const jwtPrivateKey = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  return makeTokenKeys({ jwtSecret: null, jwtSecretIsBase64: false, jwtPrivateKey });
+};
+const [old, young] = ["an old secret of the deployment", "a young secret of the deployment"];
+
+describe("the secret of a provider", () => {
+  test.each([
+    ["a shared secret", shared(old)],
+    ["an RSA key", rsa()],
+  ])("is sealed by %s, and opened by it alone", (_what, keys) => {
+    const sealed = sealSecret(SECRET, keys);
+    expect(sealed).not.toContain(SECRET);
+    expect(sealSecret(SECRET, keys)).not.toBe(sealed);
+    expect(openSecret(sealed, keys)).toBe(SECRET);
+    for (const others of [shared(young), rsa()])
+      expect(() => openSecret(sealed, others)).toThrow("add the provider anew");
+  });
+
+  test("stays open when the deployment's secret is changed, as long as the old one is named", () => {
+    expect(openSecret(sealSecret(SECRET, shared(old)), shared(young, [old]))).toBe(SECRET);
+  });
+
+  test("may stand there as it is, written in SQL", () => {
+    expect(openSecret(SECRET, shared(old))).toBe(SECRET);
+  });
+});

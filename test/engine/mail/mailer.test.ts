@@ -1,0 +1,62 @@
+import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { makeMailer } from "../../../engine/mail/mailer.ts";
+import { startSmtpServer } from "./smtp-server.ts";
+
+const SETTINGS = { smtpUrl: null, mailFrom: null, mailDir: null, nodeEnv: "development", dataDir: "" } as const;
+const LINK = `https://example.org/a?token=${"b".repeat(80)}`;
+const MESSAGE = { to: "ada@example.org", subject: "Hello", text: `Open this:\n\n${LINK}\n` };
+const logged: unknown[] = [];
+const log = { info: (entry: unknown) => void logged.push(entry) };
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "mailer-"));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+describe("without a server", () => {
+  test("a mail is a file that nobody else reads, and the log says which", async () => {
+    const mailer = makeMailer({ ...SETTINGS, dataDir: folder }, log)!;
+    await mailer.send(MESSAGE);
+    const [name] = await readdir(join(folder, "mail"));
+    const file = join(folder, "mail", name!);
+    expect(name).toMatch(/\.eml$/);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect((await stat(join(folder, "mail"))).mode & 0o777).toBe(0o700);
+    expect(await readFile(file, "utf8")).toContain(
+      "From: no-reply@localhost\r\nTo: ada@example.org\r\nSubject: Hello\r\n",
+    );
+    expect(logged.at(-1)).toEqual({ file });
+    expect(await readFile(file, "utf8")).toContain(`\r\n${LINK}\r\n`);
+  });
+
+  test("a mail is one of the folder that was chosen, in production too", async () => {
+    const mailDir = join(folder, "elsewhere");
+    await makeMailer({ ...SETTINGS, nodeEnv: "production", mailDir }, log)!.send(MESSAGE);
+    expect(await readdir(mailDir)).toHaveLength(1);
+  });
+
+  test("production sends none", () => {
+    expect(makeMailer({ ...SETTINGS, nodeEnv: "production", dataDir: folder }, log)).toBeNull();
+  });
+});
+
+test("a mail is sent by SMTP to one address, whatever signs that has", async () => {
+  const server = await startSmtpServer();
+  const mailer = makeMailer({ ...SETTINGS, smtpUrl: server.url, mailFrom: "Example <us@example.org>" }, log)!;
+  try {
+    await mailer.send(MESSAGE);
+    await mailer.send({ ...MESSAGE, to: "a,b@example.org" });
+    expect(server.received[0]).toMatchObject({ from: "us@example.org", to: ["ada@example.org"] });
+    expect(server.received[0]!.text).toContain("From: Example <us@example.org>");
+    expect(server.received[0]!.text).toContain("Auto-Submitted: auto-generated");
+    expect(server.received[0]!.text).toContain("token=3Db");
+    expect(server.received[1]!.to).toHaveLength(1);
+  } finally {
+    mailer.close();
+    await server.close();
+  }
+});

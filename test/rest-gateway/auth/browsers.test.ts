@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Wire } from "../../plugins/serve/socket/wire.ts";
+import { cookieOf, type Gateways, newPerson, newSession, openGateways, type Person } from "./gateways.ts";
+
+const FRIEND = "https://app.example.org";
+const PUBLIC = "https://api.example.org";
+
+let gateways: Gateways;
+let ada: Person;
+beforeAll(async () => {
+  gateways = await openGateways({ settings: { CORS_ORIGINS: FRIEND, PUBLIC_URL: PUBLIC } });
+  ada = await newPerson(gateways);
+});
+afterAll(() => gateways.close());
+
+const QUERY = { query: "{ me { id } }" };
+const at = (path: string) => `${gateways.one.url}${path}`;
+const ask = (headers: Record<string, string>, token?: string) =>
+  gateways.post(at("/graphql"), QUERY, { headers, token });
+const MINE = () => ({ data: { me: { id: String(ada.userId) } } });
+
+describe("a session at /graphql", () => {
+  test("is who asks, with its token, and lasts on while it is used", async () => {
+    const session = await newSession(gateways, ada.email);
+    await gateways.owner.query("update auth.sessions set last_used_at = now() - interval '20 minutes'");
+    const told = await ask(session);
+    expect(told).toMatchObject({ status: 200, body: MINE() });
+    expect(told.headers.get("set-cookie")).toMatch(/^SESSION=[\w-]{43}; Path=\/; .*Max-Age=1800$/);
+    expect(cookieOf(told)).toBe(session.Cookie);
+    const { rows } = await gateways.owner.query(
+      "select last_used_at > now() - interval '1 minute' as renewed from auth.sessions where user_id = $1",
+      [ada.userId],
+    );
+    expect(rows).toEqual([{ renewed: true }]);
+  });
+
+  test("without its token, or with another, is 403, for queries too", async () => {
+    const { Cookie } = await newSession(gateways, ada.email);
+    for (const headers of [{ Cookie }, { Cookie, "X-CSRF-Token": "guessed" }]) {
+      const told = await ask(headers);
+      expect(told.status).toBe(403);
+      expect(told.body.errors[0].extensions.code).toBe("PERMISSION_DENIED");
+    }
+  });
+
+  test.each([
+    [{ Origin: "https://evil.example.org" }, 403],
+    [{ "Sec-Fetch-Site": "cross-site" }, 403],
+    [{ Origin: FRIEND, "Sec-Fetch-Site": "same-site" }, 200],
+    [{ Origin: PUBLIC }, 200],
+    [{ "Sec-Fetch-Site": "same-origin" }, 200],
+  ])("from %j is %i though it has the token", async (from, status) => {
+    expect((await ask({ ...(await newSession(gateways, ada.email)), ...from })).status).toBe(status);
+  });
+
+  test("reads by GET without a token, for no other page sees the answer", async () => {
+    const { Cookie } = await newSession(gateways, ada.email);
+    const told = await gateways.get(at(`/graphql?query=${encodeURIComponent(QUERY.query)}`), { headers: { Cookie } });
+    expect(told).toMatchObject({ status: 200, body: MINE() });
+  });
+
+  test("that has ended is nobody's, and a token goes before it", async () => {
+    const eve = await newPerson(gateways);
+    const { Cookie } = await newSession(gateways, eve.email);
+    expect(await ask({ Cookie }, ada.pair.accessToken)).toMatchObject({ status: 200, body: MINE() });
+    await gateways.owner.query("delete from auth.sessions");
+    const told = await ask({ Cookie });
+    expect(told.status).toBe(200);
+    expect(told.body.errors[0].extensions.code).toBe("AUTH_REQUIRED");
+    expect(told.headers.get("set-cookie")).toBeNull();
+  });
+});
+
+describe("a session that opens a socket", () => {
+  const open = async (headers: Record<string, string>, payload = {}) => {
+    const wire = await Wire.open(at("/graphql").replace(/^http/, "ws"), "graphql-transport-ws", headers);
+    wire.say({ type: "connection_init", payload });
+    await wire.hear();
+    return wire;
+  };
+  const who = async (wire: Wire) => {
+    wire.say({ type: "subscribe", id: "1", payload: QUERY });
+    const message = await wire.hear();
+    return message;
+  };
+
+  test.each([
+    ["our own page", () => new URL(gateways.one.url).origin],
+    ["our page at the public address", () => PUBLIC],
+    ["a page of CORS_ORIGINS", () => FRIEND],
+  ])("from %s is who asks", async (_whose, origin) => {
+    const { Cookie } = await newSession(gateways, ada.email);
+    const wire = await open({ Cookie, Origin: origin() });
+    expect(await who(wire)).toMatchObject({ payload: MINE() });
+    wire.close();
+  });
+
+  test("without a page is nobody, and a token of the first message goes before it", async () => {
+    const { Cookie } = await newSession(gateways, ada.email);
+    const nobody = await open({ Cookie });
+    expect(JSON.stringify(await who(nobody))).toContain("AUTH_REQUIRED");
+    nobody.close();
+    const eve = await newPerson(gateways);
+    const Origin = FRIEND;
+    const wire = await open({ Cookie, Origin }, { Authorization: `Bearer ${eve.pair.accessToken}` });
+    expect(await who(wire)).toMatchObject({ payload: { data: { me: { id: String(eve.userId) } } } });
+    wire.close();
+  });
+
+  test("is nobody for pages that any may be, where any origin may ask", async () => {
+    const open2 = await openGateways();
+    try {
+      const person = await newPerson(open2);
+      const { Cookie } = await newSession(open2, person.email);
+      const url = `${open2.one.url}/graphql`.replace(/^http/, "ws");
+      const wire = await Wire.open(url, "graphql-transport-ws", { Cookie, Origin: "https://evil.example.org" });
+      wire.say({ type: "connection_init" });
+      await wire.hear();
+      expect(JSON.stringify(await who(wire))).toContain("AUTH_REQUIRED");
+      wire.close();
+    } finally {
+      await open2.close();
+    }
+  });
+
+  test("closes the socket when its user signs out", async () => {
+    const session = await newSession(gateways, ada.email);
+    const wire = await open({ Cookie: session.Cookie, Origin: FRIEND });
+    expect(await who(wire)).toMatchObject({ payload: MINE() });
+    await wire.hear();
+    await gateways.post(at("/api/auth/logout"), undefined, { headers: session });
+    expect(await wire.closed()).toEqual({ code: 4403, reason: "Token expired" });
+  });
+});

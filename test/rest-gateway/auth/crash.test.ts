@@ -1,0 +1,125 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { digestOf } from "../../../engine/auth/secret.ts";
+import { makeTokenMint, type TokenPair } from "../../../engine/auth/token-mint.ts";
+import { makeTokens } from "../../../engine/auth/tokens.ts";
+import { makeTokenKeys } from "../../../engine/caller/keys.ts";
+import { inTransaction } from "../../../engine/database/as-owner.ts";
+import { CONFIG, from, lender } from "../../engine/auth/open-accounts.ts";
+import { cookieOf, type Gateways, newPerson, openGateways, PASSWORD, SECRET } from "./gateways.ts";
+
+const REPOSITORY = join(import.meta.dirname, "../../..");
+
+let gateways: Gateways;
+beforeAll(async () => {
+  gateways = await openGateways();
+});
+afterAll(() => gateways.close());
+
+const at = (path: string) => `${gateways.one.url}${path}`;
+const post: Gateways["post"] = (...sent) => gateways.post(...sent);
+const refresh = (refreshToken: string, key?: string) =>
+  post(at("/auth/refresh"), { refreshToken }, key === undefined ? {} : { headers: { "Idempotency-Key": key } });
+
+type Doomed = { readonly url: string; kill(): Promise<void> };
+
+/** Another gateway on the same database, in a process of its own. */
+async function startDoomed(): Promise<Doomed> {
+  const { url, ownerUrl } = gateways.database;
+  const child: ChildProcess = spawn(process.execPath, [join(REPOSITORY, "server.ts")], {
+    cwd: REPOSITORY,
+    env: {
+      PATH: process.env.PATH,
+      PORT: "0",
+      LOG_LEVEL: "silent",
+      DATABASE_URL: url,
+      OWNER_DATABASE_URL: ownerUrl,
+      JWT_SECRET: SECRET,
+    },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = once(child, "close");
+  let printed = "";
+  child.stdout!.on("data", (chunk) => (printed += chunk));
+  while (!printed.includes("ready in") && child.exitCode === null) await sleep(20);
+  return {
+    url: /address +(\S+)/.exec(printed)![1]!,
+    async kill() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}
+
+/** The answer, or null when it never came. */
+const orNothing = <T>(answer: Promise<T>): Promise<T | null> => answer.catch(() => null);
+
+async function usable(token: string): Promise<number> {
+  const { rowCount } = await gateways.owner.query(
+    `select from auth.refresh_tokens where rotated_at is null and revoked_at is null
+      and family_id = (select family_id from auth.refresh_tokens where token_hash = $1)`,
+    [digestOf(token)],
+  );
+  return rowCount!;
+}
+
+/** Without the password that begins one: hashing is not what is looked at here. */
+async function newFamily(userId: string): Promise<TokenPair> {
+  const keys = makeTokenKeys({ jwtSecret: SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
+  const asOwner = lender(gateways.owner);
+  const tokens = makeTokens(asOwner, makeTokenMint({ ...CONFIG, keys }));
+  return inTransaction(asOwner, (client) => tokens.open(client, userId, from()));
+}
+
+/** Moments from before the first of a crowd of answers to after the last. */
+const MOMENTS_MS = [3, 15, 40];
+const CLIENTS = 8;
+
+test("however a gateway is killed, one refresh token of a family is good, and its client is not signed out", async () => {
+  const { email, userId } = await newPerson(gateways);
+  const credentials = { username: email, password: PASSWORD };
+  let lost = 0;
+  for (const moment of MOMENTS_MS) {
+    const doomed = await startDoomed();
+    const pairs = await Promise.all(Array.from({ length: CLIENTS }, () => newFamily(String(userId))));
+    const asked = pairs.map(({ refreshToken }) => {
+      const key = randomUUID();
+      const headers = { "Idempotency-Key": key };
+      const answer = orNothing(post(`${doomed.url}/auth/refresh`, { refreshToken }, { headers }));
+      return { old: refreshToken, key, answer };
+    });
+    const login = orNothing(post(`${doomed.url}/api/auth/login`, credentials));
+    await sleep(moment);
+    await doomed.kill();
+
+    for (const { old, key, answer } of asked) {
+      const told = await answer;
+      if (told === null) lost++;
+      expect(await usable(old)).toBe(1);
+      const { status, body } = told ?? (await refresh(old, key));
+      expect(status).toBe(200);
+      expect(await usable(old)).toBe(1);
+      const next = await refresh(body.refreshToken);
+      expect(next.status).toBe(200);
+      // Shown once more it is taken for stolen, and nobody is left signed in by it.
+      expect((await refresh(old)).status).toBe(401);
+      expect((await refresh(next.body.refreshToken)).status).toBe(401);
+      expect(await usable(old)).toBe(0);
+    }
+
+    const session = await login;
+    const sessions = await gateways.owner.query("select from auth.sessions");
+    expect(sessions.rowCount).toBeLessThanOrEqual(1);
+    if (session?.status === 200) {
+      const me = await gateways.get(at("/api/auth/me"), { headers: { Cookie: cookieOf(session)! } });
+      expect(me.status).toBe(200);
+    }
+    expect((await post(at("/api/auth/login"), credentials)).status).toBe(200);
+  }
+  // Else the gateways were killed when all was over.
+  expect(lost).toBeGreaterThan(0);
+});

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Browser } from "./browser.ts";
+import { at, type FederatedGateways, openFederatedGateways, whoIs } from "./federated-gateways.ts";
+import { type Forger, json, openForger } from "./forger.ts";
+
+const CLIENT = { id: "content-service", secret: "a secret of the client that nobody else knows" };
+let gateways: FederatedGateways;
+let provider: Forger;
+let browser: Browser;
+let tokenRequest: Readonly<Record<string, string>> | null = null;
+beforeAll(async () => {
+  gateways = await openFederatedGateways();
+  provider = await openForger(CLIENT.id);
+  await gateways.addProvider({
+    name: "forge",
+    kind: "oauth2",
+    issuer: provider.issuer,
+    clientId: CLIENT.id,
+    secret: CLIENT.secret,
+    trustsEmail: true,
+    settings: {
+      authorization_endpoint: `${provider.issuer}/authorize`,
+      token_endpoint: `${provider.issuer}/token`,
+      userinfo_endpoint: `${provider.issuer}/user`,
+      scope: "read:user",
+      claims: { subject: "id", name: "login" },
+    },
+  });
+});
+afterAll(async () => {
+  await gateways?.close();
+  await provider?.close();
+});
+beforeEach(() => {
+  browser = gateways.browser();
+  provider.forget();
+  provider.say("/token", ({ form }) => {
+    tokenRequest = Object.fromEntries(form);
+    return json({ access_token: "an-access-token", refresh_token: "r", expires_in: 3600, token_type: "bearer" });
+  });
+  provider.say("/user", ({ request }) => {
+    const isKnown = request.headers.authorization === "Bearer an-access-token";
+    return isKnown ? json({ id: 42, login: "octo", email: "octo@example.org" }) : json({}, 401);
+  });
+});
+
+async function signIn(query: Readonly<Record<string, string>> = { code: "a-code" }) {
+  const { headers } = await browser.ask(at("/auth/providers/forge/sign-in"));
+  const departure = new URL(headers.get("location")!);
+  const state = departure.searchParams.get("state")!;
+  const shown = await browser.ask(at(`/auth/providers/forge/callback?${new URLSearchParams({ state, ...query })}`));
+  return { departure, shown };
+}
+
+describe("signing in through a provider of OAuth 2.0 alone", () => {
+  test("exchanges the code as the standard says, and finds who it is by the names that it was told", async () => {
+    const { departure, shown } = await signIn();
+    expect(Object.fromEntries(departure.searchParams)).toMatchObject({
+      response_type: "code",
+      client_id: CLIENT.id,
+      scope: "read:user",
+      redirect_uri: at("/auth/providers/forge/callback"),
+    });
+    expect(tokenRequest).toEqual({
+      grant_type: "authorization_code",
+      code: "a-code",
+      client_id: CLIENT.id,
+      client_secret: CLIENT.secret,
+      redirect_uri: at("/auth/providers/forge/callback"),
+      code_verifier: expect.stringMatching(/^[\w-]{43}$/),
+    });
+    expect(shown).toMatchObject({ status: 200, body: { username: "octo@example.org" } });
+    const { rows } = await gateways.owner.query(
+      "select subject, name from auth.identities join public.users on users.id = user_id",
+    );
+    expect(rows).toEqual([{ subject: "42", name: "octo" }]);
+    const { userId } = await whoIs(browser);
+    browser = gateways.browser({ gateway: "two" });
+    await signIn();
+    expect((await whoIs(browser)).userId).toBe(userId);
+  });
+
+  test("is refused without a subject: 401, and without an address where there is no account yet: 403", async () => {
+    provider.say("/user", () => json({ email: "octo@example.org" }));
+    expect((await signIn()).shown).toMatchObject({ status: 401, body: { error: { code: "INVALID_ASSERTION" } } });
+    provider.say("/user", () => json({ id: 43, login: "nameless" }));
+    expect((await signIn()).shown).toMatchObject({ status: 403, body: { error: { code: "EMAIL_REQUIRED" } } });
+    provider.say("/user", () => json({ id: 42 }));
+    expect((await signIn()).shown.status).toBe(200);
+  });
+
+  test("is refused where the user or the provider says no: 401", async () => {
+    expect((await signIn({ error: "access_denied" })).shown).toMatchObject({
+      status: 401,
+      body: { error: { code: "PROVIDER_REFUSED" } },
+    });
+    provider.say("/token", () => json({ error: "invalid_grant" }, 400));
+    expect((await signIn()).shown).toMatchObject({ status: 401, body: { error: { code: "PROVIDER_REFUSED" } } });
+  });
+
+  test.each([
+    ["/token", json({ access_token: "an-access-token" }), 401],
+    ["/user", json({ message: "Bad credentials" }, 401), 502],
+    ["/user", { body: "[" }, 502],
+    ["/user", { body: '"octo"' }, 502],
+  ])("when %s answers %j is %i", async (path, answer, status) => {
+    provider.say(path, () => answer);
+    expect((await signIn()).shown.status).toBe(status);
+    expect(await whoIs(browser)).toBeNull();
+  });
+
+  test("refuses an address that does not look like one, as it does at registering: 400", async () => {
+    provider.say("/user", () => json({ id: 44, login: "odd", email: "not an address" }));
+    expect((await signIn()).shown).toMatchObject({ status: 400, body: { error: { code: "VALIDATION_ERROR" } } });
+  });
+});

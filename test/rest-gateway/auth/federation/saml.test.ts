@@ -1,0 +1,314 @@
+import { createPrivateKey, generateKeyPairSync } from "node:crypto";
+import { inflateRawSync } from "node:zlib";
+import { type Profile, SAML, type SamlConfig } from "@node-saml/node-saml";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Browser } from "./browser.ts";
+import { at, type FederatedGateways, openFederatedGateways, SITE, whoIs } from "./federated-gateways.ts";
+import { PROVIDER_CERTIFICATE, PROVIDER_KEY, SERVICE_CERTIFICATE, SERVICE_KEY } from "./saml-keys.ts";
+import { ISSUER, openSamlProvider, type SamlProvider, submit } from "./saml-provider.ts";
+import { assertionOf, signatureOf, VICTIM, WRAPPINGS } from "./signature-wrapping.ts";
+
+const SIGN_IN = at("/auth/providers/work/sign-in");
+const CALLBACK = at("/auth/providers/work/callback");
+const SIGNED_OUT = at("/auth/providers/work/signed-out");
+const AUDIENCE = at("/auth/providers/work/metadata");
+let gateways: FederatedGateways;
+let provider: SamlProvider;
+let browser: Browser;
+beforeAll(async () => {
+  gateways = await openFederatedGateways();
+  provider = await openSamlProvider({ callback: CALLBACK, signedOut: SIGNED_OUT });
+  await gateways.addProvider({
+    name: "work",
+    kind: "saml",
+    issuer: ISSUER,
+    secret: SERVICE_KEY,
+    trustsEmail: true,
+    settings: {
+      entry_point: `${provider.origin}/sso`,
+      logout_url: `${provider.origin}/slo`,
+      certificates: [PROVIDER_CERTIFICATE],
+      certificate: SERVICE_CERTIFICATE,
+    },
+  });
+  await gateways.owner.query("select auth.add_account('Admin', $1, 'admin', null, null)", [VICTIM]);
+});
+afterAll(async () => {
+  await gateways?.close();
+  await provider?.close();
+});
+beforeEach(() => {
+  browser = gateways.browser();
+});
+
+/** The browser leaves; what it was sent with. */
+async function leave(from = browser) {
+  const address = new URL((await from.ask(SIGN_IN)).headers.get("location")!);
+  const request = inflateRawSync(Buffer.from(address.searchParams.get("SAMLRequest")!, "base64")).toString();
+  const requestId = / ID="([^"]+)"/.exec(request)![1]!;
+  return { address, request, requestId, state: address.searchParams.get("RelayState")! };
+}
+
+function send(xml: string, state: string, from = browser) {
+  return from.ask(CALLBACK, { form: { SAMLResponse: Buffer.from(xml).toString("base64"), RelayState: state } });
+}
+
+/** A response that is right, but for what the test says. */
+const respond = (requestId: string, options: Readonly<Record<string, unknown>> = {}) =>
+  provider.respond({ audience: AUDIENCE, inResponseTo: requestId, ...options });
+
+const REFUSED = { status: 401, body: { error: { code: "INVALID_ASSERTION" } } };
+
+describe("signing in through a provider of SAML", () => {
+  test("asks by a signed redirect, and takes the assertion that its page posts, at any gateway", async () => {
+    const { address, request } = await leave();
+    expect([...address.searchParams.keys()]).toEqual(["SAMLRequest", "RelayState", "SigAlg", "Signature"]);
+    expect(request).toContain(`AssertionConsumerServiceURL="${CALLBACK}"`);
+    const cookie = (await browser.ask(SIGN_IN)).headers.get("set-cookie")!;
+    expect(cookie).toMatch(/; HttpOnly; Secure; Max-Age=1800; SameSite=None$/);
+
+    const shown = await provider.signIn(browser, SIGN_IN);
+    expect(shown).toMatchObject({ status: 200, body: { username: "ada@example.org" } });
+    const { userId } = await whoIs(browser);
+    const other = gateways.browser({ gateway: "two" });
+    await provider.signIn(other, `${SIGN_IN}?redirect_to=/health`);
+    expect((await whoIs(other)).userId).toBe(userId);
+    const { rows } = await gateways.owner.query("select name from public.users where id = $1", [userId]);
+    expect(rows).toEqual([{ name: "Ada" }]);
+  });
+
+  test("tells the provider in its metadata who we are", async () => {
+    const { headers, text } = await browser.ask(AUDIENCE);
+    expect(headers.get("content-type")).toBe("application/samlmetadata+xml");
+    for (const part of [
+      `entityID="${AUDIENCE}"`,
+      `Location="${CALLBACK}"`,
+      `Location="${SIGNED_OUT}"`,
+      'WantAssertionsSigned="true"',
+    ]) {
+      expect(text).toContain(part);
+    }
+    expect(text).not.toContain("PRIVATE");
+  });
+
+  test("takes a response that is signed as a whole besides", async () => {
+    const { requestId, state } = await leave();
+    const xml = await respond(requestId, { signResponse: true });
+    expect(await send(xml, state)).toMatchObject({ status: 200 });
+  });
+});
+
+describe("an assertion is refused, 401,", () => {
+  const strangerKey = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
+  const stranger = createPrivateKey(strangerKey.export({ type: "pkcs8", format: "pem" })).export({
+    type: "pkcs8",
+    format: "pem",
+  });
+  const options: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+    "that is not signed": { signAssertion: false },
+    "that is not signed itself, though the response is": { signAssertion: false, signResponse: true },
+    "signed by somebody else": { key: stranger },
+    "signed by a key whose certificate it brings along": { key: SERVICE_KEY, cert: SERVICE_CERTIFICATE },
+    "signed by a weak digest": { signatureAlgorithm: "rsa-sha1", digestAlgorithm: "sha1" },
+    "of another issuer": { issuer: "urn:example:other" },
+    "for another audience": { audience: "https://other.example.org/metadata" },
+    "for another recipient": { recipient: "https://other.example.org/callback" },
+    "for our other providers": { recipient: at("/auth/providers/other/callback") },
+    "that answers another request": { inResponseTo: "_another" },
+    "that answers none": { inResponseTo: undefined },
+    "that has expired": { lifetimeInSeconds: -60 },
+  };
+
+  test.each(Object.keys(options))("%s", async (what) => {
+    const { requestId, state } = await leave();
+    const told = await send(await respond(requestId, options[what]), state);
+    expect(told).toMatchObject(REFUSED);
+    expect(told.headers.getSetCookie().join()).not.toContain("SESSION=");
+    expect(await gateways.lastRefusal()).toMatchObject({ provider: "work", reason: "INVALID_ASSERTION" });
+    expect(await whoIs(browser)).toBeNull();
+  });
+
+  const doctype = '<!DOCTYPE r [<!ENTITY who "admin@example.org">]>';
+  const changes: Readonly<Record<string, (xml: string) => string>> = {
+    "whose subject was exchanged": (xml) => xml.replace(">ada@example.org<", `>${VICTIM}<`),
+    "without its signature": (xml) => xml.replace(signatureOf(xml), ""),
+    "with the digest of a comment (CVE-2025-29775)": (xml) =>
+      xml.replace("<DigestValue>", "<DigestValue><!--ZmFrZQ==-->").replace(">ada@", ">admin@"),
+    "with two digests (CVE-2025-29774)": (xml) =>
+      xml.replace(
+        /<SignedInfo>.*<\/SignedInfo>/s,
+        (info) => info.replace(/<DigestValue>[^<]+/, "<DigestValue>ZmFrZQ==") + info,
+      ),
+    "behind a document type": (xml) => doctype + xml,
+    "with an entity for the subject": (xml) => doctype + xml.replace(">ada@example.org<", ">&who;<"),
+    "with a comment in the subject (CVE-2017-11427 and its kin)": (xml) =>
+      xml.replace("ada@example", "ada<!-- -->@example"),
+    "with a comment anywhere": (xml) => xml.replace("<samlp:Status>", "<!-- --><samlp:Status>"),
+    "with a section of CDATA": (xml) => xml.replace(">ada@example.org<", "><![CDATA[ada@example.org]]><"),
+    "with a processing instruction": (xml) => xml.replace("<samlp:Status>", "<?php x?><samlp:Status>"),
+    twice: (xml) => xml.replace(assertionOf(xml), (assertion) => assertion + assertion),
+    "that is encrypted": (xml) => xml.replace(assertionOf(xml), "<saml:EncryptedAssertion/>"),
+    "that is not there": (xml) => xml.replace(assertionOf(xml), ""),
+    "in no response": (xml) => assertionOf(xml),
+    "that goes on and on": (xml) => xml + " ".repeat(300 * 1024),
+    "that is no XML": () => "SAMLResponse",
+  };
+
+  test.each(Object.keys(changes))("%s", async (what) => {
+    const { requestId, state } = await leave();
+    const xml = await respond(requestId);
+    expect(changes[what]!(xml)).not.toBe(xml);
+    const told = await send(changes[what]!(xml), state);
+    expect(told.status).toBe(what === "that goes on and on" ? 413 : 401);
+    expect(await whoIs(browser)).toBeNull();
+  });
+
+  test.each(Object.keys(WRAPPINGS))("with its signature wrapped, %s", async (shape) => {
+    const { requestId, state } = await leave();
+    const xml = WRAPPINGS[shape]!(await respond(requestId));
+    expect(xml).toContain(`>${VICTIM}<`);
+    expect(await send(xml, state)).toMatchObject(REFUSED);
+    expect(await whoIs(browser)).toBeNull();
+  });
+
+  test("that was accepted before, even for the same request and at another gateway", async () => {
+    const { requestId, state } = await leave();
+    const { rows } = await gateways.owner.query("select * from auth.federation_states where request_id = $1", [
+      requestId,
+    ]);
+    const xml = await respond(requestId);
+    expect((await send(xml, state)).status).toBe(200);
+    expect(await send(xml, state)).toMatchObject({ status: 400, body: { error: { code: "SIGN_IN_ENDED" } } });
+
+    await gateways.owner.query(
+      "insert into auth.federation_states select * from jsonb_populate_record(null::auth.federation_states, $1)",
+      [JSON.stringify({ ...rows[0], state_hash: hex(rows[0].state_hash), browser_hash: hex(rows[0].browser_hash) })],
+    );
+    const again = await fetch(`${gateways.two.url}/auth/providers/work/callback`, {
+      method: "POST",
+      headers: { Cookie: `FEDERATION=${browser.cookies(SITE).get("FEDERATION")}` },
+      body: new URLSearchParams({ SAMLResponse: Buffer.from(xml).toString("base64"), RelayState: state }),
+    });
+    expect(again.status).toBe(401);
+    expect(await gateways.lastRefusal()).toMatchObject({ because: "The assertion was accepted before" });
+  });
+
+  test("that a browser brings which has asked for none, 400", async () => {
+    const { requestId, state } = await leave();
+    const xml = await respond(requestId);
+    expect(await send(xml, state, gateways.browser())).toMatchObject({ status: 400 });
+    expect(await send(xml, "", browser)).toMatchObject({ status: 400 });
+    expect(await send(xml, state)).toMatchObject({ status: 200 });
+  });
+
+  test("when it comes in something else than a form, 415, or the provider says no", async () => {
+    const told = await gateways.post(`${gateways.one.url}/auth/providers/work/callback`, { SAMLResponse: "x" });
+    expect(told.status).toBe(415);
+    const { requestId, state } = await leave();
+    const no = (await respond(requestId)).replace(/status:Success/, "status:Responder");
+    expect(await send(no.replace(assertionOf(no), ""), state)).toMatchObject(REFUSED);
+  });
+});
+
+const hex = (bytes: Buffer) => `\\x${bytes.toString("hex")}`;
+
+describe("signing out of SAML", () => {
+  const slo = (session: Browser) => {
+    const Cookie = ["SESSION", "FEDERATION"].map((name) => `${name}=${session.cookies(SITE).get(name)}`).join("; ");
+    return { Cookie };
+  };
+
+  test("sends a signed request to the provider, which ends its session and answers, and leads back", async () => {
+    await provider.signIn(browser, SIGN_IN);
+    await fetch(`${provider.origin}/begin-logout`);
+    const { csrfToken } = (await gateways.get(`${gateways.one.url}/csrf-token`, { headers: slo(browser) })).body;
+    const headers = { ...slo(browser), "X-CSRF-Token": csrfToken };
+    const told = await gateways.post(
+      `${gateways.one.url}/auth/providers/work/sign-out`,
+      { redirectTo: "/health" },
+      { headers },
+    );
+    expect(told.status).toBe(200);
+    expect(await whoIs(browser)).toBeNull();
+    const address = new URL(told.body.address);
+    expect(address.searchParams.get("Signature")).not.toBeNull();
+    const answered = await browser.go(address);
+    expect(answered.text).toContain("SAMLResponse");
+    expect((await submit(browser, answered)).url.href).toBe(at("/health"));
+  });
+
+  const isSignedIn = async (session: Browser) => (await whoIs(session)) !== null;
+
+  test("is asked for by the provider, which is told that it was done", async () => {
+    await provider.signIn(browser, SIGN_IN);
+    await fetch(`${provider.origin}/begin-logout`);
+    const asked = await gateways.browser().go(`${provider.origin}/slo`);
+    expect(asked.text).toContain("SAMLRequest");
+    const told = await submit(gateways.browser({ gateway: "two" }), asked);
+    expect(await isSignedIn(browser)).toBe(false);
+    expect([told.url.origin, told.url.pathname, told.status]).toEqual([provider.origin, "/slo", 200]);
+    expect(told.url.searchParams.get("SAMLResponse")).not.toBeNull();
+  });
+
+  /** The provider's request, by a redirect. */
+  function requestOf({
+    user = {},
+    ...options
+  }: Partial<SamlConfig> & { user?: Partial<Profile> } = {}): Promise<string> {
+    const saml = new SAML({
+      issuer: ISSUER,
+      callbackUrl: SIGNED_OUT,
+      entryPoint: SIGNED_OUT,
+      logoutUrl: SIGNED_OUT,
+      idpCert: PROVIDER_CERTIFICATE,
+      privateKey: PROVIDER_KEY,
+      signatureAlgorithm: "sha256",
+      ...options,
+    });
+    const named = { issuer: ISSUER, nameID: "ada@example.org", nameIDFormat: "f", sessionIndex: "session-1", ...user };
+    return saml.getLogoutUrlAsync(named, "", {});
+  }
+
+  test("is obeyed once, and for the session that is meant", async () => {
+    await provider.signIn(browser, SIGN_IN);
+    for (const user of [{ nameID: VICTIM }, { sessionIndex: "session-2" }]) {
+      expect((await browser.ask(await requestOf({ user }))).status).toBe(303);
+      expect(await isSignedIn(browser)).toBe(true);
+    }
+    const request = await requestOf();
+    expect((await gateways.browser().ask(request)).status).toBe(303);
+    expect(await isSignedIn(browser)).toBe(false);
+    await provider.signIn(browser, SIGN_IN);
+    expect(await gateways.browser().ask(request)).toMatchObject(REFUSED);
+    expect(await isSignedIn(browser)).toBe(true);
+  });
+
+  test("is not obeyed unsigned, by somebody else's key, for another issuer, elsewhere, or out of time", async () => {
+    await provider.signIn(browser, SIGN_IN);
+    const stranger = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
+    const good = new URL(await requestOf());
+    const unsigned = new URL(good);
+    for (const name of ["Signature", "SigAlg"]) unsigned.searchParams.delete(name);
+    const doubled = `${good}&${new URL(await requestOf({ user: { nameID: VICTIM } })).searchParams.toString()}`;
+    const shifted = new URL(good);
+    shifted.searchParams.set("SAMLRequest", new URL(await requestOf()).searchParams.get("SAMLRequest")!);
+    const elsewhere = new URL(await requestOf({ logoutUrl: "https://other.example.org/signed-out" }));
+    const requests: readonly (readonly [string | URL, number])[] = [
+      [unsigned, 401],
+      [await requestOf({ signatureAlgorithm: "sha1" }), 401],
+      [await requestOf({ privateKey: stranger.export({ type: "pkcs8", format: "pem" }) }), 401],
+      [await requestOf({ issuer: "urn:example:other" }), 401],
+      [`${SIGNED_OUT}${elsewhere.search}`, 401],
+      [shifted, 401],
+      [doubled, 400],
+      [`${SIGNED_OUT}?SAMLRequest=nonsense`, 401],
+      [SIGNED_OUT, 400],
+    ];
+    for (const [request, status] of requests) {
+      expect((await browser.ask(request)).status, String(request)).toBe(status);
+      expect(await isSignedIn(browser)).toBe(true);
+    }
+    expect((await browser.ask(good)).status).toBe(303);
+    expect(await isSignedIn(browser)).toBe(false);
+  });
+});

@@ -1,0 +1,122 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Gateways, newPerson, openGateways, PASSWORD } from "./gateways.ts";
+
+const RESET = "Set a new password";
+const CONFIRM = "Confirm your e-mail address";
+const NEW = "Quartz-Bird-8";
+
+let gateways: Gateways;
+beforeAll(async () => {
+  gateways = await openGateways();
+});
+afterAll(() => gateways.close());
+
+const at = (path: string) => `${gateways.one.url}${path}`;
+const atOther = (path: string) => `${gateways.two.url}${path}`;
+const post: Gateways["post"] = (...sent) => gateways.post(...sent);
+const tokenIn = async (to: string, about: string) => (await gateways.linkIn({ to, about })).searchParams.get("token")!;
+const login = (username: string, password: string) => post(at("/auth/login"), { username, password });
+const forget = (email: unknown, headers = {}) => post(at("/auth/forgot-password"), { email }, { headers });
+
+describe("a forgotten password", () => {
+  test("is replaced by a link in a mail, at any gateway and once", async () => {
+    const { email, pair } = await newPerson(gateways);
+    expect(await forget(email)).toMatchObject({ status: 202, body: { message: expect.any(String) } });
+    const token = await tokenIn(email, RESET);
+
+    const weak = await post(atOther("/auth/reset-password"), { token, password: "short" });
+    expect(weak).toMatchObject({ status: 400, body: { error: { code: "VALIDATION_ERROR" } } });
+    expect(weak.body.error.details[0].field).toBe("password");
+    expect((await post(atOther("/auth/reset-password"), { token, password: NEW })).status).toBe(200);
+    const again = await post(at("/auth/reset-password"), { token, password: NEW });
+    expect(again).toMatchObject({ status: 400, body: { error: { code: "INVALID_TOKEN" } } });
+
+    expect((await login(email, PASSWORD)).status).toBe(401);
+    expect((await login(email, NEW)).status).toBe(200);
+    expect((await post(at("/auth/refresh"), { refreshToken: pair.refreshToken })).status).toBe(401);
+  });
+
+  test("is answered the same whether there is somebody or not", async () => {
+    const { email } = await newPerson(gateways);
+    const [somebody, nobody] = await Promise.all([forget(email), forget(`${randomUUID()}@example.org`)]);
+    expect([somebody.status, somebody.text]).toEqual([nobody.status, nobody.text]);
+    expect(await forget(undefined)).toMatchObject({ status: 400, body: { error: { code: "MISSING_FIELD" } } });
+  });
+
+  test("is answered while the question whether there is somebody still waits", async () => {
+    const { email, userId } = await newPerson(gateways);
+    const holder = await gateways.owner.connect();
+    try {
+      await holder.query("begin");
+      await holder.query("select auth.hold_account($1)", [userId]);
+      expect((await forget(email)).status).toBe(202);
+    } finally {
+      await holder.query("rollback");
+      holder.release();
+    }
+    expect(await tokenIn(email, RESET)).toMatch(/^[\w-]{43}$/);
+  });
+
+  test("leads to our own address, whatever the request says that is", async () => {
+    const { email } = await newPerson(gateways);
+    await forget(email, { "X-Forwarded-Host": "evil.example.org", Origin: "https://evil.example.org" });
+    expect((await gateways.linkIn({ to: email, about: RESET })).origin).toBe(gateways.one.url);
+  });
+});
+
+describe("the address of who signed up", () => {
+  test("is verified by a link in a mail, once", async () => {
+    const { email, userId } = await newPerson(gateways);
+    const token = await tokenIn(email, CONFIRM);
+    const verified = async () =>
+      (await gateways.owner.query("select verified_email from auth.credentials where user_id = $1", [userId])).rows[0]
+        .verified_email;
+    expect(await verified()).toBeNull();
+    expect((await post(atOther("/auth/verify-email"), { token })).status).toBe(200);
+    expect(await verified()).toBe(email);
+    const again = await post(at("/auth/verify-email"), { token });
+    expect(again).toMatchObject({ status: 400, body: { error: { code: "INVALID_TOKEN" } } });
+  });
+
+  test("is asked about again by who is signed in", async () => {
+    const { email, pair } = await newPerson(gateways);
+    const first = await tokenIn(email, CONFIRM);
+    await gateways.owner.query("update auth.mail_tokens set created_at = created_at - interval '1 minute'");
+    expect((await post(at("/auth/resend-verification"))).status).toBe(401);
+    const told = await post(at("/auth/resend-verification"), undefined, { token: pair.accessToken });
+    expect(told.status).toBe(202);
+    let second = first;
+    while (second === first) second = await tokenIn(email, CONFIRM);
+    expect((await post(at("/auth/verify-email"), { token: first })).status).toBe(400);
+    expect((await post(at("/auth/verify-email"), { token: second })).status).toBe(200);
+  });
+});
+
+test("a deployment without a mail server says so, and signs up without", async () => {
+  const settings = { NODE_ENV: "production", MAIL_DIR: undefined };
+  const silent = await openGateways({ settings });
+  try {
+    const { pair } = await newPerson(silent);
+    for (const [path, body] of [
+      ["/auth/forgot-password", { email: "ada@example.org" }],
+      ["/auth/resend-verification", undefined],
+    ] as const) {
+      const told = await silent.post(`${silent.one.url}${path}`, body, { token: pair.accessToken });
+      expect(told).toMatchObject({ status: 501, body: { error: { code: "NOT_IMPLEMENTED" } } });
+    }
+  } finally {
+    await silent.close();
+  }
+});
+
+test("links lead to PUBLIC_URL where that is set", async () => {
+  const elsewhere = await openGateways({ settings: { PUBLIC_URL: "https://api.example.org/content/" } });
+  try {
+    const { email } = await newPerson(elsewhere);
+    const link = await elsewhere.linkIn({ to: email, about: CONFIRM });
+    expect(link.origin + link.pathname).toBe("https://api.example.org/content/auth/confirm-address");
+  } finally {
+    await elsewhere.close();
+  }
+});

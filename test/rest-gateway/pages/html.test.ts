@@ -1,0 +1,10 @@
+import { expect, test } from "vitest";
+import { html } from "../../../rest-gateway/pages/html.ts";
+
+test("what is no markup is escaped, in texts and in attributes; what is stays as it is", () => {
+  const evil = `"><script>alert('&')</script>`;
+  const escaped = "&quot;&gt;&lt;script&gt;alert(&#39;&amp;&#39;)&lt;/script&gt;";
+  expect(html`<a title="${evil}">${evil}</a>`.text).toBe(`<a title="${escaped}">${escaped}</a>`);
+  const items = ["a", "<"].map((item) => html`<li>${item}</li>`);
+  expect(html`<ul>${items}</ul>${null}${undefined}${7}`.text).toBe("<ul><li>a</li><li>&lt;</li></ul>7");
+});
