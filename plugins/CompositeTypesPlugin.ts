@@ -1,5 +1,5 @@
 import type {} from "postgraphile";
-import { pgSelectSingleFromRecord } from "postgraphile/@dataplan/pg";
+import { PgClassExpressionStep, PgSelectSingleStep, pgSelectSingleFromRecord } from "postgraphile/@dataplan/pg";
 import { get, inhibitOnNull, type Step } from "postgraphile/grafast";
 import type { Codec, Resource } from "./table.ts";
 
@@ -54,9 +54,18 @@ function isValue(codec: Codec | undefined): boolean {
   return Boolean(codec?.attributes) && codec?.extensions?.isTableLike === false;
 }
 
-/** The row of a table has relations and functions, which only Postgres can follow; but nothing can be followed from null. */
+/**
+ * The row of a table has relations and functions, which only Postgres can follow. The statement that reads the value follows them
+ * too, where it can be added to; else there is nothing to be followed from null.
+ */
 function planRow(table: Resource, $row: Step): Step {
-  const $found = pgSelectSingleFromRecord(table, inhibitOnNull($row) as Parameters<typeof pgSelectSingleFromRecord>[1]);
+  const $record = canBeAddedTo($row) ? $row : inhibitOnNull($row);
+  const $found = pgSelectSingleFromRecord(table, $record as Parameters<typeof pgSelectSingleFromRecord>[1]);
   $found.getClassStep().setTrusted();
   return $found;
+}
+
+function canBeAddedTo($value: Step): boolean {
+  const $row = $value instanceof PgClassExpressionStep ? $value.getParentStep() : null;
+  return $row instanceof PgSelectSingleStep && !$row.getClassStep().hasSideEffects;
 }

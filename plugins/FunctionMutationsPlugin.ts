@@ -3,6 +3,7 @@ import { type PgResourceParameter, TYPES } from "postgraphile/@dataplan/pg";
 import { type FieldArgs, type GrafastFieldConfig, lambda, type Step } from "postgraphile/grafast";
 import { GraphQLBoolean, GraphQLList, GraphQLNonNull, type GraphQLOutputType } from "postgraphile/graphql";
 import { reasonOf } from "./deprecation.ts";
+import { callAndRead } from "./function-call.ts";
 import { outputTypeOf, type Resource, sqlNameOf } from "./table.ts";
 
 declare global {
@@ -109,7 +110,7 @@ function fieldOf(build: GraphileBuild.Build, resource: Resource): GrafastFieldCo
     type: build.nullableIf(Boolean(resource.extensions?.tags?.nullable), resultOf(build, resource)),
     args: { ...(id && { id }), ...(input && { input: { type: new GraphQLNonNull(input) } }) },
     plan: (_$root, args) => {
-      const $result = resource.execute(makeArgs(argumentsWithInput(args)), "mutation");
+      const $result = callAndRead(resource, makeArgs(argumentsWithInput(args)));
       return resource.codec === TYPES.void ? lambda($result, () => true) : $result;
     },
     ...(deprecationReason !== undefined && { deprecationReason }),

@@ -20,6 +20,7 @@ import { NonNullPlugin } from "./NonNullPlugin.ts";
 import { OtherTypesPlugin } from "./OtherTypesPlugin.ts";
 import { PaginationPlugin } from "./PaginationPlugin.ts";
 import { RowPresencePlugin } from "./RowPresencePlugin.ts";
+import { SharedContextPlugin } from "./SharedContextPlugin.ts";
 import { SubscriptionsPlugin } from "./SubscriptionsPlugin.ts";
 import { TableMutationsPlugin } from "./TableMutationsPlugin.ts";
 import { TimeScalarPlugin } from "./TimeScalarPlugin.ts";
@@ -43,6 +44,7 @@ export function makePreset({ pgService, maxPageSize }: ShapeOptions): GraphileCo
   return {
     extends: [PostGraphileAmberPreset],
     plugins: [
+      SharedContextPlugin,
       ClientRolesPlugin,
       CallableFunctionsPlugin,
       IdScalarPlugin,

@@ -60,6 +60,7 @@ export async function serveGraphQL(options: Options = {}): Promise<GraphQLServic
     DATABASE_URL: own.url,
     OWNER_DATABASE_URL: own.ownerUrl,
     JWT_SECRET: SECRET,
+    RATE_LIMIT: "0",
     ...settings,
   });
   const giveUp = (reason: Error) => {

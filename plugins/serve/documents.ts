@@ -1,15 +1,18 @@
 import {
+  type ASTNode,
   type DocumentNode,
   GraphQLError,
   type GraphQLSchema,
   getOperationAST,
+  Kind,
   type OperationDefinitionNode,
   parse,
   validate,
+  visit,
 } from "postgraphile/graphql";
+import { RecentMap } from "../../engine/recent-map.ts";
 import { type Echo, echoOf } from "./echo.ts";
 import { type Limits, measure, tooComplex, tooDeep } from "./limits.ts";
-import { RecentlyUsed } from "./recently-used.ts";
 
 /** A document that may be executed. */
 export type ReadDocument = {
@@ -39,6 +42,7 @@ const MOST_WEIGHT = 5_000;
 const CHARACTERS_PER_UNIT = 500;
 /** Longer ones are read anew each time. */
 const LONGEST_REMEMBERED = 100_000;
+const PAGING: ReadonlySet<string> = new Set(["first", "last", "limit", "offset"]);
 /** More than these help nobody, and finding them costs. */
 const MOST_ERRORS = 20;
 
@@ -51,14 +55,14 @@ type ReaderOptions = {
 
 /** Reads and checks documents against one schema, each once; those that are refused are not remembered. */
 export function makeDocumentReader({ schema, limits, onFull }: ReaderOptions): (text: string) => ReadDocument {
-  let known = new RecentlyUsed<ReadDocument>(MOST_REMEMBERED);
+  const known = new RecentMap<string, ReadDocument>(MOST_REMEMBERED);
   let room = MOST_WEIGHT;
   return (text) => {
     const remembered = known.get(text);
     if (remembered) return remembered;
     const { document, weight } = readWithin(text, schema, limits);
     if (room < weight) {
-      known = new RecentlyUsed(MOST_REMEMBERED);
+      known.clear();
       room = MOST_WEIGHT;
       onFull();
     }
@@ -74,7 +78,8 @@ function readWithin(text: string, schema: GraphQLSchema, limits: Limits) {
     const document = parseWithin(text, limits);
     const { errors, weight } = measure(document, limits);
     check(errors);
-    check(validate(schema, document, undefined, { maxErrors: MOST_ERRORS }).map(invalid));
+    const faults = validate(schema, document, undefined, { maxErrors: MOST_ERRORS });
+    if (faults.length > 0) throw new Refusal(faults.map(makeInvalid(document)));
     return { document, weight: weight + text.length / CHARACTERS_PER_UNIT };
   } catch (error) {
     // The parser, and whatever walks over values, calls itself for each level.
@@ -124,8 +129,16 @@ function rememberEchoes(document: DocumentNode): ReadDocument["echo"] {
   };
 }
 
-function invalid(error: GraphQLError): GraphQLError {
-  return coded(error, "GRAPHQL_VALIDATION_FAILED");
+/** A page size that is no number is a value that is not acceptable, whether it stands in the document or in its variables. */
+function makeInvalid(document: DocumentNode): (error: GraphQLError) => GraphQLError {
+  const pageSizes = new Set<ASTNode>();
+  visit(document, {
+    Argument: ({ name, value }) => void (PAGING.has(name.value) && pageSizes.add(value)),
+  });
+  return (error) => {
+    const isPageSize = error.nodes?.some((node) => pageSizes.has(node) && node.kind !== Kind.VARIABLE);
+    return coded(error, isPageSize ? "VALIDATION_ERROR" : "GRAPHQL_VALIDATION_FAILED");
+  };
 }
 
 function coded(error: GraphQLError, code: string): GraphQLError {

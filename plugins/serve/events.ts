@@ -2,6 +2,7 @@ import type { Listener } from "../../engine/listen.ts";
 import type { Logger } from "../../engine/log.ts";
 import { topicsOf } from "../subscription-topic.ts";
 import { type AskGiven, EventCount } from "./event-count.ts";
+import { EventLease, type LeaseQuestions } from "./event-lease.ts";
 import { Inbox } from "./inbox.ts";
 import { parseRowEvent } from "./row-event.ts";
 
@@ -13,6 +14,7 @@ const LONGEST_PAUSE_MS = 30_000;
 export type EventsOptions = {
   readonly listener: Listener;
   readonly askGiven: AskGiven;
+  readonly askLease: LeaseQuestions;
   readonly log: Pick<Logger, "info" | "warn">;
 };
 
@@ -23,24 +25,33 @@ export class Events {
   readonly #listening: Promise<() => void>;
   readonly #stopHearingOfGaps: () => void;
   readonly #count: EventCount;
+  readonly #lease: EventLease;
   readonly #log: EventsOptions["log"];
   /** One question at a time. */
   #asking: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor({ listener, askGiven, log }: EventsOptions) {
+  constructor({ listener, askGiven, askLease, log }: EventsOptions) {
     this.#count = new EventCount(askGiven);
+    this.#lease = new EventLease({
+      ask: askLease,
+      onDoubt: () => this.#bridgeGap(),
+      onMissed: () => this.#tellLoss([...this.#topicsOf.keys()]),
+    });
     this.#log = log;
     this.#listening = listener.listen(CHANNEL, (payload) => this.#hear(payload));
     // Whoever subscribes is told of a failure; nobody else waits for it.
-    this.#listening.then(() => this.#learnCount(FIRST_PAUSE_MS)).catch(() => {});
+    this.#listening.catch(() => {});
     this.#stopHearingOfGaps = listener.onGap(() => this.#bridgeGap());
   }
 
   /** For one subscription; what happens from now on arrives. */
   async open(): Promise<Inbox> {
     await this.#listening;
+    await this.#lease.hold();
+    // What happened while nobody subscribed was missed by nobody.
+    if (this.#topicsOf.size === 0) this.#ask(async () => void (await this.#count.mayHaveMissed()));
     const inbox: Inbox = new Inbox(
       (topic) => this.#join(topic, inbox),
       () => this.#leave(inbox),
@@ -74,6 +85,7 @@ export class Events {
       if (inboxes?.size === 0) this.#topics.delete(topic);
     }
     this.#topicsOf.delete(inbox);
+    this.#lease.release();
   }
 
   #hear(payload: string): void {
@@ -90,10 +102,15 @@ export class Events {
   #bridgeGap(): void {
     const present = [...this.#topicsOf.keys()];
     this.#ask(async () => {
-      if (!(await this.#count.mayHaveMissed())) return;
-      this.#log.info({ subscriptions: present.length }, "events may have been missed");
-      for (const inbox of present) inbox.lose("gap");
+      // Where that fails, so will the question: then nothing is certain.
+      await this.#lease.renew().catch(() => {});
+      if (await this.#count.mayHaveMissed()) this.#tellLoss(present);
     });
+  }
+
+  #tellLoss(inboxes: readonly Inbox[]): void {
+    this.#log.info({ subscriptions: inboxes.length }, "events may have been missed");
+    for (const inbox of inboxes) inbox.lose("gap");
   }
 
   /** Tries until a moment comes in which nothing is under way. */

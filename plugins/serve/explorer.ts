@@ -16,6 +16,25 @@ query Welcome {
 }
 `;
 
+/** Who has signed in on a page of this server is who asks here: their cookie is refused without the token of the session. */
+const SHOW_SESSION_TOKEN = `
+const ask = globalThis.fetch;
+let token = null;
+globalThis.fetch = async (url, options = {}) => {
+  const send = () => {
+    const headers = new Headers(options.headers);
+    if (token) headers.set("X-CSRF-Token", token);
+    return ask(url, { ...options, headers });
+  };
+  const answer = await send();
+  if (answer.status !== 403 || options.method !== "POST") return answer;
+  const told = await ask("/csrf-token");
+  if (!told.ok) return answer;
+  token = (await told.json()).csrfToken;
+  return send();
+};
+`;
+
 type Addresses = { readonly explorer: string; readonly graphql: string };
 
 /** GraphiQL, in the edition of PostGraphile (ruru). The page and all its files come from this server, and from nowhere else. */
@@ -28,6 +47,7 @@ export function makeExplorer({ explorer, graphql }: Addresses): (request: HttpRe
     htmlParts: {
       titleTag: "<title>GraphiQL</title>",
       // Without one, browsers ask for /favicon.ico.
+      headerScripts: (scripts) => `${scripts}<script>${SHOW_SESSION_TOKEN}</script>`,
       metaTags: (tags) => `${tags}<link rel="icon" href="data:," />`,
     },
     clientConfig: { defaultQuery: WELCOME, debugTools: [] } as unknown as RuruClientConfig,

@@ -2,11 +2,13 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Callers } from "../../engine/caller/caller.ts";
 import { makeContexts } from "../../engine/caller/context.ts";
+import { makeCrossSite } from "../../engine/caller/cross-site.ts";
 import { occasionOf } from "../../engine/caller/occasion.ts";
 import { settingsOfRole } from "../../engine/caller/role-settings.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { CatalogKeeper } from "../../engine/catalog/keep.ts";
 import type { Config } from "../../engine/config/config.ts";
+import type { AsOwner } from "../../engine/database/as-owner.ts";
 import type { Database } from "../../engine/database/database.ts";
 import type { Context } from "../../engine/database/statement.ts";
 import type { Listener } from "../../engine/listen.ts";
@@ -14,6 +16,7 @@ import type { Logger } from "../../engine/log.ts";
 import { makePreset } from "../preset.ts";
 import { makeExplainer } from "./errors.ts";
 import { makeAskGiven } from "./event-count.ts";
+import { makeLeaseQuestions } from "./event-lease.ts";
 import { Events } from "./events.ts";
 import { makeExplorer } from "./explorer.ts";
 import { makeHandle } from "./handle.ts";
@@ -21,6 +24,7 @@ import type { HttpRequest, HttpResponse } from "./http.ts";
 import { makePrepare, type Occasion } from "./operation.ts";
 import { makeFindDocument } from "./persisted-operations.ts";
 import { makePgService } from "./pg-service.ts";
+import { sampleQuery } from "./sample-query.ts";
 import { SchemaKeeper } from "./schema-keeper.ts";
 import { Sockets } from "./socket/sockets.ts";
 
@@ -42,6 +46,8 @@ export type GraphQL = {
   /** What answers below each path; the explorer is among them unless it is switched off. */
   readonly folders: Readonly<Record<string, (request: HttpRequest) => Promise<HttpResponse>>>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** A first query for a table's rows; null where its field has another name. */
+  sampleQuery(table: string): string | null;
   state(): GraphQLState;
   /** Lets operations on sockets end, for so long, and closes the sockets. */
   hangUp(milliseconds: number): Promise<void>;
@@ -84,17 +90,21 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
   await keeper.start();
 
   const contexts = makeContexts(config);
+  const patience = patienceOf(config);
   const contextOf = (occasion: Occasion): Context => {
     const { caller } = occasion.asker;
     const { role, settings } = contexts(caller, occasionOf("graphql", { ...occasion, id: occasion.requestId }));
-    return { role, settings: [...settingsOfRole(catalog.current().roles.get(role)), ...settings] };
+    return { role, settings: [...patience, ...settingsOfRole(catalog.current().roles.get(role)), ...settings] };
   };
-  const events = new Events({ listener, askGiven: makeAskGiven((work) => database.asOwner(work)), log });
+  const asOwner: AsOwner = (work) => database.asOwner(work);
+  const askLease = makeLeaseQuestions({ asOwner, log });
+  const events = new Events({ listener, askGiven: makeAskGiven(asOwner), askLease, log });
   const explain = makeExplainer({ catalog: () => catalog.current(), callers, log });
   // As objects rows take about ten times their length.
   const most = { operation: Math.ceil(config.maxAnswerBytes / 4), together: config.maxAnswerBytes };
   const prepare = makePrepare({ schema: () => keeper.current(), database, events, contextOf, most });
-  const shared = { path: GRAPHQL_PATH, callers, findDocument, prepare, explain };
+  const crossSite = makeCrossSite(config);
+  const shared = { path: GRAPHQL_PATH, callers, crossSite, findDocument, prepare, explain };
   const sockets = new Sockets({
     services: { ...shared, mostOperations: config.graphqlMaxSocketOperations },
     corsOrigins: config.corsOrigins,
@@ -106,6 +116,7 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
   return {
     folders: { [GRAPHQL_PATH]: handle, ...(config.graphqlExplorer && { [EXPLORER_PATH]: explore }) },
     upgrade: (request, socket, head) => sockets.upgrade(request, socket, head),
+    sampleQuery: (table) => (keeper.isServing ? sampleQuery(keeper.current().schema, table) : null),
     state: () => ({ fault: keeper.fault, ...sockets.state(), ...events.state() }),
     hangUp: (milliseconds) => sockets.close(milliseconds),
     close: async () => {
@@ -115,6 +126,12 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
       await keeper.close();
     },
   };
+}
+
+/** Less than others have: lists within lists are asked for in a few words, by anybody. A role's own limit comes after it. */
+function patienceOf({ graphqlStatementTimeout, statementTimeout }: Config): Context["settings"] {
+  const limits = [graphqlStatementTimeout, statementTimeout].filter((seconds) => seconds > 0);
+  return limits.length === 0 ? [] : [["statement_timeout", String(Math.min(...limits) * 1000)]];
 }
 
 function exposedSchemas({ schemas }: Catalog): string[] {

@@ -1,5 +1,7 @@
 import { GraphQLError, type GraphQLFormattedError } from "postgraphile/graphql";
 import type { Asker, Callers } from "../../engine/caller/caller.ts";
+import type { CrossSite } from "../../engine/caller/cross-site.ts";
+import { keepSession, readSessionCookie } from "../../engine/caller/session-cookie.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { credentialsOf } from "./credentials.ts";
 import { Refusal } from "./documents.ts";
@@ -13,6 +15,7 @@ import type { FindDocument } from "./persisted-operations.ts";
 type Services = {
   readonly path: string;
   readonly callers: () => Callers;
+  readonly crossSite: CrossSite;
   readonly findDocument: FindDocument;
   readonly prepare: Prepare;
   readonly explain: Explain;
@@ -24,7 +27,8 @@ export type Handle = (request: HttpRequest) => Promise<HttpResponse>;
 const METHODS = "GET, HEAD, OPTIONS, POST";
 
 /** GraphQL over HTTP. A request that cannot be read is refused by throwing; everything else is answered here. */
-export function makeHandle({ path, callers, findDocument, prepare, explain, internalErrorStatus }: Services): Handle {
+export function makeHandle(services: Services): Handle {
+  const { path, callers, crossSite, findDocument, prepare, explain, internalErrorStatus } = services;
   const run = async (request: HttpRequest, sent: Sent, asker: Asker): Promise<Result> => {
     const query = await findDocument(sent);
     const { id: requestId, method, headers, signal } = request;
@@ -32,6 +36,16 @@ export function makeHandle({ path, callers, findDocument, prepare, explain, inte
     admit(operation, method);
     request.stages.enter("run");
     return resultOf(await operation.run());
+  };
+
+  const identify = async (request: HttpRequest): Promise<Asker> => {
+    const session = readSessionCookie(request.headers);
+    const asker = await callers().identifyOrAnonymous({ ...credentialsOf(request), session });
+    if (asker.caller.kind === "session") {
+      crossSite.guard(request, session);
+      request.tell(keepSession(session!));
+    }
+    return asker;
   };
 
   return async (request) => {
@@ -42,7 +56,8 @@ export function makeHandle({ path, callers, findDocument, prepare, explain, inte
     const mediaType = negotiate(request.headers.accept);
     const sent = await readSent(request);
     request.stages.enter("caller");
-    const asker = await callers().identifyOrAnonymous(credentialsOf(request));
+    const asker = await identify(request);
+    request.admit(asker.caller);
     request.stages.enter("find");
     const result = await run(request, sent, asker).catch(asResult);
 

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { Caller } from "../../engine/caller/caller.ts";
 
 /** What is known of a request here; whoever listens on the socket says the rest. */
 export type HttpRequest = {
@@ -9,6 +10,10 @@ export type HttpRequest = {
   readonly headers: IncomingHttpHeaders;
   readonly stages: { enter(name: string): void };
   readonly signal: AbortSignal;
+  /** Refuses a caller whose requests are too many. */
+  admit(caller: Caller): void;
+  /** Headers of the answer, whatever it will be. */
+  tell(headers: Readonly<Record<string, string>>): void;
   readBody(): Promise<Buffer>;
 };
 

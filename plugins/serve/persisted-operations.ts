@@ -2,9 +2,9 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { GraphQLError } from "postgraphile/graphql";
 import { ApiError } from "../../engine/errors.ts";
+import { RecentMap } from "../../engine/recent-map.ts";
 import { Refusal } from "./documents.ts";
 import type { Sent } from "./parse-request.ts";
-import { RecentlyUsed } from "./recently-used.ts";
 
 /** The document that a request means. */
 export type FindDocument = (sent: Sent) => string | Promise<string>;
@@ -26,7 +26,7 @@ export async function makeFindDocument({ folder, only }: PersistedOptions): Prom
   const is = await stat(folder).catch(() => null);
   if (!is?.isDirectory()) throw new Error(`GRAPHQL_PERSISTED_OPERATIONS names no folder: ${folder}`);
 
-  const known = new RecentlyUsed<string>(MOST_REMEMBERED);
+  const known = new RecentMap<string, string>(MOST_REMEMBERED);
   const read = async (id: string): Promise<string> => {
     const text = ID.test(id) ? await readFile(join(folder, `${id}.graphql`), "utf8").catch(orMissing) : null;
     if (text === null) throw refusal("PersistedQueryNotFound", "PERSISTED_QUERY_NOT_FOUND");

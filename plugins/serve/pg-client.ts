@@ -3,6 +3,7 @@ import type { Budget } from "../../engine/database/budget.ts";
 import type { Database } from "../../engine/database/database.ts";
 import type { Context, Result, Statement } from "../../engine/database/statement.ts";
 import type { Query } from "../../engine/database/transaction.ts";
+import { FunctionCall } from "../function-call.ts";
 import { toText } from "./text-values.ts";
 
 export type ClientOptions = {
@@ -37,7 +38,9 @@ class CallerClient implements PgClient {
 
   async query<Row>(query: PgClientQuery): Promise<PgClientResult<Row>> {
     const { budgetOf, admit, ...others } = this.#options;
-    const options = { ...others, fields: !query.arrayMode, budget: budgetOf?.() };
+    const call = query.values?.find((value) => value instanceof FunctionCall);
+    const before = call && toStatement(call);
+    const options = { ...others, before, fields: !query.arrayMode, budget: budgetOf?.() };
     const result = await this.#database.run(this.#context, toStatement(query), options);
     admit?.(result.rows);
     return toClientResult(result);
@@ -85,8 +88,8 @@ class TransactionClient implements PgClient {
   }
 }
 
-function toStatement({ text, values = [] }: PgClientQuery): Statement {
-  return { text, values: values.map(toText) };
+function toStatement({ text, values = [] }: PgClientQuery | FunctionCall): Statement {
+  return { text, values: values.map((value) => (value instanceof FunctionCall ? value.result : toText(value))) };
 }
 
 /** Rows as arrays, unless their columns were asked for. */

@@ -54,6 +54,10 @@ export class SchemaKeeper {
     return this.#served;
   }
 
+  get isServing(): boolean {
+    return this.#served !== null;
+  }
+
   /** Why what is served may be out of date, or is nothing at all. */
   get fault(): string | null {
     return this.#fault?.message ?? null;

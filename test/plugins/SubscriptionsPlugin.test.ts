@@ -47,7 +47,7 @@ const events = new Events();
 
 beforeAll(async () => {
   generated.owner.on("notification", ({ payload }) => events.hear(payload!));
-  await generated.owner.query("listen graphql");
+  await generated.owner.query("listen graphql; select private.await_events(3600)");
 });
 
 /** What a subscriber is told of what happens. */

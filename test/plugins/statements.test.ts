@@ -69,7 +69,7 @@ describe("without one statement per row", () => {
       `mutation { createArticle(input: { title: "Four", content: "" }) { success message article { id author { name } } errors { field message } } }`,
     ],
     [
-      2,
+      1,
       "an article that is added",
       alice,
       `mutation { createArticle(input: { title: "Added", content: "" }) { success message article { id title status tags createdAt author { name } } errors { field message } } }`,
@@ -81,14 +81,14 @@ describe("without one statement per row", () => {
       `mutation { updateArticle(id: 1, input: { title: "Changed" }) { id status tags updatedAt } }`,
     ],
     [
-      3,
+      1,
       "an article that is changed, with title and author",
       alice,
       `mutation { publishArticle(id: 1) { id title author { name } } }`,
     ],
     [1, "an article that is deleted", bob, "mutation { deleteArticle(id: 2) }"],
     [
-      2,
+      1,
       "a comment that is added",
       bob,
       `mutation { createComment(input: { articleId: 3, content: "Yes" }) { id content author { name } } }`,

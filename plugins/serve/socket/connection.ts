@@ -1,6 +1,9 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type FormattedExecutionResult, GraphQLError, type GraphQLFormattedError } from "postgraphile/graphql";
-import type { Asker, Callers } from "../../../engine/caller/caller.ts";
+import type { Asker, Callers, Credentials } from "../../../engine/caller/caller.ts";
+import { hasExpired } from "../../../engine/caller/claims.ts";
+import type { CrossSite } from "../../../engine/caller/cross-site.ts";
+import { readSessionCookie } from "../../../engine/caller/session-cookie.ts";
 import { credentialsIn, credentialsOf } from "../credentials.ts";
 import { Refusal } from "../documents.ts";
 import { asGraphQLError, type Explain } from "../errors.ts";
@@ -11,6 +14,7 @@ import type { FindDocument } from "../persisted-operations.ts";
 export type ConnectionServices = {
   readonly path: string;
   readonly callers: () => Callers;
+  readonly crossSite: CrossSite;
   readonly findDocument: FindDocument;
   readonly prepare: Prepare;
   readonly explain: Explain;
@@ -34,6 +38,8 @@ export type SocketRequest = {
 
 /** The longest that a timer can wait. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** How often it is looked whether a token's time is over, for as long as clocks may differ. */
+const EXPIRY_LOOK_MS = 500;
 
 /** Whoever is at the other end of a socket, and what they have going on. */
 export class Connection {
@@ -44,6 +50,7 @@ export class Connection {
   /** Operations that end by themselves; the rest are subscriptions. */
   readonly #underway = new Set<string>();
   readonly #open = new Set<string>();
+  #credentials: Credentials = { authorization: null };
   #asker: Asker;
   #count = 0;
   #expiry: NodeJS.Timeout | undefined;
@@ -60,18 +67,17 @@ export class Connection {
     return this.#open.size;
   }
 
-  /** By the token that the client gave at first, or else the one in the request for the socket. */
+  /** By the token that the client gave at first, or else by what the request for the socket showed. */
   async identify(parameters: unknown): Promise<void> {
-    const credentials = credentialsIn(parameters) ?? credentialsOf(this.#request);
-    this.#asker = await this.#services.callers().identifyOrAnonymous(credentials);
+    this.#credentials = credentialsIn(parameters) ?? this.#shownAtFirst();
+    this.#asker = await this.#services.callers().identifyOrAnonymous(this.#credentials);
     const { expiresAt } = this.#asker.caller;
-    if (expiresAt !== null) this.#closeAt(expiresAt * 1000);
+    if (expiresAt !== null && !this.#left.signal.aborted) this.#closeAfter(expiresAt);
   }
 
-  /** Closes when the account behind the token was disabled or deleted, or has changed, since. */
+  /** Closes when the account behind the token was disabled or deleted, or has changed, since; or when the key was revoked. */
   async look(): Promise<void> {
-    const objection = await this.#services.callers().objectionTo(this.#asker.caller.claims);
-    if (objection) this.#channel.close(4403, "Token expired");
+    if (await this.#isOver()) this.#channel.close(4403, "Token expired");
   }
 
   /** Refuses by throwing. */
@@ -127,6 +133,20 @@ export class Connection {
     this.#underway.clear();
   }
 
+  async #isOver(): Promise<boolean> {
+    const { claims, kind } = this.#asker.caller;
+    const callers = this.#services.callers();
+    if (kind !== "key") return (await callers.objectionTo(claims)) !== null;
+    return (await callers.identifyOrAnonymous(this.#credentials)).caller.kind !== "key";
+  }
+
+  /** A browser shows its cookie for any page that opens a socket. */
+  #shownAtFirst(): Credentials {
+    const { headers } = this.#request;
+    const session = this.#services.crossSite.isOwnPage(headers) ? readSessionCookie(headers) : null;
+    return { ...credentialsOf(this.#request), session };
+  }
+
   #occasion(): Occasion {
     return {
       asker: this.#asker,
@@ -142,13 +162,14 @@ export class Connection {
     if (this.#underway.size === 0) this.#channel.close(1001, "Going away");
   }
 
-  #closeAt(moment: number): void {
-    const rest = moment - Date.now();
-    const wait = Math.min(Math.max(rest, 0), LONGEST_TIMER_MS);
+  /** When the same token would be refused in a request. */
+  #closeAfter(expiresAt: number): void {
+    const rest = expiresAt * 1000 - Date.now();
+    const wait = Math.min(Math.max(rest, EXPIRY_LOOK_MS), LONGEST_TIMER_MS);
     clearTimeout(this.#expiry);
     this.#expiry = setTimeout(() => {
-      if (Date.now() < moment) this.#closeAt(moment);
-      else this.#channel.close(4403, "Token expired");
+      if (hasExpired(expiresAt)) this.#channel.close(4403, "Token expired");
+      else this.#closeAfter(expiresAt);
     }, wait).unref();
   }
 }

@@ -1,12 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { type IncomingMessage, STATUS_CODES } from "node:http";
+import { type IncomingHttpHeaders, type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket, WebSocketServer } from "ws";
 import type { Config } from "../../../engine/config/config.ts";
 import type { Logger } from "../../../engine/log.ts";
 import { type Channel, Connection, type ConnectionServices } from "./connection.ts";
-import { isWelcome } from "./origin.ts";
 import { KEEP_ALIVE, SUBSCRIPTIONS_TRANSPORT_WS, SubscriptionsTransportWs } from "./subscriptions-transport-ws.ts";
 import { makeTransportWs, TRANSPORT_WS, type TransportWs } from "./transport-ws.ts";
 
@@ -59,7 +58,7 @@ export class Sockets {
   /** A request for a socket, at the address that is ours. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     if (this.#isClosing) refuse(socket, 503);
-    else if (!isWelcome(request.headers, this.#options.corsOrigins)) refuse(socket, 403);
+    else if (!this.#isWelcome(request.headers)) refuse(socket, 403);
     else this.#server.handleUpgrade(request, socket, head, (accepted) => this.#accept(accepted, request));
   }
 
@@ -78,6 +77,12 @@ export class Sockets {
     for (const { socket } of this.#members) socket.terminate();
     clearInterval(this.#pings);
     clearInterval(this.#looks);
+  }
+
+  /** Browsers open sockets for any page and ask nobody: the rule of CORS has to be applied here. Other clients send no origin. */
+  #isWelcome(headers: IncomingHttpHeaders): boolean {
+    const { corsOrigins, services } = this.#options;
+    return headers.origin === undefined || corsOrigins === "*" || services.crossSite.isOwnPage(headers);
   }
 
   #accept(socket: WebSocket, { headers, url = "" }: IncomingMessage): void {

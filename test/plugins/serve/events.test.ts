@@ -110,6 +110,17 @@ describe("an event", () => {
     expect(await created.next()).toEqual({ data: { onArticleCreated: { title: "Done at last 1" } } });
   });
 
+  test("of a transaction that wrote before may be missed, and who has subscribed meanwhile is told so", async () => {
+    await graphql.sql("select setval('private.events_awaited_until', 1)");
+    await graphql.sql("begin");
+    await titles(1, "Written before ");
+    const created = await subscribe("subscription { onArticleCreated { title } }");
+    await graphql.sql("commit");
+    expect(await created.next()).toMatchObject({ errors: [{ extensions: { code: "EVENTS_MISSED" } }] });
+    await titles(1, "Written after ");
+    expect(await created.next()).toEqual({ data: { onArticleCreated: { title: "Written after 1" } } });
+  });
+
   test("that is no event is ignored", async () => {
     const created = await subscribe("subscription { onArticleCreated { title } }");
     for (const payload of ["", "{", "null", "[]", '{"s":1,"t":"articles","op":"insert","k":{}}', '{"s":"public"}']) {

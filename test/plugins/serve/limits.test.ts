@@ -91,7 +91,7 @@ describe("other limits", () => {
 });
 
 describe("a document", () => {
-  const schema = buildSchema("type Query { a: Query b(x: Int): String }");
+  const schema = buildSchema("type Query { a: Query b(x: Int, first: Int): String }");
   const readerWith = (limits: Partial<Limits> = {}, onFull = () => {}) =>
     makeDocumentReader({ schema, limits: { ...DEFAULTS, ...limits }, onFull });
   const read = (text: string, limits?: Partial<Limits>) => readerWith(limits)(text);
@@ -126,6 +126,13 @@ describe("a document", () => {
     expect(refused("{")).toEqual(["GRAPHQL_PARSE_FAILED"]);
     expect(refused("{ c }")).toEqual(["GRAPHQL_VALIDATION_FAILED"]);
     expect(refused("{ b(x: 1) }")).toEqual([]);
+  });
+
+  test("with a page size that is no number is refused as one with a bad value", () => {
+    expect(refused('{ b(first: "3") }')).toEqual(["VALIDATION_ERROR"]);
+    expect(refused('{ b(x: "3") }')).toEqual(["GRAPHQL_VALIDATION_FAILED"]);
+    expect(refused("query ($first: String) { b(first: $first) }")).toEqual(["GRAPHQL_VALIDATION_FAILED"]);
+    expect(refused("{ b(first: 3) }")).toEqual([]);
   });
 
   test("with a cycle of fragments is refused", () => {
