@@ -9,6 +9,7 @@ import { createInterface } from "node:readline";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Cluster, type ClusterOptions, runningCluster, startCluster } from "../../../engine/embedded/cluster.ts";
+import { until } from "../../until.ts";
 
 let root: string;
 let dataDir: string;
@@ -42,10 +43,6 @@ async function ask<T>(url: string, text: string): Promise<T[]> {
   } finally {
     await client.end();
   }
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((done) => setTimeout(done, 20));
 }
 
 async function processesNaming(text: string): Promise<string[]> {

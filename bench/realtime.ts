@@ -1,0 +1,10 @@
+// Row changes, from the log to those who follow.
+
+import type { Bench } from "./bench.ts";
+import { benchDecoding } from "./realtime/decoding.ts";
+import { benchFanOut } from "./realtime/fan-out.ts";
+
+export const bench: Bench = async (options) => ({
+  decoding: await benchDecoding(options),
+  fanOut: await benchFanOut(options),
+});

@@ -1,0 +1,186 @@
+// The whole way, from an insert to a thousand sockets whose policies are asked.
+
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { WebSocket } from "ws";
+import { makeTokenKeys } from "../../engine/caller/keys.ts";
+import { signToken } from "../../engine/caller/tokens.ts";
+import type { BenchOptions } from "../bench.ts";
+import { processorTimeOf } from "../processor-time.ts";
+import { residentMebibytes } from "../resident-memory.ts";
+import { startOurs } from "../rest/contestants.ts";
+import { JWT_SECRET } from "../rest/tokens.ts";
+import { type Scratch, startScratch } from "../scratch.ts";
+
+const SUBSCRIBERS = 1_000;
+const CALLERS = [1, 10, 1_000];
+/** One transaction holds so many changes while as much as possible is told. */
+const CHANGES = 20;
+const INSERTS_FOR_LATENCY = 20;
+
+const SCHEMA = `
+  create role anon;
+  create role authenticated;
+  create role authenticator login noinherit;
+  grant anon, authenticated to authenticator;
+  create schema auth;
+  grant usage on schema auth to anon, authenticated;
+  create function auth.jwt() returns jsonb language sql stable
+    return nullif(current_setting('request.jwt.claims', true), '')::jsonb;
+  create table news (id bigint generated always as identity primary key, owner text, title text, body text);
+  alter table news replica identity full;
+  alter table news enable row level security;
+  create policy own_and_shared on news for select using (owner is null or owner = (select auth.jwt() ->> 'sub'));
+  grant select on news to anon, authenticated;
+  create publication supabase_realtime for table news`;
+const INSERT = `insert into news (title, body) select 'Title', repeat('x', 100) from generate_series(1, ${CHANGES})`;
+
+const keys = makeTokenKeys({ jwtSecret: JWT_SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
+
+export async function benchFanOut({ rounds, seconds, tell }: BenchOptions): Promise<object> {
+  await using scratch = await startScratch(SCHEMA);
+  tell(`telling ${SUBSCRIBERS} subscribers of rows that a policy hides from some`);
+  const results: Record<number, object> = {};
+  for (const callers of CALLERS) {
+    const server = await startOurs(scratch, scratch.url("authenticator"));
+    const before = await residentMebibytes(server.pid);
+    const subscribers = new Subscribers();
+    try {
+      await subscribers.join(server.base, callers);
+      const joined = await residentMebibytes(server.pid);
+      const { rate, nodeMicroseconds, postgresMicroseconds } = await throughput(scratch, subscribers, {
+        pid: server.pid,
+        seconds: rounds * seconds,
+      });
+      const delays = await latencies(scratch, subscribers);
+      const idle = await idleMilliseconds(server.pid, seconds);
+      const kibibytes = before === null || joined === null ? null : ((joined - before) * 1024) / SUBSCRIBERS;
+      tell(
+        `  ${String(callers).padStart(5)} callers: ${Math.round(rate)} messages/s (each ${nodeMicroseconds?.toFixed(1)} µs of the service and ${postgresMicroseconds?.toFixed(1)} µs of Postgres), one change to all of them p50 ${delays.p50.toFixed(1)} ms, p99 ${delays.p99.toFixed(1)} ms, idle ${idle?.toFixed(1)} ms of processor time per second, ${kibibytes?.toFixed(0)} KiB each`,
+      );
+      results[callers] = {
+        messagesPerSecond: rate,
+        nodeMicroseconds,
+        postgresMicroseconds,
+        ...delays,
+        idleMilliseconds: idle,
+        kibibytesEach: kibibytes,
+      };
+    } finally {
+      subscribers.close();
+      await server.stop();
+    }
+  }
+  return results;
+}
+
+type Load = { readonly pid: number; readonly seconds: number };
+
+/** Always two transactions ahead of those who are told, so that nobody waits for the other. */
+async function throughput(scratch: Scratch, subscribers: Subscribers, { pid, seconds }: Load) {
+  await scratch.execute(INSERT);
+  await subscribers.until(CHANGES);
+  subscribers.reset();
+  const [node, postgres] = [await processorTimeOf(pid), await scratch.processorTime()];
+  const startedAt = performance.now();
+  let told = 0;
+  for (let inserted = 0; performance.now() - startedAt < seconds * 1000; told = inserted - 2 * CHANGES) {
+    await scratch.execute(INSERT);
+    inserted += CHANGES;
+    await subscribers.until(inserted - 2 * CHANGES);
+  }
+  const messages = told * SUBSCRIBERS;
+  const each = (before: number | null, after: number | null) =>
+    before === null || after === null ? null : (after - before) / messages;
+  return {
+    rate: messages / ((performance.now() - startedAt) / 1000),
+    nodeMicroseconds: each(node, await processorTimeOf(pid)),
+    postgresMicroseconds: each(postgres, await scratch.processorTime()),
+  };
+}
+
+/** One change at a time: how long it takes to each subscriber. */
+async function latencies(scratch: Scratch, subscribers: Subscribers): Promise<{ p50: number; p99: number }> {
+  await sleep(500);
+  const delays: number[] = [];
+  for (let insert = 0; insert < INSERTS_FOR_LATENCY; insert++) {
+    subscribers.reset();
+    const startedAt = performance.now();
+    await scratch.execute("insert into news (title) values ('One')");
+    await subscribers.until(1);
+    delays.push(...subscribers.arrivals.map((time) => time - startedAt));
+  }
+  delays.sort((one, other) => one - other);
+  return { p50: delays[delays.length >> 1]!, p99: delays[Math.floor(delays.length * 0.99)]! };
+}
+
+async function idleMilliseconds(pid: number, seconds: number): Promise<number | null> {
+  const before = await processorTimeOf(pid);
+  await sleep(seconds * 3_000);
+  const after = await processorTimeOf(pid);
+  return before === null || after === null ? null : (after - before) / 1000 / (seconds * 3);
+}
+
+/** Clients that count what they are told, and are as small as can be. */
+class Subscribers {
+  readonly #sockets: WebSocket[] = [];
+  #counts: number[] = [];
+  arrivals: number[] = [];
+  #waiting: { readonly count: number; readonly resolve: () => void; left: number } | null = null;
+
+  async join(base: URL, callers: number): Promise<void> {
+    const subscribed: Promise<void>[] = [];
+    for (let number = 0; number < SUBSCRIBERS; number++) {
+      const token = signToken({ role: "authenticated", sub: String(number % callers) }, keys, { timestamp: false });
+      const socket = new WebSocket(`ws://${base.host}/realtime/v1/websocket?vsn=2.0.0&apikey=${token}`, {
+        perMessageDeflate: false,
+      });
+      this.#sockets.push(socket);
+      subscribed.push(this.#subscribed(socket));
+      await once(socket, "open");
+      const config = { postgres_changes: [{ event: "*", schema: "public", table: "news" }] };
+      socket.send(JSON.stringify(["1", "1", "realtime:news", "phx_join", { config }]));
+    }
+    await Promise.all(subscribed);
+    this.#sockets.forEach((socket, number) => {
+      socket.on("message", () => this.#arrived(number));
+    });
+    this.reset();
+  }
+
+  reset(): void {
+    this.#counts = this.#sockets.map(() => 0);
+    this.arrivals = [];
+  }
+
+  /** Resolves when each has been told of so many changes. */
+  until(count: number): Promise<void> {
+    const left = this.#counts.filter((each) => each < count).length;
+    if (left === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#waiting = { count, resolve, left };
+    });
+  }
+
+  close(): void {
+    for (const socket of this.#sockets) socket.terminate();
+  }
+
+  #arrived(number: number): void {
+    const count = ++this.#counts[number]!;
+    if (count === 1) this.arrivals.push(performance.now());
+    if (this.#waiting?.count === count && --this.#waiting.left === 0) this.#waiting.resolve();
+  }
+
+  #subscribed(socket: WebSocket): Promise<void> {
+    return new Promise((resolve, reject) => {
+      socket.on("message", function hear(data) {
+        const text = String(data);
+        if (text.includes('"error"')) reject(new Error(`A subscriber was told ${text}`));
+        if (!text.includes('"Subscribed to PostgreSQL"')) return;
+        socket.off("message", hear);
+        resolve();
+      });
+    });
+  }
+}

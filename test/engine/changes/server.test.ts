@@ -1,0 +1,177 @@
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Cluster, startCluster } from "../../../engine/embedded/cluster.ts";
+import { until } from "../../until.ts";
+import { changesOf, Followed } from "./followed.ts";
+
+const ROWS = 50_000;
+
+let dataDir: string;
+let cluster: Cluster;
+let url: string;
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), "changes-server-"));
+  await chmod(dataDir, 0o755);
+  await start();
+  await query(`
+    create table items (id int primary key, name text);
+    alter table items replica identity full;
+    create publication followed for table items`);
+});
+afterAll(async () => {
+  await cluster.stop();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+async function start(settings: Record<string, string> = {}): Promise<void> {
+  cluster = await startCluster({ dataDir, port: null, settings, tell: () => {} });
+  url = cluster.url("postgres", "postgres");
+}
+
+async function query(text: string): Promise<pg.QueryResult> {
+  const client = new pg.Client({ connectionString: url });
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    return await client.query(text);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+async function killPostgres(): Promise<void> {
+  const [pid] = (await readFile(join(dataDir, "postgres/postmaster.pid"), "utf8")).split("\n");
+  process.kill(Number(pid), "SIGKILL");
+  await cluster.ended;
+  await start();
+}
+
+async function restart(settings: Record<string, string>): Promise<void> {
+  await query("select pg_drop_replication_slot(slot_name) from pg_replication_slots where not active");
+  await cluster.stop();
+  await start(settings);
+}
+
+test("when Postgres is killed amid 50,000 changes, none is lost, none comes twice, and the order stays", async () => {
+  const changes = changesOf(url);
+  const followed = new Followed();
+  await changes.follow(followed).from;
+
+  let kills = 0;
+  for (let next = 0; next < ROWS; ) {
+    const size = next % 10_000 === 0 ? 5_000 : 200;
+    // Whether it was committed is what the table says.
+    const writing = query(`insert into items select generate_series(${next}, ${next + size - 1})`).catch(() => {});
+    if (kills < 2 && next >= (kills + 1) * 18_000) {
+      kills++;
+      await killPostgres();
+    }
+    await writing;
+    const { rows } = await query("select coalesce(max(id) + 1, 0) as next from items");
+    next = rows[0].next;
+  }
+  const { rows } = await query("select id::text from items order by items.id");
+  await until(() => followed.changes.length >= rows.length);
+  expect(kills).toBe(2);
+  expect(followed.values()).toEqual(rows.map(({ id }) => id));
+  expect(followed.gaps).toEqual([]);
+  expect(followed.committed).toEqual(followed.begun);
+  await changes.close();
+});
+
+test("Postgres stops in good order while somebody follows, and is followed again afterwards", async () => {
+  const changes = changesOf(url);
+  const followed = new Followed();
+  await changes.follow(followed).from;
+  await cluster.stop();
+  await until(() => changes.state().status === "away");
+  await start();
+  await query("truncate items");
+  await until(() => followed.committed.length === 1);
+  expect(followed.gaps).toEqual([]);
+  await changes.close();
+});
+
+test("a slot that may keep no more is made anew, and who would resume from it is refused", async () => {
+  await restart({ max_slot_wal_keep_size: "1MB", max_wal_size: "32MB", min_wal_size: "32MB" });
+  const first = changesOf(url);
+  const followed = new Followed();
+  await first.follow(followed).from;
+  await query("insert into items values (1)");
+  await until(() => followed.committed.length === 1);
+  await first.close();
+  const { commitLsn } = followed.committed[0]!;
+
+  for (let round = 0; round < 3; round++) {
+    await query("insert into items select number, repeat('x', 500) from generate_series(2, 40000) as number");
+    await query("truncate items; select pg_switch_wal(); checkpoint");
+  }
+  const { rows } = await query("select wal_status from pg_replication_slots");
+  expect(rows).toEqual([{ wal_status: "lost" }]);
+  const second = changesOf(url);
+  await expect(second.follow(new Followed(), commitLsn).from).rejects.toMatchObject({ status: 410 });
+  const resumed = new Followed();
+  await second.follow(resumed).from;
+  await query("insert into items values (3)");
+  await until(() => resumed.committed.length === 1);
+  await second.close();
+});
+
+test("where the server bounds nothing, no slot is left behind, unless that is asked for", async () => {
+  await restart({ max_slot_wal_keep_size: "-1" });
+  const slots = async () => {
+    const { rows } = await query("select temporary from pg_replication_slots order by temporary");
+    return rows.map(({ temporary }) => temporary);
+  };
+  const cautious = changesOf(url);
+  await cautious.follow(new Followed()).from;
+  expect(await slots()).toEqual([true]);
+  await cautious.close();
+  const asked = changesOf(url, { keep: "always" });
+  await asked.follow(new Followed()).from;
+  await until(async () => (await slots()).length === 2);
+  expect(await slots()).toEqual([false, true]);
+  await asked.close();
+});
+
+test("a server that has no slot to spare is asked again until it has, and nothing is missed meanwhile", async () => {
+  await restart({ max_replication_slots: "2" });
+  const take = "select pg_create_physical_replication_slot('somebody')";
+  await query(`${take}; select pg_create_physical_replication_slot('else')`);
+  const changes = changesOf(url);
+  const followed = new Followed();
+  const { from } = changes.follow(followed);
+  await until(() => changes.state().reason?.includes("slots") === true);
+  await query("select pg_drop_replication_slot(slot_name) from pg_replication_slots");
+  await from;
+
+  await query("select pg_terminate_backend(active_pid) from pg_replication_slots where active");
+  await until(() =>
+    query(take).then(
+      () => true,
+      () => false,
+    ),
+  );
+  await query("insert into items values (100001)");
+  // Long enough for more attempts than Postgres may refuse to read something.
+  await sleep(3_000);
+  expect(changes.state().reason).toContain("slots");
+  await query("select pg_drop_replication_slot('somebody')");
+  await until(() => followed.committed.length === 1);
+  expect(followed.gaps).toEqual([]);
+  await changes.close();
+});
+
+test("a server with too low a wal_level is refused with what to set", async () => {
+  await restart({ wal_level: "replica" });
+  const changes = changesOf(url);
+  await expect(changes.follow(new Followed()).from).rejects.toMatchObject({ status: 503 });
+  expect(changes.state()).toMatchObject({ status: "refused", position: null });
+  expect(changes.state().reason).toContain("must be logical");
+  await changes.close();
+});
