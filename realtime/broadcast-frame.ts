@@ -1,0 +1,49 @@
+import { type Envelope, isJson } from "./protocol.ts";
+
+/** What somebody says to a room. The bytes of the payload are passed on as they came. */
+export type Broadcast = {
+  readonly event: string;
+  readonly encoding: "json" | "raw";
+  readonly payload: Buffer;
+};
+
+export type BroadcastPush = Envelope & { readonly broadcast: Broadcast };
+
+const PUSH = 3;
+const PASSED_ON = 4;
+const ENCODINGS = ["raw", "json"] as const;
+const PUSH_HEADER = 7;
+/** Lengths are one byte each. */
+const LONGEST = 255;
+
+/** `03 01 01 0e 02 00 01 | "6" "7" "realtime:room1" "hi" {"a":1}`; null for anything else. */
+export function parseBroadcastPush(frame: Buffer): BroadcastPush | null {
+  if (frame.length < PUSH_HEADER || frame[0] !== PUSH) return null;
+  const encoding = ENCODINGS[frame[6]!];
+  let at = PUSH_HEADER;
+  const [joinRef, ref, topic, event] = [1, 2, 3, 4].map((place) => {
+    const length = frame[place]!;
+    at += length;
+    return frame.toString("utf8", at - length, at);
+  }) as [string, string, string, string];
+  at += frame[5]!;
+  if (at > frame.length || !encoding) return null;
+  const payload = frame.subarray(at);
+  // It is put into the messages of others as it is: half a value could end its message and begin another one.
+  if (encoding === "json" && !isJson(payload.toString("utf8"))) return null;
+  const broadcast = { event, encoding, payload };
+  return { joinRef: joinRef || null, ref: ref || null, topic, event: "broadcast", broadcast };
+}
+
+/** `04 0e 02 00 01 | "realtime:room1" "hi" {"a":1}`; null where a name is too long for it. */
+export function writeBroadcast(topic: string, { event, encoding, payload }: Broadcast): Buffer | null {
+  const names = [Buffer.from(topic), Buffer.from(event)] as const;
+  if (names.some(({ length }) => length > LONGEST)) return null;
+  const header = Buffer.from([PASSED_ON, names[0].length, names[1].length, 0, ENCODINGS.indexOf(encoding)]);
+  return Buffer.concat([header, ...names, payload]);
+}
+
+/** The same as text, which has no place for raw bytes. */
+export function spellBroadcast({ event, payload }: Broadcast): string {
+  return `{"type":"broadcast","event":${JSON.stringify(event)},"payload":${payload.toString("utf8")}}`;
+}

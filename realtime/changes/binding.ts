@@ -1,0 +1,128 @@
+import { hash } from "node:crypto";
+import type { CatalogKeeper } from "../../engine/catalog/keep.ts";
+import type { QualifiedName } from "../../engine/catalog/qualified-name.ts";
+import type { Table } from "../../engine/catalog/tables.ts";
+import type { Statement } from "../../engine/database/statement.ts";
+import { ApiError } from "../../engine/errors.ts";
+import type { BindingRequest } from "../join-request.ts";
+import { type Condition, parseFilter } from "./filter.ts";
+import { type Asked, comparison, valueType } from "./question.ts";
+import { makeRowTest, type RowTest } from "./row-test.ts";
+import { sightOf } from "./sight.ts";
+
+/** Which changes a client wants to hear of. */
+export type Binding = {
+  readonly id: number;
+  readonly event: "*" | "INSERT" | "UPDATE" | "DELETE";
+  /** Null: any. */
+  readonly schema: string | null;
+  readonly table: string | null;
+  readonly tests: readonly RowTest[];
+  /** Null: all columns that the subscriber may read. */
+  readonly select: ReadonlySet<string> | null;
+};
+
+/** What a binding is read against. */
+export type BindingGround = {
+  readonly catalog: Pick<CatalogKeeper, "current" | "reload">;
+  readonly role: string;
+  /** Whether the stream has changes of the table, or of any table of the schema. */
+  readonly isPublished: (schema: string | null, table: string | null) => Promise<boolean>;
+  /** Asks Postgres as the subscriber's role; rejects with its own error. */
+  readonly ask: (statement: Statement) => Promise<readonly (readonly (string | null)[])[]>;
+};
+
+const EVENTS = ["*", "INSERT", "UPDATE", "DELETE"] as const;
+const ID_BITS = 27;
+
+/** The id of each request, distinct for distinct ones: the client compares them, and none is 0. */
+export function bindingIds(requests: readonly BindingRequest[]): readonly number[] {
+  const taken = new Map<number, string>();
+  return requests.map((request) => {
+    const text = JSON.stringify(request);
+    let id = Number.parseInt(hash("sha256", text, "hex").slice(0, 8), 16) % 2 ** ID_BITS || 1;
+    while (taken.has(id) && taken.get(id) !== text) id++;
+    taken.set(id, text);
+    return id;
+  });
+}
+
+/** Null: nobody here may hear of such changes, and nobody is told why: that would tell what there is. */
+export async function resolveBinding(
+  request: BindingRequest,
+  id: number,
+  { catalog, role, isPublished, ask }: BindingGround,
+): Promise<Binding | null> {
+  const event = EVENTS.find((name) => name === String(request.event ?? "*").toUpperCase());
+  const schema = nameOrAny(request.schema, "public");
+  const table = nameOrAny(request.table, null);
+  const conditions = parseFilter(typeof request.filter === "string" ? request.filter : "");
+  if (!event || !conditions || !(await isPublished(schema, table))) return null;
+  const select =
+    Array.isArray(request.select) && request.select.length > 0 ? new Set(request.select.map(String)) : null;
+  if (schema === null || table === null) {
+    return conditions.length > 0 || select ? null : { id, event, schema, table, tests: [], select: null };
+  }
+  await meet(catalog, { schema, name: table });
+  const current = catalog.current();
+  const found = current.findTable({ schema, name: table });
+  const sight = found && sightOf(current, found, role);
+  const named = [...conditions.map(({ column }) => column), ...(select ?? [])];
+  if (!sight || !named.every((column) => sight.columns.has(column))) return null;
+  const tests = await readTests(conditions, found, ask);
+  return tests && { id, event, schema, table, tests, select };
+}
+
+/** A table that was published a moment ago may not be in the catalogue yet. */
+async function meet(catalog: BindingGround["catalog"], name: QualifiedName): Promise<void> {
+  const { findTable, schemas } = catalog.current();
+  if (!findTable(name) && schemas.get(name.schema)?.exposed) await catalog.reload();
+}
+
+/** `*`, and no name at all, stand for any. */
+function nameOrAny(value: unknown, absent: string | null): string | null {
+  if (value === undefined || value === null || value === "") return absent;
+  return value === "*" ? null : String(value);
+}
+
+/** Postgres reads the values, and says whether the operators fit; null when it refuses one. */
+async function readTests(
+  conditions: readonly Condition[],
+  table: Table,
+  ask: BindingGround["ask"],
+): Promise<readonly RowTest[] | null> {
+  if (conditions.length === 0) return [];
+  const values: string[] = [];
+  const expressions = conditions.flatMap((condition) => trials(condition, table, (value) => `$${values.push(value)}`));
+  try {
+    const [row = []] = await ask({ text: `select ${expressions.map(({ sql }) => sql).join(", ")}`, values });
+    return conditions.map((condition) => {
+      const own = expressions.flatMap((trial, at) => (trial.of === condition && trial.isCanonical ? [row[at]!] : []));
+      return makeRowTest(condition, own, table.columns.get(condition.column)!.baseType);
+    });
+  } catch (error) {
+    // What it cannot answer now is no fault of the filter.
+    if (error instanceof ApiError && error.status >= 500) throw error;
+    return null;
+  }
+}
+
+type Trial = { readonly of: Condition; readonly sql: string; readonly isCanonical: boolean };
+
+/** The condition held against no row at all, and its values as the column's type writes them: a cast would write a boolean otherwise. */
+function trials(condition: Condition, table: Table, parameter: (value: string) => string): readonly Trial[] {
+  const { operator, values, column } = condition;
+  const known = table.columns.get(column)!;
+  const nothing = `(null::${known.sqlType})`;
+  const trial = (sql: string, isCanonical = false): Trial => ({ of: condition, sql, isCanonical });
+  if (operator === "is") return [trial(`${nothing} is ${values[0]}`)];
+  if (operator === "isdistinct" && values[0]!.toLowerCase() === "null") return [trial("null", true)];
+  const asked: Asked = operator === "neq" || operator === "in" || operator === "isdistinct" ? "eq" : operator;
+  return values.flatMap((value) => {
+    const place = parameter(value);
+    // Held against a text, so that a pattern which cannot be read is found out.
+    const left = asked === "match" || asked === "imatch" ? `coalesce(${nothing}, '')` : nothing;
+    const compared = trial(comparison(left, asked, place, known));
+    return asked === "eq" ? [compared, trial(`concat(${place}::${valueType(known)})`, true)] : [compared];
+  });
+}

@@ -1,0 +1,114 @@
+import type { Table } from "../../engine/catalog/tables.ts";
+import type { Change, Relation, Row, Transaction } from "../../engine/changes/changes.ts";
+import { jsonValue } from "./json-value.ts";
+import { formatPosition, type Position } from "./position.ts";
+import type { Sight } from "./sight.ts";
+
+/** What a subscriber is shown of a table's rows; one object for all who are shown the same. */
+export type View = { readonly columns: ReadonlySet<string>; readonly readsKey: boolean };
+
+/** How a change is told: an UPDATE to somebody who may no longer see the row is a DELETE. */
+export type Told = {
+  readonly type: "INSERT" | "UPDATE" | "DELETE";
+  readonly view: View;
+  /** Whether the row before is shown too. */
+  readonly withOld: boolean;
+};
+
+const MOST_BYTES = 2 ** 20;
+/** What is longer is left out of a change that is too large. */
+const SHORT_BYTES = 64;
+const TOO_LARGE = '["Error 413: Payload Too Large"]';
+const UNREADABLE_KEY = '["Error 401: Unauthorized"]';
+const NO_KEY = '["Error 400: Bad Request, no primary key"]';
+
+export function viewOf({ columns, readsKey }: Sight, select: ReadonlySet<string> | null, table: Table): View {
+  if (!select) return { columns, readsKey };
+  const wanted = new Set([...select, ...table.primaryKey].filter((name) => columns.has(name)));
+  return { columns: wanted, readsKey };
+}
+
+/** The payload of one change, which differs by what is shown of it alone. */
+export class ChangeText {
+  readonly position: Position;
+  readonly #change: Change;
+  readonly #table: Table;
+  readonly #commitTime: string;
+  readonly #isLarge: boolean;
+  readonly #spelled = new Map<View, Map<string, string>>();
+
+  constructor(change: Change, { commitLsn, commitTime }: Transaction, table: Table) {
+    this.#change = change;
+    this.#table = table;
+    this.#commitTime = commitTime.toISOString();
+    this.#isLarge = bytesOf(change.new) + bytesOf(change.old) > MOST_BYTES;
+    this.position = { commitLsn, index: change.index };
+  }
+
+  /** `{"schema":"public","table":"items","type":"INSERT",…}` */
+  text({ type, view, withOld }: Told): string {
+    const texts = this.#spelled.get(view) ?? new Map<string, string>();
+    this.#spelled.set(view, texts);
+    const kind = `${type}${withOld ? " with old" : ""}`;
+    const text = texts.get(kind) ?? this.#spell({ type, view, withOld });
+    texts.set(kind, text);
+    return text;
+  }
+
+  #spell(told: Told): string {
+    const { relation } = this.#change;
+    const { errors, records } = this.#errors(told) ?? this.#records(told);
+    const members = [
+      `"schema":${JSON.stringify(relation.schema)},"table":${JSON.stringify(relation.name)},"type":"${told.type}"`,
+      `"commit_timestamp":"${this.#commitTime}","columns":${columnsOf(relation, told.view)}`,
+      ...records,
+      `"errors":${errors},"position":"${formatPosition(this.position)}"`,
+    ];
+    return `{${members.join(",")}}`;
+  }
+
+  #errors({ type, view }: Told): Spelled | null {
+    if (this.#table.primaryKey.length === 0 && type !== "DELETE") return { errors: NO_KEY, records: [] };
+    return view.readsKey ? null : { errors: UNREADABLE_KEY, records: [] };
+  }
+
+  #records({ type, view, withOld }: Told): Spelled {
+    const { new: row, old } = this.#change;
+    const records: string[] = [];
+    if (type !== "DELETE") records.push(`"record":${this.#record(row!, view)}`);
+    // Where the log has no row before, its key is the one that the row has now.
+    if (type === "UPDATE")
+      records.push(`"old_record":${withOld ? this.#record(old ?? this.#keyOf(row!), view) : "{}"}`);
+    if (type === "DELETE") records.push(`"old_record":${this.#record(old!, view)}`);
+    return { errors: this.#isLarge ? TOO_LARGE : "null", records };
+  }
+
+  #record(row: Row, { columns }: View): string {
+    const members: string[] = [];
+    for (const [at, { name }] of this.#change.relation.columns.entries()) {
+      const cell = row[at];
+      const type = this.#table.columns.get(name)?.type;
+      if (cell === undefined || !type || !columns.has(name)) continue;
+      if (this.#isLarge && cell !== null && cell.length > SHORT_BYTES) continue;
+      members.push(`${JSON.stringify(name)}:${cell === null ? "null" : jsonValue(cell, type)}`);
+    }
+    return `{${members.join(",")}}`;
+  }
+
+  #keyOf(row: Row): Row {
+    const { primaryKey } = this.#table;
+    return this.#change.relation.columns.map(({ name }, at) => (primaryKey.includes(name) ? row[at] : undefined));
+  }
+}
+
+type Spelled = { readonly errors: string; readonly records: readonly string[] };
+
+function columnsOf({ columns }: Relation, view: View): string {
+  return JSON.stringify(
+    columns.flatMap(({ name, typeName }) => (view.columns.has(name) ? [{ name, type: typeName }] : [])),
+  );
+}
+
+function bytesOf(row: Row | null): number {
+  return (row ?? []).reduce((sum, cell) => sum + (cell?.length ?? 0), 0);
+}

@@ -1,0 +1,309 @@
+import { randomUUID } from "node:crypto";
+import { setImmediate as turn } from "node:timers/promises";
+import type { CatalogKeeper } from "../../engine/catalog/keep.ts";
+import type { Table } from "../../engine/catalog/tables.ts";
+import type {
+  Change,
+  Changes,
+  Follower,
+  Following,
+  Gap,
+  Message,
+  Relation,
+  Transaction,
+} from "../../engine/changes/changes.ts";
+import type { Logger } from "../../engine/log.ts";
+import { oneAtATime } from "../../engine/one-at-a-time.ts";
+import { type Audience, concerns, findAudience } from "./audience.ts";
+import type { ClaimsRead } from "./claims-read.ts";
+import { Delivery, type Item } from "./delivery.ts";
+import type { Judge } from "./judge.ts";
+import { Pacer } from "./pacer.ts";
+import { behind, isAfter, type Position, sinceOf } from "./position.ts";
+import type { Subscriber } from "./subscriber.ts";
+import type { AwaitVisible } from "./visible.ts";
+
+export type FeedServices = {
+  readonly changes: Changes;
+  readonly catalog: CatalogKeeper;
+  readonly readClaims: (table: Table) => Promise<ClaimsRead>;
+  readonly judge: Judge;
+  readonly awaitVisible: AwaitVisible;
+  readonly log: Pick<Logger, "warn" | "error">;
+};
+
+type FeedOptions = FeedServices & {
+  /** Where it begins; null: now. */
+  readonly since: Position | null;
+  /** What others have told by way of the stream. */
+  readonly hear?: (message: Message) => void;
+  /** Called when that may have been missed. */
+  readonly missed?: () => void;
+};
+
+/** Done in its turn, behind all that the stream had told before. */
+type Step = { readonly kind: "step"; readonly run: () => void };
+/** The end of a transaction. */
+type Commit = { readonly kind: "commit"; readonly position: Position };
+type Entry = Item | Step | Commit;
+
+/** How many changes are judged together, and how many may wait until the stream is made to wait. */
+const BATCH = 500;
+const MOST_WAITING = 2_000;
+const MOST_WAITING_BYTES = 8 * 2 ** 20;
+const MARK = "realtime:mark";
+/** What the database says when its schema changes, ahead of the changes that are to be judged by it. */
+const SCHEMA_CHANGED = "schema";
+
+/** The changes of the stream from one place on, told to those who subscribe, in commit order. */
+export class Feed {
+  readonly #options: FeedOptions;
+  readonly #following: Following;
+  readonly #marks = new Map<string, () => void>();
+  readonly #markTogether: (key: string) => Promise<void>;
+  readonly #pacer = new Pacer();
+  /** Whose tables are decoded, and who of them are told. */
+  readonly #interested = new Set<Subscriber>();
+  readonly #active = new Set<Subscriber>();
+  readonly #checked = new WeakSet<Relation>();
+  #entries: Entry[] = [];
+  #bytes = 0;
+  #room: PromiseWithResolvers<void> | null = null;
+  /** Resolves when the catalogue is no older than what has been heard. */
+  #upToDate: Promise<void> = Promise.resolve();
+  #isRunning = false;
+  #isClosed = false;
+  #told: Position;
+
+  constructor(options: FeedOptions) {
+    this.#options = options;
+    this.#told = options.since ?? behind(0n);
+    this.#markTogether = oneAtATime(() => this.#mark());
+    this.#following = options.changes.follow(this.#follower(), options.since ? sinceOf(options.since) : undefined);
+    // Of what has happened to the schema before, nothing was heard.
+    if (options.since) this.#catchUp();
+    this.#following.from.then(() => this.#catchUp()).catch(() => {});
+  }
+
+  /** Resolves when nothing is missed any more; rejects with an ApiError where there is nothing to follow. */
+  async opened(): Promise<void> {
+    await this.#following.from;
+  }
+
+  get isEmpty(): boolean {
+    return this.#interested.size === 0;
+  }
+
+  get isIdle(): boolean {
+    return this.#entries.length === 0 && !this.#isRunning;
+  }
+
+  get told(): Position {
+    return this.#told;
+  }
+
+  has(subscriber: Subscriber): boolean {
+    return this.#interested.has(subscriber);
+  }
+
+  /** How far everybody has been told, and that there is nothing to tell up to there. */
+  get position(): Position {
+    const { position } = this.#options.changes.state();
+    return this.isIdle && position !== null && position > this.#told.commitLsn ? behind(position) : this.#told;
+  }
+
+  /** Begins with what is committed after this call, as far as the stream can know: resolves when it has come so far. */
+  async subscribe(subscriber: Subscriber): Promise<void> {
+    this.#interested.add(subscriber);
+    try {
+      await this.opened();
+      await this.#markTogether("");
+    } catch (error) {
+      this.#interested.delete(subscriber);
+      throw error;
+    }
+    if (this.#interested.has(subscriber)) this.#active.add(subscriber);
+  }
+
+  /** Goes on where the subscriber was told last. Only where nothing later was told here. */
+  adopt(subscriber: Subscriber): void {
+    this.#interested.add(subscriber);
+    this.#active.add(subscriber);
+  }
+
+  /** The one takes the other's place between two changes. */
+  replace(old: Subscriber, successor: Subscriber): Promise<void> {
+    this.#interested.add(successor);
+    return new Promise((resolve) => {
+      this.#push({
+        kind: "step",
+        run: () => {
+          successor.position = old.position;
+          if (this.#active.has(old) && this.#interested.has(successor)) this.#active.add(successor);
+          this.remove(old);
+          resolve();
+        },
+      });
+    });
+  }
+
+  remove(subscriber: Subscriber): void {
+    this.#interested.delete(subscriber);
+    this.#active.delete(subscriber);
+  }
+
+  /** All who were there. */
+  leave(): readonly Subscriber[] {
+    const subscribers = [...this.#interested];
+    this.#interested.clear();
+    this.#active.clear();
+    return subscribers;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#following.close();
+    const entries = this.#entries;
+    this.#entries = [];
+    // Whoever waits for a step would wait for ever.
+    for (const entry of entries) if ("kind" in entry && entry.kind === "step") entry.run();
+    this.#room?.resolve();
+  }
+
+  #follower(): Follower {
+    return {
+      wants: (relation) =>
+        [...this.#interested].some(({ bindings }) => bindings.some((each) => concerns(each, relation))),
+      change: (change, transaction) => this.#take(change, transaction),
+      commit: ({ commitLsn }) => this.#push({ kind: "commit", position: behind(commitLsn) }),
+      message: (message) => this.#hear(message),
+      gap: (gap) => this.#lose(gap),
+    };
+  }
+
+  #take(change: Change, transaction: Transaction): Promise<void> | undefined {
+    if (change.kind === "TRUNCATE") return undefined;
+    for (const cell of [...(change.new ?? []), ...(change.old ?? [])]) this.#bytes += cell?.length ?? 0;
+    this.#push({ change, transaction });
+    if (this.#entries.length < MOST_WAITING && this.#bytes < MOST_WAITING_BYTES) return undefined;
+    this.#room ??= Promise.withResolvers();
+    return this.#room.promise;
+  }
+
+  #hear(message: Message): void {
+    if (message.prefix === SCHEMA_CHANGED) this.#catchUp();
+    else if (message.prefix !== MARK) this.#options.hear?.(message);
+    else {
+      const marked = this.#marks.get(message.content.toString());
+      if (marked) this.#push({ kind: "step", run: marked });
+    }
+  }
+
+  /** Sends a message to itself by way of the stream: what was committed before has arrived before it. */
+  async #mark(): Promise<void> {
+    const id = randomUUID();
+    const marked = Promise.withResolvers<void>();
+    this.#marks.set(id, marked.resolve);
+    try {
+      await this.#options.changes.emit(MARK, Buffer.from(id));
+      await marked.promise;
+    } finally {
+      this.#marks.delete(id);
+    }
+  }
+
+  #lose({ reason, until }: Gap): void {
+    this.#told = behind(until);
+    this.#entries = this.#entries.filter((entry) => "kind" in entry && entry.kind === "step");
+    for (const subscriber of [...this.#active]) subscriber.lose(reason);
+    // A mark may have been lost too.
+    for (const marked of this.#marks.values()) marked();
+    this.#catchUp();
+    this.#options.missed?.();
+  }
+
+  #catchUp(): void {
+    this.#upToDate = this.#options.catalog.reload().catch((error: unknown) => {
+      this.#options.log.warn({ err: error }, "changes are judged by a catalogue that may be out of date");
+    });
+  }
+
+  #push(entry: Entry): void {
+    this.#entries.push(entry);
+    const isReady = "kind" in entry || this.#entries.length >= BATCH;
+    if (isReady && !this.#isRunning) void this.#run();
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    while (this.#entries.length > 0 && !this.#isClosed) {
+      // All that happens at once comes together; and whom a step lets in is there for what comes behind it.
+      await turn();
+      const entries = this.#entries.splice(0, this.#batchLength());
+      if (this.#entries.length < MOST_WAITING / 2) {
+        this.#bytes = 0;
+        this.#room?.resolve();
+        this.#room = null;
+      }
+      await this.#tell(entries).catch((error: unknown) => this.#fail(error));
+    }
+    this.#isRunning = false;
+  }
+
+  /** Whole transactions, where that is not too much, and nothing behind a step. */
+  #batchLength(): number {
+    const step = this.#entries.findIndex((entry) => "kind" in entry && entry.kind === "step");
+    const end = step < 0 ? this.#entries.findLastIndex((entry) => "kind" in entry) : step;
+    return end < 0 ? BATCH : Math.min(BATCH, end + 1);
+  }
+
+  async #tell(entries: readonly Entry[]): Promise<void> {
+    const items = entries.filter((entry): entry is Item => !("kind" in entry));
+    if (items.length > 0) await this.#upToDate;
+    const deliveries = new Map<Relation, Delivery>();
+    for (const [relation, own] of Map.groupBy(items, ({ change }) => change.relation)) {
+      const audience = await this.#audienceOf(relation);
+      if (audience) deliveries.set(relation, new Delivery(own, audience));
+    }
+    const xids = new Set(items.map(({ transaction }) => transaction.xid));
+    const judged = [...deliveries.values()].map((delivery) => delivery.judge(this.#options.judge));
+    await Promise.all(deliveries.size > 0 ? [this.#options.awaitVisible(xids), ...judged] : []);
+    for (const entry of entries) this.#tellOne(entry, deliveries);
+    await this.#pacer.wait([...this.#active].map(({ outbox }) => outbox));
+  }
+
+  #tellOne(entry: Entry, deliveries: ReadonlyMap<Relation, Delivery>): void {
+    if ("kind" in entry) {
+      if (entry.kind === "step") entry.run();
+      else this.#told = entry.position;
+      return;
+    }
+    const position = { commitLsn: entry.transaction.commitLsn, index: entry.change.index };
+    if (!isAfter(position, this.#told)) return;
+    deliveries
+      .get(entry.change.relation)
+      ?.tell(entry, (subscriber) => this.#active.has(subscriber) && isAfter(position, subscriber.position));
+    this.#told = position;
+  }
+
+  /** Null where nobody here knows the table. */
+  async #audienceOf(relation: Relation): Promise<Audience | null> {
+    const { catalog, readClaims } = this.#options;
+    const known = () => {
+      const table = catalog.current().findTable(relation);
+      return table?.oid === relation.oid && relation.columns.every(({ name }) => table.columns.has(name))
+        ? table
+        : null;
+    };
+    if (!known() && !this.#checked.has(relation)) await catalog.reload();
+    this.#checked.add(relation);
+    const table = known() ?? catalog.current().findTable(relation);
+    if (table?.oid !== relation.oid) return null;
+    return findAudience(this.#active, { catalog: catalog.current(), table, readClaims });
+  }
+
+  #fail(error: unknown): void {
+    this.#options.log.error({ err: error }, "changes could not be told");
+    for (const subscriber of [...this.#active]) subscriber.lose("they could not be told");
+  }
+}

@@ -1,0 +1,268 @@
+import type { Caller } from "../engine/caller/caller.ts";
+import type { Extension, Hearing } from "./authorization.ts";
+import type { Broadcast } from "./broadcast-frame.ts";
+import { bindingIds } from "./changes/binding.ts";
+import { formatPosition, type Position } from "./changes/position.ts";
+import { type JoinRequest, readToken } from "./join-request.ts";
+import type { Outbox } from "./outbox.ts";
+import { isObject, spellMessage, type Version } from "./protocol.ts";
+import { Refusal, reasonOf } from "./refusal.ts";
+import type { Occupant, Room } from "./rooms.ts";
+import type { ChannelServices } from "./services.ts";
+import { socketFrame } from "./socket-frame.ts";
+import { Subscription } from "./subscription.ts";
+
+/** The socket that a channel is on. */
+export type Line = {
+  readonly version: Version;
+  readonly outbox: Outbox;
+  /** Who the key is that the socket was opened with. */
+  identify(token: string | null): Promise<Caller>;
+};
+
+export type Joining = {
+  readonly line: Line;
+  readonly topic: string;
+  readonly joinRef: string | null;
+  readonly request: JoinRequest;
+  /** Called when it is over, whoever ended it. */
+  readonly onEnd: () => void;
+};
+
+const PREFIX = "realtime:";
+const EVERYTHING: Hearing = { broadcast: true, presence: true };
+
+/** One join of one topic. */
+export class Channel implements Occupant {
+  readonly topic: string;
+  readonly room: Room;
+  readonly #services: ChannelServices;
+  readonly #joining: Joining;
+  readonly #presenceKey: string;
+  #caller: Caller;
+  #token: string | null;
+  #hearing: Hearing;
+  /** What was found out about what it may say, until it shows another token. */
+  #saying = new Map<Extension, Promise<boolean>>();
+  readonly #subscription: Subscription;
+  #leaveFeeds: () => void;
+  #isOver = false;
+
+  /** Refuses by throwing. */
+  static async open(services: ChannelServices, joining: Joining): Promise<Channel> {
+    const { line, topic, request } = joining;
+    const name = topic.slice(PREFIX.length);
+    if (!topic.startsWith(PREFIX) || name === "")
+      throw new Refusal("TopicNameRequired", "You must provide a topic name");
+    const room = { name, isPrivate: request.isPrivate };
+    const caller = await line.identify(request.token);
+    const hearing = await hearingOf(services, caller, room);
+    const channel = new Channel(services, joining, { room, caller, hearing });
+    try {
+      await channel.#subscription.begin(caller);
+    } catch (error) {
+      channel.#clear();
+      throw error;
+    }
+    if (channel.#isOver) throw new Refusal("ChannelError", "Changes may have been missed: join again");
+    return channel;
+  }
+
+  private constructor(
+    services: ChannelServices,
+    joining: Joining,
+    { room, caller, hearing }: { room: Room; caller: Caller; hearing: Hearing },
+  ) {
+    this.topic = joining.topic;
+    this.room = room;
+    this.#services = services;
+    this.#joining = joining;
+    this.#caller = caller;
+    this.#token = joining.request.token;
+    this.#hearing = hearing;
+    this.#presenceKey = joining.request.presence.key ?? crypto.randomUUID();
+    this.#leaveFeeds = services.feeds.enter();
+    const { topic, request, line } = joining;
+    this.#subscription = new Subscription(services, { ...line, topic, request, lose: (reason) => this.lose(reason) });
+  }
+
+  get version(): Version {
+    return this.#joining.line.version;
+  }
+
+  get outbox(): Outbox {
+    return this.#joining.line.outbox;
+  }
+
+  get joinRef(): string | null {
+    return this.#joining.joinRef;
+  }
+
+  /** What it has shown last; null: nothing but the socket's key. */
+  get token(): string | null {
+    return this.#token;
+  }
+
+  get hearsBroadcast(): boolean {
+    return this.#hearing.broadcast;
+  }
+
+  get hearsPresence(): boolean {
+    return this.#hearing.presence;
+  }
+
+  get hearsItself(): boolean {
+    return this.#joining.request.broadcast.self;
+  }
+
+  /** How far it has been told of changes; null where it asked for none. */
+  get position(): Position | null {
+    return this.#subscription.position;
+  }
+
+  /** Answers the join, and from then on takes part. */
+  begin(reply: (response: object) => void): void {
+    const { request } = this.#joining;
+    const { rooms, presence } = this.#services;
+    const ids = bindingIds(request.bindings);
+    const { position } = this;
+    reply({
+      postgres_changes: request.bindings.map((binding, at) => ({ ...binding, id: ids[at] })),
+      ...(position && { position: formatPosition(position) }),
+    });
+    this.#tellSubscription();
+    if (request.broadcast.replicationReady) {
+      this.#system({ extension: "system", status: "ok", message: "Replication connection established" });
+    }
+    rooms.enter(this);
+    if (request.presence.enabled && this.hearsPresence) this.#push("presence_state", presence.state(this.room));
+    this.#subscription.resume();
+  }
+
+  async broadcast(broadcast: Broadcast): Promise<{ readonly acknowledges: boolean }> {
+    const { speech } = this.#services;
+    if (!(await this.#maySay("broadcast"))) return { acknowledges: false };
+    const said = speech.say(this.room, broadcast, this);
+    const acknowledges = this.#joining.request.broadcast.ack;
+    if (acknowledges || speech.isCrowded) await said;
+    return { acknowledges };
+  }
+
+  /** `{"type":"presence","event":"track","payload":{"name":"Alice"}}`; refuses by throwing. */
+  async present(message: unknown): Promise<void> {
+    const { event, payload = {} } = isObject(message) ? message : {};
+    const { presence } = this.#services;
+    switch (String(event).toLowerCase()) {
+      case "track":
+        if (!isObject(payload)) throw new Refusal("InvalidPresencePayload", "The payload of track must be an object");
+        if (!(await this.#maySay("presence"))) throw unauthorized("write to", this.room);
+        if (!this.#isOver) presence.track(this, this.#presenceKey, payload);
+        break;
+      case "untrack":
+        presence.untrack(this);
+        break;
+      default:
+        throw new Refusal("UnknownPresenceEvent", "Presence knows track and untrack");
+    }
+  }
+
+  /** From now on all is judged by the claims of this token. */
+  async renew(message: unknown): Promise<void> {
+    const token = readToken(isObject(message) ? message.access_token : null);
+    if (token === null || token === this.#token) return;
+    try {
+      const caller = await this.#joining.line.identify(token);
+      this.#hearing = await hearingOf(this.#services, caller, this.room);
+      this.#token = token;
+      this.#caller = caller;
+      this.#saying = new Map();
+      await this.#subscription.renew(caller);
+      if (!this.#isOver) this.#tellSubscription();
+    } catch (error) {
+      if (error instanceof Refusal) this.end(error);
+      else this.lose(`the new token could not be looked at (${reasonOf(error)})`);
+    }
+  }
+
+  /** Over, and the client, which is told why, does not come back by itself. */
+  end(error: unknown): void {
+    if (this.#isOver) return;
+    this.#system({ extension: "system", status: "error", message: reasonOf(error) });
+    this.close();
+  }
+
+  /** Over. A join of the same topic takes its place, or the client has left. */
+  close(): void {
+    if (this.#isOver) return;
+    this.#pushOfJoin("phx_close");
+    this.#clear();
+  }
+
+  /** Over, and the client comes back: what it has missed it then reads again. */
+  lose(reason: string): void {
+    if (this.#isOver) return;
+    const message = `Changes may have been missed: ${reason}. Read again what you show.`;
+    this.#system({ extension: "postgres_changes", status: "error", message });
+    this.#pushOfJoin("phx_error");
+    this.#clear();
+  }
+
+  /** The socket is gone, and nobody is to be told. */
+  gone(): void {
+    this.#clear();
+  }
+
+  #clear(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const { rooms, presence } = this.#services;
+    rooms.leave(this);
+    presence.untrack(this);
+    this.#subscription.end();
+    this.#leaveFeeds();
+    this.#joining.onEnd();
+  }
+
+  #tellSubscription(): void {
+    const { state } = this.#subscription;
+    if (state) this.#system({ extension: "postgres_changes", ...state });
+  }
+
+  #maySay(extension: Extension): Promise<boolean> {
+    if (!this.room.isPrivate) return Promise.resolve(true);
+    const { authorization } = this.#services;
+    const known = this.#saying.get(extension) ?? authorization.maySay(this.#caller, this.room.name, extension);
+    this.#saying.set(extension, known);
+    known.catch(() => this.#saying.delete(extension));
+    return known;
+  }
+
+  #system(payload: { extension: string; status: "ok" | "error"; message: string }): void {
+    this.#push("system", JSON.stringify({ ...payload, channel: this.room.name }));
+  }
+
+  #push(event: string, payload: string): void {
+    this.#send({ joinRef: null, ref: null, topic: this.topic, event }, payload);
+  }
+
+  /** Bears the join's ref: the client tells by it whether its present join is meant. */
+  #pushOfJoin(event: "phx_close" | "phx_error"): void {
+    const { joinRef } = this;
+    this.#send({ joinRef, ref: joinRef, topic: this.topic, event }, "{}");
+  }
+
+  #send(envelope: Parameters<typeof spellMessage>[1], payload: string): void {
+    this.outbox.send(socketFrame("text", spellMessage(this.version, envelope, payload)));
+  }
+}
+
+async function hearingOf({ authorization }: ChannelServices, caller: Caller, room: Room): Promise<Hearing> {
+  if (!room.isPrivate) return EVERYTHING;
+  const hearing = await authorization.mayHear(caller, room.name);
+  if (!hearing.broadcast && !hearing.presence) throw unauthorized("read from", room);
+  return hearing;
+}
+
+function unauthorized(act: string, { name }: Room): Refusal {
+  return new Refusal("Unauthorized", `You do not have permissions to ${act} this Channel topic: ${name}`);
+}

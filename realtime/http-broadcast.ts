@@ -1,0 +1,137 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { Caller, Callers } from "../engine/caller/caller.ts";
+import { unauthorized } from "../engine/caller/unauthorized.ts";
+import { ApiError } from "../engine/errors.ts";
+import type { Authorization } from "./authorization.ts";
+import type { Broadcast } from "./broadcast-frame.ts";
+import { isObject } from "./protocol.ts";
+import type { Room } from "./rooms.ts";
+import type { Speech } from "./speech.ts";
+
+/** What is known of a request here; whoever listens on the socket says the rest. */
+export type HttpRequest = {
+  readonly method: string;
+  readonly path: string;
+  readonly rawQuery: string;
+  readonly headers: IncomingHttpHeaders;
+  readBody(): Promise<Buffer>;
+};
+
+export type HttpResponse = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: null;
+};
+
+type Services = {
+  readonly callers: () => Callers;
+  readonly authorization: Authorization;
+  readonly speech: Speech;
+};
+
+export const API_PATH = "/realtime/v1/api";
+
+const BATCH = `${API_PATH}/broadcast`;
+const SINGLE = new RegExp(`^${BATCH}/(?<topic>[^/]+)/events/(?<event>[^/]+)$`);
+const ACCEPTED: HttpResponse = { status: 202, headers: {}, body: null };
+
+type Sent = { readonly room: Room; readonly broadcast: Broadcast };
+
+/** Broadcasts without a socket. */
+export function makeHttpBroadcast({ callers, authorization, speech }: Services) {
+  const identify = async ({ headers }: HttpRequest): Promise<Caller> => {
+    const { authorization = null, apikey } = headers;
+    const apiKey = typeof apikey === "string" && apikey !== "" ? apikey : null;
+    if (!authorization && !apiKey) {
+      throw unauthorized("AUTH_REQUIRED", "A key or a token is needed: send the header apikey.", "no credential");
+    }
+    // A client that has no token shows its key twice, and a key need not be a token.
+    return callers().identify({ authorization: authorization === `Bearer ${apiKey}` ? null : authorization, apiKey });
+  };
+
+  const maySay = async (caller: Caller, { room }: Sent): Promise<boolean> =>
+    !room.isPrivate || authorization.maySay(caller, room.name, "broadcast");
+
+  const sayBatch = async (request: HttpRequest): Promise<HttpResponse> => {
+    const caller = await identify(request);
+    const messages = readBatch(parseJson(await request.readBody()));
+    for (const sent of messages) if (await maySay(caller, sent)) await speech.say(sent.room, sent.broadcast, null);
+    return ACCEPTED;
+  };
+
+  const saySingle = async (request: HttpRequest, topic: string, event: string): Promise<HttpResponse> => {
+    const caller = await identify(request);
+    const isPrivate = new URLSearchParams(request.rawQuery).get("private")?.toLowerCase() === "true";
+    const encoding = encodingOf(request.headers);
+    const payload = await request.readBody();
+    if (encoding === "json") parseJson(payload);
+    const sent: Sent = {
+      room: { name: decode(topic), isPrivate },
+      broadcast: { event: decode(event), encoding, payload },
+    };
+    if (!(await maySay(caller, sent))) {
+      throw new ApiError(
+        403,
+        "PERMISSION_DENIED",
+        "The policies on realtime.messages do not let you write to this topic.",
+      );
+    }
+    await speech.say(sent.room, sent.broadcast, null);
+    return ACCEPTED;
+  };
+
+  return async (request: HttpRequest): Promise<HttpResponse> => {
+    const single = SINGLE.exec(request.path)?.groups;
+    if (!single && request.path !== BATCH)
+      throw new ApiError(404, "RESOURCE_NOT_FOUND", "There is nothing at this address.");
+    if (request.method !== "POST") {
+      throw new ApiError(405, "METHOD_NOT_ALLOWED", `This address does not take ${request.method}.`, {
+        headers: { Allow: "OPTIONS, POST" },
+      });
+    }
+    return single ? saySingle(request, single.topic!, single.event!) : sayBatch(request);
+  };
+}
+
+/** `{"messages":[{"topic":"room1","event":"hi","payload":{…},"private":false}]}`; all are read before any is sent. */
+function readBatch(written: unknown): readonly Sent[] {
+  const { messages } = isObject(written) ? written : {};
+  if (!Array.isArray(messages)) throw unreadable("The body must be an object with a list of messages.");
+  return messages.map((message: unknown) => {
+    const { topic, event, payload, private: isPrivate } = isObject(message) ? message : {};
+    if (typeof topic !== "string" || topic === "" || typeof event !== "string" || event === "" || !isObject(payload)) {
+      throw unreadable("Each message needs a topic, an event and a payload, which is an object.");
+    }
+    const broadcast: Broadcast = { event, encoding: "json", payload: Buffer.from(JSON.stringify(payload)) };
+    return { room: { name: topic, isPrivate: isPrivate === true }, broadcast };
+  });
+}
+
+function encodingOf({ "content-type": type = "application/json" }: IncomingHttpHeaders): Broadcast["encoding"] {
+  const name = type.split(";", 1)[0]!.trim().toLowerCase();
+  if (name === "application/json") return "json";
+  if (name === "application/octet-stream") return "raw";
+  throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", `A body of the type "${name}" cannot be sent on.`, {
+    hint: "Send application/json or application/octet-stream.",
+  });
+}
+
+function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString("utf8"));
+  } catch {
+    throw unreadable("The body is not JSON.");
+  }
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw unreadable("The address is not percent-encoded.");
+  }
+}
+
+function unreadable(message: string): ApiError {
+  return new ApiError(422, "VALIDATION_ERROR", message);
+}

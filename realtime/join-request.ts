@@ -1,0 +1,57 @@
+import { isObject } from "./protocol.ts";
+
+/** What a client asks for when it joins; whatever it leaves out or writes wrongly is as if it had not been said. */
+export type JoinRequest = {
+  readonly token: string | null;
+  readonly isPrivate: boolean;
+  readonly broadcast: { readonly ack: boolean; readonly self: boolean; readonly replicationReady: boolean };
+  readonly presence: { readonly key: string | null; readonly enabled: boolean };
+  readonly bindings: readonly BindingRequest[];
+  /** How long the reply may wait for the changes of tables; null: it does not depend on them. */
+  readonly waitMs: number | null;
+  /** The position of the last change that arrived, in our extension of the protocol. */
+  readonly resume: string | null;
+};
+
+/** `{"event":"*","schema":"public","table":"items","filter":"id=eq.1","select":["id"]}`, as it came: it is echoed. */
+export type BindingRequest = Readonly<Record<string, unknown>>;
+
+const LONGEST_WAIT_MS = 60_000;
+const USUAL_WAIT_MS = 15_000;
+
+export function readJoinRequest(payload: unknown): JoinRequest {
+  const { config, access_token: token } = isObject(payload) ? payload : {};
+  const { private: isPrivate, postgres_changes: bindings, resume, ...rest } = isObject(config) ? config : {};
+  const broadcast = isObject(rest.broadcast) ? rest.broadcast : {};
+  const presence = isObject(rest.presence) ? rest.presence : {};
+  const options = isObject(rest.postgres_changes_options) ? rest.postgres_changes_options : {};
+  return {
+    token: readToken(token),
+    isPrivate: isTrue(isPrivate),
+    broadcast: {
+      ack: isTrue(broadcast.ack),
+      self: isTrue(broadcast.self),
+      replicationReady: isTrue(broadcast.replication_ready),
+    },
+    presence: {
+      key: typeof presence.key === "string" && presence.key !== "" ? presence.key : null,
+      enabled: isTrue(presence.enabled),
+    },
+    bindings: Array.isArray(bindings) ? bindings.filter(isObject) : [],
+    waitMs: isTrue(options.wait) ? readWait(options.timeout) : null,
+    resume: typeof resume === "string" ? resume : null,
+  };
+}
+
+/** A key of the new style, which some clients send in place of a token, says nothing that the socket has not said. */
+export function readToken(value: unknown): string | null {
+  return typeof value === "string" && value !== "" && !value.startsWith("sb_") ? value : null;
+}
+
+function readWait(value: unknown): number {
+  return typeof value === "number" && value > 0 ? Math.min(value, LONGEST_WAIT_MS) : USUAL_WAIT_MS;
+}
+
+function isTrue(value: unknown): boolean {
+  return value === true || (typeof value === "string" && value.toLowerCase() === "true");
+}

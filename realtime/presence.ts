@@ -1,0 +1,173 @@
+import { randomUUID } from "node:crypto";
+import { isObject, spellMessage, type Version } from "./protocol.ts";
+import type { Relay, Said } from "./relay.ts";
+import { keyOf, type Occupant, type Room, type Rooms } from "./rooms.ts";
+import { socketFrame } from "./socket-frame.ts";
+
+type Payload = Readonly<Record<string, unknown>>;
+/** What one channel tells of itself under a key; `ref` tells it from others and from what it told before. */
+type Meta = { readonly room: Room; readonly key: string; readonly ref: string; readonly payload: Payload };
+type Change = { readonly joins?: Meta; readonly leaves?: Meta };
+
+/** A gateway says that it is still there when others may show those who are present here. */
+const ALIVE_MS = 10_000;
+const SILENT_MS = 35_000;
+
+/** Who is present where, here and at the other gateways. Each gateway answers for those who are connected to it. */
+export class Presence {
+  readonly #rooms: Rooms;
+  readonly #relay: Relay;
+  /** Of those who are here. */
+  readonly #own = new Map<Occupant, Meta>();
+  readonly #present = new Map<string, Map<string, Meta>>();
+  /** Gateways, what is known from them, and when they were last heard. */
+  readonly #others = new Map<string, { readonly metas: Map<string, Meta>; heardAt: number }>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(rooms: Rooms, relay: Relay) {
+    this.#rooms = rooms;
+    this.#relay = relay;
+  }
+
+  /** Another track replaces the one before. */
+  track(occupant: Occupant, key: string, payload: Payload): void {
+    const leaves = this.#own.get(occupant);
+    const joins: Meta = { room: occupant.room, key, ref: randomUUID(), payload };
+    this.#own.set(occupant, joins);
+    this.#tell(leaves ? { joins, leaves } : { joins });
+  }
+
+  untrack(occupant: Occupant): void {
+    const leaves = this.#own.get(occupant);
+    if (!leaves) return;
+    this.#own.delete(occupant);
+    this.#tell({ leaves });
+  }
+
+  /** Who is in the room now: `{"alice":{"metas":[{"name":"Alice","phx_ref":"F1"}]}}` */
+  state(room: Room): string {
+    return spellMetas([...(this.#present.get(keyOf(room))?.values() ?? [])]);
+  }
+
+  /** Asks the others who is present there, and tells them who is here: at the beginning, and when something may have been missed. */
+  introduce(): void {
+    void this.#relay.say({ kind: "presence-hello", metas: [...this.#own.values()] });
+  }
+
+  hear(said: Said, gateway: string): void {
+    const other = this.#others.get(gateway) ?? { metas: new Map<string, Meta>(), heardAt: 0 };
+    other.heardAt = performance.now();
+    this.#others.set(gateway, other);
+    switch (said.kind) {
+      case "presence-hello":
+      case "presence-here":
+        this.#replaceAll(other.metas, readMetas(said.metas));
+        if (said.kind === "presence-hello") {
+          void this.#relay.say({ kind: "presence-here", metas: [...this.#own.values()] });
+        }
+        break;
+      case "presence": {
+        const [joins] = readMetas([said.joins]);
+        const [leaves] = readMetas([said.leaves]);
+        if (leaves) other.metas.delete(leaves.ref);
+        if (joins) other.metas.set(joins.ref, joins);
+        this.#apply({ ...(joins && { joins }), ...(leaves && { leaves }) });
+        break;
+      }
+      case "presence-bye":
+        this.#forget(gateway);
+        break;
+    }
+    this.#watch();
+  }
+
+  /** Resolves when the others have been told. */
+  close(): Promise<void> {
+    clearInterval(this.#timer);
+    return this.#others.size > 0 ? this.#relay.say({ kind: "presence-bye" }) : this.#relay.settled();
+  }
+
+  #tell(change: Change): void {
+    this.#apply(change);
+    void this.#relay.say({ kind: "presence", ...change });
+    this.#watch();
+  }
+
+  #replaceAll(known: Map<string, Meta>, metas: readonly Meta[]): void {
+    const current = new Map(metas.map((meta) => [meta.ref, meta]));
+    for (const [ref, leaves] of known) {
+      if (current.has(ref)) continue;
+      known.delete(ref);
+      this.#apply({ leaves });
+    }
+    for (const [ref, joins] of current) {
+      if (known.has(ref)) continue;
+      known.set(ref, joins);
+      this.#apply({ joins });
+    }
+  }
+
+  #apply({ joins, leaves }: Change): void {
+    const { room } = (joins ?? leaves)!;
+    const key = keyOf(room);
+    const metas = this.#present.get(key) ?? new Map<string, Meta>();
+    this.#present.set(key, metas);
+    if (leaves) metas.delete(leaves.ref);
+    if (joins) metas.set(joins.ref, joins);
+    if (metas.size === 0) this.#present.delete(key);
+    const replaced = joins && leaves?.key === joins.key ? leaves.ref : null;
+    const diff = `{"joins":${joins ? spellMetas([joins], replaced) : "{}"},"leaves":${leaves ? spellMetas([leaves]) : "{}"}}`;
+    const frames = new Map<Version, Buffer>();
+    for (const { version, topic, hearsPresence, outbox } of this.#rooms.in(room)) {
+      if (!hearsPresence) continue;
+      const envelope = { joinRef: null, ref: null, topic, event: "presence_diff" };
+      const frame = frames.get(version) ?? socketFrame("text", spellMessage(version, envelope, diff));
+      frames.set(version, frame);
+      outbox.send(frame);
+    }
+  }
+
+  /** Only while there is somebody of whom, or to whom, something is to be known. */
+  #watch(): void {
+    const isNeeded = this.#others.size > 0;
+    if (isNeeded) this.#timer ??= setInterval(() => this.#look(), ALIVE_MS).unref();
+    else {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    }
+  }
+
+  #look(): void {
+    if (this.#own.size > 0) void this.#relay.say({ kind: "presence-alive" });
+    for (const [gateway, { metas, heardAt }] of this.#others) {
+      if (metas.size > 0 && performance.now() - heardAt > SILENT_MS) this.#forget(gateway);
+    }
+    this.#watch();
+  }
+
+  #forget(gateway: string): void {
+    this.#replaceAll(this.#others.get(gateway)!.metas, []);
+    this.#others.delete(gateway);
+  }
+}
+
+function spellMetas(metas: readonly Meta[], replaced: string | null = null): string {
+  const byKey = Map.groupBy(metas, ({ key }) => key);
+  const state = [...byKey].map(([key, own]) => {
+    const told = own.map(({ payload, ref }) => ({
+      ...payload,
+      phx_ref: ref,
+      ...(replaced && { phx_ref_prev: replaced }),
+    }));
+    return [key, { metas: told }] as const;
+  });
+  return JSON.stringify(Object.fromEntries(state));
+}
+
+function readMetas(written: unknown): Meta[] {
+  return (Array.isArray(written) ? written : []).filter(isMeta);
+}
+
+function isMeta(value: unknown): value is Meta {
+  return isObject(value) && typeof value.key === "string" && typeof value.ref === "string" && isObject(value.room);
+}

@@ -1,0 +1,79 @@
+/** https://hexdocs.pm/phoenix/writing_a_channels_client.html; the broadcast frames are Supabase's own. */
+export type Version = "1.0.0" | "2.0.0";
+
+/** What a client writes. `ref` and `joinRef` are echoed as they came. */
+export type Message = {
+  readonly joinRef: string | null;
+  readonly ref: string | null;
+  readonly topic: string;
+  readonly event: string;
+  readonly payload: unknown;
+};
+
+export type Envelope = Omit<Message, "payload">;
+
+/** A client that does not say speaks the first one. Null: one that is not spoken here. */
+export function readVersion(text: string | null): Version | null {
+  if (text === null || /^1\./.test(text)) return "1.0.0";
+  return /^2\./.test(text) ? "2.0.0" : null;
+}
+
+/** Null for what cannot be read, which is passed over. */
+export function parseMessage(text: string, version: Version): Message | null {
+  const written = parseJson(text);
+  if (version === "2.0.0") {
+    if (!Array.isArray(written) || written.length !== 5) return null;
+    const [joinRef, ref, topic, event, payload] = written;
+    return toMessage({ join_ref: joinRef, ref, topic, event, payload });
+  }
+  return isObject(written) ? toMessage(written) : null;
+}
+
+/** `payload` is JSON already: it is spelled once for many receivers. */
+export function spellMessage(version: Version, { joinRef, ref, topic, event }: Envelope, payload: string): string {
+  const name = JSON.stringify(topic);
+  const what = JSON.stringify(event);
+  if (version === "2.0.0") return `[${spellRef(joinRef)},${spellRef(ref)},${name},${what},${payload}]`;
+  const join = joinRef === null ? "" : `,"join_ref":${spellRef(joinRef)}`;
+  return `{"topic":${name},"event":${what},"payload":${payload},"ref":${spellRef(ref)}${join}}`;
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function toMessage({
+  join_ref: joinRef,
+  ref,
+  topic,
+  event,
+  payload,
+}: Readonly<Record<string, unknown>>): Message | null {
+  if (typeof topic !== "string" || typeof event !== "string") return null;
+  return { joinRef: toRef(joinRef), ref: toRef(ref), topic, event, payload };
+}
+
+function toRef(value: unknown): string | null {
+  return typeof value === "string" || typeof value === "number" ? String(value) : null;
+}
+
+function spellRef(ref: string | null): string {
+  return ref === null ? "null" : JSON.stringify(ref);
+}
+
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,126 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import type { Caller, Callers } from "../engine/caller/caller.ts";
+import { makeContexts } from "../engine/caller/context.ts";
+import type { CrossSite } from "../engine/caller/cross-site.ts";
+import { settingsOfRole } from "../engine/caller/role-settings.ts";
+import type { CatalogKeeper } from "../engine/catalog/keep.ts";
+import type { Changes } from "../engine/changes/changes.ts";
+import type { Config } from "../engine/config/config.ts";
+import type { Database } from "../engine/database/database.ts";
+import type { Context } from "../engine/database/statement.ts";
+import type { Logger } from "../engine/log.ts";
+import { makeAuthorization } from "./authorization.ts";
+import { resolveBinding } from "./changes/binding.ts";
+import { makeClaimsReader } from "./changes/claims-read.ts";
+import { Feeds } from "./changes/feeds.ts";
+import { makeJudge } from "./changes/judge.ts";
+import { makePublished } from "./changes/published.ts";
+import { makeAwaitVisible } from "./changes/visible.ts";
+import { API_PATH, type HttpRequest, type HttpResponse, makeHttpBroadcast } from "./http-broadcast.ts";
+import { Presence } from "./presence.ts";
+import { Relay, type Said } from "./relay.ts";
+import { Rooms } from "./rooms.ts";
+import type { ChannelServices } from "./services.ts";
+import { Sockets } from "./sockets.ts";
+import { Speech } from "./speech.ts";
+
+export const SOCKET_PATH = "/realtime/v1/websocket";
+
+export type RealtimeServices = {
+  readonly config: Config;
+  /** Those of now: the settings they are made of may change. */
+  readonly callers: () => Callers;
+  readonly crossSite: Pick<CrossSite, "isOwnPage">;
+  readonly catalog: CatalogKeeper;
+  readonly database: Database;
+  readonly changes: Changes;
+  /** Whose tables the changes are of. */
+  readonly publication: string;
+  readonly log: Logger;
+};
+
+export type Realtime = {
+  /** What answers below each path. */
+  readonly folders: Readonly<Record<string, (request: HttpRequest) => Promise<HttpResponse>>>;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  state(): { readonly sockets: number; readonly channels: number };
+  /** Says goodbye to all who are connected. */
+  hangUp(milliseconds: number): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** Channels as supabase-js knows them: changes of tables, broadcasts and presence. */
+export function openRealtime(given: RealtimeServices): Realtime {
+  const { config, callers, crossSite, catalog, database, changes, publication, log } = given;
+  const contexts = makeContexts(config);
+  /** The same for all requests of a caller: what a policy says is to depend on nothing else. */
+  const contextOf = (caller: Caller): Context => {
+    const { role, settings } = contexts(caller, {
+      interface: "realtime",
+      requestId: "",
+      method: "GET",
+      path: SOCKET_PATH,
+      headers: "{}",
+      cookies: "{}",
+    });
+    return { role, settings: [...settingsOfRole(catalog.current().roles.get(role)), ...settings] };
+  };
+
+  const asOwner: Database["asOwner"] = (work) => database.asOwner(work);
+  const isPublished = makePublished(asOwner, publication);
+  const authorization = makeAuthorization({ database, contextOf });
+  const rooms = new Rooms();
+  const hear = (said: Said, gateway: string | null): void => {
+    if (said.kind === "broadcast") speech.hear(said);
+    else if (gateway !== null) presence.hear(said, gateway);
+  };
+  const relay = new Relay({ changes, hear, log });
+  const speech = new Speech(rooms, relay);
+  const presence = new Presence(rooms, relay);
+  const feeds = new Feeds(
+    {
+      changes,
+      catalog,
+      readClaims: makeClaimsReader(asOwner),
+      judge: makeJudge({ database, contextOf }),
+      awaitVisible: makeAwaitVisible(asOwner),
+      log,
+    },
+    {
+      hear: (message) => relay.hear(message),
+      begun: () => presence.introduce(),
+    },
+  );
+
+  const services: ChannelServices = {
+    callers,
+    authorization,
+    rooms,
+    speech,
+    presence,
+    feeds,
+    mostChannels: config.realtimeMaxChannels,
+    log,
+    bindingReader: (caller) => (request, id) =>
+      resolveBinding(request, id, {
+        catalog,
+        role: caller.role,
+        isPublished,
+        ask: async (statement) => (await database.run(contextOf(caller), statement, { readOnly: true })).rows,
+      }),
+  };
+  const sockets = new Sockets({ services, config, crossSite });
+
+  return {
+    folders: { [API_PATH]: makeHttpBroadcast({ callers, authorization, speech }) },
+    upgrade: (request, socket, head) => void sockets.upgrade(request, socket, head).catch(() => socket.destroy()),
+    state: () => sockets.state(),
+    hangUp: (milliseconds) => sockets.close(milliseconds),
+    close: async () => {
+      await sockets.close(0);
+      await presence.close();
+      feeds.close();
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import { ApiError, toApiError, toChannelReason } from "../engine/errors.ts";
+
+/** Why a channel cannot be had, or goes on no longer, in the words of Supabase: `Code: text`. */
+export class Refusal extends Error {
+  constructor(code: string, text: string) {
+    super(`${code}: ${text}`);
+    this.name = "Refusal";
+  }
+}
+
+/** The reason for a channel that could not be joined, whatever was thrown. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Refusal ? error.message : toChannelReason(toApiError(error)).reason;
+}
+
+/** What is wrong with a token. */
+export function tokenRefusal(error: unknown, token: string): unknown {
+  if (!(error instanceof ApiError) || error.status !== 401) return error;
+  if (error.code === "INVALID_TOKEN" && error.message.startsWith("The token is malformed")) {
+    return token.split(".").length === 3
+      ? new Refusal("JwtSignatureError", "Failed to validate JWT signature")
+      : new Refusal("MalformedJWT", "The token provided is not a valid JWT");
+  }
+  const expiresAt = error.code === "TOKEN_EXPIRED" ? expiryOf(token) : null;
+  if (expiresAt !== null && hasPassed(expiresAt)) return expired(expiresAt);
+  return new Refusal("InvalidJWTToken", error.message);
+}
+
+/** Tokens are accepted a little longer, for clocks that differ; a channel, which has seen the token good, ends on time. */
+export function hasPassed(expiresAt: number): boolean {
+  return expiresAt * 1000 <= Date.now();
+}
+
+export function expired(expiresAt: number): Refusal {
+  return new Refusal("InvalidJWTToken", `Token has expired ${Math.floor(Date.now() / 1000 - expiresAt)} seconds ago`);
+}
+
+/** Of a token whose signature was found good. */
+function expiryOf(token: string): number | null {
+  const claims = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
+  return typeof claims?.exp === "number" ? claims.exp : null;
+}

@@ -1,0 +1,44 @@
+type Payload = {
+  config?: { postgres_changes?: unknown[]; resume?: string };
+  response?: { position?: string };
+  data?: { position?: string };
+  extension?: string;
+  status?: string;
+};
+type Message = [joinRef: string | null, ref: string | null, topic: string, event: string, payload: Payload];
+
+/**
+ * For the browser, where supabase-js then misses no change when a connection is lost:
+ * `createClient(url, key, { realtime: { transport: resuming(WebSocket) } })`. It remembers how far each channel was told,
+ * and says so when the channel is joined again. What the server cannot tell any more it says itself.
+ */
+export function resuming(Socket: typeof WebSocket): typeof WebSocket {
+  const positions = new Map<string, string>();
+
+  const remember = ([, , topic, event, payload]: Message): void => {
+    const position = payload.data?.position ?? payload.response?.position;
+    const isLost = payload.extension === "postgres_changes" && payload.status === "error";
+    if (isLost || event === "phx_error" || event === "phx_close") positions.delete(topic);
+    else if (position && topic === "phoenix") for (const known of positions.keys()) positions.set(known, position);
+    else if (position) positions.set(topic, position);
+  };
+
+  const withPosition = (text: string): string => {
+    const [joinRef, ref, topic, event, payload] = JSON.parse(text) as Message;
+    const resume = positions.get(topic);
+    if (event === "phx_leave") positions.delete(topic);
+    if (event !== "phx_join" || resume === undefined) return text;
+    return JSON.stringify([joinRef, ref, topic, event, { ...payload, config: { ...payload.config, resume } }]);
+  };
+
+  return class extends Socket {
+    constructor(...address: ConstructorParameters<typeof WebSocket>) {
+      super(...address);
+      this.addEventListener("message", ({ data }) => typeof data === "string" && remember(JSON.parse(data) as Message));
+    }
+
+    override send(data: Parameters<WebSocket["send"]>[0]): void {
+      super.send(typeof data === "string" ? withPosition(data) : data);
+    }
+  };
+}

@@ -1,0 +1,25 @@
+import type { Caller, Callers } from "../engine/caller/caller.ts";
+import type { Logger } from "../engine/log.ts";
+import type { Authorization } from "./authorization.ts";
+import type { Binding } from "./changes/binding.ts";
+import type { Feeds } from "./changes/feeds.ts";
+import type { BindingRequest } from "./join-request.ts";
+import type { Presence } from "./presence.ts";
+import type { Rooms } from "./rooms.ts";
+import type { Speech } from "./speech.ts";
+
+/** What channels use of the rest. */
+export type ChannelServices = {
+  /** Those of now: the settings they are made of may change. */
+  readonly callers: () => Callers;
+  readonly authorization: Authorization;
+  readonly rooms: Rooms;
+  readonly speech: Speech;
+  readonly presence: Presence;
+  readonly feeds: Feeds;
+  /** Reads what a caller asks for; null for what it cannot have. */
+  readonly bindingReader: (caller: Caller) => (request: BindingRequest, id: number) => Promise<Binding | null>;
+  /** How many channels one socket may have. */
+  readonly mostChannels: number;
+  readonly log: Pick<Logger, "debug" | "warn" | "error">;
+};

@@ -1,0 +1,163 @@
+import { randomUUID } from "node:crypto";
+import { type IncomingHttpHeaders, type IncomingMessage, STATUS_CODES } from "node:http";
+import type { Duplex } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type WebSocket, WebSocketServer } from "ws";
+import type { CrossSite } from "../engine/caller/cross-site.ts";
+import type { Config } from "../engine/config/config.ts";
+import { toApiError } from "../engine/errors.ts";
+import { Connection } from "./connection.ts";
+import { Outbox } from "./outbox.ts";
+import { readVersion, type Version } from "./protocol.ts";
+import type { ChannelServices } from "./services.ts";
+
+export type SocketsOptions = {
+  readonly services: ChannelServices;
+  readonly config: Pick<Config, "corsOrigins" | "requireApiKey">;
+  readonly crossSite: Pick<CrossSite, "isOwnPage">;
+  /** For how long a client may say nothing; it beats its heart every 25 seconds. */
+  readonly silenceMs?: number;
+};
+
+const MOST_MESSAGE_BYTES = 5 * 2 ** 20;
+/** Of messages that are not done with yet, and their bytes: whoever says more is heard later. */
+const MOST_UNDERWAY = 200;
+const MOST_UNDERWAY_BYTES = 8 * 2 ** 20;
+/** How often it is looked whether those who are connected may still be. What is known of an account is four seconds old at most. */
+const LOOK_MS = 500;
+/** How long a client may take to answer that it is told goodbye. */
+const FAREWELL_MS = 1_000;
+const FAILURE = 4500;
+
+type Member = { readonly socket: WebSocket; readonly connection: Connection; heardAt: number };
+
+/** The adapter between WebSockets and connections. */
+export class Sockets {
+  readonly #options: SocketsOptions;
+  readonly #silenceMs: number;
+  readonly #server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: MOST_MESSAGE_BYTES,
+    perMessageDeflate: false,
+  });
+  readonly #members = new Set<Member>();
+  readonly #looks: NodeJS.Timeout;
+  #isClosing = false;
+
+  constructor(options: SocketsOptions) {
+    this.#options = options;
+    this.#silenceMs = options.silenceMs ?? 60_000;
+    this.#looks = setInterval(() => this.#look(), LOOK_MS).unref();
+  }
+
+  /** A request for a socket, at the address that is ours. A key that is no good is refused before it is one. */
+  async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const { services, config } = this.#options;
+    const query = new URLSearchParams(request.url?.split("?")[1] ?? "");
+    const version = readVersion(query.get("vsn"));
+    const apiKey = keyIn(query, request);
+    if (this.#isClosing) return refuse(socket, 503, "The service is shutting down");
+    if (!this.#isWelcome(request.headers)) return refuse(socket, 403, "This origin is not welcome");
+    if (!version) return refuse(socket, 400, "This version of the protocol is not spoken here: ask for vsn=2.0.0");
+    try {
+      if (!apiKey && config.requireApiKey) return refuse(socket, 401, "No API key: add apikey to the query");
+      await services.callers().identify({ authorization: null, apiKey });
+    } catch (error) {
+      const { status, message } = toApiError(error);
+      return refuse(socket, status, message);
+    }
+    if (socket.destroyed) return;
+    this.#server.handleUpgrade(request, socket, head, (accepted) =>
+      this.#accept(accepted, { socket, version, apiKey, id: String(request.headers["x-request-id"] ?? randomUUID()) }),
+    );
+  }
+
+  state(): { readonly sockets: number; readonly channels: number } {
+    let channels = 0;
+    for (const { connection } of this.#members) channels += connection.channels;
+    return { sockets: this.#members.size, channels };
+  }
+
+  /** Takes nobody in, says goodbye; whoever is left after that time is cut off. */
+  async close(milliseconds: number): Promise<void> {
+    this.#isClosing = true;
+    clearInterval(this.#looks);
+    for (const { socket } of this.#members) socket.close(1001, "Going away");
+    const end = performance.now() + Math.min(milliseconds, FAREWELL_MS);
+    while (this.#members.size > 0 && performance.now() < end) await sleep(10);
+    for (const { socket } of this.#members) socket.terminate();
+    while (this.#members.size > 0) await sleep(1);
+  }
+
+  /** Browsers open sockets for any page and ask nobody: the rule of CORS has to be applied here. Other clients send no origin. */
+  #isWelcome(headers: IncomingHttpHeaders): boolean {
+    const { config, crossSite } = this.#options;
+    return headers.origin === undefined || config.corsOrigins === "*" || crossSite.isOwnPage(headers);
+  }
+
+  #accept(webSocket: WebSocket, { socket, version, apiKey, id }: Accepted): void {
+    const { services } = this.#options;
+    const outbox = new Outbox(socket, () => connection.overwhelmed());
+    const close = (code: number, reason: string) => {
+      outbox.end();
+      webSocket.close(code, reason);
+      // Who does not read does not answer either.
+      setTimeout(() => webSocket.terminate(), FAREWELL_MS).unref();
+    };
+    const connection = new Connection(services, { version, outbox, close }, apiKey);
+    const member: Member = { socket: webSocket, connection, heardAt: performance.now() };
+    this.#members.add(member);
+    let underway = 0;
+    let bytes = 0;
+    const isBusy = () => underway >= MOST_UNDERWAY || bytes >= MOST_UNDERWAY_BYTES;
+
+    webSocket.on("message", async (data: Buffer, isBinary) => {
+      member.heardAt = performance.now();
+      underway++;
+      bytes += data.length;
+      if (isBusy()) webSocket.pause();
+      try {
+        await connection.take(isBinary ? data : data.toString("utf8"));
+      } catch (error) {
+        services.log.error({ request: id, err: error }, "a channel's message could not be handled");
+        close(FAILURE, "Internal error");
+      }
+      underway--;
+      bytes -= data.length;
+      if (webSocket.isPaused && !isBusy()) webSocket.resume();
+    });
+    webSocket.on("error", (error) => services.log.debug({ request: id, err: error }, "a socket failed"));
+    webSocket.once("close", (code) => {
+      this.#members.delete(member);
+      connection.gone();
+      services.log.debug({ request: id, code }, "a socket was closed");
+    });
+  }
+
+  #look(): void {
+    const now = performance.now();
+    for (const { socket, connection, heardAt } of this.#members) {
+      if (now - heardAt > this.#silenceMs) socket.terminate();
+      else connection.look();
+    }
+  }
+}
+
+type Accepted = {
+  readonly socket: Duplex;
+  readonly version: Version;
+  readonly apiKey: string | null;
+  readonly id: string;
+};
+
+function keyIn(query: URLSearchParams, { headers }: IncomingMessage): string | null {
+  const shown = [query.get("apikey"), headers["x-api-key"], headers.apikey];
+  return shown.find((key): key is string => typeof key === "string" && key !== "") ?? null;
+}
+
+function refuse(socket: Duplex, status: number, reason: string): void {
+  const body = JSON.stringify({ error: reason });
+  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8`;
+  socket.end(`${head}\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+}

@@ -1,0 +1,362 @@
+import { REALTIME_SUBSCRIBE_STATES, type RealtimeChannel } from "@supabase/supabase-js";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { Service } from "../../service.ts";
+import {
+  anonKey,
+  type Client,
+  clientOf,
+  type Ground,
+  Inbox,
+  makeClient,
+  openGround,
+  SCHEMA,
+  subscribed,
+  token,
+} from "../realtime/service.ts";
+import { serve } from "../rest-gateway/table/differential/service.ts";
+
+const PRIVATE = `
+  create policy hear on realtime.messages for select to authenticated
+    using ((select realtime.topic()) = 'room:' || (select auth.jwt() ->> 'sub'));
+  create policy speak on realtime.messages for insert to authenticated
+    with check ((select realtime.topic()) = 'room:' || (select auth.jwt() ->> 'sub') and (select auth.jwt() ->> 'mute') is null)`;
+
+// biome-ignore lint/suspicious/noExplicitAny: what applications send each other.
+type Message = { event: string; payload?: any; type: string };
+
+let ground: Ground;
+/** Another process would be one: it shares nothing with the first but the database. */
+let other: Service;
+const clients: Client[] = [];
+
+beforeAll(async () => {
+  ground = await openGround(`${SCHEMA}; ${PRIVATE}`);
+  other = await serve(ground.database);
+});
+afterEach(async () => {
+  for (const client of clients.splice(0)) await client.realtime.disconnect();
+});
+afterAll(async () => {
+  await other.stop();
+  await ground.close();
+});
+
+const run = (statement: string) => ground.owner.query(statement);
+const at = (service: Service) => keep(makeClient(service.url));
+const alice = async (service: Service, more: object = {}) =>
+  keep(await clientOf(service.url, { role: "authenticated", sub: "alice", ...more }));
+
+function keep(client: Client): Client {
+  clients.push(client);
+  return client;
+}
+
+async function hearing(client: Client, name: string, config: object = {}) {
+  const heard = new Inbox<Message>();
+  const channel = client.channel(name, { config }).on("broadcast", { event: "*" }, heard.put as never);
+  await subscribed(channel);
+  return { heard, channel };
+}
+
+describe("broadcast, with supabase-js", () => {
+  test("reaches everybody in the room but the sender, at every gateway, in order", async () => {
+    const sender = await hearing(at(ground.service), "room");
+    const near = await hearing(at(ground.service), "room");
+    const far = await hearing(at(other), "room");
+    const elsewhere = await hearing(at(ground.service), "another room");
+    for (let n = 0; n < 20; n++) await sender.channel.send({ type: "broadcast", event: "count", payload: { n } });
+    await elsewhere.channel.send({ type: "broadcast", event: "end", payload: {} });
+    const counted = Array.from({ length: 20 }, (_, n) => expect.objectContaining({ event: "count", payload: { n } }));
+    expect(await near.heard.count(20)).toEqual(counted);
+    expect(await far.heard.count(20)).toEqual(counted);
+    expect([sender.heard.items, elsewhere.heard.items]).toEqual([[], []]);
+  });
+
+  test("reaches the sender who asks for it, and is acknowledged to who asks for that", async () => {
+    const { channel, heard } = await hearing(at(ground.service), "echo", { broadcast: { self: true, ack: true } });
+    expect(await channel.send({ type: "broadcast", event: "hi", payload: { a: "ä€😀" } })).toBe("ok");
+    expect(await heard.count(1)).toEqual([expect.objectContaining({ event: "hi", payload: { a: "ä€😀" } })]);
+  });
+
+  test("carries bytes as they are", async () => {
+    const { heard } = await hearing(at(other), "bytes");
+    const { channel } = await hearing(at(ground.service), "bytes");
+    await channel.send({ type: "broadcast", event: "raw", payload: new Uint8Array([0, 255, 7]).buffer as never });
+    const [message] = await heard.count(1);
+    expect(new Uint8Array(message!.payload)).toEqual(new Uint8Array([0, 255, 7]));
+  });
+
+  test("comes from SQL when the transaction commits, and not when it is undone", async () => {
+    const near = await hearing(at(ground.service), "from sql");
+    const far = await hearing(at(other), "from sql");
+    await run("begin; select realtime.send('{}', 'undone', 'from sql', false); rollback");
+    await run(
+      "begin; select realtime.send('{\"a\": 1}', 'first', 'from sql', false), realtime.send('{}', 'second', 'from sql', false); commit",
+    );
+    for (const { heard } of [near, far]) {
+      expect((await heard.count(2)).map(({ event, payload }) => [event, payload])).toEqual([
+        ["first", { a: 1 }],
+        ["second", {}],
+      ]);
+    }
+  });
+
+  test("comes from HTTP, one by one and many at once", async () => {
+    const { heard } = await hearing(at(other), "by http/ü");
+    const unjoined = at(ground.service).channel("by http/ü");
+    expect(await unjoined.httpSend("one", { n: 1 })).toEqual({ success: true });
+    const answer = await post("/realtime/v1/api/broadcast", {
+      messages: [
+        { topic: "by http/ü", event: "two", payload: { n: 2 } },
+        { topic: "elsewhere", event: "x", payload: {} },
+      ],
+    });
+    expect([answer.status, await answer.text()]).toEqual([202, ""]);
+    expect((await heard.count(2)).map(({ event, payload }) => [event, payload])).toEqual([
+      ["one", { n: 1 }],
+      ["two", { n: 2 }],
+    ]);
+  });
+
+  test.each([
+    [401, "/broadcast", { messages: [] }, { apikey: "" }],
+    [401, "/broadcast", { messages: [] }, { apikey: "a.b.c" }],
+    [422, "/broadcast", { messages: [{ topic: "x", event: "y" }] }, {}],
+    [422, "/broadcast", { messages: [{ topic: "x", event: "y", payload: [] }] }, {}],
+    [422, "/broadcast", [], {}],
+    [415, "/broadcast/x/events/y", {}, { "Content-Type": "text/plain" }],
+    [403, "/broadcast/x/events/y?private=true", {}, {}],
+    [404, "/broadcast/x", {}, {}],
+  ])("is refused with %i at %s of %j", async (status, path, body, headers) => {
+    expect((await post(`/realtime/v1/api${path}`, body, headers)).status).toBe(status);
+  });
+
+  const post = (path: string, body: object, headers: Record<string, string> = {}) =>
+    fetch(`${ground.service.url}${path}`, {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { apikey: anonKey, "Content-Type": "application/json", ...headers },
+    });
+});
+
+describe("presence, with supabase-js", () => {
+  async function watching(client: Client, name: string, key: string) {
+    const changes = new Inbox<string>();
+    const channel = client.channel(name, { config: { presence: { key } } });
+    const state = new Inbox<object>();
+    channel
+      .on("presence", { event: "join" }, ({ key: who }) => changes.put(`${who} came`))
+      .on("presence", { event: "leave" }, ({ key: who }) => changes.put(`${who} left`))
+      .on("presence", { event: "sync" }, () => state.put(namesIn(channel)));
+    await subscribed(channel);
+    return { channel, changes, state };
+  }
+
+  const namesIn = (channel: RealtimeChannel) =>
+    Object.fromEntries(
+      Object.entries(channel.presenceState<{ name: string }>()).map(([key, metas]) => [
+        key,
+        metas.map(({ name }) => name),
+      ]),
+    );
+  const equals = (expected: object) => (state: object) => JSON.stringify(state) === JSON.stringify(expected);
+
+  test("tells who is there, at every gateway, and who comes and goes", async () => {
+    const first = await watching(at(ground.service), "hall", "first");
+    await first.channel.track({ name: "One" });
+    const second = await watching(at(other), "hall", "second");
+    await second.state.until(equals({ first: ["One"] }));
+    await second.channel.track({ name: "Two" });
+    await first.state.until(equals({ first: ["One"], second: ["Two"] }));
+    await first.channel.track({ name: "Uno" });
+    await second.state.until(equals({ first: ["Uno"], second: ["Two"] }));
+    await first.channel.untrack();
+    await second.state.until(equals({ second: ["Two"] }));
+    expect(first.changes.items.slice(0, 2)).toEqual(["first came", "second came"]);
+  });
+
+  test("a connection that is cut off leaves", async () => {
+    const stays = await watching(at(ground.service), "lobby", "stays");
+    const goes = await watching(at(other), "lobby", "goes");
+    await goes.channel.track({ name: "G" });
+    await stays.changes.until((change) => change === "goes came");
+    await goes.channel.unsubscribe();
+    await stays.changes.until((change) => change === "goes left");
+  });
+
+  test("two with one key are two of that key", async () => {
+    const one = await watching(at(ground.service), "twins", "twin");
+    const two = await watching(at(ground.service), "twins", "twin");
+    await one.channel.track({ name: "A" });
+    await two.channel.track({ name: "B" });
+    await one.state.until(equals({ twin: ["A", "B"] }));
+    await one.channel.untrack();
+    await two.state.until(equals({ twin: ["B"] }));
+  });
+
+  test("when a gateway stops, those who were connected to it leave", async () => {
+    const stays = await watching(at(ground.service), "dock", "stays");
+    const third = await serve(ground.database);
+    const goes = await watching(at(third), "dock", "goes");
+    await goes.channel.track({ name: "G" });
+    await stays.changes.until((change) => change === "goes came");
+    await clients.pop()!.realtime.disconnect();
+    await third.stop();
+    await stays.changes.until((change) => change === "goes left");
+  });
+});
+
+describe("private channels, with supabase-js", () => {
+  test("are for those whom the policies let in", async () => {
+    await expect(hearing(await alice(ground.service), "room:bob", { private: true })).rejects.toThrow(
+      "Unauthorized: You do not have permissions to read from this Channel topic: room:bob",
+    );
+    await expect(hearing(at(ground.service), "room:alice", { private: true })).rejects.toThrow("Unauthorized");
+    // The control: the very same room opens for whom it is.
+    await hearing(await alice(ground.service), "room:alice", { private: true });
+  });
+
+  test("are other rooms than the public ones of the same name, from SQL and HTTP too", async () => {
+    const inside = await hearing(await alice(other), "room:alice", { private: true });
+    const outside = await hearing(at(ground.service), "room:alice");
+    const speaker = await hearing(await alice(ground.service), "room:alice", { private: true });
+    await speaker.channel.send({ type: "broadcast", event: "said", payload: {} });
+    await inside.heard.count(1);
+    await run("select realtime.send('{}', 'sent', 'room:alice')");
+    await run(
+      `select realtime.broadcast_changes('room:alice', 'changed', 'UPDATE', 't', 's', row(1)::record, row(2)::record)`,
+    );
+    await inside.heard.count(3);
+    await outside.channel.send({ type: "broadcast", event: "outside", payload: {} });
+    await run("select realtime.send('{}', 'public', 'room:alice', false)");
+    expect((await outside.heard.count(1)).map(({ event }) => event)).toEqual(["public"]);
+    expect(inside.heard.items.map(({ event }) => event)).toEqual(["said", "sent", "changed"]);
+    expect(inside.heard.items[2]!.payload).toMatchObject({ operation: "UPDATE", table: "t", schema: "s" });
+  });
+
+  test("who may only listen says nothing", async () => {
+    const listener = await hearing(await alice(ground.service), "room:alice", { private: true });
+    const muted = await hearing(await alice(ground.service, { mute: true }), "room:alice", { private: true });
+    const speaker = await hearing(await alice(ground.service), "room:alice", { private: true });
+    await muted.channel.send({ type: "broadcast", event: "unheard", payload: {} });
+    await expect(muted.channel.track({})).resolves.toBe("error");
+    await speaker.channel.send({ type: "broadcast", event: "heard", payload: {} });
+    expect((await listener.heard.count(1)).map(({ event }) => event)).toEqual(["heard"]);
+    expect((await muted.heard.count(1)).map(({ event }) => event)).toEqual(["heard"]);
+  });
+});
+
+describe("tokens, with supabase-js", () => {
+  const until = (channel: RealtimeChannel, wanted: REALTIME_SUBSCRIBE_STATES) =>
+    new Promise<void>((resolve) => channel.subscribe((status) => status === wanted && resolve()));
+
+  test("a new token changes what is seen, and nothing is missed in between", async () => {
+    let claims = { role: "authenticated", sub: "alice" };
+    const client = keep(makeClient(ground.service.url, async () => token(claims)));
+    await client.realtime.setAuth();
+    const told = new Inbox<{ new: { owner: string } }>();
+    const system = new Inbox<{ status: string }>();
+    const channel = client
+      .channel("notes")
+      .on("postgres_changes", { event: "INSERT", schema: "public", table: "notes" }, told.put as never)
+      .on("system", {}, system.put);
+    await subscribed(channel);
+    await run("insert into notes (owner) values ('alice'), ('bob')");
+    await told.count(1);
+    claims = { role: "authenticated", sub: "bob" };
+    await client.realtime.setAuth();
+    await system.count(2);
+    await run("insert into notes (owner) values ('alice'), ('bob')");
+    expect((await told.count(2)).map((payload) => payload.new.owner)).toEqual(["alice", "bob"]);
+  });
+
+  test("a token that expires ends the channel, and says so", async () => {
+    const client = await alice(ground.service, { exp: Math.floor(Date.now() / 1000) + 2 });
+    const system = new Inbox<{ message: string }>();
+    const channel = client.channel("short").on("system", {}, system.put);
+    await until(channel, REALTIME_SUBSCRIBE_STATES.CLOSED);
+    expect(system.items.at(-1)!.message).toMatch(/^InvalidJWTToken: Token has expired \d+ seconds ago$/);
+  });
+
+  test("a token that is no good is refused, with the reason", async () => {
+    const refusals: [string, RegExp][] = [
+      [`${token({ role: "authenticated" })}x`, /^JwtSignatureError: Failed to validate JWT signature$/],
+      ["not-a-token.at-all", /^MalformedJWT: The token provided is not a valid JWT$/],
+      [token({ role: "authenticated", exp: 1_000 }), /^InvalidJWTToken: Token has expired \d+ seconds ago$/],
+    ];
+    for (const [shown, reason] of refusals) {
+      const client = keep(makeClient(ground.service.url, async () => shown));
+      await client.realtime.setAuth();
+      await expect(subscribed(client.channel("refused"))).rejects.toThrow(reason);
+    }
+  });
+
+  test("a user who is disabled is shown out within five seconds", async () => {
+    const registered = await fetch(`${ground.service.url}/auth/register`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ email: "eve@example.org", password: "Correct-Horse-9", name: "Eve" }),
+    });
+    const body = (await registered.json()) as { user: { id: number }; access_token?: string; accessToken?: string };
+    const shown = (body.access_token ?? body.accessToken)!;
+    const client = keep(makeClient(ground.service.url, async () => shown));
+    await client.realtime.setAuth();
+    const channel = client.channel("eve");
+    const closed = until(channel, REALTIME_SUBSCRIBE_STATES.CLOSED);
+    await subscribedAlready(channel);
+    const startedAt = performance.now();
+    await run(`select auth.disable_account(${body.user.id}, null)`);
+    await closed;
+    expect(performance.now() - startedAt).toBeLessThan(6_000);
+  });
+
+  const subscribedAlready = async (channel: RealtimeChannel) => {
+    while (channel.state !== "joined") await new Promise((resolve) => setTimeout(resolve, 10));
+  };
+
+  test("without a key there is no socket", async () => {
+    for (const query of ["", "?apikey=", "?apikey=a.b.c", `?apikey=${token({ role: "anon", exp: 1_000 })}`]) {
+      const answer = await fetch(`${ground.service.url}/realtime/v1/websocket${query}`, {
+        headers: { Connection: "Upgrade", Upgrade: "websocket" },
+      }).catch(() => null);
+      expect(answer?.status ?? 401).toBe(401);
+    }
+  });
+});
+
+describe("a connection, with supabase-js", () => {
+  test("that is lost comes back, with all its channels", async () => {
+    const sockets: WebSocket[] = [];
+    class Watched extends WebSocket {
+      constructor(address: string | URL) {
+        super(address);
+        sockets.push(this);
+      }
+    }
+    const client = keep(makeClient(ground.service.url, null, Watched as typeof WebSocket));
+    const statuses = new Inbox<string>();
+    const told = new Inbox<object>();
+    client
+      .channel("back")
+      .on("postgres_changes", { event: "INSERT", schema: "public", table: "news" }, told.put)
+      .subscribe((status) => statuses.put(status));
+    await statuses.count(1);
+    sockets[0]!.close();
+    await statuses.until((status) => status === REALTIME_SUBSCRIBE_STATES.CHANNEL_ERROR);
+    while (statuses.items.filter((status) => status === "SUBSCRIBED").length < 2)
+      await statuses.count(statuses.items.length + 1);
+    await run("insert into news (id) values (1)");
+    expect(await told.count(1)).toHaveLength(1);
+    await run("delete from news");
+  });
+
+  test("leaves nothing behind", async () => {
+    const client = at(other);
+    await hearing(client, "one");
+    await hearing(client, "two");
+    expect(other.realtime.state()).toEqual({ sockets: 1, channels: 2 });
+    await client.realtime.disconnect();
+    while (other.realtime.state().sockets > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(other.realtime.state()).toEqual({ sockets: 0, channels: 0 });
+  });
+});

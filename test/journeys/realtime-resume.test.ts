@@ -1,0 +1,250 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { resuming } from "../../realtime/resuming-socket.ts";
+import type { Service } from "../../service.ts";
+import { RawClient } from "../realtime/raw-client.ts";
+import { type Client, type Ground, Inbox, makeClient, openGround, subscribed, token } from "../realtime/service.ts";
+import { SECRET } from "../rest-gateway/table/differential/answer.ts";
+import { serve } from "../rest-gateway/table/differential/service.ts";
+
+const NEWS = { postgres_changes: [{ event: "INSERT", schema: "public", table: "news" }] };
+
+let ground: Ground;
+let other: Service;
+const clients: Client[] = [];
+
+beforeAll(async () => {
+  ground = await openGround();
+  other = await serve(ground.database);
+});
+afterEach(async () => {
+  for (const client of clients.splice(0)) await client.realtime.disconnect();
+  await run("delete from news");
+});
+afterAll(async () => {
+  await other.stop();
+  await ground.close();
+});
+
+const run = (statement: string) => ground.owner.query(statement);
+const idsOf = ({ items }: RawClient) =>
+  items.filter(({ event }) => event === "postgres_changes").map(({ payload }) => payload.data.record.id as number);
+const upTo = (last: number, first = 1) => Array.from({ length: last - first + 1 }, (_, at) => at + first);
+const insert = (first: number, last: number) =>
+  run(`insert into news (id) select n from generate_series(${first}, ${last}) as n`);
+
+/** Ends the gateways' connections to the stream, as a crash of the server would. */
+const cutStreams = () =>
+  run(
+    "select pg_terminate_backend(active_pid) from pg_replication_slots where active and database = current_database()",
+  );
+
+/** All inserts that a client is told of, whatever becomes of its sockets. */
+async function listening(transport: typeof WebSocket, url = ground.service.url) {
+  const client = makeClient(url, null, transport);
+  clients.push(client);
+  const ids: number[] = [];
+  const told = new Inbox<number>();
+  const system = new Inbox<{ status: string; message: string }>();
+  const channel = client
+    .channel("news")
+    .on("postgres_changes", { event: "INSERT", schema: "public", table: "news" }, ({ new: row }) => {
+      ids.push(row.id);
+      told.put(row.id);
+    })
+    .on("system", {}, system.put);
+  await subscribed(channel);
+  return { ids, told, system };
+}
+
+describe("a client that says how far it has been told", () => {
+  test("misses nothing and is told nothing twice, though it comes back to another gateway", async () => {
+    const first = await new RawClient(ground.service.url).opened();
+    const { payload } = await first.join("realtime:news", NEWS);
+    expect(payload.response.position).toMatch(/^[\dA-F]+\/[\dA-F]+/);
+    await insert(1, 3);
+    const last = await first.until((message) => message.payload.data?.record.id === 2);
+    first.socket.terminate();
+    await insert(4, 5);
+    const second = await new RawClient(other.url).opened();
+    await second.join("realtime:news", { ...NEWS, resume: last.payload.data.position });
+    await second.until((message) => message.payload.data?.record.id === 5);
+    await insert(6, 6);
+    await second.until((message) => message.payload.data?.record.id === 6);
+    expect(idsOf(second)).toEqual([3, 4, 5, 6]);
+    await second.close();
+  });
+
+  test("misses nothing and is judged by its new token when it shows one at once", async () => {
+    const first = await new RawClient(ground.service.url).opened();
+    const { payload } = await first.join("realtime:news", NEWS);
+    first.socket.terminate();
+    await insert(1, 2);
+    const second = await new RawClient(ground.service.url).opened();
+    const access_token = token({ role: "authenticated", sub: "1" });
+    const config = { ...NEWS, resume: payload.response.position };
+    const ref = second.say("realtime:news", "phx_join", { config });
+    second.say("realtime:news", "access_token", { access_token });
+    await second.reply(ref);
+    await second.until((message) => message.payload.data?.record.id === 2);
+    await insert(3, 3);
+    await second.until((message) => message.payload.data?.record.id === 3);
+    expect(idsOf(second)).toEqual([1, 2, 3]);
+    // Nobody is left behind of whoever had the old token.
+    await second.reply(second.say("realtime:news", "phx_leave", {}));
+    await second.join("realtime:more", NEWS);
+    await insert(4, 4);
+    await second.until((message) => message.topic === "realtime:more" && message.payload.data?.record.id === 4);
+    expect(idsOf(second)).toEqual([1, 2, 3, 4]);
+    await second.close();
+  });
+
+  test("learns by its heartbeat how far it has been told, where nothing has happened to its table", async () => {
+    const client = await new RawClient(ground.service.url).opened();
+    await client.join("realtime:news", NEWS);
+    await run("update users set name = name");
+    const beat = await client.reply(client.say("phoenix", "heartbeat", {}));
+    expect(beat.payload).toEqual({
+      status: "ok",
+      response: { position: expect.stringMatching(/^[\dA-F]+\/[\dA-F]+/) },
+    });
+    await client.close();
+  });
+
+  test("is told when that is not known any more, and comes back without", async () => {
+    const client = await new RawClient(ground.service.url).opened();
+    await client.join("realtime:news", { ...NEWS, resume: "0/1" });
+    const told = await client.until(({ event, payload }) => event === "system" && payload.status === "error");
+    expect(told.payload).toMatchObject({ extension: "postgres_changes", message: expect.stringContaining("missed") });
+    await client.until(({ event }) => event === "phx_error");
+    await client.close();
+  });
+
+  test("misses nothing with supabase-js either, while its sockets and the stream are cut", async () => {
+    const sockets: WebSocket[] = [];
+    class Watched extends WebSocket {
+      constructor(...address: ConstructorParameters<typeof WebSocket>) {
+        super(...address);
+        sockets.push(this);
+      }
+    }
+    const { ids, told } = await listening(resuming(Watched as typeof WebSocket));
+    for (let batch = 0; batch < 20; batch++) {
+      await insert(batch * 100 + 1, batch * 100 + 100);
+      if (batch % 5 === 2) sockets.at(-1)!.close();
+      if (batch % 5 === 4) await cutStreams();
+      await sleep(20);
+    }
+    await told.until((id) => id === 2_000);
+    expect(ids).toEqual(upTo(2_000));
+  });
+});
+
+describe("a client that says nothing", () => {
+  test("misses nothing while the stream is cut and taken up again", async () => {
+    const { ids, told, system } = await listening(WebSocket);
+    for (let batch = 0; batch < 10; batch++) {
+      await insert(batch * 100 + 1, batch * 100 + 100);
+      if (batch % 3 === 1) await cutStreams();
+    }
+    await told.until((id) => id === 1_000);
+    expect(ids).toEqual(upTo(1_000));
+    expect(system.items.filter(({ status }) => status === "error")).toEqual([]);
+  });
+
+  test("is told of a gap, and joins again", async () => {
+    const { told, system } = await listening(WebSocket);
+    // The log that a stream would go on from is gone.
+    await run(`do $$ begin
+      for attempt in 1..500 loop
+        perform pg_terminate_backend(active_pid) from pg_replication_slots
+          where active and database = current_database();
+        begin
+          perform pg_drop_replication_slot(slot_name) from pg_replication_slots where database = current_database() and not active;
+        exception when object_in_use or undefined_object then null;
+        end;
+        exit when not exists (select from pg_replication_slots where database = current_database());
+      end loop;
+    end $$`);
+    await insert(1, 10);
+    const said = await system.until(({ status }) => status === "error");
+    expect(said.message).toContain("may have been missed");
+    while (system.items.filter(({ status }) => status === "ok").length < 2) await sleep(10);
+    await insert(11, 11);
+    await told.until((id) => id === 11);
+  });
+});
+
+describe("much at once", () => {
+  test("20,000 rows in one transaction reach 20 subscribers, in order, and memory stays bounded", async () => {
+    const raw = await Promise.all(Array.from({ length: 20 }, () => new RawClient(ground.service.url).opened()));
+    await Promise.all(raw.map((client) => client.join("realtime:news", NEWS)));
+    const received = raw.map(({ socket }) => {
+      const ids: number[] = [];
+      const { promise, resolve } = Promise.withResolvers<readonly number[]>();
+      socket.removeAllListeners("message");
+      socket.on("message", (data: Buffer) => {
+        ids.push(Number(/"record":\{"id":(\d+)/.exec(data.toString())?.[1]));
+        if (ids.at(-1) === 20_000) resolve(ids);
+      });
+      return promise;
+    });
+    const before = process.memoryUsage().rss;
+    await insert(1, 20_000);
+    for (const ids of await Promise.all(received)) expect(ids).toEqual(upTo(20_000));
+    expect(process.memoryUsage().rss - before).toBeLessThan(300 * 2 ** 20);
+    for (const client of raw) await client.close();
+  });
+
+  test("who does not read is cut off, and the others are told everything", async () => {
+    const reads = await new RawClient(ground.service.url).opened();
+    const sleeps = await new RawClient(ground.service.url).opened();
+    await Promise.all([reads, sleeps].map((client) => client.join("realtime:news", NEWS)));
+    sleeps.socket.pause();
+    await run("insert into news (id, title) select n, repeat('x', 1000) from generate_series(1, 20000) as n");
+    await reads.until((message) => message.payload.data?.record.id === 20_000);
+    expect(idsOf(reads)).toHaveLength(20_000);
+    const closed = new Promise<number>((resolve) => sleeps.socket.once("close", resolve));
+    sleeps.socket.resume();
+    expect([1006, 1013]).toContain(await closed);
+    expect(idsOf(sleeps)).toEqual(upTo(idsOf(sleeps).length));
+    await reads.close();
+  });
+});
+
+test("a gateway that is killed loses nothing for a client that resumes at the one that takes its place", async () => {
+  const start = async (port: string) => {
+    const child = spawn(process.execPath, ["server.ts"], {
+      env: {
+        PATH: process.env.PATH,
+        PORT: port,
+        LOG_LEVEL: "silent",
+        DATABASE_URL: ground.database.url,
+        OWNER_DATABASE_URL: ground.database.ownerUrl,
+        JWT_SECRET: SECRET,
+      },
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    let printed = "";
+    for await (const chunk of child.stdout) {
+      printed += chunk;
+      if (printed.includes("ready in")) break;
+    }
+    return { child, url: /address\s+(\S+)/.exec(printed)![1]! };
+  };
+
+  const first = await start("0");
+  const { ids, told } = await listening(resuming(WebSocket), first.url);
+  await insert(1, 500);
+  await told.until((id) => id === 100);
+  first.child.kill("SIGKILL");
+  await insert(501, 1_000);
+  const second = await start(new URL(first.url).port);
+  await insert(1_001, 1_200);
+  await told.until((id) => id === 1_200);
+  expect(ids).toEqual(upTo(1_200));
+  second.child.kill("SIGTERM");
+  await once(second.child, "exit");
+});

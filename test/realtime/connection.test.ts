@@ -1,0 +1,316 @@
+import { once } from "node:events";
+import pg from "pg";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { WebSocket } from "ws";
+import { cloneDatabase } from "../database.ts";
+import { serve } from "../rest-gateway/table/differential/service.ts";
+import { type Payload, RawClient } from "./raw-client.ts";
+import { anonKey, type Ground, openGround, token } from "./service.ts";
+
+let ground: Ground;
+const clients: RawClient[] = [];
+
+beforeAll(async () => {
+  ground = await openGround(undefined, { REALTIME_MAX_CHANNELS: "3" });
+});
+afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())));
+afterAll(() => ground.close());
+
+async function open(
+  options: ConstructorParameters<typeof RawClient>[1] = {},
+  url = ground.service.url,
+): Promise<RawClient> {
+  const client = new RawClient(url, options);
+  clients.push(client);
+  return client.opened();
+}
+
+const NEWS = { event: "*", schema: "public", table: "news" };
+const ok = (response: object = {}) => ({ status: "ok", response });
+const refused = (reason: string) => ({ status: "error", response: { reason: expect.stringContaining(reason) } });
+
+describe("a join", () => {
+  test("is answered with its bindings as they were asked for, in their order, each with an id", async () => {
+    const client = await open();
+    const asked = [NEWS, { ...NEWS, filter: "id=eq.1", extra: [1] }, { event: "INSERT", schema: "public" }, NEWS];
+    const { payload } = await client.join("realtime:x", { postgres_changes: asked });
+    const told: { id: number }[] = payload.response.postgres_changes;
+    expect(told).toEqual(asked.map((each) => ({ ...each, id: expect.any(Number) })));
+    expect(told.every(({ id }) => id > 0 && id < 2 ** 27)).toBe(true);
+    expect(new Set(told.map(({ id }) => id)).size).toBe(3);
+    const system = await client.until(({ event }) => event === "system");
+    expect(system.payload).toEqual({
+      extension: "postgres_changes",
+      status: "ok",
+      message: "Subscribed to PostgreSQL",
+      channel: "x",
+    });
+    await ground.owner.query("insert into news (id) values (1)");
+    const change = await client.until(({ event }) => event === "postgres_changes");
+    expect(change.payload.ids.sort()).toEqual([...new Set(told.map(({ id }) => id))].sort());
+    await ground.owner.query("delete from news");
+  });
+
+  test.each([
+    [{}],
+    [{ postgres_changes: null }],
+    [{ postgres_changes: [null] }],
+    [undefined],
+    [{ private: "no", broadcast: 7 }],
+  ])("takes whatever is left out or written wrongly as not said: %j", async (config) => {
+    const client = await open();
+    const { payload } = await client.reply(
+      client.say("realtime:y", "phx_join", config === undefined ? {} : { config }),
+    );
+    expect(payload).toEqual(ok({ postgres_changes: [] }));
+  });
+
+  test("works in version 1.0.0 too", async () => {
+    const client = await open({ version: "1.0.0" });
+    expect((await client.join("realtime:x", { postgres_changes: [NEWS] })).payload.status).toBe("ok");
+    await ground.owner.query("insert into news (id) values (2); delete from news");
+    const change = await client.until(({ event }) => event === "postgres_changes");
+    expect(change).toMatchObject({
+      topic: "realtime:x",
+      ref: null,
+      payload: { data: { type: "INSERT", record: { id: 2 } } },
+    });
+  });
+
+  test("in place of another one ends that first", async () => {
+    const client = await open();
+    const first = client.say("realtime:x", "phx_join", { config: { postgres_changes: [NEWS] } });
+    const second = client.say("realtime:x", "phx_join", { config: { postgres_changes: [NEWS] } });
+    await client.reply(second);
+    const closed = await client.until(({ event }) => event === "phx_close");
+    expect(closed).toMatchObject({ joinRef: first, ref: first });
+    expect(client.items.indexOf(closed)).toBeLessThan(client.items.findIndex(({ ref }) => ref === second));
+    await ground.owner.query("insert into news (id) values (3)");
+    await client.join("realtime:z", { postgres_changes: [NEWS] });
+    await ground.owner.query("delete from news");
+    await client.until(({ topic, payload }) => topic === "realtime:z" && payload.data?.type === "DELETE");
+    const told = client.items.filter(({ topic, event }) => topic === "realtime:x" && event === "postgres_changes");
+    expect(told.map(({ payload }) => payload.data.type)).toEqual(["INSERT", "DELETE"]);
+  });
+
+  test("is refused without a name, beyond the limit, and with a token that is no good", async () => {
+    const client = await open();
+    expect((await client.join("realtime:")).payload).toEqual(refused("TopicNameRequired: "));
+    expect((await client.join("elsewhere")).payload).toEqual(refused("TopicNameRequired: "));
+    const forged = { access_token: `${token({ role: "anon" })}x` };
+    expect((await client.join("realtime:x", {}, forged)).payload).toEqual(refused("JwtSignatureError: "));
+    const key = { access_token: "sb_publishable_something" };
+    for (const name of ["a", "b", "c"])
+      expect((await client.join(`realtime:${name}`, {}, key)).payload.status).toBe("ok");
+    expect((await client.join("realtime:d")).payload).toEqual(refused("ChannelRateLimitReached: Too many channels"));
+    await client.reply(client.say("realtime:a", "phx_leave", {}));
+    expect((await client.join("realtime:d")).payload.status).toBe("ok");
+  });
+
+  test("counts against the limit while it is being looked at", async () => {
+    const client = await open();
+    const refs = ["a", "b", "c", "d", "e"].map((name) => client.say(`realtime:${name}`, "phx_join", {}));
+    const replies = await Promise.all(refs.map((ref) => client.reply(ref)));
+    expect(replies.map(({ payload }) => payload.status)).toEqual(["ok", "ok", "ok", "error", "error"]);
+  });
+
+  test("that waits for what cannot be had is refused", async () => {
+    const client = await open();
+    const config = { postgres_changes: [{ ...NEWS, table: "absent" }], postgres_changes_options: { wait: true } };
+    expect((await client.join("realtime:x", config)).payload).toEqual(refused("RealtimeDisabledForConfiguration: "));
+    const { payload } = await client.join("realtime:x", { ...config, postgres_changes: [NEWS] });
+    expect(payload.status).toBe("ok");
+  });
+});
+
+describe("a channel", () => {
+  test("that is left is answered, and then closed; also one that was never joined", async () => {
+    const client = await open();
+    const join = await client.join("realtime:x");
+    const leave = client.say("realtime:x", "phx_leave", {}, { joinRef: join.ref });
+    const answer = await client.reply(leave);
+    expect(answer).toMatchObject({ joinRef: join.ref, payload: ok() });
+    const closed = await client.until(({ event }) => event === "phx_close");
+    expect(closed).toMatchObject({ joinRef: join.ref, ref: join.ref, payload: {} });
+    expect((await client.reply(client.say("realtime:never", "phx_leave", {}))).payload).toEqual(ok());
+  });
+
+  test("that is not joined takes nothing", async () => {
+    const client = await open();
+    const said = client.say("realtime:never", "broadcast", { type: "broadcast", event: "x", payload: {} });
+    expect((await client.reply(said)).payload).toEqual(refused("unmatched topic"));
+  });
+
+  test("with presence is told at once who is there, and nobody is an answer", async () => {
+    const client = await open();
+    await client.join("realtime:x", { presence: { enabled: true, key: "me" } });
+    expect((await client.until(({ event }) => event === "presence_state")).payload).toEqual({});
+    const track = (payload: Payload) =>
+      client.reply(client.say("realtime:x", "presence", { type: "presence", event: "track", payload }));
+    expect((await track({ name: "A" })).payload).toEqual(ok());
+    expect((await track("A")).payload.status).toBe("error");
+    const came = await client.until(({ event }) => event === "presence_diff");
+    expect(came.payload).toEqual({
+      joins: { me: { metas: [{ name: "A", phx_ref: expect.any(String) }] } },
+      leaves: {},
+    });
+    await track({ name: "B" });
+    const changed = await client.until(({ payload }) => payload.joins?.me?.metas[0].name === "B");
+    const { phx_ref: before } = came.payload.joins.me.metas[0];
+    expect(changed.payload).toEqual({
+      joins: { me: { metas: [{ name: "B", phx_ref: expect.any(String), phx_ref_prev: before }] } },
+      leaves: { me: { metas: [{ name: "A", phx_ref: before }] } },
+    });
+  });
+
+  test("a connection that is reset leaves the room", async () => {
+    const watcher = await open();
+    await watcher.join("realtime:x");
+    const goes = await open();
+    await goes.join("realtime:x", { presence: { key: "gone" } });
+    await goes.reply(goes.say("realtime:x", "presence", { event: "track", payload: {} }));
+    goes.socket.terminate();
+    await watcher.until(({ payload }) => payload.leaves?.gone !== undefined);
+  });
+
+  test("clients of both versions hear each other, but bytes only where there is a place for them", async () => {
+    const [old, young] = [await open({ version: "1.0.0" }), await open()];
+    for (const client of [old, young]) await client.join("realtime:x");
+    old.say("realtime:x", "broadcast", { type: "broadcast", event: "from old", payload: { a: 1 } });
+    const [frame] = await young.binary.count(1);
+    expect(frame!.subarray(5).toString()).toBe('realtime:xfrom old{"a":1}');
+    young.socket.send(
+      Buffer.concat([Buffer.from([3, 1, 1, 10, 1, 0, 0]), Buffer.from("11realtime:xb"), Buffer.from([255])]),
+    );
+    young.socket.send(Buffer.concat([Buffer.from([3, 1, 1, 10, 1, 0, 1]), Buffer.from('12realtime:xj{"b":2}')]));
+    await old.until(({ payload }) => payload.event === "j");
+    expect(old.items.filter(({ event }) => event === "broadcast")).toEqual([
+      expect.objectContaining({ ref: null, payload: { type: "broadcast", event: "j", payload: { b: 2 } } }),
+    ]);
+  });
+});
+
+test("a broadcast that is no JSON reaches nobody, as it could end one message and begin another", async () => {
+  const [victim, sayer] = [await open({ version: "1.0.0" }), await open()];
+  for (const client of [victim, sayer]) await client.join("realtime:x");
+  const say = (payload: string) =>
+    sayer.socket.send(Buffer.concat([Buffer.from([3, 1, 1, 10, 1, 0, 1]), Buffer.from(`12realtime:xj${payload}`)]));
+  say('{}},"event":"phx_close","payload":{"a":{}');
+  say('{"a":1}');
+  const told = await victim.until(({ event }) => event !== "phx_reply");
+  expect(told).toMatchObject({ event: "broadcast", payload: { payload: { a: 1 } } });
+});
+
+test("a broadcast as long as a message may be throws nobody out", async () => {
+  const [hears, sayer] = [await open(), await open()];
+  for (const client of [hears, sayer]) await client.join("realtime:x");
+  const payload = `"${"x".repeat(4.5 * 2 ** 20)}"`;
+  sayer.socket.send(Buffer.concat([Buffer.from([3, 1, 1, 10, 1, 0, 1]), Buffer.from(`12realtime:xj${payload}`)]));
+  const [frame] = await hears.binary.count(1);
+  expect(frame!.length).toBeGreaterThan(payload.length);
+  expect((await hears.reply(hears.say("phoenix", "heartbeat", {}))).payload.status).toBe("ok");
+});
+
+test("a filter that fails is nobody else's concern", async () => {
+  // Such values can be read, and not compared.
+  await ground.owner.query(`create type public.odd as (data json);
+    create table public.odds (id int primary key, odd odd); grant select on public.odds to anon`);
+  const [asks, hears] = [await open(), await open()];
+  const ODDS = { ...NEWS, table: "odds" };
+  await asks.join("realtime:x", { postgres_changes: [{ ...ODDS, filter: "odd=lt.({})" }] });
+  await hears.join("realtime:x", { postgres_changes: [ODDS] });
+  await ground.owner.query("insert into odds values (1, row('{}'))");
+  await hears.until(({ payload }) => payload.data?.record.id === 1);
+  await asks.until(({ event }) => event === "phx_error");
+  expect(hears.items.filter(({ event }) => event === "phx_error")).toEqual([]);
+  await ground.owner.query("drop table odds; drop type odd");
+});
+
+test("a policy reads a virtual column though it is not in the log", async () => {
+  await ground.owner.query(`create table public.levels (id int primary key, level int,
+      hidden bool generated always as (level > 5) virtual);
+    alter table public.levels enable row level security; grant select on public.levels to anon;
+    create policy select_shown on public.levels for select using (hidden is not true)`);
+  const client = await open();
+  await client.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "levels" }] });
+  await ground.owner.query("insert into levels values (1, 9), (2, 1)");
+  const told = await client.until(({ event }) => event === "postgres_changes");
+  expect(told.payload.data.record).toEqual({ id: 2, level: 1 });
+  await ground.owner.query("drop table levels");
+});
+
+test("a policy that fails hides the row, and whom it concerns is told that something may have been missed", async () => {
+  await ground.owner.query(`create table public.shares (id int primary key, part int);
+    alter table public.shares enable row level security; grant select on public.shares to anon;
+    create policy odd on public.shares for select using (1 / part > 0)`);
+  const client = await open();
+  await client.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "shares" }] });
+  await ground.owner.query("insert into shares values (1, 0)");
+  const told = await client.until(
+    ({ payload }) => payload.status === "error" && payload.extension === "postgres_changes",
+  );
+  expect(told.payload.message).toMatch(/^Changes may have been missed: .*division by zero/);
+  await client.until(({ event }) => event === "phx_error");
+  expect(client.items.filter(({ event }) => event === "postgres_changes")).toEqual([]);
+  // The channel is open to a new join, and the row that does not fail arrives.
+  await client.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "shares" }] });
+  await ground.owner.query("insert into shares values (2, 1)");
+  await client.until(({ payload }) => payload.data?.record.id === 2);
+  await ground.owner.query("drop table shares");
+});
+
+describe("a socket", () => {
+  test("outlives what cannot be read, and answers the heart's beat", async () => {
+    const client = await open();
+    for (const text of ["", "x", "[]", "{}", '["1","1","realtime:x",7,{}]']) client.socket.send(text);
+    client.socket.send(Buffer.from([9, 9, 9]));
+    const { payload, topic } = await client.reply(client.say("phoenix", "heartbeat", {}));
+    expect([topic, payload]).toEqual(["phoenix", ok()]);
+  });
+
+  test.each([
+    [401, ""],
+    [401, "?apikey=nonsense"],
+    [401, `?apikey=${token({ role: "anon", exp: 1_000 })}`],
+    [400, `?apikey=${anonKey}&vsn=3.0.0`],
+  ])("is refused with %i for %s", async (status, query) => {
+    const socket = new WebSocket(`${ground.service.url.replace("http", "ws")}/realtime/v1/websocket${query}`);
+    const [, response] = await once(socket, "unexpected-response");
+    expect(response.statusCode).toBe(status);
+    let body = "";
+    for await (const chunk of response) body += chunk;
+    expect(JSON.parse(body)).toEqual({ error: expect.any(String) });
+    socket.on("error", () => {});
+    socket.terminate();
+  });
+
+  test("is told goodbye when the service stops", async () => {
+    const service = await serve(ground.database);
+    const client = await open({}, service.url);
+    await client.join("realtime:x", { postgres_changes: [NEWS] });
+    const closed = once(client.socket, "close");
+    await service.stop();
+    expect((await closed)[0]).toBe(1001);
+    clients.splice(0);
+  });
+});
+
+test("without a stream, changes are refused with the reason, and the rest works", async () => {
+  const database = await cloneDatabase("empty");
+  const owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  await owner.query("create table public.news (id int primary key); grant select on public.news to anon");
+  await owner.end();
+  const service = await serve(database);
+  const client = await open({}, service.url);
+  const { payload } = await client.join("realtime:x", { postgres_changes: [NEWS] });
+  expect(payload).toEqual(refused("RealtimeDisabledForConfiguration: Changes are not streamed"));
+  const hears = await open({}, service.url);
+  await hears.join("realtime:y");
+  await client.join("realtime:y");
+  client.say("realtime:y", "broadcast", { type: "broadcast", event: "hi", payload: {} });
+  expect((await hears.binary.count(1))[0]!.toString()).toContain("hi");
+  await Promise.all(clients.splice(0).map((each) => each.close()));
+  await service.stop();
+  await database.drop();
+});

@@ -1,0 +1,66 @@
+import { once } from "node:events";
+import { WebSocket } from "ws";
+import { anonKey, Inbox } from "./service.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: whatever the server says.
+export type Payload = any;
+export type Message = {
+  readonly joinRef: string | null;
+  readonly ref: string | null;
+  readonly topic: string;
+  readonly event: string;
+  readonly payload: Payload;
+};
+
+/** A socket that is spoken to by hand. */
+export class RawClient extends Inbox<Message> {
+  readonly socket: WebSocket;
+  readonly binary = new Inbox<Buffer>();
+  readonly #version: "1.0.0" | "2.0.0";
+  #ref = 0;
+
+  constructor(url: string, { version = "2.0.0" as "1.0.0" | "2.0.0", key = anonKey } = {}) {
+    super();
+    this.#version = version;
+    this.socket = new WebSocket(`${url.replace("http", "ws")}/realtime/v1/websocket?apikey=${key}&vsn=${version}`);
+    this.socket.on("message", (data: Buffer, isBinary: boolean) => {
+      if (isBinary) this.binary.put(data);
+      else this.put(this.#read(data.toString()));
+    });
+  }
+
+  async opened(): Promise<this> {
+    await once(this.socket, "open");
+    return this;
+  }
+
+  /** Gives the ref. */
+  say(topic: string, event: string, payload: object, { joinRef = null as string | null } = {}): string {
+    const ref = String(++this.#ref);
+    const join = event === "phx_join" ? ref : joinRef;
+    const message =
+      this.#version === "2.0.0" ? [join, ref, topic, event, payload] : { topic, event, payload, ref, join_ref: join };
+    this.socket.send(JSON.stringify(message));
+    return ref;
+  }
+
+  reply(ref: string): Promise<Message> {
+    return this.until((message) => message.event === "phx_reply" && message.ref === ref);
+  }
+
+  async join(topic: string, config: object = {}, more: object = {}): Promise<Message> {
+    return this.reply(this.say(topic, "phx_join", { config, ...more }));
+  }
+
+  async close(): Promise<void> {
+    this.socket.close();
+    if (this.socket.readyState !== WebSocket.CLOSED) await once(this.socket, "close");
+  }
+
+  #read(text: string): Message {
+    const written = JSON.parse(text);
+    if (this.#version === "1.0.0") return { joinRef: null, ...written };
+    const [joinRef, ref, topic, event, payload] = written;
+    return { joinRef, ref, topic, event, payload };
+  }
+}

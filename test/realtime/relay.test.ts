@@ -1,0 +1,74 @@
+import { expect, test } from "vitest";
+import { Relay, type Said } from "../../realtime/relay.ts";
+
+const log = { warn: () => {}, error: () => {} };
+
+/** Two gateways, and between them a stream that takes as long as it is told to. */
+function connected() {
+  const heard: [Said, string | null][] = [];
+  const sent: string[] = [];
+  const flushes: (() => void)[] = [];
+  const emit = async (_prefix: string, content: Uint8Array) => {
+    sent.push(Buffer.from(content).toString());
+    await new Promise<void>((resolve) => flushes.push(resolve));
+  };
+  const changes = { emit, state: () => ({ status: "streaming", reason: null, position: null }) as const };
+  const one = new Relay({ changes, hear: () => {}, log });
+  const other = new Relay({ changes, hear: (said, from) => heard.push([said, from]), log });
+  const pass = () => {
+    flushes.shift()!();
+    other.hear({ prefix: "realtime", content: Buffer.from(sent.at(-1)!), transaction: null, lsn: 0n, index: 0 });
+  };
+  return { one, other, heard, sent, pass };
+}
+
+test("what is said while a message is sent goes with the next one, in order", async () => {
+  const { one, heard, sent, pass } = connected();
+  const said = ["a", "b", "c"].map((kind) => one.say({ kind }));
+  await Promise.resolve();
+  said.push(one.say({ kind: "d" }));
+  pass();
+  await said[0];
+  expect(sent).toHaveLength(2);
+  pass();
+  await Promise.all(said);
+  expect(heard.map(([{ kind }, from]) => [kind, from === one.gateway])).toEqual(
+    ["a", "b", "c", "d"].map((kind) => [kind, true]),
+  );
+});
+
+test("it says when more is said than can be sent", async () => {
+  const { one, pass } = connected();
+  const first = one.say({ kind: "x" });
+  await Promise.resolve();
+  const later = Array.from({ length: 500 }, () => one.say({ kind: "x" }));
+  expect(one.isCrowded).toBe(true);
+  pass();
+  await first;
+  expect(one.isCrowded).toBe(false);
+  pass();
+  await Promise.all(later);
+});
+
+test("few messages are a crowd, too, when they are long", async () => {
+  const { one, pass } = connected();
+  const first = one.say({ kind: "x" });
+  await Promise.resolve();
+  const later = Array.from({ length: 9 }, () => one.say({ kind: "x".repeat(2 ** 20) }));
+  expect(one.isCrowded).toBe(true);
+  pass();
+  await first;
+  pass();
+  await Promise.all(later);
+});
+
+test("a gateway does not hear itself, nor what it cannot read", () => {
+  const { one, other, heard } = connected();
+  const hear = (prefix: string, text: string) =>
+    other.hear({ prefix, content: Buffer.from(text), transaction: null, lsn: 0n, index: 0 });
+  for (const text of ["", "x", "[]", "{}", '{"said":[1,{}]}']) hear("realtime", text);
+  hear("realtime", JSON.stringify({ gateway: other.gateway, said: [{ kind: "own" }] }));
+  hear("elsewhere", JSON.stringify({ gateway: one.gateway, said: [{ kind: "foreign" }] }));
+  hear("realtime", JSON.stringify({ said: [{ kind: "from SQL" }] }));
+  expect(heard).toEqual([[{ kind: "from SQL" }, null]]);
+});
