@@ -1,0 +1,18 @@
+import { describe, expect, test } from "vitest";
+import { countedAddress } from "../../../engine/limits/counted-address.ts";
+
+describe("an address that is counted by", () => {
+  test.each([
+    ["203.0.113.7", "203.0.113.7"],
+    ["::ffff:203.0.113.7", "203.0.113.7"],
+    ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
+    ["2001:DB8:1:2::9", "2001:db8:1:2::/64"],
+    ["2001:db8::9", "2001:db8:0:0::/64"],
+    ["fe80::1%eth0", "fe80:0:0:0::/64"],
+    ["::1", "0:0:0:0::/64"],
+    ["::", "0:0:0:0::/64"],
+    [null, "unknown"],
+  ])("%s is %s", (address, counted) => {
+    expect(countedAddress(address)).toBe(counted);
+  });
+});

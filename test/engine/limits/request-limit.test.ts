@@ -1,0 +1,108 @@
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import type { AsOwner } from "../../../engine/database/as-owner.ts";
+import { makeRequestLimit, type RequestLimit } from "../../../engine/limits/request-limit.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+
+const LIMIT = 100;
+const log = { warn: () => {} };
+
+let database: TestDatabase;
+let pool: pg.Pool;
+let statements = 0;
+const asOwner: AsOwner = async (work) => {
+  statements++;
+  const client = await pool.connect();
+  try {
+    return await work(client);
+  } finally {
+    client.release();
+  }
+};
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+  pool = new pg.Pool({ connectionString: database.ownerUrl, max: 4 });
+});
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+const limits: RequestLimit[] = [];
+function open(options: { windowSeconds?: number; limit?: number; asOwner?: AsOwner } = {}): RequestLimit {
+  const limit = makeRequestLimit({ limit: LIMIT, asOwner, log, ...options });
+  limits.push(limit);
+  return limit;
+}
+afterAll(() => {
+  for (const limit of limits) limit.close();
+});
+
+function admittedOf(limit: RequestLimit, caller: string, requests: number): number {
+  let admitted = 0;
+  for (let sent = 0; sent < requests; sent++) if (limit.count(caller).isAdmitted) admitted++;
+  return admitted;
+}
+
+async function toldOf(caller: string): Promise<number> {
+  const { rows } = await pool.query("select points from private.rate_limits where key = $1", [caller]);
+  return rows[0]?.points ?? 0;
+}
+
+describe("a limit of requests", () => {
+  test("admits as many as it says and counts down", async () => {
+    const limit = open({ limit: 3 });
+    const told = [limit.count("alice"), limit.count("alice"), limit.count("alice")];
+    expect(told.map(({ isAdmitted, remaining }) => [isAdmitted, remaining])).toEqual([
+      [true, 2],
+      [true, 1],
+      [true, 0],
+    ]);
+    const refused = limit.count("alice");
+    expect(refused).toMatchObject({ isAdmitted: false, limit: 3, remaining: 0 });
+    expect(refused.endsAt).toBeGreaterThan(Date.now());
+    expect(limit.count("bob").isAdmitted).toBe(true);
+  });
+
+  test("admits again when the window is over", async () => {
+    const limit = open({ limit: 1, windowSeconds: 1 });
+    expect(admittedOf(limit, "carol", 2)).toBe(1);
+    await vi.waitFor(async () => expect(limit.count("carol").isAdmitted).toBe(true), { timeout: 10_000 });
+  });
+
+  test("is one limit for all gateways, to within what each admits between two settlements", async () => {
+    const gateways = [open(), open(), open()];
+    let admitted = 0;
+    for (let round = 0; round < 8; round++) {
+      for (const gateway of gateways) admitted += admittedOf(gateway, "dora", 10);
+      // Ten requests are more than a twentieth of the limit, so each of them tells at once.
+      await vi.waitFor(async () => expect(await toldOf("dora")).toBe(admitted), { timeout: 10_000 });
+    }
+    expect(admitted).toBeGreaterThanOrEqual(LIMIT);
+    expect(admitted).toBeLessThanOrEqual(LIMIT * 1.5);
+    // Without the others each would have admitted all of it.
+    expect(admitted).toBeLessThan(gateways.length * LIMIT);
+  });
+
+  test("costs no statement for each request", async () => {
+    const limit = open({ limit: 1_000_000 });
+    const before = statements;
+    admittedOf(limit, "erin", 5_000);
+    await vi.waitFor(async () => expect(await toldOf("erin")).toBe(5_000), { timeout: 10_000 });
+    expect(statements - before).toBeLessThan(10);
+  });
+
+  test("is kept by each gateway alone where there is no database to count in", async () => {
+    const limit = open({ limit: 20, asOwner: () => Promise.reject(new Error("away")) });
+    expect(admittedOf(limit, "frank", 60)).toBe(20);
+  });
+
+  test("forgets windows that are over", async () => {
+    await pool.query("insert into private.rate_limits values ('long ago', 5, 1)");
+    const limit = open();
+    admittedOf(limit, "gina", 10);
+    await vi.waitFor(async () => expect(await toldOf("gina")).toBeGreaterThan(0), { timeout: 10_000 });
+    expect(await toldOf("long ago")).toBe(0);
+  });
+});

@@ -1,0 +1,38 @@
+import type pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { AsOwner } from "../../../engine/database/as-owner.ts";
+import { makeSharedLimit } from "../../../engine/limits/shared-limit.ts";
+import { withClient } from "../../../engine/with-client.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+
+let database: TestDatabase;
+const asOwner: AsOwner = (work) => withClient(database.ownerUrl, (client: pg.Client) => work(client));
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+});
+afterAll(() => database.drop());
+
+const terms = { name: "mails", points: 4, seconds: 60 };
+
+async function takenOf(take: (key: string) => Promise<number | null>, key: string, times: number): Promise<number> {
+  let taken = 0;
+  for (let attempt = 0; attempt < times; attempt++) if ((await take(key)) === null) taken++;
+  return taken;
+}
+
+describe("a limit that is shared to the letter", () => {
+  test("is one count for all gateways, and says how long to wait", async () => {
+    const [one, two] = [makeSharedLimit({ ...terms, asOwner }), makeSharedLimit({ ...terms, asOwner })];
+    const seconds = [];
+    for (const gateway of [one, two, one, two, one, two]) seconds.push(await gateway.take("203.0.113.7"));
+    expect(seconds.slice(0, 4)).toEqual([null, null, null, null]);
+    for (const wait of seconds.slice(4)) expect(wait).toBeGreaterThan(0);
+    expect(await one.take("203.0.113.8")).toBeNull();
+  });
+
+  test("is kept by each gateway alone while the database is away", async () => {
+    const alone = makeSharedLimit({ ...terms, asOwner: () => Promise.reject(new Error("away")) });
+    expect(await takenOf(alone.take, "203.0.113.9", 10)).toBe(4);
+  });
+});
