@@ -8,6 +8,7 @@ type Extra = {
   readonly hint?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
   readonly reason?: string | null;
+  readonly beside?: Readonly<Record<string, unknown>>;
   readonly cause?: unknown;
 };
 
@@ -20,8 +21,11 @@ export class ApiError extends Error {
   readonly headers: Readonly<Record<string, string>>;
   /** What stands behind the status, where SQL said it. */
   readonly reason: string | null;
+  /** What the conventional interface's body has besides the error. */
+  readonly beside: Readonly<Record<string, unknown>>;
 
-  constructor(status: number, code: string, message: string, { details, hint, headers, reason, cause }: Extra = {}) {
+  constructor(status: number, code: string, message: string, extra: Extra = {}) {
+    const { details, hint, headers, reason, beside, cause } = extra;
     super(message, cause === undefined ? undefined : { cause });
     this.name = "ApiError";
     this.status = status;
@@ -30,15 +34,17 @@ export class ApiError extends Error {
     this.hint = hint ?? null;
     this.headers = headers ?? {};
     this.reason = reason ?? null;
+    this.beside = beside ?? {};
   }
 
   /** The same error, told with these headers too. */
   withHeaders(headers: Readonly<Record<string, string>>): ApiError {
-    const { status, code, message, details, hint, reason, cause } = this;
+    const { status, code, message, details, hint, reason, beside, cause } = this;
     return new ApiError(status, code, message, {
       details,
       hint,
       reason,
+      beside,
       cause,
       headers: { ...this.headers, ...headers },
     });
@@ -244,7 +250,11 @@ function isFieldFault(detail: object): detail is FieldFault {
 }
 
 /** The conventional interface's body, in the variant the deployment chose. */
-export function toEnvelope(error: ApiError, shape: ErrorBody, { requestId, at, faults = [] }: Occasion): object {
+export function toEnvelope(error: ApiError, shape: ErrorBody, occasion: Occasion): object {
+  return { ...toVariant(error, shape, occasion), ...error.beside };
+}
+
+function toVariant(error: ApiError, shape: ErrorBody, { requestId, at, faults = [] }: Occasion): object {
   const code = wordOf(error);
   const { message, status } = error;
   const timestamp = at.toISOString();

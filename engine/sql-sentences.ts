@@ -1,0 +1,60 @@
+import type { DatabaseError } from "pg";
+import type { Catalog } from "./catalog/catalog.ts";
+import { spokenComment } from "./catalog/spoken-comment.ts";
+import type { Table } from "./catalog/tables.ts";
+
+/** What people are told of an error of Postgres, and which column of the input it is about. */
+export type Sentence = { readonly message: string; readonly column?: string; readonly hint?: string };
+
+/** By SQLSTATE, or by its class: where Postgres's own words would name tables, roles or SQL. */
+const SENTENCES: Readonly<Record<string, string>> = {
+  "21": "What was asked cannot be done in one statement.",
+  "22008": "There is no such day or time.",
+  "23502": "A required value is missing.",
+  "23503": "This refers to something that does not exist, or something else still refers to it.",
+  "23505": "There is one with this value already.",
+  "23514": "A value is not acceptable.",
+  "23P01": "This is in conflict with another one.",
+  "40": "Somebody else changed the same thing at the same moment; try again.",
+  "42501": "You may not do this.",
+  "44": "A value is not acceptable.",
+  "57014": "This took too long and was given up.",
+};
+
+/** Null for what is no doing of the client's, and not meant for its eyes. */
+export function sentenceOf(error: DatabaseError, catalog: Catalog): Sentence | null {
+  const code = error.code ?? "";
+  if (code.startsWith("23")) return ofConstraint(error, catalog);
+  const sentence = SENTENCES[code] ?? SENTENCES[code.slice(0, 2)];
+  if (sentence) return { message: sentence };
+  if (!isForPeople(code)) return null;
+  return { message: error.message, ...columnNamed(error.detail), ...(error.hint && { hint: error.hint }) };
+}
+
+/** What functions raise, and what Postgres says of values (class 22). Its own classes of letters are F0, HV, P0 and XX. */
+function isForPeople(code: string): boolean {
+  return code.startsWith("22") || code === "P0001" || (/^[A-Z]/.test(code) && !/^(F0|HV|P0|XX)/.test(code));
+}
+
+/** The comment on a constraint says what to do about it. */
+function ofConstraint({ code = "", schema, table, column, constraint }: DatabaseError, catalog: Catalog): Sentence {
+  const broken = schema && table ? catalog.findTable({ schema, name: table }) : undefined;
+  const found = broken && constraint ? constraintOf(broken, constraint) : undefined;
+  const message = spokenComment(found?.comment ?? null) ?? SENTENCES[code] ?? "A value is not acceptable.";
+  const columns = column ? [column] : (found?.columns ?? []);
+  return { message, ...(columns.length === 1 && columnNamed(columns[0])) };
+}
+
+type Constraint = {
+  readonly name: string;
+  readonly columns: readonly (string | null)[];
+  readonly comment: string | null;
+};
+
+function constraintOf({ checks, foreignKeys, uniqueKeys, indexes }: Table, name: string): Constraint | undefined {
+  return [...checks, ...foreignKeys, ...uniqueKeys, ...indexes].find((constraint) => constraint.name === name);
+}
+
+function columnNamed(column: string | null | undefined): { column: string } | null {
+  return column && /^[a-z]\w*$/i.test(column) ? { column } : null;
+}

@@ -1,0 +1,43 @@
+import type { Caller } from "../../engine/caller/caller.ts";
+import type { Catalog } from "../../engine/catalog/catalog.ts";
+import type { Config } from "../../engine/config/config.ts";
+import type { GatewayRequest } from "../http.ts";
+import type { Intent } from "../statement/intent.ts";
+import type { Collections } from "./collections.ts";
+import type { Agreed } from "./parse/accept.ts";
+import type { Address } from "./parse/address.ts";
+import type { Target } from "./parse/target.ts";
+import type { Notice } from "./versions/notice.ts";
+
+/** A request that has been understood as far as its address and its version go. */
+export type Asked = {
+  readonly request: GatewayRequest;
+  readonly caller: Caller;
+  readonly catalog: Catalog;
+  readonly collections: Collections;
+  readonly address: Address;
+  readonly target: Target;
+  readonly parameters: URLSearchParams;
+  readonly agreed: Agreed;
+  /** Null: the version stays. */
+  readonly notice: Notice | null;
+  readonly settings: Pick<Config, "maxPageSize" | "putSemantics" | "publicUrl" | "anonRole">;
+};
+
+/** What Postgres tells. */
+export type Rows = {
+  /** A JSON array of them; of a function that gives a value that value. */
+  readonly text: string;
+  readonly count: number;
+  /** Those that there are, where it was asked. */
+  readonly total: number | null;
+};
+
+/** Asks Postgres as the caller: one round trip. */
+export type AskRows = (intent: Intent) => Promise<Rows>;
+
+export type Exchange = {
+  readonly ask: AskRows;
+  /** Several questions in one transaction, undone when the work rejects. */
+  readonly together: <T>(work: (ask: AskRows) => Promise<T>) => Promise<T>;
+};

@@ -1,0 +1,266 @@
+import type { Catalog } from "../../engine/catalog/catalog.ts";
+import { memoized } from "../../engine/catalog/memoized.ts";
+import type { ComputedRelationship, DirectRelationship } from "../../engine/catalog/relationships.ts";
+import type { Argument, Routine } from "../../engine/catalog/routines.ts";
+import { spokenComment } from "../../engine/catalog/spoken-comment.ts";
+import type { Table } from "../../engine/catalog/tables.ts";
+import { baseTypeOf } from "../../engine/catalog/types.ts";
+import { commentTags } from "./comment-tags.ts";
+import { type Field, fieldsOf } from "./fields.ts";
+import { type Naming, namingOf, toAddressName } from "./naming.ts";
+
+/** The collections of one version, as one role sees them: what parsers refuse by, and documents are made from. */
+export type Collections = {
+  readonly version: number;
+  readonly role: string;
+  /** By the name in the address, whether or not the role may do anything with it. */
+  find(name: string): Collection | undefined;
+  /** The collection that is served at `/<name>` too. */
+  findAtRoot(name: string): Collection | undefined;
+  /** Those that the role may do something with. */
+  visible(): readonly Collection[];
+};
+
+export type Collection = {
+  /** In addresses: lower case, with hyphens. */
+  readonly name: string;
+  readonly table: Table;
+  readonly description: string | null;
+  /** Its rows follow the rules of the user resource; null for the general conventions. */
+  readonly plain: Plain | null;
+  /** Those that the role may read or write, in the order of the columns. */
+  readonly fields: readonly Field[];
+  /** What addresses one row, in the order of the address, whether or not the role may read it; empty when rows have none. */
+  readonly key: readonly Field[];
+  /** Rows of other collections that rows of this one refer to. */
+  readonly references: readonly Reference[];
+  /** Collections whose rows refer to rows of this one. */
+  readonly nested: readonly Nested[];
+  readonly actions: readonly Action[];
+  /** Functions that find rows by a text, besides filters. */
+  readonly searches: readonly Search[];
+  /** What the table can do at all; what the role may do is asked by `may`. */
+  readonly methods: { readonly collection: readonly string[]; readonly row: readonly string[] };
+  readonly may: Readonly<Record<"read" | "create" | "update" | "delete", boolean>>;
+};
+
+/** Plain lists, 400 for every broken rule, and a code of its own for what is not there. */
+export type Plain = { readonly notFound: string };
+
+export type Reference = {
+  /** `author` for the column `author_id`. */
+  readonly name: string;
+  readonly field: Field;
+  /** Of the collection that it leads to, which may be in no sight of the role. */
+  readonly target: string;
+  readonly relationship: DirectRelationship;
+};
+
+export type Nested = {
+  readonly name: string;
+  readonly target: string;
+  readonly relationship: DirectRelationship;
+};
+
+export type Action = {
+  readonly name: string;
+  readonly routine: Routine;
+  readonly description: string | null;
+  /** Those that follow the row. */
+  readonly arguments: readonly { readonly name: string; readonly argument: Argument }[];
+};
+
+export type Search = { readonly parameter: string; readonly routine: Routine };
+
+type Audience = { readonly role: string; readonly version: number };
+
+type Tables = ReadonlyMap<string, Table>;
+type Known = { readonly tables: Tables; readonly of: (audience: string) => Collections };
+
+const known = new WeakMap<Catalog, Known>();
+
+/** Each is worked out when it is asked for, and once for as long as the catalogue lasts. */
+export function collectionsOf(catalog: Catalog, audience: Audience): Collections {
+  let found = known.get(catalog);
+  if (!found) {
+    const tables = tablesByAddress(catalog);
+    found = { tables, of: memoized((text: string) => makeCollections(catalog, tables, JSON.parse(text))) };
+    known.set(catalog, found);
+  }
+  const { role, version } = audience;
+  // Nothing is remembered of roles that somebody made up.
+  return catalog.roles.has(role)
+    ? found.of(JSON.stringify({ role, version }))
+    : makeCollections(catalog, found.tables, audience);
+}
+
+function makeCollections(catalog: Catalog, tables: Tables, audience: Audience): Collections {
+  const addresses = new Map([...tables].map(([name, table]) => [table, name]));
+  const make = memoized((name: string) => toCollection(name, tables.get(name)!, { catalog, addresses, ...audience }));
+  return {
+    ...audience,
+    find: (name) => (tables.has(name) ? make(name) : undefined),
+    findAtRoot: (name) => (tables.has(name) && isAtRoot(tables.get(name)!) ? make(name) : undefined),
+    visible: () => [...tables.keys()].map(make).filter(({ may }) => Object.values(may).some(Boolean)),
+  };
+}
+
+/** Of two tables with one address the first counts, in the order of the exposed schemas. */
+function tablesByAddress({ schemas }: Catalog): Tables {
+  const tables = new Map<string, Table>();
+  for (const schema of schemas.values()) {
+    if (!schema.exposed) continue;
+    for (const table of schema.tables.values()) {
+      const name = toAddressName(table.name);
+      if (!table.isPartition && !tables.has(name)) tables.set(name, table);
+    }
+  }
+  return tables;
+}
+
+/** `@root user`: served at `/<name>` by the rules of the user resource; the word names a row in its code, USER_NOT_FOUND. */
+function isAtRoot({ comment }: Table): boolean {
+  return commentTags(comment).has("root");
+}
+
+type Surroundings = Audience & { readonly catalog: Catalog; readonly addresses: ReadonlyMap<Table, string> };
+
+function toCollection(name: string, table: Table, around: Surroundings): Collection {
+  const { catalog, role, version } = around;
+  const all = fieldsOf(table, { catalog, role, version });
+  const fields = all.filter(({ readable, insertable, updatable }) => readable || insertable || updatable);
+  const nameOf = namingOf(version);
+  const [row] = commentTags(table.comment).get("root") ?? [];
+  const key = keyOf(table, all);
+  const schema = catalog.schemas.get(table.schema);
+  const isInSight = schema !== undefined && catalog.mayRole(role, "usage", schema);
+  return {
+    name,
+    table,
+    description: spokenComment(table.comment),
+    plain: row !== undefined && version === 1 ? { notFound: `${(row || "resource").toUpperCase()}_NOT_FOUND` } : null,
+    fields,
+    key,
+    references: referencesOf(table, fields, around, nameOf),
+    nested: nestedOf(table, around),
+    actions: key.length > 0 ? actionsOf(table, around, nameOf) : [],
+    searches: searchesOf(table, around, nameOf),
+    methods: methodsOf(table),
+    may: {
+      read: isInSight && fields.some(({ readable }) => readable),
+      create: isInSight && (fields.some(({ insertable }) => insertable) || catalog.mayRole(role, "insert", table)),
+      update: isInSight && fields.some(({ updatable }) => updatable),
+      delete: isInSight && table.deletable && catalog.mayRole(role, "delete", table),
+    },
+  };
+}
+
+/** The primary key, or else the first other one that no row is without. */
+function keyOf({ primaryKey, uniqueKeys, columns }: Table, all: readonly Field[]): readonly Field[] {
+  const isNeverNull = (name: string) => columns.get(name)?.nullable === false;
+  const others = uniqueKeys.filter(({ predicate, columns: key }) => predicate === null && key.every(isNeverNull));
+  const names = primaryKey.length > 0 ? primaryKey : (others[0]?.columns ?? []);
+  const key = names.flatMap((name) => all.find(({ column }) => column.name === name) ?? []);
+  return key.length === names.length ? key : [];
+}
+
+function referencesOf(
+  table: Table,
+  fields: readonly Field[],
+  { catalog, addresses }: Surroundings,
+  nameOf: Naming,
+): Reference[] {
+  const found = new Map<string, Reference>();
+  for (const relationship of catalog.referencesFrom(table)) {
+    const [pair, ...more] = relationship.columns;
+    const target = catalog.findTable(relationship.target);
+    const field = fields.find(({ column, readable }) => readable && column.name === pair?.source);
+    if (!pair || !target || !field || more.length > 0 || target.kind.endsWith("view")) continue;
+    if (target.schema !== table.schema) continue;
+    const address = addresses.get(target);
+    const name = nameOf(withoutSuffix(pair));
+    if (address !== undefined && !found.has(name)) found.set(name, { name, field, target: address, relationship });
+  }
+  return [...found.values()];
+}
+
+/** `author_id` -> `author`, `country_code` -> `country` where it refers to a code. */
+function withoutSuffix({ source, target }: { readonly source: string; readonly target: string }): string {
+  const suffix = ["_id", `_${target}`].find((ending) => source.endsWith(ending) && source.length > ending.length);
+  return suffix ? source.slice(0, -suffix.length) : source;
+}
+
+/** The first foreign key of a table gives the plain name, each further one is told apart by its column. */
+function nestedOf(table: Table, { catalog, addresses }: Surroundings): Nested[] {
+  const found = new Map<string, Nested>();
+  const pointing = catalog
+    .relationshipsOf(table)
+    .filter(isPointingHere)
+    .filter(({ target }) => target.schema === table.schema)
+    .map((relationship) => ({ relationship, target: catalog.findTable(relationship.target)! }))
+    .sort((a, b) => positionOf(a) - positionOf(b));
+  for (const { relationship, target } of pointing) {
+    const address = addresses.get(target);
+    if (address === undefined) continue;
+    const [pair] = relationship.columns;
+    const by = toAddressName(withoutSuffix({ source: pair!.target, target: pair!.source }));
+    const name = found.has(address) ? `${address}-by-${by}` : address;
+    if (!found.has(name)) found.set(name, { name, target: address, relationship });
+  }
+  return [...found.values()];
+}
+
+function isPointingHere(relationship: DirectRelationship | ComputedRelationship): relationship is DirectRelationship {
+  return relationship.kind !== "computed" && relationship.keyAt === "target";
+}
+
+type Pointing = { readonly relationship: DirectRelationship; readonly target: Table };
+
+function positionOf({ relationship, target }: Pointing): number {
+  return target.columns.get(relationship.columns[0]!.target)!.position;
+}
+
+/** A function that changes something and takes the row first. */
+function actionsOf(table: Table, { catalog, role }: Surroundings, nameOf: Naming): Action[] {
+  const found = new Map<string, Action>();
+  for (const routine of table.rowRoutines) {
+    const [, ...others] = routine.arguments;
+    const name = toAddressName(routine.name);
+    const isAction = routine.kind === "function" && routine.volatility === "volatile" && isExposed(routine, catalog);
+    const isNamed = others.every((argument) => argument.name !== null);
+    if (!isAction || !isNamed || found.has(name) || !catalog.mayRole(role, "execute", routine)) continue;
+    found.set(name, {
+      name,
+      routine,
+      description: spokenComment(routine.comment),
+      arguments: others.map((argument) => ({ name: nameOf(argument.name!), argument })),
+    });
+  }
+  return [...found.values()];
+}
+
+/** `@filter` on a function of one argument that gives rows of the table. */
+function searchesOf(table: Table, { catalog, role }: Surroundings, nameOf: Naming): Search[] {
+  if (table.primaryKey.length === 0) return [];
+  const routines = [...(catalog.schemas.get(table.schema)?.routines.values() ?? [])].flat();
+  return routines.flatMap((routine) => {
+    const type = baseTypeOf(routine.returns.type);
+    const givesRows =
+      type.kind === "composite" && type.table?.name === table.name && type.table.schema === table.schema;
+    const [argument, ...others] = routine.arguments;
+    if (!givesRows || !argument?.name || others.length > 0 || !commentTags(routine.comment).has("filter")) return [];
+    return catalog.mayRole(role, "execute", routine) ? { parameter: nameOf(argument.name), routine } : [];
+  });
+}
+
+function isExposed({ schema }: Routine, catalog: Catalog): boolean {
+  return catalog.schemas.get(schema)?.exposed === true;
+}
+
+function methodsOf({ insertable, updatable, deletable }: Table): Collection["methods"] {
+  const read = ["GET", "HEAD", "OPTIONS"];
+  return {
+    collection: [...read, ...(insertable ? ["POST"] : [])],
+    row: [...read, ...(updatable ? ["PATCH", "PUT"] : []), ...(deletable ? ["DELETE"] : [])].sort(),
+  };
+}

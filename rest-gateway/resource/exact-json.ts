@@ -1,0 +1,27 @@
+/** A number as it was written, where a number of JavaScript would be another one. */
+export type ExactNumber = { readonly rawJSON: string };
+
+// Part of ES2026, and of Node since 21; TypeScript does not describe it yet.
+type Reviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown;
+type Exact = {
+  parse(text: string, reviver: Reviver): unknown;
+  rawJSON(source: string): ExactNumber;
+  isRawJSON(value: unknown): value is ExactNumber;
+};
+const exact = JSON as unknown as Exact;
+
+/** Numbers keep all of their digits, and are written again as they were read. */
+export function parseExactly(text: string): unknown {
+  return exact.parse(text, (_key, value, { source }) =>
+    typeof value === "number" && String(value) !== source ? exact.rawJSON(source!) : value,
+  );
+}
+
+export function isExactNumber(value: unknown): value is ExactNumber {
+  return exact.isRawJSON(value);
+}
+
+/** A value of JSON as it stands in an address. */
+export function textOfValue(value: unknown): string {
+  return isExactNumber(value) ? value.rawJSON : typeof value === "object" ? JSON.stringify(value) : String(value);
+}

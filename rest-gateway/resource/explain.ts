@@ -1,0 +1,73 @@
+import pg from "pg";
+import type { Catalog } from "../../engine/catalog/catalog.ts";
+import { ContextError } from "../../engine/database/faults.ts";
+import { ApiError, type FieldFault, toApiError } from "../../engine/errors.ts";
+import { sentenceOf } from "../../engine/sql-sentences.ts";
+import type { Collection } from "./collections.ts";
+import { namingOf } from "./naming.ts";
+import { codesOf, notPermitted } from "./refusals.ts";
+
+type Circumstances = {
+  readonly anonymous: boolean;
+  readonly catalog: Catalog;
+  readonly version: number;
+  /** Null: it went wrong before it was known. */
+  readonly collection: Collection | null;
+};
+
+const CHALLENGE = { "WWW-Authenticate": "Bearer" };
+
+/** Whatever was thrown, in the words of the conventional interface: those of the constraint's comment, beside its field. */
+export function explain(thrown: unknown, around: Circumstances): ApiError {
+  const error = inOurWords(thrown, around);
+  return error.status !== 401 || error.headers["WWW-Authenticate"] ? error : error.withHeaders(CHALLENGE);
+}
+
+function inOurWords(thrown: unknown, around: Circumstances): ApiError {
+  if (thrown instanceof ContextError) {
+    return new ApiError(401, "INVALID_TOKEN", "The credential names no role of this service.", { cause: thrown });
+  }
+  if (!(thrown instanceof pg.DatabaseError)) return toApiError(thrown);
+  if (thrown.code === "42501") return notPermitted(around);
+  const general = toApiError(thrown, around);
+  const sentence = sentenceOf(thrown, around.catalog);
+  if (!sentence) return general.status >= 500 ? general : masked(thrown);
+  const message = sentence.hint ? `${sentence.message} ${sentence.hint}` : sentence.message;
+  const faults = sentence.column ? [{ field: fieldOf(sentence.column, around), message: sentence.message }] : [];
+  return refusal(thrown, { status: general.status, message, faults }, around);
+}
+
+type Told = { readonly status: number; readonly message: string; readonly faults: readonly FieldFault[] };
+
+function refusal(
+  cause: pg.DatabaseError,
+  { status, message, faults }: Told,
+  { collection, version }: Circumstances,
+): ApiError {
+  const code = cause.code!;
+  const extra = { ...(faults.length > 0 && { details: faults }), cause };
+  switch (code) {
+    case "23502":
+      return new ApiError(400, codesOf(version).missingField, message, extra);
+    case "23514":
+      if (collection?.plain) return new ApiError(400, "VALIDATION_ERROR", message, extra);
+      return new ApiError(422, "VALIDATION_ERROR", message, { ...extra, beside: { errors: faults } });
+    case "40001":
+    case "40P01":
+    case "23P01":
+      return new ApiError(409, "RESOURCE_CONFLICT", message, extra);
+    case "57014":
+      return new ApiError(504, "TIMEOUT", message, extra);
+    default:
+      return new ApiError(status, code, message, extra);
+  }
+}
+
+function fieldOf(column: string, { collection, version }: Circumstances): string {
+  return collection?.fields.find((field) => field.column.name === column)?.name ?? namingOf(version)(column);
+}
+
+/** What is no doing of the client's, and would name what stands in the database. */
+function masked(cause: pg.DatabaseError): ApiError {
+  return toApiError(new Error(cause.message, { cause }));
+}

@@ -1,0 +1,201 @@
+import type { Caller, Callers } from "../../engine/caller/caller.ts";
+import type { CrossSite } from "../../engine/caller/cross-site.ts";
+import type { Catalog } from "../../engine/catalog/catalog.ts";
+import type { Config } from "../../engine/config/config.ts";
+import type { Ask } from "../../engine/database/as-login.ts";
+import type { Database } from "../../engine/database/database.ts";
+import { ApiError } from "../../engine/errors.ts";
+import { identifyCaller } from "../auth/credentials.ts";
+import { notFound } from "../gateway.ts";
+import type { GatewayRequest, GatewayResponse, Handler } from "../http.ts";
+import type { Intent, Manner } from "../statement/intent.ts";
+import { makePreparer, type Prepared } from "../statement/prepare.ts";
+import { type RunOptions, runPrepared, runWithin } from "../statement/run.ts";
+import { type Defer, type Undertake, wantsLater } from "../tasks/undertaking.ts";
+import type { Asked, AskRows, Exchange, Rows } from "./asked.ts";
+import { collectionsOf } from "./collections.ts";
+import { makeResourceContexts } from "./context.ts";
+import { explain } from "./explain.ts";
+import { agreeOn } from "./parse/accept.ts";
+import { type Address, parseAddress } from "./parse/address.ts";
+import { findTarget } from "./parse/target.ts";
+import { act } from "./perform/act.ts";
+import { change, remove } from "./perform/change.ts";
+import { create } from "./perform/create.ts";
+import { readList, readRow } from "./perform/read.ts";
+import { methodNotAllowed, notPermitted } from "./refusals.ts";
+import { cacheHeaders } from "./send/headers.ts";
+import { chooseVersion } from "./versions/choose.ts";
+import { noticeOf } from "./versions/notice.ts";
+import type { Versions } from "./versions/served.ts";
+
+type Services = {
+  readonly config: Config;
+  readonly callers: Callers;
+  readonly crossSite: CrossSite;
+  readonly database: Database;
+  readonly catalog: () => Catalog;
+  readonly versions: Versions;
+  /** Null: nothing can be left for later here. */
+  readonly defer?: Defer | null;
+};
+
+export type ResourceInterface = Undertake & { readonly handle: Handler };
+
+/** The rows are JSON; none of our conditions needs another form. */
+const MANNER: Manner = { formats: [{ kind: "media", type: "application/json" }], body: true, maxAffected: null };
+
+/** `/users` and `/api/v<N>/<collection>`: each stage may refuse in its own way, and only `perform` asks Postgres. */
+export function makeResourceInterface(services: Services): ResourceInterface {
+  const { config, callers, crossSite, database, catalog: current, versions, defer } = services;
+  const prepare = makePreparer({
+    aggregates: false,
+    maxRows: config.maxPageSize,
+    safeWrites: true,
+    legacyTargetNames: false,
+    explain: false,
+  });
+  const contextOf = makeResourceContexts(config);
+
+  /** Null: nothing of this interface is at that address. */
+  const understand = async (request: GatewayRequest, address: Address, caller: Caller): Promise<Asked | null> => {
+    const catalog = current();
+    const parameters = new URLSearchParams(request.rawQuery);
+    const agreed = agreeOn(request.headers.accept);
+    const said = { headers: request.headers, parameters, address, mediaType: agreed.version };
+    const version = chooseVersion(said, await versions());
+    const notice = noticeOf(version);
+    if (notice) request.tell(notice.headers(address.canonical));
+    const collections = collectionsOf(catalog, { role: caller.role, version: version.number });
+    const target = findTarget(address, collections);
+    if (!target) return null;
+    return { request, caller, catalog, collections, address, target, parameters, agreed, notice, settings: config };
+  };
+
+  const contextFor = ({ request, caller, catalog, target }: Asked) =>
+    contextOf({ request, caller, catalog, schema: target.collection.table.schema });
+  const prepareFor = ({ catalog, caller }: Asked, intent: Intent): Prepared =>
+    // Answers are told whole: their digest stands before them.
+    ({ ...prepare(intent, MANNER, catalog, caller.role), long: null });
+  const within =
+    (asked: Asked, ask: Ask): AskRows =>
+    async (intent) =>
+      toRows(await runWithin(ask, prepareFor(asked, intent)));
+
+  const exchangeFor = (asked: Asked): Exchange => {
+    const context = contextFor(asked);
+    const options: RunOptions = { rollback: false, isolation: null, before: undefined, signal: asked.request.signal };
+    return {
+      ask: async (intent) => toRows(await runPrepared(prepareFor(asked, intent), context, database, options)),
+      together: (work) => database.transaction(context, (query) => work(within(asked, query))),
+    };
+  };
+
+  const explainTo = (thrown: unknown, { caller, catalog, collections, target }: Asked): ApiError => {
+    const anonymous = caller.role === config.anonRole;
+    return explain(thrown, { anonymous, catalog, version: collections.version, collection: target.collection });
+  };
+
+  const handle: Handler = async (request) => {
+    const address = parseAddress(request.path);
+    const isOurs = address.base !== "" || isAtRoot(address);
+    if (!isOurs) throw notFound();
+    request.stages.enter("caller");
+    const caller = await identifyCaller(request, { callers, crossSite });
+    request.tell(cacheHeaders(caller));
+    request.stages.enter("parse");
+    const asked = await understand(request, address, caller);
+    if (!asked) throw notFound();
+    if (address.canonical !== request.path) return moved(asked);
+    try {
+      request.stages.enter("run");
+      return await answer(asked);
+    } catch (thrown) {
+      throw explainTo(thrown, asked);
+    }
+  };
+
+  /** Whatever role asks, and in whatever version: which addresses there are is the same for all. */
+  const isAtRoot = ({ segments: [name = ""] }: Address): boolean =>
+    collectionsOf(current(), { role: config.anonRole, version: 1 }).findAtRoot(name) !== undefined;
+
+  const answer = async (asked: Asked): Promise<GatewayResponse> => {
+    const { request, target, caller } = asked;
+    const allow = methodsOf(asked);
+    if (!allow.includes(request.method)) throw methodNotAllowed(request.method, allow.join(", "));
+    if (request.method === "OPTIONS") return { status: 204, headers: { Allow: allow.join(", ") }, body: null };
+    if (defer && target.action && wantsLater(request)) {
+      return defer({ request, body: await request.readBody(), caller });
+    }
+    return perform(asked, exchangeFor(asked));
+  };
+
+  const undertake: Undertake["undertake"] = async (request, caller) => {
+    const asked = await understand(request, parseAddress(request.path), caller);
+    if (!asked?.target.action) throw notFound();
+    const timeoutMs = config.taskTimeout * 1000;
+    return {
+      transact: (work) => database.transaction(contextFor(asked), work, { timeoutMs }),
+      make: async (ask) => {
+        try {
+          return await act(asked, within(asked, ask));
+        } catch (thrown) {
+          throw explainTo(thrown, asked);
+        }
+      },
+    };
+  };
+
+  return {
+    handle,
+    undertake,
+    explain: (thrown, { role }) =>
+      explain(thrown, { anonymous: role === config.anonRole, catalog: current(), version: 1, collection: null }),
+  };
+}
+
+function perform(asked: Asked, exchange: Exchange): Promise<GatewayResponse> {
+  const { target, request, caller, settings } = asked;
+  const { may } = target.collection;
+  const { ask } = exchange;
+  // Of a role that is not in the catalogue Postgres itself says whether there is one.
+  const isKnown = asked.catalog.roles.has(caller.role);
+  const permitted = (isPermitted: boolean) => {
+    if (isKnown && !isPermitted) throw notPermitted({ anonymous: caller.role === settings.anonRole });
+  };
+  if (target.action) return act(asked, ask);
+  switch (request.method) {
+    case "POST":
+      permitted(may.create);
+      return create(asked, exchange);
+    case "PUT":
+    case "PATCH":
+      permitted(may.update);
+      return change(asked, ask);
+    case "DELETE":
+      permitted(may.delete);
+      return remove(asked, ask);
+    default:
+      permitted(may.read);
+      return target.key === null ? readList(asked, ask) : readRow(asked, ask);
+  }
+}
+
+function methodsOf({ target: { collection, key, action } }: Asked): readonly string[] {
+  if (action) return ["OPTIONS", "POST"];
+  return key === null ? collection.methods.collection : collection.methods.row;
+}
+
+/** Addresses are lower case, with hyphens and without a slash at their end. What changes something is not sent on. */
+function moved({ request: { method, rawQuery }, address: { canonical } }: Asked): GatewayResponse {
+  if (method !== "GET" && method !== "HEAD") {
+    throw new ApiError(404, "RESOURCE_NOT_FOUND", `There is nothing at this address: it is ${canonical}.`);
+  }
+  return { status: 301, headers: { Location: rawQuery ? `${canonical}?${rawQuery}` : canonical }, body: null };
+}
+
+type Told = { readonly body: unknown; readonly page: number | null; readonly total: number | null };
+
+function toRows({ body, page, total }: Told): Rows {
+  return { text: String(body), count: page ?? 0, total };
+}

@@ -1,0 +1,32 @@
+import { ApiError } from "../../../engine/errors.ts";
+import { readMediaRanges } from "../../media-range.ts";
+
+/** In which of the types that the client takes it is answered. */
+export type Agreed = {
+  readonly contentType: string;
+  /** `2` of `application/vnd.example.v2+json`; null where the type names none. */
+  readonly version: string | null;
+  /** HAL has links in each row. */
+  readonly links: boolean;
+};
+
+const JSON_TYPE: Agreed = { contentType: "application/json; charset=utf-8", version: null, links: false };
+const HAL: Agreed = { contentType: "application/hal+json; charset=utf-8", version: null, links: true };
+const PLAIN = /^(\*\/\*|application\/\*|application\/json)(;|$)/;
+const VENDOR = /^application\/vnd\.[\w.-]*?(?:\.v(?<version>\d+))?\+json(;|$)/;
+
+/** The best of the types that can be made. Refuses when there is none. */
+export function agreeOn(accept: string | undefined): Agreed {
+  if (accept === undefined || accept === "*/*") return JSON_TYPE;
+  for (const { type, quality } of readMediaRanges(accept.toLowerCase())) {
+    if (quality === 0) continue;
+    if (PLAIN.test(type)) return JSON_TYPE;
+    if (/^application\/hal\+json(;|$)/.test(type)) return HAL;
+    const vendor = VENDOR.exec(type);
+    if (vendor) {
+      const [name] = type.split(";");
+      return { contentType: `${name}; charset=utf-8`, version: vendor.groups?.version ?? null, links: false };
+    }
+  }
+  throw new ApiError(406, "NOT_ACCEPTABLE", "This interface speaks JSON: accept application/json.");
+}

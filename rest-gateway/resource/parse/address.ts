@@ -1,0 +1,39 @@
+import { toAddressName } from "../naming.ts";
+
+/** What the path of a request says before anything is known of collections. */
+export type Address = {
+  /** `2` of `/api/v2/…`, as it is written; null where the path names none. */
+  readonly version: string | null;
+  /** What stands before the first collection: `/api/v2`, `/api`, or nothing at the root. */
+  readonly base: string;
+  /** By turns a name as collections and actions have it, and what chooses a row, which is still percent-encoded. */
+  readonly segments: readonly string[];
+  /** The path as it ought to be spelled. */
+  readonly canonical: string;
+};
+
+const API = /^\/api(?:\/v(?<version>\d+))?(?=\/)/i;
+
+export function parseAddress(path: string): Address {
+  const found = API.exec(path);
+  const base = found?.[0].toLowerCase() ?? "";
+  const segments = path.slice(base.length + 1).split("/");
+  if (segments.length > 1 && segments.at(-1) === "") segments.pop();
+  // Keys keep their case: only what names a collection or an action is ours to spell.
+  const spelled = segments.map((segment, index) => (isName(index) ? toAddressName(decode(segment)) : segment));
+  const encoded = spelled.map((segment, index) => (isName(index) ? encodeURIComponent(segment) : segment));
+  return { version: found?.groups?.version ?? null, base, segments: spelled, canonical: [base, ...encoded].join("/") };
+}
+
+function isName(index: number): boolean {
+  return index % 2 === 0;
+}
+
+/** What cannot be decoded is no name of anything. */
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}

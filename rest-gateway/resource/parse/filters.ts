@@ -1,0 +1,92 @@
+import type { FieldFault } from "../../../engine/errors.ts";
+import type { Condition } from "../../statement/intent.ts";
+import { equals } from "../belonging.ts";
+import type { Collection } from "../collections.ts";
+import type { Field } from "../fields.ts";
+import { faultOfText, isBeyond } from "./value.ts";
+
+/** A parameter that chooses rows; null for one that does not. What is wrong with its values is told to `refuse`. */
+export function parseFilter(
+  name: string,
+  values: readonly string[],
+  collection: Collection,
+  refuse: (fault: FieldFault) => void,
+): Condition | null {
+  const search = collection.searches.find(({ parameter }) => parameter === name);
+  if (search) {
+    const { schema, name: routine } = search.routine;
+    const value = values.join(" ");
+    return { kind: "row", negated: false, operation: { kind: "found", by: { schema, name: routine }, value } };
+  }
+  const field = filterFieldOf(name, collection);
+  if (!field) return name === KEYWORD ? anywhere(values.join(" "), collection) : null;
+  const type = field.column.baseType.kind === "array" ? field.column.baseType.element : field.column.type;
+  for (const value of values) {
+    const fault = faultOfText(type, value);
+    if (fault) refuse({ field: name, message: `It ${fault}.` });
+  }
+  // A number that the type does not hold is one that no row has.
+  const possible = values.filter((value) => !isBeyond(type, value));
+  if (possible.length === 0) return never(field);
+  return toCondition(field, possible);
+}
+
+const KEYWORD = "keyword";
+
+/** All parameters that choose rows of the collection. */
+export function filterNames(collection: Collection): string[] {
+  const fields = collection.fields.filter(({ filterable }) => filterable).map(({ name }) => name);
+  const references = collection.references.map(({ name }) => name);
+  const searches = collection.searches.map(({ parameter }) => parameter);
+  const anyText = textsOf(collection).length > 0 ? [KEYWORD] : [];
+  return [...new Set([...fields, ...references, ...searches, ...anyText])];
+}
+
+/** A field, or what the field of a foreign key refers to. */
+function filterFieldOf(name: string, { fields, references }: Collection): Field | undefined {
+  const field = fields.find((each) => each.name === name) ?? references.find((each) => each.name === name)?.field;
+  return field?.filterable ? field : undefined;
+}
+
+/** Of several values any; of a list those that have the value among their items. */
+function toCondition({ column }: Field, values: readonly string[]): Condition {
+  const field = { name: column.name, path: [] };
+  if (column.baseType.kind === "array") {
+    const contains = values.map((value): Condition => {
+      const item = `{"${value.replace(/[\\"]/g, "\\$&")}"}`;
+      const operation = { kind: "compare", operator: "cs", quantifier: null, value: item } as const;
+      return { kind: "filter", field, negated: false, operation };
+    });
+    return { kind: "or", negated: false, conditions: contains };
+  }
+  const [only, ...others] = values;
+  if (others.length === 0) return equals(column.name, only!);
+  return { kind: "filter", field, negated: false, operation: { kind: "in", values } };
+}
+
+/** No row at all. */
+function never({ column }: Field): Condition {
+  const isNull = (value: "null" | "not_null"): Condition => {
+    return { kind: "filter", field: { name: column.name, path: [] }, negated: false, operation: { kind: "is", value } };
+  };
+  return { kind: "and", negated: false, conditions: [isNull("null"), isNull("not_null")] };
+}
+
+const TEXTS: ReadonlySet<string> = new Set(["text", "varchar", "bpchar", "citext"]);
+
+/** In any text, where no function of the database searches; null where there are no texts. */
+function anywhere(keyword: string, collection: Collection): Condition | null {
+  const [first, ...others] = textsOf(collection);
+  if (!first) return null;
+  if (keyword.trim() === "") return never(first);
+  const pattern = `%${keyword.replace(/[\\%_]/g, "\\$&")}%`;
+  const conditions = [first, ...others].map(({ column }): Condition => {
+    const operation = { kind: "compare", operator: "ilike", quantifier: null, value: pattern } as const;
+    return { kind: "filter", field: { name: column.name, path: [] }, negated: false, operation };
+  });
+  return { kind: "or", negated: false, conditions };
+}
+
+function textsOf({ fields }: Collection): Field[] {
+  return fields.filter(({ filterable, column }) => filterable && TEXTS.has(column.baseType.name));
+}

@@ -1,0 +1,37 @@
+import { ApiError } from "../../../engine/errors.ts";
+import type { Collection } from "../collections.ts";
+import { codesOf, noRow } from "../refusals.ts";
+import { faultOfText, isBeyond } from "./value.ts";
+
+/** `7`, or `7,de` for a key of two columns; a comma within a value is `%2C`. One value for each column of the key. */
+export function parseKey(segment: string, collection: Collection, version: number): readonly string[] {
+  const { key } = collection;
+  const parts = key.length === 1 ? [segment] : segment.split(",");
+  if (parts.length !== key.length) {
+    throw invalidId(version, `It takes ${key.map(({ name }) => name).join(",")}.`);
+  }
+  const values = parts.map((part) => decode(part, version));
+  for (const [index, { name, column }] of key.entries()) {
+    const fault = faultOfText(column.type, values[index]!);
+    if (fault) throw invalidId(version, `${name} ${fault}.`);
+  }
+  if (key.some(({ column }, index) => isBeyond(column.type, values[index]!))) throw noRow(collection);
+  return values;
+}
+
+/** As it stands in an address. */
+export function formatKey(values: readonly string[]): string {
+  return values.map(encodeURIComponent).join(",");
+}
+
+function decode(part: string, version: number): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw invalidId(version, "Its percent signs cannot be read.");
+  }
+}
+
+function invalidId(version: number, why: string): ApiError {
+  return new ApiError(400, codesOf(version).invalidId, `This is no id. ${why}`);
+}

@@ -1,0 +1,79 @@
+import { baseTypeOf, type DataType } from "../../../engine/catalog/types.ts";
+import { isExactNumber } from "../exact-json.ts";
+
+const INTEGERS: ReadonlyMap<string, bigint> = new Map([
+  ["int2", 2n ** 15n],
+  ["int4", 2n ** 31n],
+  ["int8", 2n ** 63n],
+]);
+const NUMBERS: ReadonlySet<string> = new Set(["numeric", "float4", "float8"]);
+const BOOLEANS: ReadonlySet<string> = new Set(["true", "false"]);
+const UUID = /^\{?[\da-f]{8}-?([\da-f]{4}-?){3}[\da-f]{12}\}?$/i;
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^(NaN|[+-]?Infinity)$/i;
+
+/** What is wrong with a text as a value of the type, in words for people; null where only Postgres can tell. */
+export function faultOfText(given: DataType, text: string): string | null {
+  const type = baseTypeOf(given);
+  if (text.includes("\0")) return "may not have the character zero";
+  if (type.kind === "enum") return type.values.includes(text) ? null : `must be one of ${type.values.join(", ")}`;
+  if (type.schema !== "pg_catalog") return null;
+  if (INTEGERS.has(type.name)) return /^[+-]?\d+$/.test(text) ? null : "must be a whole number";
+  if (NUMBERS.has(type.name)) return NUMBER.test(text) ? null : "must be a number";
+  if (type.name === "bool") return BOOLEANS.has(text.toLowerCase()) ? null : "must be true or false";
+  if (type.name === "uuid") return UUID.test(text) ? null : "must be a UUID";
+  return null;
+}
+
+/** A whole number that no row can have. */
+export function isBeyond(given: DataType, text: string): boolean {
+  const type = baseTypeOf(given);
+  const limit = type.schema === "pg_catalog" ? INTEGERS.get(type.name) : undefined;
+  if (limit === undefined || !/^[+-]?\d+$/.test(text)) return false;
+  const value = BigInt(text.replace("+", ""));
+  return value >= limit || value < -limit;
+}
+
+/** The same of a value of a JSON body, null aside. */
+export function faultOfJson(given: DataType, value: unknown): string | null {
+  const type = baseTypeOf(given);
+  if (type.kind === "array") return faultOfArray(type.element, value);
+  if (type.kind === "composite") return isObject(value) ? null : "must be an object";
+  if (type.kind !== "enum" && type.schema !== "pg_catalog") return null;
+  if (type.name === "json" || type.name === "jsonb") return null;
+  if (type.name === "bool") return typeof value === "boolean" ? null : "must be true or false";
+  if (INTEGERS.has(type.name) || NUMBERS.has(type.name)) return faultOfNumber(type, value);
+  return typeof value === "string" ? faultOfText(type, value) : "must be a text";
+}
+
+/** A number that JavaScript cannot hold may come as a text. */
+function faultOfNumber(type: DataType, value: unknown): string | null {
+  const isNumber = typeof value === "number" || typeof value === "string" || isExactNumber(value);
+  if (!isNumber) return INTEGERS.has(type.name) ? "must be a whole number" : "must be a number";
+  const text = isExactNumber(value) ? value.rawJSON : String(value);
+  if (isBeyond(type, text)) return "is out of range";
+  return faultOfText(type, text);
+}
+
+function faultOfArray(element: DataType, value: unknown): string | null {
+  if (!Array.isArray(value)) return "must be a list";
+  for (const item of value) {
+    const fault = item === null || Array.isArray(item) ? null : faultOfJson(element, item);
+    if (fault) return `has an item that ${fault}`;
+  }
+  return null;
+}
+
+const WHOLE = /^-?\d+(\.0+)?(e\+?\d+)?$/i;
+
+/** `30.0` and `3e1` are whole numbers to JSON, and none to Postgres. Any other value stays as it is. */
+export function asWhole(given: DataType, value: unknown): unknown {
+  const type = baseTypeOf(given);
+  const isInteger = type.schema === "pg_catalog" && INTEGERS.has(type.name);
+  if (!isInteger || !isExactNumber(value) || !WHOLE.test(value.rawJSON)) return value;
+  const number = Number(value.rawJSON);
+  return Number.isSafeInteger(number) ? number : value;
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isExactNumber(value);
+}

@@ -1,0 +1,84 @@
+import type { Routine } from "../../../engine/catalog/routines.ts";
+import { baseTypeOf } from "../../../engine/catalog/types.ts";
+import { ApiError, type FieldFault } from "../../../engine/errors.ts";
+import type { GatewayResponse } from "../../http.ts";
+import type { CallIntent } from "../../statement/intent.ts";
+import type { Asked, AskRows } from "../asked.ts";
+import { isRow } from "../belonging.ts";
+import type { Action, Collection } from "../collections.ts";
+import { targetOf, toShape } from "../intents.ts";
+import { nearMiss } from "../parse/near-miss.ts";
+import { parseRowParameters } from "../parse/parameters.ts";
+import { parseBody } from "../parse/payload.ts";
+import { everyField } from "../parse/selected-fields.ts";
+import { asWhole, faultOfJson } from "../parse/value.ts";
+import { codesOf, invalid, noRow } from "../refusals.ts";
+import { sendRow } from "../send/row.ts";
+import { about } from "./read.ts";
+
+/** Calls the function that takes the row. What gives a row of the collection is answered like one. */
+export async function act(asked: Asked, ask: AskRows): Promise<GatewayResponse> {
+  const { target, parameters, agreed } = asked;
+  const { collection } = target;
+  const { links } = parseRowParameters(parameters, about(asked), { choosing: false });
+  const { routine } = target.action!;
+  const givesOwnRow = givesRowOf(collection, routine);
+  const rows = await ask(await callIntent(asked, givesOwnRow));
+  if (rows.count === 0 && !routine.returns.set) throw noRow(collection);
+  if (routine.returns.shape === "void") return { status: 204, headers: {}, body: null };
+  if (givesOwnRow && !routine.returns.set) {
+    return sendRow(asked, { status: 200, text: rows.text, collection, links });
+  }
+  return { status: 200, headers: { "Content-Type": agreed.contentType }, body: rows.text };
+}
+
+async function callIntent(asked: Asked, givesOwnRow: boolean): Promise<CallIntent> {
+  const { collection, key, action, nested, parents } = asked.target;
+  const given = parseArguments(await readBody(asked), action!, asked.collections.version);
+  return {
+    kind: "call",
+    target: targetOf(action!.routine),
+    argument: { kind: "json", body: Buffer.from(JSON.stringify(given)), names: Object.keys(given).sort() },
+    shape: toShape({ select: givesOwnRow ? everyField(collection) : [] }),
+    count: null,
+    page: null,
+    readOnly: false,
+    row: { of: targetOf(collection.table), conditions: isRow({ collection, key: key!, nested }, parents) },
+  };
+}
+
+async function readBody({ request, collections }: Asked): Promise<unknown> {
+  const bytes = await request.readBody();
+  return bytes.length === 0 ? {} : parseBody(bytes, request.headers["content-type"], collections.version);
+}
+
+/** By the names that they have in SQL. */
+function parseArguments(body: unknown, action: Action, version: number): Readonly<Record<string, unknown>> {
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+    throw new ApiError(400, "VALIDATION_ERROR", "The body is to be a JSON object.");
+  }
+  const faults: FieldFault[] = [];
+  const names = action.arguments.map(({ name }) => name);
+  const given = Object.entries(body).flatMap(([name, sent]) => {
+    const known = action.arguments.find((each) => each.name === name);
+    if (!known) {
+      faults.push({ field: name, message: `There is no such argument.${nearMiss(name, names)}` });
+      return [];
+    }
+    const value = asWhole(known.argument.type, sent);
+    const fault = value === null ? null : faultOfJson(known.argument.type, value);
+    if (fault) faults.push({ field: name, message: `It ${fault}.` });
+    return [[known.argument.name!, value] as const];
+  });
+  if (faults.length > 0) throw invalid(faults);
+  const missing = action.arguments
+    .filter(({ name, argument }) => argument.required && !Object.hasOwn(body, name))
+    .map(({ name }) => ({ field: name, message: "This argument is required." }));
+  if (missing.length > 0) throw invalid(missing, codesOf(version).missingField);
+  return Object.fromEntries(given);
+}
+
+function givesRowOf({ table }: Collection, { returns }: Routine): boolean {
+  const type = baseTypeOf(returns.type);
+  return type.kind === "composite" && type.table?.name === table.name && type.table.schema === table.schema;
+}

@@ -1,0 +1,67 @@
+import type { ApiError } from "../../../engine/errors.ts";
+import type { GatewayResponse } from "../../http.ts";
+import type { SelectItem } from "../../statement/intent.ts";
+import type { Asked, AskRows } from "../asked.ts";
+import { isRow } from "../belonging.ts";
+import { deleteIntent, readIntent, updateIntent } from "../intents.ts";
+import { parseRowParameters } from "../parse/parameters.ts";
+import { parseBody, parsePayload } from "../parse/payload.ts";
+import { conditionOf, isMet, parsePreconditions } from "../parse/preconditions.ts";
+import type { Target } from "../parse/target.ts";
+import { noRow, notPermitted, preconditionFailed } from "../refusals.ts";
+import { digestOf } from "../send/entity-tag.ts";
+import { sendRow } from "../send/row.ts";
+import { about, rowOf } from "./read.ts";
+
+/** PUT and PATCH. */
+export async function change(asked: Asked, ask: AskRows): Promise<GatewayResponse> {
+  const { request, target, parameters, collections, settings } = asked;
+  const { collection } = target;
+  const { select, links } = parseRowParameters(parameters, about(asked));
+  const { version } = collections;
+  const body = parseBody(await request.readBody(), request.headers["content-type"], version);
+  const verb = request.method === "PUT" && settings.putSemantics === "replace" ? "replace" : "merge";
+  const addressed = addressedBy(target);
+  const payload = parsePayload(body, { collection, version, verb, maxRows: 1, fixed: new Map(), addressed });
+  const wish = { select, conditions: conditionsOf(asked) };
+  // To change nothing is no update in SQL.
+  const isEmpty = payload.columns.length === 0;
+  const update = { payload, missingAsDefault: verb === "replace" };
+  const rows = await ask(isEmpty ? readIntent(collection, wish) : updateIntent(collection, wish, update));
+  if (rows.count === 0) throw await whyNothing(asked, select, ask);
+  return sendRow(asked, { status: 200, text: rowOf(rows.text), collection, links });
+}
+
+/** The key, and what says which row it lies within. */
+function addressedBy({ collection, nested }: Target): ReadonlySet<string> {
+  const references = nested?.relationship.columns.map(({ target }) => target) ?? [];
+  return new Set([...collection.key.map(({ column }) => column.name), ...references]);
+}
+
+export async function remove(asked: Asked, ask: AskRows): Promise<GatewayResponse> {
+  const { collection } = asked.target;
+  const { select } = parseRowParameters(asked.parameters, about(asked));
+  const rows = await ask(deleteIntent(collection, { select, conditions: conditionsOf(asked) }));
+  if (rows.count === 0) throw await whyNothing(asked, select, ask);
+  return { status: 204, headers: {}, body: null };
+}
+
+/** Part of the statement itself: nobody can change the row between the look at it and the change. */
+function conditionsOf({ target: { collection, key, nested, parents }, request }: Asked) {
+  return [
+    ...isRow({ collection, key: key!, nested }, parents),
+    ...parsePreconditions(request.headers).map(conditionOf),
+  ];
+}
+
+/** Nothing was written: the row is not there, or is no longer what the client knows, or is not the caller's to change. */
+async function whyNothing(asked: Asked, select: readonly SelectItem[], ask: AskRows): Promise<ApiError> {
+  const { target, request, caller, settings } = asked;
+  const { collection, key, nested, parents } = target;
+  const conditions = isRow({ collection, key: key!, nested }, parents);
+  const rows = await ask(readIntent(collection, { select, conditions }));
+  if (rows.count === 0) return noRow(collection);
+  const digest = digestOf(rowOf(rows.text));
+  const isAsKnown = parsePreconditions(request.headers).every((precondition) => isMet(precondition, digest));
+  return isAsKnown ? notPermitted({ anonymous: caller.role === settings.anonRole }) : preconditionFailed();
+}

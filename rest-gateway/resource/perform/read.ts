@@ -1,0 +1,44 @@
+import type { GatewayResponse } from "../../http.ts";
+import type { Asked, AskRows } from "../asked.ts";
+import { isRow, liesWithin } from "../belonging.ts";
+import { readIntent } from "../intents.ts";
+import { windowOf } from "../parse/paging.ts";
+import { parseListParameters, parseRowParameters } from "../parse/parameters.ts";
+import { noRow } from "../refusals.ts";
+import { sendList } from "../send/list.ts";
+import { sendRow } from "../send/row.ts";
+import { readParent } from "./parents.ts";
+
+export async function readList(asked: Asked, ask: AskRows): Promise<GatewayResponse> {
+  const { target, parameters, settings } = asked;
+  const { collection, nested, parents } = target;
+  const { select, conditions, order, paging, links } = parseListParameters(parameters, about(asked), settings);
+  const wish = {
+    select,
+    conditions: [...liesWithin(nested, parents), ...conditions],
+    order,
+    window: windowOf(paging),
+  };
+  const rows = await ask(readIntent(collection, wish, paging.kind === "plain" ? null : "exact"));
+  // Where there are rows, there is what they lie within.
+  if (rows.count === 0) await readParent(asked, ask);
+  return sendList(asked, { rows, paging, links });
+}
+
+export async function readRow(asked: Asked, ask: AskRows): Promise<GatewayResponse> {
+  const { collection, key, nested, parents } = asked.target;
+  const { select, links } = parseRowParameters(asked.parameters, about(asked));
+  const conditions = isRow({ collection, key: key!, nested }, parents);
+  const rows = await ask(readIntent(collection, { select, conditions }));
+  if (rows.count === 0) throw noRow(collection);
+  return sendRow(asked, { status: 200, text: rowOf(rows.text), collection, links });
+}
+
+/** The one row of an array, as it stands there. */
+export function rowOf(array: string): string {
+  return array.slice(1, -1);
+}
+
+export function about({ target: { collection }, collections }: Asked) {
+  return { collection, collections };
+}

@@ -1,0 +1,47 @@
+import { ApiError, type FieldFault } from "../../engine/errors.ts";
+import type { Collection } from "./collections.ts";
+
+/** Version 1 has a code for each fault, as the user resource is documented; later ones have the general codes. */
+export type Codes = {
+  readonly missingField: string;
+  readonly invalidId: string;
+  readonly invalidJson: string;
+};
+
+const PARTICULAR: Codes = { missingField: "MISSING_FIELD", invalidId: "INVALID_ID", invalidJson: "INVALID_JSON" };
+const GENERAL: Codes = {
+  missingField: "VALIDATION_ERROR",
+  invalidId: "VALIDATION_ERROR",
+  invalidJson: "VALIDATION_ERROR",
+};
+
+export function codesOf(version: number): Codes {
+  return version === 1 ? PARTICULAR : GENERAL;
+}
+
+export function invalid(faults: readonly FieldFault[], code = "VALIDATION_ERROR"): ApiError {
+  const message = faults.map(({ field, message }) => `${field}: ${message}`).join(" ");
+  return new ApiError(400, code, message, { details: faults });
+}
+
+export function noRow({ plain, name }: Collection): ApiError {
+  return new ApiError(404, plain?.notFound ?? "RESOURCE_NOT_FOUND", `There is no such row among the ${name}.`);
+}
+
+export function preconditionFailed(): ApiError {
+  return new ApiError(412, "PRECONDITION_FAILED", "It is no longer what you last saw; nothing was changed.", {
+    hint: "Read it again, and send its ETag.",
+  });
+}
+
+export function methodNotAllowed(method: string, allow: string): ApiError {
+  return new ApiError(405, "METHOD_NOT_ALLOWED", `This address does not take ${method}: it takes ${allow}.`, {
+    headers: { Allow: allow },
+  });
+}
+
+export function notPermitted({ anonymous }: { readonly anonymous: boolean }): ApiError {
+  return anonymous
+    ? new ApiError(401, "AUTH_REQUIRED", "Sign in first.", { headers: { "WWW-Authenticate": "Bearer" } })
+    : new ApiError(403, "PERMISSION_DENIED", "You may not do this.");
+}

@@ -1,0 +1,50 @@
+import type { Asked } from "../asked.ts";
+import type { Collection } from "../collections.ts";
+import { parseExactly, textOfValue } from "../exact-json.ts";
+import { formatKey } from "../parse/key.ts";
+
+type Row = Readonly<Record<string, unknown>>;
+type Link = { readonly href: string; readonly method?: string };
+
+/** The rows of a JSON array, or one row, with what leads on from each of them. */
+export function withLinks(text: string, collection: Collection, asked: Asked): string {
+  const parsed = parseExactly(text);
+  const add = (row: Row) => ({ ...row, _links: linksOf(row, collection, asked) });
+  return JSON.stringify(Array.isArray(parsed) ? parsed.map(add) : add(parsed as Row));
+}
+
+/** `/users/7`; null where the row does not show its whole key, or has none. */
+function addressOf(row: Row, collection: Collection, asked: Asked): string | null {
+  const values = collection.key.map(({ name }) => row[name]);
+  if (values.length === 0 || values.some((value) => value === undefined)) return null;
+  return `${collectionAddress(collection, asked)}/${formatKey(values.map(textOfValue))}`;
+}
+
+function linksOf(row: Row, collection: Collection, asked: Asked): Readonly<Record<string, Link>> {
+  const { collections, settings } = asked;
+  const base = settings.publicUrl?.replace(/\/$/, "") ?? "";
+  const links: Record<string, Link> = {};
+  for (const { name, field, target } of collection.references) {
+    const value = row[field.name];
+    const there = collections.find(target);
+    if (value === undefined || value === null || !there?.may.read || there.key.length !== 1) continue;
+    links[name] = { href: `${base}${collectionAddress(there, asked)}/${formatKey([textOfValue(value)])}` };
+  }
+  const own = addressOf(row, collection, asked);
+  if (own === null) return links;
+  const href = `${base}${own}`;
+  links.self = { href };
+  for (const { name, target } of collection.nested) {
+    if (collections.find(target)?.may.read) links[name] = { href: `${href}/${name}` };
+  }
+  if (collection.may.update) links.update = { href, method: "PUT" };
+  if (collection.may.delete) links.delete = { href, method: "DELETE" };
+  for (const { name } of collection.actions) links[name] = { href: `${href}/${name}`, method: "POST" };
+  return links;
+}
+
+/** Where the request stayed, as far as the collection is served there. */
+function collectionAddress({ name }: Collection, { address, collections }: Asked): string {
+  const isHere = address.base !== "" || collections.findAtRoot(name) !== undefined;
+  return `${isHere ? address.base : `/api/v${collections.version}`}/${name}`;
+}

@@ -1,0 +1,44 @@
+import type { GatewayResponse } from "../../http.ts";
+import type { Asked } from "../asked.ts";
+import type { Collection } from "../collections.ts";
+import { isMet, parsePreconditions } from "../parse/preconditions.ts";
+import { preconditionFailed } from "../refusals.ts";
+import { digestOf, entityTag, matches } from "./entity-tag.ts";
+import { withDeprecation } from "./headers.ts";
+import { isUnmodified, lastModified } from "./last-modified.ts";
+import { withLinks } from "./links.ts";
+
+type Shown = {
+  readonly status: 200 | 201;
+  /** The row as Postgres wrote it. */
+  readonly text: string;
+  readonly collection: Collection;
+  readonly links: boolean;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+export function sendRow(asked: Asked, { status, text, collection, links, headers }: Shown): GatewayResponse {
+  const linked = links || asked.agreed.links ? withLinks(text, collection, asked) : text;
+  const body = withDeprecation(linked, asked);
+  const modified = lastModified(JSON.parse(text), collection, new Date());
+  const validators = {
+    ETag: entityTag(text, body),
+    ...(modified && { "Last-Modified": modified.toUTCString() }),
+  };
+  if (isRead(asked) && isUnchanged(asked, text, validators.ETag, modified)) {
+    return { status: 304, headers: validators, body: null };
+  }
+  return { status, headers: { "Content-Type": asked.agreed.contentType, ...validators, ...headers }, body };
+}
+
+function isUnchanged({ request: { headers } }: Asked, text: string, tag: string, modified: Date | null): boolean {
+  const [ifMatch] = headers["if-match"] === undefined ? [] : parsePreconditions(headers);
+  if (ifMatch && !isMet(ifMatch, digestOf(text))) throw preconditionFailed();
+  const known = headers["if-none-match"];
+  // Where there is a tag, the date says nothing more (RFC 9110, 13.2.2).
+  return known === undefined ? isUnmodified(headers["if-modified-since"], modified) : matches(known, tag);
+}
+
+function isRead({ request: { method } }: Asked): boolean {
+  return method === "GET" || method === "HEAD";
+}

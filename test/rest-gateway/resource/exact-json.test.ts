@@ -1,0 +1,43 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { isExactNumber, parseExactly, textOfValue } from "../../../rest-gateway/resource/exact-json.ts";
+
+test.each([
+  "1",
+  "12345678901234567890",
+  "1.0",
+  "1e400",
+  "-0",
+  "0.1",
+  '[9007199254740993,{"a":1.50}]',
+  '"12345678901234567890"',
+])("%s is written as it was read", (text) => {
+  expect(JSON.stringify(parseExactly(text))).toBe(text);
+});
+
+test("numbers that JavaScript holds are numbers", () => {
+  expect(parseExactly("[1, -2.5, 1e3]")).toMatchObject([1, -2.5, { rawJSON: "1e3" }]);
+  expect([isExactNumber(parseExactly("1.0")), isExactNumber(1), isExactNumber({ rawJSON: "1" })]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+});
+
+test("any JSON comes back the same", () => {
+  fc.assert(
+    fc.property(
+      fc.jsonValue(),
+      (value) => JSON.stringify(parseExactly(JSON.stringify(value))) === JSON.stringify(value),
+    ),
+  );
+});
+
+test("a value has a text for addresses", () => {
+  expect([parseExactly("12345678901234567890"), 7, "a/b", true].map(textOfValue)).toEqual([
+    "12345678901234567890",
+    "7",
+    "a/b",
+    "true",
+  ]);
+});

@@ -1,0 +1,43 @@
+import { describe, expect, test } from "vitest";
+import type { Collection } from "../../../../rest-gateway/resource/collections.ts";
+import { isUnmodified, lastModified } from "../../../../rest-gateway/resource/send/last-modified.ts";
+
+const field = (name: string, column: string) => ({ name, column: { name: column, baseType: { name: "timestamptz" } } });
+const collectionOf = (...fields: ReturnType<typeof field>[]) => ({ fields }) as unknown as Collection;
+const TIMES = collectionOf(field("created_at", "created_at"), field("updatedAt", "updated_at"));
+
+const dated = (created_at: string, updatedAt: string | null, now: string) =>
+  lastModified({ created_at, updatedAt }, TIMES, new Date(now))?.toISOString() ?? null;
+
+describe("a row is dated", () => {
+  test("at once while it is as it was made", () => {
+    expect(dated("2026-01-01T00:00:00.9Z", "2026-01-01T00:00:00.9Z", "2026-01-01T00:00:01Z")).toBe(
+      "2026-01-01T00:00:00.000Z",
+    );
+    expect(dated("2026-01-01T00:00:00.9Z", null, "2026-01-01T00:00:01Z")).toBe("2026-01-01T00:00:00.000Z");
+  });
+
+  test("by its last change when that is some seconds old", () => {
+    const [made, changed] = ["2026-01-01T00:00:00Z", "2026-01-01T00:00:07.5Z"];
+    expect(dated(made, changed, "2026-01-01T00:00:08Z")).toBeNull();
+    expect(dated(made, changed, "2026-01-01T00:00:10Z")).toBe("2026-01-01T00:00:07.000Z");
+  });
+
+  test("never by a change in the second in which it was made", () => {
+    expect(dated("2026-01-01T00:00:00.100000Z", "2026-01-01T00:00:00.100001Z", "2027-01-01T00:00:00Z")).toBeNull();
+  });
+
+  test("not where its times are not shown", () => {
+    expect(lastModified({ name: "x" }, TIMES, new Date())).toBeNull();
+    expect(lastModified({ created_at: "2026-01-01T00:00:00Z" }, collectionOf(), new Date())).toBeNull();
+  });
+});
+
+test("a date from then on is enough, and no date is none", () => {
+  const modified = new Date("2026-01-01T00:00:00Z");
+  expect(isUnmodified("Thu, 01 Jan 2026 00:00:00 GMT", modified)).toBe(true);
+  expect(isUnmodified("Wed, 31 Dec 2025 23:59:59 GMT", modified)).toBe(false);
+  expect(isUnmodified("yesterday", modified)).toBe(false);
+  expect(isUnmodified(undefined, modified)).toBe(false);
+  expect(isUnmodified("Thu, 01 Jan 2026 00:00:00 GMT", null)).toBe(false);
+});

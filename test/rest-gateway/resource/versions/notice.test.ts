@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { noticeOf, retirement } from "../../../../rest-gateway/resource/versions/notice.ts";
+import type { Version } from "../../../../rest-gateway/resource/versions/served.ts";
+
+const version = (more: Partial<Version>): Version => ({
+  number: 1,
+  status: "deprecated",
+  sunset: null,
+  successor: null,
+  migrationGuide: null,
+  ...more,
+});
+
+test("what stays is not talked about", () => {
+  expect(noticeOf(version({ status: "current" }))).toBeNull();
+  expect(noticeOf(version({ status: "supported", successor: 2 }))).toBeNull();
+});
+
+test("what goes away says when and where to", () => {
+  const notice = noticeOf(
+    version({ sunset: new Date("2030-06-07T08:09:10Z"), successor: 2, migrationGuide: "https://x/" }),
+  )!;
+  expect(notice.body).toEqual({
+    deprecated: true,
+    message: "Version 1 is deprecated and ends on 2030-06-07. Move to version 2.",
+    sunset: "2030-06-07T08:09:10.000Z",
+    migrationGuide: "https://x/",
+  });
+  expect(notice.headers("/api/v1/notes/7")).toEqual({
+    "X-API-Warn": notice.body.message,
+    "X-API-Sunset": "Fri, 07 Jun 2030 08:09:10 GMT",
+    Link: "</api/v2/notes/7>; rel=successor-version",
+  });
+  expect(notice.headers("/users").Link).toBe("</api/v2/users>; rel=successor-version");
+  expect(notice.headers("/api/notes").Link).toBe("</api/v2/notes>; rel=successor-version");
+});
+
+test("what is not decided is not told", () => {
+  const { headers, body } = noticeOf(version({}))!;
+  expect([headers("/users"), body.sunset]).toEqual([{ "X-API-Warn": "Version 1 is deprecated." }, null]);
+});
+
+test("what is over is 410", () => {
+  const error = retirement(version({ status: "retired", successor: 2, migrationGuide: "https://x/" }), "/users");
+  expect([error.status, error.code, error.message]).toEqual([
+    410,
+    "VERSION_RETIRED",
+    "Version 1 is retired. Move to version 2. https://x/",
+  ]);
+  expect(error.headers.Link).toBe("</api/v2/users>; rel=successor-version");
+});
