@@ -1,0 +1,73 @@
+import { hash } from "node:crypto";
+import type { Caller } from "../../engine/caller/caller.ts";
+import type { Catalog } from "../../engine/catalog/catalog.ts";
+import type { Config } from "../../engine/config/config.ts";
+import { ApiError } from "../../engine/errors.ts";
+import type { Routes } from "../gateway.ts";
+import type { GatewayRequest, GatewayResponse } from "../http.ts";
+import { DocumentCache } from "../openapi/document-cache.ts";
+import { writeDocument } from "../openapi/write.ts";
+import type { Version, Versions } from "../resource/versions/served.ts";
+import { resourceDocument } from "./document.ts";
+
+type Options = {
+  readonly config: Pick<Config, "errorBody">;
+  readonly catalog: () => Catalog;
+  readonly versions: Versions;
+  readonly identify: (request: GatewayRequest) => Promise<Caller>;
+  /** All addresses besides collections. */
+  readonly routes: Routes;
+  /** Those that look at the rest of the address themselves. */
+  readonly folders: readonly string[];
+  readonly hasTasks: boolean;
+};
+
+export const DOCUMENT_PATH = "/openapi.json";
+
+/** Where none is asked for, as everywhere. */
+const DEFAULT = "1";
+
+/** `GET /openapi.json`, `?version=2`: made once for each catalogue, role and version. */
+export function documentRoutes({ config, catalog, versions, identify, routes, folders, hasTasks }: Options): Routes {
+  const documents = new DocumentCache();
+  const tags = new WeakMap<Buffer, string>();
+  const addresses = new Set(Object.keys(routes));
+
+  const tagOf = (text: Buffer): string => {
+    const tag = tags.get(text) ?? `"${hash("sha256", text, "hex")}"`;
+    tags.set(text, tag);
+    return tag;
+  };
+
+  const answer = async (request: GatewayRequest): Promise<GatewayResponse> => {
+    const { role } = await identify(request);
+    const { number: version, status } = chooseVersion(request, await versions());
+    const isDeprecated = status === "deprecated";
+    const current = catalog();
+    const asked = { catalog: current, role, version, isDeprecated };
+    const subject = { ...asked, errorBody: config.errorBody, routes: addresses, folders, hasTasks };
+    const make = async () => writeDocument(await resourceDocument(subject));
+    const text = await documents.get(JSON.stringify([role, version, isDeprecated]), current.version, make);
+    const headers = {
+      "Content-Type": "application/json; charset=utf-8",
+      ETag: tagOf(text),
+      "Cache-Control": "no-cache",
+      Vary: "Authorization, Cookie, X-API-Key",
+    };
+    if (request.headers["if-none-match"] === headers.ETag) return { status: 304, headers, body: null };
+    return { status: 200, headers, body: text };
+  };
+  return { [DOCUMENT_PATH]: { GET: answer } };
+}
+
+/** Of those that are still served; where none is asked for and the usual one is retired, the oldest. */
+function chooseVersion({ rawQuery }: GatewayRequest, versions: readonly Version[]): Version {
+  const served = versions.filter(({ status }) => status !== "retired");
+  const asked = new URLSearchParams(rawQuery).get("version");
+  const find = (wanted: string) => served.find(({ number }) => String(number) === wanted);
+  const version = asked === null ? (find(DEFAULT) ?? served[0]) : find(asked);
+  if (version) return version;
+  throw new ApiError(400, "UNSUPPORTED_VERSION", `There is no document of version ${JSON.stringify(asked)}.`, {
+    beside: { supportedVersions: served.map(({ number }) => number) },
+  });
+}

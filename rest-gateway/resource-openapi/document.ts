@@ -1,0 +1,69 @@
+import { isUnder } from "../gateway.ts";
+import { makeTypeSchemas } from "../openapi/table-document/type-schema.ts";
+import { makeViewer } from "../openapi/viewer.ts";
+import type { Document } from "../openapi/write.ts";
+import { collectionsOf } from "../resource/collections.ts";
+import { collectionPaths } from "./collection-paths.ts";
+import { errorResponses, errorSchema } from "./error-responses.ts";
+import { sharedParameters } from "./parameters.ts";
+import { rowSchemas } from "./row-schemas.ts";
+import { ACCEPTED, SERVICE_SCHEMAS, servicePaths } from "./service-paths.ts";
+import type { Subject } from "./subject.ts";
+
+const TASKS = "/api/v1/tasks/{taskId}";
+
+/** The conventional interface and signing in, in OpenAPI 3.1. */
+export async function resourceDocument({
+  catalog,
+  role,
+  version,
+  errorBody,
+  routes,
+  folders,
+  hasTasks,
+  isDeprecated,
+}: Subject): Promise<Document> {
+  const [schema = ""] = [...catalog.schemas.values()].filter(({ exposed }) => exposed).map(({ name }) => name);
+  const viewer = await makeViewer({ catalog, role, schema, mode: "follow-privileges" });
+  const typeSchema = makeTypeSchemas(catalog, viewer);
+  const collections = collectionsOf(catalog, { role, version });
+  const isServed = (address: string) =>
+    address === TASKS ? hasTasks : routes.has(address) || folders.some((folder) => isUnder(folder, address));
+  // Those that rows are nested in or lead to may be shown in their answers as well.
+  const shown = collections.visible();
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Content service",
+      description: `Version ${version} of the conventional interface, as ${role} sees it.${isDeprecated ? " It is deprecated." : ""}`,
+      version: String(version),
+    },
+    servers: [{ url: "/" }],
+    tags: [...shown.map(({ name, description }) => ({ name, ...(description && { description }) }))],
+    security: [{}, ...Object.keys(SECURITY_SCHEMES).map((scheme) => ({ [scheme]: [] }))],
+    paths: function* () {
+      yield* collectionPaths({ collections, typeSchema, hasTasks, isDeprecated });
+      yield* servicePaths(isServed);
+    },
+    components: {
+      schemas: function* () {
+        yield ["error", errorSchema(errorBody)] as const;
+        yield* SERVICE_SCHEMAS;
+        for (const collection of shown) yield* rowSchemas(collection, typeSchema);
+      },
+      parameters: sharedParameters,
+      responses: function* () {
+        yield ACCEPTED;
+        yield* errorResponses();
+      },
+      securitySchemes: SECURITY_SCHEMES,
+    },
+  };
+}
+
+const SECURITY_SCHEMES = {
+  bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "The access token of a signed-in user" },
+  apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: "A key of this deployment" },
+  basic: { type: "http", scheme: "basic", description: "Name and password, over HTTPS alone" },
+  session: { type: "apiKey", in: "cookie", name: "SESSION", description: "Of who signed in by /api/auth/login" },
+};

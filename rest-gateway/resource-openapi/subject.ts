@@ -1,0 +1,17 @@
+import type { Catalog } from "../../engine/catalog/catalog.ts";
+import type { ErrorBody } from "../../engine/errors.ts";
+
+/** What a document is about: one version of the conventional interface, as one role sees it. */
+export type Subject = {
+  readonly catalog: Catalog;
+  readonly role: string;
+  readonly version: number;
+  readonly isDeprecated: boolean;
+  readonly errorBody: ErrorBody;
+  /** The addresses besides collections that are served here. */
+  readonly routes: ReadonlySet<string>;
+  /** Those below which all is served. */
+  readonly folders: readonly string[];
+  /** Whether calls can be left for later. */
+  readonly hasTasks: boolean;
+};

@@ -1,0 +1,9 @@
+import type { Caller } from "../../engine/caller/caller.ts";
+
+/**
+ * Whose a task is: the user's, by whatever they sign in. Those who are nobody in particular, such as visitors, share a
+ * name; among them the id of the task, which cannot be guessed, is the key to it.
+ */
+export function taskOwner({ role, claims: { sub } }: Caller): string {
+  return typeof sub === "string" && sub !== "" ? `user ${sub}` : `role ${role}`;
+}

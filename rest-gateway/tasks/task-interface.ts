@@ -1,0 +1,71 @@
+import type { Caller } from "../../engine/caller/caller.ts";
+import type { AsOwner } from "../../engine/database/as-owner.ts";
+import { ApiError } from "../../engine/errors.ts";
+import { dispatch } from "../gateway.ts";
+import { type GatewayRequest, type GatewayResponse, type Handler, json } from "../http.ts";
+import { taskOwner } from "./owner.ts";
+
+type Options = {
+  readonly asOwner: AsOwner;
+  readonly identify: (request: GatewayRequest) => Promise<Caller>;
+  /** Answers every other address. */
+  readonly otherwise: Handler;
+};
+
+type Task = {
+  readonly status: "queued" | "running" | "done" | "failed";
+  readonly progress: number | null;
+  readonly result: string | null;
+  readonly error: object | null;
+  readonly created_at: Date;
+  readonly started_at: Date | null;
+  readonly finished_at: Date | null;
+};
+
+const TASK = /^\/api\/v[1-9]\d*\/tasks\/([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$/;
+const READ_TASK = `
+  select status, progress, result::text, error, created_at, started_at, finished_at from private.read_task($1, $2)`;
+
+/** `/api/v1/tasks/{id}`: what has become of a task, for whoever left it. For anybody else there is none. */
+export function makeTaskInterface({ asOwner, identify, otherwise }: Options): Handler {
+  const read = async (id: string, caller: Caller): Promise<GatewayResponse> => {
+    const { rows } = await asOwner((client) => client.query<Task>(READ_TASK, [id, taskOwner(caller)]));
+    if (!rows[0]) throw noTask();
+    return { ...json(200, {}, { "Cache-Control": "no-store" }), body: textOf(id, rows[0]) };
+  };
+
+  const withdraw = async (id: string, caller: Caller): Promise<GatewayResponse> => {
+    const text = "select private.withdraw_task($1, $2) as status";
+    const { rows } = await asOwner((client) => client.query<{ status: string | null }>(text, [id, taskOwner(caller)]));
+    const status = rows[0]?.status ?? null;
+    if (status === null) throw noTask();
+    if (status === "running") {
+      throw new ApiError(409, "RESOURCE_CONFLICT", "The task has begun; it cannot be taken back any more.");
+    }
+    return { status: 204, headers: {}, body: null };
+  };
+
+  return async (request) => {
+    const id = TASK.exec(request.path)?.[1];
+    if (id === undefined) return otherwise(request);
+    const methods = new Map<string, Handler>([
+      ["GET", async () => read(id, await identify(request))],
+      ["DELETE", async () => withdraw(id, await identify(request))],
+    ]);
+    return dispatch(methods, request);
+  };
+}
+
+/** The result goes out as Postgres keeps it, digit for digit. */
+function textOf(id: string, { result, error, ...task }: Task): string {
+  const { status, progress, created_at: createdAt, started_at: startedAt, finished_at: finishedAt } = task;
+  const known = { taskId: id, status, progress, createdAt, startedAt, finishedAt, ...(error && { error }) };
+  const text = JSON.stringify(known);
+  return status === "done" ? `${text.slice(0, -1)},"result":${result}}` : text;
+}
+
+function noTask(): ApiError {
+  return new ApiError(404, "RESOURCE_NOT_FOUND", "There is no such task of yours.", {
+    hint: "A task is kept for a day after it is finished.",
+  });
+}

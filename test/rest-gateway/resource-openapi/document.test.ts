@@ -1,0 +1,128 @@
+import { hash } from "node:crypto";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { openWorld, type World } from "./world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world.close());
+
+const pathsOf = async (role: string, version = 1) =>
+  Object.keys((await world.json(`/openapi.json?version=${version}`, role)).paths);
+
+describe("/openapi.json", () => {
+  test.each([
+    ["anon", 1],
+    ["anon", 2],
+    ["authenticated", 1],
+    ["service_role", 2],
+  ] as const)("is a valid document for %s in version %i", async (role, version) => {
+    const document = await world.json(`/openapi.json?version=${version}`, role);
+    expect(document.openapi).toMatch(/^3\.1/);
+    const { valid, errors } = await new Validator().validate(document);
+    expect(errors ?? []).toEqual([]);
+    expect(valid).toBe(true);
+    const ids = Object.values<Record<string, { operationId: string }>>(document.paths).flatMap((methods) =>
+      Object.values(methods).map(({ operationId }) => operationId),
+    );
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  test("shows each what they may do", async () => {
+    const { paths: forAnybody } = await world.json("/openapi.json");
+    const { paths: forUsers } = await world.json("/openapi.json", "authenticated");
+    expect(Object.keys(forAnybody["/api/v1/articles"])).toEqual(["get"]);
+    expect(Object.keys(forUsers["/api/v1/articles"])).toEqual(["get", "post"]);
+  });
+
+  test("has the names of its version, and /users in the first alone", async () => {
+    const [one, two] = [await world.json("/openapi.json"), await world.json("/openapi.json?version=2")];
+    expect(Object.keys(one.components.schemas["articles.row"].properties)).toContain("author_id");
+    expect(Object.keys(two.components.schemas["articles.row"].properties)).toContain("authorId");
+    expect(Object.keys(one.paths)).toContain("/users/{id}");
+    expect(Object.keys(two.paths)).not.toContain("/users/{id}");
+    expect(
+      (await world.ask({ method: "GET", url: "/openapi.json?version=9", headers: {}, body: null }, "anon")).status,
+    ).toBe(400);
+  });
+
+  test("follows the versions as the DBA has them: deprecated ones say so, retired ones are gone", async () => {
+    await world.owner.query("update api.versions set status = 'deprecated' where number = 1");
+    await vi.waitFor(
+      async () => {
+        const { paths } = await world.json("/openapi.json");
+        expect(paths["/users"].get.deprecated).toBe(true);
+        expect(paths["/auth/login"].post).not.toHaveProperty("deprecated");
+      },
+      { timeout: 60_000, interval: 100 },
+    );
+    await world.owner.query("update api.versions set status = 'retired' where number = 1");
+    await vi.waitFor(async () => expect((await world.json("/openapi.json")).info.version).toBe("2"), {
+      timeout: 60_000,
+      interval: 100,
+    });
+    const gone = await world.ask({ method: "GET", url: "/openapi.json?version=1", headers: {}, body: null }, "anon");
+    expect(gone.status).toBe(400);
+    expect(JSON.parse(gone.text).supportedVersions).toEqual([2]);
+    await world.owner.query("update api.versions set status = 'supported' where number = 1");
+    await vi.waitFor(async () => expect((await world.json("/openapi.json")).info.version).toBe("1"), {
+      timeout: 60_000,
+      interval: 100,
+    });
+  });
+
+  test("has actions, nested collections, keys of several columns, tasks and signing in", async () => {
+    const paths = await pathsOf("authenticated");
+    for (const path of [
+      "/api/v1/articles/{id}/publish",
+      "/api/v1/articles/{parentId}/comments/{id}",
+      "/api/v1/odd-things/{id}/weigh",
+      "/api/v1/keyless",
+      "/api/v1/tasks/{taskId}",
+      "/auth/login",
+      "/api/auth/me",
+    ]) {
+      expect(paths).toContain(path);
+    }
+    expect(paths).not.toContain("/api/v1/keyless/{id}");
+  });
+
+  test("is not sent again to who has it", async () => {
+    const ask = (headers: Record<string, string>) =>
+      world.ask({ method: "GET", url: "/openapi.json", headers, body: null }, "anon");
+    const { text } = await ask({});
+    const tag = `"${hash("sha256", text, "hex")}"`;
+    expect(await ask({ "If-None-Match": tag })).toMatchObject({ status: 304, text: "" });
+  });
+
+  test("shows a table that a DBA has just made, with its comments, and no table that nobody was granted", async () => {
+    expect(await pathsOf("anon")).not.toContain("/api/v1/fresh-things");
+    await world.owner.query(`
+      create table public.fresh_things (id integer primary key, name text not null);
+      comment on table public.fresh_things is 'Not seen before.';
+      comment on column public.fresh_things.name is 'What it is called.';
+      alter table public.fresh_things enable row level security;
+      create policy all_all on public.fresh_things using (true) with check (true);
+      grant select on public.fresh_things to anon;
+      create table public.hidden_things (id integer primary key);
+      alter table public.hidden_things enable row level security;
+    `);
+    await vi.waitFor(async () => expect(await pathsOf("anon")).toContain("/api/v1/fresh-things"), {
+      timeout: 60_000,
+      interval: 100,
+    });
+    const document = await world.json("/openapi.json");
+    expect(
+      document.components.schemas["fresh_things.row"] ?? document.components.schemas["fresh-2d-things.row"],
+    ).toMatchObject({
+      description: "Not seen before.",
+      properties: { name: { type: "string", description: "What it is called." } },
+    });
+    expect(JSON.stringify(document)).not.toContain("hidden-things");
+    expect(
+      (await world.ask({ method: "GET", url: "/api/v1/fresh-things", headers: {}, body: null }, "anon")).status,
+    ).toBe(200);
+  });
+});

@@ -1,0 +1,122 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Operation, ReadDocument } from "./operations.ts";
+import { type Manner, type Request, requestsOf } from "./requests.ts";
+import { openWorld, type World } from "./world.ts";
+
+const ROLES = ["anon", "authenticated", "admin", "service_role"];
+const VERSIONS = [1, 2];
+const AUDIENCES = ROLES.flatMap((role) => VERSIONS.map((version) => [role, version] as const));
+/** Those that differ most, for the walk through all operations. */
+const WALKED = [
+  ["anon", 1],
+  ["authenticated", 1],
+  ["authenticated", 2],
+  ["admin", 2],
+] as const;
+/** A password is hashed for each of these, which takes as long as a hundred other requests. */
+const DEAR = /^(auth|session)\./;
+/** How many requests of all kinds; 20000 for a thorough look. */
+const FUZZ = Number(process.env.FUZZ_REQUESTS ?? 2_400);
+const AT_ONCE = 16;
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+  await world.populate();
+});
+afterAll(() => world.close());
+
+type Outcome = { readonly request: Request; readonly status: number; readonly objection: string | null };
+
+async function send(request: Request, document: ReadDocument, role: string): Promise<Outcome> {
+  const { operation, url, headers, body } = request;
+  const told = await world.ask({ method: operation.method, url, headers, body }, role);
+  return { request, status: told.status, objection: document.judge(operation, told) };
+}
+
+async function sendAll(requests: readonly Request[], document: ReadDocument, role: string): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  const waiting = [...requests];
+  const sendNext = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) outcomes.push(await send(next, document, role));
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, sendNext));
+  return outcomes;
+}
+
+function objections(outcomes: readonly Outcome[]): string[] {
+  return outcomes.flatMap(({ request: { operation, url, headers, body }, status, objection }) =>
+    objection === null
+      ? []
+      : [`${operation.method} ${url} ${JSON.stringify(headers)} ${body ?? ""} -> ${status} ${objection}`],
+  );
+}
+
+function sampled(operation: Operation, document: ReadDocument, manner: Manner, count: number): Request[] {
+  return fc.sample(requestsOf(operation, document, manner), count);
+}
+
+describe("each documented operation", () => {
+  test.each(WALKED)("answers %s as version %i says, whether what it is sent is good or not", async (role, version) => {
+    const document = await world.documentFor(role, version);
+    expect(document.operations.length).toBeGreaterThan(30);
+    const reached = new Map<string, Set<number>>();
+    for (const operation of document.operations) {
+      const count = DEAR.test(operation.id) ? 1 : 4;
+      const requests = [
+        ...sampled(operation, document, "as documented", count),
+        ...sampled(operation, document, "wild", count),
+      ];
+      const outcomes = await sendAll(requests, document, role);
+      expect(objections(outcomes)).toEqual([]);
+      reached.set(operation.id, new Set(outcomes.map(({ status }) => status)));
+      await world.populate();
+    }
+    // The walk is none if everything is refused.
+    const succeeded = [...reached].filter(([, statuses]) => [...statuses].some((status) => status < 400));
+    expect(succeeded.length).toBeGreaterThan(10);
+  });
+});
+
+describe("the judge of answers", () => {
+  test("objects to a status, a body and a fault that the document does not foresee, and to nothing else", async () => {
+    const document = await world.documentFor("anon", 1);
+    const list = document.operations.find(({ id }) => id === "root.users.list")!;
+    const told = (status: number, body: unknown) => {
+      return document.judge(list, { status, contentType: "application/json", text: JSON.stringify(body) });
+    };
+    expect(told(200, [{ id: 1, name: "Ann" }])).toBeNull();
+    expect(told(200, [{ id: "one" }])).not.toBeNull();
+    expect(told(200, { data: [] })).not.toBeNull();
+    expect(told(202, [])).not.toBeNull();
+    expect(told(400, { message: "no" })).not.toBeNull();
+    expect(told(500, { error: {} })).not.toBeNull();
+  });
+});
+
+describe("requests made up from the document", () => {
+  test(`${FUZZ} of them get no fault of the server, and no answer that is not documented`, async () => {
+    const perAudience = Math.ceil(FUZZ / AUDIENCES.length);
+    let sent = 0;
+    let succeeded = 0;
+    for (const [role, version] of AUDIENCES) {
+      const document = await world.documentFor(role, version);
+      const usual = document.operations.filter(({ id }) => !DEAR.test(id));
+      const manners: readonly Manner[] = ["as documented", "wild"];
+      for (let left = perAudience; left > 0; left -= 100) {
+        const requests = Array.from({ length: Math.min(100, left) }, (_, index) => {
+          const operation = usual[(sent + index * 7) % usual.length]!;
+          return sampled(operation, document, manners[index % 2]!, 1)[0]!;
+        });
+        const outcomes = await sendAll(requests, document, role);
+        expect(objections(outcomes)).toEqual([]);
+        sent += requests.length;
+        succeeded += outcomes.filter(({ status }) => status < 400).length;
+        await world.populate();
+      }
+    }
+    expect(sent).toBeGreaterThanOrEqual(FUZZ);
+    expect(succeeded).toBeGreaterThan(sent / 10);
+  });
+});

@@ -1,0 +1,320 @@
+import { randomUUID } from "node:crypto";
+import jwt from "jsonwebtoken";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { type Gateways, newPerson, openGateways, type Person, SECRET, type Sent, type Told } from "../auth/gateways.ts";
+
+/** What a DBA might write. */
+const FUNCTIONS = `
+  create table public.ledger (id bigint generated always as identity primary key, note text not null, writer text);
+  alter table public.ledger enable row level security;
+  create policy all_all on public.ledger using (true) with check (true);
+  grant select, insert on public.ledger to anon, authenticated;
+  create function public.write_down(note text) returns public.ledger language sql set search_path = '' as $$
+    insert into public.ledger (note, writer) values (note, auth.uid()::text) returning *
+  $$;
+  create function public.take_long(gate bigint) returns text language plpgsql set search_path = '' as $$
+  begin
+    perform api.report_progress(10);
+    perform api.report_progress(40);
+    perform pg_advisory_xact_lock(gate);
+    insert into public.ledger (note) values ('took long');
+    return 'at last';
+  end $$;
+  create function public.refuse(reason text) returns void language plpgsql set search_path = '' as $$
+  begin
+    insert into public.ledger (note) values ('must not stay');
+    raise exception '%', reason using errcode = 'WRONG', detail = 'reason';
+  end $$;
+  create function public.digits() returns json language sql stable set search_path = '' as $$ select '{"b": 1.10, "a": 12345678901234567890}'::json $$;
+  create function public.fragile() returns text language plpgsql set search_path = '' as $$
+  begin
+    if nextval('public.attempts') < 2 then raise serialization_failure; end if;
+    return 'the second time';
+  end $$;
+  create sequence public.attempts;
+  grant usage on sequence public.attempts to anon, authenticated;
+  grant execute on function public.write_down, public.take_long, public.refuse, public.digits, public.fragile to anon, authenticated;
+`;
+
+let gateways: Gateways;
+let ada: Person;
+let eve: Person;
+const apikey = jwt.sign({ role: "anon" }, SECRET);
+const later = { Prefer: "respond-async", apikey };
+
+beforeAll(async () => {
+  gateways = await openGateways({ settings: { RATE_LIMIT: "0" } });
+  await gateways.owner.query(FUNCTIONS);
+  [ada, eve] = [await newPerson(gateways), await newPerson(gateways)];
+  await vi.waitFor(async () => expect((await call("digits", {}, { headers: { apikey } })).status).toBe(200), PATIENCE);
+});
+afterAll(() => gateways.close());
+
+const PATIENCE = { timeout: 60_000, interval: 100 };
+
+function call(name: string, body: object, sent: Sent, service = gateways.one): Promise<Told> {
+  return gateways.post(`${service.url}/rest/v1/rpc/${name}`, body, sent);
+}
+
+const asAda = () => ({ token: ada.pair.accessToken, headers: later });
+
+function look(taskId: string, token: string | undefined = ada.pair.accessToken, service = gateways.two): Promise<Told> {
+  return gateways.get(`${service.url}/api/v1/tasks/${taskId}`, { token });
+}
+
+async function outcome(taskId: string, token?: string): Promise<Told["body"]> {
+  return vi.waitFor(async () => {
+    const { body } = await look(taskId, token);
+    expect(["done", "failed"]).toContain(body.status);
+    return body;
+  }, PATIENCE);
+}
+
+async function notesOf(note: string): Promise<readonly { writer: string | null }[]> {
+  return (await gateways.owner.query("select writer from public.ledger where note = $1", [note])).rows;
+}
+
+/** Holds what take_long waits for. */
+async function closedGate(gate: number): Promise<{ open(): Promise<void> }> {
+  const client = await gateways.owner.connect();
+  await client.query("select pg_advisory_lock($1)", [gate]);
+  return {
+    async open() {
+      await client.query("select pg_advisory_unlock($1)", [gate]);
+      client.release();
+    },
+  };
+}
+
+describe("Prefer: respond-async on a function", () => {
+  test("is 202 with a task, which is done as the caller and tells the result", async () => {
+    const note = randomUUID();
+    const answer = await call("write_down", { note }, asAda());
+    expect(answer.status).toBe(202);
+    expect(answer.body).toEqual({
+      taskId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      status: "queued",
+      estimate: expect.any(Number),
+    });
+    expect(answer.headers.get("location")).toBe(`/api/v1/tasks/${answer.body.taskId}`);
+    expect(answer.headers.get("preference-applied")).toBe("respond-async");
+
+    const done = await outcome(answer.body.taskId);
+    expect(done).toMatchObject({ taskId: answer.body.taskId, status: "done", progress: 100, result: { note } });
+    expect(done).not.toHaveProperty("error");
+    expect(await notesOf(note)).toEqual([{ writer: String(ada.userId) }]);
+  });
+
+  test("without it is answered at once, and with it GET is too", async () => {
+    expect((await call("digits", {}, { headers: { apikey } })).status).toBe(200);
+    const read = await gateways.get(`${gateways.one.url}/rest/v1/rpc/digits`, { headers: later });
+    expect(read.status).toBe(200);
+  });
+
+  test("is known to who asks for strict handling, among other preferences", async () => {
+    const headers = { ...later, Prefer: "handling=strict, respond-async, wait=10" };
+    expect((await call("digits", {}, { ...asAda(), headers })).status).toBe(202);
+  });
+
+  test("on a function that is not there, or with wrong arguments, is refused at once", async () => {
+    expect((await call("nothing", {}, asAda())).status).toBe(404);
+    expect((await call("write_down", { no: 1 }, asAda())).status).toBe(404);
+  });
+
+  test("keeps the result digit for digit", async () => {
+    const { taskId } = (await call("digits", {}, asAda())).body;
+    await outcome(taskId);
+    expect((await look(taskId)).text).toContain('"result":{"b": 1.10, "a": 12345678901234567890}');
+  });
+
+  test("tells what was refused, and leaves nothing of it", async () => {
+    const { taskId } = (await call("refuse", { reason: "I would rather not" }, asAda())).body;
+    const failed = await outcome(taskId);
+    expect(failed).toMatchObject({
+      status: "failed",
+      error: { code: "WRONG", message: "I would rather not", status: 400 },
+    });
+    expect(failed).not.toHaveProperty("result");
+    expect(await notesOf("must not stay")).toEqual([]);
+  });
+
+  test("is tried again when what was in its way may pass", async () => {
+    const { taskId } = (await call("fragile", {}, asAda())).body;
+    expect(await outcome(taskId)).toMatchObject({ status: "done", result: "the second time" });
+  });
+
+  test("under one Idempotency-Key is one task, however often it is sent", async () => {
+    const note = randomUUID();
+    const sent = { ...asAda(), headers: { ...later, "Idempotency-Key": note } };
+    const ids = [
+      (await call("write_down", { note }, sent)).body.taskId,
+      (await call("write_down", { note }, sent, gateways.two)).body.taskId,
+    ];
+    expect(ids[0]).toBe(ids[1]);
+    await outcome(ids[0]);
+    expect(await notesOf(note)).toHaveLength(1);
+  });
+});
+
+describe("Prefer: respond-async on an action", () => {
+  test("is 202, and the action is done to the row as the caller", async () => {
+    const { token } = asAda();
+    const { id } = (
+      await gateways.post(`${gateways.one.url}/api/v1/articles`, { title: "To be published", content: "…" }, { token })
+    ).body;
+    const answer = await gateways.post(`${gateways.one.url}/api/v1/articles/${id}/publish`, undefined, asAda());
+    expect(answer.status).toBe(202);
+    expect(await outcome(answer.body.taskId)).toMatchObject({ status: "done", result: { id, status: "PUBLISHED" } });
+  });
+
+  test("that is refused tells why, in the words of that interface", async () => {
+    const path = `${gateways.one.url}/api/v1/articles/999999/publish`;
+    const { taskId } = (await gateways.post(path, undefined, asAda())).body;
+    expect(await outcome(taskId)).toMatchObject({
+      status: "failed",
+      error: { status: 404, code: "RESOURCE_NOT_FOUND" },
+    });
+  });
+
+  test("is left for later in the version that was asked for", async () => {
+    const { token } = asAda();
+    const url = `${gateways.one.url}/api/v2/articles`;
+    const { id } = (await gateways.post(url, { title: "In two versions", content: "…" }, { token })).body;
+    const { taskId } = (await gateways.post(`${url}/${id}/publish`, undefined, asAda())).body;
+    expect((await outcome(taskId)).result).toHaveProperty("authorId", ada.userId);
+    expect((await gateways.get(`${gateways.one.url}/api/v2/tasks/${taskId}`, { token })).status).toBe(200);
+  });
+});
+
+describe("a task", () => {
+  test("is running, and tells how far it is, while it takes long", async () => {
+    const gate = await closedGate(7);
+    const { taskId } = (await call("take_long", { gate: 7 }, asAda())).body;
+    await vi.waitFor(
+      async () => expect((await look(taskId)).body).toMatchObject({ status: "running", progress: 40 }),
+      PATIENCE,
+    );
+    const refused = await gateways.get(`${gateways.one.url}/api/v1/tasks/${taskId}`, {
+      token: ada.pair.accessToken,
+      method: "DELETE",
+    });
+    expect(refused.status).toBe(409);
+    await gate.open();
+    expect(await outcome(taskId)).toMatchObject({ status: "done", progress: 100, result: "at last" });
+  });
+
+  test("is nobody else's: 404", async () => {
+    const { taskId } = (await call("write_down", { note: "mine" }, asAda())).body;
+    await outcome(taskId);
+    const stranger = await look(taskId, eve.pair.accessToken);
+    expect(stranger.status).toBe(404);
+    expect(stranger.body.error.code).toBe("RESOURCE_NOT_FOUND");
+    const visitor = await gateways.get(`${gateways.one.url}/api/v1/tasks/${taskId}`);
+    expect(visitor.status).toBe(404);
+    const taken = await gateways.get(`${gateways.one.url}/api/v1/tasks/${taskId}`, {
+      token: eve.pair.accessToken,
+      method: "DELETE",
+    });
+    expect(taken.status).toBe(404);
+    expect((await look(taskId)).status).toBe(200);
+  });
+
+  test("of a visitor is told to whoever knows its id", async () => {
+    const { taskId } = (await call("write_down", { note: "a visitor's" }, { headers: later })).body;
+    await vi.waitFor(async () => {
+      const answer = await gateways.get(`${gateways.two.url}/api/v1/tasks/${taskId}`);
+      expect(answer.body.status).toBe("done");
+    }, PATIENCE);
+    expect((await look(taskId)).status).toBe(404);
+  });
+
+  test("that has not begun is taken back, and never done", async () => {
+    const gates = await Promise.all([closedGate(21)]);
+    // Eight workers are kept busy, so that the ninth task waits.
+    const busy = await Promise.all(Array.from({ length: 8 }, () => call("take_long", { gate: 21 }, asAda())));
+    await vi.waitFor(async () => {
+      const states = await Promise.all(busy.map(async ({ body }) => (await look(body.taskId)).body.status));
+      expect(states).toEqual(busy.map(() => "running"));
+    }, PATIENCE);
+    const note = randomUUID();
+    const { taskId } = (await call("write_down", { note }, asAda())).body;
+    expect((await look(taskId)).body).toMatchObject({ status: "queued", progress: 0 });
+    const taken = await gateways.get(`${gateways.one.url}/api/v1/tasks/${taskId}`, {
+      token: ada.pair.accessToken,
+      method: "DELETE",
+    });
+    expect(taken.status).toBe(204);
+    expect((await look(taskId)).status).toBe(404);
+    await Promise.all(gates.map(({ open }) => open()));
+    for (const { body } of busy) await outcome(body.taskId);
+    expect(await notesOf(note)).toEqual([]);
+  });
+
+  test("that is finished is forgotten on request, and after a day", async () => {
+    const ids = [];
+    for (const _ of [1, 2]) ids.push((await call("digits", {}, asAda())).body.taskId);
+    for (const id of ids) await outcome(id);
+    const forgotten = await gateways.get(`${gateways.one.url}/api/v1/tasks/${ids[0]}`, {
+      token: ada.pair.accessToken,
+      method: "DELETE",
+    });
+    expect(forgotten.status).toBe(204);
+    await gateways.owner.query("update private.tasks set expires_at = now() where id = $1", [ids[1]]);
+    for (const id of ids) expect((await look(id)).status).toBe(404);
+    await gateways.owner.query("select private.tend_tasks()");
+    const { rowCount } = await gateways.owner.query("select from private.tasks where id = $1", [ids[1]]);
+    expect(rowCount).toBe(0);
+  });
+
+  test("of an account that was disabled meanwhile is refused", async () => {
+    const gone = await newPerson(gateways);
+    const gates = await closedGate(33);
+    const busy = await Promise.all(Array.from({ length: 8 }, () => call("take_long", { gate: 33 }, asAda())));
+    await vi.waitFor(async () => {
+      for (const { body } of busy) expect((await look(body.taskId)).body.status).toBe("running");
+    }, PATIENCE);
+    const note = randomUUID();
+    const { taskId } = (await call("write_down", { note }, { token: gone.pair.accessToken, headers: later })).body;
+    await gateways.owner.query("select auth.disable_account($1, null)", [gone.userId]);
+    // Claims that were looked at of late are looked at again after four seconds.
+    await new Promise((done) => setTimeout(done, 4_500));
+    await gates.open();
+    await vi.waitFor(async () => {
+      const { rows } = await gateways.owner.query("select status, error from private.tasks where id = $1", [taskId]);
+      expect(rows[0]).toMatchObject({ status: "failed", error: { status: 401 } });
+    }, PATIENCE);
+    expect(await notesOf(note)).toEqual([]);
+  });
+
+  test("has no secrets of its sender in the database", async () => {
+    const { rows } = await gateways.owner.query("select string_agg(tasks::text, ' ') as all from private.tasks");
+    expect(rows[0].all).toContain("write_down");
+    expect(rows[0].all).not.toContain(ada.pair.accessToken);
+    expect(rows[0].all).not.toContain(apikey);
+  });
+
+  test.each(["PUT", "POST", "PATCH"])("takes no %s", async (method) => {
+    const answer = await gateways.get(`${gateways.one.url}/api/v1/tasks/${randomUUID()}`, { method });
+    expect(answer.status).toBe(405);
+    expect(answer.headers.get("allow")).toBe("DELETE, GET, HEAD, OPTIONS");
+  });
+});
+
+describe("tending to tasks", () => {
+  test("gives up one that has no attempts left, unless a last one is under way", async () => {
+    const { rows } = await gateways.owner.query(`
+      insert into private.tasks (owner, work, status, caller, request, body, created_at)
+        values ('user ${ada.userId}', 'POST /nothing', 'running', '{}', '{}', '', now() - interval '1 hour') returning id`);
+    const { id } = rows[0];
+    const attempt = await gateways.owner.connect();
+    await attempt.query("begin");
+    await attempt.query("select from private.tasks where id = $1 for update", [id]);
+    await gateways.owner.query("select private.tend_tasks()");
+    expect((await look(id)).body.status).toBe("running");
+
+    await attempt.query("rollback");
+    attempt.release();
+    await gateways.owner.query("select private.tend_tasks()");
+    expect((await look(id)).body).toMatchObject({ status: "failed", error: { status: 500 } });
+  });
+});
