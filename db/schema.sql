@@ -25,6 +25,11 @@ create schema public;
 grant usage on schema public to anon, authenticated, service_role;
 comment on schema public is 'standard public schema';
 
+-- schema realtime
+create schema realtime;
+grant usage on schema realtime to anon, authenticated, authenticator, service_role;
+comment on schema realtime is 'Channels: who may join private ones, and broadcasts from SQL.';
+
 -- extension pg_trgm
 create extension pg_trgm with schema extensions;
 
@@ -36,9 +41,10 @@ alter default privileges revoke execute on functions from public;
 create type auth.sender as (
   address inet,
   user_agent text,
-  request_id text
+  request_id text,
+  actor bigint
 );
-comment on type auth.sender is 'Where a request came from.';
+comment on type auth.sender is 'Where a request came from, and who made it where that is not the user whom it is about.';
 
 -- type public.article_status
 create type public.article_status as enum ('DRAFT', 'PUBLISHED', 'ARCHIVED');
@@ -73,6 +79,10 @@ comment on type public.mutation_result is 'How a mutation went, for a caller who
 -- sequence private.event_number
 create sequence private.event_number as bigint start 1 increment 1;
 comment on sequence private.event_number is 'Numbers the events that are told on channel graphql.';
+
+-- sequence private.events_awaited_until
+create sequence private.events_awaited_until as bigint start 1 increment 1;
+comment on sequence private.events_awaited_until is 'Until when events are told, in seconds since 1970.';
 
 -- table api.versions
 create table api.versions (
@@ -183,6 +193,44 @@ CREATE INDEX deleted_accounts_deleted_at_idx ON auth.deleted_accounts USING btre
 alter table auth.deleted_accounts enable row level security;
 comment on table auth.deleted_accounts is 'Accounts that are gone, kept for a day: longer than the tokens that still name them.';
 
+-- table auth.federation_codes
+create table auth.federation_codes (
+  code_hash bytea not null,
+  user_id bigint not null,
+  code_challenge text,
+  expires_at timestamp with time zone not null,
+  constraint federation_codes_pkey PRIMARY KEY (code_hash),
+  constraint federation_codes_code_hash_check CHECK ((octet_length(code_hash) = 32)),
+  constraint federation_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
+);
+CREATE INDEX federation_codes_expires_at_idx ON auth.federation_codes USING btree (expires_at);
+CREATE INDEX federation_codes_user_id_idx ON auth.federation_codes USING btree (user_id);
+alter table auth.federation_codes enable row level security;
+comment on table auth.federation_codes is 'What a program exchanges for its first pair of tokens, once and within a minute.';
+
+-- table auth.federation_logins
+create table auth.federation_logins (
+  browser_hash bytea not null,
+  provider text not null,
+  user_id bigint not null,
+  mode text not null,
+  redirect_to text,
+  code_challenge text,
+  sign_out_hint text,
+  expires_at timestamp with time zone not null,
+  constraint federation_logins_pkey PRIMARY KEY (browser_hash),
+  constraint federation_logins_browser_hash_check CHECK ((octet_length(browser_hash) = 32)),
+  constraint federation_logins_mode_check CHECK ((mode = ANY (ARRAY['session'::text, 'token'::text]))),
+  constraint federation_logins_provider_fkey FOREIGN KEY (provider) REFERENCES auth.providers(name) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint federation_logins_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
+);
+CREATE INDEX federation_logins_expires_at_idx ON auth.federation_logins USING btree (expires_at);
+CREATE INDEX federation_logins_provider_idx ON auth.federation_logins USING btree (provider);
+CREATE INDEX federation_logins_user_id_idx ON auth.federation_logins USING btree (user_id);
+alter table auth.federation_logins enable row level security;
+comment on column auth.federation_logins.sign_out_hint is 'Sealed by the browser''s cookie.';
+comment on table auth.federation_logins is 'Who has come back from a provider and still owes a code of the authenticator app.';
+
 -- table auth.federation_replays
 create table auth.federation_replays (
   issuer text not null,
@@ -195,6 +243,23 @@ CREATE INDEX federation_replays_expires_at_idx ON auth.federation_replays USING 
 alter table auth.federation_replays enable row level security;
 comment on table auth.federation_replays is 'Assertions that were accepted, kept until they expire: each is accepted once.';
 
+-- table auth.federation_sessions
+create table auth.federation_sessions (
+  session_hash bytea not null,
+  provider text not null,
+  subject text not null,
+  session_index text,
+  sign_out_hint text,
+  constraint federation_sessions_pkey PRIMARY KEY (session_hash),
+  constraint federation_sessions_provider_fkey FOREIGN KEY (provider) REFERENCES auth.providers(name) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint federation_sessions_session_hash_fkey FOREIGN KEY (session_hash) REFERENCES auth.sessions(id_hash) ON DELETE CASCADE
+);
+CREATE INDEX federation_sessions_provider_subject_idx ON auth.federation_sessions USING btree (provider, subject);
+alter table auth.federation_sessions enable row level security;
+comment on column auth.federation_sessions.sign_out_hint is 'What the provider wants to be shown at the end: sealed by the session''s id, which only the browser has.';
+comment on column auth.federation_sessions.subject is 'What the provider names in a request to sign the user out.';
+comment on table auth.federation_sessions is 'Through which provider a session was opened, so that both can be ended together.';
+
 -- table auth.federation_states
 create table auth.federation_states (
   state_hash bytea not null,
@@ -205,15 +270,29 @@ create table auth.federation_states (
   redirect_to text,
   created_at timestamp with time zone default now() not null,
   expires_at timestamp with time zone not null,
+  purpose text not null,
+  browser_hash bytea not null,
+  mode text not null,
+  code_challenge text,
+  user_id bigint,
   constraint federation_states_pkey PRIMARY KEY (state_hash),
+  constraint federation_states_browser_hash_check CHECK ((octet_length(browser_hash) = 32)),
+  constraint federation_states_mode_check CHECK ((mode = ANY (ARRAY['session'::text, 'token'::text]))),
+  constraint federation_states_purpose_check CHECK ((purpose = ANY (ARRAY['sign-in'::text, 'sign-out'::text]))),
   constraint federation_states_state_hash_check CHECK ((octet_length(state_hash) = 32)),
-  constraint federation_states_provider_fkey FOREIGN KEY (provider) REFERENCES auth.providers(name) ON UPDATE CASCADE ON DELETE CASCADE
+  constraint federation_states_provider_fkey FOREIGN KEY (provider) REFERENCES auth.providers(name) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint federation_states_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
 CREATE INDEX federation_states_expires_at_idx ON auth.federation_states USING btree (expires_at);
 CREATE INDEX federation_states_provider_idx ON auth.federation_states USING btree (provider);
+CREATE INDEX federation_states_user_id_idx ON auth.federation_states USING btree (user_id);
 alter table auth.federation_states enable row level security;
+comment on column auth.federation_states.browser_hash is 'Digest of the cookie of the browser that left: nobody else may come back.';
+comment on column auth.federation_states.code_challenge is 'What the program that asked for tokens will show the verifier of, as in RFC 7636.';
 comment on column auth.federation_states.code_verifier is 'PKCE, RFC 7636.';
+comment on column auth.federation_states.mode is 'What is opened: a session, or a pair of tokens.';
 comment on column auth.federation_states.request_id is 'The id of a SAML request, which its answer must name.';
+comment on column auth.federation_states.user_id is 'Who is signed in already, and links an identity.';
 comment on table auth.federation_states is 'Sign-ins under way: made when the browser leaves, deleted when it comes back.';
 
 -- table auth.identities
@@ -223,12 +302,14 @@ create table auth.identities (
   user_id bigint not null,
   created_at timestamp with time zone default now() not null,
   last_used_at timestamp with time zone,
+  is_vouched boolean default false not null,
   constraint identities_pkey PRIMARY KEY (issuer, subject),
   constraint identities_issuer_fkey FOREIGN KEY (issuer) REFERENCES auth.providers(issuer) ON UPDATE CASCADE ON DELETE CASCADE,
   constraint identities_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
 CREATE INDEX identities_user_id_idx ON auth.identities USING btree (user_id);
 alter table auth.identities enable row level security;
+comment on column auth.identities.is_vouched is 'Whether the provider vouched for the address, or the user was signed in when it was linked.';
 comment on table auth.identities is 'Which subject of which issuer is which user.';
 
 -- table auth.login_throttle
@@ -321,15 +402,34 @@ create table auth.providers (
   settings jsonb default '{}'::jsonb not null,
   enabled boolean default true not null,
   created_at timestamp with time zone default now() not null,
+  title text,
+  sign_ups boolean default true not null,
+  trusts_email boolean default false not null,
+  trusts_factor boolean default false not null,
   constraint providers_pkey PRIMARY KEY (name),
   constraint providers_issuer_key UNIQUE (issuer),
   constraint providers_client CHECK (((kind = 'saml'::text) OR (client_id IS NOT NULL))),
   constraint providers_kind_check CHECK ((kind = ANY (ARRAY['oidc'::text, 'oauth2'::text, 'saml'::text]))),
   constraint providers_name_check CHECK ((name ~ '^[a-z][a-z0-9-]*$'::text)),
-  constraint providers_settings_check CHECK ((jsonb_typeof(settings) = 'object'::text))
+  constraint providers_settings CHECK (
+CASE kind
+    WHEN 'oauth2'::text THEN (settings ?& '{authorization_endpoint,token_endpoint,userinfo_endpoint}'::text[])
+    WHEN 'saml'::text THEN ((settings ? 'entry_point'::text) AND (jsonb_typeof((settings -> 'certificates'::text)) = 'array'::text))
+    ELSE true
+END),
+  constraint providers_settings_check CHECK ((jsonb_typeof(settings) = 'object'::text)),
+  constraint providers_title_check CHECK ((btrim(title) <> ''::text))
 );
 alter table auth.providers enable row level security;
+comment on column auth.providers.client_id is 'What the provider knows this service by. Of SAML the entity id, else the address of its metadata.';
+comment on column auth.providers.client_secret is 'Sealed by the service (sealed:…), or as it stands when written in SQL. Of SAML the private key that signs requests.';
 comment on column auth.providers.issuer is 'What the provider calls itself: compared exactly with what its answers say.';
+comment on column auth.providers.settings is 'oidc: scope, private_network. oauth2: authorization_endpoint, token_endpoint, userinfo_endpoint, scope, claims, private_network. saml: entry_point, logout_url, certificates, certificate, name_id_format, claims. claims says where subject, email, email_verified and name are found.';
+comment on column auth.providers.sign_ups is 'Whether who has no account is given one.';
+comment on column auth.providers.title is 'What people read on the button; the name without one.';
+comment on column auth.providers.trusts_email is 'Whether every address that it tells counts as verified.';
+comment on column auth.providers.trusts_factor is 'Whether its word that a second factor was asked for is taken instead of a code of ours.';
+comment on constraint providers_settings on auth.providers is 'An oauth2 provider has its three endpoints in settings, a saml provider its entry_point and its certificates.';
 comment on table auth.providers is 'Identity providers that users may sign in through.';
 
 -- table auth.refresh_tokens
@@ -446,6 +546,57 @@ alter table private.kept_answers enable row level security;
 comment on column private.kept_answers.id is 'Where it is: derived from the key and from who sent it.';
 comment on column private.kept_answers.sealed_answer is 'The answer and a digest of its request, encrypted with a secret that only the sender of the key can derive.';
 comment on table private.kept_answers is 'Answers to be repeated until they expire.';
+
+-- table private.rate_limits
+create unlogged table private.rate_limits (
+  key text not null,
+  points integer not null,
+  expire bigint,
+  constraint rate_limits_pkey PRIMARY KEY (key)
+);
+CREATE INDEX rate_limits_expire_idx ON private.rate_limits USING btree (expire);
+alter table private.rate_limits enable row level security;
+comment on column private.rate_limits.expire is 'When the window closes, in milliseconds since 1970.';
+comment on column private.rate_limits.key is 'Whose count it is: what is limited, and the user, key or address.';
+comment on column private.rate_limits.points is 'How much was counted.';
+comment on table private.rate_limits is 'How much was asked for, by each caller, in the window that is open.';
+
+-- table private.tasks
+create table private.tasks (
+  id uuid default gen_random_uuid() not null,
+  owner text not null,
+  work text not null,
+  status text default 'queued'::text not null,
+  caller jsonb not null,
+  request jsonb not null,
+  body bytea not null,
+  result json,
+  error jsonb,
+  created_at timestamp with time zone default now() not null,
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  expires_at timestamp with time zone,
+  constraint tasks_pkey PRIMARY KEY (id),
+  constraint tasks_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text])))
+);
+CREATE INDEX tasks_expires_at_idx ON private.tasks USING btree (expires_at);
+CREATE INDEX tasks_owner_idx ON private.tasks USING btree (owner) WHERE (finished_at IS NULL);
+CREATE INDEX tasks_work_finished_at_idx ON private.tasks USING btree (work, finished_at);
+alter table private.tasks enable row level security;
+comment on column private.tasks.body is 'The body that came with it.';
+comment on column private.tasks.caller is 'As whom it is done.';
+comment on column private.tasks.created_at is 'When it was asked for.';
+comment on column private.tasks.error is 'What would have been refused; null unless it failed.';
+comment on column private.tasks.expires_at is 'When it is forgotten.';
+comment on column private.tasks.finished_at is 'When it was done or had failed.';
+comment on column private.tasks.id is 'What the client is told. Who nobody can be told from others, it alone is the key to the task.';
+comment on column private.tasks.owner is 'Whose it is: a user, or a role where it is nobody''s in particular.';
+comment on column private.tasks.request is 'What was asked, without the credentials.';
+comment on column private.tasks.result is 'What would have been answered; null until it is done.';
+comment on column private.tasks.started_at is 'When the latest attempt began.';
+comment on column private.tasks.status is 'queued, running, done or failed.';
+comment on column private.tasks.work is 'Method and address: what takes about as long each time.';
+comment on table private.tasks is 'Work that clients have left here, until a day after it is finished.';
 
 -- table public.article_translations
 create table public.article_translations (
@@ -601,6 +752,7 @@ create table public.users (
   constraint users_name_present CHECK ((btrim(name) <> ''::text))
 );
 CREATE UNIQUE INDEX users_email_any_case_key ON public.users USING btree (lower(email));
+CREATE TRIGGER _050_guard_address BEFORE UPDATE OF email ON public.users FOR EACH ROW WHEN (((old.email IS DISTINCT FROM new.email) AND row_security_active('public.users'::text) AND (old.id IS DISTINCT FROM auth.uid()) AND (NOT auth.is_admin()))) EXECUTE FUNCTION auth.tg_users__guard_address();
 CREATE TRIGGER _100_timestamps BEFORE UPDATE ON public.users FOR EACH ROW EXECUTE FUNCTION private.tg__timestamps();
 CREATE TRIGGER _200_rename_account AFTER UPDATE OF email ON public.users FOR EACH ROW WHEN ((old.email IS DISTINCT FROM new.email)) EXECUTE FUNCTION auth.tg_users__rename_account();
 alter table public.users enable row level security;
@@ -615,7 +767,8 @@ create policy update_self on public.users for update to authenticated using ((id
 grant delete, insert (age, avatar, email, name), select, update (age, avatar, email, name) on public.users to anon, authenticated;
 grant delete, insert, select, update on public.users to service_role;
 comment on column public.users.age is 'In years; null when not told.';
-comment on column public.users.avatar is 'The address of a picture.';
+comment on column public.users.avatar is '@since 2
+The address of a picture.';
 comment on column public.users.created_at is 'When the user was added.';
 comment on column public.users.email is 'Unique among users, whatever its case.';
 comment on column public.users.id is 'Assigned by the service, increasing.';
@@ -627,9 +780,41 @@ comment on constraint users_email_format on public.users is 'Give an e-mail addr
 comment on constraint users_email_key on public.users is 'This e-mail address is already registered.';
 comment on constraint users_name_present on public.users is 'Give a name.';
 comment on index public.users_email_any_case_key is 'This e-mail address is already registered.';
-comment on table public.users is '@list
+comment on table public.users is '@root user
+@list
 @behavior -resource:update -resource:delete
 A person who writes articles and comments.';
+
+-- table realtime.messages
+create table realtime.messages (
+  id uuid default gen_random_uuid() not null,
+  topic text not null,
+  extension text not null,
+  event text,
+  payload jsonb,
+  private boolean default false not null,
+  inserted_at timestamp with time zone default now() not null,
+  updated_at timestamp with time zone default now() not null,
+  constraint messages_pkey PRIMARY KEY (id),
+  constraint messages_extension CHECK ((extension = ANY (ARRAY['broadcast'::text, 'presence'::text])))
+);
+alter table realtime.messages enable row level security;
+create policy insert_nobody on realtime.messages for insert to public with check (false);
+create policy insert_trial on realtime.messages for insert to authenticator with check (true);
+create policy select_nobody on realtime.messages for select to public using (false);
+grant insert (extension, id, private, topic) on realtime.messages to authenticator;
+grant insert, select on realtime.messages to anon, authenticated, service_role;
+comment on column realtime.messages.event is 'The event''s name.';
+comment on column realtime.messages.extension is 'What is heard or said: broadcast or presence.';
+comment on column realtime.messages.id is 'The message.';
+comment on column realtime.messages.inserted_at is 'When it was said.';
+comment on column realtime.messages.payload is 'What is said.';
+comment on column realtime.messages.private is 'Whether the channel is private.';
+comment on column realtime.messages.topic is 'The name of the channel.';
+comment on column realtime.messages.updated_at is 'When it was changed last.';
+comment on constraint messages_extension on realtime.messages is 'The extension is broadcast or presence.';
+comment on constraint messages_pkey on realtime.messages is 'There is a message of that id already.';
+comment on table realtime.messages is 'Who may hear and speak in private channels: its policies say so. It holds nothing.';
 
 -- function api.field_error(regclass,text)
 CREATE OR REPLACE FUNCTION api.field_error(broken_table regclass, broken_constraint text)
@@ -645,6 +830,23 @@ AS $function$
 $function$;
 grant execute on function api.field_error(regclass,text) to anon, authenticated, service_role;
 comment on function api.field_error(regclass,text) is 'A violated constraint as the field it is about and the sentence of its comment.';
+
+-- function api.report_progress(integer)
+CREATE OR REPLACE FUNCTION api.report_progress(percent integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_task text := nullif(current_setting('request.task', true), '');
+begin
+  if v_task is not null then
+    perform pg_advisory_xact_lock_shared(hashtext(v_task), least(greatest(percent, 0), 100));
+  end if;
+end;
+$function$;
+grant execute on function api.report_progress(integer) to anon, authenticated, service_role;
+comment on function api.report_progress(integer) is 'Tells how far a function is that was called with Prefer: respond-async; elsewhere it does nothing.';
 
 -- function auth.account_states(bigint[])
 CREATE OR REPLACE FUNCTION auth.account_states(user_ids bigint[])
@@ -701,6 +903,26 @@ end;
 $function$;
 comment on function auth.add_account(text,text,text,text,auth.sender) is 'Makes a user who can sign in, in that role and with a verified address.';
 
+-- function auth.add_federation_code(bytea,bigint,text,integer)
+CREATE OR REPLACE FUNCTION auth.add_federation_code(code_hash bytea, user_id bigint, code_challenge text, seconds integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  delete from auth.federation_codes as expired where expired.code_hash in (
+    select codes.code_hash from auth.federation_codes as codes where expires_at < now()
+    order by expires_at limit 10 for update skip locked
+  );
+  insert into auth.federation_codes (code_hash, user_id, code_challenge, expires_at)
+    values (
+      add_federation_code.code_hash, add_federation_code.user_id, add_federation_code.code_challenge,
+      now() + make_interval(secs => seconds)
+    );
+end;
+$function$;
+comment on function auth.add_federation_code(bytea,bigint,text,integer) is 'A code that its bearer exchanges for a pair of tokens.';
+
 -- function auth.add_mail_token(bytea,text,bigint,text,integer)
 CREATE OR REPLACE FUNCTION auth.add_mail_token(token_hash bytea, purpose text, user_id bigint, email text, seconds integer)
  RETURNS text
@@ -730,6 +952,31 @@ begin
 end;
 $function$;
 comment on function auth.add_mail_token(bytea,text,bigint,text,integer) is 'The address to send the token to; null when one was sent just now.';
+
+-- function auth.add_provider(jsonb,auth.sender)
+CREATE OR REPLACE FUNCTION auth.add_provider(provider jsonb, sender auth.sender)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  insert into auth.providers (
+    name, kind, issuer, client_id, client_secret, title, sign_ups, trusts_email, trusts_factor, settings
+  )
+    select given.name, given.kind, given.issuer, given.client_id, given.client_secret, given.title,
+      coalesce(given.sign_ups, true), coalesce(given.trusts_email, false), coalesce(given.trusts_factor, false),
+      coalesce(given.settings, '{}')
+    from jsonb_populate_record(null::auth.providers, add_provider.provider) as given;
+  perform auth.log_event('provider.added', null, sender, jsonb_build_object('provider', provider ->> 'name'));
+exception
+  when unique_violation then
+    raise exception 'There is a provider of that name, or of that issuer, already' using errcode = 'TAKEN', detail = 'name';
+  when check_violation or not_null_violation then
+    raise exception 'This is no provider of that kind: %', sqlerrm
+      using errcode = 'WRONG', detail = 'settings', hint = 'See docs/federation.md for what each kind wants.';
+end;
+$function$;
+comment on function auth.add_provider(jsonb,auth.sender) is 'Adds an identity provider, from the columns of its row.';
 
 -- function auth.add_refresh_token(bigint,bytea,uuid,integer)
 CREATE OR REPLACE FUNCTION auth.add_refresh_token(user_id bigint, token_hash bytea, family_id uuid, seconds integer)
@@ -773,6 +1020,29 @@ begin
 end;
 $function$;
 comment on function auth.assign_role(bigint,text,auth.sender) is 'Puts a user into a role. Tokens that name another one end within seconds; a refresh gives new ones.';
+
+-- function auth.begin_federation(bytea,bytea,jsonb,integer)
+CREATE OR REPLACE FUNCTION auth.begin_federation(state_hash bytea, browser_hash bytea, state jsonb, seconds integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  insert into auth.federation_states (
+    state_hash, browser_hash, provider, purpose, mode, redirect_to, code_challenge, user_id,
+    nonce, code_verifier, request_id, expires_at
+  )
+    select begin_federation.state_hash, begin_federation.browser_hash, given.provider, given.purpose, given.mode,
+      given.redirect_to, given.code_challenge, given.user_id, given.nonce, given.code_verifier, given.request_id,
+      now() + make_interval(secs => seconds)
+    from jsonb_populate_record(null::auth.federation_states, begin_federation.state) as given;
+  delete from auth.federation_states as expired where expired.state_hash in (
+    select federation_states.state_hash from auth.federation_states where expires_at < now()
+    order by expires_at limit 10 for update skip locked
+  );
+end;
+$function$;
+comment on function auth.begin_federation(bytea,bytea,jsonb,integer) is 'Remembers a browser that leaves for a provider.';
 
 -- function auth.begin_login(text,auth.sender)
 CREATE OR REPLACE FUNCTION auth.begin_login(name text, sender auth.sender, OUT wait integer, OUT counted_name text, OUT user_id bigint, OUT password_hash text, OUT factor_secret text, OUT backup_code_hash text)
@@ -1016,6 +1286,26 @@ end;
 $function$;
 comment on function auth.enable_factor(bigint,text,bigint,text[],auth.sender) is 'pending -> enabled, for who has shown a code of that secret. False: no such secret is pending.';
 
+-- function auth.enable_provider(text,boolean,auth.sender)
+CREATE OR REPLACE FUNCTION auth.enable_provider(name text, enabled boolean, sender auth.sender)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  update auth.providers set enabled = enable_provider.enabled where providers.name = enable_provider.name;
+  if not found then
+    return false;
+  end if;
+  perform auth.log_event(
+    case when enable_provider.enabled then 'provider.enabled' else 'provider.disabled' end, null, sender,
+    jsonb_build_object('provider', enable_provider.name)
+  );
+  return true;
+end;
+$function$;
+comment on function auth.enable_provider(text,boolean,auth.sender) is 'Lets users sign in through a provider, or no longer; who is signed in stays so. False: there is none of that name.';
+
 -- function auth.end_access_tokens(bigint)
 CREATE OR REPLACE FUNCTION auth.end_access_tokens(user_id bigint)
  RETURNS void
@@ -1052,6 +1342,52 @@ begin
 end;
 $function$;
 comment on function auth.end_attempt(text,inet,text) is 'An attempt passed, failed, or was given up undecided.';
+
+-- function auth.end_federation(bytea,bytea,text,text)
+CREATE OR REPLACE FUNCTION auth.end_federation(state_hash bytea, browser_hash bytea, provider text, purpose text)
+ RETURNS SETOF auth.federation_states
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  return query
+    delete from auth.federation_states as state
+      where state.state_hash = end_federation.state_hash and state.browser_hash = end_federation.browser_hash
+        and state.provider = end_federation.provider and state.purpose = end_federation.purpose
+        and state.expires_at > now()
+      returning state.*;
+end;
+$function$;
+comment on function auth.end_federation(bytea,bytea,text,text) is 'What was remembered of a browser that comes back from that provider. Once: no row to whoever comes with the same.';
+
+-- function auth.end_federation_sessions(text,text,text,text,timestamp with time zone,auth.sender)
+CREATE OR REPLACE FUNCTION auth.end_federation_sessions(provider text, subject text, session_index text, message_id text, message_expires_at timestamp with time zone, sender auth.sender)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_issuer constant text := (select issuer from auth.providers where name = end_federation_sessions.provider);
+  v_user_id bigint;
+  v_ended integer := 0;
+begin
+  if not auth.take_message(v_issuer, message_id, message_expires_at) then
+    return null;
+  end if;
+  for v_user_id in
+    delete from auth.sessions as session using auth.federation_sessions as federated
+      where federated.session_hash = session.id_hash and federated.provider = end_federation_sessions.provider
+        and federated.subject = end_federation_sessions.subject
+        and coalesce(federated.session_index = end_federation_sessions.session_index, true)
+      returning session.user_id
+  loop
+    v_ended := v_ended + 1;
+    perform auth.log_event('session.closed', v_user_id, sender, jsonb_build_object('provider', provider));
+  end loop;
+  return v_ended;
+end;
+$function$;
+comment on function auth.end_federation_sessions(text,text,text,text,timestamp with time zone,auth.sender) is 'Ends the sessions that a provider asks to end, and says how many. Null: the same message was obeyed before.';
 
 -- function auth.end_sign_ins(bigint)
 CREATE OR REPLACE FUNCTION auth.end_sign_ins(user_id bigint)
@@ -1123,6 +1459,66 @@ end;
 $function$;
 comment on function auth.fail_login(text,bigint,text,auth.sender) is 'The attempt was a failure. The log does not tell the name: people type passwords there.';
 
+-- function auth.federated_user(auth.providers,text,jsonb,auth.sender)
+CREATE OR REPLACE FUNCTION auth.federated_user(provider auth.providers, subject text, claims jsonb, sender auth.sender, OUT outcome text, OUT user_id bigint)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_email constant text := nullif(btrim(claims ->> 'email'), '');
+  v_is_vouched constant boolean := provider.trusts_email or coalesce((claims ->> 'email_verified')::boolean, false);
+  v_identity auth.identities;
+  v_account auth.credentials;
+  v_user public.users;
+begin
+  -- Two who come for the first time at once are one.
+  perform pg_advisory_xact_lock(hashtextextended(provider.issuer || ' ' || subject, 0));
+  select * into v_identity from auth.identities
+    where identities.issuer = provider.issuer and identities.subject = federated_user.subject;
+  if found then
+    v_account := auth.hold_account(v_identity.user_id);
+    user_id := v_identity.user_id;
+    -- Somebody has since shown to read the mail of an address that nobody vouched for then: it is theirs alone.
+    outcome := case when v_identity.is_vouched or v_account.password_changed_at <= v_identity.created_at then 'found'
+      else 'conflict' end;
+    return;
+  end if;
+
+  select * into v_user from public.users where lower(users.email) = lower(v_email) for key share;
+  if found then
+    v_account := auth.hold_account(v_user.id);
+    if not v_is_vouched
+      or v_account.user_id is not null and lower(v_account.verified_email) is distinct from lower(v_user.email)
+    then
+      outcome := 'conflict';
+      return;
+    end if;
+    -- A user whom somebody has entered, and who could not sign in until now.
+    insert into auth.credentials (user_id, username, verified_email) values (v_user.id, v_user.email, v_user.email)
+      on conflict on constraint credentials_pkey do nothing;
+    outcome := 'linked';
+  elsif not provider.sign_ups then
+    outcome := 'closed';
+    return;
+  elsif v_email is null then
+    outcome := 'nameless';
+    return;
+  else
+    v_user := auth.register(
+      coalesce(nullif(btrim(claims ->> 'name'), ''), split_part(v_email, '@', 1)), v_email, null, null, null, sender
+    );
+    update auth.credentials set verified_email = v_user.email where credentials.user_id = v_user.id and v_is_vouched;
+    outcome := 'registered';
+  end if;
+  user_id := v_user.id;
+  insert into auth.identities (issuer, subject, user_id, is_vouched)
+    values (provider.issuer, federated_user.subject, v_user.id, v_is_vouched);
+  perform auth.log_event('identity.linked', v_user.id, sender, jsonb_build_object('provider', provider.name));
+end;
+$function$;
+comment on function auth.federated_user(auth.providers,text,jsonb,auth.sender) is 'Whose account that is: found, linked or registered; or why it is nobody''s: conflict, closed, nameless. The account is held.';
+
 -- function auth.find_account(text)
 CREATE OR REPLACE FUNCTION auth.find_account(name text)
  RETURNS auth.credentials
@@ -1181,6 +1577,28 @@ end;
 $function$;
 comment on function auth.hold_account(bigint) is 'The account, held until the transaction ends; what the transaction asks afterwards is as the one before has left it.';
 
+-- function auth.hold_federation(jsonb,bytea,integer)
+CREATE OR REPLACE FUNCTION auth.hold_federation(login jsonb, browser_hash bytea, seconds integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  delete from auth.federation_logins as gone
+    where gone.browser_hash = hold_federation.browser_hash or gone.browser_hash in (
+      select logins.browser_hash from auth.federation_logins as logins where expires_at < now()
+      order by expires_at limit 10 for update skip locked
+    );
+  insert into auth.federation_logins (
+    browser_hash, provider, user_id, mode, redirect_to, code_challenge, sign_out_hint, expires_at
+  )
+    select hold_federation.browser_hash, given.provider, given.user_id, given.mode, given.redirect_to,
+      given.code_challenge, given.sign_out_hint, now() + make_interval(secs => seconds)
+    from jsonb_populate_record(null::auth.federation_logins, hold_federation.login) as given;
+end;
+$function$;
+comment on function auth.hold_federation(jsonb,bytea,integer) is 'Remembers who has come back from a provider, until that browser shows a code. One at a time.';
+
 -- function auth.is_admin()
 CREATE OR REPLACE FUNCTION auth.is_admin()
  RETURNS boolean
@@ -1198,6 +1616,44 @@ CREATE OR REPLACE FUNCTION auth.jwt()
 RETURN (NULLIF(current_setting('request.jwt.claims'::text, true), ''::text))::jsonb;
 grant execute on function auth.jwt() to anon, authenticated, service_role;
 comment on function auth.jwt() is 'The claims of the caller''s token; null without a token.';
+
+-- function auth.keep_federation_session(bytea,text,text,text,text)
+CREATE OR REPLACE FUNCTION auth.keep_federation_session(session_hash bytea, provider text, subject text, session_index text, sign_out_hint text)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  insert into auth.federation_sessions (session_hash, provider, subject, session_index, sign_out_hint)
+  values (
+    keep_federation_session.session_hash, keep_federation_session.provider, keep_federation_session.subject,
+    keep_federation_session.session_index, keep_federation_session.sign_out_hint
+  );
+$function$;
+comment on function auth.keep_federation_session(bytea,text,text,text,text) is 'Remembers through which provider a session was opened.';
+
+-- function auth.link_identity(bigint,auth.providers,text,auth.sender)
+CREATE OR REPLACE FUNCTION auth.link_identity(user_id bigint, provider auth.providers, subject text, sender auth.sender)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account constant auth.credentials := auth.hold_account(link_identity.user_id);
+begin
+  if v_account.user_id is null or v_account.disabled_at is not null then
+    return 'disabled';
+  end if;
+  insert into auth.identities as known (issuer, subject, user_id, is_vouched)
+    values (provider.issuer, link_identity.subject, v_account.user_id, true)
+    on conflict on constraint identities_pkey do update set is_vouched = true where known.user_id = EXCLUDED.user_id;
+  if not found then
+    return 'taken';
+  end if;
+  perform auth.log_event('identity.linked', v_account.user_id, sender, jsonb_build_object('provider', provider.name));
+  return 'linked';
+end;
+$function$;
+comment on function auth.link_identity(bigint,auth.providers,text,auth.sender) is 'Lets who is signed in sign in through the provider too: linked, or taken when it is another user''s identity.';
 
 -- function auth.list_api_keys(bigint)
 CREATE OR REPLACE FUNCTION auth.list_api_keys(of_owner bigint)
@@ -1220,6 +1676,39 @@ BEGIN ATOMIC
 END;
 comment on function auth.list_api_keys(bigint) is 'The keys of an owner, or of all: what can be told about them.';
 
+-- function auth.list_providers()
+CREATE OR REPLACE FUNCTION auth.list_providers()
+ RETURNS TABLE(name text, kind text, title text, issuer text, client_id text, enabled boolean, sign_ups boolean, identities bigint)
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT providers.name,
+     providers.kind,
+     COALESCE(providers.title, initcap(providers.name)) AS "coalesce",
+     providers.issuer,
+     providers.client_id,
+     providers.enabled,
+     providers.sign_ups,
+     ( SELECT count(*) AS count
+            FROM auth.identities
+           WHERE (identities.issuer = providers.issuer)) AS count
+    FROM auth.providers
+   ORDER BY providers.name;
+END;
+comment on function auth.list_providers() is 'The identity providers: what can be told about them.';
+
+-- function auth.living_sessions(bytea[])
+CREATE OR REPLACE FUNCTION auth.living_sessions(id_hashes bytea[])
+ RETURNS SETOF bytea
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT sessions.id_hash
+    FROM auth.sessions
+   WHERE ((sessions.id_hash = ANY (living_sessions.id_hashes)) AND (LEAST(sessions.idle_expires_at, sessions.expires_at) > now()));
+END;
+comment on function auth.living_sessions(bytea[]) is 'Those of these sessions that have not ended; asking is no use of them.';
+
 -- function auth.log_event(text,bigint,auth.sender,jsonb)
 CREATE OR REPLACE FUNCTION auth.log_event(event text, user_id bigint, sender auth.sender, details jsonb DEFAULT '{}'::jsonb)
  RETURNS void
@@ -1229,7 +1718,8 @@ AS $function$
   insert into auth.audit_log (event, user_id, address, request_id, details)
   values (
     log_event.event, log_event.user_id, (log_event.sender).address, (log_event.sender).request_id,
-    jsonb_strip_nulls(jsonb_build_object('user_agent', (log_event.sender).user_agent)) || log_event.details
+    jsonb_strip_nulls(jsonb_build_object('user_agent', (log_event.sender).user_agent, 'by', (log_event.sender).actor))
+      || log_event.details
   );
 $function$;
 comment on function auth.log_event(text,bigint,auth.sender,jsonb) is 'Writes the audit log, in the transaction of what it tells.';
@@ -1289,6 +1779,97 @@ begin
 end;
 $function$;
 comment on function auth.open_tokens(bigint,bytea,integer,auth.sender) is 'Begins a family of refresh tokens; the claims of its first access token. The account is held.';
+
+-- function auth.pass_federated_factor(bytea,text,bigint,text,bigint,text,auth.sender)
+CREATE OR REPLACE FUNCTION auth.pass_federated_factor(browser_hash bytea, counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text, sender auth.sender)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account constant auth.credentials := auth.hold_account(pass_federated_factor.user_id);
+  v_outcome text;
+begin
+  v_outcome := case
+    when not exists (
+      select from auth.federation_logins as login
+      where login.browser_hash = pass_federated_factor.browser_hash and login.user_id = v_account.user_id
+        and login.expires_at > now()
+    ) then 'ended'
+    when v_account.disabled_at is not null then 'disabled'
+    when auth.use_factor(v_account.user_id, factor_secret, step, backup_code_hash, sender) in ('used', 'none') then 'passed'
+    else 'code'
+  end;
+  if v_outcome = 'passed' then
+    delete from auth.federation_logins as login where login.browser_hash = pass_federated_factor.browser_hash;
+    perform auth.end_attempt(counted_name, sender.address, 'passed');
+    perform auth.log_event('federation.signed_in', v_account.user_id, sender);
+  elsif v_outcome = 'code' then
+    perform auth.fail_login(counted_name, v_account.user_id, 'code', sender);
+  else
+    perform auth.end_attempt(counted_name, sender.address, 'undecided');
+    perform auth.log_event('login.refused', v_account.user_id, sender, jsonb_build_object('reason', v_outcome));
+  end if;
+  return v_outcome;
+end;
+$function$;
+comment on function auth.pass_federated_factor(bytea,text,bigint,text,bigint,text,auth.sender) is 'Spends the code that somebody owed who came back from a provider: passed, or what is wrong.';
+
+-- function auth.pass_federation(text,text,jsonb,bigint,auth.sender)
+CREATE OR REPLACE FUNCTION auth.pass_federation(provider text, subject text, claims jsonb, linking bigint, sender auth.sender, OUT outcome text, OUT user_id bigint)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_provider auth.providers;
+begin
+  select * into v_provider from auth.providers where providers.name = pass_federation.provider and enabled for key share;
+  if not found then
+    outcome := 'gone';
+    return;
+  end if;
+
+  if claims ? 'message_id' and not auth.take_message(
+    v_provider.issuer, claims ->> 'message_id', (claims ->> 'message_expires_at')::timestamptz
+  ) then
+    outcome := 'replayed';
+    return;
+  end if;
+
+  if linking is not null then
+    outcome := auth.link_identity(linking, v_provider, subject, sender);
+    user_id := linking;
+    return;
+  end if;
+
+  select * into outcome, user_id from auth.federated_user(v_provider, subject, claims, sender);
+  if user_id is null or outcome = 'conflict' then
+    return;
+  end if;
+  if exists (
+    select from auth.credentials where credentials.user_id = pass_federation.user_id and disabled_at is not null
+  ) then
+    outcome := 'disabled';
+    return;
+  end if;
+  update auth.identities set last_used_at = now()
+    where identities.issuer = v_provider.issuer and identities.subject = pass_federation.subject;
+  outcome := case
+    when v_provider.trusts_factor and coalesce((claims ->> 'second_factor')::boolean, false) then 'passed'
+    when exists (
+      select from auth.mfa_factors where mfa_factors.user_id = pass_federation.user_id and state = 'enabled'
+    ) then 'code_missing'
+    else 'passed'
+  end;
+  if outcome = 'passed' then
+    perform auth.log_event(
+      'federation.signed_in', pass_federation.user_id, sender, jsonb_build_object('provider', v_provider.name)
+    );
+  end if;
+end;
+$function$;
+comment on function auth.pass_federation(text,text,jsonb,bigint,auth.sender) is 'What becomes of somebody whom a provider has vouched for: passed, linked, code_missing; or why not.';
 
 -- function auth.pass_login(text,bigint,text,text,bigint,text,auth.sender)
 CREATE OR REPLACE FUNCTION auth.pass_login(counted_name text, user_id bigint, password_hash text, factor_secret text, step bigint, backup_code_hash text, sender auth.sender)
@@ -1369,6 +1950,23 @@ begin
 end;
 $function$;
 comment on function auth.register(text,text,integer,text,text,auth.sender) is 'Makes a user who can sign in. Without a hash: through another provider only.';
+
+-- function auth.remove_provider(text,auth.sender)
+CREATE OR REPLACE FUNCTION auth.remove_provider(name text, sender auth.sender)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  delete from auth.providers where providers.name = remove_provider.name;
+  if not found then
+    return false;
+  end if;
+  perform auth.log_event('provider.removed', null, sender, jsonb_build_object('provider', remove_provider.name));
+  return true;
+end;
+$function$;
+comment on function auth.remove_provider(text,auth.sender) is 'Removes a provider and the identities that it gave; the accounts stay. False: there is none of that name.';
 
 -- function auth.renew_backup_codes(text,bigint,text,bigint,text,text[],auth.sender)
 CREATE OR REPLACE FUNCTION auth.renew_backup_codes(counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text, new_hashes text[], sender auth.sender)
@@ -1600,6 +2198,25 @@ end;
 $function$;
 comment on function auth.take_attempt(text,inet) is 'Counts an attempt to sign in before it is made. Otherwise: in how many seconds there may be one again.';
 
+-- function auth.take_message(text,text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION auth.take_message(issuer text, message_id text, expires_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  delete from auth.federation_replays as expired where (expired.issuer, expired.message_id) in (
+    select replays.issuer, replays.message_id from auth.federation_replays as replays where replays.expires_at < now()
+    order by replays.expires_at limit 10 for update skip locked
+  );
+  insert into auth.federation_replays (issuer, message_id, expires_at)
+    values (take_message.issuer, take_message.message_id, take_message.expires_at)
+    on conflict on constraint federation_replays_pkey do nothing;
+  return found;
+end;
+$function$;
+comment on function auth.take_message(text,text,timestamp with time zone) is 'Whether this message of a provider is shown for the first time.';
+
 -- function auth.tg_credentials__remember_deletion()
 CREATE OR REPLACE FUNCTION auth.tg_credentials__remember_deletion()
  RETURNS trigger
@@ -1635,6 +2252,23 @@ begin
 end;
 $function$;
 comment on function auth.tg_user_roles__end_tokens() is 'After a change, by whomever: ends the tokens that name the role the user had.';
+
+-- function auth.tg_users__guard_address()
+CREATE OR REPLACE FUNCTION auth.tg_users__guard_address()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  if exists (select from auth.credentials where user_id = OLD.id) then
+    raise exception 'Only the user, or an administrator, may change the address of an account'
+      using errcode = case when auth.uid() is null then 'LOGIN' else 'NOPER' end;
+  end if;
+  return NEW;
+end;
+$function$;
+comment on function auth.tg_users__guard_address() is 'Before update by somebody else: the address of who can sign in stays.';
 
 -- function auth.tg_users__rename_account()
 CREATE OR REPLACE FUNCTION auth.tg_users__rename_account()
@@ -1729,6 +2363,34 @@ end;
 $function$;
 comment on function auth.use_factor(bigint,text,bigint,text,auth.sender) is 'Spends a code: used, or wrong when it was used before; missing when there is one to be given; none without a factor.';
 
+-- function auth.use_federation_code(bytea,text,auth.sender)
+CREATE OR REPLACE FUNCTION auth.use_federation_code(code_hash bytea, code_challenge text, sender auth.sender, OUT outcome text, OUT user_id bigint)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_code auth.federation_codes;
+begin
+  delete from auth.federation_codes as code
+    where code.code_hash = use_federation_code.code_hash
+    returning * into v_code;
+  if v_code.user_id is null or v_code.expires_at < now()
+    or v_code.code_challenge is distinct from use_federation_code.code_challenge
+  then
+    perform auth.log_event('federation.refused', v_code.user_id, sender, '{"reason":"code"}');
+    outcome := 'wrong';
+  elsif (auth.hold_account(v_code.user_id)).disabled_at is not null then
+    perform auth.log_event('login.refused', v_code.user_id, sender, '{"reason":"disabled"}');
+    outcome := 'disabled';
+  else
+    outcome := 'passed';
+    user_id := v_code.user_id;
+  end if;
+end;
+$function$;
+comment on function auth.use_federation_code(bytea,text,auth.sender) is 'Whose tokens a code is exchanged for. The account is held.';
+
 -- function auth.use_session(bytea,integer)
 CREATE OR REPLACE FUNCTION auth.use_session(id_hash bytea, idle_seconds integer)
  RETURNS TABLE(user_id bigint, username text, claims jsonb, signed_in_at timestamp with time zone, expires_at timestamp with time zone)
@@ -1806,6 +2468,48 @@ RETURN ((((title || '
 grant execute on function private.article_text(text,text[],text) to anon, authenticated, service_role;
 comment on function private.article_text(text,text[],text) is 'All of an article that search finds parts of words in.';
 
+-- function private.await_events(integer)
+CREATE OR REPLACE FUNCTION private.await_events(seconds integer, OUT was_awaited boolean, OUT at double precision, OUT writers text[])
+ RETURNS record
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  v_now timestamptz;
+begin
+  -- One at a time, or the time could be set back.
+  perform pg_advisory_xact_lock(hashtext('private.await_events'));
+  v_now := clock_timestamp();
+  was_awaited := coalesce(to_timestamp(pg_sequence_last_value('private.events_awaited_until')) >= v_now, false);
+  at := extract(epoch from v_now);
+  perform setval('private.events_awaited_until', ceil(at)::bigint + seconds);
+  if not was_awaited then
+    perform nextval('private.event_number');
+  end if;
+  select coalesce(array_agg(virtualtransaction), '{}') into writers
+    from pg_locks
+    where locktype = 'relation' and relation = 'private.events_awaited_until'::regclass and mode = 'RowExclusiveLock'
+      and database = (select oid from pg_database where datname = current_database())
+      and pid is distinct from pg_backend_pid();
+end;
+$function$;
+grant execute on function private.await_events(integer) to authenticator;
+comment on function private.await_events(integer) is 'Has events told for so many seconds. Answers whether they were until now, when that was, and which transactions have looked already.';
+
+-- function private.begin_task(uuid)
+CREATE OR REPLACE FUNCTION private.begin_task(id uuid)
+ RETURNS TABLE(caller jsonb, request jsonb, body bytea)
+ LANGUAGE sql
+BEGIN ATOMIC
+ UPDATE private.tasks SET status = 'running'::text, started_at = now()
+   WHERE ((tasks.id = begin_task.id) AND (tasks.finished_at IS NULL))
+   RETURNING tasks.caller,
+     tasks.request,
+     tasks.body;
+END;
+comment on function private.begin_task(uuid) is 'What is to be done; for the engine, which asks as the owner.';
+
 -- function private.claim_answer(text)
 CREATE OR REPLACE FUNCTION private.claim_answer(place text, OUT is_claimed boolean, OUT answer text)
  RETURNS record
@@ -1838,6 +2542,85 @@ RETURN (('%'::text || regexp_replace(keyword, '([\\%_])'::text, '\\\1'::text, 'g
 grant execute on function private.containing(text) to anon, authenticated, service_role;
 comment on function private.containing(text) is 'The pattern for like and ilike that finds the keyword anywhere, whatever signs it has.';
 
+-- function private.count_requests(text[],integer[],integer)
+CREATE OR REPLACE FUNCTION private.count_requests(callers text[], counts integer[], seconds integer)
+ RETURNS TABLE(key text, points integer, milliseconds double precision)
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_now bigint := extract(epoch from clock_timestamp()) * 1000;
+begin
+  delete from private.rate_limits where rate_limits.key in (
+    select expired.key from private.rate_limits as expired where expired.expire <= v_now and expired.key <> all (callers)
+    order by expired.expire limit 100 for update skip locked
+  );
+  return query
+    insert into private.rate_limits as counted (key, points, expire)
+    select told.caller, told.count, v_now + seconds * 1000
+    from unnest(callers, counts) as told (caller, count)
+    order by told.caller
+    on conflict on constraint rate_limits_pkey do update set
+      points = case when counted.expire <= v_now then 0 else counted.points end + excluded.points,
+      expire = case when counted.expire <= v_now then excluded.expire else counted.expire end
+    returning counted.key, counted.points, (counted.expire - v_now)::double precision;
+end;
+$function$;
+comment on function private.count_requests(text[],integer[],integer) is 'Adds the requests that a gateway has counted, and tells what all of them have; for the engine, which asks as the owner.';
+
+-- function private.fail_task(uuid,jsonb)
+CREATE OR REPLACE FUNCTION private.fail_task(id uuid, error jsonb)
+ RETURNS void
+ LANGUAGE sql
+BEGIN ATOMIC
+ UPDATE private.tasks SET status = 'failed'::text, error = fail_task.error, finished_at = now(), expires_at = (now() + '1 day'::interval), request = '{}'::jsonb, body = '\x'::bytea
+   WHERE ((tasks.id = fail_task.id) AND (tasks.finished_at IS NULL));
+END;
+comment on function private.fail_task(uuid,jsonb) is 'Gives a task up; for the engine, which asks as the owner.';
+
+-- function private.finish_task(text,text)
+CREATE OR REPLACE FUNCTION private.finish_task(id text, result text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  update private.tasks
+    set status = 'done', result = finish_task.result::json, finished_at = clock_timestamp(),
+      expires_at = clock_timestamp() + interval '1 day', request = '{}', body = ''
+    where tasks.id = finish_task.id::uuid;
+end;
+$function$;
+grant execute on function private.finish_task(text,text) to authenticator;
+comment on function private.finish_task(text,text) is 'Keeps the answer of the task that the transaction holds.';
+
+-- function private.hold_task(text)
+CREATE OR REPLACE FUNCTION private.hold_task(id text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  perform from private.tasks where tasks.id = hold_task.id::uuid and finished_at is null for update skip locked;
+  if found then
+    perform set_config('request.task', hold_task.id, true);
+  end if;
+  return found;
+end;
+$function$;
+grant execute on function private.hold_task(text) to authenticator;
+comment on function private.hold_task(text) is 'Whether the rest of the transaction may do the task.';
+
+-- function private.is_served(pg_class)
+CREATE OR REPLACE FUNCTION private.is_served(class pg_class)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN (((class).relkind = ANY (ARRAY['r'::"char", 'p'::"char"])) AND ((class).relpersistence = 'p'::"char") AND ((class).relnamespace <> ALL (ARRAY[('auth'::regnamespace)::oid, ('api'::regnamespace)::oid, ('extensions'::regnamespace)::oid])) AND has_schema_privilege('authenticated'::name, (class).relnamespace, 'usage'::text));
+comment on function private.is_served(pg_class) is 'Whether this is a table that may be served.';
+
 -- function private.keep_answer(text,text,integer)
 CREATE OR REPLACE FUNCTION private.keep_answer(place text, answer text, seconds integer)
  RETURNS void
@@ -1863,6 +2646,140 @@ $function$;
 grant execute on function private.keep_answer(text,text,integer) to authenticator;
 comment on function private.keep_answer(text,text,integer) is 'Keeps an answer at the place that the transaction has claimed.';
 
+-- function private.keep_writable(regclass)
+CREATE OR REPLACE FUNCTION private.keep_writable("table" regclass)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if not exists (
+    select from pg_attribute where attrelid = "table" and attgenerated = 'v' and not attisdropped
+  ) then
+    return;
+  end if;
+  if exists (select from pg_class where oid = "table" and relreplident = 'f') then
+    execute format('alter table %s replica identity default', "table");
+  end if;
+  if not exists (select from pg_index where indrelid = "table" and indisprimary) and exists (
+    select from pg_publication_rel
+    join pg_publication on pg_publication.oid = prpubid
+    where prrelid = "table" and pubname = 'supabase_realtime'
+  ) then
+    execute format('alter publication supabase_realtime drop table %s', "table");
+  end if;
+end;
+$function$;
+comment on function private.keep_writable(regclass) is 'Has a published table log what lets it be changed.';
+
+-- function private.queue_task(uuid,text,text,jsonb,jsonb,bytea)
+CREATE OR REPLACE FUNCTION private.queue_task(given_id uuid, owner text, work text, caller jsonb, request jsonb, body bytea, OUT id uuid, OUT estimate integer)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_waiting integer;
+begin
+  select count(*) into v_waiting from private.tasks
+    where tasks.owner = queue_task.owner and tasks.finished_at is null;
+  if v_waiting >= 1000 then
+    raise exception 'A thousand tasks of yours are waiting already' using errcode = 'TOMNY';
+  end if;
+  id := coalesce(given_id, gen_random_uuid());
+  insert into private.tasks (id, owner, work, caller, request, body)
+    values (queue_task.id, queue_task.owner, queue_task.work, queue_task.caller, queue_task.request, queue_task.body)
+    on conflict on constraint tasks_pkey do nothing;
+  if found then
+    perform graphile_worker.add_job(
+      'perform', json_build_object('task', queue_task.id), job_key => queue_task.id::text, max_attempts => 5
+    );
+  end if;
+  -- As long as the last ones of its kind took, after all that the owner has queued before.
+  select greatest(1, ceil((v_waiting + 1) * coalesce(avg(extract(epoch from finished_at - started_at)), 1)))
+    into estimate
+    from (
+      select tasks.started_at, tasks.finished_at from private.tasks
+      where tasks.work = queue_task.work and tasks.finished_at is not null
+      order by tasks.finished_at desc limit 20
+    ) as latest;
+end;
+$function$;
+comment on function private.queue_task(uuid,text,text,jsonb,jsonb,bytea) is 'Takes a task and guesses how many seconds it will take; for the engine, which asks as the owner.';
+
+-- function private.read_task(uuid,text)
+CREATE OR REPLACE FUNCTION private.read_task(id uuid, owner text)
+ RETURNS TABLE(status text, progress integer, result json, error jsonb, created_at timestamp with time zone, started_at timestamp with time zone, finished_at timestamp with time zone)
+ LANGUAGE sql
+BEGIN ATOMIC
+ SELECT tasks.status,
+         CASE tasks.status
+             WHEN 'queued'::text THEN 0
+             WHEN 'done'::text THEN 100
+             WHEN 'running'::text THEN private.task_progress(tasks.id)
+             ELSE NULL::integer
+         END AS "case",
+     tasks.result,
+     tasks.error,
+     tasks.created_at,
+     tasks.started_at,
+     tasks.finished_at
+    FROM private.tasks
+   WHERE ((tasks.id = read_task.id) AND (tasks.owner = read_task.owner) AND ((tasks.expires_at IS NULL) OR (tasks.expires_at > now())));
+END;
+comment on function private.read_task(uuid,text) is 'What has become of a task, for its owner; nothing for anybody else. For the engine, which asks as the owner.';
+
+-- function private.task_progress(uuid)
+CREATE OR REPLACE FUNCTION private.task_progress(id uuid)
+ RETURNS integer
+ LANGUAGE sql
+BEGIN ATOMIC
+ SELECT max((pg_locks.objid)::integer) AS max
+    FROM pg_locks
+   WHERE ((pg_locks.locktype = 'advisory'::text) AND (pg_locks.objsubid = 2) AND (pg_locks.mode = 'ShareLock'::text) AND (pg_locks.database = ( SELECT pg_database.oid
+            FROM pg_database
+           WHERE (pg_database.datname = current_database()))) AND ((pg_locks.classid)::bigint = ((hashtext((task_progress.id)::text))::bigint & '4294967295'::bigint)));
+END;
+comment on function private.task_progress(uuid) is 'How far a task says that it is, in percent.';
+
+-- function private.tend_tasks()
+CREATE OR REPLACE FUNCTION private.tend_tasks()
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_dead text[];
+  v_hopeless integer;
+begin
+  with abandoned as (
+    select jobs.locked_by from graphile_worker.jobs join private.tasks on tasks.id::text = jobs.key
+    where jobs.locked_at < now() - interval '10 seconds' and tasks.finished_at is null
+    for update of tasks skip locked
+  )
+  select array_agg(distinct locked_by) into v_dead from abandoned;
+  if v_dead is not null then
+    perform graphile_worker.force_unlock_workers(v_dead);
+  end if;
+  with hopeless as (
+    select tasks.id from private.tasks
+    where finished_at is null and created_at < now() - interval '10 seconds' and not exists (
+      select from graphile_worker.jobs
+      where jobs.key = tasks.id::text and (jobs.locked_at is not null or jobs.attempts < jobs.max_attempts)
+    )
+    for update skip locked
+  )
+  select count(private.fail_task(
+    id, '{"status": 500, "code": "XX000", "message": "The task was given up after several attempts."}'
+  )) into v_hopeless from hopeless;
+  delete from private.tasks where tasks.id in (
+    select expired.id from private.tasks as expired where expired.expires_at <= now()
+    order by expired.expires_at limit 1000 for update skip locked
+  );
+end;
+$function$;
+comment on function private.tend_tasks() is 'Gives abandoned tasks to others, gives up hopeless ones and forgets old ones; for the engine, which asks as the owner.';
+
 -- function private.tg__event()
 CREATE OR REPLACE FUNCTION private.tg__event()
  RETURNS trigger
@@ -1871,8 +2788,12 @@ CREATE OR REPLACE FUNCTION private.tg__event()
  SET search_path TO ''
 AS $function$
 declare
-  v_row jsonb := to_jsonb(case TG_OP when 'DELETE' then OLD else NEW end);
+  v_row jsonb;
 begin
+  if coalesce(to_timestamp(pg_sequence_last_value('private.events_awaited_until')) < clock_timestamp(), true) then
+    return null;
+  end if;
+  v_row := to_jsonb(case TG_OP when 'DELETE' then OLD else NEW end);
   perform pg_notify('graphql', jsonb_build_object(
     'n', nextval('private.event_number'),
     's', TG_TABLE_SCHEMA,
@@ -1883,12 +2804,13 @@ begin
   return null;
 end;
 $function$;
-comment on function private.tg__event() is 'For each row: tells channel graphql which row changed. Arguments: the columns to send besides id.';
+comment on function private.tg__event() is 'For each row: tells channel graphql which row changed, while events are awaited. Arguments: the columns to send besides id.';
 
 -- function private.tg__log_whole_rows()
 CREATE OR REPLACE FUNCTION private.tg__log_whole_rows()
  RETURNS event_trigger
  LANGUAGE plpgsql
+ SECURITY DEFINER
  SET search_path TO ''
 AS $function$
 declare
@@ -1898,17 +2820,43 @@ begin
     select class.oid
     from pg_event_trigger_ddl_commands() as command
     join pg_class as class on command.classid = 'pg_class'::regclass and class.oid = command.objid
-    where class.relkind in ('r', 'p')
-      and class.relpersistence = 'p'
-      and not command.in_extension
-      and class.relnamespace not in ('auth'::regnamespace, 'api'::regnamespace, 'extensions'::regnamespace)
-      and has_schema_privilege('authenticated', class.relnamespace, 'usage')
+    where private.is_served(class) and not command.in_extension
   loop
     execute format('alter table %s replica identity full', v_table);
   end loop;
 end;
 $function$;
 comment on function private.tg__log_whole_rows() is 'Gives a new table that may be served the replica identity full.';
+
+-- function private.tg__publish_rows()
+CREATE OR REPLACE FUNCTION private.tg__publish_rows()
+ RETURNS event_trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  v_table regclass;
+  v_is_new boolean;
+begin
+  for v_table, v_is_new in
+    select class.oid, bool_or(command.command_tag <> 'ALTER TABLE')
+    from pg_event_trigger_ddl_commands() as command
+    join pg_class as class on command.classid = 'pg_class'::regclass and class.oid = command.objid
+    where private.is_served(class)
+      and not command.in_extension
+      and exists (select from pg_publication where pubname = 'supabase_realtime' and not puballtables)
+    group by class.oid
+  loop
+    if v_is_new and not (select relispartition from pg_class where oid = v_table) then
+      execute format('alter publication supabase_realtime add table %s', v_table);
+    end if;
+    perform private.keep_writable(member)
+    from (select v_table union select relid from pg_partition_tree(v_table)) as members (member);
+  end loop;
+end;
+$function$;
+comment on function private.tg__publish_rows() is 'Publishes the changes of a new table that may be served.';
 
 -- function private.tg__schema_changed()
 CREATE OR REPLACE FUNCTION private.tg__schema_changed()
@@ -1928,6 +2876,8 @@ begin
     return;
   end if;
   notify pgrst, 'reload schema';
+  -- The same in the change stream, where it comes ahead of the changes that are to be judged by the new policies.
+  perform pg_logical_emit_message(true, 'schema', '');
 end;
 $function$;
 comment on function private.tg__schema_changed() is 'Tells the engine that the schema has changed.';
@@ -1967,6 +2917,31 @@ CREATE OR REPLACE FUNCTION private.users_are_open(verb text)
 RETURN CASE verb WHEN 'insert'::text THEN (current_setting('request.interface'::text, true) = ANY (ARRAY['resource'::text, 'graphql'::text])) ELSE ((current_setting('request.interface'::text, true) = 'resource'::text) AND (current_setting('app.users_access'::text, true) = 'open'::text)) END;
 grant execute on function private.users_are_open(text) to anon, authenticated;
 comment on function private.users_are_open(text) is 'Whether anybody at all may insert, update or delete users in this request.';
+
+-- function private.withdraw_task(uuid,text)
+CREATE OR REPLACE FUNCTION private.withdraw_task(id uuid, owner text)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_status text;
+begin
+  select status into v_status from private.tasks
+    where tasks.id = withdraw_task.id and tasks.owner = withdraw_task.owner for update skip locked;
+  if not found then
+    return (
+      select 'running' from private.tasks where tasks.id = withdraw_task.id and tasks.owner = withdraw_task.owner
+    );
+  end if;
+  if v_status <> 'running' then
+    delete from private.tasks where tasks.id = withdraw_task.id;
+    perform graphile_worker.remove_job(withdraw_task.id::text);
+  end if;
+  return v_status;
+end;
+$function$;
+comment on function private.withdraw_task(uuid,text) is 'Takes a task back that has not begun, and forgets one that is finished; tells what it was, or null where there is none.';
 
 -- function public.articles_related_articles(public.articles,integer)
 CREATE OR REPLACE FUNCTION public.articles_related_articles(article public.articles, "limit" integer DEFAULT 5)
@@ -2216,8 +3191,56 @@ $function$;
 grant execute on function public.update_article(bigint,text,text,text[],public.article_status) to anon, authenticated, service_role;
 comment on function public.update_article(bigint,text,text,text[],public.article_status) is 'Change an article of yours. What is left out stays as it is.';
 
+-- function realtime.broadcast_changes(text,text,text,text,text,record,record,text)
+CREATE OR REPLACE FUNCTION realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record, level text DEFAULT 'ROW'::text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if level = 'STATEMENT' then
+    raise exception 'Changes are broadcast for each row, not for each statement' using errcode = 'WRONG', detail = 'level';
+  end if;
+  perform realtime.send(
+    jsonb_build_object(
+      'old_record', to_jsonb(broadcast_changes.old),
+      'record', to_jsonb(broadcast_changes.new),
+      'operation', operation,
+      'table', table_name,
+      'schema', table_schema
+    ),
+    event_name,
+    topic_name
+  );
+end;
+$function$;
+grant execute on function realtime.broadcast_changes(text,text,text,text,text,record,record,text) to service_role;
+comment on function realtime.broadcast_changes(text,text,text,text,text,record,record,text) is 'Broadcasts the change of a row to a private channel; for triggers, which hand on NEW and OLD.';
+
+-- function realtime.send(jsonb,text,text,boolean)
+CREATE OR REPLACE FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean DEFAULT true)
+ RETURNS void
+ LANGUAGE sql
+BEGIN ATOMIC
+ SELECT pg_logical_emit_message(true, 'realtime'::text, (jsonb_build_object('said', jsonb_build_array(jsonb_build_object('kind', 'broadcast', 'topic', topic, 'private', private, 'event', event, 'encoding', 'json', 'payload', (payload)::text))))::text) AS pg_logical_emit_message;
+END;
+grant execute on function realtime.send(jsonb,text,text,boolean) to service_role;
+comment on function realtime.send(jsonb,text,text,boolean) is 'Broadcasts to a channel, when the transaction commits.';
+
+-- function realtime.topic()
+CREATE OR REPLACE FUNCTION realtime.topic()
+ RETURNS text
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+RETURN NULLIF(current_setting('realtime.topic'::text, true), ''::text);
+grant execute on function realtime.topic() to anon, authenticated, service_role;
+comment on function realtime.topic() is 'The name of the private channel that is being asked about, in a policy on realtime.messages.';
+
 -- event trigger log_whole_rows
 create event trigger log_whole_rows on ddl_command_end when tag in ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO') execute function private.tg__log_whole_rows();
+
+-- event trigger publish_rows
+create event trigger publish_rows on ddl_command_end when tag in ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO', 'ALTER TABLE') execute function private.tg__publish_rows();
 
 -- event trigger schema_changed
 create event trigger schema_changed on ddl_command_end execute function private.tg__schema_changed();

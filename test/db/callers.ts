@@ -27,6 +27,7 @@ export const SEED = `
   insert into public.article_translations (article_id, language, title) values
     (1, 'de', 'Alice schreibt'), (2, 'de', 'Bob schreibt');
   insert into public.comments (article_id, author_id, content) values (1, 1, 'My own.'), (1, 2, 'Nice.');
+  insert into realtime.messages (topic, extension) values ('room', 'broadcast');
 `;
 
 export async function connect(url: string): Promise<pg.Client> {

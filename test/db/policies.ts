@@ -62,6 +62,12 @@ select all           | select from api.versions                                 
 insert one           | insert into api.versions (number, status) values (3, 'supported')                | 42501 | 42501 | 42501 | 42501
 update one           | update api.versions set status = 'retired' where number = 1                      | 42501 | 42501 | 42501 | 42501
 delete one           | delete from api.versions where number = 1                                        | 42501 | 42501 | 42501 | 42501
+
+realtime.messages                                                                                       | anon  | alice | admin | service
+select any           | select from realtime.messages                                                    | 0     | 0     | 0     | 1
+insert one           | insert into realtime.messages (topic, extension) values ('room', 'broadcast')    | 42501 | 42501 | 42501 | 1
+update any           | update realtime.messages set topic = 'x'                                         | 42501 | 42501 | 42501 | 42501
+delete any           | delete from realtime.messages                                                    | 42501 | 42501 | 42501 | 42501
 `);
 
 function readMatrix(text: string): Attempt[] {

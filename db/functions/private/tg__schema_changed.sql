@@ -13,6 +13,8 @@ begin
     return;
   end if;
   notify pgrst, 'reload schema';
+  -- The same in the change stream, where it comes ahead of the changes that are to be judged by the new policies.
+  perform pg_logical_emit_message(true, 'schema', '');
 end;
 $$ language plpgsql set search_path = '';
 comment on function private.tg__schema_changed is 'Tells the engine that the schema has changed.';
