@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Service } from "../../../service.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { serve } from "../table/differential/service.ts";
+
+let database: TestDatabase;
+let service: Service;
+beforeAll(async () => {
+  database = await cloneDatabase("content");
+  service = await serve(database, {});
+});
+afterAll(async () => {
+  await service.stop();
+  await database.drop();
+});
+
+const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'" };
+const toText = (html: string) => html.replace(/&(amp|lt|gt|quot|#39);/g, (_, name: string) => ENTITIES[name]!);
+
+async function startPage(url: string) {
+  const response = await fetch(`${url}/`);
+  return { response, html: await response.text() };
+}
+
+/** By the table that they are for. */
+function samplesIn(html: string): Map<string, string[]> {
+  const tables = [...html.matchAll(/<details><summary>(.*?)<\/summary>(.*?)<\/details>/gs)];
+  return new Map(
+    tables.map(([, name, inside]) => [
+      name!,
+      [...inside!.matchAll(/<pre><code>(.*?)<\/code><\/pre>/gs)].map(([, sample]) => toText(sample!)),
+    ]),
+  );
+}
+
+describe("the start page", () => {
+  test("leads to what can be opened here, and each of it is there", async () => {
+    const { response, html } = await startPage(service.url);
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(html).toContain("healthy");
+    const links = [...html.matchAll(/<li>\s*<a href="([^"]+)"/g)].map(([, path]) => path!);
+    expect(links).toEqual(["/graphiql", "/docs", "/docs/errors", "/auth/sign-in", "/users"]);
+    for (const path of links) expect((await fetch(service.url + path)).status, path).toBe(200);
+  });
+
+  test("loads nothing, and runs nothing but what is in it", async () => {
+    const { response, html } = await startPage(service.url);
+    expect(response.headers.get("content-security-policy")).toMatch(/^default-src 'none';.*script-src 'sha256-/);
+    expect(html).not.toMatch(/<(script|img|iframe)[^>]* src=|<link[^>]* href="(?!data:)/);
+  });
+
+  test("shows for every table that strangers may read requests that work as they are copied", async () => {
+    const { html } = await startPage(service.url);
+    const samples = samplesIn(html);
+    expect([...samples.keys()]).toEqual(["article_translations", "articles", "comments", "users"]);
+    for (const [table, [curl, program, query]] of samples) {
+      const [, key, address] = /apikey: (\S+)" \\\n {2}"(\S+)"$/.exec(curl!)!;
+      const rows = await fetch(address!, { headers: { apikey: key! } });
+      expect([table, rows.status]).toEqual([table, 200]);
+      expect(program).toContain(`supabase.from("${table}")`);
+      // Comments are reached by their article alone.
+      if (table === "comments") continue;
+      const answer = await fetch(`${service.url}/graphql`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ query }),
+      });
+      expect(await answer.json()).not.toHaveProperty("errors");
+    }
+  });
+
+  test("keeps the key to itself in production, and the tables where OpenAPI is switched off", async () => {
+    const settings = { NODE_ENV: "production", PGRST_OPENAPI_MODE: "disabled" };
+    const closed = await serve(database, settings);
+    try {
+      const { html } = await startPage(closed.url);
+      expect(html).not.toMatch(/eyJ|<summary>/);
+      expect(html).toContain("npm run keys");
+    } finally {
+      await closed.stop();
+    }
+  });
+});
+
+describe("/docs/errors", () => {
+  test("has the line that an error body points to", async () => {
+    const refused = await fetch(`${service.url}/users/nobody`);
+    const { error } = (await refused.json()) as { error: { code: string; documentation: string } };
+    const [path, anchor] = error.documentation.split("#");
+    const html = await (await fetch(service.url + path)).text();
+    expect(anchor).toBe("INVALID_ID");
+    expect(html).toContain(`id="${anchor}"`);
+    expect(html).toContain("<code>extensions.code</code>");
+  });
+});
