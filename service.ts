@@ -1,42 +1,41 @@
-import type { RequestListener } from "node:http";
-import { setTimeout as sleep } from "node:timers/promises";
-import { makeAccountStates } from "./engine/auth/account-states.ts";
-import { type Accounts, makeAccounts } from "./engine/auth/accounts.ts";
 import { makeFirstAdministrator } from "./engine/auth/first-administrator.ts";
 import { hasAccounts } from "./engine/auth/has-accounts.ts";
-import { readPasswords } from "./engine/auth/password-caller.ts";
-import { readSessions } from "./engine/auth/session-caller.ts";
-import { makeKeyFinder } from "./engine/caller/api-keys.ts";
-import { type Callers, makeCallers } from "./engine/caller/caller.ts";
-import { deploymentKeys } from "./engine/caller/deployment-keys.ts";
-import type { TokenKeys } from "./engine/caller/keys.ts";
+import { makeIdentification } from "./engine/auth/identification.ts";
+import { makeCrossSite } from "./engine/caller/cross-site.ts";
 import { keepCatalog } from "./engine/catalog/keep.ts";
+import { openChanges } from "./engine/changes/changes.ts";
 import { type Config, isEmbedded } from "./engine/config/config.ts";
 import { keepConfig } from "./engine/config/keep.ts";
 import type { AsOwner } from "./engine/database/as-owner.ts";
-import { type Database, openDatabase } from "./engine/database/database.ts";
+import { openDatabase } from "./engine/database/database.ts";
+import { hasTasks } from "./engine/jobs/has-tasks.ts";
+import { openJobs } from "./engine/jobs/jobs.ts";
+import { makeRequestLimit } from "./engine/limits/request-limit.ts";
+import { makeSharedLimit } from "./engine/limits/shared-limit.ts";
 import { openListener } from "./engine/listen.ts";
 import type { Logger } from "./engine/log.ts";
+import { makeMailer } from "./engine/mail/mailer.ts";
+import { openOutbox } from "./engine/mail/outbox.ts";
 import { bringUpToDate } from "./engine/migrate/bring-up-to-date.ts";
 import { type Postgres, startPostgres } from "./engine/postgres.ts";
 import { GRAPHQL_PATH, type GraphQL, openGraphQL } from "./plugins/serve/graphql.ts";
-import { answerWith } from "./rest-gateway/answer.ts";
-import { makeApp } from "./rest-gateway/app.ts";
-import { keySetRoutes } from "./rest-gateway/auth/key-set.ts";
-import { authRoutes } from "./rest-gateway/auth/routes.ts";
-import { makeEntry } from "./rest-gateway/entry.ts";
-import { makeGateway } from "./rest-gateway/gateway.ts";
-import { healthRoutes } from "./rest-gateway/health.ts";
+import { openRealtime, type Realtime, SOCKET_PATH } from "./realtime/realtime.ts";
+import { conditionOf } from "./rest-gateway/condition.ts";
+import { makeReadConnection } from "./rest-gateway/connection.ts";
+import { admissionTo } from "./rest-gateway/limits/admission.ts";
 import { addressOf, checkAddress, drain, listen } from "./rest-gateway/listen.ts";
-import { makeTableInterface } from "./rest-gateway/table/handle.ts";
-import { PREFIX } from "./rest-gateway/table/prefix.ts";
-import { makeUpgrade } from "./rest-gateway/upgrade.ts";
+import { makeDefer } from "./rest-gateway/tasks/defer.ts";
+import { taskJobs, tendTasks } from "./rest-gateway/tasks/jobs.ts";
+import { makePerformer } from "./rest-gateway/tasks/perform.ts";
+import { type AdmitUpgrade, makeUpgrade } from "./rest-gateway/upgrade.ts";
+import { makeServing, type Serving } from "./serving.ts";
 
 export type Service = {
   /** Where clients reach it. */
   readonly url: string;
   readonly postgres: Postgres;
   readonly graphql: GraphQL;
+  readonly realtime: Realtime;
   /** Answers what is in flight, then lets go of everything. */
   stop(): Promise<void>;
 };
@@ -49,16 +48,10 @@ export type Surroundings = {
   readonly giveUp: (reason: Error) => void;
 };
 
-/** Who may ask, by the settings of now. */
-type Identification = {
-  readonly keys: TokenKeys;
-  readonly callers: Callers;
-  /** Null: nobody can sign in here. */
-  readonly accounts: Accounts | null;
-};
+const ONE_HOUR = 3600;
 
-/** How long the database may take to say that it is well. */
-const HEALTH_PATIENCE_MS = 2_000;
+/** Whose tables are told of on channels; the name that Supabase gave it. */
+const PUBLICATION = "supabase_realtime";
 
 /** Everything that runs, wired from the bottom up; what was opened last is closed first. */
 export async function startService(given: Config, { log, tell, giveUp }: Surroundings): Promise<Service> {
@@ -105,14 +98,20 @@ export async function startService(given: Config, { log, tell, giveUp }: Surroun
   if (!canSignIn) log.warn("nobody can sign in: there are no accounts (auth.credentials) that the login owns");
   else if (await makeFirstAdministrator(asOwner, config)) tell(`${config.adminEmail} is the first administrator`);
 
-  const findKey = makeKeyFinder({ asOwner, log });
-  const objectionTo = makeAccountStates({ asOwner, log });
-  const identificationBy = async (config: Config): Promise<Identification> => {
-    const keys = await deploymentKeys(config);
-    const accounts = canSignIn ? makeAccounts({ asOwner, keys, config }) : null;
-    const readers = accounts ? [readSessions(accounts.sessions), readPasswords(accounts)] : [];
-    return { keys, accounts, callers: makeCallers({ ...config, keys, findKey, objectionTo, readers }) };
-  };
+  const { rateLimit } = config;
+  const limit = rateLimit > 0 ? makeRequestLimit({ limit: rateLimit, asOwner, log }) : null;
+  opened.defer(() => limit?.close());
+  const signUps = { name: "sign-up", points: config.signUpLimit, seconds: ONE_HOUR, asOwner };
+  const signUpLimit = rateLimit > 0 && signUps.points > 0 ? makeSharedLimit(signUps) : null;
+
+  const mailer = makeMailer(config, log);
+  const outbox = mailer && openOutbox({ mailer, log });
+  opened.defer(() => outbox?.close());
+  let siteUrl = config.publicUrl;
+
+  const defer = (await hasTasks(asOwner)) ? makeDefer(asOwner) : null;
+
+  const identificationBy = makeIdentification({ asOwner, canSignIn, outbox, siteUrl: () => siteUrl!, log });
   let identification = await identificationBy(config);
 
   const graphql = await openGraphQL({
@@ -126,53 +125,77 @@ export async function startService(given: Config, { log, tell, giveUp }: Surroun
   });
   opened.defer(() => graphql.close());
 
+  const changes = openChanges({
+    url: postgres.ownerUrl,
+    asOwner,
+    publication: PUBLICATION,
+    keep: config.realtimeSlot,
+    log,
+  });
+  opened.defer(() => changes.close());
+  const realtime = openRealtime({
+    config,
+    callers: () => identification.callers,
+    crossSite: makeCrossSite(config),
+    catalog,
+    database,
+    changes,
+    publication: PUBLICATION,
+    log,
+  });
+  opened.defer(() => realtime.close());
+
   let accepting = true;
-  const health = healthRoutes({
-    databaseFault: () => databaseFault(database),
-    askDatabase: () => askDatabase(database),
+  const condition = conditionOf({
+    database,
     schemaFault: () => catalog.state().reason ?? graphql.state().fault,
     acceptsWork: () => accepting,
   });
-  /** All that depends on settings which the database may change; a request ends with those that it began with. */
-  const entryBy = (config: Config, { callers, accounts, keys }: Identification): RequestListener => {
-    const signIn = accounts ? authRoutes({ accounts, callers, config }) : {};
-    const routes = { ...health, ...keySetRoutes(keys), ...signIn };
-    const table = makeTableInterface({ config, callers, database, catalog: () => catalog.current() });
-    const folders = { [PREFIX]: table, ...graphql.folders };
-    const gateway = makeGateway({ routes, folders, errorBody: config.errorBody, log });
-    const answer = answerWith(gateway, config, log);
-    const ahead = { folders: [PREFIX, GRAPHQL_PATH], answer };
-    return makeEntry({ config, log, ahead, app: makeApp({ config, answer }) });
-  };
-  let entry = entryBy(config, identification);
+  const servingBy = makeServing({
+    asOwner,
+    database,
+    catalog,
+    graphql,
+    realtime,
+    condition,
+    limit,
+    signUpLimit,
+    defer,
+    siteUrl: () => siteUrl!,
+    log,
+  });
+  let serving = servingBy(config, identification);
   opened.defer(() => settings.close());
   settings.follow(async (changed) => {
     await catalog.read(readBy(changed));
     identification = await identificationBy(changed);
-    entry = entryBy(changed, identification);
+    serving = servingBy(changed, identification);
   });
 
-  const upgrade = makeUpgrade({ [GRAPHQL_PATH]: graphql.upgrade });
-  const server = await listen((request, response) => entry(request, response), config, upgrade);
+  if (defer) {
+    const interfaceAt: Serving["interfaceAt"] = (path) => serving.interfaceAt(path);
+    const performer = makePerformer({ asOwner, callers: () => identification.callers, interfaceAt, log });
+    const jobs = await openJobs({
+      url: postgres.ownerUrl,
+      tasks: taskJobs(performer),
+      tend: () => tendTasks(asOwner),
+      abandon: performer.abandon,
+      log,
+    });
+    opened.defer(() => jobs.close(config.drainTimeout * 1000));
+  }
+
+  const readConnection = makeReadConnection(config);
+  const admissionOf: AdmitUpgrade = (request) => admissionTo(request.url ?? "/", limit, () => readConnection(request));
+  const upgrade = makeUpgrade({ [GRAPHQL_PATH]: graphql.upgrade, [SOCKET_PATH]: realtime.upgrade }, admissionOf);
+  const server = await listen((request, response) => serving.entry(request, response), config, upgrade);
+  siteUrl ??= addressOf(server, config.host);
   opened.defer(async () => {
     accepting = false;
     const milliseconds = config.drainTimeout * 1000;
-    await Promise.all([graphql.hangUp(milliseconds), drain(server, milliseconds)]);
+    await Promise.all([graphql.hangUp(milliseconds), realtime.hangUp(milliseconds), drain(server, milliseconds)]);
   });
 
   const running = opened.move();
-  return { url: addressOf(server, config.host), postgres, graphql, stop: () => running.disposeAsync() };
-}
-
-function databaseFault(database: Database): string | null {
-  const { status, reason } = database.state();
-  return status === "up" ? null : (reason ?? "not connected yet");
-}
-
-async function askDatabase(database: Database): Promise<void> {
-  const answer = database.asOwner((client) => client.query("select"));
-  const silence = sleep(HEALTH_PATIENCE_MS, undefined, { ref: false }).then(() => {
-    throw new Error(`no answer for ${HEALTH_PATIENCE_MS} ms`);
-  });
-  await Promise.race([answer, silence]);
+  return { url: addressOf(server, config.host), postgres, graphql, realtime, stop: () => running.disposeAsync() };
 }

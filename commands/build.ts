@@ -14,5 +14,7 @@ for (const folder of SOURCES) {
   const filter = (path: string) => !path.endsWith(".ts");
   await cp(join(ROOT, folder), join(DIST, folder), { recursive: true, filter });
 }
+// The page of errors is made from it.
+await cp(join(ROOT, "docs/errors.md"), join(DIST, "docs/errors.md"));
 // npm packs no links: the folder that the chapters include functions from is one.
 await cp(join(ROOT, "db"), join(DIST, "db"), { recursive: true, dereference: true });

@@ -5,6 +5,10 @@ const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: 
   migrate: { about: "brings the schema up to date; commits, takes back, resets", run: () => import("./migrate.ts") },
   user: { about: "adds, disables, enables and promotes users", run: () => import("./user.ts") },
   keys: { about: "prints this deployment's keys; makes, lists and ends others", run: () => import("./keys.ts") },
+  provider: {
+    about: "adds and ends other providers that users may sign in through",
+    run: () => import("./provider.ts"),
+  },
   config: { about: "prints the settings in force", run: () => import("./config.ts") },
   types: { about: "prints TypeScript types of the database", run: () => import("./types.ts") },
   policies: {
@@ -16,6 +20,7 @@ const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: 
     about: "looks for what is open, slow or missing, and says how to mend it",
     run: () => import("./doctor.ts"),
   },
+  sql: { about: "runs SQL on the database, as its owner", run: () => import("./sql.ts") },
   psql: { about: "opens psql on the database, as its owner", run: () => import("./psql.ts") },
   "database-url": { about: "prints the embedded database's connection string", run: () => import("./database-url.ts") },
 };

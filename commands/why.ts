@@ -47,7 +47,7 @@ function tell({ table, seen, total, hidden, policies, closedColumns, plan }: Exp
 await runCommand({
   usage: `npm run why -- [--role R] [--sub ID | --claims JSON] <request>
   says which rows of a request somebody sees, which are hidden and by which policy, and how Postgres finds them; changes nothing
-  npm run why -- --role authenticated --sub 7 "/rest/v1/articles?status=eq.DRAFT"`,
+  npm run why -- --role authenticated --sub 7 "/rest/v1/things?done=is.false"`,
   options: { role: { type: "string" }, sub: { type: "string" }, claims: { type: "string" } },
   async run(given, [address, ...others], options) {
     if (address === undefined || others.length > 0) throw new UsageError("Say one request, in quotes.");

@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Config } from "../engine/config/config.ts";
 import { toApiError } from "../engine/errors.ts";
+import type { RequestLimit } from "../engine/limits/request-limit.ts";
 import type { Logger } from "../engine/log.ts";
+import { makeReadConnection } from "./connection.ts";
 import { refuse } from "./gateway.ts";
 import {
   type Body,
@@ -13,6 +15,7 @@ import {
   sendFlow,
   toGatewayRequest,
 } from "./http.ts";
+import { admissionTo } from "./limits/admission.ts";
 import { makeStages, NO_STAGES } from "./stages.ts";
 
 export type Answer = (
@@ -23,23 +26,28 @@ export type Answer = (
 
 type Serve = (request: GatewayRequest) => Promise<GatewayResponse<Body>>;
 
+type Settings = Pick<Config, "serverTiming" | "maxBodyBytes" | "errorBody" | "trustProxy">;
+
 /** The one adapter between sockets and handlers of plain values. */
-export function answerWith(
-  serve: Serve,
-  { serverTiming, maxBodyBytes, errorBody }: Pick<Config, "serverTiming" | "maxBodyBytes" | "errorBody">,
-  log: Logger,
-): Answer {
+export function answerWith(serve: Serve, config: Settings, log: Logger, limit: RequestLimit | null = null): Answer {
+  const { serverTiming, maxBodyBytes, errorBody } = config;
+  const readConnection = makeReadConnection(config);
   return async (request, response, base = {}) => {
     const id = String(request.headers["x-request-id"]);
     const stages = serverTiming ? makeStages() : NO_STAGES;
     const left = new AbortController();
-    response.once("close", () => {
+    response.on("close", () => {
       if (!response.writableEnded) left.abort(clientLeft());
     });
-    const asked = toGatewayRequest(request, { id, stages, signal: left.signal, maxBodyBytes });
+    const connection = () => readConnection(request);
+    const { admit, standing } = admissionTo(request.url ?? "/", limit, connection);
+    const told: Record<string, string> = {};
+    const tell = (headers: Readonly<Record<string, string>>) => void Object.assign(told, headers);
+    const occasion = { id, stages, signal: left.signal, connection, admit, tell, maxBodyBytes };
+    const asked = toGatewayRequest(request, occasion);
     const { status, headers: said, body, reason } = await serve(asked);
     const timing = serverTiming ? { "Server-Timing": stages.header() } : {};
-    const headers = { ...base, ...timing, ...said };
+    const headers = { ...base, ...timing, ...standing(), ...told, ...said };
     try {
       if (isFlow(body)) await sendFlow(response, { status, headers, flow: body });
       else send(response, { status, headers, body, reason });

@@ -11,6 +11,8 @@ type GatewayOptions = {
   readonly routes: Routes;
   /** Interfaces that have everything below a path, and look at methods themselves. */
   readonly folders?: Readonly<Record<string, Handler>>;
+  /** Answers every other address; without it, there is nothing at them. */
+  readonly otherwise?: Handler;
   readonly errorBody: ErrorBody;
   readonly log: Logger;
 };
@@ -19,30 +21,37 @@ type GatewayOptions = {
 export function makeGateway({
   routes,
   folders = {},
+  otherwise = () => {
+    throw notFound();
+  },
   errorBody,
   log,
 }: GatewayOptions): (request: GatewayRequest) => Promise<GatewayResponse<Body>> {
   const known = new Map(Object.entries(routes).map(([path, methods]) => [path, new Map(Object.entries(methods))]));
+  const inFolders = Object.entries(folders);
 
   const answer: Handler = (request) => {
     request.stages.enter("route");
-    const folder = Object.keys(folders).find((path) => isUnder(path, request.path));
-    if (folder) return folders[folder]!(request);
+    // An address of its own goes before the folder that it lies in.
     const methods = known.get(request.path);
-    if (!methods) throw notFound();
-    const handler = methods.get(request.method) ?? (request.method === "HEAD" ? methods.get("GET") : undefined);
-    if (handler) return handler(request);
-    const allow = allowed([...methods.keys()]);
-    if (request.method === "OPTIONS") return { status: 204, headers: { Allow: allow }, body: null };
-    throw new ApiError(405, "METHOD_NOT_ALLOWED", `This address does not take ${request.method}.`, {
-      hint: `It takes ${allow}.`,
-      headers: { Allow: allow },
-    });
+    if (methods) return dispatch(methods, request);
+    for (const [path, handle] of inFolders) if (isUnder(path, request.path)) return handle(request);
+    return otherwise(request);
+  };
+
+  /** Each request is counted: who shows nothing by the address at once, and who was not known after all afterwards. */
+  const counted: Handler = async (request) => {
+    if (!showsCredentials(request)) request.admit(null);
+    try {
+      return await answer(request);
+    } finally {
+      request.admit(null);
+    }
   };
 
   return async (request) => {
     try {
-      return await answer(request);
+      return await counted(request);
     } catch (thrown) {
       const error = toApiError(thrown);
       const level = error.status >= 500 ? "error" : "debug";
@@ -50,6 +59,19 @@ export function makeGateway({
       return refuse(error, request, errorBody);
     }
   };
+}
+
+/** To the handler of the method, among those that an address has. */
+export function dispatch(methods: ReadonlyMap<string, Handler>, request: GatewayRequest): ReturnType<Handler> {
+  const { method } = request;
+  const handler = methods.get(method) ?? (method === "HEAD" ? methods.get("GET") : undefined);
+  if (handler) return handler(request);
+  const allow = allowed([...methods.keys()]);
+  if (method === "OPTIONS") return { status: 204, headers: { Allow: allow }, body: null };
+  throw new ApiError(405, "METHOD_NOT_ALLOWED", `This address does not take ${method}.`, {
+    hint: `It takes ${allow}.`,
+    headers: { Allow: allow },
+  });
 }
 
 /** The refusal in the words of the interface that the path belongs to. */
@@ -78,8 +100,14 @@ function bodyOf(error: ApiError, requestId: string, path: string, errorBody: Err
   return toEnvelope(error, errorBody, { requestId, at: new Date(), faults: faultsOf(error) });
 }
 
+const CREDENTIALS = ["authorization", "apikey", "x-api-key", "cookie"] as const;
+
+function showsCredentials({ headers, rawQuery }: GatewayRequest): boolean {
+  return CREDENTIALS.some((name) => headers[name] !== undefined) || /(^|&)api_?key=/.test(rawQuery);
+}
+
 export function isUnder(folder: string, path: string): boolean {
-  return path === folder || path.startsWith(`${folder}/`);
+  return path.startsWith(folder) && (path.length === folder.length || path[folder.length] === "/");
 }
 
 export function notFound(): ApiError {

@@ -6,6 +6,7 @@ import {
   STATUS_CODES,
 } from "node:http";
 import { ApiError } from "../engine/errors.ts";
+import type { Admission } from "./limits/admission.ts";
 import type { Stages } from "./stages.ts";
 
 /** What a handler sees of a request; no socket in sight. */
@@ -22,6 +23,10 @@ export type GatewayRequest = {
   readonly signal: AbortSignal;
   /** Where it came from, as far as the proxies in front are to be believed (TRUST_PROXY). */
   connection(): Connection;
+  /** To be told as soon as it is known who asks, and before anything is done for them. Refuses what is too much. */
+  readonly admit: Admission["admit"];
+  /** Headers of the answer, whatever it will be; those that it has itself go before. */
+  tell(headers: Readonly<Record<string, string>>): void;
   /** Reads the body, once; a body beyond the limit, which may be set lower than the deployment's, is refused with 413. */
   readBody(limit?: number): Promise<Buffer>;
 };
@@ -63,11 +68,13 @@ export function originForm(target: string): string {
   return path === "" || path.startsWith("?") ? `/${path}` : path;
 }
 
-type Occasion = Pick<GatewayRequest, "id" | "stages" | "signal"> & { readonly maxBodyBytes: number };
+type Occasion = Pick<GatewayRequest, "id" | "stages" | "signal" | "connection" | "admit" | "tell"> & {
+  readonly maxBodyBytes: number;
+};
 
 export function toGatewayRequest(
   request: IncomingMessage,
-  { id, stages, signal, maxBodyBytes }: Occasion,
+  { id, stages, signal, connection, admit, tell, maxBodyBytes }: Occasion,
 ): GatewayRequest {
   const url = request.url ?? "/";
   const mark = url.indexOf("?");
@@ -79,17 +86,11 @@ export function toGatewayRequest(
     headers: request.headers,
     stages,
     signal,
-    connection: () => connectionOf(request),
+    connection,
+    admit,
+    tell,
     readBody: (limit = maxBodyBytes) => readBody(request, Math.min(limit, maxBodyBytes)),
   };
-}
-
-type ByExpress = { readonly ip?: string | undefined; readonly secure?: boolean };
-
-/** Express knows which proxies to believe; what it never saw is taken as it came. */
-function connectionOf(request: IncomingMessage & ByExpress): Connection {
-  const { socket, ip = socket.remoteAddress, secure = false } = request;
-  return { address: ip ?? null, isSecure: secure };
 }
 
 export function isFlow(body: Body | null): body is Flow {
@@ -183,21 +184,31 @@ async function readBody(request: IncomingMessage, limit: number): Promise<Buffer
     });
   }
   if (Number(request.headers["content-length"]) > limit) throw tooLarge(limit);
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  try {
-    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+  if (request.readableEnded) return NO_BYTES;
+  if (request.destroyed) throw clientLeft(request.errored);
+  return collect(request, limit);
+}
+
+const NO_BYTES = Buffer.alloc(0);
+
+/** By its events, since to iterate over them costs several times as much as a small body itself. */
+function collect(request: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    let chunks: Buffer[] = [];
+    let bytes = 0;
+    request.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes > limit) break;
-      chunks.push(chunk);
-    }
-  } catch (fault) {
-    throw clientLeft(fault);
-  }
-  if (bytes <= limit) return Buffer.concat(chunks, bytes);
-  // Were the connection closed instead, many a client would notice that it cannot send on, and not look why.
-  request.resume();
-  throw tooLarge(limit);
+      if (bytes <= limit) chunks.push(chunk);
+      else {
+        // What still comes is read and dropped. Were the connection closed instead, many a client would notice that it
+        // cannot send on, and not look why.
+        chunks = [];
+        reject(tooLarge(limit));
+      }
+    });
+    request.on("end", () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+    request.on("error", (fault) => reject(clientLeft(fault)));
+  });
 }
 
 function tooLarge(limit: number): ApiError {

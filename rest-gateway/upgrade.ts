@@ -1,6 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
+import { toApiError } from "../engine/errors.ts";
 import { originForm } from "./http.ts";
+import type { Admission } from "./limits/admission.ts";
 import { identifyRequest } from "./request-log.ts";
 
 /** Takes over the connection that a request for another protocol came by. */
@@ -11,15 +13,28 @@ export function wantsWebSocket({ headers }: Pick<IncomingMessage, "headers">): b
   return headers.upgrade?.toLowerCase() === "websocket";
 }
 
+/** How an upgrade is counted: as one request of its address, for who asks is known only by what is sent later. */
+export type AdmitUpgrade = (request: IncomingMessage) => Admission;
+
 /** Hands a request for a WebSocket to the interface at its address. */
-export function makeUpgrade(interfaces: Readonly<Record<string, Upgrade>>): Upgrade {
+export function makeUpgrade(interfaces: Readonly<Record<string, Upgrade>>, admissionOf?: AdmitUpgrade): Upgrade {
   return (request, socket, head) => {
     // A client that leaves now is no fault; without this it would end the process.
     socket.on("error", () => socket.destroy());
     request.url = originForm(request.url ?? "/");
     identifyRequest(request);
     const path = request.url.split("?", 1)[0]!;
-    if (Object.hasOwn(interfaces, path)) interfaces[path]!(request, socket, head);
-    else socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    if (!Object.hasOwn(interfaces, path)) return end(socket, "404 Not Found");
+    try {
+      admissionOf?.(request).admit(null);
+    } catch (refusal) {
+      const { "Retry-After": seconds = "1" } = toApiError(refusal).headers;
+      return end(socket, "429 Too Many Requests", `Retry-After: ${seconds}\r\n`);
+    }
+    interfaces[path]!(request, socket, head);
   };
+}
+
+function end(socket: Duplex, status: string, headers = ""): void {
+  socket.end(`HTTP/1.1 ${status}\r\n${headers}Connection: close\r\nContent-Length: 0\r\n\r\n`);
 }

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { cloneDatabase, urlOf } from "./database.ts";
+import { until } from "./until.ts";
 
 const REPOSITORY = join(import.meta.dirname, "..");
 const SECRET = "a secret that is long enough to sign with";
@@ -80,10 +81,6 @@ async function stopped({ child }: Program, signal: NodeJS.Signals): Promise<numb
   const ended = once(child, "close");
   child.kill(signal);
   return (await ended)[0];
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((done) => setTimeout(done, 25));
 }
 
 async function processesNaming(text: string): Promise<string[]> {
@@ -285,11 +282,14 @@ async function copyOfRepository(): Promise<string> {
     "package.json",
     "server.ts",
     "service.ts",
+    "serving.ts",
     "commands",
     "db",
     "engine",
     "plugins",
+    "realtime",
     "rest-gateway",
+    "docs",
   ]) {
     await cp(join(REPOSITORY, part), join(root, part), { recursive: true, verbatimSymlinks: true });
   }

@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { makeTokenKeys } from "../engine/caller/keys.ts";
@@ -8,6 +7,7 @@ import { readConfig } from "../engine/config/config.ts";
 import { makeLogger } from "../engine/log.ts";
 import { type Service, startService } from "../service.ts";
 import { cloneDatabase, type TestDatabase } from "./database.ts";
+import { until } from "./until.ts";
 
 const SECRET = "a secret that is long enough to sign with";
 const OTHER_SECRET = "another secret that is long enough to sign with";
@@ -63,10 +63,6 @@ async function rowsOf(path: string, headers: Record<string, string> = {}): Promi
 const say = (name: string, value: string) =>
   owner.query(`alter role authenticator in database ${database.name} set ${name} = ${pg.escapeLiteral(value)}`);
 const reload = () => owner.query("notify pgrst, 'reload config'");
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await sleep(10);
-}
 
 describe("settings in the database", () => {
   test("are in force from the start, before those of the environment", async () => {

@@ -97,6 +97,9 @@ function contradictions(values: Values): string[] {
   if ((values.adminEmail === null) !== (values.adminPassword === null)) {
     problems.push("ADMIN_EMAIL and ADMIN_PASSWORD must be set together");
   }
+  if (values.smtpUrl !== null && values.mailFrom === null) {
+    problems.push("MAIL_FROM must be set together with SMTP_URL");
+  }
   if (values.graphqlPersistedOnly && values.graphqlPersistedOperations === null) {
     problems.push("GRAPHQL_PERSISTED_OPERATIONS must be set together with GRAPHQL_PERSISTED_ONLY");
   }

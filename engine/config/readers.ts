@@ -1,4 +1,4 @@
-import { createPrivateKey } from "node:crypto";
+import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import { isIP } from "node:net";
 
 /** Turns a setting's text into its value, or throws an Error that says what is allowed. */
@@ -68,15 +68,26 @@ export const jwtSecret: Reader<string> = (value) => {
   return value;
 };
 
+export const jwtSecrets: Reader<readonly string[]> = (value) => list(value).map(jwtSecret);
+
 export const privateKey: Reader<string> = (value) => {
   const pem = value.replaceAll("\\n", "\n").replaceAll("\r\n", "\n");
   if (!isRsaKey(pem)) throw new Error("an RSA private key of at least 2048 bits, in PEM form");
   return pem;
 };
 
-function isRsaKey(pem: string): boolean {
+/** Keys from before may be given as they were, private: what is public is made of them. */
+export const publicKeys: Reader<readonly string[]> = (value) => {
+  const keys = value.replaceAll("\\n", "\n").match(/-----BEGIN ([A-Z ]+)-----[\s\S]*?-----END \1-----/g) ?? [];
+  if (keys.length === 0 || !keys.every((pem) => isRsaKey(pem, createPublicKey))) {
+    throw new Error("RSA keys of at least 2048 bits, in PEM form, one after the other");
+  }
+  return keys;
+};
+
+function isRsaKey(pem: string, read: (pem: string) => KeyObject = createPrivateKey): boolean {
   try {
-    const { asymmetricKeyType, asymmetricKeyDetails } = createPrivateKey(pem);
+    const { asymmetricKeyType, asymmetricKeyDetails } = read(pem);
     return asymmetricKeyType === "rsa" && (asymmetricKeyDetails?.modulusLength ?? 0) >= 2048;
   } catch {
     return false;
@@ -86,13 +97,39 @@ function isRsaKey(pem: string): boolean {
 export const httpUrl: Reader<string> = (value) => {
   if (!/^https?:$/.test(URL.parse(value)?.protocol ?? ""))
     throw new Error("an address such as https://api.example.com");
+  return value.replace(/\/+$/, "");
+};
+
+export const smtpUrl: Reader<string> = (value) => {
+  const { protocol, hostname } = URL.parse(value) ?? {};
+  if (!hostname || !/^smtps?:$/.test(protocol ?? ""))
+    throw new Error("an address such as smtp://user:password@mail.example.com:587");
   return value;
+};
+
+/** A program of a phone has a scheme of its own; these are no places but texts and scripts. */
+export const redirectTargets: Reader<readonly string[]> = (value) => {
+  const items = list(value);
+  const isPlace = (item: string) =>
+    /^(?!javascript:|data:|vbscript:|blob:|file:)[a-z][a-z0-9+.-]*:\/\/[^?#]+$/i.test(item);
+  if (!items.every((item) => isPlace(item) && URL.canParse(item))) {
+    throw new Error("addresses such as https://app.example.com/signed-in or https://app.example.com/*");
+  }
+  return items;
 };
 
 /** RFC 9110 §5.6.2; those that say where a message ends are for the server alone. */
 export const headerName: Reader<string> = (value) => {
   const isFraming = /^(connection|content-length|keep-alive|te|trailer|transfer-encoding|upgrade)$/i.test(value);
   if (isFraming || !/^[\w!#$%&'*+.^`|~-]+$/.test(value)) throw new Error("a header's name such as X-Request-Id");
+  return value;
+};
+
+/** `no-reply@example.com` or `Example <no-reply@example.com>` */
+export const sender: Reader<string> = (value) => {
+  if (!/^(?:[^<>@\s][^<>@\r\n]*<[^<>@\s]+@[^<>@\s]+>|[^<>@\s]+@[^<>@\s]+)$/.test(value)) {
+    throw new Error("an address such as Example <no-reply@example.com>");
+  }
   return value;
 };
 

@@ -6,13 +6,18 @@ import {
   httpUrl,
   integer,
   jwtSecret,
+  jwtSecrets,
   list,
   oneOf,
   origins,
   postgresUrl,
   postgresUrls,
   privateKey,
+  publicKeys,
   type Reader,
+  redirectTargets,
+  sender,
+  smtpUrl,
   someList,
   text,
   trustProxy,
@@ -100,7 +105,18 @@ export const SETTINGS = {
     "25",
     "Seconds that requests in flight may take after SIGTERM before they are cut off.",
   ),
-  rateLimit: required("RATE_LIMIT", integer(0), "6000", "Requests per minute and caller; 0 switches the limit off."),
+  rateLimit: required(
+    "RATE_LIMIT",
+    integer(0),
+    "6000",
+    "Requests per minute and caller, all gateways together; 0 switches the limit off.",
+  ),
+  signUpLimit: required(
+    "SIGN_UP_LIMIT",
+    integer(0),
+    "1000",
+    "Registrations and mails asked for, per hour and address; 0 switches the limit off, and so does RATE_LIMIT=0.",
+  ),
   workers: required("WEB_CONCURRENCY", integer(1, 512), "1", "Processes that share the port."),
   serverTiming: required(
     ["SERVER_TIMING", "PGRST_SERVER_TIMING_ENABLED"],
@@ -155,6 +171,12 @@ export const SETTINGS = {
     "30",
     "Seconds that a statement may take, where the caller's role has no statement_timeout of its own; 0 is no limit.",
   ),
+  taskTimeout: required(
+    "TASK_TIMEOUT_SECONDS",
+    integer(0, 86_400),
+    "600",
+    "Seconds that work may take which was asked for with `Prefer: respond-async`; 0 is no limit.",
+  ),
   preparedStatements: required(
     ["DB_PREPARED_STATEMENTS", "PGRST_DB_PREPARED_STATEMENTS"],
     flag,
@@ -179,6 +201,16 @@ export const SETTINGS = {
     privateKey,
     "RSA key in PEM form: tokens are signed by RS256 instead of HS256.",
   ),
+  jwtPreviousSecrets: secret(
+    "JWT_PREVIOUS_SECRETS",
+    jwtSecrets,
+    "Secrets from before, separated by commas, whose tokens are still taken. A week after the change they can go.",
+  ),
+  jwtPreviousPublicKeys: secret(
+    "JWT_PREVIOUS_PUBLIC_KEYS",
+    publicKeys,
+    "RSA keys from before in PEM form, one after the other, whose tokens are still taken. A week after the change they can go.",
+  ),
   jwtIssuer: required("JWT_ISSUER", text, "content-service", "The `iss` claim of the tokens that are issued here."),
   jwtAudience: optional(
     ["JWT_AUDIENCE", "PGRST_JWT_AUD"],
@@ -198,8 +230,25 @@ export const SETTINGS = {
     "standard",
     "`standard`: 8 characters with upper, lower and digit. `strict`: 12, and a special one too.",
   ),
+  signInRedirects: required(
+    "SIGN_IN_REDIRECTS",
+    redirectTargets,
+    "",
+    "Addresses, separated by commas, that a sign-in through a provider may end at, beside this service's own; one that ends in /* stands for all below it.",
+  ),
   adminEmail: optional("ADMIN_EMAIL", email, "E-mail of the first administrator, made at the first start."),
   adminPassword: secret("ADMIN_PASSWORD", text, "Password of the first administrator."),
+  smtpUrl: secret(
+    "SMTP_URL",
+    smtpUrl,
+    "The server that sends mails, `smtp://user:password@host:587` or `smtps://…`. Unset: they are written to MAIL_DIR.",
+  ),
+  mailFrom: optional("MAIL_FROM", sender, "Whom mails come from; to be set together with SMTP_URL."),
+  mailDir: optional(
+    "MAIL_DIR",
+    text,
+    "Folder for mails where SMTP_URL is not set. Unset: `mail` in DATA_DIR; in production none, and no mails.",
+  ),
 
   // The table interface
   schemas: required("PGRST_DB_SCHEMAS", someList, "public", "Exposed schemas; the first one is the default."),
@@ -276,6 +325,18 @@ export const SETTINGS = {
     "true",
     "Whether /rest/v1 refuses requests without an `apikey`.",
   ),
+  realtimeMaxChannels: required(
+    "REALTIME_MAX_CHANNELS",
+    integer(1),
+    "100",
+    "Most channels that are joined on one WebSocket of /realtime/v1.",
+  ),
+  realtimeSlot: required(
+    "REALTIME_SLOT",
+    oneOf("auto", "always", "never"),
+    "auto",
+    "Whether a replication slot keeps the last two minutes of changes, so that a lost connection or a killed process loses none and subscribers can resume. `auto`: where the server bounds what a slot may keep (max_slot_wal_keep_size).",
+  ),
   safeWrites: required("REST_SAFE_WRITES", flag, "true", "Whether UPDATE and DELETE without a filter are refused."),
 
   // The conventional interface
@@ -304,6 +365,12 @@ export const SETTINGS = {
     integer(1),
     "500",
     "Most fields at the root of one operation, each of which may be a statement of its own.",
+  ),
+  graphqlStatementTimeout: required(
+    "GRAPHQL_STATEMENT_TIMEOUT_SECONDS",
+    integer(0, 86_400),
+    "10",
+    "Seconds that a statement of GraphQL may take, where that is less than DB_STATEMENT_TIMEOUT_SECONDS; 0 is no limit.",
   ),
   graphqlMaxSocketOperations: required(
     "GRAPHQL_MAX_SOCKET_OPERATIONS",
@@ -334,13 +401,7 @@ export const SETTINGS = {
 export type SettingKey = keyof typeof SETTINGS;
 
 /** Settings of the interfaces that are still being built: they are read and checked, and do nothing yet. */
-export const NOT_YET: ReadonlySet<string> = new Set([
-  "PUBLIC_URL",
-  "RATE_LIMIT",
-  "WEB_CONCURRENCY",
-  "READ_DATABASE_URLS",
-  "PUT_SEMANTICS",
-]);
+export const NOT_YET: ReadonlySet<string> = new Set(["WEB_CONCURRENCY", "READ_DATABASE_URLS"]);
 
 /** What SQL may say, by the names that it has there: PostgREST's own list. */
 export const IN_DATABASE: ReadonlyMap<string, SettingKey> = new Map(

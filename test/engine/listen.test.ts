@@ -5,6 +5,7 @@ import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type Listener, type ListenerOptions, openListener } from "../../engine/listen.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { until } from "../until.ts";
 
 let database: TestDatabase;
 let owner: pg.Client;
@@ -28,10 +29,6 @@ function open(options: Partial<ListenerOptions> = {}): Listener {
   const listener = openListener({ url: database.ownerUrl, log, applicationName: "listener under test", ...options });
   opened.push(listener);
   return listener;
-}
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await sleep(2);
 }
 
 const notify = (channel: string, payload = "") => owner.query("select pg_notify($1, $2)", [channel, payload]);

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { expect, test } from "vitest";
 import { withClient } from "../../engine/with-client.ts";
 import { urlOf } from "../database.ts";
+import { until } from "../until.ts";
 
 const url = urlOf("postgres", "postgres");
 const pidOf = async (client: pg.Client) =>
@@ -13,10 +13,6 @@ async function isGone(pid: number): Promise<boolean> {
     client.query("select from pg_stat_activity where pid = $1", [pid]),
   );
   return rowCount === 0;
-}
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await sleep(10);
 }
 
 test("the work's answer is given back, and its session is over", async () => {

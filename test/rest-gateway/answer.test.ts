@@ -9,6 +9,7 @@ import { readConfig } from "../../engine/config/config.ts";
 import { type Answer, answerWith } from "../../rest-gateway/answer.ts";
 import { makeGateway } from "../../rest-gateway/gateway.ts";
 import type { Flow, Handler, Piece } from "../../rest-gateway/http.ts";
+import { until } from "../until.ts";
 
 const KILOBYTE = 1024;
 const closing: (() => void)[] = [];
@@ -57,7 +58,8 @@ async function start(handle: Handler) {
   const log = pino({ level: "debug" }, sink);
   const serve = makeGateway({ routes: {}, folders: { "/rest/v1": handle }, errorBody: config.errorBody, log });
   const answer: Answer = answerWith(serve, config, log);
-  const server = createServer((request, response) => void answer(request, response));
+  // As listen.ts has it.
+  const server = createServer({ optimizeEmptyRequests: true }, (request, response) => void answer(request, response));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   closing.push(() => server.close().closeAllConnections());
@@ -87,10 +89,6 @@ function dial(port: number, bytes: string): Socket {
 
 const GET = "GET /rest/v1 HTTP/1.1\r\nHost: a\r\n\r\n";
 const MANY = 1_000;
-
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await sleep(5);
-}
 
 describe("a body that comes in pieces", () => {
   test("is sent whole, and each piece let go of", async () => {
@@ -222,6 +220,20 @@ describe("a body that is too large", () => {
   });
 });
 
+test.each([
+  ["none at all", "", "", "0 bytes"],
+  ["one in pieces", "Transfer-Encoding: chunked\r\n", "2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n", "5 bytes"],
+])("a body is read to its end: %s", async (_what, header, content, told) => {
+  const { port } = await start(async ({ readBody }) => {
+    return { status: 200, headers: {}, body: `${(await readBody()).length} bytes` };
+  });
+  const socket = dial(port, `POST /rest/v1 HTTP/1.1\r\nHost: a\r\n${header}\r\n${content}`);
+  let said = "";
+  socket.on("data", (chunk) => (said += chunk));
+  await until(() => said.includes("bytes"));
+  expect(said.endsWith(told)).toBe(true);
+});
+
 describe("a client that leaves", () => {
   const faultsOf = (lines: readonly Record<string, unknown>[]) => lines.filter(({ level }) => Number(level) >= 50);
 
@@ -244,6 +256,19 @@ describe("a client that leaves", () => {
       headers: {},
       body: await readBody(),
     }));
+    const socket = dial(port, "POST /rest/v1 HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf");
+    await sleep(50);
+    socket.destroy();
+    await until(() => lines.length > 0);
+    expect(faultsOf(lines)).toEqual([]);
+    expect(lines).toMatchObject([{ code: "CLIENT_LEFT" }]);
+  });
+
+  test("before anybody asks for its body there is none either", async () => {
+    const { port, lines } = await start(async ({ readBody, signal }) => {
+      await once(signal, "abort");
+      return { status: 200, headers: {}, body: await readBody() };
+    });
     const socket = dial(port, "POST /rest/v1 HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf");
     await sleep(50);
     socket.destroy();

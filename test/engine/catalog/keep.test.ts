@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Catalog } from "../../../engine/catalog/catalog.ts";
 import { type CatalogKeeper, type KeeperOptions, keepCatalog } from "../../../engine/catalog/keep.ts";
 import { type Listener, openListener } from "../../../engine/listen.ts";
+import { until } from "../../until.ts";
 import { type Fixture, makeFixture, tableOf } from "./fixture.ts";
 
 const NEVER = 1_000_000;
@@ -56,10 +57,6 @@ function listen(): Listener {
   const listener = openListener({ url: fixture.ownerUrl, log });
   opened.push(listener);
   return listener;
-}
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await sleep(5);
 }
 
 const has = (keeper: CatalogKeeper, name: string) => keeper.current().schemas.get("api")!.tables.has(name);

@@ -80,8 +80,8 @@ describe("readConfig", () => {
   });
 
   test("a setting of something that is still being built is warned about", () => {
-    expect(readConfig({ RATE_LIMIT: "5" }).warnings).toEqual([
-      "RATE_LIMIT has no effect yet: what it is for is still being built",
+    expect(readConfig({ WEB_CONCURRENCY: "2" }).warnings).toEqual([
+      "WEB_CONCURRENCY has no effect yet: what it is for is still being built",
     ]);
   });
 

@@ -5,6 +5,7 @@ import { type Config, ConfigError, readConfig } from "../../../engine/config/con
 import { type ConfigKeeper, keepConfig } from "../../../engine/config/keep.ts";
 import { type Listener, openListener } from "../../../engine/listen.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { until } from "../../until.ts";
 
 const SECRET = "a secret that is long enough to sign with";
 const opened: { close(): Promise<void> }[] = [];
@@ -44,10 +45,6 @@ async function keep(environment: NodeJS.ProcessEnv = {}, listener: Listener | nu
 /** In this database alone: the login is everybody's. */
 const say = (name: string, value: string) =>
   owner.query(`alter role authenticator in database ${database.name} set ${name} = ${pg.escapeLiteral(value)}`);
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await sleep(10);
-}
 
 describe("at the start", () => {
   test("what the database says goes before the environment, and what it does not say comes from there", async () => {

@@ -1,14 +1,18 @@
-import { generateKeyPairSync, type KeyObject } from "node:crypto";
+import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import {
   claimPath,
   flag,
   headerName,
   integer,
+  jwtSecrets,
   list,
   origins,
   postgresUrl,
   privateKey,
+  publicKeys,
+  sender,
+  smtpUrl,
   trustProxy,
 } from "../../../engine/config/readers.ts";
 
@@ -77,6 +81,42 @@ describe("readers", () => {
     ["a short key", () => pemOf(generateKeyPairSync("rsa", { modulusLength: 1024 }))],
   ])("a private key is not: %s", (_what, make) => {
     expect(() => privateKey(make())).toThrow("an RSA private key of at least 2048 bits");
+  });
+
+  test("keys from before may be several, public or private, and on one line", () => {
+    const pems = [1, 2].map(() => pemOf(generateKeyPairSync("rsa", { modulusLength: 2048 })));
+    const publicPem = createPublicKey(pems[0]!).export({ type: "spki", format: "pem" }) as string;
+    const read = publicKeys(`${publicPem}${pems[1]}`.replaceAll("\n", "\\n"));
+    expect(read.map((pem) => `${pem}\n`)).toEqual([publicPem, pems[1]]);
+    for (const text of ["secret", pemOf(generateKeyPairSync("ec", { namedCurve: "P-256" }))]) {
+      expect(() => publicKeys(text)).toThrow("RSA keys of at least 2048 bits");
+    }
+  });
+
+  test("secrets from before are as long as the one of now", () => {
+    const [one, other] = ["x".repeat(32), "y".repeat(32)];
+    expect(jwtSecrets(`${one}, ${other}`)).toEqual([one, other]);
+    expect(() => jwtSecrets(`${one},short`)).toThrow("at least 32 characters");
+  });
+
+  test("a sender is an address, with or without a name, and nothing more", () => {
+    for (const text of ["us@example.org", "Example Ltd <us@example.org>"]) expect(sender(text)).toBe(text);
+    for (const text of [
+      "us",
+      "us@example.org, them@example.org",
+      "a\r\nBcc: b@c <us@example.org>",
+      "<us@example.org>",
+    ]) {
+      expect(() => sender(text)).toThrow("an address such as");
+    }
+  });
+
+  test("a mail server has an address of its own kind", () => {
+    for (const text of ["smtp://mail.example.org", "smtps://u:p@mail.example.org:465"])
+      expect(smtpUrl(text)).toBe(text);
+    for (const text of ["mail.example.org", "http://mail.example.org", "smtp:"]) {
+      expect(() => smtpUrl(text)).toThrow("an address such as smtp://");
+    }
   });
 
   test.each(["foo", "10.0.0.0/33", "1.2.3", "::1/129", "10.0.0.0/8/8"])("trustProxy refuses %s", (text) => {

@@ -1,0 +1,124 @@
+import type { RequestListener } from "node:http";
+import type { Identification } from "./engine/auth/identification.ts";
+import { makeCrossSite } from "./engine/caller/cross-site.ts";
+import { roleKey } from "./engine/caller/role-key.ts";
+import type { CatalogKeeper } from "./engine/catalog/keep.ts";
+import type { Config } from "./engine/config/config.ts";
+import type { AsOwner } from "./engine/database/as-owner.ts";
+import type { Database } from "./engine/database/database.ts";
+import type { RequestLimit } from "./engine/limits/request-limit.ts";
+import type { SharedLimit } from "./engine/limits/shared-limit.ts";
+import type { Logger } from "./engine/log.ts";
+import { GRAPHQL_PATH, type GraphQL } from "./plugins/serve/graphql.ts";
+import type { Realtime } from "./realtime/realtime.ts";
+import { answerWith } from "./rest-gateway/answer.ts";
+import { makeApp } from "./rest-gateway/app.ts";
+import { identifyCaller } from "./rest-gateway/auth/credentials.ts";
+import { keySetRoutes } from "./rest-gateway/auth/key-set.ts";
+import { authFolders, authRoutes } from "./rest-gateway/auth/routes.ts";
+import { makeEntry } from "./rest-gateway/entry.ts";
+import { errorReferenceRoutes } from "./rest-gateway/error-reference/routes.ts";
+import { isUnder, makeGateway } from "./rest-gateway/gateway.ts";
+import { type Condition, healthRoutes } from "./rest-gateway/health.ts";
+import type { GatewayRequest } from "./rest-gateway/http.ts";
+import { sparing } from "./rest-gateway/limits/sparing.ts";
+import { referenceRoutes } from "./rest-gateway/reference/reference.ts";
+import { makeResourceInterface } from "./rest-gateway/resource/handle.ts";
+import { readVersions } from "./rest-gateway/resource/versions/served.ts";
+import { DOCUMENT_PATH, documentRoutes } from "./rest-gateway/resource-openapi/answer.ts";
+import { doorsOf } from "./rest-gateway/start-page/doors.ts";
+import { startPageRoutes } from "./rest-gateway/start-page/start-page.ts";
+import { makeTableInterface } from "./rest-gateway/table/handle.ts";
+import { PREFIX } from "./rest-gateway/table/prefix.ts";
+import { makeTaskInterface } from "./rest-gateway/tasks/task-interface.ts";
+import type { Defer, Undertake } from "./rest-gateway/tasks/undertaking.ts";
+
+/** What answers requests, and does what they have left for later. */
+export type Serving = { readonly entry: RequestListener; readonly interfaceAt: (path: string) => Undertake };
+
+/** What is opened once. */
+type Opened = {
+  readonly asOwner: AsOwner;
+  readonly database: Database;
+  readonly catalog: CatalogKeeper;
+  readonly graphql: GraphQL;
+  readonly realtime: Realtime;
+  readonly condition: Condition;
+  /** Null: requests are not counted. */
+  readonly limit: RequestLimit | null;
+  readonly signUpLimit: SharedLimit | null;
+  /** Null: nothing can be left for later. */
+  readonly defer: Defer | null;
+  /** Where clients reach the service. */
+  readonly siteUrl: () => string;
+  readonly log: Logger;
+};
+
+/** What makes an account or sends a mail. */
+const SPARING = [
+  "/auth/register",
+  "/auth/forgot-password",
+  "/auth/resend-verification",
+  "/auth/sign-up",
+  "/auth/forgotten-password",
+];
+
+/** All that depends on settings which the database may change; a request ends with those that it began with. */
+export function makeServing(opened: Opened): (config: Config, identification: Identification) => Serving {
+  const { asOwner, database, graphql, realtime, condition, limit, signUpLimit, defer, siteUrl, log } = opened;
+  const catalog = () => opened.catalog.current();
+  const health = healthRoutes(condition);
+  const versions = readVersions(asOwner);
+  const references = { ...referenceRoutes(DOCUMENT_PATH, versions), ...errorReferenceRoutes() };
+
+  return (config, { callers, accounts, keys }) => {
+    const signIn = accounts ? authRoutes({ accounts, callers, config, siteUrl }) : {};
+    const signInFolders = accounts ? authFolders({ accounts, callers, config, siteUrl }) : {};
+    const routes = {
+      ...health,
+      ...keySetRoutes(keys),
+      ...(signUpLimit ? sparing(signIn, SPARING, signUpLimit) : signIn),
+    };
+    const table = makeTableInterface({ config, callers, database, catalog, defer });
+    const crossSite = makeCrossSite(config);
+    const identify = (request: GatewayRequest) => identifyCaller(request, { callers, crossSite });
+    const resource = makeResourceInterface({ config, callers, crossSite, database, catalog, versions, defer });
+    const documents = documentRoutes({
+      config,
+      catalog,
+      versions,
+      identify,
+      routes,
+      folders: Object.keys(signInFolders),
+      hasTasks: defer !== null,
+    });
+    const startPage = startPageRoutes({
+      config,
+      catalog,
+      address: siteUrl,
+      fault: async () => toldFault(condition),
+      anonKey: roleKey(config.anonRole, keys, config),
+      links: doorsOf(config, { canSignIn: accounts !== null }),
+      graphqlQuery: graphql.sampleQuery,
+    });
+    const gateway = makeGateway({
+      routes: { ...routes, ...documents, ...references, ...startPage },
+      folders: { [PREFIX]: table.handle, ...signInFolders, ...graphql.folders, ...realtime.folders },
+      otherwise: defer ? makeTaskInterface({ asOwner, identify, otherwise: resource.handle }) : resource.handle,
+      errorBody: config.errorBody,
+      log,
+    });
+    const answer = answerWith(gateway, config, log, limit);
+    const ahead = { folders: [PREFIX, GRAPHQL_PATH], answer };
+    return {
+      entry: makeEntry({ config, log, ahead, app: makeApp({ config, answer }) }),
+      interfaceAt: (path) => (isUnder(PREFIX, path) ? table : resource),
+    };
+  };
+}
+
+/** For the start page, in words for everybody. */
+function toldFault({ databaseFault, schemaFault }: Condition): string | null {
+  if (databaseFault() !== null) return "The database does not answer.";
+  return schemaFault() === null ? null : "The schema may be out of date.";
+}
