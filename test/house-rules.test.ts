@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { encoding: "utf8" })
   .split("\n")
   .filter((file) => file !== "");
-const programs = files.filter((file) => file.endsWith(".ts") && !/^(test|bench)\//.test(file));
+const programs = files.filter((file) => file.endsWith(".ts") && !/^(test|bench|examples)\//.test(file));
 const textOf = (file: string) => readFileSync(file, "utf8");
 const importsOf = (file: string) =>
   [...textOf(file).matchAll(/from "(\.[^"]+)"/g)].map(([, path]) =>

@@ -8,6 +8,7 @@ import { SEED } from "../db/callers.ts";
 import { SECRET } from "../rest-gateway/table/differential/answer.ts";
 import { openMuseum } from "../rest-gateway/table/differential/fixture.ts";
 import { serve } from "../rest-gateway/table/differential/service.ts";
+import { until } from "../until.ts";
 
 /** As an application declares it: what version it speaks to, and nothing of its tables. */
 // biome-ignore lint/suspicious/noExplicitAny: the client calls rows of unknown tables any.
@@ -654,8 +655,4 @@ async function run(database: TestDatabase, statement: string): Promise<unknown[]
   } finally {
     await client.end();
   }
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((done) => setTimeout(done, 25));
 }

@@ -1,0 +1,78 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { describeInBrowser, launchBrowser } from "../browser.ts";
+import { anonKey, type Ground, openGround } from "../realtime/service.ts";
+
+const EXAMPLE = join(import.meta.dirname, "../../examples/articles/server.ts");
+const PASSWORD = "Tangerine-Boat-7";
+
+describeInBrowser("the example of live articles", () => {
+  let ground: Ground;
+  let example: ChildProcess;
+  let browser: Browser;
+  let ada: Page;
+  let reader: Page;
+  const complaints: string[] = [];
+
+  beforeAll(async () => {
+    ground = await openGround("select");
+    await fetch(`${ground.service.url}/auth/register`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ name: "Ada", email: "ada@example.org", password: PASSWORD }),
+    });
+    example = spawn(process.execPath, [EXAMPLE], {
+      env: { SERVICE_URL: ground.service.url, ANON_KEY: anonKey, PORT: "0" },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const [address] = await once(createInterface({ input: example.stdout! }), "line");
+    browser = await launchBrowser();
+    const open = async () => {
+      const page = await (await browser.newContext()).newPage();
+      page.on("pageerror", (error) => complaints.push(String(error)));
+      page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+      await page.goto(String(address));
+      await page.getByText("Live", { exact: true }).waitFor();
+      return page;
+    };
+    [ada, reader] = await Promise.all([open(), open()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    example?.kill();
+    await ground?.close();
+  });
+
+  const titles = (page: Page) => page.getByRole("heading", { level: 2 }).allTextContents();
+
+  test("who signs in writes, publishes and deletes, and who only looks sees each of it arrive", async () => {
+    await ada.getByLabel("E-mail").fill("ada@example.org");
+    await ada.getByLabel("Password").fill(PASSWORD);
+    await ada.getByRole("button", { name: "Sign in" }).click();
+    await ada.getByText("Signed in as Ada").waitFor();
+
+    await ada.getByLabel("Title").fill("First light");
+    await ada.getByLabel("Text").fill("It works.");
+    await ada.getByRole("button", { name: "Save the draft" }).click();
+    await expect.poll(() => titles(reader)).toEqual(["First light"]);
+    expect(await reader.getByText("Ada · draft").count()).toBe(1);
+    expect(await reader.getByRole("button", { name: "Publish" }).count()).toBe(0);
+
+    await ada.getByRole("button", { name: "Publish" }).click();
+    await reader.getByText("Ada · published").waitFor();
+    await ada.getByRole("button", { name: "Delete" }).click();
+    await expect.poll(() => titles(reader)).toEqual([]);
+    expect(complaints).toEqual([]);
+  });
+
+  test("a wrong password is said", async () => {
+    await reader.getByLabel("E-mail").fill("ada@example.org");
+    await reader.getByLabel("Password").fill("wrong");
+    await reader.getByRole("button", { name: "Sign in" }).click();
+    await expect.poll(() => reader.getByRole("alert").textContent()).toContain("wrong");
+  });
+});
