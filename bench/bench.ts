@@ -15,6 +15,7 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
   engine: () => import("./engine.ts"),
   rest: () => import("./rest.ts"),
   graphql: () => import("./graphql.ts"),
+  realtime: () => import("./realtime.ts"),
 };
 
 const USAGE = `npm run bench -- NAME… [--rounds 5] [--seconds 1] [--json FILE]
