@@ -14,6 +14,7 @@ export type Bench = (options: BenchOptions) => Promise<object>;
 const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>> = {
   engine: () => import("./engine.ts"),
   rest: () => import("./rest.ts"),
+  users: () => import("./users.ts"),
   graphql: () => import("./graphql.ts"),
   realtime: () => import("./realtime.ts"),
 };

@@ -7,10 +7,9 @@ import { ENTRANTS } from "./rest/contestants.ts";
 import { startCopier } from "./rest/copy.ts";
 import { EXPORTED_ROWS, EXPORTERS, exportAll, READINGS } from "./rest/export.ts";
 import { startLoadGenerator } from "./rest/load.ts";
-import type { Sample } from "./rest/measure.ts";
 import type { Contestant } from "./rest/program.ts";
-import { describeExport, describeOutcome, type Outcome, outcomeOf, type Round } from "./rest/report.ts";
-import { type Runners, runnersOf } from "./rest/runners.ts";
+import { describeExport, describeOutcome, type Outcome, outcomeOf } from "./rest/report.ts";
+import { byTurns, runnersOf } from "./rest/runners.ts";
 import { recordScripts } from "./rest/scripts.ts";
 import { judge, judgeExport } from "./rest/targets.ts";
 import { WORKS } from "./rest/works.ts";
@@ -64,15 +63,3 @@ export const bench: Bench = async ({ rounds, seconds, tell }) => {
   for (const verdict of [...judge(outcomes), ...judgeExport(exports[0]!)]) tell(verdict);
   return { version, outcomes, exports };
 };
-
-/** Whatever else happens on the machine meets all of them. What is measured first, to warm up, does not count. */
-async function byTurns(runners: Runners, rounds: number, seconds: number): Promise<Round[]> {
-  for (const run of runners.values()) await run(seconds);
-  const results: Round[] = [];
-  for (let round = 0; round < rounds; round++) {
-    const samples = new Map<string, Sample>();
-    for (const [name, run] of runners) samples.set(name, await run(seconds));
-    results.push(samples);
-  }
-  return results;
-}

@@ -2,7 +2,7 @@ import { runMigrations } from "../../engine/migrate/migrate.ts";
 import { type Scratch, startScratch } from "../scratch.ts";
 
 export const ARTICLES = 2_000;
-const USERS = 1_000;
+export const USERS = 1_000;
 const COMMENTS = 5_000;
 
 /** The first user, who wrote two of the articles. */

@@ -104,7 +104,7 @@ function startExpress(name: string, scratch: Scratch, env: Readonly<Record<strin
 }
 
 /** The program itself, as `npm start` runs it. */
-export function startOurs(scratch: Scratch, url: string): Promise<Contestant> {
+export function startOurs(scratch: Scratch, url: string, prefix = "/rest/v1/"): Promise<Contestant> {
   return startProgram({
     name: OURS,
     command: process.execPath,
@@ -120,6 +120,6 @@ export function startOurs(scratch: Scratch, url: string): Promise<Contestant> {
       RATE_LIMIT: "1000000000",
     }),
     dialect: "tables",
-    prefix: "/rest/v1/",
+    prefix,
   });
 }

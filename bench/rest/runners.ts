@@ -4,13 +4,15 @@ import type { Copier } from "./copy.ts";
 import type { LoadGenerator } from "./load.ts";
 import { type Sample, sampleOf, sampleOfRate } from "./measure.ts";
 import type { Contestant } from "./program.ts";
+import type { Round } from "./report.ts";
 import type { Script } from "./scripts.ts";
 import { eventOf, type Work } from "./works.ts";
 
 export type Field = {
   readonly scratch: Scratch;
   readonly generator: LoadGenerator;
-  readonly copier: Copier;
+  /** Null where nobody copies. */
+  readonly copier: Copier | null;
   readonly contestants: readonly Contestant[];
   /** Null without pgbench. */
   readonly scripts: ReadonlyMap<Work, Script> | null;
@@ -26,7 +28,7 @@ export function runnersOf(work: Work, field: Field): Runners {
   const runners = new Map<string, (seconds: number) => Promise<Sample>>();
   const script = field.scripts?.get(work);
   if (script && work.pgbenchClients) runners.set(PGBENCH, pgbenchRunner(script, work.pgbenchClients, field));
-  if (work.rows) runners.set(COPY, copyRunner(work.rows, field));
+  if (work.rows && field.copier) runners.set(COPY, copyRunner(work.rows, field.scratch, field.copier));
   for (const contestant of field.contestants) {
     runners.set(contestant.name, (seconds) => sampleOf(contestant, work, seconds, field));
   }
@@ -38,11 +40,23 @@ function pgbenchRunner(script: Script, clients: number, { scratch }: Field) {
   return (seconds: number) => sampleOfRate(scratch, seconds, () => pgbench({ url, ...script, clients, seconds }));
 }
 
-function copyRunner(rows: number, { scratch, copier }: Field) {
+function copyRunner(rows: number, scratch: Scratch, copier: Copier) {
   const line = (n: number) => {
     const { kind, payload } = eventOf(n);
     return `${kind}\t${JSON.stringify(payload)}\n`;
   };
   const text = Array.from({ length: rows }, (_, n) => line(n)).join("");
   return (seconds: number) => sampleOfRate(scratch, seconds, () => copier.run(text, rows, seconds));
+}
+
+/** Whatever else happens on the machine meets all of them. What is measured first, to warm up, does not count. */
+export async function byTurns(runners: Runners, rounds: number, seconds: number): Promise<Round[]> {
+  for (const run of runners.values()) await run(seconds);
+  const results: Round[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const samples = new Map<string, Sample>();
+    for (const [name, run] of runners) samples.set(name, await run(seconds));
+    results.push(samples);
+  }
+  return results;
 }

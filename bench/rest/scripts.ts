@@ -4,7 +4,7 @@ import { startOurs } from "./contestants.ts";
 import type { LoadGenerator } from "./load.ts";
 import { openTap, type Sent } from "./tap.ts";
 import { TOKENS } from "./tokens.ts";
-import { DRAWN, requestOf, type Work } from "./works.ts";
+import { DRAWN, type Drawn, requestOf, type Work } from "./works.ts";
 
 export type Script = Pick<PgbenchOptions, "script" | "variables">;
 
@@ -15,43 +15,44 @@ export type Script = Pick<PgbenchOptions, "script" | "variables">;
 export async function recordScripts(
   works: readonly Work[],
   { scratch, generator }: { readonly scratch: Scratch; readonly generator: LoadGenerator },
+  start: typeof startOurs = startOurs,
 ): Promise<ReadonlyMap<Work, Script>> {
   await using opened = new AsyncDisposableStack();
   const tap = opened.use(await openTap(scratch.url("authenticator")));
-  const ours = opened.adopt(await startOurs(scratch, tap.url), (contestant) => contestant.stop());
+  const ours = opened.adopt(await start(scratch, tap.url), (contestant) => contestant.stop());
   const scripts = new Map<Work, Script>();
   for (const work of works) {
     const { port, request, values } = requestOf(work, ours);
     const [before, ...rest] = request;
+    const { step, count } = work.drawn ?? DRAWN;
+    const drawnOnce = String(step * Math.floor(count / 2));
     tap.take();
     await generator.run({
       port,
-      request: [before + (values ? DRAWN_ONCE : ""), ...rest],
+      request: [before + (values ? drawnOnce : ""), ...rest],
       values: null,
       tokens: TOKENS.cached,
       connections: 1,
       seconds: 0,
     });
-    scripts.set(work, toScript(tap.take()));
+    scripts.set(work, toScript(tap.take(), drawnOnce, { step, count }));
   }
   return scripts;
 }
 
-const DRAWN_ONCE = String(DRAWN.step * Math.floor(DRAWN.count / 2));
-
 /** Values are variables of the script, which pgbench sends as parameters, as the service does. */
-function toScript(sent: readonly Sent[]): Script {
+function toScript(sent: readonly Sent[], drawnOnce: string, { step, count }: Drawn): Script {
   const variables: Record<string, string> = {};
   const statements = sent.map(({ text, values }, index) =>
     text.replace(/\$(\d+)/g, (_, number) => {
       const value = values[Number(number) - 1]!;
-      if (value === DRAWN_ONCE) return ":drawn";
+      if (value === drawnOnce) return ":drawn";
       const name = `v${index}_${number}`;
       variables[name] = value;
       return `:${name}`;
     }),
   );
   const lines = statements.map((text) => `${text};`);
-  const draw = `\\set drawn random(0, ${DRAWN.count - 1}) * ${DRAWN.step}`;
+  const draw = `\\set drawn random(0, ${count - 1}) * ${step}`;
   return { script: [draw, "\\startpipeline", ...lines, "\\endpipeline", ""].join("\n"), variables };
 }

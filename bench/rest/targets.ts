@@ -3,7 +3,7 @@ import type { Export } from "./export.ts";
 import type { Outcome } from "./report.ts";
 import { COPY, PGBENCH } from "./runners.ts";
 
-type Target = { readonly than: string; readonly least: number };
+export type Target = { readonly than: string; readonly least: number };
 
 const OF_READS: readonly Target[] = [
   { than: PGBENCH, least: 0.6 },
@@ -12,7 +12,10 @@ const OF_READS: readonly Target[] = [
   { than: EXPRESS, least: 6 },
 ];
 
-const TARGETS: Readonly<Record<string, readonly Target[]>> = {
+/** By the work's name. */
+export type Targets = Readonly<Record<string, readonly Target[]>>;
+
+const TARGETS: Targets = {
   "one row by key": OF_READS,
   "20 rows with a many-to-one embed": OF_READS,
   "insert one row": [{ than: PGBENCH, least: 0.55 }],
@@ -20,9 +23,9 @@ const TARGETS: Readonly<Record<string, readonly Target[]>> = {
 };
 
 /** Each target with what was reached, and whether that is enough. Nothing is said of who was not there. */
-export function judge(outcomes: readonly Outcome[]): string[] {
+export function judge(outcomes: readonly Outcome[], targets: Targets = TARGETS): string[] {
   return outcomes.flatMap(({ work, ratios }) =>
-    (TARGETS[work] ?? []).flatMap(({ than, least }) => {
+    (targets[work] ?? []).flatMap(({ than, least }) => {
       const reached = ratios[than];
       if (reached === undefined) return [];
       return [verdict(`${work}: ${reached.toFixed(2)} times ${than}`, reached >= least, String(least))];

@@ -5,11 +5,16 @@ import { API_KEY } from "./tokens.ts";
 /** The table interface's grammar, or addresses that somebody has written handlers for. */
 export type Dialect = "tables" | "handlers";
 
+/** A multiple of `step`, from 0 to below `count * step`. */
+export type Drawn = { readonly step: number; readonly count: number };
+
 export type Work = {
   readonly name: string;
   readonly method: "GET" | "POST";
   /** `{n}` is drawn anew each time. */
   readonly path: Readonly<Record<Dialect, string>>;
+  /** From what it is drawn; the ids of the caller's items as a rule. */
+  readonly drawn?: Drawn;
   readonly body: string | null;
   readonly tokens: "cached" | "fresh";
   readonly connections: number;
@@ -57,7 +62,7 @@ export const WORKS: readonly Work[] = [
 ];
 
 /** What `{n}` stands for: the ids of the caller's items. */
-export const DRAWN = { step: OWNERS, count: ITEMS / OWNERS };
+export const DRAWN: Drawn = { step: OWNERS, count: ITEMS / OWNERS };
 
 export function eventOf(n: number) {
   return { kind: "bench", payload: { n, said: "something that is as long as such things are" } };
@@ -78,7 +83,7 @@ function bulkInsert(rows: number): Work {
 
 /** A request of the work to somebody: without its token, and without what is drawn, if anything is. */
 export function requestOf(
-  { method, path, body }: Work,
+  { method, path, body, drawn = DRAWN }: Work,
   { dialect, base }: { readonly dialect: Dialect; readonly base: URL },
 ): Pick<Load, "port" | "request" | "values"> {
   const [before, after] = `${method} ${base.pathname.replace(/\/$/, "")}${path[dialect]}`.split("{n}");
@@ -87,6 +92,6 @@ export function requestOf(
   return {
     port: Number(base.port),
     request: [before!, `${after ?? ""} HTTP/1.1\r\n${headers}Authorization: Bearer `, `\r\n\r\n${body ?? ""}`],
-    values: after === undefined ? null : DRAWN,
+    values: after === undefined ? null : drawn,
   };
 }

@@ -1,0 +1,28 @@
+import { USERS } from "../graphql/content.ts";
+import { PGBENCH } from "../rest/runners.ts";
+import type { Targets } from "../rest/targets.ts";
+import type { Work } from "../rest/works.ts";
+import { DRIZZLE } from "./contestants.ts";
+
+const READ = { method: "GET", body: null, tokens: "cached", connections: 16, pgbenchClients: 8 } as const;
+
+/** Ids begin at 1 there, and what is drawn begins at 0. And pgbench has its statements parsed before it takes a role. */
+export const PREPARATION = `
+  insert into users (id, name, email) overriding system value values (0, 'User 0', 'user0@example.org');
+  grant usage on schema public to authenticator;`;
+
+export const WORKS: readonly Work[] = [
+  {
+    ...READ,
+    name: "one user",
+    path: { tables: "/users/{n}", handlers: "/users/{n}" },
+    drawn: { step: 1, count: USERS },
+  },
+  { ...READ, name: "10 users", path: { tables: "/users", handlers: "/users" } },
+];
+
+const TARGET = [
+  { than: PGBENCH, least: 0.5 },
+  { than: DRIZZLE, least: 3 },
+];
+export const TARGETS: Targets = { "one user": TARGET, "10 users": TARGET };
