@@ -9,7 +9,7 @@ import type { Database } from "./engine/database/database.ts";
 import type { RequestLimit } from "./engine/limits/request-limit.ts";
 import type { SharedLimit } from "./engine/limits/shared-limit.ts";
 import type { Logger } from "./engine/log.ts";
-import { GRAPHQL_PATH, type GraphQL } from "./plugins/serve/graphql.ts";
+import type { GraphQL } from "./plugins/serve/graphql.ts";
 import type { Realtime } from "./realtime/realtime.ts";
 import { answerWith } from "./rest-gateway/answer.ts";
 import { makeApp } from "./rest-gateway/app.ts";
@@ -101,15 +101,20 @@ export function makeServing(opened: Opened): (config: Config, identification: Id
       links: doorsOf(config, { canSignIn: accounts !== null }),
       graphqlQuery: graphql.sampleQuery,
     });
+    const allRoutes = { ...routes, ...documents, ...references, ...startPage };
     const gateway = makeGateway({
-      routes: { ...routes, ...documents, ...references, ...startPage },
+      routes: allRoutes,
       folders: { [PREFIX]: table.handle, ...signInFolders, ...graphql.folders, ...realtime.folders },
       otherwise: defer ? makeTaskInterface({ asOwner, identify, otherwise: resource.handle }) : resource.handle,
       errorBody: config.errorBody,
       log,
     });
     const answer = answerWith(gateway, config, log, limit);
-    const ahead = { folders: [PREFIX, GRAPHQL_PATH], answer };
+    const signInPaths = Object.keys(signInFolders);
+    // Signing in and pages go through Express, whatever has rows ahead of it.
+    const isForExpress = (path: string) =>
+      Object.hasOwn(allRoutes, path) || signInPaths.some((folder) => isUnder(folder, path));
+    const ahead = { takes: (path: string) => !isForExpress(path), answer };
     return {
       entry: makeEntry({ config, log, ahead, app: makeApp({ config, answer }) }),
       interfaceAt: (path) => (isUnder(PREFIX, path) ? table : resource),

@@ -3,7 +3,6 @@ import type { Config } from "../engine/config/config.ts";
 import type { Logger } from "../engine/log.ts";
 import type { Answer } from "./answer.ts";
 import { makeCrossOrigin } from "./cross-origin.ts";
-import { isUnder } from "./gateway.ts";
 import { originForm, send } from "./http.ts";
 import { identifyRequest, logRequest } from "./request-log.ts";
 import { securityHeaders } from "./security-headers.ts";
@@ -12,7 +11,7 @@ type EntryOptions = {
   readonly config: Config;
   readonly log: Logger;
   /** What is answered here, ahead of Express, which would cost it a tenth of its throughput. */
-  readonly ahead: { readonly folders: readonly string[]; readonly answer: Answer };
+  readonly ahead: { takes(path: string): boolean; readonly answer: Answer };
   readonly app: RequestListener;
 };
 
@@ -32,7 +31,7 @@ export function makeEntry({ config, log, ahead, app }: EntryOptions): RequestLis
     const preflight = crossOrigin.preflight(method, headers);
     if (preflight) {
       send(response, { status: 204, headers: { ...base, ...preflight }, body: null });
-    } else if (ahead.folders.some((folder) => isUnder(folder, path))) {
+    } else if (ahead.takes(path)) {
       // Whoever answers has caught what went wrong; what still arrives here could not even be written.
       ahead.answer(request, response, base).catch(() => response.destroy());
     } else {

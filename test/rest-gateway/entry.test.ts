@@ -52,7 +52,12 @@ function start(environment: NodeJS.ProcessEnv = {}) {
   const answer = answerWith(makeGateway({ routes, errorBody: config.errorBody, log }), config, log);
   return {
     app: createServer(
-      makeEntry({ config, log, ahead: { folders: ["/rest/v1"], answer }, app: makeApp({ config, answer }) }),
+      makeEntry({
+        config,
+        log,
+        ahead: { takes: (path) => path.startsWith("/rest/v1"), answer },
+        app: makeApp({ config, answer }),
+      }),
     ),
     lines,
   };
