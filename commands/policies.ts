@@ -15,6 +15,7 @@ const DOORS: readonly Interface[] = ["table", "resource", "graphql", "realtime"]
 
 type Asked = {
   readonly loginRole: string;
+  readonly named: readonly string[];
   readonly claims: Readonly<Record<string, unknown>>;
   readonly door: Interface;
 };
@@ -49,29 +50,43 @@ function told(outcome: Outcome, total: number): string {
   }
 }
 
-/** Every role that a caller can be, the anonymous one first, as its requests appear to Postgres. */
-function contextsOf({ roles }: Catalog, config: Config, { loginRole, claims, door }: Asked): Context[] {
+/** Those that were named, or else every role that a caller can be, the anonymous one first. */
+function rolesOf({ roles }: Catalog, anonRole: string, { loginRole, named }: Asked): readonly string[] {
+  const unknown = named.find((name) => !roles.has(name));
+  if (unknown !== undefined) throw new UsageError(`Requests cannot become "${unknown}".`);
+  if (named.length > 0) return named;
+  return [anonRole, ...[...roles.keys()].filter((name) => name !== anonRole && name !== loginRole)];
+}
+
+/** As the requests of each appear to Postgres. */
+function contextsOf(catalog: Catalog, config: Config, asked: Asked): Context[] {
+  const { claims, door } = asked;
   const contextOf = makeContexts(config);
   const occasion = occasionOf(door, { id: "policies", method: "GET", path: "/", headers: {} });
-  const names = [...roles.keys()].filter((name) => name !== config.anonRole && name !== loginRole);
-  return [config.anonRole, ...names].map((role) => {
+  return rolesOf(catalog, config.anonRole, asked).map((role) => {
     const own = role === config.anonRole ? { role } : { ...claims, role };
     return contextOf({ role, claimsText: JSON.stringify(own) }, occasion);
   });
 }
 
 await runCommand({
-  usage: `npm run policies [-- --sub ID | --claims JSON] [--interface table|resource|graphql|realtime]
-  tries every verb on every exposed table as every role, undoes it, and prints what was reached:
+  usage: `npm run policies [-- --sub ID | --claims JSON] [--role R …] [--interface table|resource|graphql|realtime]
+  tries every verb on every exposed table as every role, or as those named, undoes it, and prints what was reached:
   rows, "yes" for an insert that privileges and policies let pass, "-" for what they refuse`,
-  options: { sub: { type: "string" }, claims: { type: "string" }, interface: { type: "string" } },
+  options: {
+    sub: { type: "string" },
+    claims: { type: "string" },
+    role: { type: "string", multiple: true },
+    interface: { type: "string" },
+  },
   async run(given, words, options) {
     if (words.length > 0) throw new UsageError(`"${words[0]}" is one word too many.`);
     const door = DOORS.find((name) => name === (options.interface ?? "table"));
     if (!door) throw new UsageError(`--interface is one of ${DOORS.join(", ")}.`);
     const claims = readClaims(options);
     await withCatalog(given, async ({ catalog, config, postgres: { requestUrl, ownerUrl } }) => {
-      const contexts = contextsOf(catalog, config, { loginRole: await loginRoleOf(requestUrl), claims, door });
+      const named = Array.isArray(options.role) ? options.role.map(String) : [];
+      const contexts = contextsOf(catalog, config, { loginRole: await loginRoleOf(requestUrl), named, claims, door });
       const rows = await withClient(requestUrl, (login) =>
         withClient(ownerUrl, (owner) => policyMatrix({ catalog, contexts, login, owner })),
       );

@@ -26,9 +26,12 @@ function policies(...words: string[]): Promise<{ stdout: string; stderr: string;
   return promisify(execFile)(process.execPath, line, { env }).catch((error) => error);
 }
 
+/** Roles are the whole cluster's, and other tests make some too. */
+const OURS = ["anon", "admin", "authenticated", "service_role"].flatMap((role) => ["--role", role]);
+
 describe("npm run policies", () => {
   test("prints what each role reaches of each table: a change of the policies shows here", async () => {
-    const { stdout } = await policies("--sub", "1");
+    const { stdout } = await policies("--sub", "1", ...OURS);
     expect(`\n${stdout}`).toMatchInlineSnapshot(`
       "
                                       anon     admin   authenticated   service_role
@@ -54,12 +57,14 @@ describe("npm run policies", () => {
 
   test("takes claims, and the door by which a request comes", async () => {
     const { stdout } = await policies("--claims", '{"sub": "2"}', "--interface", "resource");
+    expect(stdout.split("\n")[0]).toMatch(/^ +anon .*\badmin +.*authenticated/);
     expect(stdout).toMatch(/^users +select +all 3 .*\n +insert +yes .*\n +update +all 3 /m);
   });
 
   test.each([
     [["--interface", "door"], "--interface is one of"],
     [["--claims", "7"], "--claims takes a JSON object"],
+    [["--role", "postgres"], 'Requests cannot become "postgres"'],
     [["users"], "one word too many"],
   ])("%j is refused in words", async (words, refusal) => {
     const { stderr, code } = await policies(...words);
