@@ -19,8 +19,8 @@ describeInBrowser("signing in through another provider in a browser", () => {
     gateways = await openFederatedGateways({ PUBLIC_URL: "" });
     openId = await openOpenIdProvider([gateways.one.url], "example", "localhost");
     saml = await openSamlProvider({
-      callback: url("/auth/providers/work/callback"),
-      signedOut: url("/auth/providers/work/signed-out"),
+      callback: url("/auth/providers/office/callback"),
+      signedOut: url("/auth/providers/office/signed-out"),
     });
     await gateways.addProvider({
       name: "example",
@@ -33,7 +33,7 @@ describeInBrowser("signing in through another provider in a browser", () => {
     const origin = saml.origin.replace("127.0.0.1", "localhost");
     const certificates = { certificates: [PROVIDER_CERTIFICATE], certificate: SERVICE_CERTIFICATE };
     const settings = { entry_point: `${origin}/sso`, logout_url: `${origin}/slo`, ...certificates };
-    await gateways.addProvider({ name: "work", kind: "saml", issuer: ISSUER, secret: SERVICE_KEY, settings });
+    await gateways.addProvider({ name: "office", kind: "saml", issuer: ISSUER, secret: SERVICE_KEY, settings });
     browser = await launchBrowser();
   });
   afterAll(async () => {
@@ -79,7 +79,7 @@ describeInBrowser("signing in through another provider in a browser", () => {
 
   test("by SAML comes back in a form of the provider's page, with the cookie that it needs", async () => {
     saml.user = { id: "bob@example.org", displayName: "Bob" };
-    await page.goto(url("/auth/providers/work/sign-in?redirect_to=/api/auth/me"));
+    await page.goto(url("/auth/providers/office/sign-in?redirect_to=/api/auth/me"));
     expect(await shownUser()).toBe("bob@example.org");
   });
 

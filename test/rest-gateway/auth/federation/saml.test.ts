@@ -8,10 +8,10 @@ import { PROVIDER_CERTIFICATE, PROVIDER_KEY, SERVICE_CERTIFICATE, SERVICE_KEY } 
 import { ISSUER, openSamlProvider, type SamlProvider, submit } from "./saml-provider.ts";
 import { assertionOf, signatureOf, VICTIM, WRAPPINGS } from "./signature-wrapping.ts";
 
-const SIGN_IN = at("/auth/providers/work/sign-in");
-const CALLBACK = at("/auth/providers/work/callback");
-const SIGNED_OUT = at("/auth/providers/work/signed-out");
-const AUDIENCE = at("/auth/providers/work/metadata");
+const SIGN_IN = at("/auth/providers/office/sign-in");
+const CALLBACK = at("/auth/providers/office/callback");
+const SIGNED_OUT = at("/auth/providers/office/signed-out");
+const AUDIENCE = at("/auth/providers/office/metadata");
 let gateways: FederatedGateways;
 let provider: SamlProvider;
 let browser: Browser;
@@ -19,7 +19,7 @@ beforeAll(async () => {
   gateways = await openFederatedGateways();
   provider = await openSamlProvider({ callback: CALLBACK, signedOut: SIGNED_OUT });
   await gateways.addProvider({
-    name: "work",
+    name: "office",
     kind: "saml",
     issuer: ISSUER,
     secret: SERVICE_KEY,
@@ -124,7 +124,7 @@ describe("an assertion is refused, 401,", () => {
     const told = await send(await respond(requestId, options[what]), state);
     expect(told).toMatchObject(REFUSED);
     expect(told.headers.getSetCookie().join()).not.toContain("SESSION=");
-    expect(await gateways.lastRefusal()).toMatchObject({ provider: "work", reason: "INVALID_ASSERTION" });
+    expect(await gateways.lastRefusal()).toMatchObject({ provider: "office", reason: "INVALID_ASSERTION" });
     expect(await whoIs(browser)).toBeNull();
   });
 
@@ -184,7 +184,7 @@ describe("an assertion is refused, 401,", () => {
       "insert into auth.federation_states select * from jsonb_populate_record(null::auth.federation_states, $1)",
       [JSON.stringify({ ...rows[0], state_hash: hex(rows[0].state_hash), browser_hash: hex(rows[0].browser_hash) })],
     );
-    const again = await fetch(`${gateways.two.url}/auth/providers/work/callback`, {
+    const again = await fetch(`${gateways.two.url}/auth/providers/office/callback`, {
       method: "POST",
       headers: { Cookie: `FEDERATION=${browser.cookies(SITE).get("FEDERATION")}` },
       body: new URLSearchParams({ SAMLResponse: Buffer.from(xml).toString("base64"), RelayState: state }),
@@ -202,7 +202,7 @@ describe("an assertion is refused, 401,", () => {
   });
 
   test("when it comes in something else than a form, 415, or the provider says no", async () => {
-    const told = await gateways.post(`${gateways.one.url}/auth/providers/work/callback`, { SAMLResponse: "x" });
+    const told = await gateways.post(`${gateways.one.url}/auth/providers/office/callback`, { SAMLResponse: "x" });
     expect(told.status).toBe(415);
     const { requestId, state } = await leave();
     const no = (await respond(requestId)).replace(/status:Success/, "status:Responder");
@@ -224,7 +224,7 @@ describe("signing out of SAML", () => {
     const { csrfToken } = (await gateways.get(`${gateways.one.url}/csrf-token`, { headers: slo(browser) })).body;
     const headers = { ...slo(browser), "X-CSRF-Token": csrfToken };
     const told = await gateways.post(
-      `${gateways.one.url}/auth/providers/work/sign-out`,
+      `${gateways.one.url}/auth/providers/office/sign-out`,
       { redirectTo: "/health" },
       { headers },
     );
