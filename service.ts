@@ -4,6 +4,7 @@ import { makeIdentification } from "./engine/auth/identification.ts";
 import { makeCrossSite } from "./engine/caller/cross-site.ts";
 import { keepCatalog } from "./engine/catalog/keep.ts";
 import { openChanges } from "./engine/changes/changes.ts";
+import { PUBLICATION } from "./engine/changes/publication.ts";
 import { type Config, isEmbedded } from "./engine/config/config.ts";
 import { keepConfig } from "./engine/config/keep.ts";
 import type { AsOwner } from "./engine/database/as-owner.ts";
@@ -49,9 +50,6 @@ export type Surroundings = {
 };
 
 const ONE_HOUR = 3600;
-
-/** Whose tables are told of on channels; the name that Supabase gave it. */
-const PUBLICATION = "supabase_realtime";
 
 /** Everything that runs, wired from the bottom up; what was opened last is closed first. */
 export async function startService(given: Config, { log, tell, giveUp }: Surroundings): Promise<Service> {

@@ -1,6 +1,5 @@
 // GraphQL over HTTP, beside PostGraphile without our plugins and beside a server written by hand; and many subscriptions.
 
-import { loadavg } from "node:os";
 import type { Bench } from "./bench.ts";
 import { startContent } from "./graphql/content.ts";
 import { ENTRANTS, type Server } from "./graphql/contestants.ts";
@@ -8,15 +7,14 @@ import { byTurns } from "./graphql/measure.ts";
 import { measureSubscriptions, SUBSCRIPTIONS } from "./graphql/subscriptions.ts";
 import { judge } from "./graphql/targets.ts";
 import { answerOf, WORKS, type Work } from "./graphql/works.ts";
+import { tellPreface } from "./preface.ts";
 import { startLoadGenerator } from "./rest/load.ts";
 import { describeOutcome, type Outcome, outcomeOf } from "./rest/report.ts";
 
-export const bench: Bench = async ({ rounds, seconds, tell }) => {
+export const bench: Bench = async (options) => {
+  const { rounds, seconds, tell } = options;
   tell("graphql: the documented queries over HTTP, row-level security on, callers by token");
-  tell(`median of ${rounds} rounds of ${seconds} s, all by turns`);
-  if (loadavg()[0]! > 0.5)
-    tell(`the machine is busy (load ${loadavg()[0]!.toFixed(1)}): even ratios will be worse than they are`);
-  for (const { name, isInstalled } of ENTRANTS) if (!isInstalled) tell(`${name} skipped: npm ci --prefix bench/peers`);
+  tellPreface(options, ENTRANTS);
   tell("");
 
   await using opened = new AsyncDisposableStack();

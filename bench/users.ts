@@ -1,9 +1,9 @@
 // The conventional interface's users over HTTP, beside pgbench with the same statements and a server with Drizzle.
 
-import { loadavg } from "node:os";
 import type { Bench } from "./bench.ts";
 import { startContent } from "./graphql/content.ts";
 import { requirePgbench } from "./pgbench.ts";
+import { tellPreface } from "./preface.ts";
 import { startLoadGenerator } from "./rest/load.ts";
 import type { Contestant } from "./rest/program.ts";
 import { describeOutcome, type Outcome, outcomeOf } from "./rest/report.ts";
@@ -16,14 +16,12 @@ import { PREPARATION, TARGETS, WORKS } from "./users/works.ts";
 /** Programs that compile themselves while they run are faster afterwards. */
 const FIRST_WARM_UP_SECONDS = 4;
 
-export const bench: Bench = async ({ rounds, seconds, tell }) => {
+export const bench: Bench = async (options) => {
+  const { rounds, seconds, tell } = options;
   tell("users: the conventional interface over HTTP, row-level security on, callers by token");
   const version = await requirePgbench().catch((error: Error) => tell(`pgbench skipped: ${error.message}`));
-  tell(`median of ${rounds} rounds of ${seconds} s, all by turns`);
-  if (loadavg()[0]! > 0.5)
-    tell(`the machine is busy (load ${loadavg()[0]!.toFixed(1)}): even ratios will be worse than they are`);
+  tellPreface(options, ENTRANTS);
   const entrants = ENTRANTS.filter(({ isInstalled }) => isInstalled);
-  for (const { name, isInstalled } of ENTRANTS) if (!isInstalled) tell(`${name} skipped: npm ci --prefix bench/peers`);
 
   await using opened = new AsyncDisposableStack();
   const scratch = opened.use(await startContent());

@@ -1,4 +1,5 @@
 import type { Catalog } from "../engine/catalog/catalog.ts";
+import { PUBLICATION } from "../engine/changes/publication.ts";
 import type { Config } from "../engine/config/config.ts";
 import { examine } from "../engine/inspect/doctor/examine.ts";
 import { readLogin, readStream } from "../engine/inspect/doctor/facts.ts";
@@ -8,8 +9,6 @@ import { withClient } from "../engine/with-client.ts";
 import { runCommand, UsageError } from "./command.ts";
 import { withCatalog } from "./with-catalog.ts";
 
-/** As supabase-js knows it. */
-const PUBLICATION = "supabase_realtime";
 const SIGNED_IN = "authenticated";
 
 async function findingsOf(catalog: Catalog, config: Config, { requestUrl, ownerUrl }: Postgres): Promise<Finding[]> {

@@ -1,12 +1,8 @@
-import { execFile } from "node:child_process";
-import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeKeyFinder } from "../../engine/caller/api-keys.ts";
 import { cloneDatabase } from "../database.ts";
 import { claimsOf, from, type Opened, openAccounts, PASSWORD } from "../engine/auth/open-accounts.ts";
-
-const REPOSITORY = join(import.meta.dirname, "../..");
+import { runCommand, type Told } from "./run-command.ts";
 
 let opened: Opened;
 beforeAll(async () => {
@@ -14,22 +10,9 @@ beforeAll(async () => {
 });
 afterAll(() => opened.close());
 
-type Told = { readonly stdout: string; readonly stderr: string; readonly code: number };
-
-async function run(
-  line: string,
-  { url, ownerUrl }: { url: string; ownerUrl: string } = opened.database,
-): Promise<Told> {
+function run(line: string, database: { url: string; ownerUrl: string } = opened.database): Promise<Told> {
   const [name, ...words] = line.split(" ");
-  const secret = "a secret that is long enough to sign with";
-  const env = { PATH: process.env.PATH, DATABASE_URL: url, OWNER_DATABASE_URL: ownerUrl, JWT_SECRET: secret };
-  return promisify(execFile)(process.execPath, [join(REPOSITORY, `commands/${name}.ts`), ...words], {
-    cwd: REPOSITORY,
-    env,
-  }).then(
-    ({ stdout, stderr }) => ({ stdout, stderr, code: 0 }),
-    (error) => error as Told,
-  );
+  return runCommand(name!, words, database);
 }
 
 async function roleOf(username: string, password: string): Promise<unknown> {

@@ -1,12 +1,8 @@
-import { execFile } from "node:child_process";
-import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { withClient } from "../../engine/with-client.ts";
 import { cloneDatabase } from "../database.ts";
 import { SEED } from "../db/callers.ts";
-
-const REPOSITORY = join(import.meta.dirname, "../..");
+import { runCommand } from "./run-command.ts";
 
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
 beforeAll(async () => {
@@ -15,16 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-function policies(...words: string[]): Promise<{ stdout: string; stderr: string; code?: number }> {
-  const env = {
-    PATH: process.env.PATH,
-    DATABASE_URL: database.url,
-    OWNER_DATABASE_URL: database.ownerUrl,
-    JWT_SECRET: "a secret that is long enough to sign with",
-  };
-  const line = [join(REPOSITORY, "commands/policies.ts"), ...words];
-  return promisify(execFile)(process.execPath, line, { env }).catch((error) => error);
-}
+const policies = (...words: string[]) => runCommand("policies", words, database);
 
 /** Roles are the whole cluster's, and other tests make some too. */
 const OURS = ["anon", "admin", "authenticated", "service_role"].flatMap((role) => ["--role", role]);

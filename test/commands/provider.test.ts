@@ -1,16 +1,13 @@
-import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeProviders } from "../../engine/auth/federation/providers.ts";
 import { makeTokenKeys } from "../../engine/caller/keys.ts";
 import { type Opened, openAccounts } from "../engine/auth/open-accounts.ts";
 import { PROVIDER_CERTIFICATE } from "../rest-gateway/auth/federation/saml-keys.ts";
+import { JWT_SECRET, runCommand, type Told } from "./run-command.ts";
 
-const REPOSITORY = join(import.meta.dirname, "../..");
-const JWT_SECRET = "a secret that is long enough to sign with";
 const SECRET = "a-secret-of-the-client";
 
 let opened: Opened;
@@ -26,16 +23,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-type Told = { readonly stdout: string; readonly stderr: string; readonly code: number };
-
 function run(line: string): Promise<Told> {
-  const { url, ownerUrl } = opened.database;
-  const env = { PATH: process.env.PATH, DATABASE_URL: url, OWNER_DATABASE_URL: ownerUrl, JWT_SECRET };
   const words = line.split(" ").map((word) => word.replace("FOLDER", folder));
-  return promisify(execFile)(process.execPath, [join(REPOSITORY, "commands/provider.ts"), ...words], { env }).then(
-    ({ stdout, stderr }) => ({ stdout, stderr, code: 0 }),
-    (error) => error as Told,
-  );
+  return runCommand("provider", words, opened.database);
 }
 
 describe("npm run provider", () => {

@@ -1,11 +1,8 @@
-import { execFile } from "node:child_process";
-import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { withClient } from "../../engine/with-client.ts";
 import { cloneDatabase } from "../database.ts";
+import { runCommand } from "./run-command.ts";
 
-const REPOSITORY = join(import.meta.dirname, "../..");
 const SCHEMA = `
   create table public.notes (id int primary key, owner text not null, shown boolean not null, gone boolean not null);
   insert into public.notes values (1, '7', false, false), (2, '8', false, false), (3, '8', true, false), (4, '7', true, true);
@@ -25,17 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-function why(...words: string[]): Promise<{ stdout: string; stderr: string; code?: number }> {
-  const env = {
-    PATH: process.env.PATH,
-    DATABASE_URL: database.url,
-    OWNER_DATABASE_URL: database.ownerUrl,
-    JWT_SECRET: "a secret that is long enough to sign with",
-  };
-  return promisify(execFile)(process.execPath, [join(REPOSITORY, "commands/why.ts"), ...words], { env }).catch(
-    (error) => error,
-  );
-}
+const why = (...words: string[]) => runCommand("why", words, database);
 
 describe("npm run why", () => {
   test("tells which rows are seen, which are hidden, and what each policy says of those", async () => {

@@ -1,0 +1,2 @@
+/** Whose tables are told of on channels; the name that Supabase gave it. */
+export const PUBLICATION = "supabase_realtime";
