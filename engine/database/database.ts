@@ -6,8 +6,8 @@ import type { Lane } from "./lane.ts";
 import { OwnerPool } from "./owner.ts";
 import { LinkPool, type PoolState } from "./pool.ts";
 import { Request } from "./request.ts";
-import { Rows } from "./rows.ts";
-import { type Shape, Shapes } from "./shape.ts";
+import { Rows, RowsInTurn } from "./rows.ts";
+import { Shape, Shapes } from "./shape.ts";
 import type { Context, Result, Statement } from "./statement.ts";
 import { type Chunk, RowStream } from "./stream.ts";
 import { inTransaction, type Query } from "./transaction.ts";
@@ -55,8 +55,11 @@ export type RunOptions = {
    */
   readonly budget?: Budget | undefined;
   /** Ends the wait; and the statement, where it does not share its connection. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 };
+
+/** The budget is shared too; without one, each statement may hold as much as an answer may. */
+export type SharedOptions = Pick<RunOptions, "budget" | "signal">;
 
 /** Values of more than 32 kB come as Buffers. */
 export type LargeValues = { readonly largeValues: "buffer" };
@@ -157,6 +160,60 @@ export class Database {
       };
       new Request(this.#laneFor(shape, options), question, rows, answer).submit();
     });
+  }
+
+  /**
+   * Reads of one caller that come up together. Where all of them are known to be fast they share one transaction, which
+   * saves each of the others its settings and its way; but nobody's failure is another one's: then each is asked by itself.
+   */
+  runEach(context: Context, statements: readonly Statement[], options: SharedOptions = {}): Promise<Result>[] {
+    const alone = (statement: Statement) => this.run(context, statement, { ...options, readOnly: true });
+    const shapes = statements.map(({ text }) => this.#shapes.of(context.role, text));
+    if (statements.length < 2 || !Shape.areFastTogether(shapes)) return statements.map(alone);
+    const shared = this.#runTogether(context, statements, shapes, options);
+    return statements.map((statement, index) =>
+      shared.then(
+        (results) => results[index]!,
+        () => alone(statement),
+      ),
+    );
+  }
+
+  #runTogether(
+    context: Context,
+    statements: readonly Statement[],
+    shapes: readonly Shape[],
+    { budget, signal }: SharedOptions,
+  ): Promise<Result[]> {
+    const own = budget ? null : this.#makeBudget();
+    const answered = new Promise<Result[]>((resolve, reject) => {
+      const last = statements.length - 1;
+      const before = statements
+        .slice(0, last)
+        .map((statement, index) => statementStep(shapes[index]!, statement, false));
+      const terms = { readOnly: true, timeoutMs: undefined, statementTimeout: this.#statementTimeout, before };
+      const steps = requestSteps(shapes[last]!, statements[last]!, context, terms);
+      const collector = new RowsInTurn(statements.length);
+      const ran = (milliseconds: number) => {
+        for (const shape of shapes) shape.ran(milliseconds / shapes.length);
+      };
+      const question = {
+        shape: { ran },
+        steps,
+        main: steps.length - statements.length,
+        mains: statements.length,
+        wantsFields: false,
+        patience: patienceFor(context, terms),
+        readOnly: true,
+        allowance: budget ?? own!,
+        expires: this.#deadline(),
+        signal,
+      };
+      const resolveEach = () =>
+        resolve(collector.results.map(({ rows, rowCount }) => ({ rows, rowCount, fields: null })));
+      new Request(this.#pool.lanes.read, question, collector, { resolve: resolveEach, reject }).submit();
+    });
+    return answered.finally(() => own?.giveAllBack());
   }
 
   /**

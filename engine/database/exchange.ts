@@ -15,7 +15,7 @@ export type Step = {
   readonly isContext: boolean;
 };
 
-/** Takes what the main step returns. The bytes are valid during the call only, unless `owned`. */
+/** Takes what the main steps return. The bytes are valid during the call only, unless `owned`. */
 export type Collector = {
   row(buffer: Buffer, start: number, end: number, owned: boolean): void;
   complete(buffer: Buffer, start: number, end: number): void;
@@ -31,8 +31,9 @@ export type Outcome =
 /** One write to the server and everything that comes back for it. */
 export type Exchange = {
   readonly steps: readonly Step[];
-  /** The index of the step whose rows are wanted. */
+  /** The index of the first step whose rows are wanted; and how many of those there are, one behind the other. */
   readonly main: number;
+  readonly mains: number;
   readonly collector: Collector;
   readonly wantsFields: boolean;
   /** Parses by itself, under new names, whatever the link believes to have prepared. */
@@ -41,7 +42,7 @@ export type Exchange = {
   readonly keepsTransaction: boolean;
   /** For how many milliseconds the server may be silent. */
   readonly patience: number;
-  /** Asked about the length of each row of the main step; one that is not admitted is never held, nor shown to the collector. */
+  /** Asked about the length of each row of a main step; one that is not admitted is never held, nor shown to the collector. */
   admits(bytes: number): boolean;
   /** Called once; never before ReadyForQuery unless the link is lost. */
   end(outcome: Outcome): void;

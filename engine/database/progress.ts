@@ -35,14 +35,19 @@ export class Progress {
     return this.#step <= this.#sync ? this.exchange.steps[this.#step] : undefined;
   }
 
+  get #isMain(): boolean {
+    const { main, mains } = this.exchange;
+    return this.#step >= main && this.#step < main + mains;
+  }
+
   /** Asked before a message is collected that comes in pieces; what is not admitted is dropped as it comes. */
   admits(type: number, bytes: number): boolean {
-    return type !== message.DATA_ROW || this.#step !== this.exchange.main || this.exchange.admits(bytes);
+    return type !== message.DATA_ROW || !this.#isMain || this.exchange.admits(bytes);
   }
 
   /** Takes an answer that is neither an error nor ReadyForQuery. */
   take(type: number, buffer: Buffer, start: number, end: number, owned: boolean): void {
-    const isMain = this.#step === this.exchange.main;
+    const isMain = this.#isMain;
     switch (type) {
       case message.DATA_ROW:
         // What is owned was admitted before it was collected.

@@ -13,9 +13,11 @@ export type RestartableCollector = Collector & {
 };
 
 export type Question = {
-  readonly shape: Shape;
+  readonly shape: Pick<Shape, "ran">;
   readonly steps: readonly Step[];
   readonly main: number;
+  /** One, unless it says more. */
+  readonly mains?: number;
   readonly wantsFields: boolean;
   readonly patience: number;
   /** It cannot have changed anything, so it may run again when its answer was lost. */
@@ -37,6 +39,7 @@ type OutcomeOf<Kind> = Extract<Outcome, { kind: Kind }>;
 export class Request implements Ticket, Exchange {
   readonly steps: readonly Step[];
   readonly main: number;
+  readonly mains: number;
   readonly wantsFields: boolean;
   readonly patience: number;
   readonly expires: number;
@@ -46,7 +49,7 @@ export class Request implements Ticket, Exchange {
   fresh = false;
 
   readonly #lane: Lane;
-  readonly #shape: Shape;
+  readonly #shape: Pick<Shape, "ran">;
   readonly #readOnly: boolean;
   readonly #answer: Answer;
   readonly #signal: AbortSignal | undefined;
@@ -59,6 +62,7 @@ export class Request implements Ticket, Exchange {
   constructor(lane: Lane, question: Question, collector: RestartableCollector, answer: Answer) {
     this.steps = question.steps;
     this.main = question.main;
+    this.mains = question.mains ?? 1;
     this.wantsFields = question.wantsFields;
     this.patience = question.patience;
     this.expires = question.expires;

@@ -36,3 +36,26 @@ export class Rows<Cell> implements RestartableCollector {
     this.rowCount = readRowCount(buffer, start, end);
   }
 }
+
+/** The results of several statements, as they come one after the other. */
+export class RowsInTurn implements RestartableCollector {
+  readonly results: readonly Rows<string | null>[];
+  #index = 0;
+
+  constructor(count: number) {
+    this.results = Array.from({ length: count }, () => Rows.ofStrings());
+  }
+
+  row(buffer: Buffer, start: number, end: number, owned: boolean): void {
+    this.results[this.#index]!.row(buffer, start, end, owned);
+  }
+
+  restart(): boolean {
+    this.#index = 0;
+    return this.results.every((rows) => rows.restart());
+  }
+
+  complete(buffer: Buffer, start: number, end: number): void {
+    this.results[this.#index++]!.complete(buffer, start, end);
+  }
+}

@@ -21,6 +21,13 @@ export class Shape {
     return this.#fastRuns >= RUNS_TO_TRUST && this.#average < SLOW_AVERAGE;
   }
 
+  /** Several in a row keep others waiting no longer than one may. */
+  static areFastTogether(shapes: readonly Shape[]): boolean {
+    return (
+      shapes.every((shape) => shape.isFast) && shapes.reduce((sum, shape) => sum + shape.#average, 0) < SLOW_AVERAGE
+    );
+  }
+
   ran(milliseconds: number): void {
     this.#average += (milliseconds - this.#average) * NEWEST;
     if (milliseconds > SLOW_ONCE) this.#fastRuns = 0;

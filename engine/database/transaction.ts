@@ -179,7 +179,18 @@ class Transaction {
         this.#note(outcome);
         resolve(outcome);
       };
-      this.#link.send({ steps, main, collector, wantsFields, fresh, keepsTransaction, patience, admits, end });
+      this.#link.send({
+        steps,
+        main,
+        mains: 1,
+        collector,
+        wantsFields,
+        fresh,
+        keepsTransaction,
+        patience,
+        admits,
+        end,
+      });
     });
   }
 

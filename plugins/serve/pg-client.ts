@@ -29,6 +29,7 @@ class CallerClient implements PgClient {
   readonly #database: Database;
   readonly #context: Context;
   readonly #options: ClientOptions;
+  #waiting: { readonly statement: Statement; readonly resolve: (result: Promise<Result>) => void }[] = [];
 
   constructor(database: Database, context: Context, options: ClientOptions) {
     this.#database = database;
@@ -37,14 +38,36 @@ class CallerClient implements PgClient {
   }
 
   async query<Row>(query: PgClientQuery): Promise<PgClientResult<Row>> {
-    const { budgetOf, admit, ...others } = this.#options;
-    const call = query.values?.find((value) => value instanceof FunctionCall);
-    const before = call && toStatement(call);
-    const options = { ...others, before, fields: !query.arrayMode, budget: budgetOf?.() };
-    const result = await this.#database.run(this.#context, toStatement(query), options);
-    admit?.(result.rows);
+    const mayShare = this.#options.readOnly && query.arrayMode;
+    const result = await (mayShare ? this.#readWithOthers(toStatement(query)) : this.#ask(query));
+    this.#options.admit?.(result.rows);
     return toClientResult(result);
   }
+
+  #ask(query: PgClientQuery): Promise<Result> {
+    const { readOnly, signal, budgetOf } = this.#options;
+    const call = query.values?.find((value) => value instanceof FunctionCall);
+    const before = call && toStatement(call);
+    const options = { readOnly, signal, before, fields: !query.arrayMode, budget: budgetOf?.() };
+    return this.#database.run(this.#context, toStatement(query), options);
+  }
+
+  /** With what else the plan reads in this turn of the event loop, such as a page and the count of all. */
+  #readWithOthers(statement: Statement): Promise<Result> {
+    return new Promise((resolve) => {
+      if (this.#waiting.push({ statement, resolve }) === 1) process.nextTick(this.#readAll);
+    });
+  }
+
+  readonly #readAll = (): void => {
+    const { signal, budgetOf } = this.#options;
+    const waiting = this.#waiting.splice(0);
+    const statements = waiting.map(({ statement }) => statement);
+    const results = Promise.try(() =>
+      this.#database.runEach(this.#context, statements, { signal, budget: budgetOf?.() }),
+    );
+    for (const [index, { resolve }] of waiting.entries()) resolve(results.then((each) => each[index]!));
+  };
 
   async withTransaction<T>(work: (client: this) => Promise<T>): Promise<T> {
     const { readOnly } = this.#options;

@@ -1,7 +1,10 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Budget } from "../../../engine/database/budget.ts";
 import type { Database } from "../../../engine/database/database.ts";
 import { ContextError } from "../../../engine/database/faults.ts";
+import type { Statement } from "../../../engine/database/statement.ts";
+import { until } from "../../until.ts";
 import { alice, anon, bob, caller, type Opened, open, PID, sql } from "./open.ts";
 
 const SCHEMA = `
@@ -33,6 +36,61 @@ afterAll(() => opened[Symbol.asyncDispose]());
 
 const rowsOf = async (...question: Parameters<Database["run"]>) => (await database.run(...question)).rows;
 const pidOf = async () => (await rowsOf(anon, PID))[0]![0];
+
+describe("reads that come up together", () => {
+  const MOMENT = "select now()::text, $1";
+  const askBoth = (first: Statement, second: Statement) => Promise.all(database.runEach(alice, [first, second]));
+  const moments = async (text = MOMENT) => {
+    const both = await askBoth(sql(text, "first"), sql(`${text} `, "second"));
+    expect(both.map(({ rows }) => rows[0]![1])).toEqual(["first", "second"]);
+    return new Set(both.map(({ rows }) => rows[0]![0]));
+  };
+
+  test("share a transaction when they have proved to be fast, and until then do not", async () => {
+    expect((await moments()).size).toBe(2);
+    await until(async () => (await moments()).size === 1);
+  });
+
+  test("get their own rows, as the caller, and may not write", async () => {
+    const mine = sql("select id from notes where id > $1", "0");
+    const all = sql("select $1 || id from seats where id > 1000", "x");
+    await until(async () => {
+      const [notes, seats] = await askBoth(mine, all);
+      expect([notes!.rows, notes!.rowCount, seats!.rows, seats!.rowCount]).toEqual([[["1"]], 1, [], 0]);
+      return (await moments()).size === 1;
+    });
+    const [writing, reading] = database.runEach(alice, [sql("update notes set body = body"), mine]);
+    await expect(writing).rejects.toMatchObject({ code: "25006" });
+    expect((await reading!).rows).toEqual([["1"]]);
+  });
+
+  test("do not take each other along when they fail", async () => {
+    const quotient = (divisor: string) => sql("select now()::text, 1 / $1::int", divisor);
+    const other = sql("select now()::text, 2");
+    const isShared = async () => {
+      const [one, two] = await askBoth(quotient("1"), other);
+      return one!.rows[0]![0] === two!.rows[0]![0];
+    };
+    await until(isShared);
+    for (const order of [0, 1]) {
+      const asked = order === 0 ? [quotient("0"), other] : [other, quotient("0")];
+      const answers = database.runEach(alice, asked);
+      await expect(answers[order]).rejects.toMatchObject({ code: "22012" });
+      expect((await answers[1 - order]!).rows[0]![1]).toBe("2");
+    }
+  });
+
+  test("hold together no more than they may", async () => {
+    const long = sql("select now()::text, repeat('x', $1::int)", "3000");
+    const budget = () => new Budget(5_000);
+    await until(async () => {
+      const [one, two] = await Promise.all(database.runEach(alice, [long, long], { budget: new Budget(50_000) }));
+      return one!.rows[0]![0] === two!.rows[0]![0];
+    });
+    const answers = await Promise.allSettled(database.runEach(alice, [long, long], { budget: budget() }));
+    expect(answers.filter(({ status }) => status === "rejected").length).toBeGreaterThan(0);
+  });
+});
 
 describe("one round trip", () => {
   test("runs as the caller, with the caller's settings, and leaves nothing of them behind", async () => {

@@ -4,6 +4,7 @@ import { type Database, openDatabase } from "../../../engine/database/database.t
 import type { Context } from "../../../engine/database/statement.ts";
 import { makeWithPgClient } from "../../../plugins/serve/pg-client.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { until } from "../../until.ts";
 
 let own: TestDatabase;
 let database: Database;
@@ -62,6 +63,25 @@ describe("a statement", () => {
     };
     await expect(withClient(work)).rejects.toMatchObject({ code: "23505", table: "things" });
     expect(await ids()).toEqual(["1"]);
+  });
+});
+
+describe("reads of one turn of the event loop", () => {
+  const moment = (client: PgClient, values: string[]) =>
+    client.query<[string, string]>({ text: "select now()::text, $1", values, arrayMode: true });
+  const moments = (readOnly: boolean) =>
+    withClient(
+      async (client) => {
+        const both = await Promise.all([moment(client, ["one"]), moment(client, ["two"])]);
+        expect(both.map(({ rows }) => rows[0]![1])).toEqual(["one", "two"]);
+        return new Set(both.map(({ rows }) => rows[0]![0])).size;
+      },
+      { readOnly },
+    );
+
+  test("are asked together, where nothing is changed", async () => {
+    await until(async () => (await moments(true)) === 1);
+    expect(await moments(false)).toBe(2);
   });
 });
 
