@@ -3,8 +3,12 @@
 import type { Bench } from "./bench.ts";
 import { benchDecoding } from "./realtime/decoding.ts";
 import { benchFanOut } from "./realtime/fan-out.ts";
+import { benchIdle } from "./realtime/idle.ts";
+import { benchLargeUpdate } from "./realtime/large-update.ts";
 
 export const bench: Bench = async (options) => ({
   decoding: await benchDecoding(options),
   fanOut: await benchFanOut(options),
+  idle: await benchIdle(options),
+  largeUpdate: await benchLargeUpdate(options),
 });

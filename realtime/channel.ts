@@ -30,6 +30,7 @@ export type Joining = {
 };
 
 const PREFIX = "realtime:";
+const LONGEST_NAME = 1_000;
 const EVERYTHING: Hearing = { broadcast: true, presence: true };
 
 /** One join of one topic. */
@@ -54,6 +55,8 @@ export class Channel implements Occupant {
     const name = topic.slice(PREFIX.length);
     if (!topic.startsWith(PREFIX) || name === "")
       throw new Refusal("TopicNameRequired", "You must provide a topic name");
+    if (name.length > LONGEST_NAME)
+      throw new Refusal("InvalidTopicName", `A topic has at most ${LONGEST_NAME} characters`);
     const room = { name, isPrivate: request.isPrivate };
     const caller = await line.identify(request.token);
     const hearing = await hearingOf(services, caller, room);
@@ -111,6 +114,10 @@ export class Channel implements Occupant {
     return this.#hearing.presence;
   }
 
+  get hearsChanges(): boolean {
+    return this.#joining.request.bindings.length > 0;
+  }
+
   get hearsItself(): boolean {
     return this.#joining.request.broadcast.self;
   }
@@ -134,6 +141,8 @@ export class Channel implements Occupant {
     if (request.broadcast.replicationReady) {
       this.#system({ extension: "system", status: "ok", message: "Replication connection established" });
     }
+    // What was said may have been more than the client has read.
+    if (this.#isOver) return;
     rooms.enter(this);
     if (request.presence.enabled && this.hearsPresence) this.#push("presence_state", presence.state(this.room));
     this.#subscription.resume();
@@ -201,6 +210,7 @@ export class Channel implements Occupant {
   /** Over, and the client comes back: what it has missed it then reads again. */
   lose(reason: string): void {
     if (this.#isOver) return;
+    this.#services.tally.gaps++;
     const message = `Changes may have been missed: ${reason}. Read again what you show.`;
     this.#system({ extension: "postgres_changes", status: "error", message });
     this.#pushOfJoin("phx_error");

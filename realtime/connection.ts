@@ -1,16 +1,34 @@
 import type { Caller } from "../engine/caller/caller.ts";
 import { type Broadcast, type BroadcastPush, parseBroadcastPush } from "./broadcast-frame.ts";
-import { earliest, formatPosition } from "./changes/position.ts";
+import { formatPosition } from "./changes/position.ts";
 import { Channel, type Line } from "./channel.ts";
 import { readJoinRequest } from "./join-request.ts";
 import type { Outbox } from "./outbox.ts";
-import { type Envelope, isObject, type Message, parseMessage, spellMessage, type Version } from "./protocol.ts";
+import {
+  type Envelope,
+  isDeeperThan,
+  isObject,
+  type Message,
+  parseMessage,
+  spellMessage,
+  type Version,
+} from "./protocol.ts";
+import { Rate } from "./rate.ts";
 import { expired, hasPassed, Refusal, reasonOf, tokenRefusal } from "./refusal.ts";
 import type { ChannelServices } from "./services.ts";
 import { socketFrame } from "./socket-frame.ts";
 
 const OVERWHELMED = 1013;
 const UNAUTHORIZED = 4401;
+/** Of what is kept as long as the channel: 100 channels of one socket are not to fill the memory. */
+const KEPT = ["phx_join", "access_token", "presence"];
+const MOST_KEPT_LENGTH = 256 * 2 ** 10;
+const DEEPEST = 100;
+
+const TOO_MANY_CHANNELS = new Refusal("ChannelRateLimitReached", "Too many channels");
+const TOO_MANY_JOINS = new Refusal("ClientJoinRateLimitReached", "Too many joins per second");
+const TOO_MANY_PRESENCES = new Refusal("ClientPresenceRateLimitReached", "Client presence rate limit exceeded");
+const FLOOD = new Refusal("MessagePerSecondRateLimitReached", "Too many messages per second");
 
 /** What a connection needs of its socket. */
 export type Peer = {
@@ -27,6 +45,9 @@ export class Connection {
   readonly #channels = new Map<string, Channel>();
   /** What is done about each topic is done in the order in which it was said. */
   readonly #lines = new Map<string, Promise<void>>();
+  readonly #messages: Rate;
+  readonly #joins: Rate;
+  readonly #presences: Rate;
   /** How many joins are being looked at. */
   #joining = 0;
   #isGone = false;
@@ -35,21 +56,31 @@ export class Connection {
     this.#services = services;
     this.#peer = peer;
     this.#apiKey = apiKey;
+    const { limits } = services;
+    this.#messages = new Rate(limits.messagesPerSecond);
+    this.#joins = new Rate(limits.joinsPerSecond);
+    this.#presences = new Rate(limits.presencesPerSecond);
   }
 
   get channels(): number {
     return this.#channels.size;
   }
 
+  /** How many of them are told of changes. */
+  get subscriptions(): number {
+    return [...this.#channels.values()].filter(({ hearsChanges }) => hearsChanges).length;
+  }
+
   take(data: string | Buffer): Promise<void> {
     if (typeof data !== "string") {
       const push = this.#peer.version === "2.0.0" ? parseBroadcastPush(data) : null;
-      return push ? this.#inLine(push.topic, () => this.#broadcast(push, push.broadcast)) : Promise.resolve();
+      return push ? this.#admit(push, () => this.#broadcast(push, push.broadcast)) : Promise.resolve();
     }
     const message = parseMessage(data, this.#peer.version);
     if (!message) return Promise.resolve();
-    if (message.topic === "phoenix") return Promise.resolve(this.#beat(message));
-    return this.#inLine(message.topic, () => this.#hear(message));
+    const refusal = KEPT.includes(message.event) ? unkeepable(message, data.length) : null;
+    if (refusal) return this.#inLine(message.topic, () => this.#refuse(message, refusal));
+    return this.#admit(message, () => (message.topic === "phoenix" ? this.#beat(message) : this.#hear(message)));
   }
 
   /** Ends what was begun with credentials that are good no longer. */
@@ -66,12 +97,18 @@ export class Connection {
   /** It reads more slowly than things happen, and is told that it has missed some. */
   overwhelmed(): void {
     this.#peer.close(OVERWHELMED, "More has happened than was read: join again, and read again what you show");
+    this.gone();
   }
 
   /** The socket is gone. */
   gone(): void {
     this.#isGone = true;
     for (const channel of [...this.#channels.values()]) channel.gone();
+  }
+
+  #admit(message: Envelope, work: () => Promise<void> | void): Promise<void> {
+    const isFlood = this.#messages.take(1) > 0;
+    return this.#inLine(message.topic, isFlood ? () => this.#limit(message, FLOOD) : work);
   }
 
   async #hear(message: Message): Promise<void> {
@@ -84,7 +121,7 @@ export class Connection {
     if (!channel) return this.#reply(message, "error", { reason: "unmatched topic" });
     switch (message.event) {
       case "access_token":
-        return channel.renew(message.payload);
+        return this.#joins.take(1) > 0 ? this.#limit(message, TOO_MANY_JOINS) : channel.renew(message.payload);
       case "presence":
         return this.#present(message, channel);
       case "broadcast":
@@ -94,14 +131,15 @@ export class Connection {
 
   async #join(message: Message): Promise<void> {
     const { topic, ref } = message;
+    const { limits } = this.#services;
     this.#channels.get(topic)?.close();
+    if (this.#joins.take(1) > 0) return this.#limit(message, TOO_MANY_JOINS);
+    if (this.#channels.size + this.#joining >= limits.channels) return this.#limit(message, TOO_MANY_CHANNELS);
     try {
-      if (this.#channels.size + this.#joining >= this.#services.mostChannels) {
-        throw new Refusal("ChannelRateLimitReached", "Too many channels");
-      }
       const { version, outbox } = this.#peer;
       const line: Line = { version, outbox, identify: (token) => this.#identify(token) };
       const request = readJoinRequest(message.payload);
+      if (limits.bindings > 0 && request.bindings.length > limits.bindings) throw tooManyBindings(limits.bindings);
       const onEnd = () => this.#channels.delete(topic);
       this.#joining++;
       const channel = await Channel.open(this.#services, { line, topic, joinRef: ref, request, onEnd }).finally(() => {
@@ -111,17 +149,19 @@ export class Connection {
       this.#channels.set(topic, channel);
       channel.begin((response) => this.#reply(message, "ok", response));
     } catch (error) {
+      this.#services.tally.refusals++;
       this.#services.log.debug({ err: error }, "a channel was refused");
-      this.#reply(message, "error", { reason: reasonOf(error) });
+      this.#refuse(message, error);
     }
   }
 
   async #present(message: Message, channel: Channel): Promise<void> {
+    if (this.#presences.take(1) > 0) return this.#limit(message, TOO_MANY_PRESENCES);
     try {
       await channel.present(message.payload);
       this.#reply(message, "ok");
     } catch (error) {
-      this.#reply(message, "error", { reason: reasonOf(error) });
+      this.#refuse(message, error);
     }
   }
 
@@ -136,8 +176,22 @@ export class Connection {
   /** Says how far the client has been told, so that one which has heard nothing can go on from there too. */
   #beat(message: Message): void {
     if (message.event !== "heartbeat") return;
-    const position = earliest([...this.#channels.values()].flatMap((channel) => channel.position ?? []));
-    this.#reply(message, "ok", position ? { position: formatPosition(position) } : {});
+    const positions = new Set<string>();
+    for (const { position } of this.#channels.values()) if (position) positions.add(formatPosition(position));
+    const [position] = positions;
+    // While one channel is told of the past, there is none that is true of all.
+    this.#reply(message, "ok", position !== undefined && positions.size === 1 ? { position } : {});
+  }
+
+  /** It asks for more than it may: its channel, if it has one, is over. */
+  #limit(message: Envelope, refusal: Refusal): void {
+    this.#services.tally.limited++;
+    this.#channels.get(message.topic)?.end(refusal);
+    this.#refuse(message, refusal);
+  }
+
+  #refuse(message: Envelope, error: unknown): void {
+    this.#reply(message, "error", { reason: reasonOf(error) });
   }
 
   /** By a token, or by the key that the socket was opened with. */
@@ -170,7 +224,7 @@ export class Connection {
     return this.#services.callers().identify({ authorization: null, apiKey: token ?? this.#apiKey });
   }
 
-  #inLine(topic: string, work: () => Promise<void> | undefined): Promise<void> {
+  #inLine(topic: string, work: () => Promise<void> | void): Promise<void> {
     const done = (this.#lines.get(topic) ?? Promise.resolve()).then(work);
     const settled = done.catch(() => {});
     this.#lines.set(topic, settled);
@@ -190,6 +244,20 @@ export class Connection {
 function stillGood(caller: Caller): Caller {
   if (caller.expiresAt !== null && hasPassed(caller.expiresAt)) throw expired(caller.expiresAt);
   return caller;
+}
+
+/** Why a message cannot be kept; null: it can. */
+function unkeepable({ event, payload }: Message, length: number): Refusal | null {
+  if (length > MOST_KEPT_LENGTH) {
+    return new Refusal("PayloadTooLarge", `A message of the kind ${event} has at most ${MOST_KEPT_LENGTH} characters`);
+  }
+  return isDeeperThan(DEEPEST, payload)
+    ? new Refusal("PayloadTooDeep", `A message of the kind ${event} has at most ${DEEPEST} levels`)
+    : null;
+}
+
+function tooManyBindings(most: number): Refusal {
+  return new Refusal("InvalidJoinPayload", `A channel can ask for ${most} postgres_changes at most`);
 }
 
 /** `{"type":"broadcast","event":"hi","payload":{…}}` */

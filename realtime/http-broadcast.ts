@@ -4,7 +4,7 @@ import { unauthorized } from "../engine/caller/unauthorized.ts";
 import { ApiError } from "../engine/errors.ts";
 import type { Authorization } from "./authorization.ts";
 import type { Broadcast } from "./broadcast-frame.ts";
-import { isObject } from "./protocol.ts";
+import { isDeeperThan, isObject } from "./protocol.ts";
 import type { Room } from "./rooms.ts";
 import type { Speech } from "./speech.ts";
 
@@ -33,6 +33,9 @@ export const API_PATH = "/realtime/v1/api";
 
 const BATCH = `${API_PATH}/broadcast`;
 const SINGLE = new RegExp(`^${BATCH}/(?<topic>[^/]+)/events/(?<event>[^/]+)$`);
+/** A private one may cost a question to the database. */
+const MOST_MESSAGES = 1_000;
+const DEEPEST = 1_000;
 const ACCEPTED: HttpResponse = { status: 202, headers: {}, body: null };
 
 type Sent = { readonly room: Room; readonly broadcast: Broadcast };
@@ -97,6 +100,8 @@ export function makeHttpBroadcast({ callers, authorization, speech }: Services) 
 function readBatch(written: unknown): readonly Sent[] {
   const { messages } = isObject(written) ? written : {};
   if (!Array.isArray(messages)) throw unreadable("The body must be an object with a list of messages.");
+  if (messages.length > MOST_MESSAGES) throw unreadable(`At most ${MOST_MESSAGES} messages can be sent at once.`);
+  if (isDeeperThan(DEEPEST, messages)) throw unreadable(`The messages have at most ${DEEPEST} levels.`);
   return messages.map((message: unknown) => {
     const { topic, event, payload, private: isPrivate } = isObject(message) ? message : {};
     if (typeof topic !== "string" || topic === "" || typeof event !== "string" || event === "" || !isObject(payload)) {

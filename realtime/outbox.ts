@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import type { Tally } from "./statistics.ts";
 
 /** Of what waits for one client, when more comes. The frames of a room or a table are shared, so many slow clients cost little more than one. */
 const MOST_BYTES = 4 * 2 ** 20;
@@ -8,13 +9,15 @@ const FULL_BYTES = 512 * 2 ** 10;
 /** What is on its way to one client: all that happens at once travels in one write, and what is too much ends it. */
 export class Outbox {
   readonly #socket: Duplex;
+  readonly #tally: Tally;
   readonly #overflow: () => void;
   #frames: Buffer[] = [];
   #bytes = 0;
   #isOver = false;
 
-  constructor(socket: Duplex, overflow: () => void) {
+  constructor(socket: Duplex, tally: Tally, overflow: () => void) {
     this.#socket = socket;
+    this.#tally = tally;
     this.#overflow = overflow;
   }
 
@@ -31,12 +34,15 @@ export class Outbox {
     if (this.#isOver) return;
     // One that is large by itself is no sign of slow reading.
     if (this.#held > MOST_BYTES) {
+      this.#tally.overwhelmed++;
       this.#overflow();
       return;
     }
     if (this.#frames.length === 0) setImmediate(() => this.flush());
     this.#frames.push(frame);
     this.#bytes += frame.length;
+    this.#tally.messagesOut++;
+    this.#tally.bytesOut += frame.length;
   }
 
   /** Anything that goes another way, such as the closing frame, is to be behind what was sent before. */

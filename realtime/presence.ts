@@ -7,6 +7,8 @@ import { socketFrame } from "./socket-frame.ts";
 type Payload = Readonly<Record<string, unknown>>;
 /** What one channel tells of itself under a key; `ref` tells it from others and from what it told before. */
 type Meta = { readonly room: Room; readonly key: string; readonly ref: string; readonly payload: Payload };
+/** What is known of another gateway, and when it was last heard. `version`: its count of changes; null before it has told all. */
+type Other = { readonly metas: Map<string, Meta>; version: number | null; heardAt: number; isAsked: boolean };
 type Change = { readonly joins?: Meta; readonly leaves?: Meta };
 
 /** A gateway says that it is still there when others may show those who are present here. */
@@ -20,8 +22,9 @@ export class Presence {
   /** Of those who are here. */
   readonly #own = new Map<Occupant, Meta>();
   readonly #present = new Map<string, Map<string, Meta>>();
-  /** Gateways, what is known from them, and when they were last heard. */
-  readonly #others = new Map<string, { readonly metas: Map<string, Meta>; heardAt: number }>();
+  readonly #others = new Map<string, Other>();
+  /** How often something has changed here: who has missed a change sees it by that. */
+  #version = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(rooms: Rooms, relay: Relay) {
@@ -51,20 +54,21 @@ export class Presence {
 
   /** Asks the others who is present there, and tells them who is here: at the beginning, and when something may have been missed. */
   introduce(): void {
-    void this.#relay.say({ kind: "presence-hello", metas: [...this.#own.values()] });
+    this.#tellAll("presence-hello");
   }
 
   hear(said: Said, gateway: string): void {
-    const other = this.#others.get(gateway) ?? { metas: new Map<string, Meta>(), heardAt: 0 };
+    const other = this.#others.get(gateway) ?? { metas: new Map(), version: null, heardAt: 0, isAsked: false };
     other.heardAt = performance.now();
     this.#others.set(gateway, other);
+    const { version } = said;
     switch (said.kind) {
       case "presence-hello":
       case "presence-here":
         this.#replaceAll(other.metas, readMetas(said.metas));
-        if (said.kind === "presence-hello") {
-          void this.#relay.say({ kind: "presence-here", metas: [...this.#own.values()] });
-        }
+        other.version = typeof version === "number" ? version : null;
+        other.isAsked = false;
+        if (said.kind === "presence-hello") this.#tellAll("presence-here");
         break;
       case "presence": {
         const [joins] = readMetas([said.joins]);
@@ -72,8 +76,13 @@ export class Presence {
         if (leaves) other.metas.delete(leaves.ref);
         if (joins) other.metas.set(joins.ref, joins);
         this.#apply({ ...(joins && { joins }), ...(leaves && { leaves }) });
+        other.version = other.version === null ? null : other.version + 1;
+        this.#compare(other, version);
         break;
       }
+      case "presence-alive":
+        this.#compare(other, version);
+        break;
       case "presence-bye":
         this.#forget(gateway);
         break;
@@ -88,9 +97,21 @@ export class Presence {
   }
 
   #tell(change: Change): void {
+    this.#version++;
     this.#apply(change);
-    void this.#relay.say({ kind: "presence", ...change });
+    void this.#relay.say({ kind: "presence", version: this.#version, ...change });
     this.#watch();
+  }
+
+  #tellAll(kind: "presence-hello" | "presence-here"): void {
+    void this.#relay.say({ kind, version: this.#version, metas: [...this.#own.values()] });
+  }
+
+  /** What it has said may not have come through, or it was taken for dead: then it is asked who is there. */
+  #compare(other: Other, version: unknown): void {
+    if (other.version === version || other.isAsked) return;
+    other.isAsked = true;
+    this.introduce();
   }
 
   #replaceAll(known: Map<string, Meta>, metas: readonly Meta[]): void {
@@ -138,7 +159,7 @@ export class Presence {
   }
 
   #look(): void {
-    if (this.#own.size > 0) void this.#relay.say({ kind: "presence-alive" });
+    if (this.#own.size > 0) void this.#relay.say({ kind: "presence-alive", version: this.#version });
     for (const [gateway, { metas, heardAt }] of this.#others) {
       if (metas.size > 0 && performance.now() - heardAt > SILENT_MS) this.#forget(gateway);
     }

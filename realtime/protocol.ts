@@ -42,6 +42,12 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** What is written deeper than anybody would can be read, but not written again: that ends by exhausting the stack. */
+export function isDeeperThan(levels: number, value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((member) => isDeeperThan(levels - 1, member));
+}
+
 function toMessage({
   join_ref: joinRef,
   ref,

@@ -12,18 +12,21 @@ import type { Context } from "../engine/database/statement.ts";
 import type { Logger } from "../engine/log.ts";
 import { makeAuthorization } from "./authorization.ts";
 import { resolveBinding } from "./changes/binding.ts";
+import { makeBlindSpots } from "./changes/blind-spots.ts";
 import { makeClaimsReader } from "./changes/claims-read.ts";
 import { Feeds } from "./changes/feeds.ts";
 import { makeJudge } from "./changes/judge.ts";
 import { makePublished } from "./changes/published.ts";
 import { makeAwaitVisible } from "./changes/visible.ts";
 import { API_PATH, type HttpRequest, type HttpResponse, makeHttpBroadcast } from "./http-broadcast.ts";
+import { limitsOf } from "./limits.ts";
 import { Presence } from "./presence.ts";
 import { Relay, type Said } from "./relay.ts";
 import { Rooms } from "./rooms.ts";
 import type { ChannelServices } from "./services.ts";
 import { Sockets } from "./sockets.ts";
 import { Speech } from "./speech.ts";
+import { makeTally, type RealtimeStatistics } from "./statistics.ts";
 
 export const SOCKET_PATH = "/realtime/v1/websocket";
 
@@ -44,7 +47,7 @@ export type Realtime = {
   /** What answers below each path. */
   readonly folders: Readonly<Record<string, (request: HttpRequest) => Promise<HttpResponse>>>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  state(): { readonly sockets: number; readonly channels: number };
+  statistics(): RealtimeStatistics;
   /** Says goodbye to all who are connected. */
   hangUp(milliseconds: number): Promise<void>;
   close(): Promise<void>;
@@ -68,7 +71,8 @@ export function openRealtime(given: RealtimeServices): Realtime {
   };
 
   const asOwner: Database["asOwner"] = (work) => database.asOwner(work);
-  const isPublished = makePublished(asOwner, publication);
+  const published = makePublished(asOwner, publication);
+  const blindSpots = makeBlindSpots(asOwner);
   const authorization = makeAuthorization({ database, contextOf });
   const rooms = new Rooms();
   const hear = (said: Said, gateway: string | null): void => {
@@ -83,7 +87,9 @@ export function openRealtime(given: RealtimeServices): Realtime {
       changes,
       catalog,
       readClaims: makeClaimsReader(asOwner),
-      judge: makeJudge({ database, contextOf }),
+      published,
+      blindSpots,
+      judge: makeJudge({ database, contextOf, timeoutMs: config.realtimeCheckTimeout * 1000 }),
       awaitVisible: makeAwaitVisible(asOwner),
       log,
     },
@@ -100,13 +106,15 @@ export function openRealtime(given: RealtimeServices): Realtime {
     speech,
     presence,
     feeds,
-    mostChannels: config.realtimeMaxChannels,
+    limits: limitsOf(config),
+    tally: makeTally(),
     log,
     bindingReader: (caller) => (request, id) =>
       resolveBinding(request, id, {
         catalog,
         role: caller.role,
-        isPublished,
+        published,
+        blindSpots,
         ask: async (statement) => (await database.run(contextOf(caller), statement, { readOnly: true })).rows,
       }),
   };
@@ -115,7 +123,7 @@ export function openRealtime(given: RealtimeServices): Realtime {
   return {
     folders: { [API_PATH]: makeHttpBroadcast({ callers, authorization, speech }) },
     upgrade: (request, socket, head) => void sockets.upgrade(request, socket, head).catch(() => socket.destroy()),
-    state: () => sockets.state(),
+    statistics: () => sockets.statistics(),
     hangUp: (milliseconds) => sockets.close(milliseconds),
     close: async () => {
       await sockets.close(0);

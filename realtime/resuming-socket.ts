@@ -5,7 +5,8 @@ type Payload = {
   extension?: string;
   status?: string;
 };
-type Message = [joinRef: string | null, ref: string | null, topic: string, event: string, payload: Payload];
+type Message = { topic: string; event: string; payload: Payload };
+type List = [joinRef: string | null, ref: string | null, topic: string, event: string, payload: Payload];
 
 /**
  * For the browser, where supabase-js then misses no change when a connection is lost:
@@ -15,7 +16,7 @@ type Message = [joinRef: string | null, ref: string | null, topic: string, event
 export function resuming(Socket: typeof WebSocket): typeof WebSocket {
   const positions = new Map<string, string>();
 
-  const remember = ([, , topic, event, payload]: Message): void => {
+  const remember = ({ topic, event, payload }: Message): void => {
     const position = payload.data?.position ?? payload.response?.position;
     const isLost = payload.extension === "postgres_changes" && payload.status === "error";
     if (isLost || event === "phx_error" || event === "phx_close") positions.delete(topic);
@@ -24,21 +25,29 @@ export function resuming(Socket: typeof WebSocket): typeof WebSocket {
   };
 
   const withPosition = (text: string): string => {
-    const [joinRef, ref, topic, event, payload] = JSON.parse(text) as Message;
+    const written = JSON.parse(text) as Message | List;
+    const { topic, event, payload } = toMessage(written);
     const resume = positions.get(topic);
     if (event === "phx_leave") positions.delete(topic);
-    if (event !== "phx_join" || resume === undefined) return text;
-    return JSON.stringify([joinRef, ref, topic, event, { ...payload, config: { ...payload.config, resume } }]);
+    if (event === "phx_join" && resume !== undefined) payload.config = { ...payload.config, resume };
+    return JSON.stringify(written);
   };
 
   return class extends Socket {
     constructor(...address: ConstructorParameters<typeof WebSocket>) {
       super(...address);
-      this.addEventListener("message", ({ data }) => typeof data === "string" && remember(JSON.parse(data) as Message));
+      this.addEventListener("message", ({ data }) => typeof data === "string" && remember(toMessage(JSON.parse(data))));
     }
 
     override send(data: Parameters<WebSocket["send"]>[0]): void {
       super.send(typeof data === "string" ? withPosition(data) : data);
     }
   };
+}
+
+/** Version 2.0.0 writes a list, 1.0.0 an object. */
+function toMessage(written: Message | List): Message {
+  if (!Array.isArray(written)) return written;
+  const [, , topic, event, payload] = written;
+  return { topic, event, payload };
 }

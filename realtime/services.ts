@@ -4,9 +4,11 @@ import type { Authorization } from "./authorization.ts";
 import type { Binding } from "./changes/binding.ts";
 import type { Feeds } from "./changes/feeds.ts";
 import type { BindingRequest } from "./join-request.ts";
+import type { Limits } from "./limits.ts";
 import type { Presence } from "./presence.ts";
 import type { Rooms } from "./rooms.ts";
 import type { Speech } from "./speech.ts";
+import type { Tally } from "./statistics.ts";
 
 /** What channels use of the rest. */
 export type ChannelServices = {
@@ -19,7 +21,7 @@ export type ChannelServices = {
   readonly feeds: Feeds;
   /** Reads what a caller asks for; null for what it cannot have. */
   readonly bindingReader: (caller: Caller) => (request: BindingRequest, id: number) => Promise<Binding | null>;
-  /** How many channels one socket may have. */
-  readonly mostChannels: number;
+  readonly limits: Limits;
+  readonly tally: Tally;
   readonly log: Pick<Logger, "debug" | "warn" | "error">;
 };

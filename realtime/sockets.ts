@@ -9,7 +9,9 @@ import { toApiError } from "../engine/errors.ts";
 import { Connection } from "./connection.ts";
 import { Outbox } from "./outbox.ts";
 import { readVersion, type Version } from "./protocol.ts";
+import { Rate } from "./rate.ts";
 import type { ChannelServices } from "./services.ts";
+import type { RealtimeStatistics } from "./statistics.ts";
 
 export type SocketsOptions = {
   readonly services: ChannelServices;
@@ -23,9 +25,12 @@ const MOST_MESSAGE_BYTES = 5 * 2 ** 20;
 /** Of messages that are not done with yet, and their bytes: whoever says more is heard later. */
 const MOST_UNDERWAY = 200;
 const MOST_UNDERWAY_BYTES = 8 * 2 ** 20;
+/** What a message counts for, however short: reading it has its cost. */
+const LEAST_BYTES = 512;
 /** How often it is looked whether those who are connected may still be. What is known of an account is four seconds old at most. */
 const LOOK_MS = 500;
-/** How long a client may take to answer that it is told goodbye. */
+/** How long a client may take to read on to the word that it is told goodbye, and when the service stops. */
+const PARTING_MS = 25_000;
 const FAREWELL_MS = 1_000;
 const FAILURE = 4500;
 
@@ -73,10 +78,14 @@ export class Sockets {
     );
   }
 
-  state(): { readonly sockets: number; readonly channels: number } {
+  statistics(): RealtimeStatistics {
     let channels = 0;
-    for (const { connection } of this.#members) channels += connection.channels;
-    return { sockets: this.#members.size, channels };
+    let subscriptions = 0;
+    for (const { connection } of this.#members) {
+      channels += connection.channels;
+      subscriptions += connection.subscriptions;
+    }
+    return { ...this.#options.services.tally, sockets: this.#members.size, channels, subscriptions };
   }
 
   /** Takes nobody in, says goodbye; whoever is left after that time is cut off. */
@@ -98,24 +107,38 @@ export class Sockets {
 
   #accept(webSocket: WebSocket, { socket, version, apiKey, id }: Accepted): void {
     const { services } = this.#options;
-    const outbox = new Outbox(socket, () => connection.overwhelmed());
+    const outbox = new Outbox(socket, services.tally, () => connection.overwhelmed());
     const close = (code: number, reason: string) => {
       outbox.end();
       webSocket.close(code, reason);
       // Who does not read does not answer either.
-      setTimeout(() => webSocket.terminate(), FAREWELL_MS).unref();
+      setTimeout(() => webSocket.terminate(), PARTING_MS).unref();
     };
     const connection = new Connection(services, { version, outbox, close }, apiKey);
     const member: Member = { socket: webSocket, connection, heardAt: performance.now() };
     this.#members.add(member);
     let underway = 0;
     let bytes = 0;
-    const isBusy = () => underway >= MOST_UNDERWAY || bytes >= MOST_UNDERWAY_BYTES;
+    let isResting = false;
+    const rate = new Rate(services.limits.bytesPerSecond);
+    const isBusy = () => isResting || underway >= MOST_UNDERWAY || bytes >= MOST_UNDERWAY_BYTES;
+    const goOn = () => webSocket.isPaused && !isBusy() && webSocket.resume();
+    const rest = (milliseconds: number) => {
+      if (isResting || milliseconds === 0) return;
+      isResting = true;
+      setTimeout(() => {
+        isResting = false;
+        goOn();
+      }, milliseconds).unref();
+    };
 
     webSocket.on("message", async (data: Buffer, isBinary) => {
       member.heardAt = performance.now();
       underway++;
       bytes += data.length;
+      services.tally.messagesIn++;
+      services.tally.bytesIn += data.length;
+      rest(rate.take(Math.max(data.length, LEAST_BYTES)));
       if (isBusy()) webSocket.pause();
       try {
         await connection.take(isBinary ? data : data.toString("utf8"));
@@ -125,7 +148,7 @@ export class Sockets {
       }
       underway--;
       bytes -= data.length;
-      if (webSocket.isPaused && !isBusy()) webSocket.resume();
+      goOn();
     });
     webSocket.on("error", (error) => services.log.debug({ request: id, err: error }, "a socket failed"));
     webSocket.once("close", (code) => {

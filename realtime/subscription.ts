@@ -78,7 +78,8 @@ export class Subscription {
 
   /** To be called when the join has been answered: what was missed comes from here on. */
   resume(): void {
-    if (this.#subscriber && this.#terms.request.resume !== null) this.#services.feeds.resume(this.#subscriber);
+    if (this.#subscriber && this.#terms.request.resume !== null && !this.#isOver)
+      this.#services.feeds.resume(this.#subscriber);
   }
 
   /** Resolves when all is judged by the claims of this caller, and nothing by those from before. */

@@ -1,44 +1,27 @@
 // The whole way, from an insert to a thousand sockets whose policies are asked.
 
-import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { WebSocket } from "ws";
-import { makeTokenKeys } from "../../engine/caller/keys.ts";
-import { signToken } from "../../engine/caller/tokens.ts";
+import type { WebSocket } from "ws";
 import type { BenchOptions } from "../bench.ts";
 import { processorTimeOf } from "../processor-time.ts";
 import { residentMebibytes } from "../resident-memory.ts";
 import { startOurs } from "../rest/contestants.ts";
-import { JWT_SECRET } from "../rest/tokens.ts";
 import { type Scratch, startScratch } from "../scratch.ts";
+import { NEWS } from "./news.ts";
+import { joinNews } from "./subscriber.ts";
 
 const SUBSCRIBERS = 1_000;
+/** So many of them join at once. */
+const TOGETHER = 100;
 const CALLERS = [1, 10, 1_000];
 /** One transaction holds so many changes while as much as possible is told. */
 const CHANGES = 20;
 const INSERTS_FOR_LATENCY = 20;
 
-const SCHEMA = `
-  create role anon;
-  create role authenticated;
-  create role authenticator login noinherit;
-  grant anon, authenticated to authenticator;
-  create schema auth;
-  grant usage on schema auth to anon, authenticated;
-  create function auth.jwt() returns jsonb language sql stable
-    return nullif(current_setting('request.jwt.claims', true), '')::jsonb;
-  create table news (id bigint generated always as identity primary key, owner text, title text, body text);
-  alter table news replica identity full;
-  alter table news enable row level security;
-  create policy own_and_shared on news for select using (owner is null or owner = (select auth.jwt() ->> 'sub'));
-  grant select on news to anon, authenticated;
-  create publication supabase_realtime for table news`;
 const INSERT = `insert into news (title, body) select 'Title', repeat('x', 100) from generate_series(1, ${CHANGES})`;
 
-const keys = makeTokenKeys({ jwtSecret: JWT_SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
-
 export async function benchFanOut({ rounds, seconds, tell }: BenchOptions): Promise<object> {
-  await using scratch = await startScratch(SCHEMA);
+  await using scratch = await startScratch(NEWS);
   tell(`telling ${SUBSCRIBERS} subscribers of rows that a policy hides from some`);
   const results: Record<number, object> = {};
   for (const callers of CALLERS) {
@@ -129,21 +112,13 @@ class Subscribers {
   #waiting: { readonly count: number; readonly resolve: () => void; left: number } | null = null;
 
   async join(base: URL, callers: number): Promise<void> {
-    const subscribed: Promise<void>[] = [];
-    for (let number = 0; number < SUBSCRIBERS; number++) {
-      const token = signToken({ role: "authenticated", sub: String(number % callers) }, keys, { timestamp: false });
-      const socket = new WebSocket(`ws://${base.host}/realtime/v1/websocket?vsn=2.0.0&apikey=${token}`, {
-        perMessageDeflate: false,
-      });
-      this.#sockets.push(socket);
-      subscribed.push(this.#subscribed(socket));
-      await once(socket, "open");
-      const config = { postgres_changes: [{ event: "*", schema: "public", table: "news" }] };
-      socket.send(JSON.stringify(["1", "1", "realtime:news", "phx_join", { config }]));
+    while (this.#sockets.length < SUBSCRIBERS) {
+      const first = this.#sockets.length;
+      const joining = Array.from({ length: TOGETHER }, (_, at) => joinNews(base, (first + at) % callers));
+      this.#sockets.push(...(await Promise.all(joining)));
     }
-    await Promise.all(subscribed);
     this.#sockets.forEach((socket, number) => {
-      socket.on("message", () => this.#arrived(number));
+      socket.on("message", (data: Buffer) => data.includes('"postgres_changes"') && this.#arrived(number));
     });
     this.reset();
   }
@@ -170,17 +145,5 @@ class Subscribers {
     const count = ++this.#counts[number]!;
     if (count === 1) this.arrivals.push(performance.now());
     if (this.#waiting?.count === count && --this.#waiting.left === 0) this.#waiting.resolve();
-  }
-
-  #subscribed(socket: WebSocket): Promise<void> {
-    return new Promise((resolve, reject) => {
-      socket.on("message", function hear(data) {
-        const text = String(data);
-        if (text.includes('"error"')) reject(new Error(`A subscriber was told ${text}`));
-        if (!text.includes('"Subscribed to PostgreSQL"')) return;
-        socket.off("message", hear);
-        resolve();
-      });
-    });
   }
 }

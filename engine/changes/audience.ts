@@ -19,6 +19,8 @@ export class Seat {
 
 /** Those who follow one reading of the log, each told what it wants. */
 export class Audience {
+  /** What was told to anybody, and how often something was missed. */
+  readonly counts = { transactions: 0, changes: 0, gaps: 0 };
   readonly #log: Pick<Logger, "error">;
   readonly #seats = new Set<Seat>();
   /** Who was here when the open transaction began: others come with the next one. */
@@ -61,6 +63,7 @@ export class Audience {
 
   change(change: Change): Told {
     const transaction = this.#transaction!;
+    this.counts.changes++;
     return this.#tellEach(this.#wantingOf(change.relation), (seat) => seat.follower.change(change, transaction));
   }
 
@@ -77,6 +80,7 @@ export class Audience {
   commit(): Told {
     const transaction = this.#transaction!;
     const begun = this.#present.filter((seat) => seat.hasBegun);
+    if (begun.length > 0) this.counts.transactions++;
     const told = this.#tellEach(begun, (seat) => seat.follower.commit?.(transaction));
     this.#transaction = null;
     this.#present = [];
@@ -84,6 +88,7 @@ export class Audience {
   }
 
   gap(gap: Gap): void {
+    this.counts.gaps++;
     this.#transaction = null;
     this.#present = [];
     for (const seat of this.#seats) {

@@ -7,8 +7,8 @@ import { ChangeStream } from "./stream.ts";
 /** What has been committed to the database, in commit order: one stream for everybody in this process. */
 export type Changes = {
   state(): ChangesState;
-  /** How far the stream is behind the database; null while there is none. Asks the database. */
-  lag(): Promise<Lag | null>;
+  /** Asks the database. */
+  statistics(): Promise<ChangesStatistics>;
   /**
    * From the next transaction on or, with `since`, from the first one whose `commitLsn` is above it. Opens the stream
    * where nobody followed.
@@ -25,6 +25,21 @@ export type ChangesState = {
   readonly reason: string | null;
   /** Every transaction whose `commitLsn` is not above it has been handed on. */
   readonly position: Lsn | null;
+};
+
+export type ChangesStatistics = {
+  readonly status: ChangesState["status"];
+  /** Those who follow the present. */
+  readonly followers: number;
+  /** Told since the start. */
+  readonly transactions: number;
+  readonly changes: number;
+  /** How often something was missed. */
+  readonly gaps: number;
+  /** How far the stream is behind the database; null while there is none, or the database cannot say. */
+  readonly lag: Lag | null;
+  /** What the slots for this database's changes, of all processes, keep of the log; null while the database cannot say. */
+  readonly retainedBytes: number | null;
 };
 
 export type Lag = { readonly bytes: number; readonly seconds: number };

@@ -95,6 +95,21 @@ export async function dropKeeper(client: pg.Client): Promise<boolean> {
   return rowCount === 0;
 }
 
+/** How far behind the log a reader is that goes on there, and what the slots of the database keep of it. */
+export async function measureLog(
+  client: pg.ClientBase,
+  next: Lsn | null,
+): Promise<{ readonly lagBytes: number | null; readonly retainedBytes: number }> {
+  const { rows } = await client.query<{ lag: string | null; retained: string }>(
+    `select pg_wal_lsn_diff(pg_current_wal_flush_lsn(), $1) as lag,
+       (select coalesce(max(pg_wal_lsn_diff(pg_current_wal_flush_lsn(), restart_lsn)), 0) from pg_replication_slots
+        where database = current_database() and starts_with(slot_name, ${KEEPER})) as retained`,
+    [next === null ? null : formatLsn(next)],
+  );
+  const { lag, retained } = rows[0]!;
+  return { lagBytes: lag === null ? null : Math.max(0, Number(lag)), retainedBytes: Number(retained) };
+}
+
 async function readServer(client: pg.Client, publication: string): Promise<Server> {
   const { rows } = await client.query<Server>(
     `select current_setting('wal_level') as wal_level,

@@ -1,12 +1,13 @@
 import { unavailable } from "../errors.ts";
 import { Audience, Seat } from "./audience.ts";
-import type { Changes, ChangesOptions, ChangesState, Follower, Following, Lag } from "./changes.ts";
+import type { Changes, ChangesOptions, ChangesState, ChangesStatistics, Follower, Following } from "./changes.ts";
 import { makeEmitter } from "./emitter.ts";
 import { Keeper } from "./keeper.ts";
-import { formatLsn, type Lsn } from "./lsn.ts";
+import type { Lsn } from "./lsn.ts";
 import { Reading } from "./reading.ts";
 import { Replays } from "./replays.ts";
 import type { SessionOptions } from "./session.ts";
+import { measureLog } from "./slots.ts";
 
 const KEPT_MS = 120_000;
 /** Postgres's own, for whoever says nothing, is a minute. */
@@ -54,17 +55,21 @@ export class ChangeStream implements Changes {
     return { status: live.status, reason: live.reason, position: live.status === "opening" ? null : live.position };
   }
 
-  async lag(): Promise<Lag | null> {
-    const live = this.#live;
-    const { position } = this.state();
-    if (!live || position === null) return null;
-    const { rows } = await this.#options.asOwner((client) =>
-      client.query<{ bytes: string }>("select pg_wal_lsn_diff(pg_current_wal_flush_lsn(), $1) as bytes", [
-        formatLsn(live.next()),
-      ]),
-    );
-    const committedAt = live.transaction?.commitTime.getTime() ?? Date.now();
-    return { bytes: Math.max(0, Number(rows[0]!.bytes)), seconds: Math.max(0, Date.now() - committedAt) / 1000 };
+  async statistics(): Promise<ChangesStatistics> {
+    const { status, position } = this.state();
+    const live = position === null ? null : this.#live;
+    // Read before anything is awaited: later it may be another stream.
+    const next = live?.next() ?? null;
+    const seconds = live?.transaction ? (Date.now() - live.transaction.commitTime.getTime()) / 1000 : 0;
+    const measured = await this.#options.asOwner((client) => measureLog(client, next)).catch(() => null);
+    const bytes = measured?.lagBytes ?? null;
+    return {
+      status,
+      followers: this.#audience.size,
+      ...this.#audience.counts,
+      lag: bytes === null ? null : { bytes, seconds: Math.max(0, seconds) },
+      retainedBytes: measured?.retainedBytes ?? null,
+    };
   }
 
   follow(follower: Follower, since?: Lsn): Following {

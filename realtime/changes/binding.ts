@@ -5,7 +5,9 @@ import type { Table } from "../../engine/catalog/tables.ts";
 import type { Statement } from "../../engine/database/statement.ts";
 import { ApiError } from "../../engine/errors.ts";
 import type { BindingRequest } from "../join-request.ts";
+import type { BlindSpots } from "./blind-spots.ts";
 import { type Condition, parseFilter } from "./filter.ts";
+import type { Published } from "./published.ts";
 import { type Asked, comparison, valueType } from "./question.ts";
 import { makeRowTest, type RowTest } from "./row-test.ts";
 import { sightOf } from "./sight.ts";
@@ -26,8 +28,8 @@ export type Binding = {
 export type BindingGround = {
   readonly catalog: Pick<CatalogKeeper, "current" | "reload">;
   readonly role: string;
-  /** Whether the stream has changes of the table, or of any table of the schema. */
-  readonly isPublished: (schema: string | null, table: string | null) => Promise<boolean>;
+  readonly published: Published;
+  readonly blindSpots: BlindSpots;
   /** Asks Postgres as the subscriber's role; rejects with its own error. */
   readonly ask: (statement: Statement) => Promise<readonly (readonly (string | null)[])[]>;
 };
@@ -51,13 +53,13 @@ export function bindingIds(requests: readonly BindingRequest[]): readonly number
 export async function resolveBinding(
   request: BindingRequest,
   id: number,
-  { catalog, role, isPublished, ask }: BindingGround,
+  { catalog, role, published, blindSpots, ask }: BindingGround,
 ): Promise<Binding | null> {
   const event = EVENTS.find((name) => name === String(request.event ?? "*").toUpperCase());
   const schema = nameOrAny(request.schema, "public");
   const table = nameOrAny(request.table, null);
   const conditions = parseFilter(typeof request.filter === "string" ? request.filter : "");
-  if (!event || !conditions || !(await isPublished(schema, table))) return null;
+  if (!event || !conditions || !(await published.has(schema, table))) return null;
   const select =
     Array.isArray(request.select) && request.select.length > 0 ? new Set(request.select.map(String)) : null;
   if (schema === null || table === null) {
@@ -69,6 +71,10 @@ export async function resolveBinding(
   const sight = found && sightOf(current, found, role);
   const named = [...conditions.map(({ column }) => column), ...(select ?? [])];
   if (!sight || !named.every((column) => sight.columns.has(column))) return null;
+  const columns = await published.columns(found);
+  if (columns && !named.every((column) => columns.has(column))) return null;
+  const isBlind = columns && typeof sight.rows === "object" && (await blindSpots(found, columns)).length > 0;
+  if (isBlind) return null;
   const tests = await readTests(conditions, found, ask);
   return tests && { id, event, schema, table, tests, select };
 }

@@ -11,8 +11,12 @@ import type { Subscriber } from "./subscriber.ts";
 /** A change on its way. */
 export type Item = { readonly change: Change; readonly transaction: Transaction };
 
-/** What became of the row before and the row after, for one group. */
-type Sides = { readonly before: Verdict | null; readonly after: Verdict | null };
+/** What is asked of Postgres at once, and which of it is a change's row before and its row after. */
+type Inquiry = {
+  readonly images: readonly Image[];
+  readonly places: ReadonlyMap<Item, { readonly before: number | null; readonly after: number | null }>;
+};
+type Judgement = { readonly inquiry: Inquiry; readonly verdicts: readonly Verdict[] };
 
 const UNASKED = () => null;
 
@@ -20,8 +24,10 @@ const UNASKED = () => null;
 export class Delivery {
   readonly #items: readonly Item[];
   readonly #audience: Audience;
-  readonly #sides = new Map<Group, ReadonlyMap<Item, Sides>>();
+  readonly #judgements = new Map<Group, Judgement>();
   readonly #images = new Map<Row, Image>();
+  /** Made once for all whom all changes concern: there may be thousands of groups. */
+  readonly #wholeInquiries = new Map<boolean, Inquiry>();
 
   constructor(items: readonly Item[], audience: Audience) {
     this.#items = items;
@@ -33,7 +39,9 @@ export class Delivery {
     const { table, groups } = this.#audience;
     const judgeOne = async (group: Group): Promise<void> => {
       try {
-        this.#sides.set(group, await this.#judgeFor(group, judge));
+        const inquiry = this.#inquiryOf(group);
+        const verdicts = inquiry.images.length > 0 ? await judge(group, table, inquiry.images) : [];
+        this.#judgements.set(group, { inquiry, verdicts });
       } catch (error) {
         const parts = partsOf(group);
         if (parts.length > 1) {
@@ -51,9 +59,12 @@ export class Delivery {
   tell(item: Item, isThere: (subscriber: Subscriber) => boolean): void {
     const text = new ChangeText(item.change, item.transaction, this.#audience.table);
     const frames = new Map<View, Map<string, Buffer>>();
-    for (const [group, byItem] of this.#sides) {
-      const sides = byItem.get(item);
-      if (!sides?.before && !sides?.after) continue;
+    for (const [group, { inquiry, verdicts }] of this.#judgements) {
+      const place = inquiry.places.get(item);
+      if (!place) continue;
+      const visible = (at: number | null) => (at !== null && verdicts[at]!.isVisible ? verdicts[at]! : null);
+      const sides = { before: visible(place.before), after: visible(place.after) };
+      if (!sides.before && !sides.after) continue;
       for (const member of group.members) {
         if (!isThere(member.subscriber)) continue;
         const told = this.#toldTo(member, item, sides);
@@ -62,20 +73,25 @@ export class Delivery {
     }
   }
 
-  async #judgeFor(group: Group, judge: Judge): Promise<ReadonlyMap<Item, Sides>> {
+  #inquiryOf(group: Group): Inquiry {
+    const items = this.#items.filter((item) => group.members.some((member) => this.#mayConcern(member, item)));
+    const judgesParts = group.rows === "all";
+    if (items.length < this.#items.length) return this.#makeInquiry(items, judgesParts);
+    const inquiry = this.#wholeInquiries.get(judgesParts) ?? this.#makeInquiry(items, judgesParts);
+    this.#wholeInquiries.set(judgesParts, inquiry);
+    return inquiry;
+  }
+
+  /** A row that the log has in part only, as it may with another replica identity than full, cannot be judged: policies could read any column. */
+  #makeInquiry(items: readonly Item[], judgesParts: boolean): Inquiry {
     const images: Image[] = [];
-    const place = (row: Row | null, { change }: Item) => row && images.push(this.#imageOf(row, change)) - 1;
-    const places = this.#items
-      .filter((item) => group.members.some((member) => this.#mayConcern(member, item)))
-      .map((item) => ({
-        item,
-        before: place(judged(item.change.old, group), item),
-        after: place(judged(item.change.new, group), item),
-      }));
-    if (images.length === 0) return new Map();
-    const verdicts = await judge(group, this.#audience.table, images);
-    const visible = (at: number | null) => (at !== null && verdicts[at]!.isVisible ? verdicts[at]! : null);
-    return new Map(places.map(({ item, before, after }) => [item, { before: visible(before), after: visible(after) }]));
+    const place = (row: Row | null, change: Change) =>
+      row && (judgesParts || !row.includes(undefined)) ? images.push(this.#imageOf(row, change)) - 1 : null;
+    const places = items.map(
+      (item) =>
+        [item, { before: place(item.change.old, item.change), after: place(item.change.new, item.change) }] as const,
+    );
+    return { images, places: new Map(places) };
   }
 
   /** As far as that can be said without asking. */
@@ -111,11 +127,7 @@ export class Delivery {
   }
 }
 
-/** A row that the log has in part only, as it may with another replica identity than full, cannot be judged: policies could read any column. */
-function judged(row: Row | null, { rows }: Group): Row | null {
-  return rows === "all" || !row?.includes(undefined) ? row : null;
-}
-
+type Sides = { readonly before: Verdict | null; readonly after: Verdict | null };
 type ToldTo = Told & { readonly ids: string };
 
 /** The same bytes for all who are told the same under the same name. */

@@ -14,12 +14,14 @@ import type {
 } from "../../engine/changes/changes.ts";
 import type { Logger } from "../../engine/log.ts";
 import { oneAtATime } from "../../engine/one-at-a-time.ts";
-import { type Audience, concerns, findAudience } from "./audience.ts";
+import { type Audience, concerns, findAudience, type Group } from "./audience.ts";
+import type { BlindSpots } from "./blind-spots.ts";
 import type { ClaimsRead } from "./claims-read.ts";
 import { Delivery, type Item } from "./delivery.ts";
 import type { Judge } from "./judge.ts";
 import { Pacer } from "./pacer.ts";
 import { behind, isAfter, type Position, sinceOf } from "./position.ts";
+import type { Published } from "./published.ts";
 import type { Subscriber } from "./subscriber.ts";
 import type { AwaitVisible } from "./visible.ts";
 
@@ -27,6 +29,8 @@ export type FeedServices = {
   readonly changes: Changes;
   readonly catalog: CatalogKeeper;
   readonly readClaims: (table: Table) => Promise<ClaimsRead>;
+  readonly published: Published;
+  readonly blindSpots: BlindSpots;
   readonly judge: Judge;
   readonly awaitVisible: AwaitVisible;
   readonly log: Pick<Logger, "warn" | "error">;
@@ -47,8 +51,11 @@ type Step = { readonly kind: "step"; readonly run: () => void };
 type Commit = { readonly kind: "commit"; readonly position: Position };
 type Entry = Item | Step | Commit;
 
-/** How many changes are judged together, and how many may wait until the stream is made to wait. */
+/** How many changes are judged together, of which each subscriber may have its own view. */
 const BATCH = 500;
+const SMALLEST_BATCH = 20;
+const MOST_VIEWS = 50_000;
+/** How many may wait until the stream is made to wait. */
 const MOST_WAITING = 2_000;
 const MOST_WAITING_BYTES = 8 * 2 ** 20;
 const MARK = "realtime:mark";
@@ -230,7 +237,7 @@ export class Feed {
 
   #push(entry: Entry): void {
     this.#entries.push(entry);
-    const isReady = "kind" in entry || this.#entries.length >= BATCH;
+    const isReady = "kind" in entry || this.#entries.length >= this.#mostTogether;
     if (isReady && !this.#isRunning) void this.#run();
   }
 
@@ -254,7 +261,11 @@ export class Feed {
   #batchLength(): number {
     const step = this.#entries.findIndex((entry) => "kind" in entry && entry.kind === "step");
     const end = step < 0 ? this.#entries.findLastIndex((entry) => "kind" in entry) : step;
-    return end < 0 ? BATCH : Math.min(BATCH, end + 1);
+    return end < 0 ? this.#mostTogether : Math.min(this.#mostTogether, end + 1);
+  }
+
+  get #mostTogether(): number {
+    return Math.max(SMALLEST_BATCH, Math.min(BATCH, Math.floor(MOST_VIEWS / this.#active.size)));
   }
 
   async #tell(entries: readonly Entry[]): Promise<void> {
@@ -299,11 +310,35 @@ export class Feed {
     this.#checked.add(relation);
     const table = known() ?? catalog.current().findTable(relation);
     if (table?.oid !== relation.oid) return null;
-    return findAudience(this.#active, { catalog: catalog.current(), table, readClaims });
+    const audience = await findAudience(this.#active, { catalog: catalog.current(), table, readClaims });
+    return this.#withoutBlind(audience, relation);
+  }
+
+  /** Those who are bound by policies that read what the change does not have cannot be told of it. */
+  async #withoutBlind({ table, groups }: Audience, relation: Relation): Promise<Audience> {
+    const { blindSpots, published, log } = this.#options;
+    const unseen = await blindSpots(table, new Set(relation.columns.map(({ name }) => name)));
+    if (unseen.length === 0) return { table, groups };
+    const columns = await published.columns(table);
+    const isLeftOut = columns !== null && !unseen.every((name) => columns.has(name));
+    const [judged, blind] = [groups.filter(isJudgedUnseen), groups.filter((group) => !isJudgedUnseen(group))];
+    if (isLeftOut) {
+      const { schema, name } = table;
+      if (blind.length > 0) log.warn({ schema, name, unseen }, "the publication leaves out columns that policies read");
+    } else {
+      // It was made a moment ago: what was changed before knows nothing of it.
+      const reason = `${table.name} was altered meanwhile`;
+      for (const { subscriber } of blind.flatMap(({ members }) => members)) subscriber.lose(reason);
+    }
+    return { table, groups: judged };
   }
 
   #fail(error: unknown): void {
     this.#options.log.error({ err: error }, "changes could not be told");
     for (const subscriber of [...this.#active]) subscriber.lose("they could not be told");
   }
+}
+
+function isJudgedUnseen({ rows }: Group): boolean {
+  return typeof rows === "string";
 }

@@ -23,7 +23,7 @@ type Terms = {
 export function judgementQuery({ table, rows, questions }: Terms, images: readonly Image[]): Statement {
   const isVisible = typeof rows === "object" ? `coalesce((${rows.using}), false)` : String(rows === "all");
   const lists = [...questionLists(questions)];
-  const values = [`[${images.map((image) => spellImage(image, table)).join(",")}]`];
+  const values = [spellImages(images, table)];
   const answers = lists.map(([, list]) => {
     const { column, operator } = list[0]!;
     values.push(JSON.stringify(list.map(({ value }) => value)));
@@ -52,17 +52,24 @@ function rowOf({ schema, name: table, columns }: Table, images: readonly Image[]
   return `(select ${cells.map(({ sql }) => sql).join(", ")} from ${written}) as ${alias}`;
 }
 
+const UNASKED: Answers = () => null;
+/** The same for all: there may be many. */
+export const VISIBLE: Verdict = { isVisible: true, answers: UNASKED };
+export const HIDDEN: Verdict = { isVisible: false, answers: UNASKED };
+
 /** What the rows of the answer say. */
 export function readVerdict(
   questions: readonly Question[],
   [isVisible, ...answers]: readonly (string | null)[],
 ): Verdict {
+  if (isVisible !== "t") return HIDDEN;
+  if (questions.length === 0) return VISIBLE;
   const truths = new Map<string, Truth>();
   for (const [at, [, list]] of [...questionLists(questions)].entries()) {
     const said = JSON.parse(answers[at]!) as Truth[];
     for (const [number, question] of list.entries()) truths.set(keyOf(question), said[number]!);
   }
-  return { isVisible: isVisible === "t", answers: (question) => truths.get(keyOf(question)) ?? null };
+  return { isVisible: true, answers: (question) => truths.get(keyOf(question)) ?? null };
 }
 
 /** One sub-select answers all that is asked of a column by one operator, so that few statements differ. */
@@ -73,6 +80,15 @@ function questionLists(questions: readonly Question[]): ReadonlyMap<string, read
 
 function keyOf({ column, operator, value }: Question): string {
   return JSON.stringify([column, operator, value]);
+}
+
+const spelled = new WeakMap<readonly Image[], string>();
+
+/** Once for all who are asked about the same rows. */
+function spellImages(images: readonly Image[], table: Table): string {
+  const text = spelled.get(images) ?? `[${images.map((image) => spellImage(image, table)).join(",")}]`;
+  spelled.set(images, text);
+  return text;
 }
 
 /** Each value is a text that its type reads, but JSON, which would be read as a JSON string. */

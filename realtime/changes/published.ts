@@ -1,16 +1,34 @@
+import type { QualifiedName } from "../../engine/catalog/qualified-name.ts";
 import type { AsOwner } from "../../engine/database/as-owner.ts";
 import { oneAtATime } from "../../engine/one-at-a-time.ts";
 
-type Published = { readonly schema: string; readonly table: string };
+/** What the stream has changes of. */
+export type Published = {
+  /** Whether of this table; null stands for any. */
+  has(schema: string | null, table: string | null): Promise<boolean>;
+  /** Those of a table's columns that changes have: a publication may leave some out. Null: nothing is known to be left out. */
+  columns(table: QualifiedName): Promise<ReadonlySet<string> | null>;
+};
 
-const TABLES = "select schemaname as schema, tablename as table from pg_publication_tables where pubname = $1";
+type Row = { readonly schema: string; readonly table: string; readonly columns: readonly string[] | null };
 
-/** Whether the stream has changes of a table; null stands for any. Whoever asks at about the same time is answered together. */
-export function makePublished(asOwner: AsOwner, publication: string) {
+// Publications have columns since Postgres 15.
+const TABLES = `
+  select schemaname as schema, tablename as table, to_json(published) -> 'attnames' as columns
+  from pg_publication_tables as published where pubname = $1`;
+
+/** Whoever asks at about the same time is answered together. */
+export function makePublished(asOwner: AsOwner, publication: string): Published {
   const tables = oneAtATime(async () => {
-    const { rows } = await asOwner((client) => client.query<Published>(TABLES, [publication]));
+    const { rows } = await asOwner((client) => client.query<Row>(TABLES, [publication]));
     return rows;
   });
-  return async (schema: string | null, table: string | null): Promise<boolean> =>
-    (await tables("")).some((each) => (schema ?? each.schema) === each.schema && (table ?? each.table) === each.table);
+  return {
+    has: async (schema, table) =>
+      (await tables("")).some((row) => (schema ?? row.schema) === row.schema && (table ?? row.table) === row.table),
+    columns: async ({ schema, name }) => {
+      const row = (await tables("")).find((each) => each.schema === schema && each.table === name);
+      return row?.columns ? new Set(row.columns) : null;
+    },
+  };
 }

@@ -17,7 +17,8 @@ import { serve } from "../rest-gateway/table/differential/service.ts";
 
 const PRIVATE = `
   create policy hear on realtime.messages for select to authenticated
-    using ((select realtime.topic()) = 'room:' || (select auth.jwt() ->> 'sub'));
+    using ((select realtime.topic()) = 'room:' || (select auth.jwt() ->> 'sub')
+      and (extension = 'broadcast' or (select auth.jwt() ->> 'blind') is null));
   create policy speak on realtime.messages for insert to authenticated
     with check ((select realtime.topic()) = 'room:' || (select auth.jwt() ->> 'sub') and (select auth.jwt() ->> 'mute') is null)`;
 
@@ -84,6 +85,9 @@ describe("broadcast, with supabase-js", () => {
     await channel.send({ type: "broadcast", event: "raw", payload: new Uint8Array([0, 255, 7]).buffer as never });
     const [message] = await heard.count(1);
     expect(new Uint8Array(message!.payload)).toEqual(new Uint8Array([0, 255, 7]));
+    await run(`select realtime.send_binary(decode(repeat('00ff07', 100), 'hex'), 'raw', 'bytes', false)`);
+    const [, fromSql] = await heard.count(2);
+    expect(new Uint8Array(fromSql!.payload)).toEqual(new Uint8Array(Array(100).fill([0, 255, 7]).flat()));
   });
 
   test("comes from SQL when the transaction commits, and not when it is undone", async () => {
@@ -105,12 +109,11 @@ describe("broadcast, with supabase-js", () => {
     const { heard } = await hearing(at(other), "by http/ü");
     const unjoined = at(ground.service).channel("by http/ü");
     expect(await unjoined.httpSend("one", { n: 1 })).toEqual({ success: true });
-    const answer = await post("/realtime/v1/api/broadcast", {
-      messages: [
-        { topic: "by http/ü", event: "two", payload: { n: 2 } },
-        { topic: "elsewhere", event: "x", payload: {} },
-      ],
-    });
+    const messages = [
+      { topic: "by http/ü", event: "two", payload: { n: 2 } },
+      { topic: "elsewhere", event: "x", payload: {} },
+    ];
+    const answer = await post("/realtime/v1/api/broadcast", { messages }, { apikey: "", "x-api-key": anonKey });
     expect([answer.status, await answer.text()]).toEqual([202, ""]);
     expect((await heard.count(2)).map(({ event, payload }) => [event, payload])).toEqual([
       ["one", { n: 1 }],
@@ -236,9 +239,12 @@ describe("private channels, with supabase-js", () => {
 
   test("who may only listen says nothing", async () => {
     const listener = await hearing(await alice(ground.service), "room:alice", { private: true });
-    const muted = await hearing(await alice(ground.service, { mute: true }), "room:alice", { private: true });
+    const muted = await hearing(await alice(ground.service, { mute: true }), "room:alice", {
+      private: true,
+      broadcast: { ack: true },
+    });
     const speaker = await hearing(await alice(ground.service), "room:alice", { private: true });
-    await muted.channel.send({ type: "broadcast", event: "unheard", payload: {} });
+    await expect(muted.channel.send({ type: "broadcast", event: "unheard", payload: {} })).resolves.toBe("error");
     await expect(muted.channel.track({})).resolves.toBe("error");
     await speaker.channel.send({ type: "broadcast", event: "heard", payload: {} });
     expect((await listener.heard.count(1)).map(({ event }) => event)).toEqual(["heard"]);
@@ -275,7 +281,30 @@ describe("tokens, with supabase-js", () => {
     const system = new Inbox<{ message: string }>();
     const channel = client.channel("short").on("system", {}, system.put);
     await until(channel, REALTIME_SUBSCRIBE_STATES.CLOSED);
-    expect(system.items.at(-1)!.message).toMatch(/^InvalidJWTToken: Token has expired \d+ seconds ago$/);
+    expect(system.items.at(-1)!.message).toMatch(/^Token has expired \d+ seconds ago$/);
+  });
+
+  test("a token by which less may be heard ends the channel, and one by which more may be heard does not", async () => {
+    let claims = { role: "authenticated", sub: "alice", blind: true as boolean | undefined };
+    const client = keep(makeClient(ground.service.url, async () => token(claims)));
+    await client.realtime.setAuth();
+    const system = new Inbox<{ message: string }>();
+    const state = new Inbox<object>();
+    const channel = client
+      .channel("room:alice", { config: { private: true } })
+      .on("system", {}, system.put)
+      .on("presence", { event: "sync" }, () => state.put(channel.presenceState()));
+    const closed = until(channel, REALTIME_SUBSCRIBE_STATES.CLOSED);
+    await subscribedAlready(channel);
+    claims = { ...claims, blind: undefined };
+    await client.realtime.setAuth();
+    expect((await state.count(1))[0]).toEqual({});
+    claims = { ...claims, blind: true };
+    await client.realtime.setAuth();
+    await closed;
+    expect(system.items.map(({ message }) => message)).toEqual([
+      "You no longer have permission to read from this Channel topic: room:alice",
+    ]);
   });
 
   test("a token that is no good is refused, with the reason", async () => {
@@ -354,9 +383,9 @@ describe("a connection, with supabase-js", () => {
     const client = at(other);
     await hearing(client, "one");
     await hearing(client, "two");
-    expect(other.realtime.state()).toEqual({ sockets: 1, channels: 2 });
+    expect(other.realtime.statistics()).toMatchObject({ sockets: 1, channels: 2 });
     await client.realtime.disconnect();
-    while (other.realtime.state().sockets > 0) await new Promise((resolve) => setTimeout(resolve, 5));
-    expect(other.realtime.state()).toEqual({ sockets: 0, channels: 0 });
+    while (other.realtime.statistics().sockets > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(other.realtime.statistics()).toMatchObject({ sockets: 0, channels: 0 });
   });
 });

@@ -11,7 +11,7 @@ let ground: Ground;
 const clients: RawClient[] = [];
 
 beforeAll(async () => {
-  ground = await openGround(undefined, { REALTIME_MAX_CHANNELS: "3" });
+  ground = await openGround(undefined, { REALTIME_MAX_CHANNELS: "3", REALTIME_CHECK_TIMEOUT_SECONDS: "2" });
 });
 afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())));
 afterAll(() => ground.close());
@@ -99,6 +99,9 @@ describe("a join", () => {
     expect((await client.join("elsewhere")).payload).toEqual(refused("TopicNameRequired: "));
     const forged = { access_token: `${token({ role: "anon" })}x` };
     expect((await client.join("realtime:x", {}, forged)).payload).toEqual(refused("JwtSignatureError: "));
+    const older = { user_token: forged.access_token };
+    expect((await client.join("realtime:x", {}, older)).payload).toEqual(refused("JwtSignatureError: "));
+    expect((await client.join("realtime:x", {}, { access_token: "" })).payload).toEqual(refused("MalformedJWT: "));
     const key = { access_token: "sb_publishable_something" };
     for (const name of ["a", "b", "c"])
       expect((await client.join(`realtime:${name}`, {}, key)).payload.status).toBe("ok");
@@ -161,6 +164,42 @@ describe("a channel", () => {
       joins: { me: { metas: [{ name: "B", phx_ref: expect.any(String), phx_ref_prev: before }] } },
       leaves: { me: { metas: [{ name: "A", phx_ref: before }] } },
     });
+  });
+
+  test("that did not ask for presence is told who is there when it comes itself", async () => {
+    const [first, second] = [await open(), await open()];
+    await first.join("realtime:x", { presence: { enabled: true, key: 7 } });
+    await first.reply(first.say("realtime:x", "presence", { event: "track", payload: { name: "A" } }));
+    await second.join("realtime:x", { presence: { enabled: false, key: "b" } });
+    for (const name of ["B", "C"])
+      await second.reply(second.say("realtime:x", "presence", { event: "track", payload: { name } }));
+    const told = second.items.filter(({ event }) => event.startsWith("presence_"));
+    expect(told.map(({ event, payload }) => [event, Object.keys(payload.joins ?? payload)])).toEqual([
+      ["presence_state", ["7"]],
+      ["presence_diff", ["b"]],
+      ["presence_diff", ["b"]],
+    ]);
+  });
+
+  test("is told nothing of a presence that says the same again", async () => {
+    const client = await open();
+    await client.join("realtime:x", { presence: { key: "me" } });
+    for (const payload of [{ name: "A", at: [1] }, { at: [1], name: "A" }, { name: "A", at: [2] }]) {
+      const reply = await client.reply(client.say("realtime:x", "presence", { event: "track", payload }));
+      expect(reply.payload).toEqual(ok());
+    }
+    const told = client.items.filter(({ event }) => event === "presence_diff");
+    expect(told.map(({ payload }) => payload.joins.me.metas[0].at)).toEqual([[1], [2]]);
+  });
+
+  test("that shows no token where it had one is closed, and told why", async () => {
+    const client = await open();
+    await client.join("realtime:x", {}, { user_token: token({ role: "authenticated" }) });
+    client.say("realtime:x", "access_token", { access_token: null });
+    client.say("realtime:x", "access_token", { access_token: "" });
+    const system = await client.until(({ event }) => event === "system");
+    expect(system.payload).toMatchObject({ status: "error", message: "The token provided is not a valid JWT" });
+    await client.until(({ event }) => event === "phx_close");
   });
 
   test("a connection that is reset leaves the room", async () => {
@@ -257,6 +296,71 @@ test("a policy that fails hides the row, and whom it concerns is told that somet
   await ground.owner.query("insert into shares values (2, 1)");
   await client.until(({ payload }) => payload.data?.record.id === 2);
   await ground.owner.query("drop table shares");
+});
+
+test("a policy that takes too long holds nobody up for long, and whom it concerns is told", async () => {
+  await ground.owner.query(`create table public.dear (id int primary key, word text);
+    alter table public.dear enable row level security; grant select on public.dear to anon, service_role;
+    create policy slow on public.dear for select using (pg_sleep(30) is not null)`);
+  const [waits, sees] = [await open(), await open({ key: token({ role: "service_role" }) })];
+  for (const client of [waits, sees])
+    await client.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "dear" }] });
+  const told = async (id: number) => {
+    const startedAt = performance.now();
+    await ground.owner.query("insert into dear values ($1)", [id]);
+    await sees.until(({ payload }) => payload.data?.record.id === id);
+    return performance.now() - startedAt;
+  };
+  expect(await told(1)).toBeGreaterThan(1_900);
+  const refused = await waits.until(({ event, payload }) => event === "system" && payload.status === "error");
+  expect(refused.payload.message).toMatch(/^Changes may have been missed: .*dear/);
+  await waits.until(({ event }) => event === "phx_error");
+  // Whoever comes back with the same policy is not waited for so long again.
+  await waits.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "dear" }] });
+  expect(await told(2)).toBeLessThan(1_900);
+  await ground.owner.query("drop table dear");
+});
+
+describe("a publication that leaves out a column", () => {
+  const change = (table: string) => ({ postgres_changes: [{ ...NEWS, table }] });
+
+  beforeAll(async () => {
+    await ground.owner.query(`create table public.files (id int primary key, name text, hidden bool, size int);
+      alter table public.files enable row level security; grant select on public.files to anon, service_role;
+      create policy shown on public.files for select using (hidden is not true);
+      alter table public.files replica identity default;
+      alter publication supabase_realtime drop table public.files;
+      alter publication supabase_realtime add table public.files (id, name)`);
+  });
+  afterAll(() => ground.owner.query("drop table files"));
+
+  test("which policies read tells nobody of rows that they could hide", async () => {
+    const [named, every, server] = [await open(), await open(), await open({ key: token({ role: "service_role" }) })];
+    await named.join("realtime:x", change("files"));
+    expect((await named.until(({ event }) => event === "system")).payload).toMatchObject({ status: "error" });
+    await every.join("realtime:x", { postgres_changes: [{ event: "*", schema: "public" }] });
+    await server.join("realtime:x", change("files"));
+    await ground.owner.query(
+      "insert into files values (1, 'a', true), (2, 'b', false); insert into news (id) values (1)",
+    );
+    await server.until(({ payload }) => payload.data?.record?.id === 2);
+    await every.until(({ payload }) => payload.data?.table === "news");
+    expect(every.items.filter(({ payload }) => payload.data?.table === "files")).toEqual([]);
+    await ground.owner.query("delete from news");
+  });
+
+  test("can have no filter on it; and what policies do not read may be left out", async () => {
+    const server = await open({ key: token({ role: "service_role" }) });
+    await server.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "files", filter: "size=gt.1" }] });
+    expect((await server.until(({ event }) => event === "system")).payload).toMatchObject({ status: "error" });
+    await ground.owner.query("alter publication supabase_realtime drop table public.files");
+    await ground.owner.query("alter publication supabase_realtime add table public.files (id, name, hidden)");
+    const client = await open();
+    await client.join("realtime:x", change("files"));
+    await ground.owner.query("insert into files values (3, 'a', true), (4, 'b', false)");
+    const told = await client.until(({ event }) => event === "postgres_changes");
+    expect(told.payload.data.record).toEqual({ id: 4, name: "b", hidden: false });
+  });
 });
 
 describe("a socket", () => {

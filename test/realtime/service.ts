@@ -59,10 +59,11 @@ export function makeClient(
   url: string,
   accessToken: (() => Promise<string>) | null = null,
   transport: typeof WebSocket = WebSocket,
+  vsn = "2.0.0",
 ): Client {
   return createClient(url, anonKey, {
     auth: { persistSession: false, autoRefreshToken: false, detectSessionInUrl: false },
-    realtime: { reconnectAfterMs: () => 100, transport: transport as never },
+    realtime: { reconnectAfterMs: () => 100, transport: transport as never, vsn },
     ...(accessToken && { accessToken }),
   }) as Client;
 }

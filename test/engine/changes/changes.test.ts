@@ -342,7 +342,7 @@ describe("the stream", () => {
   test("is idle until somebody follows, and tells how far it is", async () => {
     const changes = followed.open();
     expect(changes.state()).toEqual({ status: "idle", reason: null, position: null });
-    expect(await changes.lag()).toBeNull();
+    expect(await changes.statistics()).toMatchObject({ status: "idle", followers: 0, transactions: 0, lag: null });
     // Those of the tests before go with their connections.
     await until(async () => (await followed.slots()).every(({ temporary }) => !temporary));
     await sleep(20);
@@ -353,9 +353,12 @@ describe("the stream", () => {
     await following.from;
     expect(changes.state().status).toBe("streaming");
     await followed.owner.query("truncate items; insert into items values (1)");
-    await until(async () => record.committed.length === 1 && (await changes.lag())!.bytes === 0);
+    await until(async () => record.committed.length === 1 && (await changes.statistics()).lag!.bytes === 0);
     expect(changes.state().position).toBeGreaterThanOrEqual(record.committed[0]!.commitLsn);
-    expect((await changes.lag())!.seconds).toBe(0);
+    const statistics = await changes.statistics();
+    expect(statistics).toMatchObject({ status: "streaming", followers: 1, transactions: 1, changes: 2, gaps: 0 });
+    expect(statistics.lag).toEqual({ bytes: 0, seconds: 0 });
+    expect(statistics.retainedBytes).toBeGreaterThan(0);
   });
 
   test("ends a while after the last follower has left, and keeps nothing then", async () => {

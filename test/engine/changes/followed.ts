@@ -69,7 +69,7 @@ export function changesOf(url: string, options: Partial<ChangesOptions> = {}): C
   const changes = openChanges({ url, asOwner, publication: "followed", log: QUIET, ...options });
   return {
     state: () => changes.state(),
-    lag: () => changes.lag(),
+    statistics: () => changes.statistics(),
     follow: (follower, since) => changes.follow(follower, since),
     emit: (prefix, content) => changes.emit(prefix, content),
     close: async () => {

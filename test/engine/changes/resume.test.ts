@@ -200,7 +200,7 @@ describe("following since a position", () => {
     await changes.follow(first).from;
     await followed.owner.query("truncate items");
     await until(() => first.committed.length === 1);
-    await until(async () => (await changes.lag())!.bytes === 0);
+    await until(async () => (await changes.statistics()).lag!.bytes === 0);
     const second = new Followed();
     const { position } = changes.state();
     await changes.follow(second, position!).from;

@@ -7,7 +7,9 @@ import { type Ground, openGround, token } from "../service.ts";
 const SCHEMA = `
   create table public.things (id int primary key, owner text, rank int, open boolean, word text);
   alter table public.things enable row level security;
-  grant select on public.things to anon, authenticated, service_role;
+  alter table public.things alter word set storage external;
+  grant select (id, owner, rank, open) on public.things to anon;
+  grant select on public.things to authenticated, service_role;
   create table public.ends (run text primary key);
   grant select on public.ends to anon, authenticated, service_role`;
 
@@ -21,6 +23,7 @@ const PERMISSIVE = [
 ];
 const RESTRICTIVE = ["rank is distinct from 3", "owner <> 'carol' or (select auth.role()) = 'anon'", "true"];
 
+const RUNS = Number(process.env.FOLDING_RUNS ?? 12);
 const SUBSCRIBERS = [
   { role: "anon", level: 0 },
   { role: "authenticated", sub: "alice", level: 3 },
@@ -33,7 +36,8 @@ const literal = (values: readonly string[]) => fc.constantFrom(...values);
 const owner = literal(["'alice'", "'bob'", "'carol'", "null"]);
 const rank = literal(["0", "1", "2", "3", "4", "null"]);
 const open = literal(["true", "false", "null"]);
-const word = literal(["'alice bob'", "'bob'", "null"]);
+/** The last is stored apart from its row, and is not in the log when an update leaves it as it was. */
+const word = literal(["'alice bob'", "'bob'", "null", "repeat('alice ', 1000)"]);
 const assignment = fc.oneof(
   owner.map((value) => `owner = ${value}`),
   rank.map((value) => `rank = ${value}`),
@@ -87,7 +91,8 @@ async function selectAll(): Promise<string[]> {
       claims.role,
       JSON.stringify(claims),
     ]);
-    const { rows } = await run("select * from things order by id");
+    const columns = claims.role === "anon" ? "id, owner, rank, open" : "*";
+    const { rows } = await run(`select ${columns} from things order by id`);
     await run("rollback");
     states.push(JSON.stringify(rows));
   }
@@ -147,6 +152,6 @@ test("what a subscriber is told, put together, is what its SELECT gives after ea
         }
       },
     ),
-    { numRuns: 12 },
+    { numRuns: RUNS },
   );
 });

@@ -1,0 +1,49 @@
+// What it costs to wait: nobody asks whether something has happened.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { BenchOptions } from "../bench.ts";
+import { processorTimeOf } from "../processor-time.ts";
+import { startOurs } from "../rest/contestants.ts";
+import { type Scratch, startScratch } from "../scratch.ts";
+import { NEWS } from "./news.ts";
+import { joinNews } from "./subscriber.ts";
+
+const SUBSCRIBERS = 100;
+/** What began with a join is over by then. */
+const SETTLING_MS = 5_000;
+const MINUTE_MS = 60_000;
+
+/** Seconds of processor time in a minute. */
+type Cost = { readonly service: number; readonly postgres: number };
+
+export async function benchIdle({ tell }: BenchOptions): Promise<object> {
+  await using scratch = await startScratch(NEWS);
+  const server = await startOurs(scratch, scratch.url("authenticator"));
+  try {
+    await sleep(SETTLING_MS);
+    const alone = await costOfMinute(scratch, server.pid);
+    const sockets = [];
+    for (let number = 0; number < SUBSCRIBERS; number++) sockets.push(await joinNews(server.base, number));
+    await sleep(SETTLING_MS);
+    const subscribed = await costOfMinute(scratch, server.pid);
+    for (const socket of sockets) socket.terminate();
+    tell("a minute in which nothing happens, in seconds of processor time");
+    tell(`  nobody subscribed                                 ${toldOf(alone)}`);
+    tell(`  ${SUBSCRIBERS} subscribers, a slot open, hearts beating       ${toldOf(subscribed)}`);
+    return { alone, subscribed };
+  } finally {
+    await server.stop();
+  }
+}
+
+async function costOfMinute(scratch: Scratch, pid: number): Promise<Cost> {
+  const used = async () => [(await processorTimeOf(pid)) ?? 0, (await scratch.processorTime()) ?? 0] as const;
+  const before = await used();
+  await sleep(MINUTE_MS);
+  const after = await used();
+  return { service: (after[0] - before[0]) / 1e6, postgres: (after[1] - before[1]) / 1e6 };
+}
+
+function toldOf({ service, postgres }: Cost): string {
+  return `service ${service.toFixed(2)} s, Postgres ${postgres.toFixed(2)} s`;
+}

@@ -1,0 +1,124 @@
+// Much at once: one transaction that changes a whole table, while some listen and one of them reads slowly.
+
+import type { WebSocket } from "ws";
+import type { BenchOptions } from "../bench.ts";
+import { processorTimeOf } from "../processor-time.ts";
+import { residentMebibytes } from "../resident-memory.ts";
+import { startOurs } from "../rest/contestants.ts";
+import { startScratch } from "../scratch.ts";
+import { NEWS } from "./news.ts";
+import { joinNews } from "./subscriber.ts";
+
+type Size = { readonly rows: number; readonly subscribers: number; readonly callers: number };
+
+const SIZES: readonly Size[] = [
+  { rows: 100_000, subscribers: 50, callers: 5 },
+  { rows: 2_000, subscribers: 1_000, callers: 1_000 },
+];
+/** When the others have been told of this part, one that has read nothing so far reads on. */
+const PAUSE = 1 / 3;
+
+/** `…,"errors":null,"position":"0/16B3748.2"}}]` */
+const INDEX = /"errors":null,"position":"[^"]*\.(\d+)"\}\}\]$/;
+const LONGEST_END = 70;
+
+export async function benchLargeUpdate({ tell }: BenchOptions): Promise<object> {
+  const results: object[] = [];
+  for (const size of SIZES) results.push(await measure(size, tell));
+  return results;
+}
+
+async function measure({ rows, subscribers, callers }: Size, tell: BenchOptions["tell"]): Promise<object> {
+  await using scratch = await startScratch(NEWS);
+  await scratch.execute(
+    `insert into news (title, body) select 'Title', repeat('x', 100) from generate_series(1, ${rows})`,
+  );
+  const server = await startOurs(scratch, scratch.url("authenticator"));
+  const sockets: WebSocket[] = [];
+  try {
+    for (let number = 0; number < subscribers; number++) sockets.push(await joinNews(server.base, number % callers));
+    const [slow, ...others] = sockets as [WebSocket, ...WebSocket[]];
+    const reading = others.map((socket) => readInOrder(socket, rows, () => slow.resume()));
+    const ending = readToEnd(slow, rows);
+    slow.pause();
+    const idle = (await residentMebibytes(server.pid)) ?? 0;
+    const watch = watchMemory(server.pid);
+    const [node, postgres] = [await processorTimeOf(server.pid), await scratch.processorTime()];
+    const startedAt = performance.now();
+    await scratch.execute("update news set title = title || '!'");
+    await Promise.all(reading);
+    const seconds = (performance.now() - startedAt) / 1000;
+    const most = watch.most();
+    const { code, told } = await ending;
+    const messages = rows * others.length;
+    const each = (before: number | null, after: number | null) =>
+      before === null || after === null ? null : (after - before) / messages;
+    const result = {
+      seconds,
+      messagesPerSecond: messages / seconds,
+      nodeMicroseconds: each(node, await processorTimeOf(server.pid)),
+      postgresMicroseconds: each(postgres, await scratch.processorTime()),
+      idleMebibytes: idle,
+      mostMebibytes: most,
+      slowReader: { code, told },
+    };
+    tell(`an update of ${rows} rows in one transaction, told to ${others.length} subscribers of ${callers} callers`);
+    tell(
+      `  all in order within ${seconds.toFixed(1)} s: ${Math.round(result.messagesPerSecond)} messages/s (each ${result.nodeMicroseconds?.toFixed(1)} µs of the service and ${result.postgresMicroseconds?.toFixed(1)} µs of Postgres)`,
+    );
+    tell(`  the service held ${idle.toFixed(0)} MiB before and ${most.toFixed(0)} MiB at most meanwhile`);
+    tell(
+      `  one that read nothing for a while was told of ${told} in order${code === null ? "" : `, then its socket was closed with code ${code}`}`,
+    );
+    return result;
+  } finally {
+    for (const socket of sockets) socket.terminate();
+    await server.stop();
+  }
+}
+
+/** Resolves when all have come, and rejects when one is missing or comes twice. */
+function readInOrder(socket: WebSocket, rows: number, onPause: () => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let next = 0;
+    onChange(socket, (index) => {
+      if (index !== next) reject(new Error(`Change ${index} came in place of ${next}`));
+      if (++next === Math.floor(rows * PAUSE)) onPause();
+      if (next === rows) resolve();
+    });
+    socket.on("close", (code) => reject(new Error(`Closed with code ${code} after ${next} of ${rows} changes`)));
+  });
+}
+
+/** All that it is told of, and the code with which it is closed before that; null: it is not. */
+function readToEnd(socket: WebSocket, rows: number): Promise<{ readonly code: number | null; readonly told: number }> {
+  return new Promise((resolve, reject) => {
+    let told = 0;
+    onChange(socket, (index) => {
+      if (index !== told) reject(new Error(`The slow one was told of change ${index} in place of ${told}`));
+      if (++told === rows) resolve({ code: null, told });
+    });
+    socket.on("close", (code) => resolve({ code, told }));
+  });
+}
+
+/** Gives the number of each change in its transaction. */
+function onChange(socket: WebSocket, take: (index: number) => void): void {
+  socket.on("message", (data: Buffer) => {
+    const index = INDEX.exec(data.toString("latin1", Math.max(0, data.length - LONGEST_END)))?.[1];
+    if (index !== undefined) take(Number(index));
+  });
+}
+
+function watchMemory(pid: number): { most(): number } {
+  let most = 0;
+  const timer = setInterval(async () => {
+    most = Math.max(most, (await residentMebibytes(pid)) ?? 0);
+  }, 50);
+  return {
+    most: () => {
+      clearInterval(timer);
+      return most;
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Presence } from "../../realtime/presence.ts";
+import { Relay, type Said } from "../../realtime/relay.ts";
+import { type Occupant, Rooms } from "../../realtime/rooms.ts";
+
+const ROOM = { name: "room1", isPrivate: false };
+const log = { warn: () => {}, error: () => {} };
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval"] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Opens gateways that hear each other, until one is killed or mute. */
+function network() {
+  const alive: { readonly relay: Relay; isMute: boolean }[] = [];
+  return () => {
+    const emit = async (prefix: string, content: Uint8Array) => {
+      if (!alive.includes(gateway)) return;
+      if (gateway.isMute) throw new Error("The database is away");
+      const message = { prefix, content: Buffer.from(content), transaction: null, lsn: 0n, index: 0 };
+      for (const { relay } of alive) relay.hear(message);
+    };
+    const changes = { emit, state: () => ({ status: "streaming", reason: null, position: null }) as const };
+    const hear = (said: Said, from: string | null) => presence.hear(said, from!);
+    const relay: Relay = new Relay({ changes, hear, log });
+    const presence = new Presence(new Rooms(), relay);
+    const gateway = {
+      relay,
+      presence,
+      isMute: false,
+      whoIsThere: () => Object.keys(JSON.parse(presence.state(ROOM))).sort(),
+      kill: () => alive.splice(alive.indexOf(gateway), 1),
+    };
+    alive.push(gateway);
+    presence.introduce();
+    return gateway;
+  };
+}
+
+const occupant = () => ({ room: ROOM }) as Occupant;
+const pass = (seconds: number) => vi.advanceTimersByTimeAsync(seconds * 1_000);
+
+test("those who were connected to a gateway that is killed leave after 35 seconds, and nobody else does", async () => {
+  const open = network();
+  const [one, other, killed] = [open(), open(), open()];
+  one.presence.track(occupant(), "alice", {});
+  other.presence.track(occupant(), "bob", {});
+  killed.presence.track(occupant(), "carol", {});
+  await pass(1);
+  killed.kill();
+  await pass(33);
+  expect(one.whoIsThere()).toEqual(["alice", "bob", "carol"]);
+  await pass(16);
+  for (const gateway of [one, other]) expect(gateway.whoIsThere()).toEqual(["alice", "bob"]);
+  await pass(600);
+  for (const gateway of [one, other]) expect(gateway.whoIsThere()).toEqual(["alice", "bob"]);
+});
+
+test("a gateway that comes later is told who is there", async () => {
+  const open = network();
+  const one = open();
+  one.presence.track(occupant(), "alice", {});
+  await pass(1);
+  const later = open();
+  await pass(1);
+  expect(later.whoIsThere()).toEqual(["alice"]);
+});
+
+test("who could not be heard for a while, or was taken for dead, is known again as soon as it is heard", async () => {
+  const open = network();
+  const [one, other] = [open(), open()];
+  const [alice, bob] = [occupant(), occupant()];
+  one.presence.track(alice, "alice", {});
+  one.presence.track(bob, "bob", {});
+  await pass(1);
+  one.isMute = true;
+  one.presence.untrack(alice);
+  one.presence.track(occupant(), "carol", {});
+  await pass(1);
+  expect(other.whoIsThere()).toEqual(["alice", "bob"]);
+  one.isMute = false;
+  await pass(11);
+  expect(other.whoIsThere()).toEqual(["bob", "carol"]);
+
+  one.isMute = true;
+  await pass(60);
+  expect(other.whoIsThere()).toEqual([]);
+  one.isMute = false;
+  await pass(11);
+  expect(other.whoIsThere()).toEqual(["bob", "carol"]);
+});

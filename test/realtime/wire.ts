@@ -1,0 +1,52 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+
+/** Leads to a port, and can be cut: who is connected finds that out by the connection being reset. */
+export class Wire {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #port: number;
+
+  static async to(port: number): Promise<Wire> {
+    const wire = new Wire(port);
+    await once(wire.#server.listen(0, "127.0.0.1"), "listening");
+    return wire;
+  }
+
+  private constructor(port: number) {
+    this.#port = port;
+    this.#server = createServer((near) => {
+      const far = connect(this.#port, "127.0.0.1");
+      for (const [socket, other] of [
+        [near, far],
+        [far, near],
+      ] as const) {
+        this.#sockets.add(socket);
+        socket.pipe(other);
+        socket.on("error", () => {});
+        socket.on("close", () => {
+          this.#sockets.delete(socket);
+          other.destroy();
+        });
+      }
+    });
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  leadTo(port: number): void {
+    this.#port = port;
+  }
+
+  cut(): void {
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
+  async close(): Promise<void> {
+    this.#server.close();
+    this.cut();
+    await once(this.#server, "close");
+  }
+}
