@@ -134,6 +134,15 @@ export type Payload = {
   /** The columns that the payload names: those of its first object, or of the parameter `columns`. */
   readonly columns: readonly string[];
   readonly isArray: boolean;
+  /** Where there is one, it has all of the columns. */
+  readonly grid?: Grid;
+};
+
+/** Rows of a JSON text that all have the same keys in the same order: where each value stands. */
+export type Grid = {
+  readonly keys: readonly string[];
+  /** Where values begin and end, by turns: row by row, in the order of the keys. */
+  readonly spans: Uint32Array;
 };
 
 export type Returned = "nothing" | "headers" | "rows";

@@ -67,8 +67,8 @@ function outlineOfPage(page: Page | null): unknown {
   return [page.position.order, page.position.values.map((value) => value === null)];
 }
 
-function outlineOfPayload({ columns, isArray }: Payload): unknown[] {
-  return [columns, isArray];
+function outlineOfPayload({ columns, isArray, grid }: Payload): unknown[] {
+  return [columns, isArray, grid !== undefined];
 }
 
 function outlineOfArgument(argument: CallArgument): unknown[] {

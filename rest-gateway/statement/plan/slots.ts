@@ -1,5 +1,15 @@
 import type { Value } from "../../../engine/database/statement.ts";
-import type { CallIntent, Condition, Intent, Operation, Position, RowOperation } from "../intent.ts";
+import type {
+  CallIntent,
+  Condition,
+  InsertIntent,
+  Intent,
+  Operation,
+  Position,
+  RowOperation,
+  UpdateIntent,
+} from "../intent.ts";
+import { columnArray } from "./column-array.ts";
 
 /**
  * Where in the intent the value of a parameter is found. Plans and queries hold slots and never a value: so no value
@@ -10,6 +20,8 @@ export type Slot =
   /** Of the position that a page begins at. */
   | { readonly kind: "position"; readonly index: number }
   | { readonly kind: "payload" }
+  /** What all rows of the payload have in one column, as an array. */
+  | { readonly kind: "column"; readonly name: string; readonly isJson: boolean }
   /** Of the values given under the name the last one, or all as an array. */
   | { readonly kind: "argument"; readonly name: string; readonly all: boolean };
 
@@ -52,6 +64,8 @@ function valueAt(slot: Slot, intent: Intent, operations: readonly (Operation | R
       return positionOf(intent)[slot.index] ?? null;
     case "payload":
       return payloadOf(intent);
+    case "column":
+      return columnArray((intent as InsertIntent | UpdateIntent).payload, slot);
     case "argument":
       return argumentOf(intent as CallIntent, slot);
   }

@@ -1,6 +1,6 @@
 import type { Change, Conflict } from "../plan/change.ts";
 import type { Result } from "../plan/plan.ts";
-import type { Fallback, RecordColumn, Records } from "../plan/records.ts";
+import type { Element, Fallback, RecordColumn, Records } from "../plan/records.ts";
 import type { Where } from "../plan/selection.ts";
 import { allOf } from "./condition.ts";
 import {
@@ -89,7 +89,9 @@ function keptOf({ table }: Change, { wholeRow, names }: Result): Sql {
 }
 
 /** The payload as rows that bear the columns' types. */
-function recordRows({ alias, isArray, columns }: Records): Sql {
+function recordRows(records: Records): Sql {
+  const { alias, isArray, byColumn, columns } = records;
+  if (byColumn) return columnRows(records);
   const as = identifier(alias);
   if (columns.length === 0) return isArray ? sql`json_array_elements(${PAYLOAD}) as ${as}` : sql`(values (1)) as ${as}`;
   const isPlain = columns.every(({ by, fallback }) => by === null && fallback === null);
@@ -98,6 +100,23 @@ function recordRows({ alias, isArray, columns }: Records): Sql {
   const values = columns.map((column) => sql`${recordValue(column)} as ${identifier(column.name)}`);
   const row = sql`${TO_ROW}("each"."json") as "row"(${columnTypes(columns)})`;
   return sql`(select ${join(values, ", ")} from ${each} as "each"("json"), ${row}) as ${as}`;
+}
+
+/** The same, from an array for each column. */
+function columnRows({ alias, columns }: Records): Sql {
+  const names = columns.map(({ name }) => identifier(name));
+  const arrays = columns.map(({ name, element }) => columnArray(name, element!));
+  const rows = (as: Sql) => sql`unnest(${join(arrays, ", ")}) as ${as}(${join(names, ", ")})`;
+  if (columns.every(({ element }) => element!.cast === null)) return rows(identifier(alias));
+  const values = columns.map(({ name, element }) => {
+    const { cast } = element!;
+    return cast === null ? identifier(name) : sql`${identifier(name)}::${fromCatalog(cast)}`;
+  });
+  return sql`(select ${join(values, ", ")} from ${rows(sql`"each"`)}) as ${identifier(alias)}(${join(names, ", ")})`;
+}
+
+function columnArray(name: string, { sqlType, isJson }: Element): Sql {
+  return sql`${parameter({ kind: "column", name, isJson })}::${fromCatalog(sqlType)}[]`;
 }
 
 const TO_ROW = sql`json_to_record`;

@@ -75,6 +75,7 @@ export function compile(whole: Sql): Query {
 function isSame(a: Slot, b: Slot): boolean {
   if (a.kind === "operand") return b.kind === "operand" && a.index === b.index;
   if (a.kind === "position") return b.kind === "position" && a.index === b.index;
+  if (a.kind === "column") return b.kind === "column" && a.name === b.name;
   if (a.kind === "argument") return b.kind === "argument" && a.name === b.name && a.all === b.all;
   return a.kind === b.kind;
 }

@@ -11,11 +11,11 @@ export type Content = { readonly body: Buffer; readonly format: Format };
 const NO_ROWS: Payload = { json: Buffer.from("[]"), columns: [], isArray: true };
 const RAW_TYPES = { "text/plain": "text", "text/xml": "xml", "application/octet-stream": "bytea" } as const;
 
-/** The rows of an insert or an update. When the client names the columns, JSON goes to Postgres unread. */
+/** The rows of an insert or an update. When the client names the columns, it is for Postgres to refuse the JSON. */
 export function parseRows({ body, format }: Content, columns: readonly string[] | null): Payload {
   switch (format.type) {
     case "application/json":
-      return columns === null ? toRows(body, readOutline(body)) : unreadRows(body, columns);
+      return columns === null ? toRows(body, readOutline(body)) : namedRows(body, columns);
     case "text/csv":
       return csvRows(body);
     case "application/x-www-form-urlencoded": {
@@ -59,8 +59,11 @@ function readOutline(body: Buffer): JsonOutline {
 function toRows(body: Buffer, outline: JsonOutline): Payload {
   switch (outline.kind) {
     case "object":
-    case "rows":
-      return { json: body, columns: sorted(outline.keys), isArray: outline.kind === "rows" };
+      return { json: body, columns: sorted(outline.keys), isArray: false };
+    case "rows": {
+      const { keys, grid } = outline;
+      return { json: body, columns: sorted(keys), isArray: true, ...(grid && { grid }) };
+    }
     case "mixed":
       throw unreadable("All object keys must match");
     case "scalar":
@@ -68,9 +71,14 @@ function toRows(body: Buffer, outline: JsonOutline): Payload {
   }
 }
 
-/** What is no object at first sight is read as rows, and Postgres says what is wrong with it. */
-function unreadRows(body: Buffer, columns: readonly string[]): Payload {
-  return { json: body, columns: sorted(columns), isArray: body[skipSpace(body, 0)] !== OPEN_BRACE };
+/** What is no object at first sight is taken for rows, and Postgres says what is wrong with it. */
+function namedRows(body: Buffer, names: readonly string[]): Payload {
+  const columns = sorted(names);
+  if (body[skipSpace(body, 0)] === OPEN_BRACE) return { json: body, columns, isArray: false };
+  const outline = outlineJson(body);
+  const grid = outline?.kind === "rows" ? outline.grid : null;
+  const hasAll = grid !== null && columns.every((name) => grid.keys.includes(name));
+  return { json: body, columns, isArray: true, ...(hasAll && { grid }) };
 }
 
 function csvRows(body: Buffer): Payload {

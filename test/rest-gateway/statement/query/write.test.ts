@@ -3,6 +3,7 @@ import { refusalOf } from "../../../../rest-gateway/statement/query/guard.ts";
 import { answering } from "../expected.ts";
 import { at, column, columns, compare, eq, insert, isNull, relation, remove, term, update } from "../intents.ts";
 import { type Museum, openMuseum } from "../museum.ts";
+import { payloadOf } from "../payload.ts";
 
 let museum: Museum;
 beforeAll(async () => {
@@ -11,7 +12,8 @@ beforeAll(async () => {
     create table api.result (id int primary key, note text);
     insert into api.payload values (1, 'a');
     insert into api.result values (1, 'a');
-    grant all on api.payload, api.result to anon;
+    create table api.sheets ("each" int, said jsonb);
+    grant all on api.payload, api.result, api.sheets to anon;
     select private.rewind();
   `);
 });
@@ -55,6 +57,31 @@ describe("an insert", () => {
     expect(await museum.rows(intent)).toEqual([
       { title: "B", artists: null, maker: null },
       { title: "A", artists: { name: "Claude" }, maker: { id: 1 } },
+    ]);
+  });
+
+  test("of many rows whose values are where those of the first one are, column by column", async () => {
+    const payload = payloadOf('[{"year":1906,"title":"A","id":50},{"year":null,"title":"B","id":51}]');
+    const intent = { ...insert("works", []), payload };
+    const from = `from unnest($1::integer[], $2::text[], $3::integer[]) as "payload"("id", "title", "year")`;
+    expect(museum.text(intent)).toContain(from);
+    expect(museum.text({ ...intent, missingAsDefault: true })).toContain(from);
+    expect(await museum.rows(intent)).toMatchObject([
+      { id: 50, title: "A", year: 1906 },
+      { id: 51, title: "B", year: null },
+    ]);
+  });
+
+  test("of rows that hold JSON reads that row by row", async () => {
+    const payload = payloadOf('[{"each":1,"said":{"a":1.0}},{"each":2,"said":null}]');
+    const intent = { ...insert("sheets", []), payload };
+    expect(museum.text(intent)).toContain(
+      `select "payload"."each", "payload"."said" from (select "each", "said"::jsonb from unnest($1::integer[], $2::text[]) ` +
+        `as "each"("each", "said")) as "payload"("each", "said")`,
+    );
+    expect(await museum.rows(intent)).toEqual([
+      { each: 1, said: { a: 1 } },
+      { each: 2, said: null },
     ]);
   });
 
