@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../service.ts";
 import { cloneDatabase } from "../database.ts";
 import { connect } from "../db/callers.ts";
+import { until } from "../until.ts";
 import { newOrder, openShop, type Shop } from "./idempotency/orders.ts";
 import { type Asked, type Client, openClient, type Told } from "./table/client.ts";
 import { serve } from "./table/differential/service.ts";
@@ -295,16 +296,27 @@ describe("attempts at the same time", () => {
 
   test("keep no connection from anybody while they wait", async () => {
     const { item, headers } = newOrder();
-    const slow = { method: "POST", body: { item, seconds: 2 }, headers };
+    const kept = await shop.owner.connect();
+    await kept.query("begin; select from public.stock where item = 'salt' for update");
     let done = false;
-    const crowd = Promise.all(Array.from({ length: 40 }, () => client.ask("/rpc/order_slowly", slow))).then(() => {
-      done = true;
-    });
-    for (let n = 0; n < 20; n++) {
-      expect((await elsewhere.ask("/orders", { method: "POST", body: { item: "quick" } })).status).toBe(201);
-      expect((await client.ask("/rpc/order_item", { method: "POST", body: { item: "quick" } })).status).toBe(200);
+    const asked = { method: "POST", body: { item }, headers };
+    const crowd = Promise.all(Array.from({ length: 30 }, () => client.ask("/rpc/order_behind_salt", asked))).then(
+      () => {
+        done = true;
+      },
+    );
+    try {
+      const waiting = "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
+      await until(async () => (await shop.owner.query(waiting)).rowCount !== 0);
+      for (let n = 0; n < 20; n++) {
+        expect((await elsewhere.ask("/orders", { method: "POST", body: { item: "quick" } })).status).toBe(201);
+        expect((await client.ask("/rpc/order_item", { method: "POST", body: { item: "quick" } })).status).toBe(200);
+      }
+      expect(done).toBe(false);
+    } finally {
+      await kept.query("commit");
+      kept.release();
     }
-    expect(done).toBe(false);
     await crowd;
     expect(await shop.ordered(item)).toBe(1);
   });

@@ -19,6 +19,10 @@ const SCHEMA = `
     perform pg_sleep(seconds);
     return (select count(*) from public.orders o where o.item = order_slowly.item);
   end $$;
+  create function public.order_behind_salt(item text) returns void language plpgsql as $$ begin
+    insert into public.orders (item) values (order_behind_salt.item);
+    perform from public.stock s where s.item = 'salt' for update;
+  end $$;
   create function public.order_strictly(item text) returns int language sql
     set default_transaction_isolation = 'repeatable read'
     as $$ insert into public.orders (item) values (item) returning id $$;
