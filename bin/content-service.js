@@ -1,13 +1,15 @@
 #!/usr/bin/env node
 // The one file of JavaScript: a Node that is too old for the rest must still be able to read it and hand over.
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
 const NEEDED = 24;
 const [, , ...words] = process.argv;
 
-if (Number(process.versions.node.split(".")[0]) >= NEEDED) {
+if (words[0] === "--version") {
+  console.log(JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")).version);
+} else if (Number(process.versions.node.split(".")[0]) >= NEEDED) {
   // A clone has the sources, a package what was built from them.
   const source = new URL("../commands/content-service.ts", import.meta.url);
   const built = new URL("../dist/commands/content-service.js", import.meta.url);
@@ -21,7 +23,7 @@ if (Number(process.versions.node.split(".")[0]) >= NEEDED) {
   const child = spawn(node, [import.meta.filename ?? new URL(import.meta.url).pathname, ...words], {
     stdio: "inherit",
   });
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2"]) process.on(signal, () => child.kill(signal));
   child.on("exit", (code, signal) => process.exit(code ?? (signal ? 1 : 0)));
 }
 

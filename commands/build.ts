@@ -5,7 +5,7 @@ import { join } from "node:path";
 /** Makes `dist`, which the published package has in place of the sources: Node strips no types below node_modules. */
 const ROOT = join(import.meta.dirname, "..");
 const DIST = join(ROOT, "dist");
-const SOURCES = ["engine", "plugins", "realtime", "rest-gateway"];
+const SOURCES = ["engine", "plugins", "processes", "realtime", "rest-gateway"];
 
 await rm(DIST, { recursive: true, force: true });
 execFileSync("tsc", ["-p", "tsconfig.build.json"], { cwd: ROOT, stdio: "inherit" });

@@ -1,3 +1,4 @@
+import { isJsonObject } from "../engine/json-object.ts";
 import { UsageError } from "./command.ts";
 
 /** `--claims` as JSON, `--sub` for the one that is asked for most. */
@@ -6,7 +7,7 @@ export function readClaims({ claims, sub }: Readonly<Record<string, unknown>>): 
   if (claims === undefined) return own;
   try {
     const parsed: unknown = JSON.parse(String(claims));
-    if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) return { ...parsed, ...own };
+    if (isJsonObject(parsed)) return { ...parsed, ...own };
   } catch {
     // Said below, in words.
   }

@@ -6,7 +6,13 @@ export class UsageError extends Error {
   override name = "UsageError";
 }
 
+/** What a script can tell from how a command ends. */
+export const FAILED = 1;
+export const MISREAD = 2;
+const EXIT_CODES = `Ends with 0 when it is done, ${FAILED} when it failed or was refused, ${MISREAD} when the line cannot be read.`;
+
 type Command = {
+  /** Each form with what it does, and examples. */
   readonly usage: string;
   readonly options?: NonNullable<Parameters<typeof parseArgs>[0]>["options"];
   /** Leaves the words to another program; only --help alone is ours. */
@@ -19,7 +25,7 @@ export async function runCommand({ usage, options = {}, passOn = false, run }: C
   try {
     const { values, positionals } = passOn ? readNothing() : readWords(options);
     if (values.help) {
-      console.log(usage);
+      console.log(`${usage}\n\n${EXIT_CODES}`);
       return;
     }
     const { config, warnings } = readConfig(process.env);
@@ -27,8 +33,9 @@ export async function runCommand({ usage, options = {}, passOn = false, run }: C
     await run(config, positionals, values);
   } catch (error) {
     console.error(isPlain(error) ? `${error.message}` : error);
-    if (error instanceof UsageError) console.error(`\n${usage}`);
-    process.exitCode = 1;
+    const isMisread = error instanceof UsageError || isMistypedOption(error);
+    if (isMisread) console.error(`\n${usage}`);
+    process.exitCode = isMisread ? MISREAD : FAILED;
   }
 }
 
@@ -44,14 +51,9 @@ function readNothing(): { values: Record<string, unknown>; positionals: string[]
 /** Errors made for people; anything else is a fault of the program and shows its stack. */
 function isPlain(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
-  return (
-    error instanceof ConfigError ||
-    error instanceof UsageError ||
-    error.constructor === Error ||
-    isMistypedOption(error)
-  );
+  return [Error, ConfigError, UsageError].some((plain) => error.constructor === plain) || isMistypedOption(error);
 }
 
-function isMistypedOption(error: Error): boolean {
-  return String((error as NodeJS.ErrnoException).code).startsWith("ERR_PARSE_ARGS");
+function isMistypedOption(error: unknown): error is Error {
+  return error instanceof Error && String((error as NodeJS.ErrnoException).code).startsWith("ERR_PARSE_ARGS");
 }

@@ -1,11 +1,14 @@
 import { withDatabaseSettings } from "../engine/config/config.ts";
 import { describeSettings, settingsDocument } from "../engine/config/describe.ts";
 import { runCommand } from "./command.ts";
+import { commandLine } from "./command-line.ts";
 import { settingsOfDatabase } from "./in-force.ts";
 
 await runCommand({
-  usage: `npm run config                 the settings in force, secrets masked; those of the database when it is running
-npm run config -- --markdown   all settings as a page (docs/settings.md)`,
+  usage: `${commandLine("config")}
+  prints the settings in force and where they come from, secrets masked; those of the database when it is running
+${commandLine("config", "--markdown", { silent: true })}
+  prints all settings as a page (docs/settings.md)`,
   options: { markdown: { type: "boolean" } },
   async run(config, _words, { markdown }) {
     if (markdown) {

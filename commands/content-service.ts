@@ -1,7 +1,15 @@
+import { near } from "../engine/config/near.ts";
+import { withoutBook } from "./clone.ts";
+import { FAILED, MISREAD } from "./command.ts";
+import { commandLine } from "./command-line.ts";
+
 /** What the one command does, by its first word. */
 const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: () => Promise<unknown> }>> = {
-  start: { about: "serves, until Ctrl-C", run: () => import("../server.ts") },
-  dev: { about: "serves, and applies the chapter of the schema that is being written at each save", run: runDev },
+  start: { about: "serves, until Ctrl-C", run: () => serve() },
+  dev: {
+    about: "serves, and applies the chapter of the schema that is being written at each save",
+    run: develop,
+  },
   migrate: { about: "brings the schema up to date; commits, takes back, resets", run: () => import("./migrate.ts") },
   user: { about: "adds, disables, enables and promotes users", run: () => import("./user.ts") },
   keys: { about: "prints this deployment's keys; makes, lists and ends others", run: () => import("./keys.ts") },
@@ -20,18 +28,38 @@ const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: 
     about: "looks for what is open, slow or missing, and says how to mend it",
     run: () => import("./doctor.ts"),
   },
+  backup: { about: "writes all rows into a file", run: () => import("./backup.ts") },
+  restore: { about: "fills an empty database with the rows of a backup", run: () => import("./restore.ts") },
+  upgrade: {
+    about: "carries the embedded database over from an older major version of Postgres",
+    run: () => import("./upgrade.ts"),
+  },
   sql: { about: "runs SQL on the database, as its owner", run: () => import("./sql.ts") },
   psql: { about: "opens psql on the database, as its owner", run: () => import("./psql.ts") },
   "database-url": { about: "prints the embedded database's connection string", run: () => import("./database-url.ts") },
 };
 
-function runDev(): Promise<unknown> {
-  process.argv.push("--dev");
-  return import("../server.ts");
+async function develop(): Promise<void> {
+  const refusal = withoutBook(commandLine("dev"));
+  if (refusal !== null) refuse(refusal, FAILED);
+  else await serve("--dev");
+}
+
+/** It takes settings, and no words but ours. */
+async function serve(...ours: readonly string[]): Promise<void> {
+  const [word] = process.argv.slice(2);
+  const advice = `It is told by its environment what to do, for example PORT=8080; ${commandLine("config")} shows all settings.`;
+  if (word === "--help" || word === "-h") console.log(advice);
+  else if (word !== undefined) refuse(`"${word}" is one word too many. ${advice}`);
+  else {
+    process.argv.push(...ours);
+    await import("../server.ts");
+  }
 }
 
 const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));
 const USAGE = `content-service <command> [--help]
+content-service --version
 
 ${Object.entries(COMMANDS)
   .map(([name, { about }]) => `  ${name.padEnd(width)}   ${about}`)
@@ -46,6 +74,11 @@ if (name !== undefined && Object.hasOwn(COMMANDS, name)) {
 } else if (name === undefined || name === "--help" || name === "-h" || name === "help") {
   console.log(USAGE);
 } else {
-  console.error(`content-service has no command "${name}".\n\n${USAGE}`);
-  process.exitCode = 1;
+  const meant = near(name, Object.keys(COMMANDS));
+  refuse(`content-service has no command "${name}"${meant ? `; did you mean ${meant}?` : "."}\n\n${USAGE}`);
+}
+
+function refuse(reason: string, exitCode = MISREAD): void {
+  console.error(reason);
+  process.exitCode = exitCode;
 }

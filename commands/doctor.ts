@@ -1,21 +1,27 @@
 import type { Catalog } from "../engine/catalog/catalog.ts";
 import { PUBLICATION } from "../engine/changes/publication.ts";
 import type { Config } from "../engine/config/config.ts";
+import { asPgReads } from "../engine/connection-string.ts";
 import { examine } from "../engine/inspect/doctor/examine.ts";
-import { readLogin, readStream } from "../engine/inspect/doctor/facts.ts";
+import { readLogin, readReplica, readServer, readStream } from "../engine/inspect/doctor/facts.ts";
 import type { Finding } from "../engine/inspect/doctor/finding.ts";
 import type { Postgres } from "../engine/postgres.ts";
 import { withClient } from "../engine/with-client.ts";
 import { runCommand, UsageError } from "./command.ts";
+import { commandLine } from "./command-line.ts";
 import { withCatalog } from "./with-catalog.ts";
 
 const SIGNED_IN = "authenticated";
 
 async function findingsOf(catalog: Catalog, config: Config, { requestUrl, ownerUrl }: Postgres): Promise<Finding[]> {
   const login = await withClient(requestUrl, (client) => readLogin(client, { catalog }));
-  const stream = await withClient(ownerUrl, (client) => readStream(client, PUBLICATION));
   const clients = [config.anonRole, SIGNED_IN].filter((role) => catalog.roles.has(role));
-  return examine({ catalog, config, clients, login, stream });
+  const [stream, server] = await withClient(ownerUrl, async (client) => [
+    await readStream(client, PUBLICATION),
+    await readServer(client, { catalog, clients, searched: config.extraSearchPath }),
+  ]);
+  const replicas = await Promise.all((config.readDatabaseUrls ?? []).map((url) => readReplica(asPgReads(url))));
+  return examine({ catalog, config, clients, login, stream, server, replicas });
 }
 
 function tell(findings: readonly Finding[]): void {
@@ -24,7 +30,8 @@ function tell(findings: readonly Finding[]): void {
 }
 
 await runCommand({
-  usage: `npm run doctor   looks for what is open, slow or missing, and says how to mend it; ends with 1 where there is danger`,
+  usage: `${commandLine("doctor")}
+  looks for what is open, slow or missing, and says how to mend it, in SQL; danger is a failure`,
   async run(given, words) {
     if (words.length > 0) throw new UsageError(`"${words[0]}" is one word too many.`);
     const findings = await withCatalog(given, ({ catalog, config, postgres }) => findingsOf(catalog, config, postgres));

@@ -2,7 +2,9 @@ import { type ApiKey, type ApiKeys, makeApiKeys } from "../engine/auth/api-keys.
 import { deploymentKeys } from "../engine/caller/deployment-keys.ts";
 import { roleKey } from "../engine/caller/role-key.ts";
 import { type Config, withDatabaseSettings } from "../engine/config/config.ts";
+import { tabulated } from "./columns.ts";
 import { runCommand, UsageError } from "./command.ts";
+import { commandLine } from "./command-line.ts";
 import { settingsOfDatabase } from "./in-force.ts";
 import { withOwner } from "./with-owner.ts";
 
@@ -22,7 +24,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   },
   async list(keys) {
     const all = await keys.list();
-    if (all.length > 0) console.table(all.map(lineOf));
+    if (all.length > 0) console.log(tabulated(all.map(lineOf)));
     else console.log("There are no keys.");
   },
   async revoke(keys, [id, ...others]) {
@@ -61,10 +63,18 @@ function readDate(text: string): Date {
 }
 
 await runCommand({
-  usage: `npm run keys                     prints this deployment's two keys
-npm run keys -- create --role R [--owner ID] [--expires DATE] [--name N]   makes a key of a program, and shows it once
-npm run keys -- list             the keys there are
-npm run keys -- revoke ID        ends a key`,
+  usage: `${commandLine("keys")}
+  prints this deployment's two keys
+${commandLine("keys", "create --role R [--owner ID] [--expires DATE] [--name N]")}
+  makes a key of a program, and shows it once
+${commandLine("keys", "list")}
+  prints the keys there are
+${commandLine("keys", "revoke ID")}
+  ends a key
+
+Examples:
+  ANON_KEY=$(${commandLine("keys", "", { silent: true })} | sed -n 2p)
+  ${commandLine("keys", "create --role service_role --name backup --expires 2027-12-31")}`,
   options: {
     role: { type: "string" },
     owner: { type: "string" },
@@ -74,7 +84,7 @@ npm run keys -- revoke ID        ends a key`,
   async run(config, [action, ...words], options) {
     if (action === undefined) return printDeploymentKeys(config);
     const act = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
-    if (!act) throw new UsageError(`"${action}" is not something that npm run keys does.`);
+    if (!act) throw new UsageError(`"${action}" is not something that ${commandLine("keys")} does.`);
     await withOwner(config, (asOwner) => act(makeApiKeys(asOwner), words, options));
   },
 });

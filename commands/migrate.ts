@@ -7,7 +7,9 @@ import { runMigrations } from "../engine/migrate/migrate.ts";
 import { joinPostgres, type Postgres, reachPostgres } from "../engine/postgres.ts";
 import { dumpSchema } from "../engine/schema-dump.ts";
 import { withClient } from "../engine/with-client.ts";
+import { withoutBook } from "./clone.ts";
 import { runCommand, UsageError } from "./command.ts";
+import { commandLine } from "./command-line.ts";
 
 const SCHEMA_FILE = join(import.meta.dirname, "../db/schema.sql");
 
@@ -20,7 +22,8 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   },
   status: tellStatus,
   async commit(postgres, message) {
-    if (!message) throw new UsageError("A commit wants a message of a few words: npm run migrate -- commit add tags");
+    if (!message)
+      throw new UsageError(`A commit wants a message of a few words: ${commandLine("migrate", "commit add tags")}`);
     console.log(await runMigrations({ name: "commit", message }, postgres.migrate));
     await dumpCommitted(postgres);
   },
@@ -34,6 +37,9 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   },
   dump,
 };
+
+/** They write files of the book. */
+const OF_THE_BOOK = ["commit", "uncommit", "dump"];
 
 async function tellStatus(postgres: Postgres): Promise<void> {
   const state = await withClient(postgres.ownerUrl, (client) => migrationState(client));
@@ -80,16 +86,27 @@ async function dump(postgres: Pick<Postgres, "ownerUrl">): Promise<void> {
 }
 
 await runCommand({
-  usage: `npm run migrate                        applies the committed migrations
-npm run migrate -- status              says which are applied and which are not
-npm run migrate -- commit <message>    turns db/migrations/current into a committed migration, and renews db/schema.sql
-npm run migrate -- uncommit            takes the last commit back into db/migrations/current
-npm run migrate -- reset --erase       drops the database with ALL ITS DATA and makes it anew
-npm run migrate -- dump                renews db/schema.sql`,
+  usage: `${commandLine("migrate")}
+  applies the committed migrations
+${commandLine("migrate", "status")}
+  says which are applied and which are not
+${commandLine("migrate", "commit MESSAGE")}
+  turns db/migrations/current into a committed migration, and renews db/schema.sql
+${commandLine("migrate", "uncommit")}
+  takes the last commit back into db/migrations/current
+${commandLine("migrate", "reset --erase")}
+  drops the database with ALL ITS DATA and makes it anew
+${commandLine("migrate", "dump")}
+  renews db/schema.sql
+
+Example:
+  ${commandLine("migrate", 'commit "add tags"')}`,
   options: { erase: { type: "boolean" } },
   async run(config, [action = "migrate", ...words], { erase }) {
     const act = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
-    if (!act) throw new UsageError(`"${action}" is not something that npm run migrate does.`);
+    if (!act) throw new UsageError(`"${action}" is not something that ${commandLine("migrate")} does.`);
+    const refusal = OF_THE_BOOK.includes(action) ? withoutBook(commandLine("migrate", action)) : null;
+    if (refusal !== null) throw new Error(refusal);
     if (action === "reset") {
       if (!erase) throw new UsageError("reset drops the database with all its data; say so with --erase.");
       if (isEmbedded(config) && (await joinPostgres(config))) {

@@ -1,5 +1,4 @@
-import { type Interface, makeContexts } from "../engine/caller/context.ts";
-import { occasionOf } from "../engine/caller/occasion.ts";
+import type { Interface } from "../engine/caller/context.ts";
 import type { Catalog } from "../engine/catalog/catalog.ts";
 import type { Config } from "../engine/config/config.ts";
 import type { Context } from "../engine/database/statement.ts";
@@ -7,8 +6,11 @@ import type { Outcome } from "../engine/inspect/attempt.ts";
 import { type MatrixRow, policyMatrix } from "../engine/inspect/policy-matrix.ts";
 import { loginRoleOf } from "../engine/postgres.ts";
 import { withClient } from "../engine/with-client.ts";
+import { makeCallerContexts } from "./caller-context.ts";
 import { readClaims } from "./claims.ts";
+import { inColumns } from "./columns.ts";
 import { runCommand, UsageError } from "./command.ts";
+import { commandLine } from "./command-line.ts";
 import { withCatalog } from "./with-catalog.ts";
 
 const DOORS: readonly Interface[] = ["table", "resource", "graphql", "realtime"];
@@ -25,15 +27,7 @@ function printMatrix(rows: readonly MatrixRow[], contexts: readonly Context[]): 
   const body = rows.map(({ table, verb, total, outcomes }) => {
     return [verb === "select" ? table.name : "", verb, ...outcomes.map((outcome) => told(outcome, total))];
   });
-  const widths = head.map((_, column) => Math.max(...[head, ...body].map((line) => line[column]!.length)));
-  for (const line of [head, ...body]) {
-    console.log(
-      line
-        .map((cell, column) => cell.padEnd(widths[column]!))
-        .join("   ")
-        .trimEnd(),
-    );
-  }
+  console.log(inColumns([head, ...body]));
 }
 
 function told(outcome: Outcome, total: number): string {
@@ -50,29 +44,33 @@ function told(outcome: Outcome, total: number): string {
   }
 }
 
+/** Roles of Postgres itself, which no token should name. */
+const PREDEFINED = /^pg_/;
+
 /** Those that were named, or else every role that a caller can be, the anonymous one first. */
 function rolesOf({ roles }: Catalog, anonRole: string, { loginRole, named }: Asked): readonly string[] {
-  const unknown = named.find((name) => !roles.has(name));
-  if (unknown !== undefined) throw new UsageError(`Requests cannot become "${unknown}".`);
   if (named.length > 0) return named;
-  return [anonRole, ...[...roles.keys()].filter((name) => name !== anonRole && name !== loginRole)];
+  const others = [...roles.keys()].filter((name) => ![anonRole, loginRole].includes(name) && !PREDEFINED.test(name));
+  return [anonRole, ...others];
 }
 
 /** As the requests of each appear to Postgres. */
 function contextsOf(catalog: Catalog, config: Config, asked: Asked): Context[] {
   const { claims, door } = asked;
-  const contextOf = makeContexts(config);
-  const occasion = occasionOf(door, { id: "policies", method: "GET", path: "/", headers: {} });
-  return rolesOf(catalog, config.anonRole, asked).map((role) => {
-    const own = role === config.anonRole ? { role } : { ...claims, role };
-    return contextOf({ role, claimsText: JSON.stringify(own) }, occasion);
-  });
+  const contextOf = makeCallerContexts(catalog, config);
+  return rolesOf(catalog, config.anonRole, asked).map((role) =>
+    contextOf({ role, claims: role === config.anonRole ? {} : claims }, { door, path: "/" }),
+  );
 }
 
 await runCommand({
-  usage: `npm run policies [-- --sub ID | --claims JSON] [--role R …] [--interface table|resource|graphql|realtime]
+  usage: `${commandLine("policies", "[--sub ID | --claims JSON] [--role R …] [--interface table|resource|graphql|realtime]")}
   tries every verb on every exposed table as every role, or as those named, undoes it, and prints what was reached:
-  rows, "yes" for an insert that privileges and policies let pass, "-" for what they refuse`,
+  rows, "yes" for an insert that privileges and policies let pass, "-" for what they refuse
+
+Examples:
+  ${commandLine("policies", "--sub 7")}
+  ${commandLine("policies", `--role anon --role authenticated --claims '{"sub": "7", "tenant": "acme"}'`)}`,
   options: {
     sub: { type: "string" },
     claims: { type: "string" },

@@ -8,7 +8,9 @@ import {
 } from "../engine/auth/federation/providers.ts";
 import { deploymentKeys } from "../engine/caller/deployment-keys.ts";
 import { withDatabaseSettings } from "../engine/config/config.ts";
+import { tabulated } from "./columns.ts";
 import { runCommand, UsageError } from "./command.ts";
+import { commandLine } from "./command-line.ts";
 import { settingsOfDatabase } from "./in-force.ts";
 import { withOwner } from "./with-owner.ts";
 
@@ -29,7 +31,7 @@ Tell the provider where they come back to: /auth/providers/${provider.name}/call
   },
   async list(providers) {
     const all = await providers.list();
-    if (all.length > 0) console.table(all.map(lineOf));
+    if (all.length > 0) console.log(tabulated(all.map(lineOf)));
     else console.log("There are no providers.");
   },
   async remove(providers, words) {
@@ -145,23 +147,33 @@ const TEXTS = [
 const FLAGS = ["no-sign-ups", "trust-email", "trust-factor", "private-network"];
 
 await runCommand({
-  usage: `npm run provider -- add --kind oidc --name N --issuer URL --client-id ID [--client-secret-file F | --client-secret S]
-npm run provider -- add --kind oauth2 --name N --issuer URL --client-id ID [--client-secret-file F] --auth-url URL
-    (or --authorization-url, --token-url and --userinfo-url)
-npm run provider -- add --kind saml --name N --issuer ENTITY-ID --entry-point URL --certificate FILE [--logout-url URL]
-    [--client-id OUR-ENTITY-ID] [--key FILE --our-certificate FILE] [--name-id-format F]
-    any kind: [--title T] [--scope S] [--no-sign-ups] [--trust-email] [--trust-factor] [--private-network]
-    where it tells what: [--subject-claim C] [--email-claim C] [--email-verified-claim C] [--name-claim C]
-npm run provider -- list           the providers there are
-npm run provider -- disable N      nobody signs in through it; enable N undoes that
-npm run provider -- remove N       the accounts stay, the identities go`,
+  usage: `${commandLine("provider", "add --kind oidc --name N --issuer URL --client-id ID")}
+    [--client-secret-file F | --client-secret S]
+${commandLine("provider", "add --kind oauth2 --name N --issuer URL --client-id ID --auth-url URL")}
+    [--client-secret-file F]   (or --authorization-url, --token-url and --userinfo-url)
+${commandLine("provider", "add --kind saml --name N --issuer ENTITY-ID --entry-point URL --certificate FILE")}
+    [--logout-url URL] [--client-id OUR-ENTITY-ID] [--key FILE --our-certificate FILE] [--name-id-format F]
+  lets users sign in through a provider; of any kind:
+    [--title T] [--scope S] [--no-sign-ups] [--trust-email] [--trust-factor] [--private-network]
+  where it tells what:
+    [--subject-claim C] [--email-claim C] [--email-verified-claim C] [--name-claim C]
+${commandLine("provider", "list")}
+  prints the providers there are
+${commandLine("provider", "disable N")}
+  nobody signs in through it; enable N undoes that
+${commandLine("provider", "remove N")}
+  ends it: the accounts stay, the identities go
+
+Example:
+  ${commandLine("provider", "add --kind oidc --name google --title Google --issuer https://accounts.google.com")} \\
+    --client-id 1234.apps.googleusercontent.com --client-secret-file google.secret`,
   options: Object.fromEntries([
     ...TEXTS.map((name) => [name, { type: "string" }] as const),
     ...FLAGS.map((name) => [name, { type: "boolean" }] as const),
   ]),
   async run(given, [action = "", ...words], options) {
     const act = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
-    if (!act) throw new UsageError(`"${action}" is not something that npm run provider does.`);
+    if (!act) throw new UsageError(`"${action}" is not something that ${commandLine("provider")} does.`);
     const { config } = withDatabaseSettings(given, await settingsOfDatabase(given));
     const keys = await deploymentKeys(config);
     await withOwner(config, (asOwner) => act(makeProviders(asOwner, keys), words, options));

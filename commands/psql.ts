@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { reachPostgres } from "../engine/postgres.ts";
 import { runCommand } from "./command.ts";
+import { commandLine } from "./command-line.ts";
 
 /** A process list shows arguments to everybody, and the environment to the same user alone. */
 function withoutPassword(url: string): { address: string; password: string | null } {
@@ -11,14 +12,18 @@ function withoutPassword(url: string): { address: string; password: string | nul
 }
 
 await runCommand({
-  usage: "npm run psql [-- <arguments of psql>]   opens psql on the database as its owner",
+  usage: `${commandLine("psql")}
+  opens psql on the database, as its owner; what stands behind goes to psql, whose exit code is ours
+
+Example:
+  ${commandLine("psql", '-c "\\d"')}`,
   passOn: true,
   async run(config, words) {
     const postgres = await reachPostgres(config, (step) => console.error(step));
     try {
       // Ctrl-C is psql's: it cancels a statement there, and must not end us.
       process.on("SIGINT", () => {});
-      const { address, password } = withoutPassword(postgres.ownerUrl);
+      const { address, password } = withoutPassword(postgres.clientUrl);
       const env = { ...process.env, ...(password && { PGPASSWORD: password }) };
       const psql = spawn("psql", [address, ...words], { stdio: "inherit", env });
       const [code] = await once(psql, "close").catch((error: NodeJS.ErrnoException) => {

@@ -1,6 +1,7 @@
 import { type Administration, makeAdministration } from "../engine/auth/administrators.ts";
 import { newSecret } from "../engine/auth/secret.ts";
 import { runCommand, UsageError } from "./command.ts";
+import { commandLine } from "./command-line.ts";
 import { withOwner } from "./with-owner.ts";
 
 type Options = Readonly<Record<string, unknown>>;
@@ -44,10 +45,17 @@ function randomPassword(): string {
 }
 
 await runCommand({
-  usage: `npm run user -- add --email E --name N [--admin] [--password P]   a user who can sign in; makes a password when none is given
-npm run user -- disable E        signs the user out everywhere and lets nobody sign in as E
-npm run user -- enable E         lets the user sign in again
-npm run user -- role E ROLE      puts the user into a role: authenticated or admin`,
+  usage: `${commandLine("user", "add --email E --name N [--admin] [--password P]")}
+  adds a user who can sign in; makes a password, and prints it, when none is given
+${commandLine("user", "disable E")}
+  signs the user out everywhere and lets nobody sign in as E
+${commandLine("user", "enable E")}
+  lets the user sign in again
+${commandLine("user", "role E ROLE")}
+  puts the user into a role: authenticated or admin
+
+Example:
+  ${commandLine("user", "add --email ada@example.org --name Ada --admin")}`,
   options: {
     email: { type: "string" },
     name: { type: "string" },
@@ -56,7 +64,7 @@ npm run user -- role E ROLE      puts the user into a role: authenticated or adm
   },
   async run(config, [action = "", ...words], options) {
     const act = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
-    if (!act) throw new UsageError(`"${action}" is not something that npm run user does.`);
+    if (!act) throw new UsageError(`"${action}" is not something that ${commandLine("user")} does.`);
     await withOwner(config, (asOwner) =>
       act(makeAdministration({ asOwner, policy: config.passwordPolicy }), words, options),
     );

@@ -1,29 +1,12 @@
 import pg from "pg";
-import { makeContexts } from "../engine/caller/context.ts";
-import { occasionOf } from "../engine/caller/occasion.ts";
-import { settingsOfRole } from "../engine/caller/role-settings.ts";
-import type { Catalog } from "../engine/catalog/catalog.ts";
-import type { Config } from "../engine/config/config.ts";
-import type { Context } from "../engine/database/statement.ts";
 import { ApiError, toApiError } from "../engine/errors.ts";
-import { quotedName } from "../engine/quoted-name.ts";
 import { withClient } from "../engine/with-client.ts";
 import { type Explained, explainRead } from "../rest-gateway/why/explain-read.ts";
+import { makeCallerContexts } from "./caller-context.ts";
 import { readClaims } from "./claims.ts";
 import { runCommand, UsageError } from "./command.ts";
+import { commandLine } from "./command-line.ts";
 import { withCatalog } from "./with-catalog.ts";
-
-type Who = { readonly role: string; readonly claims: Readonly<Record<string, unknown>> };
-
-function contextOf({ role, claims }: Who, path: string, config: Config, catalog: Catalog): Context {
-  const occasion = occasionOf("table", { id: "why", method: "GET", path, headers: {} });
-  const { settings } = makeContexts(config)({ role, claimsText: JSON.stringify({ ...claims, role }) }, occasion);
-  const schemas = [config.schemas[0]!, ...config.extraSearchPath].map((schema) => quotedName(schema));
-  return {
-    role,
-    settings: [["search_path", schemas.join(", ")], ...settingsOfRole(catalog.roles.get(role)), ...settings],
-  };
-}
 
 function tell({ table, seen, total, hidden, policies, closedColumns, plan }: Explained, role: string): void {
   console.log(`${role} sees ${seen} of ${total} rows.`);
@@ -45,17 +28,19 @@ function tell({ table, seen, total, hidden, policies, closedColumns, plan }: Exp
 }
 
 await runCommand({
-  usage: `npm run why -- [--role R] [--sub ID | --claims JSON] <request>
+  usage: `${commandLine("why", "[--role R] [--sub ID | --claims JSON] REQUEST")}
   says which rows of a request somebody sees, which are hidden and by which policy, and how Postgres finds them; changes nothing
-  npm run why -- --role authenticated --sub 7 "/rest/v1/things?done=is.false"`,
+
+Examples:
+  ${commandLine("why", "things")}
+  ${commandLine("why", '--role authenticated --sub 7 "/rest/v1/things?done=is.false"')}`,
   options: { role: { type: "string" }, sub: { type: "string" }, claims: { type: "string" } },
   async run(given, [address, ...others], options) {
     if (address === undefined || others.length > 0) throw new UsageError("Say one request, in quotes.");
     const claims = readClaims(options);
     await withCatalog(given, async ({ catalog, config, postgres: { requestUrl, ownerUrl } }) => {
       const role = typeof options.role === "string" ? options.role : config.anonRole;
-      if (!catalog.roles.has(role)) throw new UsageError(`Requests cannot become "${role}".`);
-      const context = contextOf({ role, claims }, address, config, catalog);
+      const context = makeCallerContexts(catalog, config)({ role, claims }, { door: "table", path: address });
       const explained = await withClient(requestUrl, (login) =>
         withClient(ownerUrl, (owner) => explainRead(address, { catalog, config, context, login, owner })),
       ).catch((error) => {

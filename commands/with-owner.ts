@@ -4,6 +4,7 @@ import type { AsOwner } from "../engine/database/as-owner.ts";
 import { ApiError } from "../engine/errors.ts";
 import { reachPostgres } from "../engine/postgres.ts";
 import { withClient } from "../engine/with-client.ts";
+import { commandLine } from "./command-line.ts";
 
 /** Undefined function, undefined table, invalid schema name. */
 const NOT_MIGRATED: readonly (string | undefined)[] = ["42883", "42P01", "3F000"];
@@ -26,7 +27,7 @@ function inWords(error: unknown): unknown {
   if (error instanceof ApiError) return new Error([error.message, ...faultsOf(error)].join("\n  "), { cause: error });
   if (!(error instanceof pg.DatabaseError) || !error.code) return error;
   if (NOT_MIGRATED.includes(error.code)) {
-    return new Error("This database is not set up for signing in: run npm run migrate.", { cause: error });
+    return new Error(`This database is not set up for signing in: run ${commandLine("migrate")}.`, { cause: error });
   }
   return SPOKEN.test(error.code) ? new Error(error.message, { cause: error }) : error;
 }

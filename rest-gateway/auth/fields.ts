@@ -1,4 +1,5 @@
 import { ApiError, type FieldFault } from "../../engine/errors.ts";
+import { isJsonObject } from "../../engine/json-object.ts";
 import type { GatewayRequest } from "../http.ts";
 
 /** One field of a body: what it must be, and what is said when it is something else. */
@@ -63,7 +64,7 @@ async function readObject(request: GatewayRequest): Promise<Readonly<Record<stri
     });
   }
   const body = parse(bytes);
-  if (typeof body === "object" && body !== null && !Array.isArray(body)) return body as Record<string, unknown>;
+  if (isJsonObject(body)) return body;
   throw new ApiError(400, "VALIDATION_ERROR", "The body is to be a JSON object.");
 }
 

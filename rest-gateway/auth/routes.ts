@@ -4,7 +4,7 @@ import { makeCrossSite } from "../../engine/caller/cross-site.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Routes } from "../gateway.ts";
 import type { Handler } from "../http.ts";
-import { makeRenderPage } from "../pages/page.ts";
+import { makeRenderPage, type RenderPage } from "../pages/page.ts";
 import { confidential } from "./confidential.ts";
 import { factorRoutes } from "./factor-routes.ts";
 import { federationFolder } from "./federation/folder.ts";
@@ -36,22 +36,23 @@ export function authRoutes({ accounts, callers, config, siteUrl }: Options): Rou
       passwordPolicy: config.passwordPolicy,
       providers: () => accounts.federation.list(),
       readTarget: makeReadTarget(siteUrl, config),
-      formTargets: formTargetsOf(config),
+      render: renderOf(config),
     }),
   });
 }
 
 /** Addresses with a name or an id in them: other providers, and the keys of programs. */
 export function authFolders({ accounts, callers, config, siteUrl }: Options): Readonly<Record<string, Handler>> {
-  const render = makeRenderPage({ formTargets: formTargetsOf(config) });
   const services = { accounts, callers, crossSite: makeCrossSite(config) };
-  return { ...federationFolder({ ...services, render, siteUrl }), [KEYS]: keyFolder(services) };
+  return { ...federationFolder({ ...services, render: renderOf(config), siteUrl }), [KEYS]: keyFolder(services) };
+}
+
+function renderOf({ signInRedirects }: Pick<Config, "signInRedirects">): RenderPage {
+  return makeRenderPage({ formTargets: signInRedirects.map(formTargetOf) });
 }
 
 /** A program of a phone is named by its scheme alone. */
-function formTargetsOf({ signInRedirects }: Pick<Config, "signInRedirects">): string[] {
-  return signInRedirects.map((address) => {
-    const { origin, protocol } = new URL(address);
-    return origin === "null" ? protocol : origin;
-  });
+function formTargetOf(address: string): string {
+  const { origin, protocol } = new URL(address);
+  return origin === "null" ? protocol : origin;
 }

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { isJsonObject } from "../../engine/json-object.ts";
 
 /** The entries of an object that is too large to be held whole: each is made when it is written. */
 export type Section = () => Iterable<readonly [key: string, value: object]>;
@@ -35,7 +36,7 @@ function* pieces(document: Document): Generator<string> {
     yield `${before}${JSON.stringify(key)}:`;
     before = ",";
     if (typeof value === "function") yield* sectionPieces(value as Section);
-    else if (isObject(value)) yield* pieces(value);
+    else if (isJsonObject(value)) yield* pieces(value);
     else yield JSON.stringify(value);
   }
   yield before === "{" ? "{}" : "}";
@@ -48,8 +49,4 @@ function* sectionPieces(section: Section): Generator<string> {
     before = ",";
   }
   yield before === "{" ? "{}" : "}";
-}
-
-function isObject(value: unknown): value is Document {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -6,7 +6,7 @@ import type { Routes } from "../gateway.ts";
 import type { GatewayResponse, Handler } from "../http.ts";
 import type { Versions } from "../resource/versions/served.ts";
 
-export const REFERENCE_PATH = "/docs";
+const REFERENCE_PATH = "/docs";
 
 const FOLDER = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
 /** Of the many files of the package, those that the page needs. */

@@ -62,7 +62,7 @@ function fieldOf(name: string, { fields, references }: Collection): Field | unde
 }
 
 /** What stands in an address is text; numbers, booleans and choices are told, anything else is for Postgres to read. */
-export function schemaOfText({ column }: Field, typeSchema: TypeSchema): Schema {
+function schemaOfText({ column }: Field, typeSchema: TypeSchema): Schema {
   const type = column.baseType.kind === "array" ? column.baseType.element : column.type;
   const { type: kind, enum: choices } = typeSchema(type);
   if (choices) return { type: "string", enum: choices };

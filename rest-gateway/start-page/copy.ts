@@ -1,6 +1,6 @@
-/** Gives each sample a button that copies it. Runs in the browser; without it the samples can still be marked. */
+/** Gives each sample a button that copies it. Runs in the browser, where that lets pages copy: not over plain HTTP from elsewhere. */
 export const COPY = `
-for (const sample of document.querySelectorAll("pre")) {
+for (const sample of navigator.clipboard ? document.querySelectorAll("pre") : []) {
   const frame = document.createElement("div");
   frame.className = "copied";
   const button = document.createElement("button");

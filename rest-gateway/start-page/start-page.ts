@@ -1,5 +1,5 @@
 import type { Catalog } from "../../engine/catalog/catalog.ts";
-import { spokenComment } from "../../engine/catalog/spoken-comment.ts";
+import { hasSmartTag, spokenComment } from "../../engine/catalog/spoken-comment.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Routes } from "../gateway.ts";
@@ -37,7 +37,11 @@ export function startPageRoutes(services: StartPageServices): Routes {
 }
 
 function contentOf(services: StartPageServices, fault: string | null): Html {
-  const { config, links, anonKey } = services;
+  const { config, anonKey } = services;
+  const tables = services.catalog().schemas.get(config.schemas[0]!)?.tables;
+  const links = services.links.filter(
+    ({ root }) => root === undefined || hasSmartTag(tables?.get(root)?.comment ?? null, "root"),
+  );
   const isOpen = config.nodeEnv !== "production";
   return html`
 <p>${fault === null ? html`<span class="good">● healthy</span>` : html`<span class="bad">● ${fault}</span>`}
@@ -52,8 +56,9 @@ ${links.map(({ path, title, about }) => html`<li><a href="${path}">${title}<span
 
 <section aria-labelledby="keys">
 <h2 id="keys">Keys</h2>
-<p>Requests to <code>/rest/v1</code> and channels bear a key. <code>npm run keys</code> prints both: the anonymous one for
-clients, which row-level policies bound, and the one for servers, which is a secret.</p>
+<p>Requests to <code>/rest/v1</code> and channels bear a key. <code>npm run keys</code>, or
+<code>npx content-service keys</code>, prints both: the anonymous one for clients, which row-level policies bound, and the one for
+servers, which is a secret.</p>
 ${isOpen ? html`<h3>The anonymous key of this deployment</h3><pre><code>${anonKey}</code></pre>` : null}
 </section>
 

@@ -6,6 +6,7 @@ import type { Ask } from "../../engine/database/as-login.ts";
 import type { Database } from "../../engine/database/database.ts";
 import type { Statement } from "../../engine/database/statement.ts";
 import type { ApiError } from "../../engine/errors.ts";
+import { type Counts, makeCounts } from "../../engine/metrics/counts.ts";
 import { quotedName } from "../../engine/quoted-name.ts";
 import { type Body, type GatewayRequest, type GatewayResponse, type Handler, isFlow } from "../http.ts";
 import { readIdempotencyKey } from "../idempotency/key.ts";
@@ -14,12 +15,12 @@ import { openApiAnswer } from "../openapi/answer.ts";
 import { DocumentCache } from "../openapi/document-cache.ts";
 import type { Manner } from "../statement/intent.ts";
 import type { Plan } from "../statement/plan/plan.ts";
-import { makePreparer } from "../statement/prepare.ts";
 import { runPrepared, runWithin } from "../statement/run.ts";
 import { type Defer, type Undertake, wantsLater } from "../tasks/undertaking.ts";
 import { inTransaction, tableChange } from "./change.ts";
 import { isolationOf, makeTableContexts } from "./context.ts";
 import { identifyTableCaller } from "./credentials.ts";
+import { deploymentOf, makeTablePreparer } from "./deployment.ts";
 import { totalWithEstimate } from "./estimate.ts";
 import { Forms } from "./forms.ts";
 import { formOf } from "./parse/form.ts";
@@ -36,6 +37,7 @@ type Services = {
   readonly catalog: () => Catalog;
   /** Null: nothing can be left for later here, so calls are answered at once whatever the client would prefer. */
   readonly defer?: Defer | null;
+  readonly counts?: Counts;
 };
 
 export type TableInterface = Undertake & { readonly handle: Handler };
@@ -43,21 +45,26 @@ export type TableInterface = Undertake & { readonly handle: Handler };
 const NO_BODY = Buffer.alloc(0);
 
 /** `/rest/v1`: each stage may refuse in its own way, and only the one called run asks Postgres. */
-export function makeTableInterface({ config, callers, database, catalog: current, defer }: Services): TableInterface {
-  const prepare = makePreparer({
-    aggregates: config.aggregates,
-    maxRows: config.maxRows,
-    safeWrites: config.safeWrites,
-    legacyTargetNames: false,
-    explain: config.planEnabled,
-  });
+export function makeTableInterface({
+  config,
+  callers,
+  database,
+  catalog: current,
+  defer,
+  counts = makeCounts(),
+}: Services): TableInterface {
+  const prepare = makeTablePreparer(config, counts.plans);
   const contextOf = makeTableContexts(makeContexts(config), config);
   const deployment = deploymentOf(config);
   const deploymentWith = ({ timeZones }: Catalog): Deployment => ({ ...deployment, timeZones });
-  const forms = new Forms();
+  const forms = new Forms(counts.forms);
   const documents = new DocumentCache();
   const before = preRequest(config);
-  const once = makeOnce({ waitMilliseconds: config.statementTimeout * 1000, mostBytes: config.maxBodyBytes });
+  const once = makeOnce({
+    waitMilliseconds: config.statementTimeout * 1000,
+    mostBytes: config.maxBodyBytes,
+    onReplay: () => counts.replays++,
+  });
 
   const answer = async (request: GatewayRequest, caller: Caller): Promise<GatewayResponse<Body>> => {
     const catalog = current();
@@ -75,7 +82,7 @@ export function makeTableInterface({ config, callers, database, catalog: current
     request.stages.enter("plan");
     const { intent } = asked.action;
     const prepared = known?.prepared ?? prepare(intent, mannerOf(asked), catalog, caller.role);
-    if (form && !known) forms.learn(form, caller.role, { asked, intent, prepared });
+    if (form && !known) forms.learn(form, rawQuery, caller.role, { asked, intent, prepared });
     const context = contextOf({ request, path, caller, catalog, asked, plan: prepared.plan });
 
     request.stages.enter("run");
@@ -176,16 +183,6 @@ export function makeTableInterface({ config, callers, database, catalog: current
 function toBytes<B extends Body>(body: B | null, { body: made }: Plan): B | Buffer | null {
   const isBinary = (made.kind === "aggregate" || made.kind === "value") && made.isBinary;
   return isBinary && body !== null ? Buffer.from(String(body), "hex") : body;
-}
-
-function deploymentOf({ schemas, rootSpec, openapiMode, txEnd }: Config): Omit<Deployment, "timeZones"> {
-  return {
-    schemas,
-    // The schema is that of the profile.
-    rootFunction: rootSpec?.split(".").at(-1) ?? null,
-    describesItself: openapiMode !== "disabled",
-    txOverride: txEnd.endsWith("allow-override"),
-  };
 }
 
 function mannerOf({ accept, method, preferences }: TableRequest): Manner {

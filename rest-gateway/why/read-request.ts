@@ -1,7 +1,8 @@
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
 import type { Config } from "../../engine/config/config.ts";
-import { makePreparer, type Prepared } from "../statement/prepare.ts";
+import type { Prepared } from "../statement/prepare.ts";
+import { deploymentOf, makeTablePreparer } from "../table/deployment.ts";
 import { parseRequest } from "../table/parse/request.ts";
 import { PREFIX } from "../table/prefix.ts";
 
@@ -26,28 +27,21 @@ export function readKeys(address: string, key: readonly string[], surroundings: 
   return planned(path, filters.toString(), surroundings);
 }
 
+const NO_TABLE = "Ask for the rows of a table or a view.";
 /** Names no column is likely to have. */
 export const KEY = "key_of_row_";
 
 function planned(path: string, rawQuery: string, { catalog, config, role }: Surroundings): Read {
   const request = { method: "GET", path, rawQuery, headers: {}, body: Buffer.alloc(0) };
-  const { action, accept } = parseRequest(request, {
-    schemas: config.schemas,
-    rootFunction: null,
-    describesItself: false,
-    txOverride: false,
-    timeZones: catalog.timeZones,
-  });
-  if (action.kind !== "statement") throw new TypeError("A read of a table is a statement");
-  const prepare = makePreparer({
-    aggregates: config.aggregates,
-    maxRows: config.maxRows,
-    safeWrites: config.safeWrites,
-    legacyTargetNames: false,
-    explain: false,
-  });
-  const prepared = prepare(action.intent, { formats: accept, body: true, maxAffected: null }, catalog, role);
-  if (prepared.plan.kind !== "read") throw new Error("Ask for the rows of a table or a view.");
+  const { action, accept } = parseRequest(request, { ...deploymentOf(config), timeZones: catalog.timeZones });
+  if (action.kind !== "statement") throw new Error(NO_TABLE);
+  const prepared = makeTablePreparer(config)(
+    action.intent,
+    { formats: accept, body: true, maxAffected: null },
+    catalog,
+    role,
+  );
+  if (prepared.plan.kind !== "read") throw new Error(NO_TABLE);
   return { table: prepared.plan.table, prepared };
 }
 

@@ -6,8 +6,10 @@ import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cloneDatabase } from "../database.ts";
+import { JWT_SECRET } from "./run-command.ts";
 
 const REPOSITORY = join(import.meta.dirname, "../..");
+const BIN = join(REPOSITORY, "bin/content-service.js");
 const run = promisify(execFile);
 
 let folder: string;
@@ -21,7 +23,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-const inClone = (...words: string[]) => run(process.execPath, [join(REPOSITORY, "bin/content-service.js"), ...words]);
+const inClone = (...words: string[]) => run(process.execPath, [BIN, ...words]);
 
 describe("content-service", () => {
   test("has every command that npm run has, by the same word", async () => {
@@ -36,16 +38,36 @@ describe("content-service", () => {
     );
   });
 
-  test("hands what follows the word to the command", async () => {
-    const { stdout } = await inClone("keys", "--help");
-    expect(stdout).toContain("ends a key");
+  test("hands what follows the word to the command, whose help is in the words by which it was called", async () => {
+    const env = { ...process.env, npm_command: "exec" };
+    const byPackage = await run(process.execPath, [BIN, "keys", "--help"], { env });
+    expect(byPackage.stdout).toMatch(/^npx content-service keys revoke ID\n {2}ends a key$/m);
+    const byScript = await run("npm", ["run", "--silent", "keys", "--", "--help"], { cwd: REPOSITORY });
+    expect(byScript.stdout).toMatch(/^npm run keys -- revoke ID\n {2}ends a key$/m);
+    for (const { stdout } of [byPackage, byScript]) expect(stdout).toContain("Ends with 0 when it is done");
+  });
+
+  test("says its version, and that the service itself takes settings and no words", async () => {
+    const { version } = JSON.parse(await readFile(join(REPOSITORY, "package.json"), "utf8"));
+    expect((await inClone("--version")).stdout.trim()).toBe(version);
+    expect((await inClone("start", "--help")).stdout).toContain("PORT=8080");
+    expect(await inClone("start", "--port", "8080").catch((error) => error)).toMatchObject({ code: 2 });
+  });
+
+  test("says which database cannot be reached, without a stack", async () => {
+    const address = "postgres://nobody:hunter2@127.0.0.1:1/nowhere";
+    const env = { PATH: process.env.PATH, DATABASE_URL: address, JWT_SECRET };
+    const { stderr, code } = await run(process.execPath, [BIN, "types"], { env }).catch((error) => error);
+    expect(stderr).toContain("The database at 127.0.0.1:1 (DATABASE_URL) cannot be used");
+    expect(stderr).not.toMatch(/hunter2|^ +at /m);
+    expect(code).toBe(1);
   });
 
   test("says what there is to somebody who mistypes", async () => {
     const { stderr, code } = await inClone("strat").catch((error) => error);
-    expect(stderr).toContain('content-service has no command "strat"');
+    expect(stderr).toContain('content-service has no command "strat"; did you mean start?');
     expect(stderr).toContain("  start ");
-    expect(code).toBe(1);
+    expect(code).toBe(2);
   });
 
   test("is packed with what it needs to serve: built, for Node strips no types below node_modules", async () => {
@@ -59,14 +81,20 @@ describe("content-service", () => {
     const tarball = (await readdir(folder)).find((name) => name.endsWith(".tgz"))!;
     await run("tar", ["xzf", join(folder, tarball), "--strip-components=1", "-C", join(modules, "content-service")]);
 
-    const service = spawn(process.execPath, [join(modules, "content-service/bin/content-service.js"), "start"], {
+    const packed = join(modules, "content-service/bin/content-service.js");
+    for (const words of [["dev"], ["migrate", "commit", "notes"]]) {
+      const env = { PATH: process.env.PATH, DATABASE_URL: database.url, JWT_SECRET };
+      const refused = await run(process.execPath, [packed, ...words], { env }).catch((error) => error);
+      expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("is for a clone") });
+    }
+    const service = spawn(process.execPath, [packed, "start"], {
       cwd: folder,
       env: {
         PATH: process.env.PATH,
         PORT: "0",
         DATABASE_URL: database.url,
         OWNER_DATABASE_URL: database.ownerUrl,
-        JWT_SECRET: "a secret that is long enough to sign with",
+        JWT_SECRET,
       },
       stdio: ["ignore", "pipe", "inherit"],
     });

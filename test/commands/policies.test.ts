@@ -45,7 +45,29 @@ describe("npm run policies", () => {
   test("takes claims, and the door by which a request comes", async () => {
     const { stdout } = await policies("--claims", '{"sub": "2"}', "--interface", "resource");
     expect(stdout.split("\n")[0]).toMatch(/^ +anon .*\badmin +.*authenticated/);
+    expect(stdout).not.toContain("pg_");
     expect(stdout).toMatch(/^users +select +all 3 .*\n +insert +yes .*\n +update +all 3 /m);
+  });
+
+  test("has names found where requests find them: in the schema that is served", async () => {
+    await withClient(database.ownerUrl, (client) =>
+      client.query(`
+        create schema api_of_shop;
+        create table api_of_shop.members (name text);
+        insert into api_of_shop.members values ('7');
+        create function api_of_shop.is_member() returns boolean language plpgsql stable as
+          $$ begin return exists (select from members where name = auth.jwt() ->> 'sub'); end $$;
+        create table api_of_shop.orders (id int primary key);
+        insert into api_of_shop.orders values (1);
+        alter table api_of_shop.orders enable row level security;
+        create policy members on api_of_shop.orders for select using (api_of_shop.is_member());
+        grant usage on schema api_of_shop to authenticated;
+        grant execute on function api_of_shop.is_member to authenticated;
+        grant select on api_of_shop.orders, api_of_shop.members to authenticated`),
+    );
+    const words = ["--role", "authenticated", "--sub", "7"];
+    const { stdout } = await runCommand("policies", words, database, { PGRST_DB_SCHEMAS: "api_of_shop" });
+    expect(stdout).toMatch(/^orders +select +all 1$/m);
   });
 
   test.each([
@@ -56,6 +78,6 @@ describe("npm run policies", () => {
   ])("%j is refused in words", async (words, refusal) => {
     const { stderr, code } = await policies(...words);
     expect(stderr).toContain(refusal);
-    expect(code).toBe(1);
+    expect(code).toBe(2);
   });
 });

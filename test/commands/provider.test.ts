@@ -86,24 +86,25 @@ describe("npm run provider", () => {
   });
 
   test.each([
-    ["", "is not something"],
-    ["add", "--kind"],
-    ["add --kind ldap --name x", "--kind"],
-    ["add --kind oidc --name x", "--issuer"],
-    ["add --kind oidc --name x --issuer https://x.example", "--client-id"],
-    ["add --kind oauth2 --name x --issuer https://x.example --client-id c", "--auth-url"],
-    ["add --kind saml --name x --issuer urn:x", "--entry-point"],
+    ["", 2, "is not something"],
+    ["add", 2, "--kind"],
+    ["add --kind ldap --name x", 2, "--kind"],
+    ["add --kind oidc --name x", 2, "--issuer"],
+    ["add --kind oidc --name x --issuer https://x.example", 2, "--client-id"],
+    ["add --kind oauth2 --name x --issuer https://x.example --client-id c", 2, "--auth-url"],
+    ["add --kind saml --name x --issuer urn:x", 2, "--entry-point"],
     [
       "add --kind saml --name x --issuer urn:x --entry-point https://x.example --certificate FOLDER/secret",
+      2,
       "no certificate",
     ],
-    ["add --kind oidc --name one --issuer https://x.example --client-id c", "already"],
-    ["add --kind oidc --name Capital --issuer https://x.example --client-id c", "no provider of that kind"],
-    ["remove nobody", "no such provider"],
-    ["disable", "which provider"],
-  ])("%s is refused in words", async (line, words) => {
+    ["add --kind oidc --name one --issuer https://x.example --client-id c", 1, "already"],
+    ["add --kind oidc --name Capital --issuer https://x.example --client-id c", 1, "no provider of that kind"],
+    ["remove nobody", 1, "no such provider"],
+    ["disable", 2, "which provider"],
+  ])("%s is refused in words, and ends with %i", async (line, exitCode, words) => {
     const { stderr, code } = await run(line);
-    expect(code).toBe(1);
+    expect(code).toBe(exitCode);
     expect(stderr).toContain(words);
     expect(stderr).not.toMatch(/^ +at /m);
   });

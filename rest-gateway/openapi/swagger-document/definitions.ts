@@ -2,6 +2,7 @@ import type { Catalog } from "../../../engine/catalog/catalog.ts";
 import type { Column } from "../../../engine/catalog/columns.ts";
 import type { Table } from "../../../engine/catalog/tables.ts";
 import { readComment } from "../comment.ts";
+import { parseLiteral } from "../json-literal.ts";
 import { makeColumnDescriber } from "../key-note.ts";
 import type { Viewer, VisibleTable } from "../viewer.ts";
 import { columnTypeName, itemsOf, swaggerType } from "./swagger-type.ts";
@@ -40,11 +41,11 @@ function isRequired({ nullable, type }: Column, { kind }: Table): boolean {
 /** Text as it stands in SQL, even `now()`; anything else when it happens to be JSON. */
 function defaultValue(expression: string | null, typeName: string, viewer: Viewer): unknown {
   if (expression === null) return undefined;
-  if (swaggerType(typeName) !== "string") return parseJson(expression);
+  if (swaggerType(typeName) !== "string") return parseLiteral(expression);
   if (namesHiddenThings(expression, viewer)) return HIDDEN;
   const cast = `::${typeName}`;
   const text = expression.endsWith(cast) ? expression.slice(0, -cast.length).replace(/^'+|'+$/g, "") : expression;
-  return parseJson(`"${text}"`);
+  return parseLiteral(`"${text}"`);
 }
 
 /** That there is a default may be told: clients take a column with one for optional. */
@@ -60,12 +61,4 @@ function namesHiddenThings(expression: string, viewer: Viewer): boolean {
     if (!viewer.maySeeInto(schema)) return true;
   }
   return false;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

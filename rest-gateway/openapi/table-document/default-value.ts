@@ -1,4 +1,5 @@
 import { baseTypeOf, type DataType } from "../../../engine/catalog/types.ts";
+import { parseLiteral } from "../json-literal.ts";
 
 /** `'draft'::character varying`, `'-1'::integer`, `0`, `true` */
 const LITERAL =
@@ -29,16 +30,8 @@ function read(text: string, type: DataType): unknown {
       return String(Number(text)) === text ? Number(text) : undefined;
     case "json":
     case "jsonb":
-      return parseJson(text);
+      return parseLiteral(text);
     default:
       return text;
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

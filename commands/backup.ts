@@ -1,0 +1,26 @@
+import { writeArchive } from "../engine/archive/write.ts";
+import { isEmbedded } from "../engine/config/config.ts";
+import { reachPostgres } from "../engine/postgres.ts";
+import { runCommand, UsageError } from "./command.ts";
+import { commandLine } from "./command-line.ts";
+
+await runCommand({
+  usage: `${commandLine("backup", "[FILE]")}
+  writes all rows, as they are at one moment, into a file that restore reads; the service may run meanwhile
+
+Example:
+  ${commandLine("backup", "content.backup.gz")}`,
+  async run(config, [given, ...others]) {
+    if (others.length > 0) throw new UsageError("Say one file.");
+    const file = given ?? `content-${new Date().toISOString().replace(/[:.]/g, "-")}.backup.gz`;
+    const postgres = await reachPostgres(config, (step) => console.error(step));
+    try {
+      const { tables, rows } = await writeArchive(postgres.ownerUrl, file);
+      console.log(`${file} has ${rows} rows of ${tables} tables.`);
+      if (isEmbedded(config))
+        console.log(`Keep ${config.dataDir}/secrets.json with it: tokens are signed by what is in there.`);
+    } finally {
+      await postgres.close();
+    }
+  },
+});

@@ -1,0 +1,202 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { insertRows } from "../../engine/archive/insert-rows.ts";
+import { restoreArchive } from "../../engine/archive/restore.ts";
+import { contentTables, speakPlainly } from "../../engine/archive/tables.ts";
+import { writeArchive } from "../../engine/archive/write.ts";
+import { readConfig } from "../../engine/config/config.ts";
+import { chooseAccount, giveTo } from "../../engine/embedded/account.ts";
+import { launch } from "../../engine/embedded/launch.ts";
+import { withOldCluster } from "../../engine/embedded/old-cluster.ts";
+import { makeLogger } from "../../engine/log.ts";
+import { runMigrations } from "../../engine/migrate/migrate.ts";
+import { withClient } from "../../engine/with-client.ts";
+import { startService } from "../../service.ts";
+import { cloneDatabase, type TestDatabase, urlOf } from "../database.ts";
+import { JWT_SECRET, runCommand, type Told } from "./run-command.ts";
+
+const REPOSITORY = join(import.meta.dirname, "../..");
+const ROWS = `
+  insert into public.users (id, name, email, age) overriding system value values (41, 'Ann', 'ann@example.com', null);
+  insert into public.articles (title, content, author_id, tags)
+    select 'Number ' || n || ' of many', E'tab\\t "quoted" \\\\ (line\\nbreak), ünï', 41, array['a', 'b,c', '"d"', '']
+      from generate_series(1, 1200) as n`;
+/** No migration makes it. */
+const ODD_TABLE = `
+  create table public.odd (
+    id bigint generated always as identity primary key, twice bigint generated always as (size * 2) stored, size bigint,
+    number numeric, float float8, bytes bytea, at timestamptz, span interval, many text[], doc jsonb, nothing text)`;
+/** Values that a careless copy would change. */
+const ODD_ROWS = `
+  insert into public.odd (size, number, float, bytes, at, span, many, doc) values
+    (4503599627370497, 'NaN', '-Infinity', '\\x00ff', '2024-02-29 23:59:59.999999+14', '1 mon -1 day',
+     '{NULL,"NULL",","}', '{"a": [1e40, null]}'),
+    (null, 0.10, 1e-300, '', 'infinity', '-00:00:00.000001', '{}', '"\\\\ \\" é"')`;
+
+/** What every table holds, told so that any difference shows. */
+const DIGEST = `
+  select table_schema || '.' || table_name as name, (xpath('/row/d/text()', query_to_xml(format(
+      'select md5(coalesce(string_agg(t::text, chr(10) order by t::text), '''')) as d from only %I.%I t',
+      table_schema, table_name), false, true, '')))[1]::text as digest
+    from information_schema.tables
+   where table_type = 'BASE TABLE' and table_schema !~ '^pg_'
+     and table_schema not in ('information_schema', 'graphile_migrate', 'graphile_worker')
+   order by 1`;
+
+const digests = (url: string) => withClient(url, async (client) => (await client.query(DIGEST)).rows);
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "backup-"));
+  await chmod(folder, 0o755);
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const command = (name: string, words: readonly string[], environment: NodeJS.ProcessEnv): Promise<Told> =>
+  promisify(execFile)(process.execPath, [join(REPOSITORY, `commands/${name}.ts`), ...words], {
+    cwd: REPOSITORY,
+    env: { PATH: process.env.PATH, ...environment },
+  }).then(
+    ({ stdout, stderr }) => ({ stdout, stderr, code: 0 }),
+    (error) => error as Told,
+  );
+
+describe("a database", () => {
+  let source: TestDatabase;
+  let target: TestDatabase;
+
+  beforeEach(async () => {
+    [source, target] = [await cloneDatabase("content"), await cloneDatabase("empty")];
+    await withClient(source.ownerUrl, (client) => client.query(ROWS));
+  });
+  afterEach(async () => {
+    await source.drop();
+    await target.drop();
+  });
+
+  test("moves into the embedded Postgres and out of it again, and is served there as it was", async () => {
+    const [first, second] = [join(folder, "first.gz"), join(folder, "second.gz")];
+    const embedded = { DATA_DIR: join(folder, "data") };
+    expect(await runCommand("backup", [first], source)).toMatchObject({ code: 0 });
+    expect((await stat(first)).mode & 0o777).toBe(0o600);
+    expect(await command("restore", [first], embedded)).toMatchObject({ code: 0 });
+    const told = await command("backup", [second], embedded);
+    expect(told).toMatchObject({ code: 0, stdout: expect.stringContaining("secrets.json") });
+    expect(await runCommand("restore", [second], target)).toMatchObject({ code: 0 });
+    expect(await digests(target.ownerUrl)).toEqual(await digests(source.ownerUrl));
+
+    const { config } = readConfig({
+      PORT: "0",
+      LOG_LEVEL: "silent",
+      DATABASE_URL: target.url,
+      OWNER_DATABASE_URL: target.ownerUrl,
+      JWT_SECRET,
+    });
+    const giveUp = (reason: Error) => {
+      throw reason;
+    };
+    const service = await startService(config, { log: makeLogger(config), tell: () => {}, giveUp });
+    try {
+      const post = { method: "POST", headers: { "Content-Type": "application/json" } };
+      expect(await (await fetch(`${service.url}/users/41`)).json()).toMatchObject({ name: "Ann" });
+      const body = JSON.stringify({ name: "Bob", email: "bob@example.com" });
+      expect((await fetch(`${service.url}/users`, { ...post, body })).status).toBe(201);
+    } finally {
+      await service.stop();
+    }
+    // The foreign keys hold again.
+    await expect(
+      withClient(target.ownerUrl, (client) => client.query("update public.articles set author_id = 99")),
+    ).rejects.toMatchObject({ code: "23503" });
+  });
+
+  test("is never restored over what is there, nor from half a file, nor where a table has no place", async () => {
+    const file = join(folder, "content.gz");
+    const settingsOf = ({ name, ownerUrl }: TestDatabase) => {
+      return { url: ownerUrl, shadowUrl: urlOf("postgres", `${name}_shadow`), rootUrl: urlOf("postgres", "postgres") };
+    };
+    await writeArchive(source.ownerUrl, file);
+    const before = await digests(source.ownerUrl);
+    await expect(restoreArchive(file, settingsOf(source))).rejects.toThrow("is not empty");
+    expect(await digests(source.ownerUrl)).toEqual(before);
+
+    const half = join(folder, "half.gz");
+    await writeFile(half, (await readFile(file)).subarray(0, 2_000));
+    await writeFile(join(folder, "letter.txt"), "Dear Ann");
+    for (const name of [half, join(folder, "letter.txt"), join(folder, "missing.gz")]) {
+      await expect(restoreArchive(name, settingsOf(target))).rejects.toThrow(/no backup of this service|no file/);
+    }
+    expect(await digests(target.ownerUrl)).toEqual([]);
+
+    await withClient(source.ownerUrl, (client) => client.query(ODD_TABLE));
+    await writeArchive(source.ownerUrl, file);
+    await expect(restoreArchive(file, settingsOf(target))).rejects.toThrow('"public"."odd"');
+  });
+});
+
+test("values come back exactly as they were", async () => {
+  await using stack = new AsyncDisposableStack();
+  const source = await cloneDatabase("empty");
+  stack.defer(() => source.drop());
+  await withClient(source.ownerUrl, async (client) => {
+    await client.query(`${ODD_TABLE};${ODD_ROWS}`);
+    await speakPlainly(client);
+    const [table] = await contentTables(client);
+    expect(table).toMatchObject({ table: '"public"."odd"', generated: ["twice"] });
+    const all = async () => (await client.query("select t::text as row from public.odd t")).rows.map(({ row }) => row);
+    const before = await all();
+    await client.query("delete from public.odd");
+    await insertRows(client, table!, before);
+    expect(await all()).toEqual(before);
+    expect(before[0]).toContain("NaN");
+  });
+});
+
+describe("an embedded database", () => {
+  const OLD = "15";
+  const programs = `/usr/lib/postgresql/${OLD}/bin`;
+  test.runIf(existsSync(join(programs, "postgres")))(
+    `of Postgres ${OLD} is carried over, and the original stays as it was`,
+    async () => {
+      const dataDir = join(folder, "data");
+      const old = join(dataDir, "postgres");
+      await makeOldCluster(old, programs);
+      const before = await withOldCluster(old, programs, async (url) => {
+        await withClient(url("postgres"), (client) => client.query("create database content"));
+        const settings = { url: url("content"), shadowUrl: url("shadow"), rootUrl: url("postgres") };
+        await runMigrations({ name: "migrate" }, settings);
+        await withClient(url("content"), (client) => client.query(ROWS));
+        return digests(url("content"));
+      });
+      const refused = await command("sql", ["select 1"], { DATA_DIR: dataDir });
+      expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("npm run upgrade") });
+
+      const told = await command("upgrade", [], { DATA_DIR: dataDir });
+      expect(told).toMatchObject({ code: 0 });
+      const again = await command("upgrade", [], { DATA_DIR: dataDir });
+      expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("nothing to upgrade") });
+      expect((await readFile(join(old, "PG_VERSION"), "utf8")).trim()).toBe("18");
+      const counted = await command("sql", ["select count(*) as articles from public.articles"], { DATA_DIR: dataDir });
+      expect(counted.stdout).toContain("1200");
+      const kept = await withOldCluster(join(dataDir, `postgres-${OLD}`), programs, (url) => digests(url("content")));
+      expect(kept).toEqual(before);
+    },
+  );
+
+  async function makeOldCluster(target: string, bin: string): Promise<void> {
+    const account = await chooseAccount();
+    await mkdir(target, { recursive: true, mode: 0o700 });
+    await giveTo(account, target);
+    const words = [`--pgdata=${target}`, "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"];
+    const initdb = await launch(join(bin, "initdb"), words, account, target);
+    initdb.stdout!.resume();
+    initdb.stderr!.resume();
+    expect((await once(initdb, "close"))[0]).toBe(0);
+  }
+});

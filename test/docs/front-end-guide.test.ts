@@ -1,0 +1,200 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import jwt from "jsonwebtoken";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { runCommand } from "../commands/run-command.ts";
+import { type GraphQLService, SECRET, serveGraphQL } from "../graphql.ts";
+import { ADDRESS } from "./five-minutes.ts";
+import { writeTypedOperations } from "./typed-operations.ts";
+
+const REPOSITORY = join(import.meta.dirname, "../..");
+/** A block that bears the name of a file. */
+const FILE = /^```tsx? (\S+)\n(.*?)^```$/gms;
+const PASSWORD = "Tangerine-Boat-7";
+
+const COMPILER_OPTIONS = {
+  target: "esnext",
+  module: "nodenext",
+  lib: ["esnext", "dom"],
+  jsx: "react-jsx",
+  types: [],
+  strict: true,
+  skipLibCheck: true,
+  verbatimModuleSyntax: true,
+  rewriteRelativeImportExtensions: true,
+  outDir: "out",
+};
+
+/** The types of React are not among our packages, so its file is compiled as one without them. */
+const PROJECTS = {
+  typed: { compilerOptions: COMPILER_OPTIONS, include: ["*.ts"], exclude: ["codegen.ts"] },
+  react: { compilerOptions: { ...COMPILER_OPTIONS, noImplicitAny: false }, include: ["*.tsx"] },
+};
+
+const RENDER = `
+import { ApolloProvider } from "@apollo/client/react";
+import { prerenderStatic } from "@apollo/client/react/ssr";
+import { renderToString } from "react-dom/server";
+import { client } from "./apollo.ts";
+import { Articles } from "./Articles.tsx";
+
+export const rendered = async () => {
+  const tree = <ApolloProvider client={client}><Articles /></ApolloProvider>;
+  return (await prerenderStatic({ tree, renderFunction: renderToString })).result;
+};
+`;
+
+let folder: string;
+let service: GraphQLService;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "content-service-front-end-"));
+  service = await serveGraphQL();
+  await symlink(join(REPOSITORY, "node_modules"), join(folder, "node_modules"));
+  await write("package.json", JSON.stringify({ type: "module" }));
+  for (const [name, project] of Object.entries(PROJECTS)) await write(`${name}.json`, JSON.stringify(project));
+  await write("render.tsx", RENDER);
+
+  const guide = await readFile(join(REPOSITORY, "docs/front-end-guide.md"), "utf8");
+  for (const [, name, text] of guide.matchAll(FILE)) {
+    await write(
+      name!,
+      text!.replaceAll(ADDRESS, service.service.url).replace("eyJ…", jwt.sign({ role: "anon" }, SECRET)),
+    );
+  }
+  await write("database.types.ts", (await runCommand("types", [], service.database)).stdout);
+  const { config, presetConfig } = (await load("codegen.ts")).default.generates["./src/graphql/"];
+  await writeTypedOperations(folder, "operations.ts", { config, presetConfig });
+});
+afterAll(async () => {
+  await service?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const write = (name: string, text: string) => writeFile(join(folder, name), text);
+const load = (path: string) => import(pathToFileURL(join(folder, path)).href);
+const compile = (project: keyof typeof PROJECTS) =>
+  promisify(execFile)(join(REPOSITORY, "node_modules/.bin/tsc"), ["-p", `${project}.json`], { cwd: folder }).then(
+    () => "",
+    ({ stdout }) => String(stdout),
+  );
+
+describe("the guide for front ends", () => {
+  test("compiles, with the types of the schema and of its operations", async () => {
+    expect(await compile("typed")).toBe("");
+    expect(await compile("react")).toBe("");
+  });
+
+  test("has types that refuse what is not there: a column, a field, a variable", async () => {
+    await write(
+      "wrong.ts",
+      `import { client } from "./apollo.ts";
+import { ARTICLES } from "./operations.ts";
+import { supabase } from "./rows.ts";
+
+const { data } = await client.query({ query: ARTICLES, variables: { first: 1 } });
+data?.articles.edges[0]?.node.title.toUpperCase();
+data?.articles.edges[0]?.node.titel;
+await client.query({ query: ARTICLES, variables: { last: 1 } });
+(await supabase.from("articles").select("title")).data?.[0]?.titel;
+`,
+    );
+    const complaints = await compile("typed");
+    await rm(join(folder, "wrong.ts"));
+    expect([...complaints.matchAll(/^wrong\.ts\((\d+)/gm)].map(([, line]) => Number(line))).toEqual([7, 8, 9]);
+  });
+
+  test("signs in, and says who is refused", async () => {
+    const body = JSON.stringify({ name: "Ada", email: "ada@example.org", password: PASSWORD });
+    await fetch(`${service.service.url}/auth/register`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body,
+    });
+    const { signIn, accessToken, Refusal } = await load("out/session.js");
+    const refusal = await signIn("ada@example.org", "wrong").catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(Refusal);
+    expect(refusal).toMatchObject({ status: 401, code: expect.any(String) });
+    expect(await accessToken()).toBeNull();
+    await signIn("ada@example.org", PASSWORD);
+    expect(jwt.decode(await accessToken())).toMatchObject({ name: "Ada" });
+  });
+
+  test("writes, publishes, and pages, by fetch", async () => {
+    const articles = await load("out/articles.js");
+    const { id } = await articles.write("By fetch alone", "…");
+    expect((await articles.firstPage()).data).toEqual([]);
+    await articles.publish(id);
+    const page = await articles.firstPage();
+    expect(page).toMatchObject({ data: [{ id, title: "By fetch alone", status: "PUBLISHED" }] });
+    expect(await articles.nextPage(page)).toBeNull();
+    await expect(articles.write("No", "too short")).rejects.toMatchObject({ status: 422 });
+  });
+
+  test("reads, writes and watches, by supabase-js", async () => {
+    const rows = await load("out/rows.js");
+    let told = 0;
+    const stop = await rows.watch(() => {
+      told += 1;
+    });
+    await expect.poll(() => told).toBe(1);
+    const id = await rows.write("By supabase-js", "…");
+    await expect.poll(() => told).toBe(2);
+    await rows.publish(id);
+    await expect.poll(() => told).toBe(3);
+    expect(await rows.latest()).toMatchObject([{ title: "By supabase-js", author: { name: "Ada" } }, {}]);
+    stop();
+    await rows.supabase.realtime.disconnect();
+  });
+
+  test("shows at once what is about to be published, and hears of what is written, by Apollo Client", async () => {
+    const { client, publish } = await load("out/apollo.js");
+    const { ARTICLES, WRITE, WRITTEN } = await load("out/operations.js");
+    const heard: unknown[] = [];
+    const listening = client.subscribe({ query: WRITTEN }).subscribe(({ data }: { data: unknown }) => heard.push(data));
+    await expect.poll(() => service.service.graphql.state().subscriptions).toBe(1);
+    const { data } = await client.mutate({
+      mutation: WRITE,
+      variables: { input: { title: "By Apollo Client", content: "…" } },
+    });
+    await expect.poll(() => heard).toMatchObject([{ onArticleCreated: { title: "By Apollo Client" } }]);
+    listening.unsubscribe();
+
+    const { id } = data.createArticle.article;
+    const statusInCache = () => client.cache.extract(true)[`Article:${id}`].status;
+    expect(statusInCache()).toBe("DRAFT");
+    const publishing = publish(id);
+    expect(statusInCache()).toBe("PUBLISHED");
+    await publishing;
+    const first = await client.query({ query: ARTICLES, variables: { first: 2 } });
+    expect(first.data.articles).toMatchObject({ totalCount: 3, edges: [{ node: { id } }, {}] });
+  });
+
+  test("renders a list of them, in React", async () => {
+    const { rendered } = await load("out/render.js");
+    expect(await rendered()).toMatch(/<h2>3<!-- --> articles<\/h2><ul><li>By Apollo Client<!-- -->, by <!-- -->Ada/);
+  });
+
+  test("reads and hears, by urql", async () => {
+    const { client } = await load("out/urql.js");
+    const { ARTICLES, WRITTEN } = await load("out/operations.js");
+    const { data } = await client.query(ARTICLES, { first: 1 }).toPromise();
+    expect(data.articles).toMatchObject({ totalCount: 3, edges: [{ node: { title: "By Apollo Client" } }] });
+    const heard: unknown[] = [];
+    const listening = client.subscription(WRITTEN, {}).subscribe(({ data }: { data: unknown }) => heard.push(data));
+    await expect.poll(() => service.service.graphql.state().subscriptions).toBe(1);
+    await (await load("out/rows.js")).write("Heard by urql", "…");
+    await expect.poll(() => heard).toMatchObject([{ onArticleCreated: { title: "Heard by urql" } }]);
+    listening.unsubscribe();
+  });
+
+  test("signs out", async () => {
+    const { signOut, accessToken } = await load("out/session.js");
+    await signOut();
+    expect(await accessToken()).toBeNull();
+  });
+});

@@ -1,0 +1,60 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { describe, expect, test } from "vitest";
+
+const LINK = /\]\((?<target>[^)\s]+)\)/g;
+const ELSEWHERE = /^[a-z]+:/;
+const CODE = /^```.*?^```$|`[^`\n]*`/gms;
+
+const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", "*.md"], {
+  encoding: "utf8",
+})
+  .split("\n")
+  .filter((file) => file !== "" && existsSync(file));
+
+/** As GitHub makes them of headings. */
+function anchorsIn(file: string): string[] {
+  const headings = readFileSync(file, "utf8")
+    .replace(/^```.*?^```$/gms, "")
+    .matchAll(/^#+ (.*)$/gm);
+  return [...headings].map(([, heading]) =>
+    heading!
+      .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+function leadsNowhere(file: string, target: string): boolean {
+  const [path, anchor] = target.split("#") as [string, string?];
+  const goal = path === "" ? file : normalize(join(dirname(file), path));
+  if (!existsSync(goal)) return true;
+  return anchor !== undefined && goal.endsWith(".md") && !anchorsIn(goal).includes(anchor);
+}
+
+describe("the documentation", () => {
+  test("has no link that leads nowhere", () => {
+    const links = files.flatMap((file) =>
+      [...readFileSync(file, "utf8").replace(CODE, "").matchAll(LINK)]
+        .map(({ groups }) => groups!.target!)
+        .filter((target) => !ELSEWHERE.test(target))
+        .map((target) => ({ file, target })),
+    );
+    expect(links.length).toBeGreaterThan(50);
+    expect(links.filter(({ file, target }) => leadsNowhere(file, target))).toEqual([]);
+  });
+
+  test("has pictures that load quickly", () => {
+    const pictures = readdirSync("docs/pictures");
+    expect(pictures.length).toBeGreaterThan(0);
+    expect(pictures.filter((picture) => statSync(join("docs/pictures", picture)).size > 200_000)).toEqual([]);
+  });
+
+  test("is all reached from the README", () => {
+    const readme = readFileSync("README.md", "utf8");
+    const pages = files.filter((file) => file.startsWith("docs/"));
+    expect(pages.filter((page) => !readme.includes(`(${page})`))).toEqual([]);
+  });
+});

@@ -1,0 +1,103 @@
+import { execFileSync, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cpus, loadavg, tmpdir } from "node:os";
+import { join } from "node:path";
+import { ADDRESS, readFiveMinutes } from "./five-minutes.ts";
+import { linesUntil, spawnService } from "./spawned-service.ts";
+import { openTerminal } from "./terminal.ts";
+
+/** Walks the README's five minutes in a folder that has nothing but the repository's files, and keeps what was seen. */
+const REPOSITORY = join(import.meta.dirname, "../..");
+const RECORD = join(REPOSITORY, "docs/walk.md");
+
+const folder = await mkdtemp(join(tmpdir(), "content-service-walk-"));
+try {
+  const listed = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { cwd: REPOSITORY });
+  for (const file of listed.toString().trim().split("\n")) {
+    const source = join(REPOSITORY, file);
+    if (existsSync(source)) await cp(source, join(folder, file), { verbatimSymlinks: true });
+  }
+  await writeFile(RECORD, await walk());
+} finally {
+  await rm(folder, { recursive: true, force: true });
+}
+
+async function walk(): Promise<string> {
+  // What npm has to say of this machine is of no interest to others.
+  const environment = { ...process.env, npm_config_loglevel: "error", npm_config_fund: "false" };
+  const steps = readFiveMinutes(await readFile(join(folder, "README.md"), "utf8"));
+  const record = [heading()];
+  const terminal = openTerminal({ folder, environment });
+
+  const installed = await terminal.run("npm ci");
+  record.push(section("Install", installed.seconds, "sh", "npm ci\n", shown(installed.output)));
+
+  const startedAt = performance.now();
+  const service = await spawnService({ folder, environment });
+  const atService = (text: string) => text.replaceAll(ADDRESS, service.address);
+  const asWritten = (text: string) => shown(text.replaceAll(service.address, ADDRESS));
+  const typeIn = async (title: string, script: string) => {
+    const { output, seconds } = await terminal.run(atService(script));
+    record.push(section(title, seconds, "sh", script, asWritten(output)));
+  };
+  try {
+    record.push(section("Start", secondsSince(startedAt), "sh", "npm start\n", asWritten(service.announcement)));
+    await typeIn("Somebody to sign in as", steps.signIn);
+    await typeIn("Write", steps.write);
+    await typeIn("Read", steps.read);
+
+    await writeFile(join(folder, "watch.mjs"), atService(steps.watcher));
+    const key = (await terminal.run("echo $KEY")).output.trim();
+    const watcher = spawn(process.execPath, ["watch.mjs"], {
+      cwd: folder,
+      env: { ...environment, KEY: key },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const arrival = linesUntil(watcher, /^INSERT/);
+    await linesUntil(watcher, /SUBSCRIBED/);
+    const writtenAt = performance.now();
+    await terminal.run(atService(steps.write));
+    record.push(
+      section(
+        "Watch, while the same article is written once more",
+        secondsSince(writtenAt),
+        "js",
+        steps.watcher,
+        (await arrival).join("\n"),
+      ),
+    );
+    watcher.kill();
+
+    await typeIn("Add a table", steps.addTable);
+  } finally {
+    await terminal.close();
+    await service.stop();
+  }
+  return record.join("\n");
+}
+
+function heading(): string {
+  const [{ model } = { model: "an unknown processor" }] = cpus();
+  return `# The first five minutes, as they went
+
+The commands of the [README](../README.md#five-minutes) in a folder with nothing but the repository's files, and what they said. Tokens and
+keys are cut off. Recorded by \`node_modules/.bin/node test/docs/record-walk.ts\`, which anyone can run again; here with ${cpus().length} cores
+(${model}) under a load of ${loadavg()[0]!.toFixed(1)} when it began, and Node ${process.versions.node}.
+`;
+}
+
+function section(title: string, seconds: number, language: string, typed: string, output: string): string {
+  return `## ${title}: ${seconds.toFixed(1)} s\n\n\`\`\`${language}\n${typed}\`\`\`\n\n\`\`\`text\n${output}\n\`\`\`\n`;
+}
+
+function shown(output: string): string {
+  return output
+    .replaceAll(folder, "~/content-service")
+    .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "eyJ…")
+    .trim();
+}
+
+function secondsSince(moment: number): number {
+  return (performance.now() - moment) / 1000;
+}

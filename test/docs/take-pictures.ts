@@ -1,0 +1,134 @@
+import { spawn } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { launchBrowser } from "../chromium.ts";
+import { pasteInto } from "../graphiql.ts";
+import { ADDRESS, readFiveMinutes } from "./five-minutes.ts";
+import { linesUntil, spawnService } from "./spawned-service.ts";
+import { openTerminal } from "./terminal.ts";
+
+/** Takes the pictures of the documentation, in docs/pictures: `node_modules/.bin/node test/docs/take-pictures.ts`. */
+const REPOSITORY = join(import.meta.dirname, "../..");
+const PICTURES = join(REPOSITORY, "docs/pictures");
+
+const DESKTOP: BrowserContextOptions = { viewport: { width: 1200, height: 800 }, colorScheme: "light" };
+const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 780 }, colorScheme: "dark", hasTouch: true };
+
+const WRITINGS = [
+  ["Tables are the interface", "What is granted is served: no resolver, no controller, no route."],
+  ["Policies in plain SQL", "A row is reached when one policy for the verb lets it."],
+] as const;
+
+const QUERY = `{
+  articles(first: 5) {
+    totalCount
+    edges {
+      node {
+        title
+        status
+        author { name }
+      }
+    }
+  }
+}`;
+
+const folder = await mkdtemp(join(tmpdir(), "content-service-pictures-"));
+const environment = {
+  PATH: `${REPOSITORY}/node_modules/.bin:${process.env.PATH}`,
+  DATA_DIR: join(folder, "data"),
+  // What the pages show; they are served from a free port.
+  PUBLIC_URL: ADDRESS,
+};
+await mkdir(PICTURES, { recursive: true });
+const service = await spawnService({ folder: REPOSITORY, environment });
+const terminal = openTerminal({ folder: REPOSITORY, environment });
+const browser = await launchBrowser();
+try {
+  const steps = readFiveMinutes(await readFile(join(REPOSITORY, "README.md"), "utf8"));
+  const atService = (text: string) => text.replaceAll(ADDRESS, service.address);
+  await terminal.run(atService(steps.signIn));
+  await terminal.run(atService(steps.write));
+  for (const [title, content] of WRITINGS) {
+    const values = `(1, '${title}', '${content}', 'PUBLISHED')`;
+    await terminal.run(`npm run sql -- "insert into articles (author_id, title, content, status) values ${values}"`);
+  }
+  const key = (await terminal.run("npm run --silent keys | sed -n 2p")).output.trim();
+
+  await takeStartPage(browser);
+  await takeGraphiql(browser);
+  await takeReference(browser);
+  await takeSignIn(browser);
+  await takeExample(browser, key);
+} finally {
+  await browser.close();
+  await terminal.close();
+  await service.stop();
+  await rm(folder, { recursive: true, force: true });
+}
+
+async function opened(browser: Browser, address: string, options: BrowserContextOptions): Promise<Page> {
+  const page = await (await browser.newContext(options)).newPage();
+  await page.goto(address);
+  return page;
+}
+
+async function shoot(page: Page, name: string): Promise<void> {
+  await page.screenshot({ path: join(PICTURES, `${name}.png`), animations: "disabled", caret: "hide" });
+  await page.context().close();
+}
+
+async function takeStartPage(browser: Browser): Promise<void> {
+  const tall = { ...DESKTOP, viewport: { width: 1200, height: 1360 } };
+  for (const [name, options] of Object.entries({ "start-page": tall, "start-page-phone": PHONE })) {
+    const page = await opened(browser, service.address, options);
+    await page.getByText("articles", { exact: true }).click();
+    await page.evaluate("scrollTo(0, 0)");
+    await shoot(page, name);
+  }
+}
+
+async function takeGraphiql(browser: Browser): Promise<void> {
+  const permissions = ["clipboard-read", "clipboard-write"];
+  const page = await opened(browser, `${service.address}/graphiql`, { ...DESKTOP, permissions });
+  await page.waitForSelector(".graphiql-execute-button");
+  await pasteInto(page, ".graphiql-query-editor", QUERY);
+  await page.click(".graphiql-execute-button");
+  await page.locator(".result-window .view-lines").getByText("totalCount").waitFor();
+  await shoot(page, "graphiql");
+}
+
+async function takeReference(browser: Browser): Promise<void> {
+  const page = await opened(browser, `${service.address}/docs`, DESKTOP);
+  await page.waitForSelector(".opblock");
+  await shoot(page, "reference");
+}
+
+async function takeSignIn(browser: Browser): Promise<void> {
+  const page = await opened(browser, `${service.address}/auth/sign-in`, DESKTOP);
+  await shoot(page, "sign-in");
+  const onPhone = await opened(browser, `${service.address}/auth/sign-in`, PHONE);
+  await onPhone.getByLabel("Password").waitFor();
+  await shoot(onPhone, "sign-in-phone");
+}
+
+async function takeExample(browser: Browser, key: string): Promise<void> {
+  const example = spawn(process.execPath, ["examples/articles/server.ts"], {
+    cwd: REPOSITORY,
+    env: { SERVICE_URL: service.address, ANON_KEY: key, PORT: "0" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    const [address] = await linesUntil(example, /^http/);
+    const page = await opened(browser, address!, DESKTOP);
+    await page.getByLabel("E-mail").fill("ada@example.org");
+    await page.getByLabel("Password").fill("Tangerine-Boat-7");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("Signed in as Ada").waitFor();
+    await page.getByText("Live", { exact: true }).waitFor();
+    await shoot(page, "example");
+  } finally {
+    example.kill();
+  }
+}
