@@ -8,8 +8,8 @@ export async function claim(file: string): Promise<number | null> {
   const own = await nameOf(process.pid);
   // The file must never be seen half written, so it is written under another name first.
   const draft = `${file}.${randomUUID()}`;
-  await writeFile(draft, own);
   try {
+    await writeFile(draft, own);
     for (;;) {
       if (await linkNew(draft, file)) return null;
       const found = await read(file);

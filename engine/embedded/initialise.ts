@@ -16,8 +16,8 @@ export async function hasCluster(dataFolder: string, { major }: Binaries): Promi
   if (version) {
     throw new Error(
       `${dataFolder} holds a cluster of Postgres ${version}, and the embedded Postgres is ${major}. It was left untouched. ` +
-        `Serve it with a Postgres ${version} of your own by DATABASE_URL, or dump it there with pg_dump, set DATA_DIR to a new ` +
-        "folder, start, and restore the dump into the new one.",
+        "Carry it over with the command upgrade (content-service upgrade, or npm run upgrade), which keeps the original, " +
+        `or serve it with a Postgres ${version} of your own by DATABASE_URL.`,
     );
   }
   const found = await readdir(dataFolder).catch(() => []);

@@ -1,39 +1,68 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { claimantOf } from "./claim.ts";
 import { type Cluster, type ClusterOptions, startCluster } from "./cluster.ts";
+import { foldersOf } from "./folders.ts";
 
-const RESTARTS_IN_A_ROW = 5;
 /** A server that has lived this long had started well: its end is a new story. */
 const SETTLED_AFTER_MS = 60_000;
+const LONGEST_PAUSE_MS = 10_000;
 
 export type Supervised = Pick<Cluster, "url" | "stop">;
 
-/** Starts the cluster and starts it again when it dies; tells when it must give up. */
+/**
+ * Starts the cluster, and starts it again whenever it dies, for as long as it takes: a full disk is emptied some day.
+ * Gives up when the folder is another process's by then.
+ */
 export async function superviseCluster(options: ClusterOptions, giveUp: (reason: Error) => void): Promise<Supervised> {
+  const { tell, dataDir } = options;
   let cluster = await startCluster(options);
-  let stopping = false;
+  const stopping = new AbortController();
+  const isStopping = () => stopping.signal.aborted;
+  const pause = (attempt: number) =>
+    sleep(Math.min(attempt * 500, LONGEST_PAUSE_MS), undefined, { signal: stopping.signal }).catch(() => {});
+
+  const restart = async (attempt: number): Promise<Cluster | null> => {
+    await pause(attempt);
+    if (isStopping()) return null;
+    try {
+      return await startCluster(options);
+    } catch (error) {
+      const reason = error as Error;
+      if ((await claimantOf(foldersOf(dataDir).ownerFile)) !== null) throw reason;
+      tell(`the embedded Postgres cannot be started (${lastWord(reason.message)}); trying again`);
+      return null;
+    }
+  };
 
   const keep = async () => {
-    for (let restarts = 1; restarts <= RESTARTS_IN_A_ROW; restarts++) {
-      const startedAt = Date.now();
+    let attempts = 0;
+    while (!isStopping()) {
+      const startedAt = performance.now();
       const how = await cluster.ended;
-      if (stopping) return;
-      if (Date.now() - startedAt > SETTLED_AFTER_MS) restarts = 1;
-      options.tell(`the embedded Postgres ended unasked (${how.split("\n")[0]}); starting it again`);
-      await sleep((restarts - 1) * 500);
-      if (stopping) return;
-      cluster = await startCluster(options);
+      if (isStopping()) return;
+      tell(`the embedded Postgres ended unasked (${lastWord(how)}); starting it again`);
+      if (performance.now() - startedAt > SETTLED_AFTER_MS) attempts = 0;
+      let restarted: Cluster | null = null;
+      while (!restarted && !isStopping()) restarted = await restart(attempts++);
+      cluster = restarted ?? cluster;
     }
-    throw new Error(`The embedded Postgres ended ${RESTARTS_IN_A_ROW} times in a row: ${await cluster.ended}`);
   };
   const kept = keep().catch((error: Error) => giveUp(error));
 
   return {
     url: (...place) => cluster.url(...place),
     async stop() {
-      stopping = true;
+      stopping.abort();
       await cluster.stop();
       await kept;
+      // Another one may have been about to start.
       await cluster.stop();
     },
   };
+}
+
+/** Of what the server said at its end, the line that tells why; how it ended where none does. */
+function lastWord(words: string): string {
+  const lines = words.split("\n");
+  return lines.findLast((line) => /\b(PANIC|FATAL):/.test(line)) ?? lines[0]!;
 }

@@ -30,7 +30,7 @@ export async function migrationState(client: pg.ClientBase, folder = MIGRATIONS_
   return { kind: "current", applied: applied.length };
 }
 
-async function committedMigrations(folder: string): Promise<Migration[]> {
+export async function committedMigrations(folder: string): Promise<Migration[]> {
   const names = (await readdir(join(folder, "committed"))).filter((name) => /^\d+.*\.sql$/.test(name)).sort();
   return Promise.all(
     names.map(async (name) => {
@@ -43,7 +43,7 @@ async function committedMigrations(folder: string): Promise<Migration[]> {
   );
 }
 
-async function appliedMigrations(client: pg.ClientBase): Promise<Migration[]> {
+export async function appliedMigrations(client: pg.ClientBase): Promise<Migration[]> {
   const { rows } = await client.query<{ known: boolean }>(
     "select to_regclass('graphile_migrate.migrations') is not null as known",
   );

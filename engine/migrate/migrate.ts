@@ -26,6 +26,8 @@ export type MigrateJob = { readonly command: MigrateCommand; readonly settings: 
 
 /** With the ending that this file has: it may have been built. */
 const RUNNER = join(import.meta.dirname, `runner${extname(import.meta.filename)}`);
+/** Where packages were when Postgres refused: no help to who wrote the SQL. */
+const INNER_CALLS = /^ +at .*(?:node_modules|node:internal).*\n/gm;
 /** One gateway migrates, the others wait for it: graphile-migrate itself takes no lock. */
 const LOCK = 7_446_309;
 
@@ -69,7 +71,9 @@ type Job = { readonly command: MigrateCommand; readonly settings: MigrateSetting
 function startRunner({ command, settings }: Job, tell: (text: string) => void): ChildProcess {
   const job: MigrateJob = { command, settings: { folder: MIGRATIONS_FOLDER, ...settings } };
   const child = fork(RUNNER, { execArgv: [], stdio: ["ignore", "pipe", "pipe", "ipc"] });
-  for (const stream of [child.stdout!, child.stderr!]) stream.on("data", (chunk) => tell(String(chunk)));
+  for (const stream of [child.stdout!, child.stderr!]) {
+    stream.on("data", (chunk) => tell(String(chunk).replace(INNER_CALLS, "")));
+  }
   child.send(job);
   return child;
 }

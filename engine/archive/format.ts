@@ -1,0 +1,36 @@
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { createGunzip } from "node:zlib";
+
+export const FORMAT = 1;
+
+/** The first line. */
+export type Header = {
+  readonly contentService: typeof FORMAT;
+  readonly postgres: string;
+  readonly madeAt: string;
+  /** What the tables were made by, in order. */
+  readonly migrations: readonly { readonly name: string; readonly hash: string }[];
+};
+
+export type Table = { readonly table: string; readonly columns: readonly string[] };
+export type Sequence = { readonly sequence: string; readonly last: string | null; readonly isCalled: boolean };
+/** The last line: without it the file is not whole. */
+export type End = { readonly rows: number };
+
+/** A string is a row of the table before it, as Postgres writes the whole row as one value. */
+export type Line = Header | Table | string | Sequence | End;
+
+/** Line by line, whatever its size. */
+export async function* readArchive(file: string): AsyncGenerator<Line> {
+  const source = createReadStream(file);
+  const text = createGunzip();
+  source.on("error", (error) => text.destroy(error));
+  try {
+    for await (const line of createInterface({ input: source.pipe(text), crlfDelay: Number.POSITIVE_INFINITY })) {
+      yield JSON.parse(line) as Line;
+    }
+  } finally {
+    source.destroy();
+  }
+}

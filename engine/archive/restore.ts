@@ -1,0 +1,112 @@
+import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type pg from "pg";
+import { committedMigrations, MIGRATIONS_FOLDER } from "../migrate/history.ts";
+import { type MigrateSettings, runMigrations } from "../migrate/migrate.ts";
+import { withClient } from "../with-client.ts";
+import { type Header, readArchive, type Sequence } from "./format.ts";
+import { insertRows } from "./insert-rows.ts";
+import { type Archive, inspectArchive } from "./inspect.ts";
+import { type ContentTable, contentRelations, contentTables, speakPlainly } from "./tables.ts";
+
+const ROWS_AT_ONCE = 500;
+const CHARACTERS_AT_ONCE = 4_000_000;
+
+/**
+ * Fills an empty database: the migrations that the rows were under make the tables and the roles, the rows follow in one
+ * transaction, and then the later migrations. Refuses before it changes anything where it can.
+ */
+export async function restoreArchive(file: string, settings: MigrateSettings): Promise<Archive> {
+  const archive = await inspectArchive(file);
+  const names = await knownMigrations(archive.header);
+  await withClient(settings.url, refuseUnlessEmpty);
+  await migrateTo(names, settings);
+  await withClient(settings.url, (client) => load(client, file, archive));
+  await runMigrations({ name: "migrate" }, settings);
+  return archive;
+}
+
+async function knownMigrations({ migrations }: Header): Promise<string[]> {
+  if (migrations.length === 0) {
+    throw new Error("The backup is of a database that this service's migrations have not made. Use pg_dump for that.");
+  }
+  const committed = new Map((await committedMigrations(MIGRATIONS_FOLDER)).map(({ name, hash }) => [hash, name]));
+  const unknown = migrations.filter(({ hash }) => !committed.has(hash));
+  if (unknown.length > 0) {
+    const list = unknown.map(({ name }) => name).join(", ");
+    throw new Error(`The backup was made under migrations that are not here: ${list}. Restore it with that release.`);
+  }
+  return migrations.map(({ hash }) => committed.get(hash)!);
+}
+
+async function refuseUnlessEmpty(client: pg.ClientBase): Promise<void> {
+  const tables = await contentTables(client);
+  if (tables.length === 0) return;
+  throw new Error(
+    `The database is not empty: it has ${tables.length} tables, ${tables[0]!.table} among them. Nothing was changed. ` +
+      "Restore into a new DATA_DIR or a new database.",
+  );
+}
+
+/** As far as the book had come by then. */
+async function migrateTo(names: readonly string[], settings: MigrateSettings): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "content-service-migrations-"));
+  try {
+    await mkdir(join(folder, "current"));
+    for (const name of names) await cp(join(MIGRATIONS_FOLDER, "committed", name), join(folder, "committed", name));
+    await runMigrations({ name: "migrate" }, { ...settings, folder });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function load(client: pg.ClientBase, file: string, { tables }: Archive): Promise<void> {
+  const here = new Map((await contentTables(client)).map((table) => [table.table, table]));
+  const strange = tables.filter(({ table, columns }) => String(here.get(table)?.columns) !== String(columns));
+  if (strange.length > 0) {
+    const list = strange.map(({ table }) => table).join(", ");
+    throw new Error(`The migrations make these tables otherwise, or not at all, so their rows have no place: ${list}`);
+  }
+  await speakPlainly(client);
+  await client.query("begin");
+  await ignoreTriggers(client);
+  // The migrations have filled some of them.
+  await client.query(`truncate ${[...here.keys()].join(", ")}`);
+  let table: ContentTable | null = null;
+  let waiting: string[] = [];
+  let characters = 0;
+  const flush = async () => {
+    if (table && waiting.length > 0) await insertRows(client, table, waiting);
+    waiting = [];
+    characters = 0;
+  };
+  for await (const line of readArchive(file)) {
+    if (typeof line === "string") {
+      waiting.push(line);
+      characters += line.length;
+      if (waiting.length >= ROWS_AT_ONCE || characters > CHARACTERS_AT_ONCE) await flush();
+      continue;
+    }
+    await flush();
+    if ("table" in line) table = here.get(line.table)!;
+    else if ("sequence" in line) await setSequence(client, line);
+  }
+  for (const view of await contentRelations(client, "m")) await client.query(`refresh materialized view ${view}`);
+  await client.query("commit");
+  await client.query("analyze");
+}
+
+/** Neither foreign keys, since tables come in no order of theirs, nor what has happened once already. */
+async function ignoreTriggers(client: pg.ClientBase): Promise<void> {
+  await client.query("set local session_replication_role = replica").catch((error: unknown) => {
+    if ((error as pg.DatabaseError).code !== "42501") throw error;
+    throw new Error(
+      "The owner may not restore: a superuser has to run GRANT SET ON PARAMETER session_replication_role TO the owner first.",
+    );
+  });
+}
+
+async function setSequence(client: pg.ClientBase, { sequence, last, isCalled }: Sequence): Promise<void> {
+  await client.query("select pg_catalog.setval($1::regclass, $2::bigint, $3)", [sequence, last, isCalled]);
+}
