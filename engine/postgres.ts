@@ -1,5 +1,6 @@
 import { awaitDatabase } from "./await-database.ts";
 import { type Config, isEmbedded } from "./config/config.ts";
+import { asPgReads } from "./connection-string.ts";
 import { runningCluster, startCluster } from "./embedded/cluster.ts";
 import { superviseCluster } from "./embedded/supervise.ts";
 import type { MigrateSettings } from "./migrate/migrate.ts";
@@ -27,8 +28,13 @@ export type ServedPostgres = Postgres & {
 type Tell = (step: string) => void;
 type UrlOf = (role: string, database: string) => string;
 
-const DATABASE = "content";
+/** Of the embedded cluster. */
+export const DATABASE = "content";
 const LOGIN = "authenticator";
+const MOST_CONNECTIONS = 100;
+const MOST_SENDERS = 20;
+/** Beside its share of DB_POOL, and twice while it is being replaced: the owner's, those of the queue, one that listens, one that reads the log. */
+const CONNECTIONS_PER_WORKER = 12;
 
 /** For the service: the database of DATABASE_URL, or a cluster that is ours alone and is kept alive. */
 export async function startPostgres(
@@ -37,9 +43,9 @@ export async function startPostgres(
   giveUp: (reason: Error) => void,
 ): Promise<ServedPostgres> {
   if (!isEmbedded(config)) {
-    await awaitDatabase(config.databaseUrl!, "DATABASE_URL", tell);
-    if (config.ownerDatabaseUrl) await awaitDatabase(config.ownerDatabaseUrl, "OWNER_DATABASE_URL", tell);
-    return { ...external(config), loginRole: await loginRoleOf(config.databaseUrl!) };
+    await awaitExternal(config, tell);
+    const postgres = external(config);
+    return { ...postgres, loginRole: await loginRoleOf(postgres.requestUrl) };
   }
   const cluster = await superviseCluster({ ...clusterOptions(config), tell }, giveUp);
   return { ...(await embedded(config, cluster.url, () => cluster.stop())), loginRole: LOGIN };
@@ -47,7 +53,10 @@ export async function startPostgres(
 
 /** For commands: joins the cluster of a service that is running, and starts it for the moment when none is. */
 export async function reachPostgres(config: Config, tell: Tell): Promise<Postgres> {
-  if (!isEmbedded(config)) return external(config);
+  if (!isEmbedded(config)) {
+    await awaitExternal(config, tell, 0);
+    return external(config);
+  }
   const running = await runningCluster({ dataDir: config.dataDir });
   if (running) return embedded(config, running, async () => {});
   const cluster = await startCluster({ ...clusterOptions(config), tell });
@@ -60,23 +69,31 @@ export async function joinPostgres(config: Config): Promise<Postgres | null> {
   return running && embedded(config, running, async () => {});
 }
 
-function clusterOptions({ dataDir, embeddedPort }: Config) {
-  return { dataDir, port: embeddedPort };
+function clusterOptions({ dataDir, embeddedPort, workers }: Config) {
+  const settings = {
+    max_connections: String(MOST_CONNECTIONS + CONNECTIONS_PER_WORKER * (workers - 1)),
+    max_wal_senders: String(MOST_SENDERS + workers - 1),
+    max_replication_slots: String(MOST_SENDERS + workers - 1),
+  };
+  return { dataDir, port: embeddedPort, settings };
+}
+
+async function awaitExternal({ databaseUrl, ownerDatabaseUrl }: Config, tell: Tell, patience?: number): Promise<void> {
+  await awaitDatabase(asPgReads(databaseUrl!), "DATABASE_URL", tell, patience);
+  if (ownerDatabaseUrl) await awaitDatabase(asPgReads(ownerDatabaseUrl), "OWNER_DATABASE_URL", tell, patience);
 }
 
 function external(config: Config): Postgres {
   const requestUrl = config.databaseUrl!;
   const ownerUrl = config.ownerDatabaseUrl ?? requestUrl;
+  const shadowUrl = config.shadowDatabaseUrl ?? withDatabase(ownerUrl, (name) => `${name}_shadow`);
+  const rootUrl =
+    config.rootDatabaseUrl ?? withDatabase(ownerUrl, (name) => (name === "postgres" ? "template1" : "postgres"));
   return {
-    requestUrl,
-    ownerUrl,
+    requestUrl: asPgReads(requestUrl),
+    ownerUrl: asPgReads(ownerUrl),
     clientUrl: ownerUrl,
-    migrate: {
-      url: ownerUrl,
-      shadowUrl: config.shadowDatabaseUrl ?? withDatabase(ownerUrl, (name) => `${name}_shadow`),
-      rootUrl:
-        config.rootDatabaseUrl ?? withDatabase(ownerUrl, (name) => (name === "postgres" ? "template1" : "postgres")),
-    },
+    migrate: { url: asPgReads(ownerUrl), shadowUrl: asPgReads(shadowUrl), rootUrl: asPgReads(rootUrl) },
     close: async () => {},
   };
 }

@@ -1,12 +1,15 @@
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { createServer as createSecureServer, Server as SecureServer } from "node:https";
+import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { Config } from "../engine/config/config.ts";
+import { readCertificate } from "./certificate.ts";
 import { type Upgrade, wantsWebSocket } from "./upgrade.ts";
 
-type Place = Pick<Config, "host" | "port" | "maxHeaderBytes" | "requestTimeout">;
+type Address = Pick<Config, "host" | "port" | "httpsCertificate" | "httpsKey">;
+type Place = Address & Pick<Config, "maxHeaderBytes" | "requestTimeout">;
 
 /** Longer than the 60 seconds of common proxies, which would otherwise meet a connection that is just being closed. */
 const KEEP_ALIVE_MS = 65_000;
@@ -15,6 +18,13 @@ const SWEEP_MS = 50;
 const LATE_CHECK_MS = 2_000;
 /** How long clients may still send what they were about to send on a connection that they hold open. */
 const FAREWELL_MS = 500;
+/** The same where nobody waits for the end: by then a client that keeps asking has been told that it is to connect anew. */
+const LONG_FAREWELL_MS = 2_000;
+
+export type Departure = {
+  /** Whether other processes go on listening at the same address: what is new is theirs. */
+  readonly othersStay?: boolean;
+};
 
 /**
  * The latest response on each connection of a server. A Set of those that are not answered yet would be simpler, but one
@@ -24,21 +34,25 @@ const latest = new WeakMap<Server, Map<Socket, ServerResponse>>();
 
 export async function listen(
   handler: RequestListener,
-  { host, port, maxHeaderBytes, requestTimeout }: Place,
+  { host, port, maxHeaderBytes, requestTimeout, ...files }: Place,
   upgrade?: Upgrade,
 ): Promise<Server> {
-  const server = createServer({
+  const certificate = await readCertificate(files);
+  const options = {
     maxHeaderSize: maxHeaderBytes,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: LATE_CHECK_MS,
     // What has no body need not be read as a stream: a sixteenth of what a small answer costs.
     optimizeEmptyRequests: true,
     shouldUpgradeCallback: wantsWebSocket,
-  });
+  };
+  const server = certificate ? createSecureServer({ ...options, ...certificate }) : createServer(options);
   if (upgrade) server.on("upgrade", upgrade);
   const responses = new Map<Socket, ServerResponse>();
   latest.set(server, responses);
-  server.on("connection", (socket) => socket.once("close", () => responses.delete(socket)));
+  server.on(certificate ? "secureConnection" : "connection", (socket) =>
+    socket.once("close", () => responses.delete(socket)),
+  );
   server.on("request", (request, response) => {
     responses.set(request.socket, response);
     handler(request, response);
@@ -50,8 +64,9 @@ export async function listen(
   return server;
 }
 
-/** Fails before anything is started when the address cannot be had. */
-export async function checkAddress({ host, port }: Pick<Config, "host" | "port">): Promise<void> {
+/** Fails before anything is started when the address cannot be had, or what it is served with. */
+export async function checkAddress({ host, port, ...files }: Address): Promise<void> {
+  await readCertificate(files);
   const server = createServer();
   await bind(server, host, port);
   await closed(server);
@@ -60,22 +75,43 @@ export async function checkAddress({ host, port }: Pick<Config, "host" | "port">
 export function addressOf(server: Server, host: string): string {
   const { port } = server.address() as AddressInfo;
   const name = host === "0.0.0.0" || host === "::" ? "localhost" : host;
-  return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
+  const scheme = server instanceof SecureServer ? "https" : "http";
+  return `${scheme}://${name.includes(":") ? `[${name}]` : name}:${port}`;
+}
+
+/** Connections that come from now on are shown the certificate that the files hold by now. */
+export async function renewCertificate(server: Server, files: Parameters<typeof readCertificate>[0]): Promise<void> {
+  const certificate = await readCertificate(files);
+  if (certificate && server instanceof SecureServer) server.setSecureContext(certificate);
 }
 
 /**
  * Tells clients with each answer that it is the last one on its connection, then takes no new connections, lets
  * requests in flight end, and cuts off what is left after the given time.
  */
-export async function drain(server: Server, milliseconds: number): Promise<void> {
+export async function drain(
+  server: Server,
+  milliseconds: number,
+  { othersStay = false }: Departure = {},
+): Promise<void> {
+  if (!server.listening) return;
+  const ended = once(server, "close");
   const cut = setTimeout(() => server.closeAllConnections(), milliseconds);
+  if (othersStay) stopListening(server);
   sayFarewell(server);
-  await left(server, Math.min(FAREWELL_MS, milliseconds));
+  await left(server, Math.min(othersStay ? LONG_FAREWELL_MS : FAREWELL_MS, milliseconds));
+  if (server.listening) stopListening(server);
+  server.closeIdleConnections();
   // A connection whose request has just been answered waits for another one that must not come.
   const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
-  await closed(server);
+  await ended;
   clearInterval(sweep);
   clearTimeout(cut);
+}
+
+/** HTTP's own close would end idle connections at once, and with them requests that are on their way. */
+function stopListening(server: Server): void {
+  NetServer.prototype.close.call(server);
 }
 
 /** A client that is told so opens another connection, instead of sending into one that is just being closed. */

@@ -1,4 +1,3 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { chmod, cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
@@ -7,9 +6,9 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { cloneDatabase, urlOf } from "./database.ts";
+import { type Program, REPOSITORY, type RunOptions, run, startProgram, stopped } from "./program.ts";
 import { until } from "./until.ts";
 
-const REPOSITORY = join(import.meta.dirname, "..");
 const SECRET = "a secret that is long enough to sign with";
 
 let folder: string;
@@ -24,24 +23,8 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-type Program = {
-  readonly child: ChildProcess;
-  readonly url: string;
-  readonly printed: () => string;
-  readonly logged: () => string;
-  kill(): Promise<void>;
-};
-
-function run(file: string, args: readonly string[], environment: NodeJS.ProcessEnv, root = REPOSITORY) {
-  const child = spawn(process.execPath, [join(root, file), ...args], {
-    cwd: root,
-    env: { PATH: process.env.PATH, DATA_DIR: join(folder, "data"), PORT: "0", ...environment },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const streams = { printed: "", logged: "" };
-  child.stdout.on("data", (chunk) => (streams.printed += chunk));
-  child.stderr.on("data", (chunk) => (streams.logged += chunk));
-  return { child, streams };
+function settingsOf(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return { DATA_DIR: join(folder, "data"), ...environment };
 }
 
 /** What a command printed, and how it ended. */
@@ -51,36 +34,15 @@ async function command(
   environment: NodeJS.ProcessEnv = {},
   root = REPOSITORY,
 ) {
-  const { child, streams } = run(`commands/${name}.ts`, args, environment, root);
+  const { child, streams } = run(`commands/${name}.ts`, settingsOf(environment), { args, root });
   const [code] = await once(child, "close");
   return { code, ...streams };
 }
 
-async function serve(
-  environment: NodeJS.ProcessEnv = {},
-  { args = [] as string[], root = REPOSITORY } = {},
-): Promise<Program> {
-  const { child, streams } = run("server.ts", args, environment, root);
-  const ended = once(child, "close");
-  await Promise.race([until(async () => streams.printed.includes("ready in")), ended]);
-  const program: Program = {
-    child,
-    url: /address +(\S+)/.exec(streams.printed)?.[1] ?? "",
-    printed: () => streams.printed,
-    logged: () => streams.logged,
-    async kill() {
-      child.kill("SIGKILL");
-      await ended;
-    },
-  };
+async function serve(environment: NodeJS.ProcessEnv = {}, options: RunOptions = {}): Promise<Program> {
+  const program = await startProgram(settingsOf(environment), options);
   programs.push(program);
   return program;
-}
-
-async function stopped({ child }: Program, signal: NodeJS.Signals): Promise<number | null> {
-  const ended = once(child, "close");
-  child.kill(signal);
-  return (await ended)[0];
 }
 
 async function processesNaming(text: string): Promise<string[]> {
@@ -278,19 +240,9 @@ describe("npm run dev", () => {
 /** The parts that run, so that a test may write migrations. */
 async function copyOfRepository(): Promise<string> {
   const root = join(folder, "repository");
-  for (const part of [
-    "package.json",
-    "server.ts",
-    "service.ts",
-    "serving.ts",
-    "commands",
-    "db",
-    "engine",
-    "plugins",
-    "realtime",
-    "rest-gateway",
-    "docs",
-  ]) {
+  const files = (await readdir(REPOSITORY)).filter((name) => name.endsWith(".ts"));
+  const folders = ["commands", "db", "docs", "engine", "plugins", "processes", "realtime", "rest-gateway"];
+  for (const part of ["package.json", ...files, ...folders]) {
     await cp(join(REPOSITORY, part), join(root, part), { recursive: true, verbatimSymlinks: true });
   }
   await symlink(join(REPOSITORY, "node_modules"), join(root, "node_modules"));
@@ -333,7 +285,7 @@ describe("commands", () => {
   });
 
   test("reset wants to be told twice, and never under a running service", async () => {
-    expect(await command("migrate", ["reset"])).toMatchObject({ code: 1, logged: expect.stringContaining("--erase") });
+    expect(await command("migrate", ["reset"])).toMatchObject({ code: 2, logged: expect.stringContaining("--erase") });
     await serve();
     expect(await command("migrate", ["reset", "--erase"])).toMatchObject({
       code: 1,
@@ -355,7 +307,7 @@ describe("commands", () => {
     ["config", ["--xml"]],
   ])("%s %j is refused with a message and no stack", async (name, args) => {
     const { code, logged } = await command(name, args);
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(logged).not.toContain("    at ");
   });
 });

@@ -1,0 +1,20 @@
+import { ConfigError } from "../engine/config/config.ts";
+
+/** What is closed after the last answer needs no longer, unless it hangs. */
+const CLOSING_MS = 5_000;
+
+/** What people can mend is said in words; a fault of the program shows where it happened. */
+export function fail(error: unknown): void {
+  const plain = error instanceof ConfigError || (error instanceof Error && error.constructor === Error);
+  console.error(plain ? error.message : error);
+  process.exitCode = 1;
+}
+
+/** For when the last requests have had their time, and something else hangs. */
+export function endAfter(drainSeconds: number): void {
+  const end = () => {
+    console.error("What is still open does not close; ending without it.");
+    process.exit(1);
+  };
+  setTimeout(end, drainSeconds * 1000 + CLOSING_MS).unref();
+}

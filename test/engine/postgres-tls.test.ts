@@ -1,0 +1,189 @@
+import { chmod, cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { pino } from "pino";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openChanges } from "../../engine/changes/changes.ts";
+import { readConfig } from "../../engine/config/config.ts";
+import { openDatabase } from "../../engine/database/database.ts";
+import { chooseAccount, giveTo } from "../../engine/embedded/account.ts";
+import { type Cluster, startCluster } from "../../engine/embedded/cluster.ts";
+import { openListener } from "../../engine/listen.ts";
+import { startPostgres } from "../../engine/postgres.ts";
+import { type Authority, makeAuthority, type Signed } from "../certificates.ts";
+import { until } from "../until.ts";
+import { Followed } from "./changes/followed.ts";
+import { anon, sql } from "./database/open.ts";
+
+const log = pino({ level: "silent" });
+
+let folder: string;
+let port: number;
+let cluster: Cluster;
+let authority: Authority;
+let stranger: Authority;
+let login: Signed;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "tls-"));
+  await chmod(folder, 0o755);
+  authority = await makeAuthority(folder, "authority");
+  stranger = await makeAuthority(folder, "stranger");
+  login = await authority.sign("certified");
+  const server = await authority.sign("localhost");
+  await giveTo(await chooseAccount(), server.key);
+  // Without TLS nobody is let in but through the socket, and one login shows a certificate.
+  const rules = join(folder, "rules");
+  await writeFile(rules, "local all all trust\nhostssl all certified all cert\nhostssl all all all scram-sha-256\n");
+  port = await freePort();
+  cluster = await startCluster({
+    dataDir: join(folder, "data"),
+    port,
+    settings: {
+      ssl: "on",
+      ssl_cert_file: server.certificate,
+      ssl_key_file: server.key,
+      ssl_ca_file: authority.certificate,
+      hba_file: rules,
+    },
+    tell: () => {},
+  });
+  const client = new pg.Client({ connectionString: cluster.url("postgres", "postgres") });
+  await client.connect();
+  await client.query("alter role postgres password 'secret'");
+  await client.query("create role certified login");
+  await client.query("create role anon; grant anon to certified");
+  await client.query("create publication supabase_realtime for all tables");
+  await client.end();
+});
+afterAll(async () => {
+  await cluster.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port: free } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return free;
+}
+
+const urlOf = (parameters: Record<string, string>, { host = "localhost", user = "postgres:secret" } = {}) =>
+  `postgresql://${user}@${host}:${port}/postgres?${new URLSearchParams(parameters)}`;
+
+/** As the service begins. */
+async function reach(url: string, ownerUrl = url) {
+  const { config } = readConfig({ DATABASE_URL: url, OWNER_DATABASE_URL: ownerUrl, JWT_SECRET: "x".repeat(32) });
+  return startPostgres(
+    config,
+    () => {},
+    () => {},
+  );
+}
+
+describe("sslmode=verify-full", () => {
+  test("encrypts whatever the service connects for: requests, the owner, the listener, the log of changes", async () => {
+    const verified = { sslmode: "verify-full", sslrootcert: authority.certificate };
+    const { requestUrl, ownerUrl } = await reach(urlOf(verified));
+    const database = openDatabase({ url: requestUrl, ownerUrl, log, applicationName: "requests" });
+    const listener = openListener({ url: ownerUrl, log });
+    const changes = openChanges({
+      url: ownerUrl,
+      asOwner: (work) => database.asOwner(work),
+      publication: "supabase_realtime",
+      log,
+    });
+    const following = changes.follow(new Followed());
+    await Promise.all([following.from, listener.listen("news", () => {})]);
+    expect((await database.run(anon, sql("select 1"))).rows).toEqual([["1"]]);
+
+    const { rows } = await database.asOwner((client) =>
+      client.query<{ name: string; ssl: boolean }>(
+        "select distinct application_name as name, ssl from pg_stat_ssl join pg_stat_activity using (pid) where client_port > 0 order by 1",
+      ),
+    );
+    expect(rows.map(({ name }) => name)).toEqual(expect.arrayContaining(["changes", "listener", "requests"]));
+    expect(rows.filter(({ ssl }) => !ssl)).toEqual([]);
+    following.close();
+    changes.close();
+    await listener.close();
+    await database.close();
+  });
+
+  test("a statement is cancelled over TLS as well", async () => {
+    const { requestUrl, ownerUrl } = await reach(urlOf({ sslmode: "verify-full", sslrootcert: authority.certificate }));
+    const database = openDatabase({ url: requestUrl, ownerUrl, log });
+    const leaves = new AbortController();
+    const slow = database.run(anon, sql("select pg_sleep(600)"), { lane: "slow", signal: leaves.signal });
+    slow.catch(() => {});
+    const running = async () =>
+      (
+        await database.asOwner((client) =>
+          client.query(
+            "select from pg_stat_activity where query like '%sleep(600)' and state = 'active' and pid <> pg_backend_pid()",
+          ),
+        )
+      ).rowCount;
+    await until(async () => (await running()) === 1);
+    leaves.abort(new Error("left"));
+    await until(async () => (await running()) === 0);
+    await expect(slow).rejects.toThrow();
+    await database.close();
+  });
+
+  test("a server of another authority is refused, and so is one that nobody vouches for", async () => {
+    for (const sslrootcert of [stranger.certificate, "system"]) {
+      await expect(reach(urlOf({ sslmode: "verify-full", sslrootcert }))).rejects.toThrow(
+        /localhost:\d+ \(DATABASE_URL\) cannot be used: .*certificate.*; the authority that signed .* sslrootcert/,
+      );
+    }
+  });
+
+  test("a server that goes by another name than its certificate is refused", async () => {
+    const parameters = { sslmode: "verify-full", sslrootcert: authority.certificate };
+    await expect(reach(urlOf(parameters, { host: "127.0.0.1" }))).rejects.toThrow(
+      /127\.0\.0\.1:\d+ \(DATABASE_URL\) cannot be used: .*127\.0\.0\.1 is not in .*; use the name/,
+    );
+  });
+
+  test("the owner's connection is held to the same, by its own name", async () => {
+    const verified = urlOf({ sslmode: "verify-full", sslrootcert: authority.certificate });
+    const wrong = urlOf({ sslmode: "verify-full", sslrootcert: stranger.certificate });
+    await expect(reach(verified, wrong)).rejects.toThrow("(OWNER_DATABASE_URL) cannot be used");
+  });
+});
+
+describe("other modes mean what they mean to libpq", () => {
+  test("verify-ca asks who signed, and not for the name", async () => {
+    const parameters = { sslmode: "verify-ca", sslrootcert: authority.certificate };
+    await reach(urlOf(parameters, { host: "127.0.0.1" }));
+    const other = { sslmode: "verify-ca", sslrootcert: stranger.certificate };
+    await expect(reach(urlOf(other, { host: "127.0.0.1" }))).rejects.toThrow("sslrootcert");
+  });
+
+  test("require encrypts, and asks nothing; disable does not encrypt, which this server refuses", async () => {
+    await reach(urlOf({ sslmode: "require" }));
+    await expect(reach(urlOf({ sslmode: "disable" }))).rejects.toThrow("no encryption");
+  });
+
+  test("sslcert and sslkey are shown to the server in the place of a password", async () => {
+    const verified = { sslmode: "verify-full", sslrootcert: authority.certificate };
+    const files = { sslcert: login.certificate, sslkey: login.key };
+    const { loginRole } = await reach(urlOf({ ...verified, ...files }, { user: "certified" }));
+    expect(loginRole).toBe("certified");
+    await expect(reach(urlOf(verified, { user: "certified" }))).rejects.toThrow("valid client certificate");
+  });
+
+  test("a copy of the key that cannot be read is told before anything is started", async () => {
+    const gone = join(folder, "gone.crt");
+    await cp(authority.certificate, gone);
+    await reach(urlOf({ sslmode: "verify-full", sslrootcert: gone }));
+    await rm(gone);
+    await expect(reach(urlOf({ sslmode: "verify-full", sslrootcert: gone }))).rejects.toThrow(
+      /DATABASE_URL must be .*sslrootcert must be one that can be read/,
+    );
+  });
+});

@@ -1,0 +1,155 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { createClient } from "graphql-ws";
+import pg from "pg";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import WebSocket from "ws";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { type Program, startProgram } from "../program.ts";
+import { anonKey } from "../realtime/service.ts";
+import { SECRET } from "../rest-gateway/table/differential/answer.ts";
+import { until } from "../until.ts";
+import { ask } from "./traffic.ts";
+
+/** Waits until the test says so, wherever it is asked for. */
+const SCHEMA = `
+  create table public.gate (is_open boolean not null default false);
+  insert into public.gate default values;
+  create function public.wait() returns text volatile security definer set search_path = '' language plpgsql as $$
+  begin
+    -- Read committed: each look sees what was committed by then.
+    while not (select is_open from public.gate) loop perform pg_sleep(0.02); end loop;
+    return 'waited';
+  end $$;
+  grant execute on function public.wait to anon;
+`;
+
+let database: TestDatabase;
+let owner: pg.Client;
+let program: Program;
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+  owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  await owner.query(SCHEMA);
+});
+afterEach(async () => {
+  await program.kill();
+  await owner.query("update public.gate set is_open = false");
+});
+afterAll(async () => {
+  await owner.end();
+  await database.drop();
+});
+
+async function start(settings: NodeJS.ProcessEnv): Promise<void> {
+  program = await startProgram({
+    DATABASE_URL: database.url,
+    OWNER_DATABASE_URL: database.ownerUrl,
+    JWT_SECRET: SECRET,
+    ...settings,
+  });
+}
+
+const openGate = () => owner.query("update public.gate set is_open = true");
+
+/** What becomes of a request that is in flight until the gate is opened. */
+async function sendWaiting(): Promise<{ readonly outcome: Promise<unknown> }> {
+  const answer = ask(`${program.url}/rest/v1/rpc/wait`, { headers: { apikey: anonKey }, method: "POST" });
+  const outcome = answer.then(
+    ({ status, text, headers }) => ({ status, text, connection: headers.connection }),
+    (error: Error) => error.message,
+  );
+  await until(isWaiting);
+  return { outcome };
+}
+
+async function isWaiting(): Promise<boolean> {
+  const { rowCount } = await owner.query(
+    "select from pg_stat_activity where datname = current_database() and usename = 'authenticator' and state = 'active'",
+  );
+  return rowCount! > 0;
+}
+
+async function socketAt(path: string, protocol?: string): Promise<{ socket: WebSocket; closed: Promise<unknown[]> }> {
+  const socket = new WebSocket(`${program.url.replace("http", "ws")}${path}`, protocol);
+  const closed = once(socket, "close").then(([code, reason]) => [code, String(reason)]);
+  await once(socket, "open");
+  return { socket, closed };
+}
+
+const refusesConnections = async () => {
+  const socket = connect(Number(new URL(program.url).port), "127.0.0.1");
+  const refused = await once(socket, "connect").then(
+    () => false,
+    () => true,
+  );
+  socket.destroy();
+  return refused;
+};
+
+describe.each([
+  ["one process", "1"],
+  ["several processes", "2"],
+])("SIGTERM to %s", (_size, workers) => {
+  test("answers what is in flight, says goodbye on sockets, takes nobody in, and ends with 0", async () => {
+    await start({ WEB_CONCURRENCY: workers });
+    const { outcome } = await sendWaiting();
+    const channel = await socketAt(`/realtime/v1/websocket?vsn=2.0.0&apikey=${anonKey}`);
+    const graphql = await socketAt("/graphql", "graphql-transport-ws");
+    const ended = once(program.child, "close");
+    program.child.kill("SIGTERM");
+    expect(await channel.closed).toEqual([1001, "Going away"]);
+    expect(await graphql.closed).toEqual([1001, "Going away"]);
+    await until(refusesConnections);
+    await openGate();
+    expect(await outcome).toEqual({ status: 200, text: '"waited"', connection: "close" });
+    expect((await ended)[0]).toBe(0);
+  });
+
+  test("a second one ends it at once", async () => {
+    await start({ WEB_CONCURRENCY: workers });
+    const { outcome } = await sendWaiting();
+    const ended = once(program.child, "close");
+    program.child.kill("SIGTERM");
+    await until(refusesConnections);
+    program.child.kill("SIGTERM");
+    expect((await ended)[0]).toBe(1);
+    expect(await outcome).toBe("socket hang up");
+  });
+});
+
+describe("SIGTERM", () => {
+  test("cuts off what takes longer than DRAIN_TIMEOUT_SECONDS, and still ends with 0", async () => {
+    await start({ DRAIN_TIMEOUT_SECONDS: "1" });
+    const { outcome } = await sendWaiting();
+    const ended = once(program.child, "close");
+    program.child.kill("SIGTERM");
+    expect(await outcome).toBe("socket hang up");
+    expect((await ended)[0]).toBe(0);
+  });
+
+  test("lets an operation on a GraphQL socket end before it says goodbye", async () => {
+    await start({});
+    const codes: unknown[] = [];
+    const client = createClient({
+      url: `${program.url.replace("http", "ws")}/graphql`,
+      webSocketImpl: WebSocket,
+      retryAttempts: 0,
+      on: { closed: (event) => codes.push((event as { code: number }).code) },
+    });
+    const answer = new Promise((resolve, reject) => {
+      client.subscribe({ query: "mutation { wait }" }, { next: resolve, error: reject, complete() {} });
+    });
+    await until(isWaiting);
+    const ended = once(program.child, "close");
+    program.child.kill("SIGTERM");
+    await until(refusesConnections);
+    await openGate();
+    expect(await answer).toMatchObject({ data: { wait: expect.anything() } });
+    await until(() => codes.length > 0);
+    expect(codes).toEqual([1001]);
+    expect((await ended)[0]).toBe(0);
+  });
+});

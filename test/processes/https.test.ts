@@ -1,0 +1,115 @@
+import { once } from "node:events";
+import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import { request as plainRequest } from "node:http";
+import { get } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TLSSocket } from "node:tls";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import WebSocket from "ws";
+import { type Authority, makeAuthority, type Signed } from "../certificates.ts";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { type Program, startProgram, stopped } from "../program.ts";
+import { anonKey } from "../realtime/service.ts";
+import { SECRET } from "../rest-gateway/table/differential/answer.ts";
+import { until } from "../until.ts";
+
+let folder: string;
+let authority: Authority;
+let site: Signed;
+let ca: Buffer;
+let database: TestDatabase;
+let program: Program;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "https-"));
+  authority = await makeAuthority(folder, "authority");
+  site = await authority.sign("localhost", "site");
+  ca = await readFile(authority.certificate);
+  database = await cloneDatabase();
+  program = await start();
+});
+afterAll(async () => {
+  await program.kill();
+  await database.drop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const start = (settings: NodeJS.ProcessEnv = {}) =>
+  startProgram({
+    HOST: "localhost",
+    DATABASE_URL: database.url,
+    OWNER_DATABASE_URL: database.ownerUrl,
+    JWT_SECRET: SECRET,
+    HTTPS_CERT_FILE: site.certificate,
+    HTTPS_KEY_FILE: site.key,
+    ...settings,
+  });
+
+/** On a connection of its own. */
+async function visit(path: string, { url = program.url, trust = ca } = {}) {
+  const asked = get(`${url}${path}`, { ca: trust, agent: false });
+  const [answer] = (await once(asked, "response")) as [IncomingMessage];
+  const { serialNumber } = (answer.socket as TLSSocket).getPeerCertificate();
+  answer.resume();
+  await once(answer, "end");
+  return { status: answer.statusCode, serialNumber };
+}
+
+describe("HTTPS_CERT_FILE and HTTPS_KEY_FILE", () => {
+  test("serve HTTPS, to clients that trust who signed", async () => {
+    expect(program.url).toMatch(/^https:\/\/localhost:\d+$/);
+    expect((await visit("/health")).status).toBe(200);
+    await makeAuthority(folder, "stranger");
+    const stranger = await readFile(join(folder, "stranger.crt"));
+    await expect(visit("/health", { trust: stranger })).rejects.toThrow("unable to verify");
+  });
+
+  test("leave plain HTTP unanswered", async () => {
+    const asked = plainRequest(`${program.url.replace("https", "http")}/health`).end();
+    await expect(once(asked, "response")).rejects.toThrow("socket hang up");
+  });
+
+  test.each([
+    ["of GraphQL", "/graphql"],
+    ["of channels", `/realtime/v1/websocket?vsn=2.0.0&apikey=${anonKey}`],
+  ])("open sockets %s", async (_whose, path) => {
+    const socket = new WebSocket(`${program.url.replace("https", "wss")}${path}`, "graphql-transport-ws", { ca });
+    await once(socket, "open");
+    socket.close();
+  });
+
+  test("are read again on SIGUSR2: who comes then is shown the new certificate", async () => {
+    const before = (await visit("/health")).serialNumber;
+    await authority.sign("localhost", "site");
+    expect((await visit("/health")).serialNumber).toBe(before);
+    program.child.kill("SIGUSR2");
+    await until(() => program.printed().includes("renewed"));
+    expect((await visit("/health")).serialNumber).not.toBe(before);
+  });
+
+  test("that cannot be used are told, and the old ones stay", async () => {
+    const { serialNumber } = await visit("/health");
+    await copyFile(site.certificate, join(folder, "kept.crt"));
+    await writeFile(site.certificate, "no certificate");
+    program.child.kill("SIGUSR2");
+    await until(() => program.logged().includes("all stays as it was"));
+    expect(program.logged()).toContain("HTTPS_CERT_FILE and HTTPS_KEY_FILE do not hold a certificate");
+    expect(await visit("/health")).toEqual({ status: 200, serialNumber });
+    await copyFile(join(folder, "kept.crt"), site.certificate);
+  });
+
+  test("that are not there are told at the start", async () => {
+    const gone = await start({ HTTPS_CERT_FILE: join(folder, "gone.crt") });
+    expect(gone.child.exitCode).toBe(1);
+    expect(gone.logged()).toMatch(/^HTTPS_CERT_FILE cannot be read: ENOENT.*gone\.crt'$/m);
+  });
+
+  test("serve as well from several processes", async () => {
+    expect(await stopped(program, "SIGTERM")).toBe(0);
+    program = await start({ WEB_CONCURRENCY: "2" });
+    const visits = await Promise.all(Array.from({ length: 4 }, () => visit("/health")));
+    expect(visits.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  });
+});

@@ -1,0 +1,233 @@
+import { type ChildProcess, execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ApolloClient, gql, HttpLink, InMemoryCache } from "@apollo/client";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { chooseAccount, giveTo } from "../../engine/embedded/account.ts";
+import { launch } from "../../engine/embedded/launch.ts";
+import type { Service } from "../../service.ts";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { SEED } from "../db/callers.ts";
+import { REPOSITORY } from "../program.ts";
+import { makeClient, subscribed, token } from "../realtime/service.ts";
+import { serve } from "../rest-gateway/table/differential/service.ts";
+import { until } from "../until.ts";
+
+const PGBOUNCER = "/usr/sbin/pgbouncer";
+const PASSWORD = "Tangerine-Boat-7";
+
+/** Whether statements stay prepared through it: the one of Debian 12 forgets them. */
+function keepsStatements(): boolean {
+  const [, major = "0", minor = "0"] = /PgBouncer (\d+)\.(\d+)/.exec(
+    execFileSync(PGBOUNCER, ["--version"], { encoding: "utf8" }),
+  )!;
+  return Number(major) > 1 || Number(minor) >= 21;
+}
+
+// Debian's package, which .ci/run installs.
+describe.runIf(existsSync(PGBOUNCER))("through PgBouncer in transaction mode", () => {
+  let folder: string;
+  let database: TestDatabase;
+  let owner: pg.Client;
+  let pooler: ChildProcess;
+  let pooled: string;
+  let service: Service;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "pgbouncer-"));
+    await chmod(folder, 0o755);
+    database = await cloneDatabase();
+    owner = new pg.Client({ connectionString: database.ownerUrl });
+    await owner.connect();
+    await owner.query(SEED);
+    await owner.query(`
+      create function public.add(a int, b int) returns int immutable language sql return a + b;
+      grant execute on function public.add to anon;
+      create table public.long_rows as select n, repeat('x', 100000) as text from generate_series(1, 400) n;
+      grant select on public.long_rows to anon`);
+    pooled = await startPooler();
+    service = await serve({ ...database, url: pooled }, { DB_PREPARED_STATEMENTS: String(keepsStatements()) });
+  });
+  afterAll(async () => {
+    await service.stop();
+    const ended = once(pooler, "close");
+    pooler.kill("SIGTERM");
+    await ended;
+    await owner.end();
+    await database.drop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  /** With few connections, so that sessions are shared in earnest. */
+  async function startPooler(): Promise<string> {
+    const place = new URL(database.url.replace("@/", "@localhost/")).searchParams;
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as { port: number };
+    server.close();
+    const text = await readFile(join(REPOSITORY, "deploy/pgbouncer.ini"), "utf8");
+    const own = text
+      .replace(
+        "content = host=postgres port=5432 dbname=content",
+        `${database.name} = host=${place.get("host")} port=${place.get("port")}`,
+      )
+      .replace("listen_addr = *", "listen_addr = 127.0.0.1")
+      .replace("listen_port = 6432", `listen_port = ${port}`)
+      .replace("auth_type = scram-sha-256", "auth_type = trust")
+      .replace("/run/pgbouncer/users.txt", join(folder, "users.txt"))
+      .replace("default_pool_size = 28", "default_pool_size = 4")
+      .replace(/^max_prepared_statements.*$/m, (line) => (keepsStatements() ? line : ""));
+    await writeFile(join(folder, "users.txt"), '"authenticator" ""\n');
+    await writeFile(join(folder, "pgbouncer.ini"), own);
+    const account = await chooseAccount();
+    for (const name of ["users.txt", "pgbouncer.ini"]) await giveTo(account, join(folder, name));
+    // The run's Postgres lets nobody else near its socket.
+    pooler = await launch(PGBOUNCER, [join(folder, "pgbouncer.ini")], account, place.get("host")!);
+    let said = "";
+    pooler.stderr!.on("data", (chunk) => (said += chunk));
+    await until(() => pooler.exitCode !== null || said.includes("process up"));
+    expect(pooler.exitCode, said).toBeNull();
+    return `postgresql://authenticator@127.0.0.1:${port}/${database.name}`;
+  }
+
+  const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+    fetch(`${service.url}${path}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", ...headers },
+      body: JSON.stringify(body),
+    });
+
+  test("requests do go through it, and share its few sessions", async () => {
+    await Promise.all(Array.from({ length: 200 }, () => fetch(`${service.url}/api/v1/articles`)));
+    const { rows } = await owner.query<{ sessions: number }>(
+      "select count(*)::int as sessions from pg_stat_activity where usename = 'authenticator' and datname = current_database()",
+    );
+    expect(rows[0]!.sessions).toBeGreaterThan(0);
+    expect(rows[0]!.sessions).toBeLessThanOrEqual(4);
+  });
+
+  test("supabase-js reads, embeds, writes, calls, and sees changes, each caller as itself", async () => {
+    const anon = makeClient(service.url);
+    const alice = makeClient(service.url, async () => token({ role: "authenticated", sub: "1" }));
+    const bob = makeClient(service.url, async () => token({ role: "authenticated", sub: "2" }));
+    const { data: articles } = await anon.from("articles").select("title, author:users(name)").order("id");
+    expect(articles).toEqual([
+      { title: "Alice writes", author: { name: "Alice" } },
+      { title: "Bob writes", author: { name: "Bob" } },
+    ]);
+    const heard: string[] = [];
+    const channel = anon
+      .channel("articles")
+      .on("postgres_changes", { event: "*", schema: "public", table: "articles" }, ({ eventType }) =>
+        heard.push(eventType),
+      );
+    await subscribed(channel);
+    const { data: written, error } = await alice
+      .from("articles")
+      .insert({ title: "Through the pooler", content: "And back." })
+      .select("id, author_id")
+      .single();
+    expect(error).toBeNull();
+    expect(written).toMatchObject({ author_id: 1 });
+    const { data: foreign } = await bob
+      .from("articles")
+      .update({ title: "Bob was here" })
+      .eq("id", written!.id)
+      .select();
+    expect(foreign).toEqual([]);
+    expect((await alice.from("articles").delete().eq("id", written!.id)).error).toBeNull();
+    expect((await anon.rpc("add", { a: 20, b: 22 })).data).toBe(42);
+    await until(() => heard.length === 2);
+    expect(heard).toEqual(["INSERT", "DELETE"]);
+    await anon.removeAllChannels();
+  });
+
+  test("hundreds at once of different callers are never taken for one another", async () => {
+    await Promise.all(
+      Array.from({ length: 400 }, async (_, n) => {
+        const sub = String((n % 2) + 1);
+        const answer = await fetch(`${service.url}/rest/v1/articles?select=author_id&author_id=eq.${sub}`, {
+          method: "PATCH",
+          headers: {
+            apikey: token({ role: "authenticated", sub }),
+            "Content-Type": "application/json",
+            Prefer: "return=representation",
+          },
+          body: JSON.stringify({ content: `Written by ${sub}.` }),
+        });
+        expect(await answer.json()).toEqual([{ author_id: Number(sub) }]);
+      }),
+    );
+    const { rows } = await owner.query("select distinct author_id, content from public.articles order by 1");
+    expect(rows).toEqual([
+      { author_id: "1", content: "Written by 1." },
+      { author_id: "2", content: "Written by 2." },
+    ]);
+  });
+
+  test("Apollo queries and mutates", async () => {
+    const headers = { authorization: `Bearer ${token({ role: "authenticated", sub: "1" })}` };
+    const client = new ApolloClient({
+      link: new HttpLink({ uri: `${service.url}/graphql`, headers }),
+      cache: new InMemoryCache(),
+    });
+    const { data } = await client.query<{
+      articles: { totalCount: number; edges: { node: { author: { name: string } } }[] };
+    }>({
+      query: gql`{ articles(first: 5) { totalCount edges { node { id title author { id name } } } } }`,
+    });
+    expect(data!.articles).toMatchObject({ totalCount: 2 });
+    const changed = await client.mutate<{ createArticle: { success: boolean } }>({
+      mutation: gql`mutation { createArticle(input: { title: "From Apollo", content: "It works." }) { success } }`,
+    });
+    expect(changed.data!.createArticle.success).toBe(true);
+  });
+
+  test("signing in, refreshing and the conventional interface work", async () => {
+    const registered = await post("/auth/register", { email: "dora@example.org", password: PASSWORD, name: "Dora" });
+    expect(registered.status).toBe(201);
+    const { accessToken, refreshToken } = (await registered.json()) as Record<string, string>;
+    expect((await post("/auth/refresh", { refreshToken })).status).toBe(200);
+    expect((await post("/auth/refresh", { refreshToken })).status).toBe(401);
+    const authorization = { Authorization: `Bearer ${accessToken}` };
+    expect((await post("/api/v1/articles", { title: "By Dora", content: "As usual." }, authorization)).status).toBe(
+      201,
+    );
+    const once = {
+      ...authorization,
+      apikey: token({ role: "anon" }),
+      Prefer: "return=representation",
+      "Idempotency-Key": "one",
+    };
+    const written = () => post("/rest/v1/articles", { title: "By Dora", content: "Once." }, once);
+    const [first, again] = [await written(), await written()];
+    expect([first.status, again.status]).toEqual([201, 201]);
+    expect(await again.json()).toEqual(await first.json());
+    expect((await post("/users", { name: "Eve" })).status).toBe(400);
+  });
+
+  test("an answer too long to be held streams, and a client that leaves cancels", async () => {
+    const headers = { apikey: token({ role: "anon" }) };
+    const whole = await fetch(`${service.url}/rest/v1/long_rows?select=text`, { headers });
+    expect((await whole.text()).length).toBeGreaterThan(40_000_000);
+    const leaves = new AbortController();
+    const left = await fetch(`${service.url}/rest/v1/long_rows?select=text`, { headers, signal: leaves.signal });
+    leaves.abort();
+    await expect(left.text()).rejects.toThrow();
+    expect((await fetch(`${service.url}/rest/v1/articles?limit=1`, { headers })).status).toBe(200);
+  });
+
+  test("a changed schema is served, with statements made anew", async () => {
+    const boats = () => fetch(`${service.url}/api/v1/boats`);
+    await owner.query("create table public.boats (id int primary key); grant select on public.boats to anon");
+    await until(async () => (await boats()).status === 200);
+    await owner.query("alter table public.boats add name text");
+    await owner.query("insert into public.boats values (1, 'Argo')");
+    await until(async () => (await (await boats()).text()).includes("Argo"));
+  });
+});

@@ -1,0 +1,232 @@
+import { readFile } from "node:fs/promises";
+import { createClient } from "graphql-ws";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import WebSocket from "ws";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { SEED } from "../db/callers.ts";
+import { type Program, startProgram, stopped } from "../program.ts";
+import { anonKey, makeClient, subscribed } from "../realtime/service.ts";
+import { SECRET } from "../rest-gateway/table/differential/answer.ts";
+import { until } from "../until.ts";
+import { ask, openTraffic } from "./traffic.ts";
+
+const PASSWORD = "Tangerine-Boat-7";
+
+let database: TestDatabase;
+let owner: pg.Client;
+let program: Program;
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+  owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  await owner.query(SEED);
+  program = await startProgram({
+    DATABASE_URL: database.url,
+    OWNER_DATABASE_URL: database.ownerUrl,
+    JWT_SECRET: SECRET,
+    WEB_CONCURRENCY: "2",
+    RATE_LIMIT: "0",
+    ADMIN_PORT: "0",
+  });
+});
+afterAll(async () => {
+  await program.kill();
+  await owner.end();
+  await database.drop();
+});
+
+const at = (path: string) => `${program.url}${path}`;
+const lines = () =>
+  program
+    .logged()
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+const said = (message: string) => lines().filter(({ msg }) => msg === message);
+
+/** The workers that have answered so many requests, each on a connection of its own. */
+async function workersOf(requests: number): Promise<Set<unknown>> {
+  const ids = Array.from({ length: requests }, (_, n) => `${performance.now()}/${n}`);
+  for (const id of ids) await ask(at("/api/v1/articles"), { headers: { "X-Request-Id": id } });
+  await until(() => ids.every((id) => lines().some(({ request }) => request === id)));
+  return new Set(lines().flatMap(({ request, worker }) => (ids.includes(String(request)) ? [worker] : [])));
+}
+
+const post = (path: string, body: object) =>
+  fetch(at(path), {
+    method: "POST",
+    // A connection each: they go to the workers in turn.
+    headers: { "Content-Type": "application/json", Connection: "close" },
+    body: JSON.stringify(body),
+  });
+
+const condition = async () => JSON.parse((await ask(at("/health"))).text) as { status: string; reason?: string };
+
+const childrenOf = async (pid: number) =>
+  (await readFile(`/proc/${pid}/task/${pid}/children`, "utf8")).trim().split(" ").map(Number);
+
+describe("two workers at one address", () => {
+  test("both answer, and the log says who did", async () => {
+    expect((await workersOf(8)).size).toBe(2);
+    expect(program.printed()).toContain("starting 2 processes");
+    expect(await childrenOf(program.child.pid!)).toHaveLength(2);
+    expect(await condition()).toEqual({ status: "ok" });
+  });
+
+  test("are told of as one on the operators' port", async () => {
+    const metrics = /operators +(\S+)/.exec(program.printed())![1]!;
+    const sumOf = async () => {
+      const lines = (await (await fetch(metrics)).text()).split("\n");
+      const ours = lines.filter((line) => line.includes('http_requests_total{interface="resource"'));
+      return ours.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+    };
+    const before = await sumOf();
+    expect((await workersOf(8)).size).toBe(2);
+    await until(async () => (await sumOf()) === before + 8);
+    expect((await fetch(metrics.replace("/metrics", "/ready"))).status).toBe(200);
+  });
+
+  test("share the connections that one process would have", async () => {
+    await Promise.all(Array.from({ length: 80 }, () => ask(at("/api/v1/articles"))));
+    const { rows } = await owner.query<{ links: number }>(
+      "select count(*)::int as links from pg_stat_activity where usename = 'authenticator' and datname = current_database()",
+    );
+    expect(rows[0]!.links).toBeGreaterThan(2);
+    expect(rows[0]!.links).toBeLessThanOrEqual(28);
+  });
+
+  test("take each other's tokens, and exchange a refresh token once between them", async () => {
+    const registered = await post("/auth/register", { email: "dora@example.org", password: PASSWORD, name: "Dora" });
+    const { accessToken, refreshToken } = (await registered.json()) as Record<string, string>;
+    for (let n = 0; n < 4; n++) {
+      const mine = await ask(at("/rest/v1/articles"), {
+        headers: { apikey: anonKey, Authorization: `Bearer ${accessToken}` },
+      });
+      expect(mine.status).toBe(200);
+    }
+    const exchanged = await Promise.all(Array.from({ length: 4 }, () => post("/auth/refresh", { refreshToken })));
+    expect(exchanged.map(({ status }) => status).sort()).toEqual([200, 401, 401, 401]);
+  });
+
+  test("count failures to sign in together", async () => {
+    const wrong = () => post("/auth/login", { username: "dora@example.org", password: "wrong" });
+    const statuses: number[] = [];
+    for (let n = 0; n < 6; n++) statuses.push((await wrong()).status);
+    expect(statuses).toEqual([401, 401, 401, 401, 401, 429]);
+  });
+
+  test("both learn of a new table", async () => {
+    await owner.query("create table public.boats (id int primary key); grant select on public.boats to anon");
+    const answers = async () => Promise.all(Array.from({ length: 6 }, () => ask(at("/api/v1/boats"))));
+    await until(async () => (await answers()).every(({ status }) => status === 200));
+  });
+
+  test("both learn of a changed setting", async () => {
+    const size = async () => {
+      const { text } = await ask(at("/rest/v1/articles?select=title"), { headers: { apikey: anonKey } });
+      return (JSON.parse(text) as unknown[]).length;
+    };
+    expect(await size()).toBeGreaterThan(1);
+    await owner.query(`alter role authenticator in database ${database.name} set pgrst.db_max_rows = '1'`);
+    await owner.query("notify pgrst, 'reload config'");
+    await until(async () => (await Promise.all(Array.from({ length: 6 }, size))).every((rows) => rows === 1));
+    await owner.query(`alter role authenticator in database ${database.name} reset all`);
+    await owner.query("notify pgrst, 'reload config'");
+  });
+
+  test("pass on what is broadcast, who is present, and events of GraphQL, whoever holds the socket", async () => {
+    // Four sockets, in turn two for each worker.
+    const clients = Array.from({ length: 4 }, () => makeClient(program.url));
+    const heard = clients.map(() => new Set<string>());
+    const channels = clients.map((client, n) =>
+      client
+        .channel("room", { config: { presence: { key: `client ${n}` }, broadcast: { self: true } } })
+        .on("broadcast", { event: "word" }, ({ payload }) => heard[n]!.add(payload.from))
+        .on("presence", { event: "sync" }, () => {}),
+    );
+    for (const channel of channels) await subscribed(channel);
+    await Promise.all(channels.map((channel) => channel.track({})));
+    await until(() => channels.every((channel) => Object.keys(channel.presenceState()).length === 4));
+    for (const [n, channel] of channels.entries()) {
+      await channel.send({ type: "broadcast", event: "word", payload: { from: `client ${n}` } });
+    }
+    await until(() => heard.every(({ size }) => size === 4));
+    await Promise.all(clients.map((client) => client.removeAllChannels()));
+
+    const told: string[] = [];
+    const listeners = Array.from({ length: 4 }, () =>
+      createClient({ url: at("/graphql").replace("http", "ws"), webSocketImpl: WebSocket, lazy: false }),
+    );
+    for (const [n, listener] of listeners.entries()) {
+      const query = "subscription { onArticleCreated { title } }";
+      listener.subscribe(
+        { query },
+        {
+          next: ({ data }) => void told.push(`${n} ${(data!.onArticleCreated as { title: string }).title}`),
+          error() {},
+          complete() {},
+        },
+      );
+    }
+    let written = 0;
+    await until(async () => {
+      await owner.query("insert into public.articles (title, content, author_id) values ($1, 'By hand.', 1)", [
+        `Article ${++written}`,
+      ]);
+      return Array.from({ length: 4 }, (_, n) => n).every((n) => told.some((line) => line.startsWith(`${n} `)));
+    });
+    for (const listener of listeners) await listener.dispose();
+  });
+
+  test("one that is killed is replaced, and meanwhile the service says that it is short of one", async () => {
+    const [victim] = await childrenOf(program.child.pid!);
+    process.kill(victim!, "SIGKILL");
+    await until(() => said("a worker ended unasked").length === 1);
+    expect(said("a worker ended unasked")).toMatchObject([{ how: "signal SIGKILL", replacedInMs: 250 }]);
+    expect(await condition()).toEqual({ status: "degraded", reason: "1 of 2 processes serve." });
+    await until(async () => (await condition()).status === "ok");
+    expect((await workersOf(8)).size).toBe(2);
+  });
+
+  test("the next that ends so soon is replaced later", async () => {
+    const [victim] = await childrenOf(program.child.pid!);
+    process.kill(victim!, "SIGKILL");
+    await until(() => said("a worker ended unasked").length === 2);
+    expect(said("a worker ended unasked")[1]).toMatchObject({ replacedInMs: 500 });
+    await until(async () => (await condition()).status === "ok");
+  });
+
+  test("are replaced one after the other on SIGUSR2, and no request fails", async () => {
+    const before = await childrenOf(program.child.pid!);
+    const channel = makeClient(program.url).channel("room");
+    let heard = 0;
+    channel.on("broadcast", { event: "word" }, () => void heard++);
+    await subscribed(channel);
+    const traffic = openTraffic(at("/api/v1/articles?limit=1"), [0, 5, 10, 20, 100, 250, 400, 700]);
+    await until(() => traffic.answered() > 100);
+
+    program.child.kill("SIGUSR2");
+    await until(() => program.printed().includes("renewed"));
+    const answered = traffic.answered();
+    await until(() => traffic.answered() > answered + 100);
+    expect(await traffic.end()).toEqual([]);
+
+    const after = await childrenOf(program.child.pid!);
+    expect(after).toHaveLength(2);
+    expect(after.filter((pid) => before.includes(pid))).toEqual([]);
+    // Its socket was closed, so the unmodified client has connected and joined again.
+    await until(async () => {
+      await makeClient(program.url).channel("room").httpSend("word", {});
+      return heard > 0;
+    });
+    await channel.unsubscribe();
+  });
+
+  test("SIGTERM ends all of them in good order", async () => {
+    const pids = await childrenOf(program.child.pid!);
+    expect(await stopped(program, "SIGTERM")).toBe(0);
+    for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+  });
+});

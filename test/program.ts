@@ -1,0 +1,54 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { until } from "./until.ts";
+
+export const REPOSITORY = join(import.meta.dirname, "..");
+
+/** The service, as `npm start` runs it. */
+export type Program = {
+  readonly child: ChildProcess;
+  readonly url: string;
+  readonly printed: () => string;
+  readonly logged: () => string;
+  kill(): Promise<void>;
+};
+
+export type RunOptions = { readonly args?: readonly string[]; readonly root?: string };
+
+/** A program of ours with this environment and no other. */
+export function run(file: string, environment: NodeJS.ProcessEnv, { args = [], root = REPOSITORY }: RunOptions = {}) {
+  const child = spawn(process.execPath, [join(root, file), ...args], {
+    cwd: root,
+    env: { PATH: process.env.PATH, PORT: "0", ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const streams = { printed: "", logged: "" };
+  child.stdout.on("data", (chunk) => (streams.printed += chunk));
+  child.stderr.on("data", (chunk) => (streams.logged += chunk));
+  return { child, streams };
+}
+
+/** Resolves when it is ready, or has ended without. */
+export async function startProgram(environment: NodeJS.ProcessEnv, options: RunOptions = {}): Promise<Program> {
+  const { child, streams } = run("server.ts", environment, options);
+  const ended = once(child, "close");
+  await Promise.race([until(async () => streams.printed.includes("ready in")), ended]);
+  return {
+    child,
+    url: /address +(\S+)/.exec(streams.printed)?.[1] ?? "",
+    printed: () => streams.printed,
+    logged: () => streams.logged,
+    async kill() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}
+
+/** Its exit code. */
+export async function stopped({ child }: Program, signal: NodeJS.Signals): Promise<number | null> {
+  const ended = once(child, "close");
+  child.kill(signal);
+  return (await ended)[0];
+}
