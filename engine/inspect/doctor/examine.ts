@@ -1,17 +1,27 @@
 import { streamFindings } from "./change-stream.ts";
+import { connectionFindings } from "./connection.ts";
 import { exposureFindings } from "./exposure.ts";
 import type { Facts } from "./facts.ts";
 import type { Finding } from "./finding.ts";
+import { hiddenRoutineFindings } from "./hidden-routines.ts";
 import { indexFindings } from "./indexes.ts";
 import { loginFindings } from "./login.ts";
 import { policyFindings } from "./policies.ts";
+import { replicaFindings } from "./replicas.ts";
+import { roleFindings } from "./roles.ts";
 import { routineFindings } from "./routines.ts";
+import { serverFindings } from "./server.ts";
 import { settingFindings } from "./settings.ts";
 
 const CHECKS = [
   loginFindings,
+  roleFindings,
+  connectionFindings,
+  serverFindings,
   exposureFindings,
   routineFindings,
+  hiddenRoutineFindings,
+  replicaFindings,
   settingFindings,
   streamFindings,
   policyFindings,

@@ -1,6 +1,8 @@
-import type pg from "pg";
+import pg from "pg";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { Config } from "../../config/config.ts";
+import { quotedName } from "../../quoted-name.ts";
+import { withClient } from "../../with-client.ts";
 
 /** What the examination looks at. */
 export type Facts = {
@@ -10,6 +12,8 @@ export type Facts = {
   readonly clients: readonly string[];
   readonly login: Login;
   readonly stream: Stream;
+  readonly server: Server;
+  readonly replicas: readonly Replica[];
 };
 
 export type Login = {
@@ -19,6 +23,10 @@ export type Login = {
   readonly inherits: boolean;
   /** Whether it owns what is served, and is thereby not bound by policies. */
   readonly ownsTables: boolean;
+  /** Somebody stands between, who lends sessions of their own. */
+  readonly isPooled: boolean;
+  /** Over a network, without TLS. */
+  readonly isInTheOpen: boolean;
 };
 
 export type Stream = {
@@ -27,29 +35,129 @@ export type Stream = {
   readonly mostKept: string;
   /** Tables whose changes are published, as `schema.name`. */
   readonly published: ReadonlySet<string> | null;
+  readonly isPooled: boolean;
+};
+
+export type Server = {
+  /** Where names are looked up, and every role may make some. */
+  readonly openSchemas: readonly string[];
+  readonly clients: readonly {
+    readonly name: string;
+    readonly superuser: boolean;
+    readonly bypassesRowSecurity: boolean;
+    readonly mayLogIn: boolean;
+  }[];
+  readonly slots: readonly {
+    readonly name: string;
+    readonly isActive: boolean;
+    readonly isLost: boolean;
+    readonly retainedBytes: number;
+  }[];
+  readonly spareSlots: { readonly slots: number; readonly senders: number };
+  /** Functions outside of what is served that act as their owner, without a search path of their own. */
+  readonly looseDefiners: readonly { readonly signature: string; readonly owner: string }[];
+};
+
+export type Replica = {
+  readonly host: string;
+  readonly status: "well" | "away" | "primary" | "without feedback";
 };
 
 const LOGIN = `
   select rolname as name, rolsuper as superuser, rolbypassrls as "bypassesRowSecurity", rolinherit as inherits,
     exists (
       select from pg_class where relowner = pg_roles.oid and relkind in ('r', 'p') and relnamespace = any ($1::text[]::regnamespace[])
-    ) as "ownsTables"
+    ) as "ownsTables",
+    exists (
+      select from pg_stat_ssl where pid = pg_backend_pid() and not ssl and inet_client_addr() is not null
+        and not (inet_client_addr() <<= '127.0.0.0/8' or inet_client_addr() = '::1')
+    ) as "isInTheOpen"
   from pg_roles where rolname = session_user`;
 
 const STREAM = `
   select current_setting('wal_level') as "walLevel", current_setting('max_slot_wal_keep_size') as "mostKept",
     (select array_agg(schemaname || '.' || tablename) from pg_publication_tables where pubname = $1) as published`;
 
-type StreamRow = Omit<Stream, "published"> & { published: string[] | null };
+type StreamRow = Omit<Stream, "published" | "isPooled"> & { published: string[] | null };
 
 export async function readLogin(login: pg.ClientBase, { catalog }: Pick<Facts, "catalog">): Promise<Login> {
   const exposed = [...catalog.schemas.values()].filter((schema) => schema.exposed).map(({ name }) => `"${name}"`);
-  const { rows } = await login.query<Login>(LOGIN, [exposed]);
-  return rows[0]!;
+  const { rows } = await login.query<Omit<Login, "isPooled">>(LOGIN, [exposed]);
+  return { ...rows[0]!, isPooled: await isPooled(login) };
 }
 
 export async function readStream(owner: pg.ClientBase, publication: string): Promise<Stream> {
   const { rows } = await owner.query<StreamRow>(STREAM, [publication]);
   const { walLevel, mostKept, published } = rows[0]!;
-  return { walLevel, mostKept, published: published && new Set(published) };
+  return { walLevel, mostKept, published: published && new Set(published), isPooled: await isPooled(owner) };
+}
+
+const OPEN_SCHEMAS = `
+  select nspname as name from pg_namespace
+  where nspname = any ($1) and has_schema_privilege('public', oid, 'create') order by 1`;
+const CLIENTS = `
+  select rolname as name, rolsuper as superuser, rolbypassrls as "bypassesRowSecurity", rolcanlogin as "mayLogIn"
+  from pg_roles where rolname = any ($1) order by 1`;
+const SLOTS = `
+  select slot_name as name, active as "isActive", wal_status = 'lost' as "isLost",
+    coalesce(pg_wal_lsn_diff(case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end, restart_lsn), 0)::float8
+      as "retainedBytes"
+  from pg_replication_slots order by 1`;
+const SPARE_SLOTS = `
+  select current_setting('max_replication_slots')::int - (select count(*) from pg_replication_slots)::int as slots,
+    current_setting('max_wal_senders')::int - (select count(*) from pg_stat_replication)::int as senders`;
+/** What belongs to an extension is its authors' business. */
+const LOOSE_DEFINERS = `
+  select oid::regprocedure::text as signature, pg_get_userbyid(proowner) as owner
+  from pg_proc
+  where prosecdef and not exists (select from unnest(proconfig) setting where starts_with(setting, 'search_path='))
+    and pronamespace <> all ($1::text[]::regnamespace[]) and pronamespace not in ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
+    and not exists (select from pg_depend where classid = 'pg_proc'::regclass and objid = pg_proc.oid and deptype = 'e')
+  order by 1`;
+
+type ServerQuestion = {
+  readonly catalog: Catalog;
+  readonly clients: readonly string[];
+  readonly searched: readonly string[];
+};
+
+export async function readServer(
+  owner: pg.ClientBase,
+  { catalog, clients, searched }: ServerQuestion,
+): Promise<Server> {
+  const exposed = [...catalog.schemas.values()].filter((schema) => schema.exposed).map(({ name }) => name);
+  const ask = async <T extends pg.QueryResultRow>(text: string, ...values: unknown[]) =>
+    (await owner.query<T>(text, values)).rows;
+  const open = await ask<{ name: string }>(OPEN_SCHEMAS, [...exposed, ...searched]);
+  return {
+    openSchemas: open.map(({ name }) => name),
+    clients: await ask(CLIENTS, clients),
+    slots: await ask(SLOTS),
+    spareSlots: (await ask<Server["spareSlots"]>(SPARE_SLOTS))[0]!,
+    looseDefiners: await ask(
+      LOOSE_DEFINERS,
+      exposed.map((name) => quotedName(name)),
+    ),
+  };
+}
+
+const REPLICA = `select pg_is_in_recovery() as recovers, current_setting('hot_standby_feedback')::bool as feedback`;
+
+export async function readReplica(url: string): Promise<Replica> {
+  const { host } = new pg.Client({ connectionString: url });
+  try {
+    const { recovers, feedback } = await withClient(url, async (client) => {
+      const { rows } = await client.query<{ recovers: boolean; feedback: boolean }>(REPLICA);
+      return rows[0]!;
+    });
+    return { host, status: !recovers ? "primary" : feedback ? "well" : "without feedback" };
+  } catch {
+    return { host, status: "away" };
+  }
+}
+
+/** A pooler tells its clients of sessions that are none of Postgres's. */
+async function isPooled(client: pg.ClientBase): Promise<boolean> {
+  const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
+  return rows[0]!.pid !== (client as pg.ClientBase & { readonly processID: number }).processID;
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadCatalog } from "../../../../engine/catalog/load.ts";
 import { readConfig } from "../../../../engine/config/config.ts";
 import { examine } from "../../../../engine/inspect/doctor/examine.ts";
-import { type Facts, readLogin, readStream } from "../../../../engine/inspect/doctor/facts.ts";
+import { type Facts, readLogin, readReplica, readServer, readStream } from "../../../../engine/inspect/doctor/facts.ts";
 import { withClient } from "../../../../engine/with-client.ts";
 import { cloneDatabase } from "../../../database.ts";
 
@@ -28,6 +28,10 @@ const ILL = `
   create function shop.trusted() returns int language sql security definer as 'select 1';
   create function shop.hidden() returns int language sql security definer as 'select 1';
   revoke execute on function shop.hidden from public;
+  create schema closed;
+  create function closed.touch() returns trigger language plpgsql security definer as 'begin return new; end';
+  create schema shared;
+  grant create on schema shared to public;
   create publication watched for table shop.orders;
 `;
 
@@ -55,15 +59,23 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([ill.drop(), well.drop()]));
 
-async function examined({ url, ownerUrl }: Database, environment = {}, loginUrl = url) {
+async function examined(database: Database, environment = {}, loginUrl = database.url) {
+  return examine(await factsOf(database, environment, loginUrl));
+}
+
+async function factsOf({ url, ownerUrl }: Database, environment = {}, loginUrl = url): Promise<Facts> {
   const { config } = readConfig({ PGRST_DB_SCHEMAS: "shop", ...environment });
-  const facts = await withClient(ownerUrl, async (owner): Promise<Facts> => {
+  return withClient(ownerUrl, async (owner): Promise<Facts> => {
     const options = { schemas: config.schemas, extraSearchPath: [], loginRole: "authenticator" };
     const { catalog } = await loadCatalog(owner, options);
     const login = await withClient(loginUrl, (client) => readLogin(client, { catalog }));
-    return { catalog, config, clients: ["anon", "authenticated"], login, stream: await readStream(owner, "watched") };
+    const clients = ["anon", "authenticated"];
+    const server = await readServer(owner, { catalog, clients, searched: ["shared"] });
+    // Slots are the server's, which the tests share.
+    const own = { ...server, slots: [], spareSlots: { slots: 5, senders: 5 } };
+    const stream = await readStream(owner, "watched");
+    return { catalog, config, clients, login, stream, server: own, replicas: [] };
   });
-  return examine(facts);
 }
 
 const DEPLOYED = {
@@ -79,12 +91,14 @@ describe("examine", () => {
   test("finds what is open, what is slow and what is missing, the gravest first", async () => {
     const found = (await examined(ill)).map(({ kind, what }) => `${kind}: ${what}`);
     expect(found).toEqual([
+      'danger: Every role may make tables and functions in "shared", which other people\'s names are looked up in.',
       'danger: Policies cannot bind "shop"."copied", a materialized view: every row is open (anon: select; authenticated: select).',
       'danger: Every row of "shop"."open" is open: row-level security is off (anon: select).',
       'danger: The view "shop"."seen" reads past the policies of its tables (authenticated: select).',
       'danger: "shop"."trusted"() acts with the rights of postgres, and looks names up where its caller says.',
       'advice: Nobody sees a row of "shop"."silent": it has privileges (authenticated: select), and no policy.',
       'advice: "shop"."trusted"() acts with the rights of postgres, past the policies, and anon, authenticated may call it.',
+      "advice: closed.touch() acts with the rights of postgres, and looks names up where its caller says.",
       'advice: Subscribers are not shown the old rows of "shop"."orders".',
       'slow: The policy "own" on "shop"."orders" asks who the caller is once per row.',
       'slow: Embedding by orders_parent, and deleting what it points to, reads all of "shop"."orders".',
@@ -102,6 +116,62 @@ describe("examine", () => {
     ]);
     const production = { ...DEPLOYED, NODE_ENV: "production", PUBLIC_URL: "https://example.org" };
     expect(await examined(well, production)).toEqual([]);
+  });
+
+  test("says what is wrong with the server, with roles, with the way to Postgres and with replicas", async () => {
+    const facts = await factsOf(well);
+    const server = {
+      ...facts.server,
+      clients: [
+        { name: "anon", superuser: false, bypassesRowSecurity: true, mayLogIn: false },
+        { name: "authenticated", superuser: false, bypassesRowSecurity: false, mayLogIn: true },
+        { name: "god", superuser: true, bypassesRowSecurity: true, mayLogIn: true },
+      ],
+      slots: [
+        { name: "read", isActive: true, isLost: false, retainedBytes: 2 ** 40 },
+        { name: "young", isActive: false, isLost: false, retainedBytes: 2 ** 20 },
+        { name: "left", isActive: false, isLost: false, retainedBytes: 3 * 2 ** 30 },
+        { name: "late", isActive: false, isLost: true, retainedBytes: 0 },
+      ],
+      spareSlots: { slots: 0, senders: 9 },
+    };
+    const replicas = (["well", "away", "primary", "without feedback"] as const).map((status) => ({
+      host: "db2",
+      status,
+    }));
+    const login = { ...facts.login, isPooled: true, isInTheOpen: true };
+    const stream = { ...facts.stream, isPooled: true };
+    const found = examine({ ...facts, server, replicas, login, stream }).map(({ kind, what }) => `${kind}: ${what}`);
+    expect(found).toEqual([
+      'danger: Callers become "anon", which no policy binds.',
+      'danger: Callers become "god", a superuser, whom nothing binds.',
+      "danger: OWNER_DATABASE_URL goes through a pooler, which passes on neither notifications nor the log nor locks.",
+      "danger: Passwords and rows travel to Postgres unencrypted, over a network.",
+      "danger: The slot left keeps 3.0 GB of the log, and nobody reads it.",
+      "danger: Replica 3 of READ_DATABASE_URLS (db2) is no replica.",
+      'advice: Somebody may log in as "authenticated", past the service: callers need no login.',
+      "advice: DATABASE_URL goes through a pooler: statements stay prepared only where it is PgBouncer 1.21 or newer.",
+      "advice: The slot late has lost its part of the log, and serves nobody any more.",
+      "advice: Row changes may find no place: max_replication_slots leaves 0 free, and each gateway needs one.",
+      "advice: Replica 2 of READ_DATABASE_URLS (db2) does not answer; reads go elsewhere.",
+      "advice: Replica 4 of READ_DATABASE_URLS (db2) has reads cancelled when rows are vacuumed that they still see.",
+    ]);
+  });
+
+  test("finds a slot that nobody reads, and what keeps a server from being a replica", async () => {
+    await withClient(well.ownerUrl, async (owner) => {
+      const name = `idle_${Date.now()}`;
+      const slots = async () => {
+        const { catalog } = await factsOf(well);
+        return (await readServer(owner, { catalog, clients: [], searched: [] })).slots;
+      };
+      await owner.query("select pg_create_physical_replication_slot($1, true)", [name]);
+      expect(await slots()).toContainEqual({ name, isActive: false, isLost: false, retainedBytes: expect.any(Number) });
+      await owner.query("select pg_drop_replication_slot($1)", [name]);
+      expect((await slots()).map((slot) => slot.name)).not.toContain(name);
+    });
+    expect(await readReplica(well.ownerUrl)).toMatchObject({ status: "primary" });
+    expect(await readReplica("postgresql://nobody@127.0.0.1:1/none")).toEqual({ host: "127.0.0.1", status: "away" });
   });
 
   test("a fix that is SQL mends what it was found for", async () => {
