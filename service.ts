@@ -3,12 +3,15 @@ import { hasAccounts } from "./engine/auth/has-accounts.ts";
 import { makeIdentification } from "./engine/auth/identification.ts";
 import { makeCrossSite } from "./engine/caller/cross-site.ts";
 import { keepCatalog } from "./engine/catalog/keep.ts";
-import { openChanges } from "./engine/changes/changes.ts";
+import { type Changes, openChanges } from "./engine/changes/changes.ts";
 import { PUBLICATION } from "./engine/changes/publication.ts";
 import { type Config, isEmbedded } from "./engine/config/config.ts";
 import { keepConfig } from "./engine/config/keep.ts";
+import { asPgReads } from "./engine/connection-string.ts";
 import type { AsOwner } from "./engine/database/as-owner.ts";
 import { openDatabase } from "./engine/database/database.ts";
+import { observeAll } from "./engine/database/observe.ts";
+import { logSlowStatements } from "./engine/database/slow-statements.ts";
 import { hasTasks } from "./engine/jobs/has-tasks.ts";
 import { openJobs } from "./engine/jobs/jobs.ts";
 import { makeRequestLimit } from "./engine/limits/request-limit.ts";
@@ -17,28 +20,45 @@ import { openListener } from "./engine/listen.ts";
 import type { Logger } from "./engine/log.ts";
 import { makeMailer } from "./engine/mail/mailer.ts";
 import { openOutbox } from "./engine/mail/outbox.ts";
+import { makeCounts } from "./engine/metrics/counts.ts";
+import { makeMeter } from "./engine/metrics/exposition.ts";
 import { bringUpToDate } from "./engine/migrate/bring-up-to-date.ts";
-import { type Postgres, startPostgres } from "./engine/postgres.ts";
+import { type Postgres, type ServedPostgres, startPostgres } from "./engine/postgres.ts";
+import { openTracing } from "./engine/tracing/tracing.ts";
+import { measuresOf } from "./measures.ts";
 import { GRAPHQL_PATH, type GraphQL, openGraphQL } from "./plugins/serve/graphql.ts";
 import { openRealtime, type Realtime, SOCKET_PATH } from "./realtime/realtime.ts";
+import type { Operable } from "./rest-gateway/admin.ts";
 import { conditionOf } from "./rest-gateway/condition.ts";
 import { makeReadConnection } from "./rest-gateway/connection.ts";
+import { isReady } from "./rest-gateway/health.ts";
 import { admissionTo } from "./rest-gateway/limits/admission.ts";
-import { addressOf, checkAddress, drain, listen } from "./rest-gateway/listen.ts";
+import { addressOf, checkAddress, type Departure, drain, listen, renewCertificate } from "./rest-gateway/listen.ts";
+import { RequestCounts } from "./rest-gateway/metrics/requests.ts";
+import { Traffic } from "./rest-gateway/metrics/traffic.ts";
 import { makeDefer } from "./rest-gateway/tasks/defer.ts";
 import { taskJobs, tendTasks } from "./rest-gateway/tasks/jobs.ts";
 import { makePerformer } from "./rest-gateway/tasks/perform.ts";
 import { type AdmitUpgrade, makeUpgrade } from "./rest-gateway/upgrade.ts";
 import { makeServing, type Serving } from "./serving.ts";
 
-export type Service = {
+/** The service in one process or several, as its entry point knows it. */
+export type Running = {
   /** Where clients reach it. */
   readonly url: string;
   readonly postgres: Postgres;
-  readonly graphql: GraphQL;
-  readonly realtime: Realtime;
+  /** What operators may ask of it. */
+  readonly operable: Operable;
+  /** Takes up what has changed in files, while it goes on serving. */
+  renew(): Promise<void>;
   /** Answers what is in flight, then lets go of everything. */
-  stop(): Promise<void>;
+  stop(departure?: Departure): Promise<void>;
+};
+
+export type Service = Running & {
+  readonly graphql: GraphQL;
+  readonly changes: Changes;
+  readonly realtime: Realtime;
 };
 
 export type Surroundings = {
@@ -47,16 +67,21 @@ export type Surroundings = {
   readonly tell: (step: string) => void;
   /** Called when the service cannot go on. */
   readonly giveUp: (reason: Error) => void;
+  /** The database, where another process has started it. */
+  readonly postgres?: ServedPostgres;
+  /** Why fewer processes serve than should; null when all do. */
+  readonly shortage?: () => string | null;
 };
 
 const ONE_HOUR = 3600;
 
 /** Everything that runs, wired from the bottom up; what was opened last is closed first. */
-export async function startService(given: Config, { log, tell, giveUp }: Surroundings): Promise<Service> {
-  await checkAddress(given);
+export async function startService(given: Config, surroundings: Surroundings): Promise<Service> {
+  const { log, tell, giveUp, shortage = () => null } = surroundings;
+  if (!surroundings.postgres) await checkAddress(given);
   await using opened = new AsyncDisposableStack();
 
-  const postgres = await startPostgres(given, tell, giveUp);
+  const postgres = surroundings.postgres ?? (await startPostgres(given, tell, giveUp));
   opened.defer(() => postgres.close());
   await bringUpToDate({ settings: postgres.migrate, ours: isEmbedded(given), tell });
 
@@ -66,6 +91,9 @@ export async function startService(given: Config, { log, tell, giveUp }: Surroun
   const settings = await keepConfig({ config: given, url: postgres.requestUrl, listener: reloads, log });
   const config = settings.current();
 
+  const tracing = await openTracing(config, log);
+  opened.defer(() => tracing?.close());
+  const slowStatements = config.slowQueryMs === 0 ? [] : [logSlowStatements({ log, milliseconds: config.slowQueryMs })];
   const database = openDatabase({
     url: postgres.requestUrl,
     ownerUrl: postgres.ownerUrl,
@@ -75,6 +103,9 @@ export async function startService(given: Config, { log, tell, giveUp }: Surroun
     statementTimeout: config.statementTimeout * 1000,
     acquireTimeout: config.acquireTimeout * 1000,
     maxAnswerBytes: config.maxAnswerBytes,
+    observe: observeAll([...slowStatements, ...(tracing ? [tracing.observe] : [])]),
+    replicaUrls: config.readDatabaseUrls?.map(asPgReads) ?? [],
+    mostReplicaLag: config.maxReplicaLag,
   });
   opened.defer(() => database.close());
 
@@ -107,9 +138,20 @@ export async function startService(given: Config, { log, tell, giveUp }: Surroun
   opened.defer(() => outbox?.close());
   let siteUrl = config.publicUrl;
 
+  const counts = makeCounts();
+  const requests = config.adminPort === null ? null : new RequestCounts();
+  const traffic = new Traffic();
+
   const defer = (await hasTasks(asOwner)) ? makeDefer(asOwner) : null;
 
-  const identificationBy = makeIdentification({ asOwner, canSignIn, outbox, siteUrl: () => siteUrl!, log });
+  const identificationBy = makeIdentification({
+    asOwner,
+    canSignIn,
+    outbox,
+    siteUrl: () => siteUrl!,
+    hits: counts.tokens,
+    log,
+  });
   let identification = await identificationBy(config);
 
   const graphql = await openGraphQL({
@@ -120,6 +162,8 @@ export async function startService(given: Config, { log, tell, giveUp }: Surroun
     listener,
     loginRole: postgres.loginRole,
     log,
+    counts,
+    tracing,
   });
   opened.defer(() => graphql.close());
 
@@ -147,6 +191,7 @@ export async function startService(given: Config, { log, tell, giveUp }: Surroun
   const condition = conditionOf({
     database,
     schemaFault: () => catalog.state().reason ?? graphql.state().fault,
+    shortage,
     acceptsWork: () => accepting,
   });
   const servingBy = makeServing({
@@ -161,6 +206,9 @@ export async function startService(given: Config, { log, tell, giveUp }: Surroun
     defer,
     siteUrl: () => siteUrl!,
     log,
+    counts,
+    requests,
+    tracing,
   });
   let serving = servingBy(config, identification);
   opened.defer(() => settings.close());
@@ -186,14 +234,48 @@ export async function startService(given: Config, { log, tell, giveUp }: Surroun
   const readConnection = makeReadConnection(config);
   const admissionOf: AdmitUpgrade = (request) => admissionTo(request.url ?? "/", limit, () => readConnection(request));
   const upgrade = makeUpgrade({ [GRAPHQL_PATH]: graphql.upgrade, [SOCKET_PATH]: realtime.upgrade }, admissionOf);
+  const measurable = {
+    asOwner,
+    database,
+    catalog,
+    changes,
+    graphql,
+    realtime,
+    counts,
+    traffic,
+    hasTasks: defer !== null,
+  };
+  const meter = requests && makeMeter(measuresOf({ ...measurable, requests }));
   const server = await listen((request, response) => serving.entry(request, response), config, upgrade);
+  if (requests) traffic.follow(server);
   siteUrl ??= addressOf(server, config.host);
+  let departure: Departure = {};
   opened.defer(async () => {
     accepting = false;
     const milliseconds = config.drainTimeout * 1000;
-    await Promise.all([graphql.hangUp(milliseconds), realtime.hangUp(milliseconds), drain(server, milliseconds)]);
+    await Promise.all([
+      drain(server, milliseconds, departure),
+      graphql.hangUp(milliseconds),
+      realtime.hangUp(milliseconds),
+    ]);
   });
 
   const running = opened.move();
-  return { url: addressOf(server, config.host), postgres, graphql, realtime, stop: () => running.disposeAsync() };
+  return {
+    url: addressOf(server, config.host),
+    postgres,
+    graphql,
+    changes,
+    realtime,
+    operable: {
+      isReady: () => isReady(condition),
+      measure: async () => (meter ? [await meter()] : []),
+      underWay: async () => database.underWay(),
+    },
+    renew: () => renewCertificate(server, config),
+    stop: (given = {}) => {
+      departure = given;
+      return running.disposeAsync();
+    },
+  };
 }

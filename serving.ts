@@ -9,6 +9,8 @@ import type { Database } from "./engine/database/database.ts";
 import type { RequestLimit } from "./engine/limits/request-limit.ts";
 import type { SharedLimit } from "./engine/limits/shared-limit.ts";
 import type { Logger } from "./engine/log.ts";
+import type { Counts } from "./engine/metrics/counts.ts";
+import type { Tracing } from "./engine/tracing/tracing.ts";
 import type { GraphQL } from "./plugins/serve/graphql.ts";
 import type { Realtime } from "./realtime/realtime.ts";
 import { answerWith } from "./rest-gateway/answer.ts";
@@ -16,13 +18,17 @@ import { makeApp } from "./rest-gateway/app.ts";
 import { identifyCaller } from "./rest-gateway/auth/credentials.ts";
 import { keySetRoutes } from "./rest-gateway/auth/key-set.ts";
 import { authFolders, authRoutes } from "./rest-gateway/auth/routes.ts";
+import { makeReadConnection } from "./rest-gateway/connection.ts";
 import { makeEntry } from "./rest-gateway/entry.ts";
 import { errorReferenceRoutes } from "./rest-gateway/error-reference/routes.ts";
 import { isUnder, makeGateway } from "./rest-gateway/gateway.ts";
 import { type Condition, healthRoutes } from "./rest-gateway/health.ts";
 import type { GatewayRequest } from "./rest-gateway/http.ts";
 import { sparing } from "./rest-gateway/limits/sparing.ts";
+import type { RequestCounts } from "./rest-gateway/metrics/requests.ts";
+import { makeRouteOf, type RouteOf } from "./rest-gateway/metrics/route.ts";
 import { referenceRoutes } from "./rest-gateway/reference/reference.ts";
+import type { CountRequest } from "./rest-gateway/request-log.ts";
 import { makeResourceInterface } from "./rest-gateway/resource/handle.ts";
 import { readVersions } from "./rest-gateway/resource/versions/served.ts";
 import { DOCUMENT_PATH, documentRoutes } from "./rest-gateway/resource-openapi/answer.ts";
@@ -32,6 +38,7 @@ import { makeTableInterface } from "./rest-gateway/table/handle.ts";
 import { PREFIX } from "./rest-gateway/table/prefix.ts";
 import { makeTaskInterface } from "./rest-gateway/tasks/task-interface.ts";
 import type { Defer, Undertake } from "./rest-gateway/tasks/undertaking.ts";
+import { traceRequests } from "./rest-gateway/trace-requests.ts";
 
 /** What answers requests, and does what they have left for later. */
 export type Serving = { readonly entry: RequestListener; readonly interfaceAt: (path: string) => Undertake };
@@ -52,6 +59,11 @@ type Opened = {
   /** Where clients reach the service. */
   readonly siteUrl: () => string;
   readonly log: Logger;
+  readonly counts: Counts;
+  /** Null: nobody wants to know. */
+  readonly requests: RequestCounts | null;
+  /** Null: nobody collects traces. */
+  readonly tracing: Tracing | null;
 };
 
 /** What makes an account or sends a mail. */
@@ -65,7 +77,8 @@ const SPARING = [
 
 /** All that depends on settings which the database may change; a request ends with those that it began with. */
 export function makeServing(opened: Opened): (config: Config, identification: Identification) => Serving {
-  const { asOwner, database, graphql, realtime, condition, limit, signUpLimit, defer, siteUrl, log } = opened;
+  const { asOwner, database, graphql, realtime, condition, limit, signUpLimit, defer, siteUrl, log, counts, tracing } =
+    opened;
   const catalog = () => opened.catalog.current();
   const health = healthRoutes(condition);
   const versions = readVersions(asOwner);
@@ -79,10 +92,10 @@ export function makeServing(opened: Opened): (config: Config, identification: Id
       ...keySetRoutes(keys),
       ...(signUpLimit ? sparing(signIn, SPARING, signUpLimit) : signIn),
     };
-    const table = makeTableInterface({ config, callers, database, catalog, defer });
+    const table = makeTableInterface({ config, callers, database, catalog, defer, counts });
     const crossSite = makeCrossSite(config);
     const identify = (request: GatewayRequest) => identifyCaller(request, { callers, crossSite });
-    const resource = makeResourceInterface({ config, callers, crossSite, database, catalog, versions, defer });
+    const resource = makeResourceInterface({ config, callers, crossSite, database, catalog, versions, defer, counts });
     const documents = documentRoutes({
       config,
       catalog,
@@ -102,24 +115,35 @@ export function makeServing(opened: Opened): (config: Config, identification: Id
       graphqlQuery: graphql.sampleQuery,
     });
     const allRoutes = { ...routes, ...documents, ...references, ...startPage };
+    const folders = { [PREFIX]: table.handle, ...signInFolders, ...graphql.folders, ...realtime.folders };
     const gateway = makeGateway({
       routes: allRoutes,
-      folders: { [PREFIX]: table.handle, ...signInFolders, ...graphql.folders, ...realtime.folders },
+      folders,
       otherwise: defer ? makeTaskInterface({ asOwner, identify, otherwise: resource.handle }) : resource.handle,
       errorBody: config.errorBody,
       log,
+      errors: counts.errors,
     });
+    const routeOf = makeRouteOf({ paths: Object.keys(allRoutes), folders: Object.keys(folders) });
     const answer = answerWith(gateway, config, log, limit);
     const signInPaths = Object.keys(signInFolders);
     // Signing in and pages go through Express, whatever has rows ahead of it.
     const isForExpress = (path: string) =>
       Object.hasOwn(allRoutes, path) || signInPaths.some((folder) => isUnder(folder, path));
     const ahead = { takes: (path: string) => !isForExpress(path), answer };
+    const app = makeApp({ config, answer });
+    const entry = makeEntry({ config, log, ahead, app, count: countBy(routeOf, opened.requests) });
+    const readConnection = makeReadConnection(config);
     return {
-      entry: makeEntry({ config, log, ahead, app: makeApp({ config, answer }) }),
+      entry: tracing ? traceRequests({ tracing, routeOf, readConnection }, entry) : entry,
       interfaceAt: (path) => (isUnder(PREFIX, path) ? table : resource),
     };
   };
+}
+
+function countBy(routeOf: RouteOf, requests: RequestCounts | null): CountRequest | null {
+  if (!requests) return null;
+  return (method, path, status, milliseconds) => requests.count(routeOf(path), method, status, milliseconds);
 }
 
 /** For the start page, in words for everybody. */

@@ -15,6 +15,17 @@ const PASSING = [
   "53300",
 ];
 const PATIENCE_MS = 60_000;
+const UNTRUSTED =
+  "the authority that signed its certificate is not trusted here: name the file that holds it with sslrootcert";
+/** What Node and pg say of TLS, in words that say what to do. */
+const ADVICE: Readonly<Record<string, string>> = {
+  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
+  CERT_SIGNATURE_FAILURE: UNTRUSTED,
+  ERR_TLS_CERT_ALTNAME_INVALID: "use the name that its certificate is for",
+};
 
 /** Waits for a database that is still starting, and says so; any other fault is told at once, in words. */
 export async function awaitDatabase(
@@ -23,14 +34,16 @@ export async function awaitDatabase(
   tell: (step: string) => void,
   patience = PATIENCE_MS,
 ): Promise<void> {
-  const giveUpAt = Date.now() + patience;
+  const giveUpAt = performance.now() + patience;
   for (let pause = 100; ; pause = Math.min(pause * 2, 2000)) {
     const fault = await faultOf(url);
     if (!fault) return;
     const place = new URL(url.replace("@/", "@localhost/")).host;
     const passing = PASSING.includes(fault.code ?? "");
-    if (!passing || Date.now() > giveUpAt) {
-      throw new Error(`The database at ${place} (${setting}) cannot be used: ${fault.message}`, { cause: fault });
+    if (!passing || performance.now() >= giveUpAt) {
+      const advice = ADVICE[fault.code ?? ""];
+      const reason = advice ? `${fault.message}; ${advice}` : fault.message;
+      throw new Error(`The database at ${place} (${setting}) cannot be used: ${reason}`, { cause: fault });
     }
     if (pause === 100) tell(`waiting for the database at ${place} (${fault.message})`);
     await sleep(pause);

@@ -17,11 +17,14 @@ const SECRETS = [
 ];
 
 /** One JSON object per line on standard error; standard output is for people. */
-export function makeLogger({ logLevel }: Pick<Config, "logLevel">): Logger {
+export function makeLogger(
+  { logLevel }: Pick<Config, "logLevel">,
+  base: Readonly<Record<string, unknown>> = {},
+): Logger {
   return pino(
     {
       level: logLevel === "crit" ? "fatal" : logLevel,
-      base: null,
+      base,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: SECRETS.flatMap((name) => [`["${name}"]`, `*["${name}"]`]), censor: "[hidden]" },

@@ -1,3 +1,6 @@
+/** How often something was looked for. */
+export type Hits = { found: number; missed: number };
+
 /**
  * Remembers what was used lately: together it weighs no more than `most`, and the latest half of that is there. It has two
  * generations and drops the older one as a whole; a Map whose first entry is deleted again and again would have to look for
@@ -6,20 +9,29 @@
 export class RecentMap<Key, Value extends NonNullable<unknown>> {
   readonly #most: number;
   readonly #weightOf: (key: Key) => number;
+  readonly #hits: Hits;
   #young = new Map<Key, Value>();
   #old = new Map<Key, Value>();
   #weight = 0;
 
-  constructor(most: number, weightOf: (key: Key) => number = () => 1) {
+  constructor(most: number, weightOf: (key: Key) => number = () => 1, hits: Hits = { found: 0, missed: 0 }) {
     this.#most = most;
     this.#weightOf = weightOf;
+    this.#hits = hits;
   }
 
   get(key: Key): Value | undefined {
     const young = this.#young.get(key);
-    if (young !== undefined) return young;
+    if (young !== undefined) {
+      this.#hits.found++;
+      return young;
+    }
     const old = this.#old.get(key);
-    if (old !== undefined) this.set(key, old);
+    if (old === undefined) this.#hits.missed++;
+    else {
+      this.#hits.found++;
+      this.set(key, old);
+    }
     return old;
   }
 

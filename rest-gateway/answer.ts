@@ -8,6 +8,7 @@ import { refuse } from "./gateway.ts";
 import {
   type Body,
   clientLeft,
+  cutOff,
   type GatewayRequest,
   type GatewayResponse,
   isFlow,
@@ -17,6 +18,10 @@ import {
 } from "./http.ts";
 import { admissionTo } from "./limits/admission.ts";
 import { makeStages, NO_STAGES } from "./stages.ts";
+import { boundUnread } from "./unread.ts";
+
+/** How many of the largest answers may wait for clients to read them. */
+const UNREAD_ANSWERS = 8;
 
 export type Answer = (
   request: IncomingMessage,
@@ -26,12 +31,13 @@ export type Answer = (
 
 type Serve = (request: GatewayRequest) => Promise<GatewayResponse<Body>>;
 
-type Settings = Pick<Config, "serverTiming" | "maxBodyBytes" | "errorBody" | "trustProxy">;
+type Settings = Pick<Config, "serverTiming" | "maxBodyBytes" | "maxAnswerBytes" | "errorBody" | "trustProxy">;
 
 /** The one adapter between sockets and handlers of plain values. */
 export function answerWith(serve: Serve, config: Settings, log: Logger, limit: RequestLimit | null = null): Answer {
-  const { serverTiming, maxBodyBytes, errorBody } = config;
+  const { serverTiming, maxBodyBytes, maxAnswerBytes, errorBody } = config;
   const readConnection = makeReadConnection(config);
+  const unread = boundUnread(UNREAD_ANSWERS * maxAnswerBytes);
   return async (request, response, base = {}) => {
     const id = String(request.headers["x-request-id"]);
     const stages = serverTiming ? makeStages() : NO_STAGES;
@@ -51,19 +57,15 @@ export function answerWith(serve: Serve, config: Settings, log: Logger, limit: R
     try {
       if (isFlow(body)) await sendFlow(response, { status, headers, flow: body });
       else send(response, { status, headers, body, reason });
+      unread(response);
     } catch (fault) {
       if (left.signal.aborted) return;
       const isBegun = response.headersSent;
       log.error({ request: id, err: fault }, isBegun ? "an answer broke off" : "an answer could not be sent");
-      if (isBegun) return breakOff(response);
+      if (isBegun) return cutOff(response);
       for (const name in said) response.removeHeader(name);
       const refusal = refuse(toApiError(fault), asked, errorBody);
       send(response, { ...refusal, headers: { ...base, ...refusal.headers } });
     }
   };
-}
-
-/** By a reset: to a client of HTTP/1.0, and many a proxy is one, an orderly end means that the answer is complete. */
-function breakOff({ socket }: ServerResponse): void {
-  socket?.resetAndDestroy();
 }

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Database } from "../engine/database/database.ts";
 import type { Condition } from "./health.ts";
 
-type Services = Pick<Condition, "schemaFault" | "acceptsWork"> & { readonly database: Database };
+type Services = Pick<Condition, "schemaFault" | "shortage" | "acceptsWork"> & { readonly database: Database };
 
 /** How long the database may take to say that it is well. */
 const PATIENCE_MS = 2_000;
 
 /** How the service is, as the database knows it, and whoever wires the rest. */
-export function conditionOf({ database, schemaFault, acceptsWork }: Services): Condition {
+export function conditionOf({ database, schemaFault, shortage, acceptsWork }: Services): Condition {
   return {
     databaseFault() {
       const { status, reason } = database.state();
@@ -21,7 +21,9 @@ export function conditionOf({ database, schemaFault, acceptsWork }: Services): C
       });
       await Promise.race([answer, silence]);
     },
+    replicas: () => database.replicas(),
     schemaFault,
+    shortage,
     acceptsWork,
   };
 }

@@ -4,7 +4,7 @@ import type { Config } from "../engine/config/config.ts";
 type Headers = Readonly<Record<string, string>>;
 
 export type CrossOrigin = {
-  /** What an answer says to the page that asked. */
+  /** What an answer says to the page that asked; one of a few objects. */
   headersFor(origin: string | undefined): Headers;
   /** The answer to a preflight; null when the request is none. */
   preflight(method: string, headers: IncomingHttpHeaders): Headers | null;
@@ -24,6 +24,7 @@ const READABLE = [
   "Server-Timing",
   "X-API-Sunset",
   "X-API-Warn",
+  "X-Consistency",
   "X-RateLimit-Limit",
   "X-RateLimit-Remaining",
   "X-RateLimit-Reset",
@@ -55,13 +56,13 @@ function forAnybody(): CrossOrigin["headersFor"] {
 }
 
 function forNamed(origins: ReadonlySet<string>): CrossOrigin["headersFor"] {
-  return (origin) => {
-    if (origin === undefined || !origins.has(origin)) return { Vary: "Origin" };
-    return {
-      "Access-Control-Allow-Origin": origin,
-      "Access-Control-Allow-Credentials": "true",
-      "Access-Control-Expose-Headers": READABLE,
-      Vary: "Origin",
-    };
-  };
+  const toStranger = { Vary: "Origin" };
+  const toFriend = (origin: string) => ({
+    "Access-Control-Allow-Origin": origin,
+    "Access-Control-Allow-Credentials": "true",
+    "Access-Control-Expose-Headers": READABLE,
+    Vary: "Origin",
+  });
+  const known = new Map([...origins].map((origin) => [origin, toFriend(origin)]));
+  return (origin) => (origin === undefined ? toStranger : (known.get(origin) ?? toStranger));
 }

@@ -1,11 +1,14 @@
 import type { IncomingHttpHeaders, RequestListener } from "node:http";
+import { memoized } from "../engine/catalog/memoized.ts";
 import type { Config } from "../engine/config/config.ts";
 import type { Logger } from "../engine/log.ts";
 import type { Answer } from "./answer.ts";
 import { makeCrossOrigin } from "./cross-origin.ts";
 import { originForm, send } from "./http.ts";
-import { identifyRequest, logRequest } from "./request-log.ts";
+import { type CountRequest, identifyRequest, logRequest } from "./request-log.ts";
 import { securityHeaders } from "./security-headers.ts";
+
+type Headers = Readonly<Record<string, string>>;
 
 type EntryOptions = {
   readonly config: Config;
@@ -13,21 +16,24 @@ type EntryOptions = {
   /** What is answered here, ahead of Express, which would cost it a tenth of its throughput. */
   readonly ahead: { takes(path: string): boolean; readonly answer: Answer };
   readonly app: RequestListener;
+  readonly count?: CountRequest | null;
 };
 
 /** What every request meets first, whoever answers it: an id, a log line, the headers of a careful server. */
-export function makeEntry({ config, log, ahead, app }: EntryOptions): RequestListener {
+export function makeEntry({ config, log, ahead, app, count = null }: EntryOptions): RequestListener {
   const security = securityHeaders();
+  /** There are but few, so they are put together once. */
+  const commonWith = memoized((others: Headers): Headers => ({ ...security, ...others }));
   const crossOrigin = makeCrossOrigin(config);
   const echo = makeEcho(config);
 
   return (request, response) => {
     request.url = originForm(request.url ?? "/");
     const id = identifyRequest(request);
-    logRequest(log, id, request, response);
+    logRequest(log, { id, request, response, count });
     const { method = "GET", headers, url } = request;
     const path = url.split("?", 1)[0]!;
-    const base = { ...security, ...crossOrigin.headersFor(headers.origin), ...echo(headers), "X-Request-Id": id };
+    const base = { ...commonWith(crossOrigin.headersFor(headers.origin)), ...echo(headers), "X-Request-Id": id };
     const preflight = crossOrigin.preflight(method, headers);
     if (preflight) {
       send(response, { status: 204, headers: { ...base, ...preflight }, body: null });

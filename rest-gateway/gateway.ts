@@ -1,6 +1,7 @@
 import type { ErrorBody } from "../engine/errors.ts";
 import { ApiError, faultsOf, toApiError, toEnvelope, toGraphQLBody, toTableBody } from "../engine/errors.ts";
 import type { Logger } from "../engine/log.ts";
+import type { Occurrences } from "../engine/metrics/occurrences.ts";
 import { type Body, type GatewayRequest, type GatewayResponse, type Handler, json } from "./http.ts";
 import { PREFIX as TABLES } from "./table/prefix.ts";
 
@@ -15,6 +16,7 @@ type GatewayOptions = {
   readonly otherwise?: Handler;
   readonly errorBody: ErrorBody;
   readonly log: Logger;
+  readonly errors?: Occurrences;
 };
 
 /** Finds the handler and turns whatever it throws into the answer of the interface that was asked: caught once, here. */
@@ -26,6 +28,7 @@ export function makeGateway({
   },
   errorBody,
   log,
+  errors,
 }: GatewayOptions): (request: GatewayRequest) => Promise<GatewayResponse<Body>> {
   const known = new Map(Object.entries(routes).map(([path, methods]) => [path, new Map(Object.entries(methods))]));
   const inFolders = Object.entries(folders);
@@ -40,25 +43,30 @@ export function makeGateway({
   };
 
   /** Each request is counted: who shows nothing by the address at once, and who was not known after all afterwards. */
-  const counted: Handler = async (request) => {
-    if (!showsCredentials(request)) request.admit(null);
-    try {
-      return await answer(request);
-    } finally {
-      request.admit(null);
-    }
-  };
-
   return async (request) => {
     try {
-      return await counted(request);
+      if (!showsCredentials(request)) request.admit(null);
+      const answered = await answer(request);
+      request.admit(null);
+      return answered;
     } catch (thrown) {
-      const error = toApiError(thrown);
+      const error = toApiError(whenCounted(request, thrown));
+      errors?.add(error.code);
       const level = error.status >= 500 ? "error" : "debug";
       log[level]({ request: request.id, code: error.code, status: error.status, err: error.cause }, error.message);
       return refuse(error, request, errorBody);
     }
   };
+}
+
+/** What is to be told: that there were too many requests goes before what was wrong with this one. */
+function whenCounted(request: GatewayRequest, thrown: unknown): unknown {
+  try {
+    request.admit(null);
+    return thrown;
+  } catch (tooMany) {
+    return tooMany;
+  }
 }
 
 /** To the handler of the method, among those that an address has. */

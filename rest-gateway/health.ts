@@ -6,8 +6,12 @@ export type Condition = {
   databaseFault(): string | null;
   /** Asks the database; rejects when it cannot answer. */
   askDatabase(): Promise<void>;
+  /** Those that reads go to, in the order of their addresses; the service is well without them. */
+  replicas(): readonly object[];
   /** Why the schema that is served may be out of date; null when it is not. */
   schemaFault(): string | null;
+  /** Why fewer processes serve than should; null when all do. */
+  shortage(): string | null;
   /** False from the moment the service was told to stop. */
   acceptsWork(): boolean;
 };
@@ -16,7 +20,8 @@ export type Condition = {
 const REMEMBERED_MS = 250;
 
 /** `/health` for people and clients, `/health/live` and `/health/ready` for whoever restarts and routes. */
-export function healthRoutes({ databaseFault, askDatabase, schemaFault, acceptsWork }: Condition): Routes {
+export function healthRoutes(condition: Condition): Routes {
+  const { databaseFault, askDatabase, replicas, schemaFault, shortage, acceptsWork } = condition;
   const answers = remember(async () => {
     try {
       await askDatabase();
@@ -32,10 +37,12 @@ export function healthRoutes({ databaseFault, askDatabase, schemaFault, acceptsW
     "/health": {
       GET: async () => {
         if (!(await databaseAnswers())) return unavailable("The database does not answer.");
-        return schemaFault() === null ? ok() : degraded();
+        const reason = schemaFault() === null ? shortage() : "The schema may be out of date.";
+        const told = replicas().length > 0 ? { replicas: replicas() } : {};
+        return reason === null ? ok(told) : degraded(reason, told);
       },
     },
-    "/health/live": { GET: ok },
+    "/health/live": { GET: () => ok() },
     "/health/ready": {
       GET: async () => {
         if (!acceptsWork()) return unavailable("The service is stopping.");
@@ -45,13 +52,22 @@ export function healthRoutes({ databaseFault, askDatabase, schemaFault, acceptsW
   };
 }
 
-function ok(): GatewayResponse {
-  return json(200, { status: "ok" }, { "Cache-Control": "no-store" });
+/** Whether requests may be sent here. */
+export async function isReady({ acceptsWork, databaseFault, askDatabase }: Condition): Promise<boolean> {
+  if (!acceptsWork() || databaseFault() !== null) return false;
+  return askDatabase().then(
+    () => true,
+    () => false,
+  );
 }
 
-/** Requests are served by the schema as it was read last; the log says why it could not be read again. */
-function degraded(): GatewayResponse {
-  return json(200, { status: "degraded", reason: "The schema may be out of date." }, { "Cache-Control": "no-store" });
+function ok(told: object = {}): GatewayResponse {
+  return json(200, { status: "ok", ...told }, { "Cache-Control": "no-store" });
+}
+
+/** Requests are served, by the schema as it was read last; the log says more. */
+function degraded(reason: string, told: object): GatewayResponse {
+  return json(200, { status: "degraded", reason, ...told }, { "Cache-Control": "no-store" });
 }
 
 function unavailable(reason: string): GatewayResponse {
@@ -62,8 +78,10 @@ function remember<T>(ask: () => Promise<T>, milliseconds: number): () => Promise
   let answer: Promise<T> | null = null;
   let askedAt = 0;
   return () => {
-    if (!answer || Date.now() - askedAt >= milliseconds) {
-      askedAt = Date.now();
+    // Not by the clock on the wall: set back, it would let one answer stand for as long.
+    const now = performance.now();
+    if (!answer || now - askedAt >= milliseconds) {
+      askedAt = now;
       answer = ask();
     }
     return answer;

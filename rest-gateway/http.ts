@@ -5,6 +5,7 @@ import {
   type ServerResponse,
   STATUS_CODES,
 } from "node:http";
+import { TLSSocket } from "node:tls";
 import { ApiError } from "../engine/errors.ts";
 import type { Admission } from "./limits/admission.ts";
 import type { Stages } from "./stages.ts";
@@ -145,8 +146,8 @@ async function pour(flow: Flow, response: ServerResponse): Promise<void> {
   }
 }
 
-/** For how long a client may take nothing: a connection to the database waits with it. */
-const STALL_MS = 30_000;
+/** For how long a client may take nothing: memory waits with it, and often a connection to the database. */
+export const STALL_MS = 30_000;
 
 /** Resolves when the client has taken what it was sent, or has left. */
 async function drained(response: ServerResponse): Promise<void> {
@@ -159,6 +160,15 @@ async function drained(response: ServerResponse): Promise<void> {
     clearTimeout(stalled);
     response.off("drain", resolve).off("close", resolve);
   }
+}
+
+/**
+ * By a reset: to a client of HTTP/1.0, and many a proxy is one, an orderly end means that the answer is complete. TLS has
+ * an end of its own, which does not come then.
+ */
+export function cutOff({ socket }: ServerResponse): void {
+  if (socket instanceof TLSSocket) socket.destroy();
+  else socket?.resetAndDestroy();
 }
 
 /** How long it is, and so how its end is told, is not for SQL to say. */

@@ -13,18 +13,31 @@ export function identifyRequest(request: IncomingMessage): string {
   return id;
 }
 
+/** Told of each request when it is over. */
+export type CountRequest = (method: string, path: string, status: number, milliseconds: number) => void;
+
+type Followed = {
+  readonly id: string;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Null: nobody counts. */
+  readonly count: CountRequest | null;
+};
+
 /** One line per request, when it is over. The query is left out: filters and keys are nobody's business. */
-export function logRequest(log: Logger, id: string, request: IncomingMessage, response: ServerResponse): void {
-  if (!log.isLevelEnabled("error")) return;
+export function logRequest(log: Logger, { id, request, response, count }: Followed): void {
+  if (!count && !log.isLevelEnabled("error")) return;
   const startedAt = performance.now();
-  const { method, url = "/" } = request;
+  const { method = "GET", url = "/" } = request;
   response.on("close", () => {
     // Without a head the client was told nothing: that is nginx's status for one that left.
     const status = response.headersSent ? response.statusCode : 499;
+    const took = performance.now() - startedAt;
+    const path = url.split("?", 1)[0]!;
+    count?.(method, path, status, took);
     const level = status >= 500 ? "error" : "info";
     if (!log.isLevelEnabled(level)) return;
-    const milliseconds = Math.round((performance.now() - startedAt) * 10) / 10;
-    const path = url.split("?", 1)[0];
+    const milliseconds = Math.round(took * 10) / 10;
     const aborted = !response.writableFinished;
     log[level]({ request: id, method, path, status, milliseconds, ...(aborted && { aborted }) }, "request");
   });

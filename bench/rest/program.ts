@@ -51,7 +51,7 @@ async function isReady(base: URL): Promise<boolean> {
   return answer !== null && answer.status !== 503;
 }
 
-async function freePort(): Promise<string> {
+export async function freePort(): Promise<string> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as { port: number };

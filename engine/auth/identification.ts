@@ -6,6 +6,7 @@ import type { Config } from "../config/config.ts";
 import type { AsOwner } from "../database/as-owner.ts";
 import type { Logger } from "../log.ts";
 import type { Outbox } from "../mail/outbox.ts";
+import type { Hits } from "../recent-map.ts";
 import { makeAccountStates } from "./account-states.ts";
 import { type Accounts, makeAccounts } from "./accounts.ts";
 import { readPasswords } from "./password-caller.ts";
@@ -25,18 +26,24 @@ type Options = {
   /** Null: this deployment sends no mails. */
   readonly outbox: Outbox | null;
   readonly siteUrl: () => string;
+  /** Of tokens that were shown before. */
+  readonly hits?: Hits;
   readonly log: Logger;
 };
 
 /** What is known of API keys and of accounts is known under all settings. */
 export function makeIdentification(options: Options): (config: Config) => Promise<Identification> {
-  const { asOwner, canSignIn, outbox, siteUrl, log } = options;
+  const { asOwner, canSignIn, outbox, siteUrl, hits, log } = options;
   const findKey = makeKeyFinder({ asOwner, log });
   const objectionTo = makeAccountStates({ asOwner, log });
   return async (config) => {
     const keys = await deploymentKeys(config);
     const accounts = canSignIn ? makeAccounts({ asOwner, keys, config, outbox, siteUrl }) : null;
     const readers = accounts ? [readSessions(accounts.sessions), readPasswords(accounts)] : [];
-    return { keys, accounts, callers: makeCallers({ ...config, keys, findKey, objectionTo, readers }) };
+    return {
+      keys,
+      accounts,
+      callers: makeCallers({ ...config, keys, findKey, objectionTo, readers, ...(hits && { hits }) }),
+    };
   };
 }

@@ -1,7 +1,7 @@
 import type { Sender } from "../auth/sender.ts";
 import type { Config } from "../config/config.ts";
 import { ApiError } from "../errors.ts";
-import { RecentMap } from "../recent-map.ts";
+import { type Hits, RecentMap } from "../recent-map.ts";
 import type { FindKey } from "./api-keys.ts";
 import { type Claims, hasExpired } from "./claims.ts";
 import type { TokenKeys } from "./keys.ts";
@@ -57,6 +57,8 @@ type CallersOptions = Pick<Config, "anonRole" | "jwtAudience" | "jwtRoleClaim" |
   readonly objectionTo?: ObjectionTo;
   /** Further kinds of credential, asked in turn when there is neither a bearer token nor an API key. */
   readonly readers?: readonly CredentialReader[];
+  /** Of tokens that were shown before. */
+  readonly hits?: Hits;
 };
 
 /** Tokens together may take this many characters of the cache. */
@@ -74,7 +76,7 @@ export function makeCallers(options: CallersOptions): Callers {
   const terms = { keys, audience: options.jwtAudience };
   const shareOfCache = ({ length }: string) => Math.max(1 / options.jwtCacheEntries, length / CACHE_CHARACTERS);
   /** By their tokens; a token that is refused is never remembered. */
-  const known = new RecentMap<string, Caller>(1, shareOfCache);
+  const known = new RecentMap<string, Caller>(1, shareOfCache, options.hits);
 
   const fromToken = (token: string): Caller => {
     const remembered = known.get(token);
@@ -130,7 +132,8 @@ export function makeCallers(options: CallersOptions): Callers {
 
 /** `Bearer eyJ…`; the scheme's letters may be of any case. All that follows it is the token, be it no word or two. */
 function bearerToken(authorization: string | null): string | null {
-  const match = /^bearer(?:\s+(.*))?$/is.exec(authorization?.trim() ?? "");
+  if (authorization === null) return null;
+  const match = /^bearer(?:\s+(.*))?$/is.exec(authorization.trim());
   return match && (match[1] ?? "");
 }
 

@@ -1,6 +1,6 @@
 import type { DatabaseSettings } from "./in-database.ts";
 import { near } from "./near.ts";
-import { IN_DATABASE, NO_EFFECT, NOT_YET, nameInDatabase, SETTINGS, type Setting } from "./settings.ts";
+import { IN_DATABASE, NO_EFFECT, nameInDatabase, SETTINGS, type Setting } from "./settings.ts";
 
 const APP_SETTINGS = "PGRST_APP_SETTINGS_";
 
@@ -97,6 +97,12 @@ function contradictions(values: Values): string[] {
   if ((values.adminEmail === null) !== (values.adminPassword === null)) {
     problems.push("ADMIN_EMAIL and ADMIN_PASSWORD must be set together");
   }
+  if ((values.httpsCertificate === null) !== (values.httpsKey === null)) {
+    problems.push("HTTPS_CERT_FILE and HTTPS_KEY_FILE must be set together");
+  }
+  if (values.adminPort !== null && values.adminPort !== 0 && values.adminPort === values.port) {
+    problems.push("ADMIN_PORT must be another port than PORT");
+  }
   if (values.smtpUrl !== null && values.mailFrom === null) {
     problems.push("MAIL_FROM must be set together with SMTP_URL");
   }
@@ -128,7 +134,6 @@ function missingSecret({
 function unknownSettings(environment: NodeJS.ProcessEnv): string[] {
   const known = Object.values(SETTINGS).flatMap(({ names }) => names);
   return Object.keys(environment).flatMap((name) => {
-    if (NOT_YET.has(name)) return [`${name} has no effect yet: what it is for is still being built`];
     if (known.includes(name) || name.startsWith(APP_SETTINGS)) return [];
     const reason = NO_EFFECT[name];
     if (reason) return [`${name} has no effect here: ${reason}`];

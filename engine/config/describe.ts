@@ -1,6 +1,6 @@
 import { givenName } from "./config.ts";
 import type { DatabaseSettings } from "./in-database.ts";
-import { IN_DATABASE, NO_EFFECT, NOT_YET, nameInDatabase, SETTINGS, type Setting } from "./settings.ts";
+import { IN_DATABASE, NO_EFFECT, nameInDatabase, SETTINGS, type Setting } from "./settings.ts";
 
 const ALL: readonly Setting<unknown>[] = Object.values(SETTINGS);
 
@@ -40,7 +40,7 @@ export function settingsDocument(): string {
     const [name, ...others] = names;
     const sql = inDatabase(names);
     const also = [...others, ...(sql ? [sql] : [])].map((other) => `\`${other}\``).join(", ");
-    return `| \`${name}\`${secret ? " (secret)" : ""} | ${fallback === null ? "" : `\`${fallback}\``} | ${also} | ${about}${NOT_YET.has(name) ? " *Not yet in effect.*" : ""} |`;
+    return `| \`${name}\`${secret ? " (secret)" : ""} | ${fallback === null ? "" : `\`${fallback}\``} | ${also} | ${about} |`;
   });
   const ignored = Object.entries(NO_EFFECT).map(([name, reason]) => `| \`${name}\` | ${reason} |`);
   return `# Settings

@@ -1,5 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
+import { accessSync, constants } from "node:fs";
 import { isIP } from "node:net";
+import { tlsFault } from "../connection-string.ts";
 
 /** Turns a setting's text into its value, or throws an Error that says what is allowed. */
 export type Reader<T> = (text: string) => T;
@@ -39,6 +41,24 @@ export const list: Reader<readonly string[]> = (value) =>
     .map((item) => item.trim())
     .filter((item) => item !== "");
 
+/** `name=value,name=value`, values percent-encoded as in W3C Baggage; what OpenTelemetry's settings are written in. */
+export const keyValues: Reader<Readonly<Record<string, string>>> = (value) =>
+  Object.fromEntries(
+    list(value).map((pair) => {
+      const [, name, said] = /^([^=\s]+)\s*=\s*(.*)$/.exec(pair) ?? [];
+      if (name === undefined || said === undefined || /%(?![0-9a-f]{2})/i.test(said)) {
+        throw new Error("pairs like name=value, separated by commas, with values percent-encoded");
+      }
+      return [name, decodeURIComponent(said)];
+    }),
+  );
+
+export const ratio: Reader<number> = (value) => {
+  const number = Number(value);
+  if (!(number >= 0 && number <= 1)) throw new Error("a number from 0 to 1");
+  return number;
+};
+
 export const someList: Reader<readonly string[]> = (value) => {
   const items = list(value);
   if (items.length === 0) throw new Error("one or more names, separated by commas");
@@ -53,8 +73,19 @@ export const postgresUrl: Reader<string> = (value) => {
   if (!url || url.pathname.length < 2) {
     throw new Error("a connection string like postgresql://user@host:5432/database");
   }
+  const fault = tlsFault(value, canRead);
+  if (fault) throw new Error(`a connection string that says how to use TLS: ${fault}`);
   return value;
 };
+
+function canRead(file: string): boolean {
+  try {
+    accessSync(file, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 export const postgresUrls: Reader<readonly string[]> = (value) => list(value).map(postgresUrl);
 

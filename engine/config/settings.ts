@@ -7,6 +7,7 @@ import {
   integer,
   jwtSecret,
   jwtSecrets,
+  keyValues,
   list,
   oneOf,
   origins,
@@ -15,6 +16,7 @@ import {
   privateKey,
   publicKeys,
   type Reader,
+  ratio,
   redirectTargets,
   sender,
   smtpUrl,
@@ -69,6 +71,12 @@ export const SETTINGS = {
     "info",
     "The least important log line that is written.",
   ),
+  httpsCertificate: optional(
+    "HTTPS_CERT_FILE",
+    text,
+    "File of the certificate that HTTPS is served with, followed by those that vouch for it, in PEM form. Unset: plain HTTP.",
+  ),
+  httpsKey: optional("HTTPS_KEY_FILE", text, "File of that certificate's private key, in PEM form."),
   trustProxy: optional(
     "TRUST_PROXY",
     trustProxy,
@@ -117,12 +125,74 @@ export const SETTINGS = {
     "1000",
     "Registrations and mails asked for, per hour and address; 0 switches the limit off, and so does RATE_LIMIT=0.",
   ),
-  workers: required("WEB_CONCURRENCY", integer(1, 512), "1", "Processes that share the port."),
+  workers: required("WEB_CONCURRENCY", integer(1, 512), "1", "Processes that share the port, about one per core."),
   serverTiming: required(
     ["SERVER_TIMING", "PGRST_SERVER_TIMING_ENABLED"],
     flag,
     "false",
     "Whether answers tell in a Server-Timing header how long each stage took.",
+  ),
+
+  // Operation
+  adminPort: optional(
+    ["ADMIN_PORT", "PGRST_ADMIN_SERVER_PORT"],
+    integer(0, 65_535),
+    "Port for operators, with /live, /ready, /metrics and /statements; 0 takes a free one. Unset: none, and nothing is measured.",
+  ),
+  adminHost: required(
+    ["ADMIN_HOST", "PGRST_ADMIN_SERVER_HOST"],
+    text,
+    "127.0.0.1",
+    "Address that ADMIN_PORT is opened on. It asks for no credentials: nobody but operators may reach it.",
+  ),
+  slowQueryMs: required(
+    "SLOW_QUERY_MS",
+    integer(0),
+    "1000",
+    "Milliseconds from which on a statement is written to the log, waiting for a connection included; 0 is never.",
+  ),
+  traceEndpoint: optional(
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    httpUrl,
+    "Where traces are sent as OpenTelemetry's OTLP over HTTP, below its path v1/traces. Unset: there are none.",
+  ),
+  traceEndpointWhole: optional(
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    httpUrl,
+    "The same as a whole address, which goes before the other.",
+  ),
+  traceHeaders: secret(
+    ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"],
+    keyValues,
+    "Headers that traces are sent with, `name=value,…`.",
+  ),
+  tracesDisabled: required("OTEL_SDK_DISABLED", flag, "false", "Whether there are no traces, whatever else is set."),
+  tracesExporter: required("OTEL_TRACES_EXPORTER", oneOf("otlp", "none"), "otlp", "`none`: there are no traces."),
+  tracesSampler: required(
+    "OTEL_TRACES_SAMPLER",
+    oneOf(
+      "always_on",
+      "always_off",
+      "traceidratio",
+      "parentbased_always_on",
+      "parentbased_always_off",
+      "parentbased_traceidratio",
+    ),
+    "parentbased_always_on",
+    "Which requests are traced; `parentbased`: as the caller's `traceparent` says, where there is one.",
+  ),
+  tracesSamplerRatio: required(
+    "OTEL_TRACES_SAMPLER_ARG",
+    ratio,
+    "1",
+    "The part of all traces that `traceidratio` takes, from 0 to 1.",
+  ),
+  traceServiceName: required("OTEL_SERVICE_NAME", text, "content-service", "What traces call this service."),
+  traceResource: required(
+    "OTEL_RESOURCE_ATTRIBUTES",
+    keyValues,
+    "",
+    "What else traces say of it, `deployment.environment.name=production,…`.",
   ),
 
   // The database
@@ -139,7 +209,13 @@ export const SETTINGS = {
   readDatabaseUrls: secret(
     "READ_DATABASE_URLS",
     postgresUrls,
-    "Streaming replicas that reads may go to, separated by commas.",
+    "Streaming replicas that reads may go to, as the login that requests use, separated by commas.",
+  ),
+  maxReplicaLag: required(
+    "READ_MAX_LAG_SECONDS",
+    integer(1, 3600),
+    "10",
+    "Seconds that a replica may be behind; one that is more is not asked before it has caught up.",
   ),
   shadowDatabaseUrl: secret("SHADOW_DATABASE_URL", postgresUrl, "A scratch database for `npm run migrate -- commit`."),
   rootDatabaseUrl: secret(
@@ -157,7 +233,7 @@ export const SETTINGS = {
     ["DB_POOL", "PGRST_DB_POOL"],
     integer(4, 1000),
     "28",
-    "Most connections that requests may use, within half of what the server has free.",
+    "Most connections that requests may use, all processes of WEB_CONCURRENCY together, within half of what the server has free.",
   ),
   acquireTimeout: required(
     ["DB_ACQUIRE_TIMEOUT_SECONDS", "PGRST_DB_POOL_ACQUISITION_TIMEOUT"],
@@ -331,6 +407,42 @@ export const SETTINGS = {
     "100",
     "Most channels that are joined on one WebSocket of /realtime/v1.",
   ),
+  realtimeMaxBindings: required(
+    "REALTIME_MAX_BINDINGS",
+    integer(0),
+    "100",
+    "Most `postgres_changes` that one channel asks for; 0 is no limit.",
+  ),
+  realtimeMaxJoins: required(
+    "REALTIME_MAX_JOINS_PER_SECOND",
+    integer(0),
+    "100",
+    "Most joins and new tokens a second on one WebSocket, over five seconds; 0 is no limit.",
+  ),
+  realtimeMaxMessages: required(
+    "REALTIME_MAX_MESSAGES_PER_SECOND",
+    integer(0),
+    "2000",
+    "Most messages a second that one WebSocket sends, over five seconds: the channel of one more is closed; 0 is no limit.",
+  ),
+  realtimeMaxBytes: required(
+    "REALTIME_MAX_BYTES_PER_SECOND",
+    integer(0),
+    "5242880",
+    "Most bytes a second that are read of one WebSocket, over five seconds: more wait; 0 is no limit.",
+  ),
+  realtimeMaxPresences: required(
+    "REALTIME_MAX_PRESENCES_PER_SECOND",
+    integer(0),
+    "10",
+    "Most presences a second that one WebSocket tracks and untracks, over five seconds: the channel of one more is closed; 0 is no limit.",
+  ),
+  realtimeCheckTimeout: required(
+    "REALTIME_CHECK_TIMEOUT_SECONDS",
+    integer(1, 600),
+    "2",
+    "Seconds that the policies and filters of one subscriber may take for the changes that are looked at together; whom longer ones concern is told that changes may have been missed.",
+  ),
   realtimeSlot: required(
     "REALTIME_SLOT",
     oneOf("auto", "always", "never"),
@@ -400,9 +512,6 @@ export const SETTINGS = {
 
 export type SettingKey = keyof typeof SETTINGS;
 
-/** Settings of the interfaces that are still being built: they are read and checked, and do nothing yet. */
-export const NOT_YET: ReadonlySet<string> = new Set(["WEB_CONCURRENCY", "READ_DATABASE_URLS"]);
-
 /** What SQL may say, by the names that it has there: PostgREST's own list. */
 export const IN_DATABASE: ReadonlyMap<string, SettingKey> = new Map(
   (
@@ -446,12 +555,10 @@ export const NO_EFFECT: Readonly<Record<string, string>> = {
   PGRST_DB_POOL_MAX_IDLETIME: "idle connections are closed by themselves",
   PGRST_DB_POOL_MAX_LIFETIME: "connections need no renewal",
   PGRST_JWT_CACHE_MAX_LIFETIME: "a token is remembered until it expires",
-  PGRST_ADMIN_SERVER_HOST: "/health answers on PORT",
-  PGRST_ADMIN_SERVER_PORT: "/health answers on PORT",
   PGRST_SERVER_UNIX_SOCKET: "the service listens on HOST and PORT",
   PGRST_SERVER_UNIX_SOCKET_MODE: "the service listens on HOST and PORT",
   PGRST_LOG_QUERY: "use LOG_LEVEL=debug",
   PGRST_CLIENT_ERROR_VERBOSITY: "errors always tell their details and hint",
   PGRST_URL_USE_LEGACY_TARGET_NAMES: "a relation with an alias goes by that alone",
-  PGRST_SERVER_OTEL_ENABLED: "SERVER_TIMING tells where the time goes",
+  PGRST_SERVER_OTEL_ENABLED: "OTEL_EXPORTER_OTLP_ENDPOINT alone says whether there are traces",
 };

@@ -35,9 +35,11 @@ export class Budget implements Allowance {
     this.#total?.giveBack(bytes);
   }
 
-  /** Nothing of it is held any more. */
-  giveAllBack(): void {
-    this.giveBack(this.#taken);
+  /** Nothing of it is held any more. Returns how much was. */
+  giveAllBack(): number {
+    const taken = this.#taken;
+    this.giveBack(taken);
+    return taken;
   }
 
   refusal(): ApiError {

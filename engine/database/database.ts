@@ -3,14 +3,19 @@ import { Budget, rowsOf, UNLIMITED } from "./budget.ts";
 import type { Condition, Log } from "./condition.ts";
 import { type Isolation, patienceFor, requestSteps, type Step, statementStep, undoneSteps } from "./exchange.ts";
 import type { Lane } from "./lane.ts";
+import { type Observe, Watch } from "./observe.ts";
 import { OwnerPool } from "./owner.ts";
 import { LinkPool, type PoolState } from "./pool.ts";
+import type { ReplicaState } from "./replicas/replica.ts";
+import { Replicas } from "./replicas/replicas.ts";
 import { Request } from "./request.ts";
+import type { LaneName } from "./room.ts";
 import { Rows, RowsInTurn } from "./rows.ts";
 import { Shape, Shapes } from "./shape.ts";
 import type { Context, Result, Statement } from "./statement.ts";
 import { type Chunk, RowStream } from "./stream.ts";
 import { inTransaction, type Query } from "./transaction.ts";
+import type { UnderWay } from "./under-way.ts";
 
 const STALL_MILLISECONDS = 30_000;
 /** How many of the largest answers may be in the making at once. */
@@ -34,6 +39,11 @@ export type DatabaseOptions = {
   /** The most bytes that are held of one answer, and of one row of a stream. */
   readonly maxAnswerBytes?: number;
   readonly applicationName?: string;
+  readonly observe?: Observe | null;
+  /** Streaming replicas, which reads of a context that has a footing go to. */
+  readonly replicaUrls?: readonly string[];
+  /** How many seconds a replica may be behind. */
+  readonly mostReplicaLag?: number;
 };
 
 export type RunOptions = {
@@ -76,6 +86,8 @@ export type TransactionOptions = Pick<RunOptions, "readOnly" | "timeoutMs"> & { 
 
 export type DatabaseState = PoolState;
 
+type Way = { readonly lane: Lane; readonly elsewhere: Lane | undefined };
+
 export function openDatabase(options: DatabaseOptions): Database {
   return new Database(options);
 }
@@ -84,7 +96,9 @@ export function openDatabase(options: DatabaseOptions): Database {
 export class Database {
   readonly #pool: LinkPool;
   readonly #owner: OwnerPool;
+  readonly #replicas: Replicas | null;
   readonly #shapes = new Shapes();
+  readonly #observe: Observe | null;
   readonly #statementTimeout: number;
   readonly #acquireTimeout: number;
   readonly #maxAnswerBytes: number;
@@ -102,13 +116,20 @@ export class Database {
     acquireTimeout = 10_000,
     maxAnswerBytes = 32 * 2 ** 20,
     applicationName = "content-service",
+    observe = null,
+    replicaUrls = [],
+    mostReplicaLag = 10,
   }: DatabaseOptions) {
+    this.#observe = observe;
     this.#statementTimeout = statementTimeout;
     this.#acquireTimeout = acquireTimeout;
     this.#maxAnswerBytes = maxAnswerBytes;
     this.#allAnswers = new Budget(LARGE_ANSWERS * maxAnswerBytes);
     this.#pool = new LinkPool({ url, applicationName, log, onState, size, preparedStatements });
     this.#owner = new OwnerPool({ url: ownerUrl, applicationName, acquireTimeout });
+    const ofReplicas = { urls: replicaUrls, mostLag: mostReplicaLag, primary: this.#pool.lanes.read };
+    const terms = { applicationName, log, size, preparedStatements };
+    this.#replicas = replicaUrls.length > 0 ? new Replicas({ ...ofReplicas, ...terms }) : null;
   }
 
   /**
@@ -128,6 +149,16 @@ export class Database {
     statement: Statement,
     options: RunOptions & Partial<LargeValues> = {},
   ): Promise<Result<string | Buffer | null>> {
+    const changesNothing = options.readOnly || options.rollback;
+    const result = this.#run(context, statement, options);
+    return changesNothing ? result : this.#noting(context, result);
+  }
+
+  #run(
+    context: Context,
+    statement: Statement,
+    options: RunOptions & Partial<LargeValues>,
+  ): Promise<Result<string | Buffer | null>> {
     return new Promise((resolve, reject) => {
       const { readOnly = false, rollback = false, fields = false, before, timeoutMs, signal } = options;
       const shape = this.#shapes.of(context.role, statement.text);
@@ -135,6 +166,7 @@ export class Database {
       const terms = { readOnly, timeoutMs, statementTimeout: this.#statementTimeout, before: earlier };
       const steps = (rollback ? undoneSteps : requestSteps)(shape, statement, context, terms);
       const changesNothing = readOnly || rollback;
+      const { lane, elsewhere } = this.#wayFor(context, this.#laneFor(shape, options), readOnly);
       const own = options.budget || !changesNothing ? null : this.#makeBudget();
       const question = {
         shape,
@@ -146,6 +178,8 @@ export class Database {
         allowance: options.budget ?? own ?? UNLIMITED,
         expires: this.#deadline(),
         signal,
+        elsewhere,
+        watch: this.#watch(context, [statement]),
       };
       const rows = options.largeValues === "buffer" ? Rows.withBuffers() : Rows.ofStrings();
       const answer = {
@@ -158,7 +192,7 @@ export class Database {
           reject(error);
         },
       };
-      new Request(this.#laneFor(shape, options), question, rows, answer).submit();
+      new Request(lane, question, rows, answer).submit();
     });
   }
 
@@ -194,11 +228,12 @@ export class Database {
       const terms = { readOnly: true, timeoutMs: undefined, statementTimeout: this.#statementTimeout, before };
       const steps = requestSteps(shapes[last]!, statements[last]!, context, terms);
       const collector = new RowsInTurn(statements.length);
+      const { lane, elsewhere } = this.#wayFor(context, "read", true);
       const ran = (milliseconds: number) => {
         for (const shape of shapes) shape.ran(milliseconds / shapes.length);
       };
       const question = {
-        shape: { ran },
+        shape: { ran, isBrief: false },
         steps,
         main: steps.length - statements.length,
         mains: statements.length,
@@ -208,10 +243,12 @@ export class Database {
         allowance: budget ?? own!,
         expires: this.#deadline(),
         signal,
+        elsewhere,
+        watch: this.#watch(context, statements),
       };
       const resolveEach = () =>
         resolve(collector.results.map(({ rows, rowCount }) => ({ rows, rowCount, fields: null })));
-      new Request(this.#pool.lanes.read, question, collector, { resolve: resolveEach, reject }).submit();
+      new Request(lane, question, collector, { resolve: resolveEach, reject }).submit();
     });
     return answered.finally(() => own?.giveAllBack());
   }
@@ -234,6 +271,7 @@ export class Database {
       stallTimeout: stallMs,
       signal,
       request: (collector, answer, stop) => {
+        const { lane, elsewhere } = this.#wayFor(context, "stream", readOnly);
         const question = {
           shape,
           steps,
@@ -244,8 +282,10 @@ export class Database {
           allowance: rowsOf(this.#maxAnswerBytes),
           expires: this.#deadline(),
           signal: stop,
+          elsewhere,
+          watch: this.#watch(context, [statement]),
         };
-        return new Request(this.#pool.lanes.stream, question, collector, answer);
+        return new Request(lane, question, collector, answer);
       },
     });
   }
@@ -266,8 +306,24 @@ export class Database {
       patience: patienceFor(context, terms),
       expires: this.#deadline(),
       makeBudget: () => this.#makeBudget(),
+      watch: (statement: Statement) => this.#watch(context, [statement]),
     };
-    return inTransaction(plan, work);
+    const result = inTransaction(plan, work);
+    return readOnly ? result : this.#noting(context, result);
+  }
+
+  /** What its caller reads next must see what it wrote, from a replica too. */
+  async #noting<T>({ footing }: Context, work: Promise<T>): Promise<T> {
+    if (!this.#replicas || !footing) return work;
+    try {
+      const result = await work;
+      await this.#replicas.wrote(footing);
+      return result;
+    } catch (error) {
+      // It may have been committed when the connection was lost.
+      this.#replicas.mayHaveWritten(footing);
+      throw error;
+    }
   }
 
   #earlierSteps({ role }: Context, before: Statement | undefined): Step[] {
@@ -282,6 +338,17 @@ export class Database {
   /** To be called after DDL: statements are prepared anew, those in flight excepted. */
   forgetStatements(): void {
     this.#pool.forgetStatements();
+    this.#replicas?.schemaChanged();
+  }
+
+  /** One by one, in the order of their addresses. */
+  replicas(): readonly ReplicaState[] {
+    return this.#replicas?.state ?? [];
+  }
+
+  /** What Postgres is asked at this moment. */
+  underWay(): readonly UnderWay[] {
+    return this.#pool.underWay();
   }
 
   state(): DatabaseState {
@@ -295,13 +362,26 @@ export class Database {
   }
 
   async #close(): Promise<void> {
-    await this.#pool.close();
+    await Promise.all([this.#pool.close(), this.#replicas?.close()]);
     await this.#owner.close();
   }
 
-  #laneFor(shape: Shape, { lane, readOnly }: RunOptions): Lane {
+  #laneFor(shape: Shape, { lane, readOnly }: RunOptions): LaneName {
     const wanted = lane ?? (readOnly ? "read" : "write");
-    return this.#pool.lanes[wanted === "read" && !shape.isFast ? "slow" : wanted];
+    return wanted === "read" && !shape.isFast ? "slow" : wanted;
+  }
+
+  /** To a replica that is far enough, if there is one. */
+  #wayFor({ footing }: Context, name: LaneName, readOnly: boolean): Way {
+    const primary = this.#pool.lanes[name];
+    const replica = readOnly && footing ? this.#replicas?.choose(footing) : null;
+    return replica ? { lane: replica.lane(name), elsewhere: primary } : { lane: primary, elsewhere: undefined };
+  }
+
+  #watch(context: Context, statements: readonly Statement[]): Watch | null {
+    if (!this.#observe) return null;
+    const texts = statements.map(({ text }) => text);
+    return new Watch(this.#observe(context, texts));
   }
 
   #makeBudget(): Budget {

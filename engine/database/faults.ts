@@ -38,6 +38,11 @@ export function outcomeUnknown(cause: unknown): ApiError {
   });
 }
 
+/** SQLSTATE query_canceled: by statement_timeout, or because somebody asked for it. */
+export function isTimeout(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === "57014";
+}
+
 /** Nothing of it is kept. */
 export function answerTooLarge(limit: number, hint = FEWER): ApiError {
   return new ApiError(400, "ANSWER_TOO_LARGE", `The answer would be larger than ${limit} bytes.`, {

@@ -2,6 +2,7 @@ import type { ApiError } from "../errors.ts";
 import { shuttingDown } from "./faults.ts";
 import { Line } from "./line.ts";
 import type { Link, LinkEvents } from "./link.ts";
+import { makeTally, type Tally } from "./tally.ts";
 
 const IDLE_MILLISECONDS = 60_000;
 const MOST_WAITING = 10_000;
@@ -10,6 +11,8 @@ const MOST_WAITING = 10_000;
 export type Ticket = {
   /** When it gives up waiting, by `performance.now()`. */
   readonly expires: number;
+  /** Others may wait for it, since that costs less than to be sent by themselves. */
+  readonly isBrief: boolean;
   start(link: Link): void;
   refuse(error: ApiError): void;
 };
@@ -23,11 +26,13 @@ export type LaneOptions = {
   readonly open: (events: LinkEvents, isWanted: () => boolean) => Promise<Link | null>;
   /** What to tell those who have waited too long. */
   readonly refusal: () => ApiError;
+  readonly tally?: Tally;
 };
 
 /** Links of one kind and those who wait for one. */
 export class Lane {
   readonly #options: LaneOptions;
+  readonly tally: Tally;
   readonly #links: Link[] = [];
   readonly #waiting = new Line<Ticket>();
   #most = 0;
@@ -36,6 +41,7 @@ export class Lane {
 
   constructor(options: LaneOptions) {
     this.#options = options;
+    this.tally = options.tally ?? makeTally();
   }
 
   get links(): readonly Link[] {
@@ -62,7 +68,7 @@ export class Lane {
 
   submit(ticket: Ticket): void {
     if (this.#draining) ticket.refuse(shuttingDown());
-    else if (this.#waiting.length >= MOST_WAITING) ticket.refuse(this.#options.refusal());
+    else if (this.#waiting.length >= MOST_WAITING) this.#turnAway(ticket);
     else {
       this.#waiting.push(ticket);
       this.#pump();
@@ -81,6 +87,11 @@ export class Lane {
     this.#onReady(link);
   }
 
+  /** Whoever waits is not served here. */
+  turnAway(): void {
+    while (this.#waiting.length > 0) this.#turnAway(this.#waiting.shift()!);
+  }
+
   forgetStatements(): void {
     for (const link of this.#links) link.forgetStatements();
   }
@@ -88,7 +99,7 @@ export class Lane {
   /** To be called now and then. */
   sweep(now: number): void {
     while (this.#waiting.length > 0 && this.#waiting.first()!.expires <= now) {
-      this.#waiting.shift()!.refuse(this.#options.refusal());
+      this.#turnAway(this.#waiting.shift()!);
     }
     for (const link of this.#links.slice()) {
       link.watch(now);
@@ -128,17 +139,22 @@ export class Lane {
 
   #pump(): void {
     while (this.#waiting.length > 0) {
-      const link = this.#leastLoaded();
+      const link = this.#linkFor(this.#waiting.first()!);
       if (!link) return;
       this.#waiting.shift()!.start(link);
     }
   }
 
-  #leastLoaded(): Link | undefined {
+  /**
+   * What is brief goes along with what is about to be sent: one write, and one awakening of the server, for several. All
+   * else goes where there is the least to do.
+   */
+  #linkFor({ isBrief }: Ticket): Link | undefined {
     let best: Link | undefined;
     for (const link of this.#links) {
-      if (link.hasRoom && (!best || link.load < best.load)) best = link;
-      if (best?.load === 0) return best;
+      if (!link.hasRoom) continue;
+      if (isBrief && link.isGathering) return link;
+      if (!best || link.load < best.load) best = link;
     }
     return best;
   }
@@ -171,6 +187,11 @@ export class Lane {
     const index = this.#links.indexOf(link);
     if (index >= 0) this.#links.splice(index, 1);
     return index >= 0;
+  }
+
+  #turnAway(ticket: Ticket): void {
+    this.tally.turnedAway++;
+    ticket.refuse(this.#options.refusal());
   }
 
   #finishDraining(): void {

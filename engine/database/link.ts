@@ -3,6 +3,8 @@ import type { Exchange } from "./exchange.ts";
 import { ContextError, transactionAstray } from "./faults.ts";
 import { type Prepared, PreparedStatements } from "./prepared.ts";
 import { Progress } from "./progress.ts";
+import { makeTally, type Tally } from "./tally.ts";
+import { type UnderWay, underWay } from "./under-way.ts";
 import { isFatal, readError, readPair } from "./wire/decode.ts";
 import { Outbox } from "./wire/encode.ts";
 import * as message from "./wire/messages.ts";
@@ -23,6 +25,7 @@ export type LinkOptions = {
   /** How many exchanges may be in flight. */
   readonly depth: number;
   readonly mostPrepared: number;
+  readonly tally?: Tally;
 };
 
 /** One session. Exchanges are answered in the order in which they were sent. */
@@ -37,6 +40,7 @@ export class Link {
   readonly #socket: WireSocket;
   readonly #events: LinkEvents;
   readonly #depth: number;
+  readonly #tally: Tally;
   readonly #prepared: PreparedStatements;
   readonly #outbox = new Outbox();
   readonly #inFlight: Progress[] = [];
@@ -53,11 +57,13 @@ export class Link {
   /** Reported settings that differ from what they were at the start. */
   readonly #deviations = new Set<string>();
 
-  constructor(socket: WireSocket, events: LinkEvents, { depth, mostPrepared }: LinkOptions) {
+  constructor(socket: WireSocket, events: LinkEvents, { depth, mostPrepared, tally = makeTally() }: LinkOptions) {
     this.#socket = socket;
     this.#events = events;
     this.#depth = depth;
-    this.#prepared = new PreparedStatements(mostPrepared);
+    this.#tally = tally;
+    this.#prepared = new PreparedStatements(mostPrepared, tally);
+    tally.opened++;
     socket.listen(this.#deliver, (reason) => this.#lose(reason), this.#admit);
   }
 
@@ -69,8 +75,18 @@ export class Link {
     return this.#inFlight.length < this.#depth && !this.leased && !this.retiring && !this.#cancelling;
   }
 
+  /** Has not sent yet what it was given. */
+  get isGathering(): boolean {
+    return this.#unsent > 0;
+  }
+
   get isIdle(): boolean {
     return this.#inFlight.length === 0 && !this.leased && !this.#cancelling;
+  }
+
+  /** Nothing can come to join what it was given. */
+  get #isFull(): boolean {
+    return this.#inFlight.length >= this.#depth && !this.leased;
   }
 
   get isGone(): boolean {
@@ -89,12 +105,24 @@ export class Link {
     this.#prepared.dropAll();
   }
 
+  /** Of the session, as the server has it. */
+  get pid(): number {
+    return this.#socket.processId;
+  }
+
+  underWay(now: number): UnderWay[] {
+    const session = { pid: this.pid, milliseconds: now - this.#headSince };
+    return this.#inFlight.map(({ exchange }) => underWay(session, exchange));
+  }
+
   send(exchange: Exchange): void {
     if (this.#gone) exchange.end({ kind: "lost", cause: new Error("The connection is closed"), sent: false });
     else {
       this.#inFlight.push(new Progress(exchange, this.#write(exchange)));
-      // One write for all that comes up in this turn of the event loop; writing at once costs 10 to 15 %.
-      if (this.#unsent++ === 0) setImmediate(this.#flush);
+      this.#unsent++;
+      // One write for all that comes up in this turn of the event loop; writing each at once costs 10 to 15 %.
+      if (this.#isFull) this.#flush();
+      else if (this.#unsent === 1) setImmediate(this.#flush);
     }
   }
 
@@ -169,7 +197,7 @@ export class Link {
   }
 
   readonly #flush = (): void => {
-    if (this.#gone) return;
+    if (this.#gone || this.#unsent === 0) return;
     if (!this.#socket.isWritable()) {
       this.#abandon(new Error("The connection was closed by the server"));
       return;
@@ -229,6 +257,8 @@ export class Link {
     const now = performance.now();
     const milliseconds = now - this.#headSince;
     this.#headSince = now;
+    this.#tally.exchanges++;
+    this.#tally.milliseconds += milliseconds;
     if (error) for (const statement of prepared) if (!statement.ready) this.#prepared.forget(statement);
 
     const isAstray = exchange.keepsTransaction ? !error && status === message.IDLE : status !== message.IDLE;
@@ -253,6 +283,7 @@ export class Link {
   #lose(reason: Error): void {
     if (this.#gone) return;
     this.#gone = true;
+    if (!this.retiring) this.#tally.lost++;
     const lost = this.#inFlight.splice(0);
     const sent = lost.length - this.#unsent;
     this.#events.lost(this, reason);

@@ -17,6 +17,7 @@ export type OwnerOptions = {
 /** Connections of the database's owner, for what no caller may do. */
 export class OwnerPool {
   readonly #pool: pg.Pool;
+  readonly #lost = new WeakSet<pg.PoolClient>();
   readonly #acquireTimeout: number;
 
   constructor({ url, applicationName, acquireTimeout }: OwnerOptions) {
@@ -31,24 +32,20 @@ export class OwnerPool {
     });
     // An idle client was lost; the pool makes another one when it needs one.
     this.#pool.on("error", () => {});
+    // From its first moment: the news of its end may come together with that of its beginning.
+    this.#pool.on("connect", (client) => client.on("error", () => this.#lost.add(client)));
   }
 
   async lend<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const client = await this.#connect();
-    let isLost = false;
-    const onError = () => {
-      isLost = true;
-    };
-    client.on("error", onError);
     try {
       return await work(client);
     } catch (error) {
-      isLost ||= error instanceof pg.DatabaseError && isFatal(error);
-      throw isLost ? outcomeUnknown(error) : error;
+      if (error instanceof pg.DatabaseError && isFatal(error)) this.#lost.add(client);
+      throw this.#lost.has(client) ? outcomeUnknown(error) : error;
     } finally {
-      client.off("error", onError);
       // A client whose transaction was left open is closed, which rolls it back.
-      client.release(isLost || client.getTransactionStatus() !== "I");
+      client.release(this.#lost.has(client) || client.getTransactionStatus() !== "I");
     }
   }
 
@@ -60,7 +57,10 @@ export class OwnerPool {
     const deadline = performance.now() + this.#acquireTimeout;
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#pool.connect();
+        const client = await this.#pool.connect();
+        if (!this.#lost.has(client)) return client;
+        client.release(true);
+        throw new Error("The connection was lost at once");
       } catch (error) {
         if ((error as Error).message === POOL_EXHAUSTED) throw waitedTooLong();
         const delay = delayBefore(attempt, Math.random());

@@ -6,6 +6,8 @@ import { databaseAway, waitedTooLong } from "./faults.ts";
 import { Lane } from "./lane.ts";
 import { Link, type LinkEvents } from "./link.ts";
 import { askRoom, divideRoom, idealSizes, type LaneName } from "./room.ts";
+import { makeTally, type Tally } from "./tally.ts";
+import type { UnderWay } from "./under-way.ts";
 import { openSocket, type WireSocket } from "./wire/socket.ts";
 
 const SWEEP_MILLISECONDS = 250;
@@ -33,6 +35,7 @@ export type LaneState = {
   readonly inFlight: number;
   readonly waiting: number;
   readonly preparedStatements: number;
+  readonly tally: Readonly<Tally>;
 };
 
 export type PoolState = Condition & { readonly lanes: Readonly<Record<LaneName, LaneState>> };
@@ -77,6 +80,16 @@ export class LinkPool {
     this.#connector.close();
   }
 
+  /** Whoever waits for a connection is not served here. */
+  turnAway(): void {
+    for (const lane of this.#all) lane.turnAway();
+  }
+
+  underWay(): UnderWay[] {
+    const now = performance.now();
+    return this.#all.flatMap(({ links }) => links.flatMap((link) => link.underWay(now)));
+  }
+
   forgetStatements(): void {
     for (const lane of this.#all) lane.forgetStatements();
   }
@@ -91,11 +104,13 @@ export class LinkPool {
 
   #makeLane(name: LaneName): Lane {
     const depth = DEPTHS[name];
+    const tally = makeTally();
     return new Lane({
       depth,
+      tally,
       // One link is always there, so that we know whether the database is.
       least: name === "read" ? 1 : 0,
-      open: (events, isWanted) => this.#openLink(depth, events, isWanted),
+      open: (events, isWanted) => this.#openLink({ depth, tally }, events, isWanted),
       refusal: () => this.#refusal(),
     });
   }
@@ -105,12 +120,17 @@ export class LinkPool {
     return status === "up" ? waitedTooLong() : databaseAway(reason);
   }
 
-  async #openLink(depth: number, events: LinkEvents, isWanted: () => boolean): Promise<Link | null> {
+  async #openLink(
+    { depth, tally }: { readonly depth: number; readonly tally: Tally },
+    events: LinkEvents,
+    isWanted: () => boolean,
+  ): Promise<Link | null> {
     const socket = await this.#connector.open(isWanted);
     if (!socket) return null;
     this.#condition.up();
     void this.#fitRoom();
-    return new Link(socket, events, { depth, mostPrepared: this.#options.preparedStatements ? MOST_PREPARED : 0 });
+    const mostPrepared = this.#options.preparedStatements ? MOST_PREPARED : 0;
+    return new Link(socket, events, { depth, tally, mostPrepared });
   }
 
   #onConnectFailure(error: Error): void {
@@ -149,7 +169,7 @@ export class LinkPool {
 }
 
 function stateOf(lane: Lane): LaneState {
-  const { links, most, inFlight, waiting } = lane;
+  const { links, most, inFlight, waiting, tally } = lane;
   const preparedStatements = links.reduce((sum, link) => sum + link.preparedStatements, 0);
-  return { links: links.length, most, inFlight, waiting, preparedStatements };
+  return { links: links.length, most, inFlight, waiting, preparedStatements, tally };
 }

@@ -1,5 +1,6 @@
 import type { Shape } from "./shape.ts";
 import type { Field } from "./statement.ts";
+import { makeTally, type Tally } from "./tally.ts";
 
 export type Prepared = {
   readonly shape: Shape;
@@ -16,13 +17,15 @@ export type Prepared = {
 /** What one link's session has prepared. A backend pays 40 to 80 kB for each, so the least recently used one goes. */
 export class PreparedStatements {
   readonly #most: number;
+  readonly #tally: Tally;
   readonly #current = new Map<Shape, Prepared>();
   #closing: string[] = [];
   #clock = 0;
 
   /** With 0 every statement is parsed anew, unnamed, as a pooler between us and Postgres may need. */
-  constructor(most: number) {
+  constructor(most: number, tally: Tally = makeTally()) {
     this.#most = most;
+    this.#tally = tally;
   }
 
   get size(): number {
@@ -33,16 +36,18 @@ export class PreparedStatements {
     const known = this.#current.get(shape);
     if (!known) return this.replace(shape);
     known.lastUsed = ++this.#clock;
+    this.#tally.prepared++;
     return known;
   }
 
   /** A new statement under a new name, whatever is known. */
   replace(shape: Shape): Prepared {
     const clock = ++this.#clock;
+    this.#tally.parsed++;
     if (this.#most === 0) return { shape, name: "", sent: false, ready: false, fields: null, lastUsed: clock };
     const earlier = this.#current.get(shape);
     if (earlier) this.drop(earlier);
-    else if (this.#current.size >= this.#most) this.drop(this.#leastRecent());
+    else if (this.#current.size >= this.#most) this.#evict();
     const fresh = { shape, name: `s${clock}`, sent: false, ready: false, fields: null, lastUsed: clock };
     this.#current.set(shape, fresh);
     return fresh;
@@ -68,6 +73,11 @@ export class PreparedStatements {
     const names = this.#closing;
     this.#closing = [];
     return names;
+  }
+
+  #evict(): void {
+    this.drop(this.#leastRecent());
+    this.#tally.evicted++;
   }
 
   #leastRecent(): Prepared {

@@ -1,9 +1,10 @@
 import type { ApiError } from "../errors.ts";
 import type { Allowance } from "./budget.ts";
 import type { Collector, Exchange, Outcome, Step } from "./exchange.ts";
-import { connectionLost, madeButTooLarge, outcomeUnknown } from "./faults.ts";
+import { connectionLost, isTimeout, madeButTooLarge, outcomeUnknown } from "./faults.ts";
 import type { Lane, Ticket } from "./lane.ts";
 import type { Link } from "./link.ts";
+import type { Watch } from "./observe.ts";
 import type { Shape } from "./shape.ts";
 import type { Field } from "./statement.ts";
 
@@ -13,7 +14,7 @@ export type RestartableCollector = Collector & {
 };
 
 export type Question = {
-  readonly shape: Pick<Shape, "ran">;
+  readonly shape: Pick<Shape, "ran" | "isBrief">;
   readonly steps: readonly Step[];
   readonly main: number;
   /** One, unless it says more. */
@@ -26,6 +27,10 @@ export type Question = {
   readonly allowance: Allowance;
   readonly expires: number;
   readonly signal: AbortSignal | undefined;
+  /** Of the primary, where the request goes to a replica first. */
+  readonly elsewhere?: Lane | undefined;
+  /** For who wants to know how it goes. */
+  readonly watch?: Watch | null;
 };
 
 export type Answer = {
@@ -48,12 +53,14 @@ export class Request implements Ticket, Exchange {
   /** True on the second run. */
   fresh = false;
 
-  readonly #lane: Lane;
-  readonly #shape: Pick<Shape, "ran">;
+  #lane: Lane;
+  #elsewhere: Lane | undefined;
+  readonly #shape: Pick<Shape, "ran" | "isBrief">;
   readonly #readOnly: boolean;
   readonly #answer: Answer;
   readonly #signal: AbortSignal | undefined;
   readonly #allowance: Allowance;
+  readonly #watch: Watch | null;
   /** How much of the allowance is taken. */
   #held = 0;
   #excess: ApiError | null = null;
@@ -68,19 +75,25 @@ export class Request implements Ticket, Exchange {
     this.expires = question.expires;
     this.collector = collector;
     this.#lane = lane;
+    this.#elsewhere = question.elsewhere;
     this.#shape = question.shape;
     this.#readOnly = question.readOnly;
     this.#answer = answer;
     this.#signal = question.signal;
     this.#allowance = question.allowance;
+    this.#watch = question.watch ?? null;
   }
 
   submit(): void {
-    if (this.#signal?.aborted) this.#answer.reject(this.#signal.reason);
+    if (this.#signal?.aborted) this.#fail(this.#signal.reason);
     else {
       this.#signal?.addEventListener("abort", this.#onAbort);
       this.#lane.submit(this);
     }
+  }
+
+  get isBrief(): boolean {
+    return this.#shape.isBrief;
   }
 
   /** The link that works on it, if one does. */
@@ -90,11 +103,13 @@ export class Request implements Ticket, Exchange {
 
   start(link: Link): void {
     this.#link = link;
+    this.#watch?.startedOn(link.pid);
     link.send(this);
   }
 
   admits(bytes: number): boolean {
     if (this.#excess) return false;
+    this.#watch?.row(bytes);
     this.#held += bytes;
     if (this.#allowance.take(bytes)) return true;
     this.#excess = this.#allowance.refusal();
@@ -105,13 +120,20 @@ export class Request implements Ticket, Exchange {
   }
 
   refuse(error: unknown): void {
+    if (this.#mayAskElsewhere(error)) this.#askElsewhere();
+    else this.#fail(error);
+  }
+
+  #fail(error: unknown): void {
     this.#signal?.removeEventListener("abort", this.#onAbort);
+    this.#watch?.over(error);
     this.#answer.reject(error);
   }
 
   end(outcome: Outcome): void {
     this.#link = null;
-    if (this.#signal?.aborted) this.refuse(this.#signal.reason);
+    if (outcome.kind !== "lost") this.#watch?.took(outcome.milliseconds);
+    if (this.#signal?.aborted) this.#fail(this.#signal.reason);
     else if (this.#excess) this.#onExcess(outcome, this.#excess);
     else if (outcome.kind === "done") this.#accept(outcome);
     else if (outcome.kind === "refused") this.#onRefused(outcome);
@@ -121,13 +143,14 @@ export class Request implements Ticket, Exchange {
   #accept({ milliseconds, fields }: OutcomeOf<"done">): void {
     this.#shape.ran(milliseconds);
     this.#signal?.removeEventListener("abort", this.#onAbort);
+    this.#watch?.over(null);
     this.#answer.resolve(fields);
   }
 
   /** What was too large is not asked for again. Of a change it is told what has become of it. */
   #onExcess(outcome: Outcome, excess: ApiError): void {
     if (outcome.kind !== "lost") this.#shape.ran(outcome.milliseconds);
-    if (this.#readOnly) this.refuse(excess);
+    if (this.#readOnly) this.#fail(excess);
     else if (outcome.kind === "done") this.refuse(madeButTooLarge());
     else this.refuse(outcome.kind === "refused" ? outcome.error : outcomeUnknown(outcome.cause));
   }
@@ -139,7 +162,8 @@ export class Request implements Ticket, Exchange {
   }
 
   #onLost({ cause, sent }: OutcomeOf<"lost">): void {
-    if (!sent) this.#lane.submit(this);
+    if (this.#mayAskElsewhere(cause)) this.#askElsewhere();
+    else if (!sent) this.#lane.submit(this);
     else if (!this.#readOnly) this.refuse(outcomeUnknown(cause));
     else if (this.#mayRunAgain()) this.#runAgain();
     else this.refuse(connectionLost(cause));
@@ -147,6 +171,17 @@ export class Request implements Ticket, Exchange {
 
   #mayRunAgain(): boolean {
     return !this.fresh && this.#forget();
+  }
+
+  /** A replica may be behind, gone or in recovery's way: what it refuses the primary is asked, but for what took its time. */
+  #mayAskElsewhere(error: unknown): boolean {
+    return this.#elsewhere !== undefined && !isTimeout(error) && this.#forget();
+  }
+
+  #askElsewhere(): void {
+    this.#lane = this.#elsewhere!;
+    this.#elsewhere = undefined;
+    this.#lane.submit(this);
   }
 
   #forget(): boolean {
@@ -164,7 +199,7 @@ export class Request implements Ticket, Exchange {
     if (this.#link) this.#link.cancel();
     else {
       this.#lane.withdraw(this);
-      this.refuse(this.#signal!.reason);
+      this.#fail(this.#signal!.reason);
     }
   };
 }

@@ -1,5 +1,6 @@
 const SLOW_AVERAGE = 3;
 const SLOW_ONCE = 20;
+const BRIEF_AVERAGE = 1;
 const RUNS_TO_TRUST = 3;
 /** Weight of the newest run in the moving average. */
 const NEWEST = 1 / 8;
@@ -26,6 +27,11 @@ export class Shape {
     return (
       shapes.every((shape) => shape.isFast) && shapes.reduce((sum, shape) => sum + shape.#average, 0) < SLOW_AVERAGE
     );
+  }
+
+  /** Several of these in a row take no longer than others take by themselves. */
+  get isBrief(): boolean {
+    return this.isFast && this.#average < BRIEF_AVERAGE;
   }
 
   ran(milliseconds: number): void {

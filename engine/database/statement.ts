@@ -1,3 +1,5 @@
+import type { Footing } from "./replicas/footing.ts";
+
 /** A parameter in text format. A Buffer is text already encoded as UTF-8, such as a raw JSON body. */
 export type Value = string | Buffer | null;
 
@@ -8,6 +10,8 @@ export type Statement = { readonly text: string; readonly values: readonly Value
 export type Context = {
   readonly role: string;
   readonly settings: readonly (readonly [name: string, value: string])[];
+  /** Absent: only the primary is asked. */
+  readonly footing?: Footing;
 };
 
 export type Field = { readonly name: string; readonly type: number };

@@ -14,6 +14,7 @@ import {
 import { connectionLost, outcomeUnknown, transactionFailed } from "./faults.ts";
 import type { Lane } from "./lane.ts";
 import type { Link } from "./link.ts";
+import type { Watch } from "./observe.ts";
 import { Rows } from "./rows.ts";
 import type { Shapes } from "./shape.ts";
 import type { Context, Result, Statement } from "./statement.ts";
@@ -37,6 +38,8 @@ export type TransactionPlan = {
   readonly expires: number;
   /** For what each query may hold. Nothing is committed yet, so what writes can be refused too. */
   readonly makeBudget: () => Budget;
+  /** Null: nobody wants to know how it goes. */
+  readonly watch?: (statement: Statement) => Watch | null;
 };
 
 export async function inTransaction<T>(plan: TransactionPlan, work: (query: Query) => Promise<T>): Promise<T> {
@@ -59,13 +62,13 @@ function lease({ lane, expires }: TransactionPlan): Promise<Link> {
       link.leased = true;
       resolve(link);
     };
-    lane.submit({ expires, start, refuse: reject });
+    lane.submit({ expires, isBrief: false, start, refuse: reject });
   });
 }
 
 type Particulars = Partial<Pick<Exchange, "wantsFields" | "fresh" | "keepsTransaction">>;
 
-type Reply = { readonly outcome: Outcome; readonly rows: Rows<string | null> };
+type Reply = { readonly outcome: Outcome; readonly rows: Rows<string | null>; readonly bytes: number };
 
 class Transaction {
   readonly #plan: TransactionPlan;
@@ -82,16 +85,32 @@ class Transaction {
   }
 
   async query(statement: Statement, wantsFields: boolean): Promise<Result> {
+    const watch = this.#plan.watch?.(statement);
+    try {
+      const reply = await this.#reply(statement, wantsFields);
+      watch?.startedOn(this.#link.pid);
+      if (reply.outcome.kind !== "lost") watch?.took(reply.outcome.milliseconds);
+      const result = this.#resultOf(reply);
+      watch?.rows(result.rows.length, reply.bytes);
+      watch?.over(null);
+      return result;
+    } catch (error) {
+      watch?.over(error);
+      throw error;
+    }
+  }
+
+  async #reply(statement: Statement, wantsFields: boolean): Promise<Reply> {
     if (this.#isOver) throw new Error("The transaction is over; its queries must be awaited inside of it");
     const { context, shapes } = this.#plan;
     const step = statementStep(shapes.of(context.role, statement.text), statement, true);
     if (!this.#first) {
       this.#first = this.#begin(step, wantsFields);
-      return this.#resultOf(await this.#first);
+      return this.#first;
     }
     // Outside of a transaction it would run as the login and not as the caller.
     await this.#begun();
-    return this.#resultOf(await this.#ask([step], { wantsFields }));
+    return this.#ask([step], { wantsFields });
   }
 
   async commit(): Promise<void> {
@@ -153,8 +172,8 @@ class Transaction {
     const rows = Rows.ofStrings();
     const budget = this.#plan.makeBudget();
     const outcome = await this.#exchange(steps, rows, particulars, budget);
-    budget.giveAllBack();
-    return { outcome, rows };
+    const bytes = budget.giveAllBack();
+    return { outcome, rows, bytes };
   }
 
   #exchange(

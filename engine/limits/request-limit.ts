@@ -97,11 +97,14 @@ export function makeRequestLimit({ limit, asOwner, log, windowSeconds = ONE_MINU
     }
   };
 
+  /** Where the clock was set back, a window would seem to last for as long. */
+  const isOpen = ({ endsAt }: Window, now: number): boolean => endsAt > now && endsAt - now < 2 * windowSeconds * 1000;
+
   /** The oldest come first. One that the others opened earlier ends earlier, and stays until its turn comes. */
   const forgetEnded = (): void => {
     const now = Date.now();
-    for (const [caller, { endsAt }] of windows) {
-      if (endsAt > now) return;
+    for (const [caller, window] of windows) {
+      if (isOpen(window, now)) return;
       if (!untold.has(caller)) windows.delete(caller);
     }
   };
@@ -124,7 +127,7 @@ export function makeRequestLimit({ limit, asOwner, log, windowSeconds = ONE_MINU
     count(caller) {
       const now = Date.now();
       const known = windows.get(caller);
-      const window = known && known.endsAt > now ? known : openWindow(caller, now);
+      const window = known && isOpen(known, now) ? known : openWindow(caller, now);
       const isAdmitted = window.points < limit;
       if (isAdmitted) {
         window.points++;

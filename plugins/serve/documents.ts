@@ -10,7 +10,7 @@ import {
   validate,
   visit,
 } from "postgraphile/graphql";
-import { RecentMap } from "../../engine/recent-map.ts";
+import { type Hits, RecentMap } from "../../engine/recent-map.ts";
 import { type Echo, echoOf } from "./echo.ts";
 import { type Limits, measure, tooComplex, tooDeep } from "./limits.ts";
 
@@ -51,11 +51,12 @@ type ReaderOptions = {
   readonly limits: Limits;
   /** Called when so much has been read that what was planned for it has to be forgotten. */
   readonly onFull: () => void;
+  readonly hits?: Hits | undefined;
 };
 
 /** Reads and checks documents against one schema, each once; those that are refused are not remembered. */
-export function makeDocumentReader({ schema, limits, onFull }: ReaderOptions): (text: string) => ReadDocument {
-  const known = new RecentMap<string, ReadDocument>(MOST_REMEMBERED);
+export function makeDocumentReader({ schema, limits, onFull, hits }: ReaderOptions): (text: string) => ReadDocument {
+  const known = new RecentMap<string, ReadDocument>(MOST_REMEMBERED, undefined, hits);
   let room = MOST_WEIGHT;
   return (text) => {
     const remembered = known.get(text);

@@ -6,6 +6,7 @@ import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { ContextError } from "../../engine/database/faults.ts";
 import { ApiError, toApiError, toGraphQLBody } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/log.ts";
+import type { Occurrences } from "../../engine/metrics/occurrences.ts";
 import { type Sentence, sentenceOf } from "./sql-sentences.ts";
 
 export type Audience = { readonly asker: Asker; readonly requestId: string };
@@ -16,10 +17,11 @@ type ExplainerOptions = {
   readonly catalog: () => Catalog;
   readonly callers: () => Callers;
   readonly log: Pick<Logger, "error">;
+  readonly errors?: Occurrences;
 };
 
 /** Turns any error of an operation into its entry in `errors`: a sentence for people and a code for programs. */
-export function makeExplainer({ catalog, callers, log }: ExplainerOptions): Explain {
+export function makeExplainer({ catalog, callers, log, errors }: ExplainerOptions): Explain {
   const masked = (error: GraphQLError, requestId: string): Meaning => {
     log.error({ request: requestId, path: error.path?.join("."), err: error.originalError ?? error }, "internal error");
     return { message: "Internal error", code: "INTERNAL_ERROR", requestId };
@@ -34,6 +36,7 @@ export function makeExplainer({ catalog, callers, log }: ExplainerOptions): Expl
     const known = original instanceof pg.DatabaseError ? ofDatabase(original, asker) : meaningOf(error);
     const meaning = known ?? masked(error, requestId);
     const { message, ...extensions } = toldOfExpiry(meaning, asker);
+    errors?.add(extensions.code);
     return {
       message,
       ...(error.locations && { locations: error.locations }),

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import type { Callers } from "../../engine/caller/caller.ts";
 import { makeContexts } from "../../engine/caller/context.ts";
 import { makeCrossSite } from "../../engine/caller/cross-site.ts";
+import { makeFootings } from "../../engine/caller/footing.ts";
 import { occasionOf } from "../../engine/caller/occasion.ts";
 import { settingsOfRole } from "../../engine/caller/role-settings.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
@@ -13,6 +14,8 @@ import type { Database } from "../../engine/database/database.ts";
 import type { Context } from "../../engine/database/statement.ts";
 import type { Listener } from "../../engine/listen.ts";
 import type { Logger } from "../../engine/log.ts";
+import { type Counts, makeCounts } from "../../engine/metrics/counts.ts";
+import type { Tracing } from "../../engine/tracing/tracing.ts";
 import { makePreset } from "../preset.ts";
 import { makeExplainer } from "./errors.ts";
 import { makeAskGiven } from "./event-count.ts";
@@ -21,7 +24,7 @@ import { Events } from "./events.ts";
 import { makeExplorer } from "./explorer.ts";
 import { makeHandle } from "./handle.ts";
 import type { HttpRequest, HttpResponse } from "./http.ts";
-import { makePrepare, type Occasion } from "./operation.ts";
+import { makePrepare, type Occasion, type Operation } from "./operation.ts";
 import { makeFindDocument } from "./persisted-operations.ts";
 import { makePgService } from "./pg-service.ts";
 import { sampleQuery } from "./sample-query.ts";
@@ -29,7 +32,7 @@ import { SchemaKeeper } from "./schema-keeper.ts";
 import { Sockets } from "./socket/sockets.ts";
 
 export const GRAPHQL_PATH = "/graphql";
-export const EXPLORER_PATH = "/graphiql";
+const EXPLORER_PATH = "/graphiql";
 
 export type GraphQLServices = {
   readonly config: Config;
@@ -40,6 +43,8 @@ export type GraphQLServices = {
   readonly listener: Listener;
   readonly loginRole: string;
   readonly log: Logger;
+  readonly counts?: Counts;
+  readonly tracing?: Tracing | null;
 };
 
 export type GraphQL = {
@@ -65,7 +70,17 @@ export type GraphQLState = {
 
 /** GraphQL over HTTP and WebSocket: a schema made of the catalogue, kept up with it, and everything that serves it. */
 export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
-  const { config, callers, catalog, database, listener, loginRole, log } = services;
+  const {
+    config,
+    callers,
+    catalog,
+    database,
+    listener,
+    loginRole,
+    log,
+    counts = makeCounts(),
+    tracing = null,
+  } = services;
   const findDocument = await makeFindDocument({
     folder: config.graphqlPersistedOperations,
     only: config.graphqlPersistedOnly,
@@ -84,25 +99,32 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
       directives: config.graphqlMaxDirectives,
       rootFields: config.graphqlMaxRootFields,
     },
+    hits: counts.operations,
     log,
   });
   const stopFollowing = catalog.onChange(() => keeper.renew());
   await keeper.start();
 
   const contexts = makeContexts(config);
+  const footing = makeFootings(config);
   const patience = patienceOf(config);
-  const contextOf = (occasion: Occasion): Context => {
+  const contextOf = (occasion: Occasion, kind: Operation["kind"]): Context => {
     const { caller } = occasion.asker;
     const { role, settings } = contexts(caller, occasionOf("graphql", { ...occasion, id: occasion.requestId }));
-    return { role, settings: [...patience, ...settingsOfRole(catalog.current().roles.get(role)), ...settings] };
+    return {
+      role,
+      settings: [...patience, ...settingsOfRole(catalog.current().roles.get(role)), ...settings],
+      // What a subscription tells has only just happened.
+      ...(kind !== "subscription" && footing(caller, occasion)),
+    };
   };
   const asOwner: AsOwner = (work) => database.asOwner(work);
   const askLease = makeLeaseQuestions({ asOwner, log });
   const events = new Events({ listener, askGiven: makeAskGiven(asOwner), askLease, log });
-  const explain = makeExplainer({ catalog: () => catalog.current(), callers, log });
+  const explain = makeExplainer({ catalog: () => catalog.current(), callers, log, errors: counts.errors });
   // As objects rows take about ten times their length.
   const most = { operation: Math.ceil(config.maxAnswerBytes / 4), together: config.maxAnswerBytes };
-  const prepare = makePrepare({ schema: () => keeper.current(), database, events, contextOf, most });
+  const prepare = makePrepare({ schema: () => keeper.current(), database, events, contextOf, most, tracing });
   const crossSite = makeCrossSite(config);
   const shared = { path: GRAPHQL_PATH, callers, crossSite, findDocument, prepare, explain };
   const sockets = new Sockets({

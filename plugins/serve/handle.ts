@@ -31,8 +31,9 @@ export function makeHandle(services: Services): Handle {
   const { path, callers, crossSite, findDocument, prepare, explain, internalErrorStatus } = services;
   const run = async (request: HttpRequest, sent: Sent, asker: Asker): Promise<Result> => {
     const query = await findDocument(sent);
-    const { id: requestId, method, headers, signal } = request;
-    const operation = prepare({ ...sent, query }, { asker, requestId, method, path, headers, signal, asText: true });
+    const { id: requestId, method, headers, signal, tell } = request;
+    const occasion = { asker, requestId, method, path, headers, signal, tell, asText: true };
+    const operation = prepare({ ...sent, query }, occasion);
     admit(operation, method);
     request.stages.enter("run");
     return resultOf(await operation.run());

@@ -6,6 +6,7 @@ import { Budget } from "../../engine/database/budget.ts";
 import type { Database } from "../../engine/database/database.ts";
 import { madeButTooLarge } from "../../engine/database/faults.ts";
 import type { Context, Row } from "../../engine/database/statement.ts";
+import type { Tracing } from "../../engine/tracing/tracing.ts";
 import { Delivery, type Results } from "./delivery.ts";
 import { toldBytes } from "./echo.ts";
 import type { Events } from "./events.ts";
@@ -27,6 +28,8 @@ export type Occasion = {
   readonly headers: IncomingHttpHeaders;
   /** Aborted when nobody waits for the answer any more. */
   readonly signal?: AbortSignal;
+  /** Headers of the answer, where it has any. */
+  readonly tell?: (headers: Readonly<Record<string, string>>) => void;
   /** The data as text, for who passes it on as it is. */
   readonly asText?: boolean;
 };
@@ -53,16 +56,18 @@ type Services = {
   readonly schema: () => ServedSchema;
   readonly database: Database;
   readonly events: Events;
-  readonly contextOf: (occasion: Occasion) => Context;
+  readonly contextOf: (occasion: Occasion, kind: Operation["kind"]) => Context;
   /** What may be held of one operation's rows, and of those of all together. */
   readonly most: { readonly operation: number; readonly together: number };
+  /** Null: nobody follows what becomes of an operation. */
+  readonly tracing?: Tracing | null;
 };
 
 /** How many times as large as its rows an answer may be. */
 const MOST_TIMES = 8;
 
 /** Reads and checks what is asked. What cannot be executed is refused by throwing: with a Refusal when that is the client's doing. */
-export function makePrepare({ schema: current, database, events, contextOf, most }: Services): Prepare {
+export function makePrepare({ schema: current, database, events, contextOf, most, tracing = null }: Services): Prepare {
   const together = new Budget(most.together);
   return ({ query, operationName, variables }, occasion) => {
     const { schema, resolvedPreset, read } = current();
@@ -81,7 +86,7 @@ export function makePrepare({ schema: current, database, events, contextOf, most
       if (!answer.take(toldBytes(rows, echo(chosen)))) throw readOnly ? answer.refusal() : madeButTooLarge();
     };
     const client = { readOnly, budgetOf, admit, ...(signal && { signal }) };
-    const withPgClient = makeWithPgClient(database, contextOf(occasion), client);
+    const withPgClient = makeWithPgClient(database, contextOf(occasion, kind), client);
     const contextValue = { pgSettings: null, withPgClient };
     // Nobody's middleware runs: what PostGraphile's own would put into the context is there already.
     const plain = { schema, document, variableValues: variables, operationName };
@@ -109,6 +114,12 @@ export function makePrepare({ schema: current, database, events, contextOf, most
       return { kind: "result", result: results };
     };
 
-    return { ...plain, kind, run: kind === "subscription" ? subscription : execution };
+    const run = kind === "subscription" ? subscription : execution;
+    if (!tracing) return { ...plain, kind, run };
+    const attributes = {
+      "graphql.operation.type": kind,
+      ...(chosen.name && { "graphql.operation.name": chosen.name.value }),
+    };
+    return { ...plain, kind, run: () => tracing.around(kind, attributes, run) };
   };
 }

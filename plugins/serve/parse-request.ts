@@ -1,4 +1,5 @@
 import { ApiError } from "../../engine/errors.ts";
+import { isJsonObject } from "../../engine/json-object.ts";
 
 /** What came in a request: GraphQL over HTTP, section 5. */
 export type Sent = {
@@ -34,7 +35,7 @@ export function parseQueryString(rawQuery: string): Sent {
 
 export function parseParameters(given: unknown): Sent {
   if (Array.isArray(given)) throw malformed("Send one operation per request: batches are not taken.");
-  if (!isObject(given)) throw malformed("Send a JSON object with the operation in query.");
+  if (!isJsonObject(given)) throw malformed("Send a JSON object with the operation in query.");
   return {
     query: textIn(given, "query"),
     operationName: textIn(given, "operationName"),
@@ -73,12 +74,8 @@ function textIn(given: Readonly<Record<string, unknown>>, name: string): string 
 
 function objectIn(given: Readonly<Record<string, unknown>>, name: string): Readonly<Record<string, unknown>> {
   const value = given[name] ?? {};
-  if (!isObject(value)) throw malformed(`${name} must be an object.`);
+  if (!isJsonObject(value)) throw malformed(`${name} must be an object.`);
   return value;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function malformed(message: string, cause?: unknown): ApiError {

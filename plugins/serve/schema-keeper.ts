@@ -4,6 +4,7 @@ import type { GraphQLSchema } from "postgraphile/graphql";
 import { Coalescer } from "../../engine/catalog/coalescer.ts";
 import { ApiError, unavailable } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/log.ts";
+import type { Hits } from "../../engine/recent-map.ts";
 import { makeDocumentReader, type ReadDocument } from "./documents.ts";
 import type { Limits } from "./limits.ts";
 
@@ -17,6 +18,8 @@ export type ServedSchema = {
 export type SchemaKeeperOptions = {
   readonly preset: () => GraphileConfig.Preset;
   readonly limits: Limits;
+  /** Of documents that were read before. */
+  readonly hits?: Hits;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
 };
 
@@ -82,11 +85,11 @@ export class SchemaKeeper {
   }
 
   async #build(): Promise<ServedSchema> {
-    const { preset, limits } = this.#options;
+    const { preset, limits, hits } = this.#options;
     const { schema, resolvedPreset } = await makeSchema(preset());
     const grafast = { ...schema.extensions.grafast, operationOperationPlansCacheMaxLength: MOST_PLANS };
     Object.assign(schema.extensions, { grafast });
-    const read = makeDocumentReader({ schema, limits, onFull: () => forgetPlans(schema) });
+    const read = makeDocumentReader({ schema, limits, onFull: () => forgetPlans(schema), hits });
     return { schema, resolvedPreset, read };
   }
 

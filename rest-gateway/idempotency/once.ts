@@ -29,13 +29,14 @@ type OnceOptions = {
   readonly waitMilliseconds: number;
   /** The largest body that is kept. */
   readonly mostBytes: number;
+  readonly onReplay?: () => void;
 };
 
 /**
  * Makes a change once, however often it is asked for: the answer is committed with the change, and told again to whoever
  * asks the same under the same key. What fails is undone and keeps nothing, so the next attempt finds the key unused.
  */
-export function makeOnce({ waitMilliseconds, mostBytes }: OnceOptions) {
+export function makeOnce({ waitMilliseconds, mostBytes, onReplay = () => {} }: OnceOptions) {
   return async (change: Change): Promise<GatewayResponse> => {
     const place = placeOf(change.scope, change.identity, change.key);
     const fingerprint = fingerprintOf(change.request);
@@ -44,7 +45,11 @@ export function makeOnce({ waitMilliseconds, mostBytes }: OnceOptions) {
     const attempt = async (ask: Ask): Promise<GatewayResponse> => {
       const claim = await claimAnswer(asLogin(ask), place);
       if (claim === "taken") throw underWay();
-      if (claim !== "free") return replayed(claim.response, claim.fingerprint === fingerprint);
+      if (claim !== "free") {
+        const response = replayed(claim.response, claim.fingerprint === fingerprint);
+        onReplay();
+        return response;
+      }
       const response = await change.make(ask);
       if (response.body !== null && Buffer.byteLength(response.body) > mostBytes) throw answerTooLarge(mostBytes, LESS);
       const kept = await keepAnswer(asLogin(ask), place, { fingerprint, response }, change.lifetimeSeconds);

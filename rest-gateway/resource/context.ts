@@ -1,5 +1,6 @@
 import type { Caller } from "../../engine/caller/caller.ts";
 import { makeContexts } from "../../engine/caller/context.ts";
+import { makeFootings } from "../../engine/caller/footing.ts";
 import { occasionOf } from "../../engine/caller/occasion.ts";
 import { settingsOfRole } from "../../engine/caller/role-settings.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
@@ -8,7 +9,7 @@ import type { Context } from "../../engine/database/statement.ts";
 import { quotedName } from "../../engine/quoted-name.ts";
 import type { GatewayRequest } from "../http.ts";
 
-type Settings = Pick<Config, "usersAccess" | "appSettings" | "extraSearchPath">;
+type Settings = Pick<Config, "usersAccess" | "appSettings" | "extraSearchPath" | "readDatabaseUrls">;
 type Occasion = {
   readonly request: GatewayRequest;
   readonly caller: Caller;
@@ -19,10 +20,15 @@ type Occasion = {
 /** All that Postgres is told before the statement. Policies know this door by `request.interface`. */
 export function makeResourceContexts(settings: Settings) {
   const contexts = makeContexts(settings);
+  const footing = makeFootings(settings);
   return ({ request, caller, catalog, schema }: Occasion): Context => {
     const { id, method, path, headers } = request;
     const { role, settings: said } = contexts(caller, occasionOf("resource", { id, method, path, headers }));
     const searchPath = [schema, ...settings.extraSearchPath].map((name) => quotedName(name)).join(", ");
-    return { role, settings: [["search_path", searchPath], ...settingsOfRole(catalog.roles.get(role)), ...said] };
+    return {
+      role,
+      settings: [["search_path", searchPath], ...settingsOfRole(catalog.roles.get(role)), ...said],
+      ...footing(caller, request),
+    };
   };
 }

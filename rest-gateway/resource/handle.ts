@@ -5,6 +5,7 @@ import type { Config } from "../../engine/config/config.ts";
 import type { Ask } from "../../engine/database/as-login.ts";
 import type { Database } from "../../engine/database/database.ts";
 import { ApiError } from "../../engine/errors.ts";
+import type { Counts } from "../../engine/metrics/counts.ts";
 import { identifyCaller } from "../auth/credentials.ts";
 import { notFound } from "../gateway.ts";
 import type { GatewayRequest, GatewayResponse, Handler } from "../http.ts";
@@ -38,6 +39,7 @@ type Services = {
   readonly versions: Versions;
   /** Null: nothing can be left for later here. */
   readonly defer?: Defer | null;
+  readonly counts?: Counts;
 };
 
 export type ResourceInterface = Undertake & { readonly handle: Handler };
@@ -47,14 +49,11 @@ const MANNER: Manner = { formats: [{ kind: "media", type: "application/json" }],
 
 /** `/users` and `/api/v<N>/<collection>`: each stage may refuse in its own way, and only `perform` asks Postgres. */
 export function makeResourceInterface(services: Services): ResourceInterface {
-  const { config, callers, crossSite, database, catalog: current, versions, defer } = services;
-  const prepare = makePreparer({
-    aggregates: false,
-    maxRows: config.maxPageSize,
-    safeWrites: true,
-    legacyTargetNames: false,
-    explain: false,
-  });
+  const { config, callers, crossSite, database, catalog: current, versions, defer, counts } = services;
+  const prepare = makePreparer(
+    { aggregates: false, maxRows: config.maxPageSize, safeWrites: true, legacyTargetNames: false, explain: false },
+    counts?.plans,
+  );
   const contextOf = makeResourceContexts(config);
 
   /** Null: nothing of this interface is at that address. */

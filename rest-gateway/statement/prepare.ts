@@ -1,6 +1,6 @@
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Statement } from "../../engine/database/statement.ts";
-import { RecentMap } from "../../engine/recent-map.ts";
+import { type Hits, RecentMap } from "../../engine/recent-map.ts";
 import type { Intent, Manner } from "./intent.ts";
 import { type LongPlan, toLongPlan, toProbe } from "./plan/long.ts";
 import { type Plan, type PlanOptions, planIntent } from "./plan/plan.ts";
@@ -46,8 +46,8 @@ type KnownLong = {
 const MOST_KNOWN = 2_000;
 
 /** Plans what an intent of its shape needs, once per catalogue and role; each request brings only its values. */
-export function makePreparer(settings: Omit<PlanOptions, "role">) {
-  const known = new RecentMap<string, Known>(MOST_KNOWN);
+export function makePreparer(settings: Omit<PlanOptions, "role">, hits?: Hits) {
+  const known = new RecentMap<string, Known>(MOST_KNOWN, undefined, hits);
   let of: Catalog | null = null;
 
   return (intent: Intent, manner: Manner, catalog: Catalog, role: string): Prepared => {

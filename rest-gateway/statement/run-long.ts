@@ -29,27 +29,19 @@ export async function runLong(read: PreparedRead, context: Context, database: Da
   const { probe, memory } = read.long;
   // Whose answer may be short this time is not kept waiting by those who read slowly.
   if (memory.wasLong && hasRoom(database)) return runRows(read, context, database, means);
-  const row = await probed(probe, context, database, means);
-  if (!row) return runRows(read, context, database, means);
+  const { before, signal } = means;
+  let row: Row<string | Buffer | null>;
+  try {
+    const options = { before, signal, readOnly: true, largeValues: "buffer" } as const;
+    row = (await database.run(context, probe, options)).rows[0]!;
+  } catch (error) {
+    // Too large to be held, but not to be sent row by row.
+    if (isTooLarge(error)) return runRows(read, context, database, means);
+    throw error;
+  }
   const answer = toAnswer(row, read.plan);
   memory.wasLong = isLong({ rows: answer.page, bytes: answer.body?.length ?? 0 });
   return answer.page > MOST_ROWS ? runRows(read, context, database, means) : answer;
-}
-
-/** Null where the answer is too large to be held. */
-function probed(
-  probe: Statement,
-  context: Context,
-  database: Database,
-  { before, signal }: Means,
-): Promise<Row<string | Buffer> | null> {
-  return database.run(context, probe, { before, signal, readOnly: true, largeValues: "buffer" }).then(
-    ({ rows }) => rows[0] as Row<string | Buffer>,
-    (error: unknown) => {
-      if (isTooLarge(error)) return null;
-      throw error;
-    },
-  );
 }
 
 function hasRoom(database: Database): boolean {

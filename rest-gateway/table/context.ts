@@ -1,5 +1,6 @@
 import type { Caller } from "../../engine/caller/caller.ts";
 import type { makeContexts } from "../../engine/caller/context.ts";
+import { makeFootings } from "../../engine/caller/footing.ts";
 import { settingsOfRole } from "../../engine/caller/role-settings.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { memoized } from "../../engine/catalog/memoized.ts";
@@ -13,7 +14,7 @@ import type { TableRequest } from "./parse/request.ts";
 import { tableOccasion } from "./request-settings.ts";
 
 type Setting = Context["settings"][number];
-type Settings = Pick<Config, "extraSearchPath" | "hoistedSettings">;
+type Settings = Pick<Config, "extraSearchPath" | "hoistedSettings" | "readDatabaseUrls">;
 type Asked = {
   readonly request: GatewayRequest;
   /** Below the interface's own. */
@@ -27,8 +28,9 @@ type Asked = {
 /** All that Postgres is told before the statement: what the role is given, then what the request says, which wins. */
 export function makeTableContexts(
   contexts: ReturnType<typeof makeContexts>,
-  { extraSearchPath, hoistedSettings }: Settings,
+  { extraSearchPath, hoistedSettings, readDatabaseUrls }: Settings,
 ) {
+  const footing = makeFootings({ readDatabaseUrls });
   const searchPathFrom = memoized((schema: string): Setting => {
     return ["search_path", [schema, ...extraSearchPath].map((name) => quotedName(name)).join(", ")];
   });
@@ -41,7 +43,7 @@ export function makeTableContexts(
     }
     const { timezone } = asked.preferences;
     if (timezone !== null) first.push(["timezone", timezone]);
-    return { role, settings: [...first, ...settings] };
+    return { role, settings: [...first, ...settings], ...footing(caller, request) };
   };
 }
 

@@ -3,6 +3,8 @@ import type { Caller, Callers } from "../../engine/caller/caller.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { readApiKey } from "./api-key.ts";
 
+const SCHEME = "Bearer ";
+
 type Shown = { readonly headers: IncomingHttpHeaders; readonly rawQuery: string };
 
 /**
@@ -24,10 +26,13 @@ export function identifyTableCaller(
   }
   const { authorization } = headers;
   // Until somebody signs in, supabase-js shows its key as a token, too.
-  const isKeyAgain = key !== null && authorization === `Bearer ${key}`;
-  if (authorization === undefined || isKeyAgain) return byKey ?? callers.anonymous;
+  if (authorization === undefined || (key !== null && isBearer(key, authorization))) return byKey ?? callers.anonymous;
   // A key that is no good is refused even where the token alone would do.
   return byKey instanceof Promise
     ? byKey.then(() => callers.identify({ authorization }))
     : callers.identify({ authorization });
+}
+
+function isBearer(token: string, authorization: string): boolean {
+  return authorization.length === SCHEME.length + token.length && authorization === SCHEME + token;
 }

@@ -1,13 +1,15 @@
 import type { Catalog } from "../../engine/catalog/catalog.ts";
-import { RecentMap } from "../../engine/recent-map.ts";
+import { type Hits, RecentMap } from "../../engine/recent-map.ts";
 import type { Intent } from "../statement/intent.ts";
 import type { Prepared } from "../statement/prepare.ts";
-import type { Form } from "./parse/form.ts";
+import { canonicalFormOf, type Form } from "./parse/form.ts";
 import { parseQueryString } from "./parse/query-string.ts";
 import type { TableRequest } from "./parse/request.ts";
 
 /** A request for rows, as it was read and planned. */
 export type Understood = { readonly asked: TableRequest; readonly intent: Intent; readonly prepared: Prepared };
+
+type Known = Understood & { readonly canonicalQuery: ReturnType<typeof canonicalFormOf> };
 
 const MOST_KNOWN = 1_000;
 
@@ -16,8 +18,12 @@ const MOST_KNOWN = 1_000;
  * time that is spent on a small answer here.
  */
 export class Forms {
-  readonly #known = new RecentMap<string, Understood>(MOST_KNOWN);
+  readonly #known: RecentMap<string, Known>;
   #catalog: Catalog | null = null;
+
+  constructor(hits?: Hits) {
+    this.#known = new RecentMap(MOST_KNOWN, undefined, hits);
+  }
 
   /** Null: it was not asked lately. What was learnt with another catalogue is forgotten. */
   recall(form: Form, rawQuery: string, role: string, catalog: Catalog): Understood | null {
@@ -29,8 +35,8 @@ export class Forms {
     return known ? withValues(known, form.values, rawQuery) : null;
   }
 
-  learn(form: Form, role: string, understood: Understood): void {
-    this.#known.set(keyOf(form, role), understood);
+  learn(form: Form, rawQuery: string, role: string, understood: Understood): void {
+    this.#known.set(keyOf(form, role), { ...understood, canonicalQuery: canonicalFormOf(rawQuery) });
   }
 }
 
@@ -40,7 +46,7 @@ function keyOf({ text }: Form, role: string): string {
 }
 
 function withValues(
-  { asked, intent: known, prepared }: Understood,
+  { asked, intent: known, prepared, canonicalQuery }: Known,
   values: readonly string[],
   rawQuery: string,
 ): Understood {
@@ -50,7 +56,12 @@ function withValues(
   });
   const intent: Intent = { ...known, shape: { ...known.shape, conditions } };
   return {
-    asked: { ...asked, action: { kind: "statement", intent }, parameters: parseQueryString(rawQuery) },
+    asked: {
+      ...asked,
+      action: { kind: "statement", intent },
+      parameters: parseQueryString(rawQuery),
+      canonicalQuery: canonicalQuery(values),
+    },
     intent,
     prepared: prepared.again(intent),
   };

@@ -5,7 +5,9 @@ import type { GatewayRequest } from "../../rest-gateway/http.ts";
 const WELL: Condition = {
   databaseFault: () => null,
   askDatabase: async () => {},
+  replicas: () => [],
   schemaFault: () => null,
+  shortage: () => null,
   acceptsWork: () => true,
 };
 

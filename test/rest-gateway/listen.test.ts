@@ -5,7 +5,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import { addressOf, checkAddress, drain, listen } from "../../rest-gateway/listen.ts";
 
-const place = { host: "127.0.0.1", port: 0, maxHeaderBytes: 8192, requestTimeout: 60 };
+const place = {
+  host: "127.0.0.1",
+  port: 0,
+  maxHeaderBytes: 8192,
+  requestTimeout: 60,
+  httpsCertificate: null,
+  httpsKey: null,
+};
 const servers: Server[] = [];
 afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => drain(server, 0).catch(() => {})));
@@ -30,13 +37,13 @@ async function say(server: Server, bytes: string): Promise<string> {
 describe("listen", () => {
   test("a port in use is told with what to do, before and while listening", async () => {
     const { port } = (await start(() => {})).address() as AddressInfo;
-    await expect(checkAddress({ host: "127.0.0.1", port })).rejects.toThrow(`Port ${port} of 127.0.0.1 is in use`);
+    await expect(checkAddress({ ...place, port })).rejects.toThrow(`Port ${port} of 127.0.0.1 is in use`);
     await expect(listen(() => {}, { ...place, port })).rejects.toThrow("set PORT to another port");
-    await checkAddress({ host: "127.0.0.1", port: 0 });
+    await checkAddress(place);
   });
 
   test("an address that is not of this machine is told so", async () => {
-    await expect(checkAddress({ host: "192.0.2.1", port: 0 })).rejects.toThrow("Set HOST");
+    await expect(checkAddress({ ...place, host: "192.0.2.1" })).rejects.toThrow("Set HOST");
   });
 
   test("addressOf is what a client can open", async () => {

@@ -1,4 +1,5 @@
 import { ApiError, type FieldFault } from "../../../engine/errors.ts";
+import { isJsonObject } from "../../../engine/json-object.ts";
 import type { Payload } from "../../statement/intent.ts";
 import type { Collection } from "../collections.ts";
 import { parseExactly } from "../exact-json.ts";
@@ -32,7 +33,7 @@ export function parsePayload(body: unknown, rules: PayloadRules): Payload {
   }
   const faults = new Faults();
   const read = rows.map((row, index) => {
-    if (!isRow(row)) throw notAnObject();
+    if (!isJsonObject(row)) throw notAnObject();
     return readRow(row, rules, faults.at(isArray ? `${index}.` : ""));
   });
   faults.refuse(codesOf(rules.version).missingField);
@@ -102,10 +103,6 @@ export function parseBody(bytes: Buffer, contentType: string | undefined, versio
 
 function notAnObject(): ApiError {
   return new ApiError(400, "VALIDATION_ERROR", "The body is to be a JSON object.");
-}
-
-function isRow(value: unknown): value is Row {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 type RowFaults = { wrong(fault: FieldFault): void; missing(fault: FieldFault): void };

@@ -1,6 +1,7 @@
 import type { Routine } from "../../../engine/catalog/routines.ts";
 import { baseTypeOf } from "../../../engine/catalog/types.ts";
 import { ApiError, type FieldFault } from "../../../engine/errors.ts";
+import { isJsonObject } from "../../../engine/json-object.ts";
 import type { GatewayResponse } from "../../http.ts";
 import type { CallIntent } from "../../statement/intent.ts";
 import type { Asked, AskRows } from "../asked.ts";
@@ -54,7 +55,7 @@ async function readBody({ request, collections }: Asked): Promise<unknown> {
 
 /** By the names that they have in SQL. */
 function parseArguments(body: unknown, action: Action, version: number): Readonly<Record<string, unknown>> {
-  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+  if (!isJsonObject(body)) {
     throw new ApiError(400, "VALIDATION_ERROR", "The body is to be a JSON object.");
   }
   const faults: FieldFault[] = [];

@@ -1,4 +1,4 @@
-import { decodeQuery } from "./query-string.ts";
+import { decodeQuery, encodeQuery } from "./query-string.ts";
 import type { RawRequest } from "./request.ts";
 
 /** Requests of one form are read and planned alike: they differ in values that only Postgres reads. */
@@ -31,3 +31,24 @@ export function formOf({ method, path, rawQuery, headers }: Omit<RawRequest, "bo
   }
   return { text, values };
 }
+
+/** What the canonical query string of a form's requests is, by their values: all else is put in order and encoded once. */
+export function canonicalFormOf(rawQuery: string): (values: readonly string[]) => string {
+  const byName = new Map<string, Piece[][]>();
+  let index = 0;
+  for (const part of rawQuery.split("&")) {
+    const written = COMPARISON.exec(part)?.[0] ?? part;
+    const equals = written.indexOf("=");
+    const name = written.slice(0, equals);
+    const text = encodeQuery(decodeQuery(written.slice(equals + 1)));
+    byName.set(name, [...(byName.get(name) ?? []), WHOLE.test(part) ? [text] : [text, index++]]);
+  }
+  const pieces = [...byName.keys()].sort().flatMap((name, place): Piece[] => {
+    const [first, ...others] = byName.get(name)!;
+    return [place === 0 ? `${name}=` : `&${name}=`, ...first!, ...others.flatMap((other) => [",", ...other])];
+  });
+  return (values) => pieces.map((piece) => (typeof piece === "string" ? piece : encodeQuery(values[piece]!))).join("");
+}
+
+/** A text that all requests of the form have, or where in their values the one stands that goes there. */
+type Piece = string | number;

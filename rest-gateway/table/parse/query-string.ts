@@ -6,7 +6,8 @@ export type Parameter = readonly [name: string, value: string];
 export function parseQueryString(text: string): readonly Parameter[] {
   const parameters: Parameter[] = [];
   const decode = /[%+]/.test(text) ? decodeQuery : unchanged;
-  for (const part of text.split(/[&;]/)) {
+  // By a regular expression it would take several times as long.
+  for (const part of text.includes(";") ? text.split(/[&;]/) : text.split("&")) {
     const equals = part.indexOf("=");
     if (equals >= 0) parameters.push([decode(part.slice(0, equals)), decode(part.slice(equals + 1))]);
   }
@@ -16,10 +17,10 @@ export function parseQueryString(text: string): readonly Parameter[] {
 /** The same parameters in the order of their names, as `Content-Location` gives them. */
 export function canonicalQueryString(parameters: readonly Parameter[]): string {
   const values = new Map<string, string[]>();
-  for (const [name, value] of parameters) values.set(name, [...(values.get(name) ?? []), encode(value)]);
+  for (const [name, value] of parameters) values.set(name, [...(values.get(name) ?? []), encodeQuery(value)]);
   return [...values.keys()]
     .sort()
-    .map((name) => `${encode(name)}=${values.get(name)!.join()}`)
+    .map((name) => `${encodeQuery(name)}=${values.get(name)!.join()}`)
     .join("&");
 }
 
@@ -48,7 +49,7 @@ export function decodeQuery(text: string): string {
 
 const PLAIN = /^[\w.~-]*$/;
 
-function encode(text: string): string {
+export function encodeQuery(text: string): string {
   if (PLAIN.test(text)) return text;
   return encodeURIComponent(text).replace(
     /[!'()*]/g,

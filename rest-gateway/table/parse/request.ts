@@ -38,6 +38,8 @@ export type TableRequest = {
   /** Best first. */
   readonly accept: readonly Format[];
   readonly parameters: readonly Parameter[];
+  /** They in the order of their names, where that has been worked out. */
+  readonly canonicalQuery?: string;
 };
 
 export type Action =

@@ -45,7 +45,7 @@ function sendRows<B extends Body>(request: TableRequest, plan: ReadPlan, told: T
   if (plan.format.kind === "object" && told.page !== 1) throw notSingular(told.page!);
   const { status, range } = pageStatus(plan.rows, told.page, told.total);
   const headers: Headers = { "Content-Range": range, ...applied(request, OF_READS), ...typeOf(plan) };
-  const query = canonicalQueryString(request.parameters);
+  const query = request.canonicalQuery ?? canonicalQueryString(request.parameters);
   headers["Content-Location"] = `/${encodeURIComponent(plan.table.name)}${query && `?${query}`}`;
   return { status, headers, body: told.body };
 }

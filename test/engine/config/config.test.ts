@@ -79,10 +79,11 @@ describe("readConfig", () => {
     expect(problemsOf({ PGRST_JWT_SECRET: secret })).toContain("PGRST_JWT_SECRET must be the secret itself");
   });
 
-  test("a setting of something that is still being built is warned about", () => {
-    expect(readConfig({ WEB_CONCURRENCY: "2" }).warnings).toEqual([
-      "WEB_CONCURRENCY has no effect yet: what it is for is still being built",
-    ]);
+  test("a certificate and its key are set together", () => {
+    expect(problemsOf({ HTTPS_CERT_FILE: "site.crt" })).toContain("HTTPS_CERT_FILE and HTTPS_KEY_FILE must be set");
+    expect(problemsOf({ HTTPS_KEY_FILE: "site.key" })).toContain("HTTPS_CERT_FILE and HTTPS_KEY_FILE must be set");
+    const { config } = readConfig({ HTTPS_CERT_FILE: "site.crt", HTTPS_KEY_FILE: "site.key" });
+    expect(config.httpsKey).toBe("site.key");
   });
 
   test("running registered operations alone wants a folder of them", () => {
@@ -124,9 +125,14 @@ describe("readConfig", () => {
   });
 
   test("a PostgREST setting that means nothing here is named with the reason", () => {
-    expect(readConfig({ PGRST_ADMIN_SERVER_PORT: "3001" }).warnings).toEqual([
-      "PGRST_ADMIN_SERVER_PORT has no effect here: /health answers on PORT",
+    expect(readConfig({ PGRST_DB_POOL_MAX_IDLETIME: "30" }).warnings).toEqual([
+      "PGRST_DB_POOL_MAX_IDLETIME has no effect here: idle connections are closed by themselves",
     ]);
+  });
+
+  test("operators have a port of their own, by PostgREST's names too", () => {
+    expect(readConfig({ PGRST_ADMIN_SERVER_PORT: "3001" }).config.adminPort).toBe(3001);
+    expect(() => readConfig({ PORT: "3001", ADMIN_PORT: "3001" })).toThrow("ADMIN_PORT must be another port than PORT");
   });
 
   test("PGRST_APP_SETTINGS_* become settings of SQL", () => {

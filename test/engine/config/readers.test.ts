@@ -6,11 +6,13 @@ import {
   headerName,
   integer,
   jwtSecrets,
+  keyValues,
   list,
   origins,
   postgresUrl,
   privateKey,
   publicKeys,
+  ratio,
   sender,
   smtpUrl,
   trustProxy,
@@ -23,6 +25,21 @@ describe("readers", () => {
     ['."https://example.com/roles"[0]', ["https://example.com/roles", 0]],
   ])("claimPath reads %s", (text, steps) => {
     expect(claimPath(text)).toEqual(steps);
+  });
+
+  test("keyValues reads what OpenTelemetry's settings are written in", () => {
+    expect(keyValues("")).toEqual({});
+    expect(keyValues("team=shop, deployment.environment.name=a%2Cb,empty=")).toEqual({
+      team: "shop",
+      "deployment.environment.name": "a,b",
+      empty: "",
+    });
+    for (const text of ["team", "=shop", "team=100%"]) expect(() => keyValues(text)).toThrow("pairs like name=value");
+  });
+
+  test("ratio takes a part of the whole", () => {
+    expect([ratio("0"), ratio("0.25"), ratio("1")]).toEqual([0, 0.25, 1]);
+    for (const text of ["1.5", "-1", "half"]) expect(() => ratio(text)).toThrow("a number from 0 to 1");
   });
 
   test.each(["role", "", ".", ".a..b", '."open', ".a[x]"])("claimPath refuses %j", (text) => {

@@ -43,9 +43,10 @@ function makeLane(depth: number, most: number, least = 0): Lane {
 function ask(
   lane: Lane,
   text: string,
-  { patience = HOUR, expires = Number.POSITIVE_INFINITY, readOnly = true } = {},
+  { patience = HOUR, expires = Number.POSITIVE_INFINITY, readOnly = true, earlierRuns = [] as number[] } = {},
 ): Promise<string> {
   const shape = new Shape(text);
+  for (const milliseconds of earlierRuns) shape.ran(milliseconds);
   const terms = { readOnly, statementTimeout: 0, timeoutMs: undefined, before: [] };
   const steps = requestSteps(shape, sql(text), anon, terms);
   const question = {
@@ -83,6 +84,29 @@ describe("a lane", () => {
     expect(lane.links).toHaveLength(1);
     await Promise.all(Array.from({ length: 64 }, () => nap(lane, 0.002)));
     expect(lane.links.length).toBeGreaterThan(1);
+    await lane.drain();
+  });
+
+  test.each([
+    { what: "sends together what is known to be brief", earlierRuns: [0.1, 0.1, 0.1], links: 1 },
+    { what: "spreads what is not brief, or not known to be", earlierRuns: [2, 2, 20, 2], links: 2 },
+    { what: "spreads what is new", earlierRuns: [], links: 2 },
+  ])("$what", async ({ earlierRuns, links }) => {
+    const lane = makeLane(4, 2, 2);
+    while (lane.links.length < 2) await sleep(5);
+    const pid = () => ask(lane, "select pg_backend_pid()::text", { earlierRuns });
+    const pids = await Promise.all([pid(), pid(), pid(), pid()]);
+    expect(new Set(pids).size).toBe(links);
+    await lane.drain();
+  });
+
+  test("does not wait for company when a link has all that it can take", async () => {
+    const lane = makeLane(4, 2, 2);
+    while (lane.links.length < 2) await sleep(5);
+    const pid = () => ask(lane, "select pg_backend_pid()::text", { earlierRuns: [0.1, 0.1, 0.1] });
+    const pids = await Promise.all([pid(), pid(), pid(), pid(), pid()]);
+    expect(new Set(pids.slice(0, 4)).size).toBe(1);
+    expect(pids[4]).not.toBe(pids[0]);
     await lane.drain();
   });
 

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { OwnerPool } from "../../../engine/database/owner.ts";
@@ -49,6 +51,31 @@ describe("the owner's connections", () => {
     await other.close();
     await sleep(50);
     expect(await pidOf()).not.toBe(pid);
+  });
+
+  test("that end in the moment in which they begin harm nobody, and are replaced", async () => {
+    // AuthenticationOk, ReadyForQuery and a FATAL error, in one write.
+    const farewell = Buffer.from("SFATAL\0C57P01\0Mterminating connection\0\0");
+    const words = Buffer.concat([
+      Buffer.from("R\0\0\0\b\0\0\0\0Z\0\0\0\x05IE\0\0\0"),
+      Buffer.of(farewell.length + 4),
+      farewell,
+    ]);
+    const real = new URL(database.ownerUrl.replace("@/", "@localhost/")).searchParams;
+    let connections = 0;
+    const server = createServer((socket) => {
+      socket.on("error", () => {});
+      if (++connections <= 2) socket.once("data", () => socket.end(words));
+      else socket.pipe(connect(`${real.get("host")}/.s.PGSQL.${real.get("port")}`)).pipe(socket);
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const url = `postgresql://postgres@127.0.0.1:${port}/${database.name}`;
+    const other = new OwnerPool({ url, applicationName: "other", acquireTimeout: 3_000 });
+    expect(await other.lend(async (client) => (await client.query("select 1 as one")).rows)).toEqual([{ one: 1 }]);
+    expect(connections).toBe(3);
+    await other.close();
+    server.close();
   });
 
   test("are few, and to wait for one too long is a timeout", async () => {

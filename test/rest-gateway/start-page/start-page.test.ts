@@ -70,6 +70,20 @@ describe("the start page", () => {
     }
   });
 
+  test("leads nowhere that is not there: a database without users has no door to them", async () => {
+    expect((await startPage(service.url)).html).toContain('href="/users"');
+    const empty = await cloneDatabase("empty");
+    const foreign = await serve(empty, {});
+    try {
+      const { html } = await startPage(foreign.url);
+      expect(html).toContain('href="/docs"');
+      expect(html).not.toContain('href="/users"');
+    } finally {
+      await foreign.stop();
+      await empty.drop();
+    }
+  });
+
   test("keeps the key to itself in production, and the tables where OpenAPI is switched off", async () => {
     const settings = { NODE_ENV: "production", PGRST_OPENAPI_MODE: "disabled" };
     const closed = await serve(database, settings);

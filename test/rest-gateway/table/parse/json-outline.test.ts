@@ -2,7 +2,23 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { outlineJson } from "../../../../rest-gateway/table/parse/json-outline.ts";
 
-const outline = (text: string) => outlineJson(Buffer.from(text));
+function outline(text: string | Buffer) {
+  const read = outlineJson(Buffer.from(text));
+  if (read?.kind !== "rows") return read;
+  const { grid: _, ...rest } = read;
+  return rest;
+}
+
+/** The values' texts, row by row. */
+function grid(text: string | Buffer): { keys: readonly string[]; values: string[] } | null {
+  const bytes = Buffer.from(text);
+  const read = outlineJson(bytes);
+  if (read?.kind !== "rows" || read.grid === null) return null;
+  const { keys } = read.grid;
+  const spans = [...read.grid.spans];
+  const values = spans.flatMap((start, index) => (index % 2 ? [] : [bytes.toString("utf8", start, spans[index + 1])]));
+  return { keys, values };
+}
 
 describe("the outline of a JSON text", () => {
   test.each([
@@ -67,6 +83,32 @@ describe("the outline of a JSON text", () => {
         if (found?.kind === "rows") expect([...found.keys].sort()).toEqual(Object.keys(values[0]!).sort());
       }),
     );
+  });
+});
+
+describe("where the values of rows stand", () => {
+  test.each([
+    ['[{"a":1}]', { keys: ["a"], values: ["1"] }],
+    [
+      ' [ {"b" : "x" , "a":[1, 2]},{"b":null,"a":{ "c":-1e5 }} ] ',
+      { keys: ["b", "a"], values: ['"x"', "[1, 2]", "null", '{ "c":-1e5 }'] },
+    ],
+    ['[{"é\\n":"\\""}]', { keys: ["é\n"], values: ['"\\""'] }],
+  ])("%s", (text, expected) => {
+    expect(grid(text)).toEqual(expected);
+  });
+
+  test.each([
+    ["there are none", "[]"],
+    ["they have no keys", "[{},{}]"],
+    ["their keys come in another order", '[{"a":1,"b":2},{"b":3,"a":4}]'],
+    ["a key is written in another way", '[{"a":1},{"a" :2,"a":3}]'],
+    ["a key comes twice", '[{"a":1,"a":2}]'],
+    ["a character has a number, which may be one that Postgres refuses", '[{"a":"\\u0000"}]'],
+    ["the text is no UTF-8", Buffer.from('[{"a":"\xff"}]', "latin1")],
+  ])("is not told when %s", (_when, text) => {
+    expect(outline(text)?.kind).toBe("rows");
+    expect(grid(text)).toBeNull();
   });
 });
 

@@ -7,7 +7,7 @@ type Body = { type?: string; body: string | Buffer; columns?: string[] };
 const content = ({ type, body }: Body) => ({ body: Buffer.from(body), format: parseContentType(type) });
 
 function rows(body: Body) {
-  const { json, ...rest } = parseRows(content(body), body.columns ?? null);
+  const { json, grid: _, ...rest } = parseRows(content(body), body.columns ?? null);
   return { json: json.toString(), ...rest };
 }
 
@@ -47,13 +47,24 @@ describe("rows to be written", () => {
     expect(parseRows({ body, format: parseContentType(undefined) }, ["a"]).json).toBe(body);
   });
 
-  test("JSON whose columns the client names is not read", () => {
+  test("JSON whose columns the client names is not refused here, whatever it is", () => {
     expect(rows({ body: ' [{"a":1},{"b"', columns: ["b", "a", "b"] })).toEqual({
       json: ' [{"a":1},{"b"',
       columns: ["a", "b"],
       isArray: true,
     });
     expect(rows({ body: ' {"a":1', columns: ["a"] })).toEqual({ json: ' {"a":1', columns: ["a"], isArray: false });
+  });
+
+  test.each([
+    ["what it names itself", null, true],
+    ["fewer", ["a"], true],
+    ["others", ["a", "c"], false],
+  ])("it is told where values stand when the client names %s", (_which, columns, isTold) => {
+    const { grid } = parseRows(content({ body: '[{"b":1,"a":2},{"b":3,"a":4}]' }), columns);
+    expect(grid).toEqual(
+      isTold ? { keys: ["b", "a"], spans: Uint32Array.of(6, 7, 12, 13, 20, 21, 26, 27) } : undefined,
+    );
   });
 
   test.each(["", "5", "null", '"a"'])("what is no object at first sight is left to Postgres as rows: %j", (body) => {

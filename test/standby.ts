@@ -1,0 +1,113 @@
+import { type ChildProcess, execFile } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+import { chooseAccount, giveTo } from "../engine/embedded/account.ts";
+import { findBinaries } from "../engine/embedded/binaries.ts";
+import { type Cluster, startCluster } from "../engine/embedded/cluster.ts";
+import { launch } from "../engine/embedded/launch.ts";
+import { withClient } from "../engine/with-client.ts";
+import { until } from "./until.ts";
+
+export type Pair = {
+  readonly primary: Cluster["url"];
+  readonly standby: Cluster["url"];
+  /** Resolves when the standby has replayed all that the primary has written. */
+  caughtUp(): Promise<void>;
+  /** The standby's server ends at once, as if its machine had lost power. */
+  killStandby(): Promise<void>;
+  startStandby(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+/** A primary and a streaming replica of it, which was copied while the primary ran. */
+export async function startPair(root: string): Promise<Pair> {
+  const dataDir = join(root, "primary");
+  const primary = await startCluster({ dataDir, port: null, tell: () => {} });
+  const source = primary.url("postgres", "postgres");
+  const folder = join(root, "standby");
+  const standby: Cluster["url"] = (role, database) => `postgresql://${role}@/${database}?host=${folder}&port=5432`;
+  await copyCluster(source, join(dataDir, "postgres"), folder);
+  let server = await startStandby(folder, `host=${join(dataDir, "socket")} port=5432 user=postgres`);
+
+  const killStandby = async () => {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const ended = once(server, "exit");
+    // Its own children find out by themselves; SIGQUIT spares the test the wait for that.
+    server.kill("SIGQUIT");
+    await ended;
+  };
+  return {
+    primary: primary.url,
+    standby,
+    caughtUp: () => caughtUp(source, standby("postgres", "postgres")),
+    killStandby,
+    async startStandby() {
+      server = await startStandby(folder, `host=${join(dataDir, "socket")} port=5432 user=postgres`);
+    },
+    async stop() {
+      await killStandby();
+      await primary.stop();
+    },
+  };
+}
+
+/** As pg_basebackup does it, which does not come with the embedded binaries. */
+async function copyCluster(source: string, from: string, folder: string): Promise<void> {
+  const account = await chooseAccount();
+  await mkdir(folder, { mode: 0o700 });
+  await giveTo(account, folder);
+  await withClient(source, async (client) => {
+    await client.query("select pg_backup_start('standby', fast => true)");
+    await promisify(execFile)("cp", ["-a", `${from}/.`, folder]);
+    const { rows } = await client.query<{ labelfile: string }>("select labelfile from pg_backup_stop(false)");
+    await writeFile(join(folder, "backup_label"), rows[0]!.labelfile);
+  });
+  await rm(join(folder, "postmaster.pid"));
+  await writeFile(join(folder, "standby.signal"), "");
+  for (const name of ["backup_label", "standby.signal"]) await giveTo(account, join(folder, name));
+}
+
+async function startStandby(folder: string, primary: string): Promise<ChildProcess> {
+  const settings = {
+    primary_conninfo: primary,
+    listen_addresses: "",
+    unix_socket_directories: folder,
+    max_wal_senders: "20",
+    wal_level: "logical",
+    log_min_messages: "log",
+    shared_buffers: "32MB",
+    // What is in the way of replay is cancelled at once.
+    max_standby_streaming_delay: "0",
+  };
+  const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  const { postgres } = await findBinaries();
+  const server = await launch(postgres, ["-D", folder, ...flags], await chooseAccount(), folder);
+  const said: string[] = [];
+  const lines = createInterface({ input: server.stderr! }).on("line", (line) => said.push(line));
+  const ready = until(() => said.some((line) => line.includes("ready to accept read-only connections")));
+  await Promise.race([
+    ready,
+    once(server, "exit").then(() => {
+      throw new Error(said.join("\n"));
+    }),
+  ]);
+  lines.removeAllListeners("line");
+  server.stderr!.resume();
+  return server;
+}
+
+async function caughtUp(primary: string, standby: string): Promise<void> {
+  const place = await withClient(primary, async (client) => {
+    const { rows } = await client.query<{ place: string }>("select pg_current_wal_flush_lsn()::text as place");
+    return rows[0]!.place;
+  });
+  await withClient(standby, (client) =>
+    until(async () => {
+      const { rows } = await client.query("select pg_last_wal_replay_lsn() >= $1::pg_lsn as done", [place]);
+      return rows[0].done;
+    }),
+  );
+}
