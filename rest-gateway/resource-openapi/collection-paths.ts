@@ -92,12 +92,12 @@ function create(place: Place, collection: Collection): Operation {
   const row = referToRow(collection, "create");
   const created = referToRow(collection, "row");
   return {
-    ...about("create", place, collection, referToParameters("links")),
+    ...about("create", place, collection, referToParameters("links", "idempotencyKey")),
     summary: `Create one of ${collection.name}, or several`,
     requestBody: body({ anyOf: [row, { type: "array", items: row, minItems: 1 }] }),
     responses: {
       201: answer("Created", { anyOf: [created, { type: "array", items: created }] }, LOCATION),
-      ...refuses(403, 404, 409, 413, 415, 422),
+      ...refuses(403, 404, 409, 413, 415, 422, 501),
     },
   };
 }
@@ -113,8 +113,8 @@ function read(place: Place, collection: Collection): Operation {
   };
 }
 
-const WRITING = referToParameters("fields", "links", "ifMatch", "ifNoneMatch");
-const WRITE_REFUSALS = refuses(403, 404, 409, 412, 413, 415, 422);
+const WRITING = referToParameters("fields", "links", "ifMatch", "ifNoneMatch", "idempotencyKey");
+const WRITE_REFUSALS = refuses(403, 404, 409, 412, 413, 415, 422, 501);
 
 function replace(place: Place, collection: Collection): Operation {
   return {
@@ -138,7 +138,7 @@ function remove(place: Place, collection: Collection): Operation {
   return {
     ...about("delete", place, collection, WRITING),
     summary: `Delete one of ${collection.name}`,
-    responses: { 204: { description: "Deleted" }, ...refuses(403, 404, 409, 412, 422) },
+    responses: { 204: { description: "Deleted" }, ...WRITE_REFUSALS },
   };
 }
 
@@ -149,7 +149,7 @@ function act(place: Place, collection: Collection, action: Action, { typeSchema,
       action.name,
       place,
       collection,
-      referToParameters("links", ...(hasTasks ? (["preferLater"] as const) : [])),
+      referToParameters("links", "idempotencyKey", ...(hasTasks ? (["preferLater"] as const) : [])),
     ),
     summary: action.description ?? `Do ${action.name} with one of ${collection.name}`,
     requestBody: { ...body(given), required: given.required !== undefined },
@@ -157,7 +157,7 @@ function act(place: Place, collection: Collection, action: Action, { typeSchema,
       200: answer("Done", resultSchema(collection, action, typeSchema)),
       ...(hasTasks && { 202: referTo("responses", "accepted") }),
       204: { description: "Done, and nothing to be told" },
-      ...refuses(403, 404, 409, 413, 415, 422),
+      ...refuses(403, 404, 409, 413, 415, 422, 501),
     },
   };
 }

@@ -26,6 +26,13 @@ const SHARED = {
   ifMatch: header("If-Match", "Only if the row still has this ETag"),
   ifNoneMatch: header("If-None-Match", "Only if it no longer has this ETag; else 304"),
   ifModifiedSince: header("If-Modified-Since", "Only if it was changed since then; else 304"),
+  idempotencyKey: {
+    ...header(
+      "Idempotency-Key",
+      "A name of your own for the change: sent again under it, the change is not made again",
+    ),
+    schema: { type: "string", pattern: "^[!-~]{1,255}$" },
+  },
   preferLater: {
     ...header("Prefer", "`respond-async`: leave it for later, and answer 202 with a task"),
     schema: { type: "string", enum: ["respond-async"] },

@@ -5,10 +5,12 @@ import type { Config } from "../../engine/config/config.ts";
 import type { Ask } from "../../engine/database/as-login.ts";
 import type { Database } from "../../engine/database/database.ts";
 import { ApiError } from "../../engine/errors.ts";
-import type { Counts } from "../../engine/metrics/counts.ts";
+import { type Counts, makeCounts } from "../../engine/metrics/counts.ts";
 import { identifyCaller } from "../auth/credentials.ts";
 import { notFound } from "../gateway.ts";
 import type { GatewayRequest, GatewayResponse, Handler } from "../http.ts";
+import { readIdempotencyKey } from "../idempotency/key.ts";
+import { type Change, makeOnce } from "../idempotency/once.ts";
 import type { Intent, Manner } from "../statement/intent.ts";
 import { makePreparer, type Prepared } from "../statement/prepare.ts";
 import { type RunOptions, runPrepared, runWithin } from "../statement/run.ts";
@@ -23,6 +25,7 @@ import { findTarget } from "./parse/target.ts";
 import { act } from "./perform/act.ts";
 import { change, remove } from "./perform/change.ts";
 import { create } from "./perform/create.ts";
+import { resourceChange } from "./perform/once.ts";
 import { readList, readRow } from "./perform/read.ts";
 import { methodNotAllowed, notPermitted } from "./refusals.ts";
 import { cacheHeaders } from "./send/headers.ts";
@@ -49,12 +52,17 @@ const MANNER: Manner = { formats: [{ kind: "media", type: "application/json" }],
 
 /** `/users` and `/api/v<N>/<collection>`: each stage may refuse in its own way, and only `perform` asks Postgres. */
 export function makeResourceInterface(services: Services): ResourceInterface {
-  const { config, callers, crossSite, database, catalog: current, versions, defer, counts } = services;
+  const { config, callers, crossSite, database, catalog: current, versions, defer, counts = makeCounts() } = services;
   const prepare = makePreparer(
     { aggregates: false, maxRows: config.maxPageSize, safeWrites: true, legacyTargetNames: false, explain: false },
-    counts?.plans,
+    counts.plans,
   );
   const contextOf = makeResourceContexts(config);
+  const once = makeOnce({
+    waitMilliseconds: config.statementTimeout * 1000,
+    mostBytes: config.maxBodyBytes,
+    onReplay: () => counts.replays++,
+  });
 
   /** Null: nothing of this interface is at that address. */
   const understand = async (request: GatewayRequest, address: Address, caller: Caller): Promise<Asked | null> => {
@@ -126,7 +134,14 @@ export function makeResourceInterface(services: Services): ResourceInterface {
     if (defer && target.action && wantsLater(request)) {
       return defer({ request, body: await request.readBody(), caller });
     }
-    return perform(asked, exchangeFor(asked));
+    const key = changesNothing(request.method) ? null : readIdempotencyKey(request.headers);
+    if (key === null) return perform(asked, exchangeFor(asked));
+    const transact: Change["transact"] = (work) => database.transaction(contextFor(asked), work);
+    const make = (again: Asked, ask: Ask) => {
+      const askWithin = within(again, ask);
+      return perform(again, { ask: askWithin, together: (work) => work(askWithin) });
+    };
+    return once(await resourceChange(asked, { key, transact, make }));
   };
 
   const undertake: Undertake["undertake"] = async (request, caller) => {
@@ -185,9 +200,13 @@ function methodsOf({ target: { collection, key, action } }: Asked): readonly str
   return key === null ? collection.methods.collection : collection.methods.row;
 }
 
+function changesNothing(method: string): boolean {
+  return method === "GET" || method === "HEAD";
+}
+
 /** Addresses are lower case, with hyphens and without a slash at their end. What changes something is not sent on. */
 function moved({ request: { method, rawQuery }, address: { canonical } }: Asked): GatewayResponse {
-  if (method !== "GET" && method !== "HEAD") {
+  if (!changesNothing(method)) {
     throw new ApiError(404, "RESOURCE_NOT_FOUND", `There is nothing at this address: it is ${canonical}.`);
   }
   return { status: 301, headers: { Location: rawQuery ? `${canonical}?${rawQuery}` : canonical }, body: null };
