@@ -3227,6 +3227,16 @@ END;
 grant execute on function realtime.send(jsonb,text,text,boolean) to service_role;
 comment on function realtime.send(jsonb,text,text,boolean) is 'Broadcasts to a channel, when the transaction commits.';
 
+-- function realtime.send_binary(bytea,text,text,boolean)
+CREATE OR REPLACE FUNCTION realtime.send_binary(payload bytea, event text, topic text, private boolean DEFAULT true)
+ RETURNS void
+ LANGUAGE sql
+BEGIN ATOMIC
+ SELECT pg_logical_emit_message(true, 'realtime'::text, (jsonb_build_object('said', jsonb_build_array(jsonb_build_object('kind', 'broadcast', 'topic', topic, 'private', private, 'event', event, 'encoding', 'raw', 'payload', encode(payload, 'base64'::text)))))::text) AS pg_logical_emit_message;
+END;
+grant execute on function realtime.send_binary(bytea,text,text,boolean) to service_role;
+comment on function realtime.send_binary(bytea,text,text,boolean) is 'Broadcasts bytes to a channel, when the transaction commits.';
+
 -- function realtime.topic()
 CREATE OR REPLACE FUNCTION realtime.topic()
  RETURNS text

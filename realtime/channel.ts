@@ -43,6 +43,7 @@ export class Channel implements Occupant {
   #caller: Caller;
   #token: string | null;
   #hearing: Hearing;
+  #knowsWhoIsThere = false;
   /** What was found out about what it may say, until it shows another token. */
   #saying = new Map<Extension, Promise<boolean>>();
   readonly #subscription: Subscription;
@@ -130,7 +131,7 @@ export class Channel implements Occupant {
   /** Answers the join, and from then on takes part. */
   begin(reply: (response: object) => void): void {
     const { request } = this.#joining;
-    const { rooms, presence } = this.#services;
+    const { rooms } = this.#services;
     const ids = bindingIds(request.bindings);
     const { position } = this;
     reply({
@@ -144,17 +145,21 @@ export class Channel implements Occupant {
     // What was said may have been more than the client has read.
     if (this.#isOver) return;
     rooms.enter(this);
-    if (request.presence.enabled && this.hearsPresence) this.#push("presence_state", presence.state(this.room));
+    if (request.presence.enabled) this.#tellWhoIsThere();
     this.#subscription.resume();
   }
 
-  async broadcast(broadcast: Broadcast): Promise<{ readonly acknowledges: boolean }> {
+  /** Whether what it says is answered. */
+  get acknowledges(): boolean {
+    return this.#joining.request.broadcast.ack;
+  }
+
+  /** Refuses by throwing. */
+  async broadcast(broadcast: Broadcast): Promise<void> {
     const { speech } = this.#services;
-    if (!(await this.#maySay("broadcast"))) return { acknowledges: false };
+    if (!(await this.#maySay("broadcast"))) throw unauthorized("write to", this.room);
     const said = speech.say(this.room, broadcast, this);
-    const acknowledges = this.#joining.request.broadcast.ack;
-    if (acknowledges || speech.isCrowded) await said;
-    return { acknowledges };
+    if (this.acknowledges || speech.isCrowded) await said;
   }
 
   /** `{"type":"presence","event":"track","payload":{"name":"Alice"}}`; refuses by throwing. */
@@ -165,7 +170,10 @@ export class Channel implements Occupant {
       case "track":
         if (!isObject(payload)) throw new Refusal("InvalidPresencePayload", "The payload of track must be an object");
         if (!(await this.#maySay("presence"))) throw unauthorized("write to", this.room);
-        if (!this.#isOver) presence.track(this, this.#presenceKey, payload);
+        if (this.#isOver) break;
+        // Of what comes from now on it is told in any case: that is of no use to who does not know what was before.
+        this.#tellWhoIsThere();
+        presence.track(this, this.#presenceKey, payload);
         break;
       case "untrack":
         presence.untrack(this);
@@ -181,12 +189,16 @@ export class Channel implements Occupant {
     if (token === null || token === this.#token) return;
     try {
       const caller = await this.#joining.line.identify(token);
-      this.#hearing = await hearingOf(this.#services, caller, this.room);
+      const hearing = await hearingOf(this.#services, caller, this.room);
+      if (hearsLess(hearing, this.#hearing)) throw noLongerAuthorized(this.room);
+      this.#hearing = hearing;
       this.#token = token;
       this.#caller = caller;
       this.#saying = new Map();
       await this.#subscription.renew(caller);
-      if (!this.#isOver) this.#tellSubscription();
+      if (this.#isOver) return;
+      this.#tellSubscription();
+      if (this.#joining.request.presence.enabled) this.#tellWhoIsThere();
     } catch (error) {
       if (error instanceof Refusal) this.end(error);
       else this.lose(`the new token could not be looked at (${reasonOf(error)})`);
@@ -194,9 +206,9 @@ export class Channel implements Occupant {
   }
 
   /** Over, and the client, which is told why, does not come back by itself. */
-  end(error: unknown): void {
+  end({ text }: Refusal): void {
     if (this.#isOver) return;
-    this.#system({ extension: "system", status: "error", message: reasonOf(error) });
+    this.#system({ extension: "system", status: "error", message: text });
     this.close();
   }
 
@@ -231,6 +243,12 @@ export class Channel implements Occupant {
     this.#subscription.end();
     this.#leaveFeeds();
     this.#joining.onEnd();
+  }
+
+  #tellWhoIsThere(): void {
+    if (this.#knowsWhoIsThere || !this.hearsPresence) return;
+    this.#knowsWhoIsThere = true;
+    this.#push("presence_state", this.#services.presence.state(this.room));
   }
 
   #tellSubscription(): void {
@@ -271,6 +289,15 @@ async function hearingOf({ authorization }: ChannelServices, caller: Caller, roo
   const hearing = await authorization.mayHear(caller, room.name);
   if (!hearing.broadcast && !hearing.presence) throw unauthorized("read from", room);
   return hearing;
+}
+
+/** A client that was told of something would take it that nothing happens there. */
+function hearsLess(now: Hearing, before: Hearing): boolean {
+  return (before.broadcast && !now.broadcast) || (before.presence && !now.presence);
+}
+
+function noLongerAuthorized({ name }: Room): Refusal {
+  return new Refusal("Unauthorized", `You no longer have permission to read from this Channel topic: ${name}`);
 }
 
 function unauthorized(act: string, { name }: Room): Refusal {

@@ -14,7 +14,7 @@ import {
   type Version,
 } from "./protocol.ts";
 import { Rate } from "./rate.ts";
-import { expired, hasPassed, Refusal, reasonOf, tokenRefusal } from "./refusal.ts";
+import { expired, hasPassed, malformed, Refusal, reasonOf, tokenRefusal } from "./refusal.ts";
 import type { ChannelServices } from "./services.ts";
 import { socketFrame } from "./socket-frame.ts";
 
@@ -169,8 +169,13 @@ export class Connection {
     const channel = this.#channels.get(push.topic);
     if (!channel) return this.#reply(push, "error", { reason: "unmatched topic" });
     if (!broadcast) return;
-    const { acknowledges } = await channel.broadcast(broadcast);
-    if (acknowledges) this.#reply(push, "ok");
+    try {
+      await channel.broadcast(broadcast);
+      if (channel.acknowledges) this.#reply(push, "ok");
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      if (channel.acknowledges) this.#refuse(push, error);
+    }
   }
 
   /** Says how far the client has been told, so that one which has heard nothing can go on from there too. */
@@ -196,6 +201,8 @@ export class Connection {
 
   /** By a token, or by the key that the socket was opened with. */
   async #identify(token: string | null): Promise<Caller> {
+    // It is not the same as none, for which the key stands.
+    if (token === "") throw malformed();
     try {
       return stillGood(await this.#ask(token));
     } catch (error) {

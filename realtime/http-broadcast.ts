@@ -43,8 +43,8 @@ type Sent = { readonly room: Room; readonly broadcast: Broadcast };
 /** Broadcasts without a socket. */
 export function makeHttpBroadcast({ callers, authorization, speech }: Services) {
   const identify = async ({ headers }: HttpRequest): Promise<Caller> => {
-    const { authorization = null, apikey } = headers;
-    const apiKey = typeof apikey === "string" && apikey !== "" ? apikey : null;
+    const { authorization = null } = headers;
+    const apiKey = keyIn(headers);
     if (!authorization && !apiKey) {
       throw unauthorized("AUTH_REQUIRED", "A key or a token is needed: send the header apikey.", "no credential");
     }
@@ -94,6 +94,10 @@ export function makeHttpBroadcast({ callers, authorization, speech }: Services) 
     }
     return single ? saySingle(request, single.topic!, single.event!) : sayBatch(request);
   };
+}
+
+function keyIn({ apikey, "x-api-key": otherName }: IncomingHttpHeaders): string | null {
+  return [apikey, otherName].find((key): key is string => typeof key === "string" && key !== "") ?? null;
 }
 
 /** `{"messages":[{"topic":"room1","event":"hi","payload":{…},"private":false}]}`; all are read before any is sent. */

@@ -20,13 +20,13 @@ const LONGEST_WAIT_MS = 60_000;
 const USUAL_WAIT_MS = 15_000;
 
 export function readJoinRequest(payload: unknown): JoinRequest {
-  const { config, access_token: token } = isObject(payload) ? payload : {};
+  const { config, access_token: token, user_token: olderName } = isObject(payload) ? payload : {};
   const { private: isPrivate, postgres_changes: bindings, resume, ...rest } = isObject(config) ? config : {};
   const broadcast = isObject(rest.broadcast) ? rest.broadcast : {};
   const presence = isObject(rest.presence) ? rest.presence : {};
   const options = isObject(rest.postgres_changes_options) ? rest.postgres_changes_options : {};
   return {
-    token: readToken(token),
+    token: readToken(token ?? olderName),
     isPrivate: isTrue(isPrivate),
     broadcast: {
       ack: isTrue(broadcast.ack),
@@ -34,7 +34,7 @@ export function readJoinRequest(payload: unknown): JoinRequest {
       replicationReady: isTrue(broadcast.replication_ready),
     },
     presence: {
-      key: typeof presence.key === "string" && presence.key !== "" ? presence.key : null,
+      key: readKey(presence.key),
       enabled: isTrue(presence.enabled),
     },
     bindings: Array.isArray(bindings) ? bindings.filter(isObject) : [],
@@ -45,7 +45,12 @@ export function readJoinRequest(payload: unknown): JoinRequest {
 
 /** A key of the new style, which some clients send in place of a token, says nothing that the socket has not said. */
 export function readToken(value: unknown): string | null {
-  return typeof value === "string" && value !== "" && !value.startsWith("sb_") ? value : null;
+  return typeof value === "string" && !value.startsWith("sb_") ? value : null;
+}
+
+function readKey(value: unknown): string | null {
+  const isKey = typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+  return isKey && value !== "" ? String(value) : null;
 }
 
 function readWait(value: unknown): number {

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { isObject, spellMessage, type Version } from "./protocol.ts";
 import type { Relay, Said } from "./relay.ts";
 import { keyOf, type Occupant, type Room, type Rooms } from "./rooms.ts";
@@ -32,9 +33,10 @@ export class Presence {
     this.#relay = relay;
   }
 
-  /** Another track replaces the one before. */
+  /** Another track replaces the one before, unless it says the same. */
   track(occupant: Occupant, key: string, payload: Payload): void {
     const leaves = this.#own.get(occupant);
+    if (leaves && isDeepStrictEqual(leaves.payload, payload)) return;
     const joins: Meta = { room: occupant.room, key, ref: randomUUID(), payload };
     this.#own.set(occupant, joins);
     this.#tell(leaves ? { joins, leaves } : { joins });

@@ -1,10 +1,13 @@
 import { ApiError, toApiError, toChannelReason } from "../engine/errors.ts";
 
-/** Why a channel cannot be had, or goes on no longer, in the words of Supabase: `Code: text`. */
+/** Why a channel cannot be had, or goes on no longer, in the words of Supabase: `Code: text` in a reply, the text alone at the end. */
 export class Refusal extends Error {
+  readonly text: string;
+
   constructor(code: string, text: string) {
     super(`${code}: ${text}`);
     this.name = "Refusal";
+    this.text = text;
   }
 }
 
@@ -19,11 +22,15 @@ export function tokenRefusal(error: unknown, token: string): unknown {
   if (error.code === "INVALID_TOKEN" && error.message.startsWith("The token is malformed")) {
     return token.split(".").length === 3
       ? new Refusal("JwtSignatureError", "Failed to validate JWT signature")
-      : new Refusal("MalformedJWT", "The token provided is not a valid JWT");
+      : malformed();
   }
   const expiresAt = error.code === "TOKEN_EXPIRED" ? expiryOf(token) : null;
   if (expiresAt !== null && hasPassed(expiresAt)) return expired(expiresAt);
   return new Refusal("InvalidJWTToken", error.message);
+}
+
+export function malformed(): Refusal {
+  return new Refusal("MalformedJWT", "The token provided is not a valid JWT");
 }
 
 /** Tokens are accepted a little longer, for clocks that differ; a channel, which has seen the token good, ends on time. */

@@ -20,7 +20,7 @@ export type Binding = {
   readonly schema: string | null;
   readonly table: string | null;
   readonly tests: readonly RowTest[];
-  /** Null: all columns that the subscriber may read. */
+  /** Null: all columns that the subscriber may read. None: the key. */
   readonly select: ReadonlySet<string> | null;
 };
 
@@ -58,10 +58,12 @@ export async function resolveBinding(
   const event = EVENTS.find((name) => name === String(request.event ?? "*").toUpperCase());
   const schema = nameOrAny(request.schema, "public");
   const table = nameOrAny(request.table, null);
-  const conditions = parseFilter(typeof request.filter === "string" ? request.filter : "");
+  const filter = request.filter ?? "";
+  const conditions = typeof filter === "string" ? parseFilter(filter) : null;
+  const names = request.select ?? null;
+  if (names !== null && !Array.isArray(names)) return null;
   if (!event || !conditions || !(await published.has(schema, table))) return null;
-  const select =
-    Array.isArray(request.select) && request.select.length > 0 ? new Set(request.select.map(String)) : null;
+  const select = names && new Set(names.map(String));
   if (schema === null || table === null) {
     return conditions.length > 0 || select ? null : { id, event, schema, table, tests: [], select: null };
   }

@@ -28,6 +28,7 @@ const CONDITION = /^(?<column>[^=]+)=(?<not>not\.)?(?<operator>[a-z]+)\.(?<value
 const MOST_VALUES = 100;
 /** A pattern that ends with an escape: Postgres finds that out only with some rows, and fails. */
 const UNFINISHED = /(?<!\\)(?:\\\\)*\\$/;
+const QUOTED = /^"(?:[^"\\]|\\.)*"$/s;
 /** What may follow `is`. */
 const TRUTHS = ["null", "true", "false", "unknown"];
 
@@ -69,27 +70,31 @@ function parseList(text: string): readonly string[] | null {
 
 /** `"say \"yes\""`, or as it stands. */
 function parseValue(text: string): string {
-  if (text.length < 2 || !text.startsWith('"') || !text.endsWith('"')) return text;
-  return text.slice(1, -1).replace(/\\(.)/gs, "$1");
+  return QUOTED.test(text) ? text.slice(1, -1).replace(/\\(.)/gs, "$1") : text;
 }
 
-/** Those outside of double quotes and parentheses. */
+/** Those outside of parentheses, and of double quotes that a value begins with. */
 function splitAtCommas(text: string): string[] {
   const parts: string[] = [];
   let start = 0;
   let depth = 0;
   let isQuoted = false;
+  let mayBegin = true;
   for (let at = 0; at < text.length; at++) {
-    const character = text[at];
-    if (isQuoted && character === "\\") at++;
-    else if (character === '"') isQuoted = !isQuoted;
-    else if (isQuoted) continue;
+    const character = text[at]!;
+    if (isQuoted) {
+      if (character === "\\") at++;
+      else isQuoted = character !== '"';
+      continue;
+    }
+    if (character === '"') isQuoted = mayBegin;
     else if (character === "(") depth++;
-    else if (character === ")") depth--;
+    else if (character === ")") depth = Math.max(depth - 1, 0);
     else if (character === "," && depth === 0) {
       parts.push(text.slice(start, at));
       start = at + 1;
     }
+    mayBegin = ".(,".includes(character) || (mayBegin && character === " ");
   }
   return [...parts, text.slice(start)];
 }

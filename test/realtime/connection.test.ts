@@ -110,6 +110,24 @@ describe("a join", () => {
     expect((await client.join("realtime:d")).payload.status).toBe("ok");
   });
 
+  test("gets no changes for a filter or a list of columns that is none, and the key alone for an empty list", async () => {
+    const join = async (more: object) => {
+      const client = await open();
+      await client.join("realtime:x", { postgres_changes: [{ ...NEWS, ...more }] });
+      const { payload } = await client.until(({ event }) => event === "system");
+      return { client, status: payload.status };
+    };
+    for (const more of [{ filter: 7 }, { filter: ["id=eq.1"] }, { select: "id" }, { select: {} }])
+      expect(await join(more)).toMatchObject({ status: "error" });
+    expect(await join({ filter: null, select: null })).toMatchObject({ status: "ok" });
+    const { client } = await join({ select: [] });
+    await ground.owner.query("insert into news (id, title) values (4, 'x')");
+    const told = await client.until(({ payload }) => payload.data?.type === "INSERT");
+    expect(told.payload.data).toMatchObject({ columns: [{ name: "id", type: "int4" }], record: { id: 4 } });
+    expect(Object.keys(told.payload.data.record)).toEqual(["id"]);
+    await ground.owner.query("delete from news");
+  });
+
   test("counts against the limit while it is being looked at", async () => {
     const client = await open();
     const refs = ["a", "b", "c", "d", "e"].map((name) => client.say(`realtime:${name}`, "phx_join", {}));
@@ -184,7 +202,11 @@ describe("a channel", () => {
   test("is told nothing of a presence that says the same again", async () => {
     const client = await open();
     await client.join("realtime:x", { presence: { key: "me" } });
-    for (const payload of [{ name: "A", at: [1] }, { at: [1], name: "A" }, { name: "A", at: [2] }]) {
+    for (const payload of [
+      { name: "A", at: [1] },
+      { at: [1], name: "A" },
+      { name: "A", at: [2] },
+    ]) {
       const reply = await client.reply(client.say("realtime:x", "presence", { event: "track", payload }));
       expect(reply.payload).toEqual(ok());
     }
