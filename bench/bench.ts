@@ -1,10 +1,16 @@
 import { writeFile } from "node:fs/promises";
+import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
+import { benchmarksPage, type Told } from "./page.ts";
 
 export type BenchOptions = {
   readonly rounds: number;
   /** How long one variant runs in a round. */
   readonly seconds: number;
+  /** How long what only time can show goes on. */
+  readonly minutes: number;
+  /** How much there is of what only much can show. */
+  readonly size: number;
   readonly tell: (line: string) => void;
 };
 
@@ -17,30 +23,59 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
   users: () => import("./users.ts"),
   graphql: () => import("./graphql.ts"),
   realtime: () => import("./realtime.ts"),
+  soak: () => import("./soak.ts"),
+  catalogue: () => import("./catalogue.ts"),
 };
 
-const USAGE = `npm run bench -- NAME… [--rounds 5] [--seconds 1] [--json FILE]
-  names: ${Object.keys(BENCHES).join(", ")}`;
+/** Those that compare; the others take long, and are asked for by name. */
+const BY_DEFAULT = ["engine", "rest", "users", "graphql", "realtime"];
+
+const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FILE] [--markdown FILE]
+  without a name: ${BY_DEFAULT.join(", ")}
+  soak [--minutes 5]: all interfaces at once, to see whether anything grows
+  catalogue [--size 10000]: many tables and roles`;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     rounds: { type: "string", default: "5" },
     seconds: { type: "string", default: "1" },
+    minutes: { type: "string", default: "5" },
+    size: { type: "string", default: "10000" },
     json: { type: "string" },
+    markdown: { type: "string" },
   },
 });
 
 const unknown = positionals.filter((name) => !(name in BENCHES));
-if (positionals.length === 0 || unknown.length > 0) {
-  if (unknown.length > 0) console.error(`No such benchmark: ${unknown.join(", ")}`);
+if (unknown.length > 0) {
+  console.error(`No such benchmark: ${unknown.join(", ")}`);
   console.error(USAGE);
   process.exit(2);
 }
 
-const results: Record<string, object> = {};
-for (const name of positionals) {
+const [loadBefore] = loadavg();
+const records: Told[] = [];
+for (const name of positionals.length > 0 ? positionals : BY_DEFAULT) {
   const { bench } = await BENCHES[name]!();
-  results[name] = await bench({ rounds: Number(values.rounds), seconds: Number(values.seconds), tell: console.log });
+  const told: string[] = [];
+  const result = await bench({
+    rounds: Number(values.rounds),
+    seconds: Number(values.seconds),
+    minutes: Number(values.minutes),
+    size: Number(values.size),
+    tell(line) {
+      console.log(line);
+      told.push(line);
+    },
+  });
+  records.push({ name, result, told });
 }
-if (values.json) await writeFile(values.json, `${JSON.stringify(results, null, 2)}\n`);
+if (values.json) {
+  const results = Object.fromEntries(records.map(({ name, result }) => [name, result]));
+  await writeFile(values.json, `${JSON.stringify(results, null, 2)}\n`);
+}
+if (values.markdown) {
+  const command = ["npm run bench --", ...process.argv.slice(2)].join(" ");
+  await writeFile(values.markdown, benchmarksPage(records, { command, at: new Date(), loadBefore: loadBefore! }));
+}

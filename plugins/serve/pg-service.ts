@@ -1,5 +1,6 @@
 import type { WithPgClient } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
+import { Budget } from "../../engine/database/budget.ts";
 import type { Database } from "../../engine/database/database.ts";
 import { makeWithPgClient } from "./pg-client.ts";
 
@@ -16,7 +17,9 @@ export function makePgService({
   schemas,
   loginRole,
 }: PgServiceOptions): GraphileConfig.PgServiceConfiguration {
-  const introspect = makeWithPgClient(database, { role: loginRole, settings: [] }, { readOnly: true });
+  // The catalogue is as large as it is: 10 kB for each table.
+  const budgetOf = () => new Budget(Number.POSITIVE_INFINITY);
+  const introspect = makeWithPgClient(database, { role: loginRole, settings: [] }, { readOnly: true, budgetOf });
   return {
     name: "main",
     schemas: [...schemas],

@@ -26,8 +26,8 @@ beforeAll(async () => {
 afterAll(() => graphql.stop());
 
 const health = async (service = graphql) => (await fetch(`${service.service.url}/health`)).json();
-const patience = { timeout: 5_000 };
-const answers = (query: string) => expect.poll(async () => (await graphql.ask(query)).data, patience);
+
+const answers = (query: string) => expect.poll(async () => (await graphql.ask(query)).data);
 const builds = () => lines.filter(({ msg }) => msg === "the GraphQL schema was built").length;
 
 /** Where singular and plural are one word, two tables want the same field. */
@@ -51,7 +51,7 @@ describe("the schema", () => {
     await answers("{ label(id: 1) { colour } }").toEqual({ label: { colour: "red" } });
     await graphql.sql("drop table public.labels");
     await expect
-      .poll(async () => (await graphql.ask("{ label(id: 1) { name } }")).errors?.[0].extensions.code, patience)
+      .poll(async () => (await graphql.ask("{ label(id: 1) { name } }")).errors?.[0].extensions.code)
       .toBe("GRAPHQL_VALIDATION_FAILED");
   });
 
@@ -90,7 +90,7 @@ describe("the schema", () => {
   test("that cannot be built leaves the old one in service, and health says so until it can", async () => {
     expect(await health()).toEqual({ status: "ok" });
     await graphql.sql(CLASH);
-    await expect.poll(() => health(), patience).toMatchObject({ status: "degraded" });
+    await expect.poll(() => health()).toMatchObject({ status: "degraded" });
     expect((await graphql.ask("{ user(id: 1) { email } }")).data).toEqual({ user: { email: "ann@example.org" } });
     expect(graphql.service.graphql.state().fault).toMatch(/user/);
     const told = () => lines.filter(({ msg }) => String(msg).includes("the old one stays")).length;
@@ -99,7 +99,7 @@ describe("the schema", () => {
     expect(told()).toBe(1);
 
     await graphql.sql("drop table public.user");
-    await expect.poll(() => health(), patience).toEqual({ status: "ok" });
+    await expect.poll(() => health()).toEqual({ status: "ok" });
     expect(graphql.service.graphql.state().fault).toBeNull();
   });
 });
@@ -124,9 +124,7 @@ describe("at the start", () => {
       expect((await fetch(`${service.service.url}/rest/v1/users`)).status).toBe(200);
 
       await service.sql("drop table public.user");
-      await expect
-        .poll(async () => (await service.ask("{ __typename }")).data, patience)
-        .toEqual({ __typename: "Query" });
+      await expect.poll(async () => (await service.ask("{ __typename }")).data).toEqual({ __typename: "Query" });
     } finally {
       await service.stop();
       await database.drop();

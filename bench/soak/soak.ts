@@ -1,0 +1,159 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { makeTokenKeys } from "../../engine/caller/keys.ts";
+import { signToken } from "../../engine/caller/tokens.ts";
+import { startContent } from "../graphql/content.ts";
+import { type Heap, openHeap } from "../heap.ts";
+import { residentMebibytes } from "../resident-memory.ts";
+import { freePort, startProgram } from "../rest/program.ts";
+import { JWT_SECRET } from "../rest/tokens.ts";
+import { lineThrough } from "../slope.ts";
+import { ACTIVITIES, type Activity, type Client } from "./activities.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const CLIENTS = 4;
+const SAMPLES = 60;
+const SHORTEST_PAUSE_MS = 500;
+/** Of the samples; while caches fill and code is compiled, memory grows. */
+const WARM_UP = 1 / 3;
+const PASSWORD = "Tangerine-Boat-7";
+
+export type Sample = {
+  readonly seconds: number;
+  /** Activities done so far. */
+  readonly done: number;
+  readonly heapBytes: number;
+  readonly residentMebibytes: number | null;
+  readonly openFiles: number | null;
+  readonly sessions: number;
+};
+
+export type Course = {
+  readonly done: number;
+  /** What failed, with how often. */
+  readonly failures: Readonly<Record<string, number>>;
+  readonly samples: readonly Sample[];
+  /** Of the heap after a full collection, without the warm-up. */
+  readonly mebibytesPerHour: number;
+  readonly bytesPerActivity: number;
+  /** Two standard errors of that: with so much less it would be as likely as one in forty. */
+  readonly bytesPerActivityError: number;
+};
+
+export type Soak = AsyncDisposable & { readonly heap: Heap; run(seconds: number): Promise<Course> };
+
+/** The service on a cluster of its own, with clients who do all that clients do. */
+export async function openSoak(): Promise<Soak> {
+  await using opened = new AsyncDisposableStack();
+  const scratch = opened.use(await startContent());
+  const inspectorPort = await freePort();
+  const program = await startProgram({
+    name: "ours",
+    command: process.execPath,
+    args: [`--inspect=127.0.0.1:${inspectorPort}`, join(ROOT, "server.ts")],
+    env: (port) => ({
+      PORT: port,
+      DATABASE_URL: scratch.url("authenticator"),
+      OWNER_DATABASE_URL: scratch.url("postgres"),
+      JWT_SECRET,
+      LOG_LEVEL: "error",
+      RATE_LIMIT: "1000000000",
+    }),
+    dialect: "tables",
+    prefix: "/",
+  });
+  opened.adopt(program, () => program.stop());
+  const heap = opened.use(await openHeap(await inspectorOf(inspectorPort)));
+  const client = await signUp(program.base.origin);
+  const look = async (): Promise<Omit<Sample, "seconds" | "done">> => ({
+    heapBytes: await heap.used(),
+    residentMebibytes: await residentMebibytes(program.pid),
+    openFiles: (await readdir(`/proc/${program.pid}/fd`).catch(() => null))?.length ?? null,
+    sessions: (await scratch.execute("select count(*)::int as count from pg_stat_activity where datname is not null"))
+      .rows[0].count,
+  });
+  const everything = opened.move();
+  return {
+    heap,
+    run: (seconds) => soak(client, look, seconds),
+    [Symbol.asyncDispose]: () => everything.disposeAsync(),
+  };
+}
+
+async function soak(
+  client: Client,
+  look: () => Promise<Omit<Sample, "seconds" | "done">>,
+  seconds: number,
+): Promise<Course> {
+  const startedAt = performance.now();
+  const elapsed = () => (performance.now() - startedAt) / 1000;
+  const failures: Record<string, number> = {};
+  let done = 0;
+  let isOn = true;
+  const work = async (offset: number) => {
+    for (let turn = offset; isOn; turn++) {
+      const activity = TURNS[turn % TURNS.length]!;
+      try {
+        await activity.run(client);
+      } catch (error) {
+        const failure = `${activity.name}: ${(error as Error).message}`;
+        failures[failure] = (failures[failure] ?? 0) + 1;
+      }
+      done++;
+    }
+  };
+  const working = Array.from({ length: CLIENTS }, (_, index) => work(Math.floor((index * TURNS.length) / CLIENTS)));
+  const samples: Sample[] = [];
+  while (elapsed() < seconds) {
+    await sleep(Math.max(SHORTEST_PAUSE_MS, (seconds * 1000) / SAMPLES));
+    samples.push({ ...(await look()), seconds: elapsed(), done });
+  }
+  isOn = false;
+  await Promise.all(working);
+  const warm = samples.slice(Math.floor(samples.length * WARM_UP));
+  const perSecond = lineThrough(warm.map(({ seconds: x, heapBytes: y }) => ({ x, y })));
+  const perActivity = lineThrough(warm.map(({ done: x, heapBytes: y }) => ({ x, y })));
+  return {
+    done,
+    failures,
+    samples,
+    mebibytesPerHour: (perSecond.slope * 3600) / 2 ** 20,
+    bytesPerActivity: perActivity.slope,
+    bytesPerActivityError: 2 * perActivity.error,
+  };
+}
+
+/** Each activity as often as its share says, spread out. */
+const TURNS: readonly Activity[] = ACTIVITIES.flatMap((activity) =>
+  Array.from({ length: activity.share }, (_, index) => ({ activity, place: (index + 0.5) / activity.share })),
+)
+  .toSorted((a, b) => a.place - b.place)
+  .map(({ activity }) => activity);
+
+async function inspectorOf(port: string): Promise<string> {
+  const targets = (await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()) as {
+    webSocketDebuggerUrl: string;
+  }[];
+  return targets[0]!.webSocketDebuggerUrl;
+}
+
+async function signUp(url: string): Promise<Client> {
+  const credentials = { username: "soak@example.org", password: PASSWORD };
+  const response = await fetch(`${url}/auth/register`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ email: credentials.username, name: "Soak", password: PASSWORD }),
+  });
+  if (!response.ok) throw new Error(`Nobody can register: ${await response.text()}`);
+  const { user } = (await response.json()) as { user: { id: string } };
+  const keys = makeTokenKeys({ jwtSecret: JWT_SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
+  // Longer than any soak lasts.
+  const sign = (claims: object) => signToken({ exp: 1_999_999_999, ...claims }, keys, { timestamp: false });
+  return {
+    url,
+    apiKey: sign({ role: "anon" }),
+    token: sign({ sub: String(user.id), role: "authenticated" }),
+    credentials,
+  };
+}

@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openSoak, type Soak } from "../../bench/soak/soak.ts";
+
+/** What is remembered of each user, token and statement, until their caches are full; a leak is of each activity, for good. */
+const MOST_BYTES = 6_000;
+const LEAK_BYTES = 50_000;
+
+let soak: Soak;
+beforeAll(async () => {
+  soak = await openSoak();
+});
+afterAll(() => soak[Symbol.asyncDispose]());
+
+test("nothing fails and nothing grows while clients do everything at once, and a leak would be seen", async () => {
+  const course = await soak.run(30);
+  console.log(
+    `${course.done} activities, ${course.bytesPerActivity.toFixed(0)} ± ${course.bytesPerActivityError.toFixed(0)} bytes each`,
+  );
+  expect(course.failures).toEqual({});
+  expect(course.bytesPerActivity - course.bytesPerActivityError).toBeLessThan(MOST_BYTES);
+  const warm = course.samples.slice(Math.floor(course.samples.length / 3));
+  expect(warm.at(-1)!.openFiles! - warm[0]!.openFiles!).toBeLessThan(20);
+  expect(warm.at(-1)!.sessions - warm[0]!.sessions).toBeLessThan(20);
+
+  // A leak with each request, by which the same measure is tried.
+  await soak.heap.evaluate(`
+    globalThis.leaked = [];
+    process.getBuiltinModule("node:diagnostics_channel").subscribe("http.server.request.start", ({ request }) => {
+      leaked.push(new Array(${LEAK_BYTES / 8}).fill(request.url));
+    })`);
+  const leaking = await soak.run(10);
+  expect(leaking.bytesPerActivity).toBeGreaterThan(MOST_BYTES);
+});

@@ -1,0 +1,143 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SETTINGS } from "../../engine/config/settings.ts";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { type Program, REPOSITORY, startProgram } from "../program.ts";
+import { SECRET } from "../rest-gateway/table/differential/answer.ts";
+
+const execute = promisify(execFile);
+const DEPLOY = join(REPOSITORY, "deploy");
+const ANALYZE = "/usr/bin/systemd-analyze";
+/** What the images of others read, and what shells do. */
+const OF_OTHERS = /^(POSTGRES_|LOGIN_PASSWORD$|ALL$|CMD$|COPY$|DEBIAN_|AF_)/;
+
+const read = (name: string) => readFile(join(DEPLOY, name), "utf8");
+const uncommented = (text: string) => text.replace(/^\s*#.*$/gm, "");
+
+/** The lines of the image's recipe, those that go on below joined. */
+async function instructions(): Promise<string[]> {
+  const text = uncommented(await read("Containerfile")).replaceAll("\\\n", " ");
+  return text.split("\n").filter((line) => line.trim() !== "");
+}
+
+describe("the container's image", () => {
+  let folder: string;
+  let database: TestDatabase;
+  let program: Program;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "content-service-image-"));
+    for (const line of await instructions()) {
+      if (!line.startsWith("COPY ")) continue;
+      const paths = line.split(/\s+/).slice(1);
+      const target = join(folder, paths.pop()!);
+      for (const path of paths) {
+        await cp(join(REPOSITORY, path), paths.length > 1 ? join(target, path) : target, { recursive: true });
+      }
+    }
+    await symlink(join(REPOSITORY, "node_modules"), join(folder, "node_modules"));
+    database = await cloneDatabase();
+    const environment = {
+      DATABASE_URL: database.url,
+      OWNER_DATABASE_URL: database.ownerUrl,
+      JWT_SECRET: SECRET,
+      LOG_LEVEL: "error",
+    };
+    program = await startProgram({ ...environment, NODE_ENV: "production" }, { root: folder });
+  });
+  afterAll(async () => {
+    await program.kill();
+    await database.drop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test("holds all that is needed to serve", async () => {
+    expect(program.logged()).toBe("");
+    for (const path of ["/health", "/docs/errors", "/openapi.json", "/graphiql"]) {
+      expect([path, (await fetch(program.url + path)).status]).toEqual([path, 200]);
+    }
+  });
+
+  test("imports nothing that is installed for development alone", async () => {
+    const { dependencies, optionalDependencies } = JSON.parse(
+      await readFile(join(folder, "package.json"), "utf8"),
+    ) as Readonly<Record<string, object>>;
+    const files = (await readdir(folder, { recursive: true })).filter(
+      (file) => file.endsWith(".ts") && !file.startsWith("node_modules"),
+    );
+    const imported = new Set<string>();
+    for (const file of files) {
+      const text = await readFile(join(folder, file), "utf8");
+      // Types are gone by the time.
+      for (const [, name] of text.matchAll(/^(?:import|export) (?!type )[^;]*?from "((?:@[\w-]+\/)?[a-z][\w.-]*)/gm)) {
+        if (!name!.startsWith("node:")) imported.add(name!);
+      }
+    }
+    imported.delete("node");
+    expect(imported).toContain("pg");
+    expect([...imported].filter((name) => !(name in { ...dependencies, ...optionalDependencies }))).toEqual([]);
+  });
+
+  test("is found well by its own check, and ill when nothing answers", async () => {
+    const line = (await instructions()).find((instruction) => instruction.startsWith("HEALTHCHECK"))!;
+    const [command, ...words] = JSON.parse(line.slice(line.indexOf("["))) as [string, ...string[]];
+    expect(command).toBe("node");
+    const check = (url: string) =>
+      execute(
+        process.execPath,
+        words.map((word) => word.replace("http://127.0.0.1:3000", url)),
+      );
+    await check(program.url);
+    await expect(check("http://127.0.0.1:1")).rejects.toMatchObject({ code: 1 });
+  });
+
+  test.each(["compose.yaml", "Containerfile"])("holds the programs that %s starts", async (name) => {
+    const programs = (await read(name)).match(/\b(?:commands\/)?\w+\.ts\b/g)!;
+    expect(programs).not.toEqual([]);
+    for (const file of programs) expect([file, existsSync(join(folder, file))]).toEqual([file, true]);
+  });
+});
+
+test("every setting that is named is one", async () => {
+  const known = new Set(Object.values(SETTINGS).flatMap(({ names }) => names as readonly string[]));
+  const named = new Set<string>();
+  for (const file of await readdir(DEPLOY)) {
+    for (const [name] of (await read(file)).matchAll(/\b[A-Z][A-Z\d]+(?:_[A-Z\d]+)+\b/g)) named.add(name);
+  }
+  expect(named).toContain("DRAIN_TIMEOUT_SECONDS");
+  expect([...named].filter((name) => !known.has(name) && !OF_OTHERS.test(name))).toEqual([]);
+});
+
+test("everything listens and is asked on the port that is the default", async () => {
+  const port = SETTINGS.port.fallback!;
+  expect(await read("Containerfile")).toContain(`EXPOSE ${port}`);
+  expect(await read("kubernetes.yaml")).toContain(`containerPort: ${port}`);
+  expect(await read("nginx.conf")).toContain(`server 127.0.0.1:${port};`);
+});
+
+test("whoever stops the service waits for longer than it takes", async () => {
+  const longest = Number(SETTINGS.drainTimeout.fallback);
+  const patience = async (file: string, pattern: RegExp) => Number(pattern.exec(await read(file))![1]);
+  expect(await patience("kubernetes.yaml", /terminationGracePeriodSeconds: (\d+)/)).toBeGreaterThan(longest + 5);
+  expect(await patience("content-service.service", /TimeoutStopSec=(\d+)/)).toBeGreaterThan(longest + 5);
+});
+
+test.runIf(existsSync(ANALYZE))("systemd understands its unit", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "content-service-unit-"));
+  try {
+    const file = join(folder, "content-service.service");
+    // What is not installed here is no fault of the unit.
+    const unit = (await read("content-service.service")).replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`);
+    await writeFile(file, unit);
+    const { stderr } = await execute(ANALYZE, ["verify", "--man=no", file]);
+    expect(stderr.split("\n").filter((line) => line.includes(file))).toEqual([]);
+    await writeFile(file, unit.replace("TimeoutStopSec=", "TimeoutStop="));
+    expect((await execute(ANALYZE, ["verify", "--man=no", file])).stderr).toMatch(/Unknown key .*'TimeoutStop'/);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,88 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { anonKey } from "../realtime/service.ts";
+import { until } from "../until.ts";
+import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
+
+const ANSWER_MEBIBYTES = 8;
+const CLIENTS = 30;
+
+let database: TestDatabase;
+let service: ServiceProcess;
+let idleFiles: number;
+beforeAll(async () => {
+  database = await cloneDatabase();
+  const owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  await owner.query(`
+    create function public.long_word(size int) returns text stable language sql as $$ select repeat('x', size) $$;
+    grant execute on function public.long_word to anon`);
+  await owner.end();
+  service = await startServiceProcess({
+    DATABASE_URL: database.url,
+    OWNER_DATABASE_URL: database.ownerUrl,
+    REQUEST_TIMEOUT_SECONDS: "1",
+    MAX_ANSWER_BYTES: String(ANSWER_MEBIBYTES * 2 ** 20),
+    DB_ACQUIRE_TIMEOUT_SECONDS: "60",
+  });
+  await isWell();
+  idleFiles = await service.openFiles();
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await database.drop();
+});
+
+async function isWell(): Promise<void> {
+  const response = await fetch(`${service.url}/rest/v1/articles?limit=1`, { headers: { apikey: anonKey } });
+  expect(response.status).toBe(200);
+}
+
+function say(words: string): Socket {
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname);
+  socket.on("error", () => {});
+  socket.write(words);
+  return socket;
+}
+
+const HEADERS = `Host: a\r\napikey: ${anonKey}\r\n`;
+
+describe("many clients at once who", () => {
+  test.each([
+    ["never end a head", `GET /rest/v1/articles HTTP/1.1\r\n${HEADERS}`],
+    ["never end a body", `POST /rest/v1/rpc/search HTTP/1.1\r\n${HEADERS}Content-Length: 100\r\n\r\n{"keyword"`],
+  ])("%s are told 408 and let go of, while others are served", async (_what, words) => {
+    const sockets = Array.from({ length: CLIENTS }, () => say(words));
+    const answers = sockets.map(async (socket) => {
+      let answer = "";
+      socket.on("data", (chunk) => (answer += chunk));
+      await once(socket, "close");
+      return answer;
+    });
+    await isWell();
+    for (const answer of await Promise.all(answers)) expect(answer).toMatch(/^HTTP\/1\.1 408 /);
+    await until(async () => (await service.openFiles()) <= idleFiles + 5);
+  });
+
+  test("ask for long answers and read none do not fill the memory, and others are served", async () => {
+    const before = await service.residentMebibytes();
+    const sockets: Socket[] = [];
+    for (let client = 0; client < CLIENTS; client++) {
+      const size = ANSWER_MEBIBYTES * 2 ** 20 - 1_000;
+      const socket = say(`GET /rest/v1/rpc/long_word?size=${size} HTTP/1.1\r\n${HEADERS}\r\n`);
+      sockets.push(socket);
+      await once(socket, "readable");
+    }
+    await isWell();
+    // Eight of the largest answers may wait, and what it takes to make one comes on top.
+    const most = 8 * ANSWER_MEBIBYTES + 60;
+    expect(most).toBeLessThan(CLIENTS * ANSWER_MEBIBYTES);
+    expect((await service.residentMebibytes()) - before).toBeLessThan(most);
+    for (const socket of sockets) socket.destroy();
+    await until(async () => (await service.openFiles()) <= idleFiles + 5);
+  });
+});

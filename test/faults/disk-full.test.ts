@@ -1,0 +1,120 @@
+import { execFileSync } from "node:child_process";
+import { mkdtemp, rm, statfs, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { runningCluster } from "../../engine/embedded/cluster.ts";
+import { withClient } from "../../engine/with-client.ts";
+import { anonKey } from "../realtime/service.ts";
+import { until } from "../until.ts";
+import { documentedAnswers, rowOf } from "./documented.ts";
+import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
+
+const MOUNTED = mayMount();
+if (!MOUNTED) console.log("A full disk is not tried: only root may mount one that is small enough to fill.");
+
+let folder: string;
+let service: ServiceProcess;
+const acknowledged: number[] = [];
+let last = 0;
+
+describe.runIf(MOUNTED)("a full disk", () => {
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "content-service-disk-"));
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=160m,mode=755", "tmpfs", folder]);
+    service = await startServiceProcess({ DATA_DIR: join(folder, "data") });
+    await asOwner(`
+      create table public.marks (id bigint primary key, note text);
+      alter table public.marks alter note set storage external;
+      grant select, insert (id, note) on public.marks to anon`);
+    while (acknowledged.length < 100) await write("short");
+  });
+  afterAll(async () => {
+    await service.kill();
+    await until(async () => (await runningCluster({ dataDir: join(folder, "data") })) === null);
+    execFileSync("umount", ["-l", folder]);
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test("refuses what is written, serves what is read, and is over when there is room", async () => {
+    const name = "The disk is full: rows find no room";
+    const refusals = new Map<string, number>();
+    const long = "x".repeat(1_000_000);
+    for (let refused = 0; refused < 20; ) {
+      const refusal = await write(long);
+      if (refusal === null) continue;
+      refused++;
+      refusals.set(refusal, (refusals.get(refusal) ?? 0) + 1);
+    }
+    expect((await read()).status).toBe(200);
+    await mendAndCompare(name, refusals, async () => {
+      execFileSync("mount", ["-o", "remount,size=300m", folder]);
+    });
+  });
+
+  test("stops Postgres where the log finds no room, which starts again by itself when there is", async () => {
+    const name = "The disk is full: the log finds no room";
+    const { bavail, bsize } = await statfs(folder);
+    await writeFile(join(folder, "ballast"), Buffer.alloc(bavail * bsize));
+    const fill = "select pg_logical_emit_message(false, 'fill', repeat('x', 1000000)) from generate_series(1, 100)";
+    await expect(asOwner(fill)).rejects.toThrow();
+    const refusals = new Map<string, number>();
+    await until(async () => {
+      const refusal = await write("short");
+      if (refusal !== null) refusals.set(refusal, (refusals.get(refusal) ?? 0) + 1);
+      return service.printed().includes("cannot be started");
+    });
+    expect(service.printed()).toContain("No space left on device");
+    await mendAndCompare(name, refusals, () => rm(join(folder, "ballast")));
+  });
+});
+
+async function mendAndCompare(
+  name: string,
+  refusals: ReadonlyMap<string, number>,
+  mend: () => Promise<unknown>,
+): Promise<void> {
+  await mend();
+  const mended = performance.now();
+  await until(async () => (await write("short")) === null);
+  const recoveryMs = performance.now() - mended;
+  const rows = await asOwner("select id from marks");
+  const stored = new Set(rows.map(({ id }) => Number(id)));
+  const lost = acknowledged.filter((id) => !stored.has(id));
+  console.log(rowOf(name, refusals, recoveryMs, acknowledged.length, lost.length));
+  expect(await documentedAnswers(name)).toEqual(expect.arrayContaining([...refusals.keys()]));
+  expect(refusals.size).toBeGreaterThan(0);
+  expect(lost).toEqual([]);
+  expect(service.child.exitCode).toBeNull();
+}
+
+/** Null when it is acknowledged. */
+async function write(note: string): Promise<string | null> {
+  const id = ++last;
+  const response = await fetch(`${service.url}/rest/v1/marks`, {
+    method: "POST",
+    headers: { apikey: anonKey, "Content-Type": "application/json" },
+    body: JSON.stringify({ id, note }),
+  });
+  if (!response.ok) return `${response.status} ${((await response.json()) as { code: string }).code}`;
+  if (note.length < 1_000) acknowledged.push(id);
+  return null;
+}
+
+function read(): Promise<Response> {
+  return fetch(`${service.url}/rest/v1/marks?select=id&limit=1`, { headers: { apikey: anonKey } });
+}
+
+async function asOwner(statement: string): Promise<{ id: string }[]> {
+  const urlOf = await runningCluster({ dataDir: join(folder, "data") });
+  return withClient(urlOf!("postgres", "content"), async (client) => (await client.query(statement)).rows);
+}
+
+function mayMount(): boolean {
+  try {
+    execFileSync("unshare", ["--mount", "mount", "-t", "tmpfs", "tmpfs", tmpdir()], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,24 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+
+const PAGE = join(import.meta.dirname, "../../docs/faults.md");
+
+/** What the page says that clients are told while a fault lasts: `503 PGRST000`, or a word of GraphQL. */
+export async function documentedAnswers(fault: string): Promise<string[]> {
+  const row = (await readFile(PAGE, "utf8")).split("\n").find((line) => line.startsWith(`| ${fault} |`));
+  if (row === undefined) throw new Error(`docs/faults.md does not speak of: ${fault}`);
+  const [, , seen] = row.split("|");
+  return Array.from(seen!.matchAll(/`([^`]+)`/g), ([, answer]) => answer!);
+}
+
+/** A line as the page has it, for whoever renews it. */
+export function rowOf(
+  fault: string,
+  refusals: ReadonlyMap<string, number>,
+  recoveryMs: number,
+  writes: number,
+  lost: number,
+) {
+  const seen = Array.from(refusals, ([answer, times]) => `${times} x \`${answer}\``).join(", ");
+  return `| ${fault} | ${seen || "nothing"} | ${(recoveryMs / 1000).toFixed(1)} s | ${lost} of ${writes} |`;
+}

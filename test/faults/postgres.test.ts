@@ -1,0 +1,108 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type OwnPostgres, startOwnPostgres } from "./own-postgres.ts";
+import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
+import { type Fault, underFault } from "./under-fault.ts";
+
+let postgres: OwnPostgres;
+let service: ServiceProcess;
+beforeAll(async () => {
+  postgres = await startOwnPostgres();
+  service = await serve("0");
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await postgres[Symbol.asyncDispose]();
+});
+
+const serve = (port: string) =>
+  startServiceProcess({ DATABASE_URL: postgres.url, OWNER_DATABASE_URL: postgres.ownerUrl, PORT: port });
+const suffer = (fault: Fault) => underFault(fault, { service: () => service, postgres });
+const endSessionsOf = (who: string) =>
+  postgres.execute(`select pg_terminate_backend(pid) from pg_stat_activity where ${who} and pid <> pg_backend_pid()`);
+const LOGIN = "usename = 'authenticator'";
+
+describe("Postgres", () => {
+  test("stopped", async () => {
+    await suffer({
+      name: "Postgres is stopped (`SIGINT`) and started",
+      strike: () => postgres.signal("SIGINT"),
+      mend: () => postgres.start(),
+    });
+  });
+
+  test("told to stop when everybody has left, which nobody notices, and then stopped all the same", async () => {
+    let ending = Promise.resolve();
+    await suffer({
+      name: "Postgres waits for all to leave (`SIGTERM`), is stopped and started",
+      strike: async () => {
+        ending = postgres.signal("SIGTERM");
+      },
+      mend: async (refusals) => {
+        expect(Object.fromEntries(refusals)).toEqual({});
+        await postgres.signal("SIGINT");
+        await ending;
+        await postgres.start();
+      },
+    });
+  });
+
+  test("killed", async () => {
+    await suffer({
+      name: "Postgres is killed (`kill -9`) and started",
+      strike: () => postgres.signal("SIGKILL"),
+      mend: () => postgres.start(),
+    });
+  });
+});
+
+describe("sessions", () => {
+  test("ended, all of them, again and again", async () => {
+    await suffer({
+      name: "All sessions are ended (`pg_terminate_backend`), ten times",
+      strike: async () => {
+        for (let time = 0; time < 10; time++) {
+          await endSessionsOf("backend_type in ('client backend', 'walsender')");
+          await sleep(100);
+        }
+      },
+      mend: async () => {},
+    });
+  });
+
+  test("refused beyond the login's limit: with two of them all goes on", async () => {
+    await suffer({
+      name: "The login may have two connections (`CONNECTION LIMIT 2`)",
+      strike: async () => {
+        await postgres.execute("alter role authenticator connection limit 2");
+        await endSessionsOf(LOGIN);
+      },
+      mend: async () => {
+        const { rows } = await postgres.execute(`select count(*)::int as count from pg_stat_activity where ${LOGIN}`);
+        expect(rows[0].count).toBeLessThanOrEqual(2);
+        await postgres.execute("alter role authenticator connection limit -1");
+      },
+    });
+  });
+
+  test("refused altogether", async () => {
+    await suffer({
+      name: "The login may have no connection (`NOLOGIN`)",
+      strike: async () => {
+        await postgres.execute("alter role authenticator nologin");
+        await endSessionsOf(LOGIN);
+      },
+      mend: () => postgres.execute("alter role authenticator login"),
+    });
+  });
+});
+
+test("the gateway, killed", async () => {
+  await suffer({
+    name: "The gateway is killed (`kill -9`) and started",
+    strike: () => service.kill(),
+    mend: async () => {
+      service = await serve(new URL(service.url).port);
+    },
+  });
+});

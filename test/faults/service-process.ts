@@ -1,0 +1,38 @@
+import { readdir, readFile } from "node:fs/promises";
+import { type Heap, openHeap } from "../../bench/heap.ts";
+import { type Program, startProgram } from "../program.ts";
+import { SECRET } from "../rest-gateway/table/differential/answer.ts";
+
+/** The program itself, as `npm start` runs it, in a process of its own that can be looked into. */
+export type ServiceProcess = Program &
+  AsyncDisposable & {
+    readonly heap: Heap;
+    /** How many files and sockets it has open. */
+    openFiles(): Promise<number>;
+    residentMebibytes(): Promise<number>;
+  };
+
+export async function startServiceProcess(environment: NodeJS.ProcessEnv): Promise<ServiceProcess> {
+  const program = await startProgram({
+    JWT_SECRET: SECRET,
+    RATE_LIMIT: "0",
+    LOG_LEVEL: "warn",
+    // What waits for the database is refused soon, so that a test need not wait as long.
+    DB_ACQUIRE_TIMEOUT_SECONDS: "2",
+    NODE_OPTIONS: "--inspect=127.0.0.1:0",
+    ...environment,
+  });
+  const { child } = program;
+  if (child.exitCode !== null) throw new Error(`The service did not start:\n${program.logged()}`);
+  const heap = await openHeap(/ws:\/\/\S+/.exec(program.logged())![0]);
+  return {
+    ...program,
+    heap,
+    openFiles: async () => (await readdir(`/proc/${child.pid}/fd`)).length,
+    async residentMebibytes() {
+      const status = await readFile(`/proc/${child.pid}/status`, "utf8");
+      return Number(/^VmRSS:\s+(\d+)/m.exec(status)![1]) / 1024;
+    },
+    [Symbol.asyncDispose]: () => program.kill(),
+  };
+}

@@ -1,0 +1,101 @@
+import pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { anonKey } from "../realtime/service.ts";
+import { documentedAnswers, rowOf } from "./documented.ts";
+import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
+
+const SCHEMA = `
+  create table public.counters (id int primary key, total int not null default 0);
+  insert into public.counters values (1), (2);
+  create function public.count_both(one int, other int) returns int volatile language plpgsql security definer
+    set deadlock_timeout = '100ms' as $$
+  begin
+    update public.counters set total = total + 1 where id = one;
+    perform pg_sleep(0.02);
+    update public.counters set total = total + 1 where id = other;
+    return 1;
+  end $$;
+  create function public.nap() returns int volatile language sql as 'select 1 from pg_sleep(60)';
+  grant execute on function public.count_both, public.nap to anon`;
+
+let database: TestDatabase;
+let owner: pg.Client;
+let service: ServiceProcess;
+beforeAll(async () => {
+  database = await cloneDatabase();
+  owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  await owner.query(SCHEMA);
+  service = await startServiceProcess({
+    DATABASE_URL: database.url,
+    OWNER_DATABASE_URL: database.ownerUrl,
+    DB_STATEMENT_TIMEOUT_SECONDS: "3",
+    DB_ACQUIRE_TIMEOUT_SECONDS: "30",
+  });
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await owner.end();
+  await database.drop();
+});
+
+const JSON_BODY = { "Content-Type": "application/json" };
+
+/** Null when it was done. */
+async function call(name: string, args: object): Promise<string | null> {
+  const headers = { ...JSON_BODY, apikey: anonKey };
+  const response = await fetch(`${service.url}/rest/v1/rpc/${name}`, {
+    method: "POST",
+    headers,
+    body: JSON.stringify(args),
+  });
+  if (response.ok) return null;
+  return `${response.status} ${((await response.json()) as { code: string }).code}`;
+}
+
+/** The same by GraphQL. */
+async function mutate(field: string): Promise<string | null> {
+  const body = JSON.stringify({ query: `mutation { ${field} }` });
+  const response = await fetch(`${service.url}/graphql`, { method: "POST", headers: JSON_BODY, body });
+  const { errors } = (await response.json()) as { errors?: { extensions: { code: string } }[] };
+  return errors?.[0]?.extensions.code ?? null;
+}
+
+function tally(answers: readonly (string | null)[]): Map<string, number> {
+  const refusals = new Map<string, number>();
+  for (const answer of answers) if (answer) refusals.set(answer, (refusals.get(answer) ?? 0) + 1);
+  return refusals;
+}
+
+test("who is a deadlock's victim is told so, nothing of it is done, and all else is done once", async () => {
+  const name = "Two transactions wait for each other, again and again";
+  const answers: (string | null)[] = [];
+  for (let round = 0; round < 6; round++) {
+    const pair = [1, 2].flatMap((one) => [
+      call("count_both", { one, other: 3 - one }),
+      mutate(`countBoth(input: {one: ${one}, other: ${3 - one}})`),
+    ]);
+    answers.push(...(await Promise.all(pair)));
+  }
+  const refusals = tally(answers);
+  const done = answers.filter((answer) => answer === null).length;
+  const { rows } = await owner.query("select total from counters order by id");
+  console.log(rowOf(name, refusals, 0, done, done - rows[0].total));
+  expect(refusals.size).toBeGreaterThan(0);
+  expect(await documentedAnswers(name)).toEqual(expect.arrayContaining([...refusals.keys()]));
+  expect(rows).toEqual([{ total: done }, { total: done }]);
+});
+
+test("a statement that takes too long is cancelled, for all who ask for it, and nobody else waits", async () => {
+  const name = "A statement takes too long (`DB_STATEMENT_TIMEOUT_SECONDS`)";
+  const answers = await Promise.all([call("nap", {}), call("nap", {}), mutate("nap")]);
+  const refusals = tally(answers);
+  console.log(rowOf(name, refusals, 0, 0, 0));
+  expect(answers).not.toContain(null);
+  expect(await documentedAnswers(name)).toEqual(expect.arrayContaining([...refusals.keys()]));
+  const { rows } = await owner.query(
+    "select from pg_stat_activity where query like '%pg_sleep(60)%' and state = 'active' and pid <> pg_backend_pid()",
+  );
+  expect(rows).toEqual([]);
+});
