@@ -8,6 +8,7 @@ type Extra = {
   readonly hint?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
   readonly reason?: string | null;
+  readonly tableMessage?: string;
   readonly beside?: Readonly<Record<string, unknown>>;
   readonly cause?: unknown;
 };
@@ -21,11 +22,13 @@ export class ApiError extends Error {
   readonly headers: Readonly<Record<string, string>>;
   /** What stands behind the status, where SQL said it. */
   readonly reason: string | null;
+  /** What the table interface says instead, where clients compare PostgREST's words; null: the same. */
+  readonly tableMessage: string | null;
   /** What the conventional interface's body has besides the error. */
   readonly beside: Readonly<Record<string, unknown>>;
 
   constructor(status: number, code: string, message: string, extra: Extra = {}) {
-    const { details, hint, headers, reason, beside, cause } = extra;
+    const { details, hint, headers, reason, tableMessage, beside, cause } = extra;
     super(message, cause === undefined ? undefined : { cause });
     this.name = "ApiError";
     this.status = status;
@@ -34,16 +37,18 @@ export class ApiError extends Error {
     this.hint = hint ?? null;
     this.headers = headers ?? {};
     this.reason = reason ?? null;
+    this.tableMessage = tableMessage ?? null;
     this.beside = beside ?? {};
   }
 
   /** The same error, told with these headers too. */
   withHeaders(headers: Readonly<Record<string, string>>): ApiError {
-    const { status, code, message, details, hint, reason, beside, cause } = this;
+    const { status, code, message, details, hint, reason, tableMessage, beside, cause } = this;
     return new ApiError(status, code, message, {
       details,
       hint,
       reason,
+      ...(tableMessage !== null && { tableMessage }),
       beside,
       cause,
       headers: { ...this.headers, ...headers },
@@ -216,8 +221,8 @@ const TABLE_CODES: Readonly<Record<string, string>> = {
 
 /** The table interface's body. */
 export function toTableBody(error: ApiError) {
-  const { code, message, details, hint } = error;
-  return { code: TABLE_CODES[code] ?? code, details, hint, message };
+  const { code, message, tableMessage, details, hint } = error;
+  return { code: TABLE_CODES[code] ?? code, details, hint, message: tableMessage ?? message };
 }
 
 /** GraphQL's entry in `errors`, less its path and locations. */

@@ -38,6 +38,10 @@ export class RecentMap<Key, Value extends NonNullable<unknown>> {
   set(key: Key, value: Value): void {
     const weight = this.#weightOf(key);
     if (weight > this.#most) return;
+    if (this.#young.has(key)) {
+      this.#young.set(key, value);
+      return;
+    }
     if (this.#weight + weight > this.#most / 2) this.#turnOver();
     this.#young.set(key, value);
     this.#weight += weight;

@@ -70,6 +70,7 @@ export class Crew {
       await successor.serving;
       log.info({ worker: successor.id, instead: member.id }, "a worker takes another one's place");
       await member.leave({ othersStay: true });
+      this.#tellShortage();
     }
   }
 
@@ -81,6 +82,8 @@ export class Crew {
     this.#options.log.error({ worker: member.id, how, replacedInMs: pause }, "a worker ended unasked");
     this.#tellShortage();
     await sleep(pause, undefined, { signal: this.#stopping.signal }).catch(() => {});
+    // Has one more than there should be for a while, and comes to those who have ended too.
+    await this.#replacing?.catch(() => {});
     if (!this.#stopping.signal.aborted && this.#present < this.#options.size) this.#add();
   }
 

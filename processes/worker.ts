@@ -26,6 +26,8 @@ process.on("message", (order: Order) => {
 });
 // Ctrl-C reaches every process of a terminal, and the one that looks after us says what follows from it.
 process.on("SIGINT", () => {});
+// Meant for that one too; by itself it would end us, and what we are answering.
+process.on("SIGUSR2", () => {});
 process.on("SIGTERM", () => void leave({ othersStay: true }));
 
 async function serve({ worker, config, postgres }: Order & { kind: "serve" }): Promise<void> {

@@ -53,7 +53,8 @@ export function answerWith(serve: Serve, config: Settings, log: Logger, limit: R
     const asked = toGatewayRequest(request, occasion);
     const { status, headers: said, body, reason } = await serve(asked);
     const timing = serverTiming ? { "Server-Timing": stages.header() } : {};
-    const headers = { ...base, ...timing, ...standing(), ...told, ...said };
+    const vary = base.Vary && said.Vary ? { Vary: `${said.Vary}, ${base.Vary}` } : {};
+    const headers = { ...base, ...timing, ...standing(), ...told, ...said, ...vary };
     try {
       if (isFlow(body)) await sendFlow(response, { status, headers, flow: body });
       else send(response, { status, headers, body, reason });

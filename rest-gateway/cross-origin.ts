@@ -10,15 +10,22 @@ export type CrossOrigin = {
   preflight(method: string, headers: IncomingHttpHeaders): Headers | null;
 };
 
-const METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+// PostgREST's methods and headers, in its order; then what is ours.
+const METHODS = "GET, POST, PATCH, PUT, DELETE, OPTIONS, HEAD";
+const SENDABLE = ["Accept", "Accept-Language", "Content-Language"];
 const READABLE = [
   "Content-Encoding",
   "Content-Location",
   "Content-Range",
+  "Content-Type",
+  "Date",
+  "Location",
+  "Server",
+  "Transfer-Encoding",
+  "Range-Unit",
   "ETag",
   "Idempotent-Replayed",
   "Link",
-  "Location",
   "Preference-Applied",
   "Retry-After",
   "Server-Timing",
@@ -42,12 +49,18 @@ export function makeCrossOrigin({ corsOrigins }: Pick<Config, "corsOrigins">): C
       return {
         ...headersFor(headers.origin),
         "Access-Control-Allow-Methods": METHODS,
-        "Access-Control-Allow-Headers": headers["access-control-request-headers"] ?? "*",
+        "Access-Control-Allow-Headers": sendable(headers["access-control-request-headers"]),
         "Access-Control-Max-Age": ONE_DAY,
         Vary: "Origin, Access-Control-Request-Headers",
       };
     },
   };
+}
+
+/** Whatever the page would like to send. */
+function sendable(asked = ""): string {
+  const names = asked.split(",").map((name) => name.trim());
+  return ["Authorization", ...names.filter(Boolean), ...SENDABLE].join(", ");
 }
 
 function forAnybody(): CrossOrigin["headersFor"] {

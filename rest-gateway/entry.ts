@@ -36,7 +36,7 @@ export function makeEntry({ config, log, ahead, app, count = null }: EntryOption
     const base = { ...commonWith(crossOrigin.headersFor(headers.origin)), ...echo(headers), "X-Request-Id": id };
     const preflight = crossOrigin.preflight(method, headers);
     if (preflight) {
-      send(response, { status: 204, headers: { ...base, ...preflight }, body: null });
+      send(response, { status: 200, headers: { ...base, ...preflight }, body: null });
     } else if (ahead.takes(path)) {
       // Whoever answers has caught what went wrong; what still arrives here could not even be written.
       ahead.answer(request, response, base).catch(() => response.destroy());

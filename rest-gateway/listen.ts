@@ -21,10 +21,16 @@ const FAREWELL_MS = 500;
 /** The same where nobody waits for the end: by then a client that keeps asking has been told that it is to connect anew. */
 const LONG_FAREWELL_MS = 2_000;
 
+/** How much later those are cut off that are no HTTP (any more): WebSockets are told goodbye first. */
+const LAST_WORD_MS = 1_000;
+
 export type Departure = {
   /** Whether other processes go on listening at the same address: what is new is theirs. */
   readonly othersStay?: boolean;
 };
+
+/** All connections of a server; `closeAllConnections` passes over those that have not finished their handshake of TLS. */
+const connected = new WeakMap<Server, Set<Socket>>();
 
 /**
  * The latest response on each connection of a server. A Set of those that are not answered yet would be simpler, but one
@@ -53,6 +59,12 @@ export async function listen(
   server.on(certificate ? "secureConnection" : "connection", (socket) =>
     socket.once("close", () => responses.delete(socket)),
   );
+  const sockets = new Set<Socket>();
+  connected.set(server, sockets);
+  server.on("connection", (socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
   server.on("request", (request, response) => {
     responses.set(request.socket, response);
     handler(request, response);
@@ -97,6 +109,7 @@ export async function drain(
   if (!server.listening) return;
   const ended = once(server, "close");
   const cut = setTimeout(() => server.closeAllConnections(), milliseconds);
+  const lastCut = setTimeout(() => connected.get(server)?.forEach(destroy), milliseconds + LAST_WORD_MS);
   if (othersStay) stopListening(server);
   sayFarewell(server);
   await left(server, Math.min(othersStay ? LONG_FAREWELL_MS : FAREWELL_MS, milliseconds));
@@ -107,6 +120,11 @@ export async function drain(
   await ended;
   clearInterval(sweep);
   clearTimeout(cut);
+  clearTimeout(lastCut);
+}
+
+function destroy(socket: Socket): void {
+  socket.destroy();
 }
 
 /** HTTP's own close would end idle connections at once, and with them requests that are on their way. */

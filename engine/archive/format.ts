@@ -1,5 +1,4 @@
 import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
 import { createGunzip } from "node:zlib";
 
 export const FORMAT = 1;
@@ -24,13 +23,27 @@ export type Line = Header | Table | string | Sequence | End;
 /** Line by line, whatever its size. */
 export async function* readArchive(file: string): AsyncGenerator<Line> {
   const source = createReadStream(file);
-  const text = createGunzip();
+  const text = createGunzip().setEncoding("utf8");
   source.on("error", (error) => text.destroy(error));
   try {
-    for await (const line of createInterface({ input: source.pipe(text), crlfDelay: Number.POSITIVE_INFINITY })) {
-      yield JSON.parse(line) as Line;
-    }
+    for await (const line of linesOf(source.pipe(text))) yield JSON.parse(line) as Line;
   } finally {
     source.destroy();
   }
+}
+
+/** readline would also end them at U+2028 and U+2029, which JSON leaves within its strings. */
+async function* linesOf(text: AsyncIterable<string>): AsyncGenerator<string> {
+  let begun = "";
+  for await (const chunk of text) {
+    const [end, ...others] = chunk.split("\n");
+    const last = others.pop();
+    if (last === undefined) begun += chunk;
+    else {
+      yield begun + end;
+      yield* others;
+      begun = last;
+    }
+  }
+  if (begun) yield begun;
 }

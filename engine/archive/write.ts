@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { Readable } from "node:stream";
@@ -15,7 +16,8 @@ export type Written = { readonly tables: number; readonly rows: number };
 
 /** All rows as they are at one moment, while everybody works on. The file appears when it is whole. */
 export async function writeArchive(ownerUrl: string, file: string): Promise<Written> {
-  const draft = `${file}.part`;
+  // Not another one's, who may be writing the same file at the same time, or be able to read what was there before.
+  const draft = `${file}.${randomUUID()}.part`;
   let written: Written = { tables: 0, rows: 0 };
   try {
     await withClient(ownerUrl, async (client) => {
@@ -23,7 +25,7 @@ export async function writeArchive(ownerUrl: string, file: string): Promise<Writ
         written = counts;
       });
       // It holds what passwords were made into, and what only their owners may read.
-      const target = createWriteStream(draft, { mode: 0o600, flush: true });
+      const target = createWriteStream(draft, { flags: "wx", mode: 0o600, flush: true });
       await pipeline(Readable.from(lines), createGzip(), target);
     });
     await rename(draft, file);

@@ -52,7 +52,7 @@ export function makeAccountStates({ asOwner, log }: Options): AccountStates {
   const ofSession = async (claims: Claims, digest: string): Promise<Objection> => {
     const objection = await ofAccount(claims);
     if (objection || (await isLiving(digest))) return objection;
-    return unauthorized("INVALID_TOKEN", "The session has ended; sign in again.", "session ended");
+    return unauthorized("INVALID_TOKEN", "The session has ended; sign in again.", "The session has ended");
   };
 
   return (claims) => {
@@ -77,10 +77,10 @@ function livingSessions({ asOwner, log }: Options): Ask<true> {
 function objectionTo({ iat }: Claims, state: State | null): Objection {
   if (!state) return null;
   if (state.state === "disabled") {
-    return unauthorized("INVALID_TOKEN", "This account is disabled.", "account disabled");
+    return unauthorized("INVALID_TOKEN", "This account is disabled.", "The account is disabled");
   }
   if (state.state === "deleted") {
-    return unauthorized("INVALID_TOKEN", "This account was deleted.", "account deleted");
+    return unauthorized("INVALID_TOKEN", "This account was deleted.", "The account was deleted");
   }
   if (typeof iat === "number" && iat < Number(state.tokens_valid_from)) {
     return unauthorized("TOKEN_EXPIRED", "The account has changed; refresh the token or sign in again.", "JWT expired");

@@ -70,9 +70,10 @@ export function makeTokenMint({ keys, jwtIssuer, jwtAudience, jwtRoleClaim }: Mi
 /** Also where this deployment looks for the role (PGRST_JWT_ROLE_CLAIM_KEY): `.app.roles[0]`. */
 function withClaim(claims: unknown, [step, ...further]: Config["jwtRoleClaim"], role: string): unknown {
   if (step === undefined) return role;
-  if (typeof step === "number") {
+  if (typeof step !== "string") {
     const list: unknown[] = Array.isArray(claims) ? [...claims] : [];
-    list[step] = withClaim(list[step], further, role);
+    const place = typeof step === "number" ? step : list.length;
+    list[place] = withClaim(list[place], further, role);
     return list;
   }
   const members = (claims ?? {}) as Record<string, unknown>;
@@ -85,8 +86,12 @@ function verify(token: string, keys: TokenKeys): jwt.JwtPayload {
     return typeof claims === "string" ? {} : claims;
   } catch (error) {
     if (error instanceof jwt.TokenExpiredError) {
-      throw unauthorized("TOKEN_EXPIRED", "The refresh token has expired; sign in again.", "JWT expired", error);
+      throw unauthorized("TOKEN_EXPIRED", "The refresh token has expired; sign in again.", "JWT expired", {
+        cause: error,
+      });
     }
-    throw unauthorized("INVALID_TOKEN", "This is no refresh token of this service.", "invalid JWT", error);
+    throw unauthorized("INVALID_TOKEN", "This is no refresh token of this service.", "This is no refresh token", {
+      cause: error,
+    });
   }
 }

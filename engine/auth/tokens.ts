@@ -53,7 +53,7 @@ export function makeTokens(asOwner: AsOwner, mint: TokenMint): Tokens {
         return made;
       });
       if (!pair) {
-        throw unauthorized("INVALID_TOKEN", "The refresh token was used, or has ended; sign in again.", "invalid JWT");
+        throw unauthorized("INVALID_TOKEN", "The refresh token was used, or has ended; sign in again.", "JWT expired");
       }
       return pair;
     },

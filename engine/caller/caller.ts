@@ -1,4 +1,5 @@
 import type { Sender } from "../auth/sender.ts";
+import { claimAt } from "../claim-path.ts";
 import type { Config } from "../config/config.ts";
 import { ApiError } from "../errors.ts";
 import { type Hits, RecentMap } from "../recent-map.ts";
@@ -153,7 +154,7 @@ function unless(objection: ApiError | null, caller: Caller): Caller {
 
 function orRefuse(found: Caller | null): Caller {
   if (found) return found;
-  throw unauthorized("INVALID_TOKEN", "The API key is unknown, was revoked, or has expired.", "invalid API key");
+  throw unauthorized("INVALID_TOKEN", "The API key is unknown, was revoked, or has expired.", "Invalid API key");
 }
 
 function toCaller(verified: VerifiedToken, roleClaim: Config["jwtRoleClaim"], anonRole: string): Caller {
@@ -167,11 +168,4 @@ function toCaller(verified: VerifiedToken, roleClaim: Config["jwtRoleClaim"], an
     );
   }
   return Object.freeze<Caller>({ kind: "known", role, claims, claimsText, expiresAt });
-}
-
-function claimAt(claims: Claims, path: Config["jwtRoleClaim"]): unknown {
-  return path.reduce<unknown>(
-    (value, step) => (value as Record<string | number, unknown> | null | undefined)?.[step],
-    claims,
-  );
 }

@@ -35,7 +35,7 @@ export function hasExpired(expires: number): boolean {
 function timeOf(claims: Claims, name: "exp" | "nbf" | "iat"): number | null {
   const value = claims[name] ?? null;
   if (value === null || typeof value === "number") return value;
-  throw refused(`The token's claim "${name}" must be a number.`, `JWT ${name} claim is not a number`);
+  throw refused(`The token's claim "${name}" must be a number.`, `The JWT '${name}' claim must be a number`);
 }
 
 function isFor(stated: unknown, audience: string | null): boolean {
@@ -43,7 +43,7 @@ function isFor(stated: unknown, audience: string | null): boolean {
   if (!audiences.every((each) => typeof each === "string")) {
     throw refused(
       'The token\'s claim "aud" must be a text or a list of texts.',
-      "JWT aud claim is not a string or an array of strings",
+      "The JWT 'aud' claim must be a string or an array of strings",
     );
   }
   return audience === null || audiences.length === 0 || audiences.includes(audience);

@@ -4,7 +4,7 @@ import { isJsonObject } from "../json-object.ts";
 import { type Claims, checkClaims } from "./claims.ts";
 import type { TokenKeys } from "./keys.ts";
 import { isSurelyOurs, keysNamed } from "./signature.ts";
-import { unauthorized } from "./unauthorized.ts";
+import { type Beside, unauthorized } from "./unauthorized.ts";
 
 export type VerifiedToken = {
   readonly claims: Claims;
@@ -13,6 +13,8 @@ export type VerifiedToken = {
   /** Seconds since 1970; null for a token that does not end. */
   readonly expiresAt: number | null;
 };
+
+const EMPTY = "Empty JWT is sent in Authorization header";
 
 type Terms = { readonly keys: TokenKeys; readonly audience: string | null };
 
@@ -37,16 +39,19 @@ export function verifySignature(token: string, { algorithm, verifying }: TokenKe
 
 /** Refuses what was not signed by us, or is not to be used here and now. */
 export function verifyToken(token: string, { keys, audience }: Terms): VerifiedToken {
-  if (token === "") throw invalidToken("Empty JWT is sent in Authorization header");
+  if (token === "") throw invalidToken(EMPTY, EMPTY);
   try {
     if (!isSurelyOurs(token, keys)) verifySignature(token, keys, { ignoreExpiration: true, ignoreNotBefore: true });
   } catch (error) {
-    throw refusal(error);
+    throw refusal(token, error);
   }
   const claimsText = Buffer.from(token.split(".")[1]!, "base64url").toString("utf8");
   const claims = parseClaims(claimsText);
   if (claims.type === "refresh") {
-    throw invalidToken("A refresh token identifies nobody; exchange it at /auth/refresh for an access token.");
+    throw invalidToken(
+      "A refresh token identifies nobody; exchange it at /auth/refresh for an access token.",
+      "A refresh token identifies nobody",
+    );
   }
   checkClaims(claims, { audience });
   return { claims, claimsText, expiresAt: typeof claims.exp === "number" ? claims.exp : null };
@@ -60,16 +65,22 @@ function parseClaims(text: string): Claims {
   } catch {
     // Not JSON: refused below like the rest.
   }
-  throw invalidToken("The token's claims cannot be read.");
+  throw invalidToken("The token's claims cannot be read.", "Parsing claims failed");
 }
 
-function refusal(error: unknown): ApiError {
-  if (error instanceof jwt.JsonWebTokenError || error instanceof SyntaxError) {
-    return invalidToken("The token is malformed, or was not signed by this service.", error);
+function refusal(token: string, cause: unknown): ApiError {
+  if (!(cause instanceof jwt.JsonWebTokenError || cause instanceof SyntaxError)) {
+    return unauthorized("VERIFICATION_FAILED", "The token could not be verified.", "JWT couldn't be decoded", {
+      cause,
+    });
   }
-  return unauthorized("VERIFICATION_FAILED", "The token could not be verified.", "JWT could not be verified", error);
+  const message = "The token is malformed, or was not signed by this service.";
+  const parts = token.split(".").length;
+  if (parts !== 3) return invalidToken(message, `Expected 3 parts in JWT; got ${parts}`, { cause });
+  const details = "None of the keys was able to decode the JWT";
+  return invalidToken(message, "No suitable key or wrong key type", { details, cause });
 }
 
-function invalidToken(message: string, cause?: unknown): ApiError {
-  return unauthorized("INVALID_TOKEN", message, "invalid JWT", cause);
+function invalidToken(message: string, description: string, beside: Beside = {}): ApiError {
+  return unauthorized("INVALID_TOKEN", message, description, beside);
 }

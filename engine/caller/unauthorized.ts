@@ -1,7 +1,21 @@
 import { ApiError } from "../errors.ts";
 
-/** RFC 6750 section 3: the challenge names the fault, in words that may stand in a header. */
-export function unauthorized(code: string, message: string, description: string, cause?: unknown): ApiError {
-  const challenge = `Bearer error="invalid_token", error_description="${description}"`;
-  return new ApiError(401, code, message, { headers: { "WWW-Authenticate": challenge }, cause });
+export type Beside = { readonly details?: string; readonly cause?: unknown };
+
+/**
+ * RFC 6750 section 3: the challenge names the fault, in words that may stand in a header. They are PostgREST's where it has
+ * some, and the table interface's message: clients look for `JWT expired`.
+ */
+export function unauthorized(
+  code: string,
+  message: string,
+  description: string,
+  { details, cause }: Beside = {},
+): ApiError {
+  return new ApiError(401, code, message, {
+    headers: { "WWW-Authenticate": `Bearer error="invalid_token", error_description="${description}"` },
+    tableMessage: description,
+    details: details ?? null,
+    cause,
+  });
 }

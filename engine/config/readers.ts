@@ -1,6 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import { accessSync, constants } from "node:fs";
 import { isIP } from "node:net";
+import { type ClaimPath, parseClaimPath } from "../claim-path.ts";
 import { tlsFault } from "../connection-string.ts";
 
 /** Turns a setting's text into its value, or throws an Error that says what is allowed. */
@@ -194,10 +195,8 @@ export const origins: Reader<readonly string[] | "*"> = (value) => {
 };
 
 /** `.role` or `.realm_access."a role"[0]`, as in PostgREST */
-export const claimPath: Reader<readonly (string | number)[]> = (value) => {
-  const steps = [...value.matchAll(/\.([\w-]+)|\."([^"]+)"|\[(\d+)\]/gy)];
-  if (steps.length === 0 || steps.map(([whole]) => whole).join("") !== value) {
-    throw new Error('a path such as .role or .app_metadata."user role"[0]');
-  }
-  return steps.map(([, word, quoted, index]) => (index === undefined ? (word ?? quoted ?? "") : Number(index)));
+export const claimPath: Reader<ClaimPath> = (value) => {
+  const path = parseClaimPath(value);
+  if (path === null) throw new Error('a path such as .role or .app_metadata."user role"[0]');
+  return path;
 };

@@ -297,7 +297,7 @@ export const SETTINGS = {
     "PGRST_JWT_ROLE_CLAIM_KEY",
     claimPath,
     ".role",
-    "Where in the token the database role is named.",
+    'Where in the token the database role is named; `.roles[?(@ ^== "app_")]` is the first text of a list that begins so.',
   ),
   jwtCacheEntries: required("PGRST_JWT_CACHE_MAX_ENTRIES", integer(0), "10000", "Verified tokens that are remembered."),
   passwordPolicy: required(
@@ -328,7 +328,12 @@ export const SETTINGS = {
 
   // The table interface
   schemas: required("PGRST_DB_SCHEMAS", someList, "public", "Exposed schemas; the first one is the default."),
-  anonRole: required("PGRST_DB_ANON_ROLE", text, "anon", "Database role of callers without credentials."),
+  anonRole: required(
+    "PGRST_DB_ANON_ROLE",
+    text,
+    "anon",
+    "Database role of callers without credentials; where there is no such role, they get 401.",
+  ),
   extraSearchPath: required(
     "PGRST_DB_EXTRA_SEARCH_PATH",
     list,

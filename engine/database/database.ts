@@ -1,7 +1,8 @@
-import type { PoolClient } from "pg";
+import { DatabaseError, type PoolClient } from "pg";
 import { Budget, rowsOf, UNLIMITED } from "./budget.ts";
 import type { Condition, Log } from "./condition.ts";
 import { type Isolation, patienceFor, requestSteps, type Step, statementStep, undoneSteps } from "./exchange.ts";
+import { isUnanswered } from "./faults.ts";
 import type { Lane } from "./lane.ts";
 import { type Observe, Watch } from "./observe.ts";
 import { OwnerPool } from "./owner.ts";
@@ -208,7 +209,10 @@ export class Database {
     return statements.map((statement, index) =>
       shared.then(
         (results) => results[index]!,
-        () => alone(statement),
+        (error) => {
+          if (isUnanswered(error)) throw error;
+          return alone(statement);
+        },
       ),
     );
   }
@@ -320,8 +324,8 @@ export class Database {
       await this.#replicas.wrote(footing);
       return result;
     } catch (error) {
-      // It may have been committed when the connection was lost.
-      this.#replicas.mayHaveWritten(footing);
+      // It may have been committed when the connection was lost, and not when Postgres has refused it.
+      if (!(error instanceof DatabaseError)) this.#replicas.mayHaveWritten(footing);
       throw error;
     }
   }

@@ -21,6 +21,13 @@ export function shuttingDown(): ApiError {
   return new ApiError(503, "PGRST001", "The service is shutting down.", { headers: SOON });
 }
 
+const UNANSWERED: ReadonlySet<string> = new Set(["PGRST000", "PGRST001", "PGRST003"]);
+
+/** Whatever was asked had no part in it: the database is away, too busy, or was lost. */
+export function isUnanswered(error: unknown): boolean {
+  return error instanceof ApiError && UNANSWERED.has(error.code);
+}
+
 /** Nothing was applied, so asking again is safe. */
 export function connectionLost(cause: unknown): ApiError {
   return new ApiError(503, "PGRST001", "The database connection was lost. Nothing was changed; try again.", {

@@ -2,7 +2,7 @@ import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Schema } from "../../engine/catalog/schemas.ts";
 import type { CompositeType, DataType, EnumType } from "../../engine/catalog/types.ts";
 import { block, indented, property } from "./block.ts";
-import { routineType } from "./routine-types.ts";
+import { isReached, routineType } from "./routine-types.ts";
 import { tableType } from "./table-types.ts";
 import { attributeText, enumText, makeTypeText, type TypeText } from "./type-text.ts";
 
@@ -31,7 +31,7 @@ function schemaType(schema: Schema, catalog: Catalog, textOf: TypeText): string 
   const typesOf = (views: boolean) =>
     relations.filter(({ kind }) => isView(kind) === views).map((table) => tableType(table, catalog, textOf));
   const routines = [...schema.routines.values()]
-    .map((overloads) => overloads.filter(({ extension, kind }) => extension === null && kind === "function"))
+    .map((overloads) => overloads.filter((routine) => routine.extension === null && isReached(routine, catalog)))
     .filter((overloads) => overloads.length > 0);
   const types = [...schema.types.values()];
 

@@ -3,8 +3,16 @@ import type { Argument, Routine } from "../../engine/catalog/routines.ts";
 import { hasSmartTag } from "../../engine/catalog/spoken-comment.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
 import { baseTypeOf, type DataType } from "../../engine/catalog/types.ts";
+import { isCallable } from "../statement/plan/parameters.ts";
 import { indented, property } from "./block.ts";
 import { listText, objectText, type TypeText } from "./type-text.ts";
+
+/** Called by its name, or embedded in the rows of the table that it takes one of. */
+export function isReached(routine: Routine, catalog: Catalog): boolean {
+  if (isCallable(routine)) return true;
+  const { from, to } = endsOf(routine, catalog);
+  return routine.kind === "function" && from !== null && to !== null;
+}
 
 /** The overloads of one name, as a union. */
 export function routineType(overloads: readonly Routine[], catalog: Catalog, textOf: TypeText): string {
@@ -38,10 +46,10 @@ function returnsType({ returns, comment }: Routine, textOf: TypeText): string {
 }
 
 /** By which supabase-js knows that rows of a table come back, and lets them be selected from. */
-function rowsOptions({ arguments: all, returns }: Routine, catalog: Catalog): string | null {
-  const to = returns.columns.size === 0 ? tableOf(returns.type, catalog) : null;
+function rowsOptions(routine: Routine, catalog: Catalog): string | null {
+  const { from, to } = endsOf(routine, catalog);
   if (!to) return null;
-  const from = all[0] ? tableOf(all[0].type, catalog) : null;
+  const { returns } = routine;
   const fields = [
     `from: ${JSON.stringify(from?.name ?? "*")};`,
     `to: ${JSON.stringify(to.name)};`,
@@ -49,6 +57,14 @@ function rowsOptions({ arguments: all, returns }: Routine, catalog: Catalog): st
     `isSetofReturn: ${returns.set};`,
   ];
   return `SetofOptions: {\n${indented(fields.join("\n"))}\n};`;
+}
+
+/** The tables of the row that it takes first and of the rows that it gives. */
+function endsOf({ arguments: [first], returns }: Routine, catalog: Catalog) {
+  return {
+    from: first ? tableOf(first.type, catalog) : null,
+    to: returns.columns.size === 0 ? tableOf(returns.type, catalog) : null,
+  };
 }
 
 function tableOf(type: DataType, catalog: Catalog): Table | null {

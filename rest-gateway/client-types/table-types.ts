@@ -4,17 +4,20 @@ import type { DirectRelationship } from "../../engine/catalog/relationships.ts";
 import type { Routine } from "../../engine/catalog/routines.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
 import { block, indented, property } from "./block.ts";
+import { computedColumns } from "./computed-columns.ts";
 import type { TypeText } from "./type-text.ts";
 
 /** Row, Insert, Update and Relationships of a table or view. */
 export function tableType(table: Table, catalog: Catalog, textOf: TypeText): string {
   const columns = [...table.columns.values()];
-  const computed = [...table.computedColumns.values()].filter(({ schema, returns }) => {
-    return schema === table.schema && !returns.set;
-  });
+  const computed = computedColumns(table);
   const written = columns.map((column) => toWritten(column, catalog));
   const writable = written.filter(({ stored }) => stored.generated === null && stored.identity !== "always");
   const valueText = ({ type, nullable }: Column) => (nullable ? `${textOf(type)} | null` : textOf(type));
+  const writtenText = (column: Column) => {
+    const text = valueText(column);
+    return text === "Json" ? "NonNullable<Json>" : text;
+  };
 
   const members = [
     block("Row", [
@@ -24,12 +27,12 @@ export function tableType(table: Table, catalog: Catalog, textOf: TypeText): str
   ];
   if (table.insertable) {
     const fields = writable.map(({ column, isOptional }) => {
-      return `${property(column.name)}${isOptional ? "?" : ""}: ${valueText(column)};`;
+      return `${property(column.name)}${isOptional ? "?" : ""}: ${writtenText(column)};`;
     });
     members.push(block("Insert", fields));
   }
   if (table.updatable) {
-    const fields = writable.map(({ column }) => `${property(column.name)}?: ${valueText(column)};`);
+    const fields = writable.map(({ column }) => `${property(column.name)}?: ${writtenText(column)};`);
     members.push(block("Update", fields));
   }
   members.push(relationshipsType(table, catalog), ...computedFields(computed));

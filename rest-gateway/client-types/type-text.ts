@@ -2,6 +2,7 @@ import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { hasSmartTag } from "../../engine/catalog/spoken-comment.ts";
 import type { Attribute, BaseType, DataType } from "../../engine/catalog/types.ts";
 import { property } from "./block.ts";
+import { computedColumns } from "./computed-columns.ts";
 
 /** What a value of a type is in JSON, as TypeScript says it; null aside. */
 export type TypeText = (type: DataType) => string;
@@ -29,8 +30,10 @@ export function makeTypeText({ schemas, findTable }: Catalog): TypeText {
     `Database[${JSON.stringify(schema)}]["${group}"][${JSON.stringify(name)}]`;
 
   const rowText = (type: DataType): string => {
-    const isView = findTable(type)?.kind.endsWith("view");
-    return `${nameOf(type, isView ? "Views" : "Tables")}["Row"]`;
+    const table = findTable(type);
+    const row = `${nameOf(type, table?.kind.endsWith("view") ? "Views" : "Tables")}["Row"]`;
+    const computed = table ? computedColumns(table).map(({ name }) => JSON.stringify(name)) : [];
+    return computed.length > 0 ? `Omit<${row}, ${computed.join(" | ")}>` : row;
   };
 
   const textOf: TypeText = (type) => {

@@ -188,8 +188,8 @@ export type CallIntent = {
 export type CallArgument =
   /** `?a=1&b=2`: a name may come more than once, for a variadic parameter. */
   | { readonly kind: "query"; readonly values: readonly (readonly [name: string, value: string])[] }
-  /** A JSON object of named arguments, or the whole body for a function of one unnamed json parameter. */
-  | { readonly kind: "json"; readonly body: Buffer; readonly names: readonly string[] | null }
+  /** A JSON object of named arguments, or the whole body for a function of one unnamed json parameter, unless it came as CSV. */
+  | { readonly kind: "json"; readonly body: Buffer; readonly names: readonly string[] | null; readonly isCsv?: true }
   /** The body as it is, for a function of one unnamed parameter of the type. */
   | { readonly kind: "raw"; readonly body: Buffer; readonly type: "text" | "xml" | "bytea" };
 

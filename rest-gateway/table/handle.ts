@@ -76,7 +76,10 @@ export function makeTableInterface({
     const form = formOf(raw);
     const known = form && forms.recall(form, rawQuery, caller.role, catalog);
     const asked = known?.asked ?? parseRequest(raw, deploymentWith(catalog));
-    if (asked.action.kind === "options") return allow(asked, catalog, caller.role);
+    if (asked.action.kind === "options") {
+      request.stages.enter("response");
+      return allow(asked, catalog, caller.role);
+    }
     if (asked.action.kind === "describe") return describe(request, asked, caller, catalog);
 
     request.stages.enter("plan");
@@ -85,7 +88,7 @@ export function makeTableInterface({
     if (form && !known) forms.learn(form, rawQuery, caller.role, { asked, intent, prepared });
     const context = contextOf({ request, path, caller, catalog, asked, plan: prepared.plan });
 
-    request.stages.enter("run");
+    request.stages.enter("transaction");
     const rollback = isUndone(config, asked);
     const isolation = isolationOf({ caller, catalog, plan: prepared.plan });
     const key = rollback || prepared.plan.readOnly ? null : readIdempotencyKey(request.headers);
@@ -103,7 +106,7 @@ export function makeTableInterface({
     try {
       const means = { context, database, maxRows: config.maxRows };
       const total = intent.count === null ? told.total : await totalWithEstimate(prepared.plan, intent, told, means);
-      request.stages.enter("send");
+      request.stages.enter("response");
       return sendAnswer(asked, prepared.plan, { ...told, total, body: toBytes(told.body, prepared.plan) });
     } catch (refusal) {
       // Nobody is going to read what is still coming.
@@ -113,6 +116,7 @@ export function makeTableInterface({
   };
 
   const describe = async (request: GatewayRequest, asked: TableRequest, caller: Caller, catalog: Catalog) => {
+    request.stages.enter("plan");
     const { contentType, text } = await openApiAnswer(
       {
         catalog,
@@ -126,6 +130,7 @@ export function makeTableInterface({
       },
       documents,
     );
+    request.stages.enter("response");
     const profile = asked.profile.negotiated ? { "Content-Profile": asked.profile.schema } : {};
     const headers = { "Content-Type": contentType, ...profile, Vary: "Accept, Authorization, apikey" };
     return { status: 200, headers, body: text };
@@ -164,7 +169,7 @@ export function makeTableInterface({
     toTableError(thrown, { anonymous: role === config.anonRole });
 
   const handle: Handler = async (request) => {
-    request.stages.enter("caller");
+    request.stages.enter("jwt");
     const identified = identifyTableCaller(request, callers, config.requireApiKey);
     const caller = identified instanceof Promise ? await identified : identified;
     request.admit(caller);

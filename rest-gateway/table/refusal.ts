@@ -6,6 +6,7 @@ import { ApiError, statusOf, toApiError } from "../../engine/errors.ts";
 export function toTableError(thrown: unknown, { anonymous }: { readonly anonymous: boolean }): ApiError {
   // The token names a role that Postgres does not know, or that the login may not become.
   if (thrown instanceof ContextError) {
+    if (anonymous && /^role .* does not exist$/s.test(thrown.message)) return anonymousIsDisabled(thrown);
     return new ApiError(401, thrown.code ?? "22023", thrown.message, {
       headers: { "WWW-Authenticate": "Bearer" },
       cause: thrown,
@@ -15,6 +16,12 @@ export function toTableError(thrown: unknown, { anonymous }: { readonly anonymou
   const error = inPostgresWords(thrown, toApiError(thrown, { anonymous }));
   if (error.status !== 401 || error.headers["WWW-Authenticate"]) return error;
   return error.withHeaders({ "WWW-Authenticate": "Bearer" });
+}
+
+/** Where the role of those without credentials does not exist, they are not served. */
+function anonymousIsDisabled(cause: ContextError): ApiError {
+  const headers = { "WWW-Authenticate": "Bearer" };
+  return new ApiError(401, "PGRST302", "Anonymous access is disabled", { headers, cause });
 }
 
 /**

@@ -25,7 +25,7 @@ const REPOSITORY = join(import.meta.dirname, "../..");
 const ROWS = `
   insert into public.users (id, name, email, age) overriding system value values (41, 'Ann', 'ann@example.com', null);
   insert into public.articles (title, content, author_id, tags)
-    select 'Number ' || n || ' of many', E'tab\\t "quoted" \\\\ (line\\nbreak), ünï', 41, array['a', 'b,c', '"d"', '']
+    select 'Number ' || n || ' of many', E'tab\\t "quoted" \\\\ (line\\nbreak\\r, \\u2028, \\u2029, \\u0085), ünï', 41, array['a', 'b,c', '"d"', '']
       from generate_series(1, 1200) as n`;
 /** No migration makes it. */
 const ODD_TABLE = `

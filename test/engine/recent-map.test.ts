@@ -27,6 +27,13 @@ test("what is asked for again and again stays", () => {
   expect(map.get("not asked for")).toBeUndefined();
 });
 
+test("what is renewed again and again pushes out nothing else", () => {
+  const map = new RecentMap<string, string>(4);
+  map.set("quiet", "still there");
+  for (let turn = 0; turn < 20; turn++) map.set("busy", `turn ${turn}`);
+  expect([map.get("quiet"), map.get("busy")]).toEqual(["still there", "turn 19"]);
+});
+
 test("heavy ones push out more, and one that is heavier than all may be together is not remembered", () => {
   const map = new RecentMap<string, string>(10, (key) => key.length);
   map.set("a", "light");

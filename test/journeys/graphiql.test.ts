@@ -1,6 +1,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
+import { pasteInto } from "../graphiql.ts";
 import { type GraphQLService, serveGraphQL, tokenFor } from "../graphql.ts";
 
 describeInBrowser("GraphiQL in a browser", () => {
@@ -29,16 +30,7 @@ describeInBrowser("GraphiQL in a browser", () => {
     await graphql?.stop();
   });
 
-  /** Pasted, because the editor completes what is typed. */
-  async function write(editor: string, text: string): Promise<void> {
-    await page.locator(`${editor} .monaco-editor`).filter({ visible: true }).first().click();
-    await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(text)})`);
-    await page.keyboard.press("ControlOrMeta+A");
-    await page.keyboard.press("ControlOrMeta+V");
-    // GraphiQL takes notice of an edit a moment later.
-    await page.waitForTimeout(500);
-  }
-
+  const write = (editor: string, text: string) => pasteInto(page, editor, text);
   const run = () => page.click(".graphiql-execute-button");
   // The editor shows spaces as ones that do not break.
   const shown = async () =>
@@ -75,7 +67,6 @@ describeInBrowser("GraphiQL in a browser", () => {
     await expect.poll(() => graphql.service.graphql.state().subscriptions).toBe(1);
     await graphql.sql("insert into public.articles (author_id, title, content) values (1, 'Live from Postgres', '')");
     await expect.poll(shown).toContain('"title": "Live from Postgres"');
-    if (process.env.SCREENSHOT) await page.screenshot({ path: process.env.SCREENSHOT });
     await run();
     await expect.poll(() => graphql.service.graphql.state().subscriptions).toBe(0);
   });

@@ -3,8 +3,6 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
 import { type GraphQLService, serveGraphQL, tokenFor } from "../graphql.ts";
 
-const SHOTS = process.env.SCREENSHOTS;
-
 describeInBrowser("/docs in a browser", () => {
   let service: GraphQLService;
   let browser: Browser;
@@ -32,10 +30,6 @@ describeInBrowser("/docs in a browser", () => {
     await service?.stop();
   });
 
-  const shoot = async (name: string) => {
-    if (SHOTS) await page.screenshot({ path: `${SHOTS}/${name}.png` });
-  };
-
   const blockOf = (method: string, path: string) =>
     page.locator(`.opblock-${method}`, { has: page.locator(`[data-path="${path}"]`) });
 
@@ -49,7 +43,6 @@ describeInBrowser("/docs in a browser", () => {
   test("lists the operations", async () => {
     await expect(page.locator(".opblock").count()).resolves.toBeGreaterThan(20);
     expect(await blockOf("get", "/users").count()).toBe(1);
-    await shoot("reference");
   });
 
   test("tries an operation out and shows its answer", async () => {
@@ -57,7 +50,6 @@ describeInBrowser("/docs in a browser", () => {
     await block.getByRole("button", { name: "Execute" }).click();
     await block.locator(".live-responses-table").waitFor();
     await expect.poll(() => block.locator(".live-responses-table").textContent()).toContain("ann@example.org");
-    await shoot("reference-tried");
   });
 
   test("shows what a token may do, and does it with the token", async () => {
@@ -75,7 +67,6 @@ describeInBrowser("/docs in a browser", () => {
     const answer = block.locator(".live-responses-table");
     await expect.poll(() => answer.textContent()).toContain('"title": "Written in the reference"');
     await expect.poll(() => answer.textContent()).toContain("201");
-    await shoot("reference-with-token");
   });
 
   test("changes to the second version", async () => {

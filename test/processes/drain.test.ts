@@ -36,6 +36,9 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   await program.kill();
+  // A session whose client was killed goes on waiting, and would pass for one of the next test.
+  await openGate();
+  await until(async () => !(await isWaiting()));
   await owner.query("update public.gate set is_open = false");
 });
 afterAll(async () => {

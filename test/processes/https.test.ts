@@ -3,6 +3,7 @@ import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import { request as plainRequest } from "node:http";
 import { get } from "node:https";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
@@ -104,6 +105,18 @@ describe("HTTPS_CERT_FILE and HTTPS_KEY_FILE", () => {
     const gone = await start({ HTTPS_CERT_FILE: join(folder, "gone.crt") });
     expect(gone.child.exitCode).toBe(1);
     expect(gone.logged()).toMatch(/^HTTPS_CERT_FILE cannot be read: ENOENT.*gone\.crt'$/m);
+  });
+
+  test("let a client that never says hello delay no end", async () => {
+    const silent = await start({ DRAIN_TIMEOUT_SECONDS: "1" });
+    const socket = connect(Number(new URL(silent.url).port), "localhost");
+    const closed = once(socket, "close");
+    await once(socket, "connect");
+    // The server has taken it by the time that another one, which came later, has been answered.
+    await visit("/health", { url: silent.url });
+    expect(await stopped(silent, "SIGTERM")).toBe(0);
+    expect(silent.logged()).not.toContain("does not close");
+    await closed;
   });
 
   test("serve as well from several processes", async () => {

@@ -224,6 +224,24 @@ describe("two workers at one address", () => {
     await channel.unsubscribe();
   });
 
+  test("one that ends while others are replaced is replaced once", async () => {
+    const [, second] = await childrenOf(program.child.pid!);
+    const renewals = () => program.printed().split("renewed").length;
+    const before = renewals();
+    program.child.kill("SIGUSR2");
+    process.kill(second!, "SIGKILL");
+    await until(() => renewals() > before);
+    await until(async () => (await condition()).status === "ok");
+    expect(await childrenOf(program.child.pid!)).toHaveLength(2);
+  });
+
+  test("leave SIGUSR2 to the one that looks after them", async () => {
+    const before = await childrenOf(program.child.pid!);
+    for (const pid of before) process.kill(pid, "SIGUSR2");
+    expect((await workersOf(8)).size).toBe(2);
+    expect(await childrenOf(program.child.pid!)).toEqual(before);
+  });
+
   test("SIGTERM ends all of them in good order", async () => {
     const pids = await childrenOf(program.child.pid!);
     expect(await stopped(program, "SIGTERM")).toBe(0);

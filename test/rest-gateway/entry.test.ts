@@ -31,6 +31,7 @@ const routes: Routes = {
   "/unsendable": { GET: () => json(200, {}, { "Content-Encoding": "br", "X-Note": "two\nlines" }) },
   "/rest/v1/never": { GET: () => new Promise(() => {}) },
   "/rest/v1/nothing": { GET: () => ({ status: 200, headers: {}, body: null }) },
+  "/rest/v1/varied": { GET: () => json(200, {}, { Vary: "Accept" }) },
   "/rest/v1/unsendable": { GET: () => json(200, {}, { "Content-Encoding": "br", "X-Note": "two\nlines" }) },
   "/rest/v1/broken": {
     GET: () => {
@@ -257,15 +258,23 @@ describe("headers for browsers", () => {
     expect(stranger.headers["access-control-allow-origin"]).toBeUndefined();
   });
 
+  test("what an answer depends on is told beside the origin", async () => {
+    const { app } = start({ CORS_ORIGINS: "https://app.example" });
+    expect((await request(app).get("/rest/v1/varied")).headers.vary).toBe("Accept, Origin");
+  });
+
   test("a preflight is answered for any path, with the headers that were asked for", async () => {
     const answer = await request(start().app)
       .options("/rest/v1/anything")
       .set("Origin", "https://app.example")
       .set("Access-Control-Request-Method", "PATCH")
       .set("Access-Control-Request-Headers", "apikey,prefer");
-    expect(answer.status).toBe(204);
-    expect(answer.headers["access-control-allow-methods"]).toContain("PATCH");
-    expect(answer.headers["access-control-allow-headers"]).toBe("apikey,prefer");
+    expect(answer.status).toBe(200);
+    expect(answer.text).toBe("");
+    expect(answer.headers["access-control-allow-methods"]).toBe("GET, POST, PATCH, PUT, DELETE, OPTIONS, HEAD");
+    expect(answer.headers["access-control-allow-headers"]).toBe(
+      "Authorization, apikey, prefer, Accept, Accept-Language, Content-Language",
+    );
   });
 });
 

@@ -1,6 +1,7 @@
 import { ApiError } from "../../../engine/errors.ts";
 import type { Field, OrderTerm } from "../intent.ts";
-import { planField } from "./field.ts";
+import type { NamedColumn } from "./columns.ts";
+import { outputName, planField } from "./field.ts";
 import type { PlannedRelation, Within } from "./select.ts";
 import type { Expression, Ordering } from "./selection.ts";
 import { nameOf, notEmbedded } from "./tree.ts";
@@ -18,15 +19,35 @@ function relatedValue(name: string, field: Field, { scope, relations }: Within):
 }
 
 /** Where rows are grouped, they can be ordered by a spread column only as that column. */
-function shownValue({ columns }: PlannedRelation, { name, path }: Field): Expression | null {
-  const found = columns.find(
-    (one) => one.field?.name === name && JSON.stringify(one.field.path) === JSON.stringify(path),
-  );
-  return found?.value ?? null;
+function shownValue({ spread, columns }: PlannedRelation, field: Field): Expression | null {
+  if (!spread) return null;
+  return (findNamed(columns, field) ?? columns.find((one) => isSame(one.field, field)))?.value ?? null;
 }
 
 function lookup({ selection, within }: PlannedRelation, field: Field): Expression {
-  return { kind: "lookup", value: planField(field, within.scope), from: selection };
+  return { kind: "lookup", value: selectedValue(field, within), from: selection };
+}
+
+function findNamed(columns: readonly NamedColumn[], { name, path }: Field): NamedColumn | undefined {
+  return path.length === 0 ? columns.find((one) => one.aggregate === null && one.name === name) : undefined;
+}
+
+/** A name is first the one that something has in the answer, and then that of a column. */
+function selectedValue(field: Field, { node, scope, relations }: Within): Expression {
+  const selected = node.columns.find(
+    (one) => one.field && one.aggregate === null && (one.alias ?? outputName(one.field)) === field.name,
+  );
+  if (selected?.field) {
+    const { name, path } = selected.field;
+    const value = planField({ name, path: [...path, ...field.path] }, scope);
+    return selected.cast === null ? value : { kind: "cast", of: value, type: selected.cast };
+  }
+  const spread = relations.find((one) => one.spread && one.toOne && findNamed(one.columns, field));
+  return spread ? lookup(spread, field) : planField(field, scope);
+}
+
+function isSame(left: Field | null, right: Field): boolean {
+  return left?.name === right.name && JSON.stringify(left.path) === JSON.stringify(right.path);
 }
 
 function notToOne(from: string, to: string): ApiError {

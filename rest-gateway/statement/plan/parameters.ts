@@ -48,5 +48,11 @@ export function takesNames(routine: Routine, argument: CallArgument): boolean {
 /** Takes the body as a whole, as its one parameter without a name. */
 export function takesBody({ arguments: [first, ...others] }: Routine, argument: CallArgument): boolean {
   if (argument.kind === "query" || !first || others.length > 0 || first.name !== null) return false;
-  return UNNAMED[argument.kind === "json" ? "json" : argument.type].includes(first.type.sqlName);
+  if (argument.kind === "json" && argument.isCsv) return false;
+  return isUnnamed(argument) || UNNAMED[argument.kind === "json" ? "json" : argument.type].includes(first.type.sqlName);
+}
+
+/** `{"": "x"}`, as clients call what has no name: the body is for that parameter then, whatever its type. */
+function isUnnamed(argument: CallArgument): boolean {
+  return argument.kind === "json" && argument.names?.length === 1 && argument.names[0] === "";
 }

@@ -45,7 +45,7 @@ export function noRoutine(search: Search, catalog: Catalog, role: string): ApiEr
   const signature = names.length === 0 ? " without parameters" : `(${names.join(", ")})`;
   const parameters =
     names.length === 0 ? " without parameters" : ` with parameter${names.length > 1 ? "s" : ""} ${names.join(", ")}`;
-  const orWhole = argument.kind === "json" ? " or with a single unnamed json/jsonb parameter" : "";
+  const orWhole = argument.kind === "json" && !argument.isCsv ? " or with a single unnamed json/jsonb parameter" : "";
   return new ApiError(404, "PGRST202", `Could not find the function ${whole}${signature} in the schema cache`, {
     details: searchedFor(whole + parameters + orWhole),
     hint: hintFor(search, names, catalog, role),

@@ -68,6 +68,7 @@ function makeWithin(node: Node, scope: Scope, planning: Planning): Within {
     if (relation.spread) taken.add(relation.spread.alias);
     return relation;
   });
+  refuseSameNames(node, scope);
   const relate = (name: string) => {
     const branch = findBranch(node, name, planning);
     return relations.find((relation) => relation.branch === branch) ?? planRelation(unselected(name), scope, planning);
@@ -78,6 +79,14 @@ function makeWithin(node: Node, scope: Scope, planning: Planning): Within {
   function outputs(): readonly Output[] {
     return toRows(columnsOf(within, { isSpread: false })).outputs;
   }
+}
+
+/** One of them would be lost in the client's object: refused in the words of Postgres, as PostgREST's statement is. */
+function refuseSameNames({ children }: Node, { name, depth }: Scope): void {
+  const shown = children.filter((branch) => !branch.relation.spread && !isEmpty(branch)).map(nameOf);
+  const again = shown.find((one, index) => shown.indexOf(one) < index);
+  if (again === undefined) return;
+  throw new ApiError(400, "42712", `table name "${name}_${again}_${depth + 1}" specified more than once`);
 }
 
 function planRelation(branch: Branch, from: Scope, planning: Planning): PlannedRelation {

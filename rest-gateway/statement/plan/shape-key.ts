@@ -76,7 +76,7 @@ function outlineOfArgument(argument: CallArgument): unknown[] {
     case "query":
       return ["query", argument.values.map(([name]) => name)];
     case "json":
-      return ["json", argument.names, isObject(argument.body)];
+      return ["json", argument.names, isObject(argument.body), argument.isCsv === true];
     case "raw":
       return ["raw", argument.type];
   }

@@ -96,10 +96,26 @@ function recordRows(records: Records): Sql {
   if (columns.length === 0) return isArray ? sql`json_array_elements(${PAYLOAD}) as ${as}` : sql`(values (1)) as ${as}`;
   const isPlain = columns.every(({ by, fallback }) => by === null && fallback === null);
   if (isPlain) return sql`${isArray ? TO_ROWS : TO_ROW}(${PAYLOAD}) as ${as}(${columnTypes(columns)})`;
-  const each = isArray ? sql`json_array_elements(${PAYLOAD})` : sql`(select ${PAYLOAD})`;
-  const values = columns.map((column) => sql`${recordValue(column)} as ${identifier(column.name)}`);
+  const values = columns.map((column, index) => sql`${recordValue(column, index)} as ${identifier(column.name)}`);
   const row = sql`${TO_ROW}("each"."json") as "row"(${columnTypes(columns)})`;
-  return sql`(select ${join(values, ", ")} from ${each} as "each"("json"), ${row}) as ${as}`;
+  return sql`(select ${join(values, ", ")} from ${eachRecord(records)}, ${row}) as ${as}`;
+}
+
+/**
+ * The payload's objects, and beside each the defaults of its columns. One that has no need of them draws the next numbers
+ * all the same, as with PostgREST, where clients may know which they are.
+ */
+function eachRecord({ isArray, columns }: Records): Sql {
+  const objects = isArray ? sql`json_array_elements(${PAYLOAD})` : sql`(select ${PAYLOAD})`;
+  const defaults = columns.flatMap(({ sqlType, fallback }, index) =>
+    fallback ? [sql`${fallbackValue(fallback)}::${fromCatalog(sqlType)} as ${defaultName(index)}`] : [],
+  );
+  if (defaults.length === 0) return sql`${objects} as "each"("json")`;
+  return sql`(select "json", ${join(defaults, ", ")} from ${objects} as "object"("json")) as "each"`;
+}
+
+function defaultName(index: number): Sql {
+  return identifier(`default_${index + 1}`);
 }
 
 /** The same, from an array for each column. */
@@ -130,12 +146,12 @@ function columnTypes(columns: readonly RecordColumn[]): Sql {
 }
 
 /** A key that is there with null is null; one that is not there leaves the column its default. */
-function recordValue({ name, sqlType, by, fallback }: RecordColumn): Sql {
+function recordValue({ name, by, fallback }: RecordColumn, index: number): Sql {
   const given = identifier("row", name);
   const value = by ? sql`${fromCatalog(by)}(${given})` : given;
   if (!fallback) return value;
   const isAbsent = sql`"each"."json"->${literal(name)} is null`;
-  return sql`case when ${isAbsent} then ${fallbackValue(fallback)}::${fromCatalog(sqlType)} else ${value} end`;
+  return sql`case when ${isAbsent} then "each".${defaultName(index)} else ${value} end`;
 }
 
 function fallbackValue(fallback: Fallback): Sql {

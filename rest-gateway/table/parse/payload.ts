@@ -37,7 +37,7 @@ export function parseArgument({ body, format }: Content, columns: readonly strin
         : { kind: "json", body, names: namesOf(readOutline(body)) };
     case "text/csv": {
       const { json, columns: names } = csvRows(body);
-      return { kind: "json", body: json, names };
+      return { kind: "json", body: json, names, isCsv: true };
     }
     case "application/x-www-form-urlencoded":
       return { kind: "query", values: parseQueryString(textOf(body)) };

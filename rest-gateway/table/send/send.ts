@@ -11,6 +11,10 @@ import { type PreferenceName, preferenceApplied } from "./preference-applied.ts"
 import { readSqlHeaders, readSqlStatus } from "./sql-response.ts";
 
 type Headers = Record<string, string>;
+
+/** What an answer depends on, of what a client may say in headers. */
+const VARY = "Accept, Prefer, Range";
+
 type Sent<B> = { readonly status: number; readonly headers: Headers; readonly body: B | null };
 
 /** What Postgres told, as the client asked to be answered. */
@@ -18,6 +22,7 @@ export function sendAnswer<B extends Body>(request: TableRequest, plan: Plan, to
   const { status, headers, body } = sendKind(request, plan, told);
   Object.assign(headers, pageHeaders(request.parameters, plan, told));
   if (request.profile.negotiated && headers["Content-Type"]) headers["Content-Profile"] = request.profile.schema;
+  headers.Vary = VARY;
   if (told.headers === null && told.status === null) return { status, headers, body };
   const said = readSqlHeaders(told.headers);
   for (const name of Object.keys(headers)) {

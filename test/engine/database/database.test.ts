@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Budget } from "../../../engine/database/budget.ts";
 import type { Database } from "../../../engine/database/database.ts";
 import { ContextError } from "../../../engine/database/faults.ts";
-import type { Statement } from "../../../engine/database/statement.ts";
+import type { Context, Statement } from "../../../engine/database/statement.ts";
 import { until } from "../../until.ts";
 import { alice, anon, bob, caller, type Opened, open, PID, sql } from "./open.ts";
 
@@ -78,6 +78,28 @@ describe("reads that come up together", () => {
       await expect(answers[order]).rejects.toMatchObject({ code: "22012" });
       expect((await answers[1 - order]!).rows[0]![1]).toBe("2");
     }
+  });
+
+  test("are not asked again one by one of a database that answers nobody", async () => {
+    const asked: number[] = [];
+    const observe = (_context: Context, texts: readonly string[]) => {
+      asked.push(texts.length);
+      return () => {};
+    };
+    await using own = await open(SCHEMA, { observe });
+    const both = () => own.database.runEach(alice, [sql("select 1"), sql("select 2")]);
+    await until(async () => {
+      await Promise.all(both());
+      return asked.at(-1) === 2;
+    });
+    asked.length = 0;
+    await own.database.close();
+    const answers = await Promise.allSettled(both());
+    expect(answers.map((answer) => answer.status === "rejected" && answer.reason.code)).toEqual([
+      "PGRST001",
+      "PGRST001",
+    ]);
+    expect(asked).toEqual([2]);
   });
 
   test("hold together no more than they may", async () => {

@@ -149,7 +149,9 @@ describe("startCluster", () => {
   test("a cluster of another major version is refused with advice and left alone", async () => {
     await mkdir(join(dataDir, "postgres"), { recursive: true });
     await writeFile(join(dataDir, "postgres/PG_VERSION"), "16\n");
-    await expect(start()).rejects.toThrow(/holds a cluster of Postgres 16, and the embedded Postgres is 18.*npm run upgrade/s);
+    await expect(start()).rejects.toThrow(
+      /holds a cluster of Postgres 16, and the embedded Postgres is 18.*npm run upgrade/s,
+    );
     expect(await readdir(join(dataDir, "postgres"))).toEqual(["PG_VERSION"]);
   });
 

@@ -65,6 +65,17 @@ describe("a limit of requests", () => {
     expect(limit.count("bob").isAdmitted).toBe(true);
   });
 
+  test("begins anew when the clock was set back, instead of lasting until it has come that far again", () => {
+    const limit = open({ limit: 1 });
+    expect(admittedOf(limit, "set-back", 2)).toBe(1);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
+    try {
+      expect(admittedOf(limit, "set-back", 2)).toBe(1);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   test("admits again when the window is over", async () => {
     const limit = open({ limit: 1, windowSeconds: 1 });
     expect(admittedOf(limit, "carol", 2)).toBe(1);

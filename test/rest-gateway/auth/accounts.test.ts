@@ -66,7 +66,7 @@ describe("a token of who was disabled or deleted", () => {
     await gateways.owner.query("select auth.disable_account($1, null)", [userId]);
     const told = await gateways.post(at("/auth/logout"), undefined, { token: pair.accessToken });
     expect(told).toMatchObject({ status: 401, body: { error: { code: "INVALID_TOKEN" } } });
-    expect(told.headers.get("www-authenticate")).toContain("account disabled");
+    expect(told.headers.get("www-authenticate")).toContain("The account is disabled");
   });
 
   test("another issuer that shares the keys may name whom it likes", async () => {

@@ -27,6 +27,7 @@ const SCHEMA = `
     price numeric not null default 0,
     gross numeric generated always as (price * 1.2) stored,
     details jsonb,
+    required jsonb not null default '{}',
     during daterange
   );
   create view shop.red_items as select id, sku, price, maker from shop.items where colour = 'red';
@@ -37,6 +38,10 @@ const SCHEMA = `
   create function shop.count_items() returns bigint stable return (select count(*) from shop.items);
   comment on function shop.count_items is '@notNull
 Counts.';
+  create function shop.maker_of(item shop.items) returns setof shop.makers rows 1 stable begin atomic
+    select * from shop.makers where id = item.maker; end;
+  create function shop.take(text) returns text return $1;
+  create function shop.take(int) returns int return $1;
   create function shop.spans() returns table (since date, amount int) stable begin atomic select current_date, 1; end;
   create function shop.nothing() returns void begin atomic; end;
 `;
@@ -59,10 +64,19 @@ same<Tables<"totals">["items"], number | null>();
 same<Tables<"items">["label"], string | null>();
 same<Database["shop"]["Functions"]["spans"]["Returns"], { since: string | null; amount: number | null }[]>();
 
+type Item = Tables<"items">;
+same<Database["shop"]["Functions"]["find_items"]["Returns"], Omit<Item, "label">[]>();
+same<Database["shop"]["Functions"]["maker_of"]["Args"], { item: Omit<Item, "label"> }>();
+same<Database["shop"]["Functions"]["take"], { Args: { "": string }; Returns: string | null }>();
+// @ts-expect-error: it is a column that is computed, and cannot be called
+type Uncalled = Database["shop"]["Functions"]["label"];
+
 const insert: TablesInsert<"items"> = { sku: "a", maker: 1 };
 const update: TablesUpdate<"red_items"> = { price: 3 };
 // @ts-expect-error: it is generated
 const generated: TablesInsert<"items"> = { sku: "a", maker: 1, gross: 2 };
+// @ts-expect-error: null would be no JSON there
+const withoutJson: TablesInsert<"items"> = { sku: "a", maker: 1, required: null };
 // @ts-expect-error: it must be given
 const incomplete: TablesInsert<"items"> = { sku: "a" };
 same<TablesInsert<"totals">, never>();
@@ -76,6 +90,8 @@ const { data: amount } = await supabase.rpc("count_items");
 same<typeof amount, number | null>();
 const { data: found } = await supabase.rpc("find_items", { part: "a", colour: null }).select("sku");
 same<typeof found, { sku: string }[] | null>();
+const { data: parts } = await supabase.rpc("find_items", { part: "a" }).select("label, made_by:maker_of(name)");
+same<typeof parts, { label: string | null; made_by: { name: string } | null }[] | null>();
 await supabase.from("items").insert(insert);
 await supabase.from("red_items").update(update).eq("id", 1);
 // @ts-expect-error: there is no such column

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { describe, expect, test } from "vitest";
+import { ContextError } from "../../../engine/database/faults.ts";
 import { toTableError } from "../../../rest-gateway/table/refusal.ts";
 
 function raised(fields: Partial<pg.DatabaseError>) {
@@ -40,6 +41,32 @@ describe("an answer made by raise sqlstate 'PGRST'", () => {
     const error = pgrst(message, detail);
     expect(error).toMatchObject({ status: 500, code: "PGRST121" });
     expect(error.details).toMatch(details);
+  });
+});
+
+describe("a role that does not exist", () => {
+  const unknown = (anonymous: boolean) => {
+    const fields = { code: "22023", message: 'role "ghost" does not exist' };
+    return toTableError(Object.assign(new ContextError(fields.message, 0, "error"), fields), { anonymous });
+  };
+  const headers = { "WWW-Authenticate": "Bearer" };
+
+  test("is a token's fault where one names it", () => {
+    expect(unknown(false)).toMatchObject({
+      status: 401,
+      code: "22023",
+      message: 'role "ghost" does not exist',
+      headers,
+    });
+  });
+
+  test("means, of those without credentials, that they are not served", () => {
+    expect(unknown(true)).toMatchObject({
+      status: 401,
+      code: "PGRST302",
+      message: "Anonymous access is disabled",
+      headers,
+    });
   });
 });
 

@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import jwt from "jsonwebtoken";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Service } from "../../../service.ts";
 import type { TestDatabase } from "../../database.ts";
-import { type Asked, type Client, openClient } from "./client.ts";
+import { type Asked, type Client, openClient, tokenOf } from "./client.ts";
+import { SECRET } from "./differential/answer.ts";
 import { openMuseum } from "./differential/fixture.ts";
 import { serve } from "./differential/service.ts";
 
@@ -56,7 +58,44 @@ function refusals(all: readonly Refused[], status = 400): void {
   }
 }
 
+/** The library would refuse to sign them. */
+const unchecked = (claims: object) => jwt.sign(JSON.stringify(claims), SECRET);
+
 const rowsBack = { Prefer: "return=representation" };
+
+describe("13: what is wrong with a token", () => {
+  const role = "authenticated";
+  const past = 1446678149;
+  const future = 9999999999;
+  const unsigned = `${tokenOf({ role }).split(".").slice(0, 2).join(".")}.AAAA`;
+  const byNoKey = "None of the keys was able to decode the JWT";
+
+  test.each([
+    ["PGRST301", "Empty JWT is sent in Authorization header", "", null],
+    ["PGRST301", "Expected 3 parts in JWT; got 1", "nonsense", null],
+    ["PGRST301", "Expected 3 parts in JWT; got 2", "a.b", null],
+    ["PGRST301", "No suitable key or wrong key type", unsigned, byNoKey],
+    ["PGRST303", "JWT expired", tokenOf({ role, exp: past }), null],
+    ["PGRST303", "JWT not yet valid", tokenOf({ role, nbf: future }), null],
+    ["PGRST303", "JWT issued at future", unchecked({ role, iat: future }), null],
+    ["PGRST303", "The JWT 'exp' claim must be a number", unchecked({ role, exp: "soon" }), null],
+    ["PGRST303", "The JWT 'nbf' claim must be a number", unchecked({ role, nbf: "soon" }), null],
+    ["PGRST303", "The JWT 'aud' claim must be a string or an array of strings", unchecked({ role, aud: [7] }), null],
+  ])("%s: %s", async (code, message, token, details) => {
+    const told = await client.ask("/works", { headers: { Authorization: `Bearer ${token}` } });
+    expect(told).toMatchObject({ status: 401, body: { code, message, details, hint: null } });
+    const challenge = `Bearer error="invalid_token", error_description="${message}"`;
+    expect(told.headers["www-authenticate"]).toBe(challenge);
+  });
+});
+
+describe("16: an answer tells what it depends on", () => {
+  test("unless SQL tells otherwise", async () => {
+    expect((await client.ask("/works?select=id")).headers.vary).toBe("Accept, Prefer, Range");
+    const body = { headers: '[{"vary": "X-Mood"}]' };
+    expect((await client.ask("/rpc/told", { method: "POST", body })).headers.vary).toBe("X-Mood");
+  });
+});
 
 describe("13: relations to many are spread as lists", () => {
   const titles = [

@@ -115,6 +115,17 @@ describe("the engine", () => {
     expect(await sees(as("writer"), id)).toBe(1);
   });
 
+  test("a write that was refused keeps nobody from the replica", async () => {
+    const id = await write(as("refused"));
+    await until(async () => (await servedBy(as("refused"))) === "replica");
+    await onStandby("select pg_wal_replay_pause()");
+    await owner.query("insert into notes values ($1, 'of somebody else')", [++ids]);
+    await expect(
+      database.run(as("refused"), sql("insert into notes values ($1, 'twice')", String(id))),
+    ).rejects.toMatchObject({ code: "23505" });
+    expect(await servedBy(as("refused"))).toBe("replica");
+  });
+
   test("a client that shows the place it was told reads its write as anybody, and one that shows nonsense is safe", async () => {
     await until(async () => (await servedBy(as("other"))) === "replica");
     await onStandby("select pg_wal_replay_pause()");

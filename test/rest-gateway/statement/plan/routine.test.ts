@@ -40,6 +40,8 @@ describe("a function is found by the names of its arguments", () => {
     [post("either", { other: "x" }), ["null json"]],
     [post("either", [1]), ["null json"]],
     [post("echo_jsonb", { a: 1 }), ["null jsonb"]],
+    [post("echo_text", { "": "x" }), ["null text"]],
+    [post("echo_json", { "": "x" }), ["null json"]],
     [raw("echo_text", "text"), ["null text"]],
     [raw("echo_xml", "xml"), ["null xml"]],
     [raw("echo_bytes", "bytea"), ["null bytea"]],

@@ -130,8 +130,11 @@ describe("an insert", () => {
     const rows = [{ id: 90, a: 5, b: null, c: "sad", d: 1, e: "x" }, { id: 91 }];
     const intent = insert("defaults", rows, { order: [term("id")] }, { missingAsDefault: true });
     expect(museum.text(intent)).toContain(
-      `from (select case when "each"."json"->'id' is null then nextval(pg_get_serial_sequence('"api"."defaults"', 'id'))::integer else "row"."id" end as "id", ` +
-        `case when "each"."json"->'a' is null then ((1 + 1))::integer else "row"."a" end as "a", `,
+      `from (select case when "each"."json"->'id' is null then "each"."default_1" else "row"."id" end as "id", ` +
+        `case when "each"."json"->'a' is null then "each"."default_2" else "row"."a" end as "a", `,
+    );
+    expect(museum.text(intent)).toContain(
+      `(select "json", nextval(pg_get_serial_sequence('"api"."defaults"', 'id'))::integer as "default_1", ((1 + 1))::integer as "default_2", `,
     );
     expect(await museum.rows(intent)).toEqual([
       { id: 90, a: 5, b: null, c: "sad", d: 1, e: "x" },
@@ -146,6 +149,17 @@ describe("an insert", () => {
     const { payload } = one;
     const withAll = { ...one, payload: { ...payload, columns: ["id", "a", "b"] } };
     expect(await museum.rows(withAll)).toEqual([{ id: expect.any(Number), a: null, b: "x" }]);
+  });
+
+  test("draws a number for every record where defaults are preferred, as PostgREST does", async () => {
+    const numbers = async (rows: object[]) => {
+      const intent = insert("defaults", rows, { select: columns("id") }, { missingAsDefault: true });
+      const payload = { ...intent.payload, columns: ["id", "a"] };
+      const inserted = (await museum.rows({ ...intent, payload })) as { id: number }[];
+      return inserted.map(({ id }) => id);
+    };
+    const [before] = await numbers([{ a: 1 }]);
+    expect(await numbers([{ id: 95 }, { a: 1 }])).toEqual([95, before! + 2]);
   });
 
   test("reads a domain by its own function", async () => {

@@ -157,7 +157,10 @@ export const INTENDED = {
     why: "url-use-legacy-target-names is off: a relation with an alias is filtered by that",
   },
   "another filter than null on a relation": { since: "ours", why: "PGRST120 says what is wrong, 42703 does not" },
-  "a relation twice": { since: "ours", why: "PostgREST's statement uses one name twice" },
+  "a relation twice": {
+    since: "ours",
+    why: "PostgREST's statement uses one name twice, also where the answer does not",
+  },
   "relations of one table, nested": {
     since: "ours",
     why: "PostgREST's statement takes a relation for the table of the same name",
@@ -274,7 +277,6 @@ export const INTENDED = {
   "writes at the root": { since: "13.0.0", why: "405 and PGRST117 instead of 404" },
   "no document at the root": { since: "13.0.0", why: "PGRST126 instead of an empty object" },
   "OPTIONS asks about a name": { since: "ours", why: "it needs no arguments" },
-  "a preflight has no body": { since: "ours", why: "204" },
   "the statuses of errors": {
     since: "12.0.3 to 13.0.1",
     why: "faults of the database are 500, a token for a role that does not exist is 401",
@@ -312,13 +314,14 @@ export const INTENDED = {
   "an empty token": { since: "13.0.0", why: "it is a token that cannot be read, and not none" },
   "words for tokens": {
     since: "13.0.0",
-    why: "what is wrong with the claims is PGRST303; the words are ours",
+    why: "what is wrong with the claims is PGRST303; the words are clearer",
     today: (theirs, ours) => {
       if (errorOf(theirs)?.code !== "PGRST301") return null;
       const isAboutClaims = /^JWT(expired| expired|NotYetValid)/.test(errorOf(theirs)!.message);
       return withError(theirs, {
         code: isAboutClaims ? "PGRST303" : "PGRST301",
         message: errorOf(ours)?.message ?? "",
+        details: errorOf(ours)?.details,
       });
     },
   },

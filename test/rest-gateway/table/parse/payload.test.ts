@@ -105,7 +105,10 @@ describe("what a function is called with by POST", () => {
     [{ body: '[{"a":1},{"b":2}]' }, json('[{"a":1},{"b":2}]', null)],
     [{ body: "5" }, json("5", null)],
     [{ body: '{"x":1}', columns: ["b", "a"] }, json('{"x":1}', ["a", "b"])],
-    [{ body: "a\n1", type: "text/csv" }, json('[{"a":"1"}]', ["a"])],
+    [
+      { body: "a\n1", type: "text/csv" },
+      { ...json('[{"a":"1"}]', ["a"]), isCsv: true },
+    ],
     [
       { body: "v=1&v=2&a=b+c", type: FORM },
       {

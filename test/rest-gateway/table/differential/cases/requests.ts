@@ -257,8 +257,6 @@ export const methods: Area = {
           "Access-Control-Request-Method": "POST",
           "Access-Control-Request-Headers": "Foo,Bar",
         },
-        differs: "a preflight has no body",
-        ours: { status: 204 },
       }),
       get("/items?select=id", { headers: { Origin: "http://example.com" } }),
     ]),

@@ -227,6 +227,7 @@ export const select: Area = {
       get("/works?select=mood,...artists(born.max())&order=mood", { name: "of a spread relation" }),
       get("/works?select=...artists(country),price.sum()&order=price.sum", { fails: "PGRST100" }),
       get("/works?select=...artists(country),price.sum()"),
+      get("/works?select=...artists(land:country),price.sum()&order=artists(land)", { name: "ordered by an alias" }),
       get("/works?select=artists!inner(name),price.sum()&artists.name=eq.Claude"),
       get("/works?select=price.sum()&order=price", { fails: "42803" }),
       get("/works?select=count", { name: "a call of count(works), by the rules of Postgres" }),
