@@ -2,6 +2,7 @@ import { rename, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { findBinaries } from "../embedded/binaries.ts";
 import { claim, release } from "../embedded/claim.ts";
+import { upgradingFolder } from "../embedded/finish-upgrade.ts";
 import { foldersOf } from "../embedded/folders.ts";
 import { findPrograms, majorOf, withOldCluster } from "../embedded/old-cluster.ts";
 import type { Postgres } from "../postgres.ts";
@@ -40,7 +41,7 @@ export async function upgradeCluster({ dataDir, programs, database, reach, tell 
     await withOldCluster(data, folder, (url) => writeArchive(url(database), file));
     tell(`writing them by Postgres ${ours}`);
     // Whatever happens here, the original is in its place until the new one is whole.
-    const beside = join(resolve(dataDir), "upgrading");
+    const beside = upgradingFolder(resolve(dataDir));
     await rm(beside, { recursive: true, force: true });
     const archive = await restoreBeside(file, beside, reach);
     await rename(data, original);

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { chooseAccount } from "./account.ts";
 import { findBinaries } from "./binaries.ts";
 import { claim, claimantOf, release } from "./claim.ts";
+import { finishUpgrade } from "./finish-upgrade.ts";
 import { type Folders, foldersOf, makeFolders } from "./folders.ts";
 import { hasCluster, initialise } from "./initialise.ts";
 import { launch } from "./launch.ts";
@@ -73,6 +74,7 @@ async function startClaimed(folders: Folders, { dataDir, port, settings, tell }:
   }
 
   await makeFolders(resolve(dataDir), folders, account);
+  await finishUpgrade(folders.data);
   if (!(await hasCluster(folders.data, binaries))) {
     tell("creating the database cluster");
     await initialise(folders.data, binaries, account);

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -153,6 +153,18 @@ describe("startCluster", () => {
       /holds a cluster of Postgres 16, and the embedded Postgres is 18.*npm run upgrade/s,
     );
     expect(await readdir(join(dataDir, "postgres"))).toEqual(["PG_VERSION"]);
+  });
+
+  test("an upgrade that died before its last step is finished by the next start", async () => {
+    const first = await start();
+    await ask(first.url("postgres", "postgres"), "create table kept as select 42 as answer");
+    await first.stop();
+    await mkdir(join(dataDir, "postgres-15"));
+    await mkdir(join(dataDir, "upgrading"));
+    await rename(join(dataDir, "postgres"), join(dataDir, "upgrading/postgres"));
+    const second = await start();
+    expect(await ask(second.url("postgres", "postgres"), "select answer from kept")).toEqual([42]);
+    expect(await readdir(dataDir)).not.toContain("upgrading");
   });
 
   test("a folder with something else in it is refused and left alone", async () => {
