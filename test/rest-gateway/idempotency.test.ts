@@ -365,7 +365,7 @@ describe("attempts at the same time", () => {
     const both = [client.ask("/rpc/order_slowly", asked), elsewhere.ask("/rpc/order_slowly", asked)];
     await shop.owner.query("select pg_sleep(0.5)");
     await shop.owner.query(
-      "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'PgSleep' and usename = 'authenticator'",
+      "select pg_cancel_backend(pid) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep' and usename = 'authenticator'",
     );
     const told = await Promise.all(both);
     expect(told.map(({ status }) => status).sort()).toEqual([200, 500]);

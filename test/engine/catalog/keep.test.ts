@@ -61,8 +61,11 @@ function listen(): Listener {
 
 const has = (keeper: CatalogKeeper, name: string) => keeper.current().schemas.get("api")!.tables.has(name);
 const listensTo = async (channel: string) =>
-  (await fixture.owner.query("select from pg_stat_activity where query ilike $1", [`%listen "${channel}"%`]))
-    .rowCount! > 0;
+  (
+    await fixture.owner.query("select from pg_stat_activity where datname = current_database() and query ilike $1", [
+      `%listen "${channel}"%`,
+    ])
+  ).rowCount! > 0;
 
 describe("changes are noticed", () => {
   test("by looking, when nobody tells", async () => {
@@ -110,7 +113,7 @@ describe("changes are noticed", () => {
     const keeper = await keep({ listener: listen() });
     await until(() => listensTo("pgrst"));
     await fixture.owner.query(
-      "select pg_terminate_backend(pid) from pg_stat_activity where query ilike '%listen \"pgrst\"%' and pid <> pg_backend_pid()",
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query ilike '%listen \"pgrst\"%' and pid <> pg_backend_pid()",
     );
     await fixture.owner.query("create table api.fresh (id int); notify pgrst");
     await until(() => has(keeper, "fresh"));

@@ -20,7 +20,7 @@ async function sessionOf(mark: string, except = 0): Promise<number> {
   for (;;) {
     const { rows } = await opened.owner.query<{ pid: number }>(
       `select pid from pg_stat_activity
-        where state = 'active' and query like '%' || $1 || '%' and pid not in (pg_backend_pid(), $2)`,
+        where datname = current_database() and state = 'active' and query like '%' || $1 || '%' and pid not in (pg_backend_pid(), $2)`,
       [mark, except],
     );
     if (rows[0]) return rows[0].pid;

@@ -32,7 +32,7 @@ const streamPid = async () => textOf(await collect(stream(PID)));
 const activeSessions = async (mark: string) =>
   (
     await opened.owner.query(
-      "select 1 from pg_stat_activity where state = 'active' and query like '%' || $1 || '%' and pid <> pg_backend_pid()",
+      "select 1 from pg_stat_activity where datname = current_database() and state = 'active' and query like '%' || $1 || '%' and pid <> pg_backend_pid()",
       [mark],
     )
   ).rowCount!;
@@ -184,7 +184,7 @@ describe("a stream of rows", () => {
     const first = chunks.next();
     while ((await activeSessions("anew")) === 0) await sleep(5);
     await opened.owner.query(
-      "select pg_terminate_backend(pid) from pg_stat_activity where query like '%anew%' and pid <> pg_backend_pid()",
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query like '%anew%' and pid <> pg_backend_pid()",
     );
     expect(await first).toMatchObject({ value: { rows: 5, last: true } });
   });
@@ -193,7 +193,7 @@ describe("a stream of rows", () => {
     const chunks = stream(sql("select repeat('seen', 100) || n from generate_series(1, 10000000) n"));
     await chunks.next();
     await opened.owner.query(
-      "select pg_terminate_backend(pid) from pg_stat_activity where query like '%seen%' and pid <> pg_backend_pid()",
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query like '%seen%' and pid <> pg_backend_pid()",
     );
     await expect(collect(chunks)).rejects.toMatchObject({ status: 503, code: "PGRST001" });
   });

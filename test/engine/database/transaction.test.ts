@@ -22,7 +22,11 @@ const insert = (id: number, balance = 0) =>
   sql("insert into accounts values ($1, $2) returning id", String(id), String(balance));
 const stored = async () => (await opened.owner.query("select id from accounts order by id")).rows.map(({ id }) => id);
 const openTransactions = async () =>
-  (await opened.owner.query("select count(*)::int as n from pg_stat_activity where state like 'idle in%'")).rows[0].n;
+  (
+    await opened.owner.query(
+      "select count(*)::int as n from pg_stat_activity where datname = current_database() and state like 'idle in%'",
+    )
+  ).rows[0].n;
 
 describe("a transaction", () => {
   test("is one caller's and one session's, from the first statement to the commit", async () => {
@@ -137,7 +141,7 @@ describe("a transaction", () => {
     const killing = (async () => {
       for (;;) {
         const { rows } = await opened.owner.query<{ pid: number }>(
-          "select pid, pg_terminate_backend(pid) from pg_stat_activity where query like '%' || $1 and state = 'active'",
+          "select pid, pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query like '%' || $1 and state = 'active'",
           [MARK],
         );
         if (rows[0]) return String(rows[0].pid);

@@ -77,7 +77,7 @@ async function textOf(answer: IncomingMessage): Promise<string> {
 async function sessionsAt(mark: string): Promise<string[]> {
   const { rows } = await owner.query(
     `select coalesce(wait_event, 'nothing') as wait_event from pg_stat_activity
-      where state = 'active' and query like '%' || $1 || '%' and pid <> pg_backend_pid()`,
+      where datname = current_database() and state = 'active' and query like '%' || $1 || '%' and pid <> pg_backend_pid()`,
     [mark],
   );
   return rows.map(({ wait_event }) => wait_event);

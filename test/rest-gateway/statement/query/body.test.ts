@@ -11,13 +11,12 @@ beforeAll(async () => {
     create function private.bytes_step(state api."application/x-bytes", anyelement) returns api."application/x-bytes"
       language sql immutable as $$ select (state || '\\x01')::api."application/x-bytes" $$;
     create aggregate api.as_bytes(anyelement) (sfunc = private.bytes_step, stype = api."application/x-bytes", initcond = '\\x00');
-    alter role anon set bytea_output = 'escape';
+    do $$ begin
+      execute format('alter role anon in database %I set bytea_output = escape', current_database());
+    end $$;
   `);
 });
-afterAll(async () => {
-  await museum.owner.query("alter role anon reset bytea_output");
-  await museum.drop();
-});
+afterAll(() => museum.drop());
 
 const media = (type: string): { formats: Format[] } => ({ formats: [{ kind: "media", type }] });
 const object = (nulls: "kept" | "stripped") => ({ formats: [{ kind: "object", type: "x/object", nulls } as const] });
