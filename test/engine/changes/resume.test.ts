@@ -292,7 +292,8 @@ describe("the slot that keeps the log", () => {
     await sleep(200);
     expect((await followed.slots()).map(({ temporary }) => temporary)).toEqual([false, true]);
     await busy.close();
-    await until(async () => (await followed.slots()).length === 1);
+    // The first of them may have dropped it by now.
+    await until(async () => (await followed.slots()).length <= 1);
     followed.open({ keptMs: 10, log });
     await until(async () => (await followed.slots()).length === 0);
     expect(warnings).toEqual([]);
