@@ -10,7 +10,7 @@ import { identifyCaller } from "../auth/credentials.ts";
 import { notFound } from "../gateway.ts";
 import type { GatewayRequest, GatewayResponse, Handler } from "../http.ts";
 import { readIdempotencyKey } from "../idempotency/key.ts";
-import { type Change, makeOnce } from "../idempotency/once.ts";
+import { type KeyedChange, makeKeyedChanges } from "../idempotency/keyed-changes.ts";
 import type { Intent, Manner } from "../statement/intent.ts";
 import { makePreparer, type Prepared } from "../statement/prepare.ts";
 import { type RunOptions, runPrepared, runWithin } from "../statement/run.ts";
@@ -58,11 +58,7 @@ export function makeResourceInterface(services: Services): ResourceInterface {
     counts.plans,
   );
   const contextOf = makeResourceContexts(config);
-  const once = makeOnce({
-    waitMilliseconds: config.statementTimeout * 1000,
-    mostBytes: config.maxBodyBytes,
-    onReplay: () => counts.replays++,
-  });
+  const once = makeKeyedChanges(config, counts);
 
   /** Null: nothing of this interface is at that address. */
   const understand = async (request: GatewayRequest, address: Address, caller: Caller): Promise<Asked | null> => {
@@ -136,7 +132,7 @@ export function makeResourceInterface(services: Services): ResourceInterface {
     }
     const key = changesNothing(request.method) ? null : readIdempotencyKey(request.headers);
     if (key === null) return perform(asked, exchangeFor(asked));
-    const transact: Change["transact"] = (work) => database.transaction(contextFor(asked), work);
+    const transact: KeyedChange["transact"] = (work) => database.transaction(contextFor(asked), work);
     const make = (again: Asked, ask: Ask) => {
       const askWithin = within(again, ask);
       return perform(again, { ask: askWithin, together: (work) => work(askWithin) });

@@ -4,8 +4,7 @@ import type { Database } from "../../engine/database/database.ts";
 import type { Isolation } from "../../engine/database/exchange.ts";
 import type { Context, Statement } from "../../engine/database/statement.ts";
 import type { GatewayRequest, GatewayResponse } from "../http.ts";
-import { identityOf } from "../idempotency/identity.ts";
-import type { Change } from "../idempotency/once.ts";
+import type { KeyedChange } from "../idempotency/keyed-changes.ts";
 
 type Transaction = {
   readonly context: Context;
@@ -24,28 +23,31 @@ type Asked = Transaction & {
   readonly make: (ask: Ask) => Promise<GatewayResponse>;
 };
 
-const ONE_DAY = 86_400;
-/** Of a write: those by which another answer would be asked for. */
 const SHAPING = ["content-type", "content-profile", "accept", "prefer"] as const;
 
 /** A write under an Idempotency-Key, in a transaction that is begun by itself. */
-export function tableChange(asked: Asked): Change {
+export function tableChange(asked: Asked): KeyedChange {
   const { key, request, body, caller, make } = asked;
-  const { method, path, rawQuery, headers, signal } = request;
   return {
     key,
     scope: "table",
-    identity: identityOf(caller),
-    request: [method, path, rawQuery, body, ...SHAPING.map((name) => String(headers[name] ?? ""))],
-    lifetimeSeconds: ONE_DAY,
-    signal,
+    caller,
+    request,
+    parts: [request.method, request.path, request.rawQuery, body],
+    shaping: SHAPING,
     transact: inTransaction(asked),
     make,
   };
 }
 
 /** Begun by itself, as the function that is called or the caller's role would have it. */
-export function inTransaction({ context, database, isolation, before, timeoutMs }: Transaction): Change["transact"] {
+export function inTransaction({
+  context,
+  database,
+  isolation,
+  before,
+  timeoutMs,
+}: Transaction): KeyedChange["transact"] {
   return (work) => {
     const inside = async (ask: Ask) => {
       if (before) await ask(before);

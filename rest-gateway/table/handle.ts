@@ -10,7 +10,7 @@ import { type Counts, makeCounts } from "../../engine/metrics/counts.ts";
 import { quotedName } from "../../engine/quoted-name.ts";
 import { type Body, type GatewayRequest, type GatewayResponse, type Handler, isFlow } from "../http.ts";
 import { readIdempotencyKey } from "../idempotency/key.ts";
-import { makeOnce } from "../idempotency/once.ts";
+import { makeKeyedChanges } from "../idempotency/keyed-changes.ts";
 import { openApiAnswer } from "../openapi/answer.ts";
 import { DocumentCache } from "../openapi/document-cache.ts";
 import type { Manner } from "../statement/intent.ts";
@@ -60,11 +60,7 @@ export function makeTableInterface({
   const forms = new Forms(counts.forms);
   const documents = new DocumentCache();
   const before = preRequest(config);
-  const once = makeOnce({
-    waitMilliseconds: config.statementTimeout * 1000,
-    mostBytes: config.maxBodyBytes,
-    onReplay: () => counts.replays++,
-  });
+  const once = makeKeyedChanges(config, counts);
 
   const answer = async (request: GatewayRequest, caller: Caller): Promise<GatewayResponse<Body>> => {
     const catalog = current();
