@@ -1,10 +1,10 @@
 import { type Interface, makeContexts } from "../engine/caller/context.ts";
 import { occasionOf } from "../engine/caller/occasion.ts";
 import { settingsOfRole } from "../engine/caller/role-settings.ts";
+import { makeSearchPaths } from "../engine/caller/search-path.ts";
 import type { Catalog } from "../engine/catalog/catalog.ts";
 import type { Config } from "../engine/config/config.ts";
 import type { Context } from "../engine/database/statement.ts";
-import { quotedName } from "../engine/quoted-name.ts";
 import { UsageError } from "./command.ts";
 
 type Who = { readonly role: string; readonly claims: Readonly<Record<string, unknown>> };
@@ -13,12 +13,12 @@ type Request = { readonly door: Interface; readonly path: string };
 /** A caller whom nobody has called for, as their request would appear to Postgres. */
 export function makeCallerContexts(catalog: Catalog, config: Config) {
   const contextOf = makeContexts(config);
-  const searchPath = [config.schemas[0]!, ...config.extraSearchPath].map((schema) => quotedName(schema)).join(", ");
+  const searchPath = makeSearchPaths(config.extraSearchPath)(config.schemas[0]!);
 
   return ({ role, claims }: Who, { door, path }: Request): Context => {
     if (!catalog.roles.has(role)) throw new UsageError(`Requests cannot become "${role}".`);
     const occasion = occasionOf(door, { id: "command", method: "GET", path, headers: {} });
     const { settings } = contextOf({ role, claimsText: JSON.stringify({ ...claims, role }) }, occasion);
-    return { role, settings: [["search_path", searchPath], ...settingsOfRole(catalog.roles.get(role)), ...settings] };
+    return { role, settings: [searchPath, ...settingsOfRole(catalog.roles.get(role)), ...settings] };
   };
 }

@@ -8,8 +8,9 @@ const LOOPBACK = /^(127\.|::1$|::ffff:127\.)/;
 
 /** `Basic base64(name:password)` (RFC 7617); null for another scheme. Whoever listens could read it, so it takes HTTPS. */
 export function readBasic(request: GatewayRequest): Login | null {
-  const [scheme = "", encoded = ""] = (request.headers.authorization ?? "").trim().split(/\s+/);
-  if (scheme.toLowerCase() !== "basic") return null;
+  const { authorization = "" } = request.headers;
+  if (!/^\s*basic(\s|$)/i.test(authorization)) return null;
+  const [, encoded = ""] = authorization.trim().split(/\s+/);
   const { address, isSecure } = request.connection();
   if (!isSecure && !LOOPBACK.test(address ?? "")) {
     throw new ApiError(403, "PERMISSION_DENIED", "A password is taken over HTTPS alone.");

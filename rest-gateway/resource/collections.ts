@@ -5,6 +5,7 @@ import type { Argument, Routine } from "../../engine/catalog/routines.ts";
 import { spokenComment } from "../../engine/catalog/spoken-comment.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
 import { baseTypeOf } from "../../engine/catalog/types.ts";
+import { oncePer } from "../../engine/once-per.ts";
 import { commentTags } from "./comment-tags.ts";
 import { type Field, fieldsOf } from "./fields.ts";
 import { type Naming, namingOf, toAddressName } from "./naming.ts";
@@ -75,23 +76,21 @@ export type Search = { readonly parameter: string; readonly routine: Routine };
 type Audience = { readonly role: string; readonly version: number };
 
 type Tables = ReadonlyMap<string, Table>;
-type Known = { readonly tables: Tables; readonly of: (audience: string) => Collections };
+type Known = { readonly tables: Tables; readonly of: (version: number) => (role: string) => Collections };
 
-const known = new WeakMap<Catalog, Known>();
+const knownOf = oncePer((catalog: Catalog): Known => {
+  const tables = tablesByAddress(catalog);
+  const of = memoized((version: number) =>
+    memoized((role: string) => makeCollections(catalog, tables, { role, version })),
+  );
+  return { tables, of };
+});
 
 /** Each is worked out when it is asked for, and once for as long as the catalogue lasts. */
-export function collectionsOf(catalog: Catalog, audience: Audience): Collections {
-  let found = known.get(catalog);
-  if (!found) {
-    const tables = tablesByAddress(catalog);
-    found = { tables, of: memoized((text: string) => makeCollections(catalog, tables, JSON.parse(text))) };
-    known.set(catalog, found);
-  }
-  const { role, version } = audience;
+export function collectionsOf(catalog: Catalog, { role, version }: Audience): Collections {
+  const { tables, of } = knownOf(catalog);
   // Nothing is remembered of roles that somebody made up.
-  return catalog.roles.has(role)
-    ? found.of(JSON.stringify({ role, version }))
-    : makeCollections(catalog, found.tables, audience);
+  return catalog.roles.has(role) ? of(version)(role) : makeCollections(catalog, tables, { role, version });
 }
 
 function makeCollections(catalog: Catalog, tables: Tables, audience: Audience): Collections {

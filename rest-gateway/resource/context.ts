@@ -3,10 +3,10 @@ import { makeContexts } from "../../engine/caller/context.ts";
 import { makeFootings } from "../../engine/caller/footing.ts";
 import { occasionOf } from "../../engine/caller/occasion.ts";
 import { settingsOfRole } from "../../engine/caller/role-settings.ts";
+import { makeSearchPaths } from "../../engine/caller/search-path.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Context } from "../../engine/database/statement.ts";
-import { quotedName } from "../../engine/quoted-name.ts";
 import type { GatewayRequest } from "../http.ts";
 
 type Settings = Pick<Config, "usersAccess" | "appSettings" | "extraSearchPath" | "readDatabaseUrls">;
@@ -21,13 +21,13 @@ type Occasion = {
 export function makeResourceContexts(settings: Settings) {
   const contexts = makeContexts(settings);
   const footing = makeFootings(settings);
+  const searchPathFrom = makeSearchPaths(settings.extraSearchPath);
   return ({ request, caller, catalog, schema }: Occasion): Context => {
     const { id, method, path, headers } = request;
     const { role, settings: said } = contexts(caller, occasionOf("resource", { id, method, path, headers }));
-    const searchPath = [schema, ...settings.extraSearchPath].map((name) => quotedName(name)).join(", ");
     return {
       role,
-      settings: [["search_path", searchPath], ...settingsOfRole(catalog.roles.get(role)), ...said],
+      settings: [searchPathFrom(schema), ...settingsOfRole(catalog.roles.get(role)), ...said],
       ...footing(caller, request),
     };
   };

@@ -2,12 +2,11 @@ import type { Caller } from "../../engine/caller/caller.ts";
 import type { makeContexts } from "../../engine/caller/context.ts";
 import { makeFootings } from "../../engine/caller/footing.ts";
 import { settingsOfRole } from "../../engine/caller/role-settings.ts";
+import { makeSearchPaths } from "../../engine/caller/search-path.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
-import { memoized } from "../../engine/catalog/memoized.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Isolation } from "../../engine/database/exchange.ts";
 import type { Context } from "../../engine/database/statement.ts";
-import { quotedName } from "../../engine/quoted-name.ts";
 import type { GatewayRequest } from "../http.ts";
 import type { Plan } from "../statement/plan/plan.ts";
 import type { TableRequest } from "./parse/request.ts";
@@ -31,9 +30,7 @@ export function makeTableContexts(
   { extraSearchPath, hoistedSettings, readDatabaseUrls }: Settings,
 ) {
   const footing = makeFootings({ readDatabaseUrls });
-  const searchPathFrom = memoized((schema: string): Setting => {
-    return ["search_path", [schema, ...extraSearchPath].map((name) => quotedName(name)).join(", ")];
-  });
+  const searchPathFrom = makeSearchPaths(extraSearchPath);
 
   return ({ request, path, caller, catalog, asked, plan }: Asked): Context => {
     const { role, settings } = contexts(caller, tableOccasion(request, path));

@@ -12,12 +12,14 @@ export type Agreed = {
 
 const JSON_TYPE: Agreed = { contentType: "application/json; charset=utf-8", version: null, links: false };
 const HAL: Agreed = { contentType: "application/hal+json; charset=utf-8", version: null, links: true };
+/** What most clients send, axios among them. */
+const USUAL: ReadonlySet<string> = new Set(["*/*", "application/json", "application/json, text/plain, */*"]);
 const PLAIN = /^(\*\/\*|application\/\*|application\/json)(;|$)/;
 const VENDOR = /^application\/vnd\.[\w.-]*?(?:\.v(?<version>\d+))?\+json(;|$)/;
 
 /** The best of the types that can be made. Refuses when there is none. */
 export function agreeOn(accept: string | undefined): Agreed {
-  if (accept === undefined || accept === "*/*") return JSON_TYPE;
+  if (accept === undefined || USUAL.has(accept)) return JSON_TYPE;
   for (const { type, quality } of readMediaRanges(accept.toLowerCase())) {
     if (quality === 0) continue;
     if (PLAIN.test(type)) return JSON_TYPE;

@@ -20,13 +20,19 @@ export function parseAddress(path: string): Address {
   const segments = path.slice(base.length + 1).split("/");
   if (segments.length > 1 && segments.at(-1) === "") segments.pop();
   // Keys keep their case: only what names a collection or an action is ours to spell.
-  const spelled = segments.map((segment, index) => (isName(index) ? toAddressName(decode(segment)) : segment));
+  const spelled = segments.map((segment, index) => (isName(index) ? spell(segment) : segment));
   const encoded = spelled.map((segment, index) => (isName(index) ? encodeURIComponent(segment) : segment));
   return { version: found?.groups?.version ?? null, base, segments: spelled, canonical: [base, ...encoded].join("/") };
 }
 
 function isName(index: number): boolean {
   return index % 2 === 0;
+}
+
+const WELL_SPELLED = /^[a-z0-9]+$/;
+
+function spell(segment: string): string {
+  return WELL_SPELLED.test(segment) ? segment : toAddressName(decode(segment));
 }
 
 /** What cannot be decoded is no name of anything. */

@@ -1,3 +1,4 @@
+import { oncePer } from "../../../engine/once-per.ts";
 import type { SelectedColumn, SelectItem } from "../../statement/intent.ts";
 import type { Collection, Collections } from "../collections.ts";
 import type { Field } from "../fields.ts";
@@ -12,12 +13,12 @@ const DEEPEST = 3;
 const NOTHING = (): Branch => ({ all: false, fields: new Set(), related: new Map() });
 
 /** All that the role may read. */
-export function everyField({ fields }: Collection): SelectItem[] {
+export const everyField = oncePer(({ fields }: Collection): readonly SelectItem[] => {
   return fields.filter(({ readable }) => readable).map(toColumn);
-}
+});
 
 /** `title,author.name`: the dotted part is a field of what the row refers to, or of what refers to it. */
-export function parseFields(text: string, collection: Collection, collections: Collections): SelectItem[] {
+export function parseFields(text: string, collection: Collection, collections: Collections): readonly SelectItem[] {
   const root = NOTHING();
   for (const path of text.split(",")) grow(root, path.split("."), { path, collection, collections });
   return toItems(root, collection, collections);

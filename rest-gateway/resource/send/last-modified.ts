@@ -1,3 +1,4 @@
+import { oncePer } from "../../../engine/once-per.ts";
 import type { Collection } from "../collections.ts";
 
 /** When a row was last changed; null where that is not known well enough to be told. */
@@ -10,17 +11,16 @@ const SETTLED_MS = 2_000;
  * HTTP tells times in seconds, and a row may change twice in one. So a change is dated when no other can bear its second:
  * the first version of a row at once, a later one when it is some seconds old and was not made in the second of the first.
  */
-export function lastModified(row: Readonly<Record<string, unknown>>, { fields }: Collection, now: Date): Modified {
-  const timeOf = (column: string) => {
-    const field = fields.find((each) => each.column.name === column && each.column.baseType.name === "timestamptz");
-    return field ? readTime(row[field.name]) : undefined;
-  };
-  const [created, updated] = [timeOf("created_at"), timeOf("updated_at")];
-  if (!created || updated === undefined) return null;
-  if (updated === null || updated.text === created.text) return inSeconds(created.time);
-  const isApart = inSeconds(updated.time).getTime() !== inSeconds(created.time).getTime();
-  const isSettled = now.getTime() - updated.time.getTime() > SETTLED_MS;
-  return isApart && isSettled ? inSeconds(updated.time) : null;
+export function lastModified(row: string, collection: Collection, now: Date): Modified {
+  const names = namesOfTimes(collection);
+  if (names === null) return null;
+  const { [names.created]: created, [names.updated]: updated }: Record<string, unknown> = JSON.parse(row);
+  const [made, changed] = [toSecond(created), toSecond(updated)];
+  if (made === null || updated === undefined) return null;
+  // Microseconds are told apart by the text.
+  if (updated === null || updated === created) return new Date(made);
+  const isSettled = now.getTime() - Date.parse(String(updated)) > SETTLED_MS;
+  return changed !== null && changed !== made && isSettled ? new Date(changed) : null;
 }
 
 export function isUnmodified(since: string | undefined, modified: Modified): boolean {
@@ -29,13 +29,16 @@ export function isUnmodified(since: string | undefined, modified: Modified): boo
   return !Number.isNaN(known) && modified.getTime() <= known;
 }
 
-/** Microseconds are told apart by the text. Undefined: it is not shown. */
-function readTime(value: unknown): { readonly text: string; readonly time: Date } | null | undefined {
-  if (value === null || value === undefined) return value;
-  const time = new Date(String(value));
-  return Number.isNaN(time.getTime()) ? undefined : { text: String(value), time };
-}
+/** Under which names rows show when they were made and changed; null where they don't. */
+const namesOfTimes = oncePer(({ fields }: Collection) => {
+  const nameOf = (column: string) =>
+    fields.find((field) => field.column.name === column && field.column.baseType.name === "timestamptz")?.name;
+  const [created, updated] = [nameOf("created_at"), nameOf("updated_at")];
+  return created === undefined || updated === undefined ? null : { created, updated };
+});
 
-function inSeconds(time: Date): Date {
-  return new Date(Math.floor(time.getTime() / 1000) * 1000);
+/** When its second began; null where that is no time. */
+function toSecond(value: unknown): number | null {
+  const time = typeof value === "string" ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(time) ? null : Math.floor(time / 1000) * 1000;
 }

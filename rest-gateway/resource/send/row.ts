@@ -20,7 +20,7 @@ type Shown = {
 export function sendRow(asked: Asked, { status, text, collection, links, headers }: Shown): GatewayResponse {
   const linked = links || asked.agreed.links ? withLinks(text, collection, asked) : text;
   const body = withDeprecation(linked, asked);
-  const modified = lastModified(JSON.parse(text), collection, new Date());
+  const modified = lastModified(text, collection, new Date());
   const validators = {
     ETag: entityTag(text, body),
     ...(modified && { "Last-Modified": modified.toUTCString() }),

@@ -1,4 +1,5 @@
 import { ApiError } from "../../../engine/errors.ts";
+import { oncePer } from "../../../engine/once-per.ts";
 import type {
   CallArgument,
   Condition,
@@ -21,7 +22,7 @@ import { isObject } from "./json-object.ts";
  * Postgres cannot have.
  */
 export function shapeKey(intent: Intent, { formats, body, maxAffected }: Manner): string {
-  const key = JSON.stringify([
+  const others = JSON.stringify([
     intent.kind,
     intent.target.schema,
     intent.target.name,
@@ -32,8 +33,9 @@ export function shapeKey(intent: Intent, { formats, body, maxAffected }: Manner)
     body,
     maxAffected,
   ]);
+  const key = selectKey(intent.shape.select) + others;
   // An odd number of backslashes: the character itself, and not the six characters that spell it.
-  if (/(?<!\\)(\\\\)*\\u0000/.test(key)) {
+  if (key.includes("u0000") && /(?<!\\)(\\\\)*\\u0000/.test(key)) {
     throw new ApiError(400, "22021", 'invalid byte sequence for encoding "UTF8": 0x00');
   }
   return key;
@@ -82,9 +84,11 @@ function outlineOfArgument(argument: CallArgument): unknown[] {
   }
 }
 
-function outline({ select, conditions, orders, windows }: Shape): unknown[] {
+/** Most that is selected is selected again. */
+const selectKey = oncePer((select: readonly SelectItem[]): string => JSON.stringify(select.map(outlineOfItem)));
+
+function outline({ conditions, orders, windows }: Shape): unknown[] {
   return [
-    select.map(outlineOfItem),
     conditions.map(({ path, value }) => [path, outlineOfCondition(value)]),
     orders.map(({ path, value }) => [path, value.map(outlineOfTerm)]),
     windows.map(({ path, value }) => [path, value.offset, value.limit]),

@@ -7,7 +7,7 @@ const collectionOf = (...fields: ReturnType<typeof field>[]) => ({ fields }) as 
 const TIMES = collectionOf(field("created_at", "created_at"), field("updatedAt", "updated_at"));
 
 const dated = (created_at: string, updatedAt: string | null, now: string) =>
-  lastModified({ created_at, updatedAt }, TIMES, new Date(now))?.toISOString() ?? null;
+  lastModified(JSON.stringify({ created_at, updatedAt }), TIMES, new Date(now))?.toISOString() ?? null;
 
 describe("a row is dated", () => {
   test("at once while it is as it was made", () => {
@@ -28,8 +28,8 @@ describe("a row is dated", () => {
   });
 
   test("not where its times are not shown", () => {
-    expect(lastModified({ name: "x" }, TIMES, new Date())).toBeNull();
-    expect(lastModified({ created_at: "2026-01-01T00:00:00Z" }, collectionOf(), new Date())).toBeNull();
+    expect(lastModified(`{"name":"x"}`, TIMES, new Date())).toBeNull();
+    expect(lastModified(`{"created_at":"2026-01-01T00:00:00Z"}`, collectionOf(), new Date())).toBeNull();
   });
 });
 
