@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
+import { MISREAD } from "../commands/command.ts";
 import { benchmarksPage, type Told } from "./page.ts";
 
 export type BenchOptions = {
@@ -35,35 +36,28 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
   soak [--minutes 5]: all interfaces at once, to see whether anything grows
   catalogue [--size 10000]: many tables and roles`;
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    rounds: { type: "string", default: "5" },
-    seconds: { type: "string", default: "1" },
-    minutes: { type: "string", default: "5" },
-    size: { type: "string", default: "10000" },
-    json: { type: "string" },
-    markdown: { type: "string" },
-  },
-});
-
-const unknown = positionals.filter((name) => !(name in BENCHES));
-if (unknown.length > 0) {
-  console.error(`No such benchmark: ${unknown.join(", ")}`);
-  console.error(USAGE);
-  process.exit(2);
+const { values, positionals } = readWords();
+if (values.help) {
+  console.log(USAGE);
+  process.exit();
 }
+const unknown = positionals.filter((name) => !Object.hasOwn(BENCHES, name));
+if (unknown.length > 0) refuse(`No such benchmark: ${unknown.join(", ")}`);
 
+const amounts = {
+  rounds: amountOf("rounds"),
+  // pgbench measures whole seconds.
+  seconds: amountOf("seconds"),
+  minutes: amountOf("minutes"),
+  size: amountOf("size"),
+};
 const [loadBefore] = loadavg();
 const records: Told[] = [];
 for (const name of positionals.length > 0 ? positionals : BY_DEFAULT) {
   const { bench } = await BENCHES[name]!();
   const told: string[] = [];
   const result = await bench({
-    rounds: Number(values.rounds),
-    seconds: Number(values.seconds),
-    minutes: Number(values.minutes),
-    size: Number(values.size),
+    ...amounts,
     tell(line) {
       console.log(line);
       told.push(line);
@@ -78,4 +72,34 @@ if (values.json) {
 if (values.markdown) {
   const command = ["npm run bench --", ...process.argv.slice(2)].join(" ");
   await writeFile(values.markdown, benchmarksPage(records, { command, at: new Date(), loadBefore: loadBefore! }));
+}
+
+function readWords() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        help: { type: "boolean", short: "h" },
+        rounds: { type: "string", default: "5" },
+        seconds: { type: "string", default: "1" },
+        minutes: { type: "string", default: "5" },
+        size: { type: "string", default: "10000" },
+        json: { type: "string" },
+        markdown: { type: "string" },
+      },
+    });
+  } catch (error) {
+    return refuse((error as Error).message);
+  }
+}
+
+function amountOf(option: "rounds" | "seconds" | "minutes" | "size"): number {
+  const text = values[option];
+  return /^[1-9]\d*$/.test(text) ? Number(text) : refuse(`--${option} takes a whole number from 1 on, not ${text}`);
+}
+
+function refuse(reason: string): never {
+  console.error(reason);
+  console.error(USAGE);
+  process.exit(MISREAD);
 }

@@ -10,6 +10,7 @@ import { answerOf, WORKS, type Work } from "./graphql/works.ts";
 import { tellPreface } from "./preface.ts";
 import { startLoadGenerator } from "./rest/load.ts";
 import { describeOutcome, type Outcome, outcomeOf } from "./rest/report.ts";
+import { startInstalled } from "./start-installed.ts";
 
 export const bench: Bench = async (options) => {
   const { rounds, seconds, tell } = options;
@@ -22,11 +23,8 @@ export const bench: Bench = async (options) => {
   const generator = opened.use(startLoadGenerator());
   const outcomes: Outcome[] = [];
   {
-    await using started = new AsyncDisposableStack();
-    const servers: Server[] = [];
-    for (const { start } of ENTRANTS.filter(({ isInstalled }) => isInstalled)) {
-      servers.push(started.adopt(await start(scratch), (server) => server.stop()));
-    }
+    await using installed = await startInstalled(ENTRANTS, scratch);
+    const servers = installed.started;
     for (const work of WORKS) {
       await checkAnswers(work, servers);
       const results = await byTurns(work, rounds, seconds, { scratch, generator, servers });

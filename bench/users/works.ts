@@ -1,10 +1,8 @@
 import { USERS } from "../graphql/content.ts";
 import { PGBENCH } from "../rest/runners.ts";
 import type { Targets } from "../rest/targets.ts";
-import type { Work } from "../rest/works.ts";
+import { READ, type Work } from "../rest/works.ts";
 import { DRIZZLE } from "./contestants.ts";
-
-const READ = { method: "GET", body: null, tokens: "cached", connections: 16, pgbenchClients: 8 } as const;
 
 /** Ids begin at 1 there, and what is drawn begins at 0. And pgbench has its statements parsed before it takes a role. */
 export const PREPARATION = `

@@ -1,0 +1,44 @@
+import { join } from "node:path";
+import type { Scratch } from "../scratch.ts";
+import { type Contestant, startProgram } from "./program.ts";
+import { JWT_SECRET } from "./tokens.ts";
+import type { Dialect } from "./works.ts";
+
+/** As many as there are callers at a time: what served each of them best. */
+export const POOL_SIZE = "16";
+
+const BENCH = join(import.meta.dirname, "..");
+
+type Peer = {
+  readonly name: string;
+  /** `peers/lite.mjs` */
+  readonly file: string;
+  /** Who it is to Postgres. */
+  readonly role?: string;
+  /** What it is told beyond what all are told. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly dialect?: Dialect;
+  readonly prefix?: string;
+};
+
+/** A program for Node that serves the same from the same Postgres. */
+export function startPeer(
+  scratch: Scratch,
+  { name, file, role = "authenticator", env = {}, dialect = "handlers", prefix = "/" }: Peer,
+): Promise<Contestant> {
+  return startProgram({
+    name,
+    command: process.execPath,
+    args: [join(BENCH, file)],
+    env: (port) => ({
+      PORT: port,
+      DATABASE_URL: scratch.url(role),
+      JWT_SECRET,
+      POOL_SIZE,
+      NODE_ENV: "production",
+      ...env,
+    }),
+    dialect,
+    prefix,
+  });
+}
