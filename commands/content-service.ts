@@ -36,7 +36,7 @@ const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: 
   },
   sql: { about: "runs SQL on the database, as its owner", run: () => import("./sql.ts") },
   psql: { about: "opens psql on the database, as its owner", run: () => import("./psql.ts") },
-  "database-url": { about: "prints the embedded database's connection string", run: () => import("./database-url.ts") },
+  "database-url": { about: "prints the owner's connection string", run: () => import("./database-url.ts") },
 };
 
 async function develop(): Promise<void> {

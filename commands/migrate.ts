@@ -23,7 +23,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   status: tellStatus,
   async commit(postgres, message) {
     if (!message)
-      throw new UsageError(`A commit wants a message of a few words: ${commandLine("migrate", "commit add tags")}`);
+      throw new UsageError(`A commit wants a message of a few words: ${commandLine("migrate", 'commit "add tags"')}`);
     console.log(await runMigrations({ name: "commit", message }, postgres.migrate));
     await dumpCommitted(postgres);
   },

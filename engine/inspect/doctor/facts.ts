@@ -81,7 +81,7 @@ const STREAM = `
 type StreamRow = Omit<Stream, "published" | "isPooled"> & { published: string[] | null };
 
 export async function readLogin(login: pg.ClientBase, { catalog }: Pick<Facts, "catalog">): Promise<Login> {
-  const exposed = [...catalog.schemas.values()].filter((schema) => schema.exposed).map(({ name }) => `"${name}"`);
+  const exposed = exposedSchemas(catalog).map((name) => quotedName(name));
   const { rows } = await login.query<Omit<Login, "isPooled">>(LOGIN, [exposed]);
   return { ...rows[0]!, isPooled: await isPooled(login) };
 }
@@ -125,7 +125,7 @@ export async function readServer(
   owner: pg.ClientBase,
   { catalog, clients, searched }: ServerQuestion,
 ): Promise<Server> {
-  const exposed = [...catalog.schemas.values()].filter((schema) => schema.exposed).map(({ name }) => name);
+  const exposed = exposedSchemas(catalog);
   const ask = async <T extends pg.QueryResultRow>(text: string, ...values: unknown[]) =>
     (await owner.query<T>(text, values)).rows;
   const open = await ask<{ name: string }>(OPEN_SCHEMAS, [...exposed, ...searched]);
@@ -154,6 +154,10 @@ export async function readReplica(url: string): Promise<Replica> {
   } catch {
     return { host, status: "away" };
   }
+}
+
+function exposedSchemas({ schemas }: Catalog): string[] {
+  return [...schemas.values()].filter(({ exposed }) => exposed).map(({ name }) => name);
 }
 
 /** A pooler tells its clients of sessions that are none of Postgres's. */

@@ -1,15 +1,12 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
 import jwt from "jsonwebtoken";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { type Program, startProgram, stopped } from "../../program.ts";
+import { until } from "../../until.ts";
 
-const REPOSITORY = join(import.meta.dirname, "../../..");
 const SECRET = "a secret that is long enough to sign with";
 const GATE = 99;
-const PATIENCE = { timeout: 120_000, interval: 100 };
 
 const FUNCTIONS = `
   create table public.ledger (note text not null);
@@ -28,7 +25,7 @@ const FUNCTIONS = `
 
 let database: TestDatabase;
 let owner: pg.Client;
-const children: ChildProcess[] = [];
+const gateways: Program[] = [];
 
 beforeAll(async () => {
   database = await cloneDatabase();
@@ -37,46 +34,21 @@ beforeAll(async () => {
   await owner.query(FUNCTIONS);
 });
 afterAll(async () => {
-  for (const child of children) child.kill("SIGKILL");
+  await Promise.all(gateways.map((gateway) => gateway.kill()));
   await owner.end();
   await database.drop();
 });
 
-type Gateway = { readonly url: string; kill(): Promise<void>; stop(): Promise<number> };
-
-async function startGateway(): Promise<Gateway> {
-  const child = spawn(process.execPath, [join(REPOSITORY, "server.ts")], {
-    cwd: REPOSITORY,
-    env: {
-      PATH: process.env.PATH,
-      PORT: "0",
-      LOG_LEVEL: "silent",
-      DATABASE_URL: database.url,
-      OWNER_DATABASE_URL: database.ownerUrl,
-      JWT_SECRET: SECRET,
-      DRAIN_TIMEOUT_SECONDS: "1",
-    },
-    stdio: ["ignore", "pipe", "inherit"],
+async function startGateway(): Promise<Program> {
+  const gateway = await startProgram({
+    LOG_LEVEL: "silent",
+    DATABASE_URL: database.url,
+    OWNER_DATABASE_URL: database.ownerUrl,
+    JWT_SECRET: SECRET,
+    DRAIN_TIMEOUT_SECONDS: "1",
   });
-  children.push(child);
-  let printed = "";
-  child.stdout.on("data", (chunk) => (printed += chunk));
-  const url = await vi.waitFor(() => {
-    expect(printed).toContain("ready in");
-    return /address +(\S+)/.exec(printed)![1]!;
-  }, PATIENCE);
-  return {
-    url,
-    async kill() {
-      child.kill("SIGKILL");
-      await once(child, "exit");
-    },
-    async stop() {
-      child.kill("SIGTERM");
-      const [code] = await once(child, "exit");
-      return code;
-    },
-  };
+  gateways.push(gateway);
+  return gateway;
 }
 
 const apikey = jwt.sign({ role: "service_role" }, SECRET);
@@ -88,11 +60,6 @@ async function leave(url: string, note: string): Promise<string> {
   const response = await fetch(`${url}/rest/v1/rpc/note_twice`, sent);
   expect(response.status).toBe(202);
   return ((await response.json()) as { taskId: string }).taskId;
-}
-
-async function statusOf(taskId: string): Promise<string> {
-  const { rows } = await owner.query("select status from private.tasks where id = $1", [taskId]);
-  return rows[0].status;
 }
 
 async function statesOf(taskIds: readonly string[]): Promise<string[]> {
@@ -112,18 +79,12 @@ describe("a gateway that is killed", () => {
     const ids: string[] = [];
     for (const note of notes) ids.push(await leave(first.url, note));
     // Four are under way, the others wait.
-    await vi.waitFor(async () => {
-      const states = await statesOf(ids);
-      expect(states.filter((status) => status === "running")).toHaveLength(4);
-    }, PATIENCE);
+    await until(async () => (await statesOf(ids)).filter((status) => status === "running").length === 4);
     await first.kill();
 
     const second = await startGateway();
     await owner.query("select pg_advisory_unlock($1)", [GATE]);
-    await vi.waitFor(async () => {
-      const states = await statesOf(ids);
-      expect(states).toEqual(ids.map(() => "done"));
-    }, PATIENCE);
+    await until(async () => (await statesOf(ids)).every((status) => status === "done"));
     for (const note of notes) expect(await notesOf(note)).toBe(2);
 
     const response = await fetch(`${second.url}/api/v1/tasks/${ids[0]}`, { headers });
@@ -136,13 +97,13 @@ describe("a gateway that is stopped", () => {
     const first = await startGateway();
     await owner.query("select pg_advisory_lock($1)", [GATE]);
     const taskId = await leave(first.url, "a long note");
-    await vi.waitFor(async () => expect(await statusOf(taskId)).toBe("running"), PATIENCE);
-    expect(await first.stop()).toBe(0);
-    expect(await statusOf(taskId)).toBe("running");
+    await until(async () => (await statesOf([taskId]))[0] === "running");
+    expect(await stopped(first, "SIGTERM")).toBe(0);
+    expect(await statesOf([taskId])).toEqual(["running"]);
 
     await startGateway();
     await owner.query("select pg_advisory_unlock($1)", [GATE]);
-    await vi.waitFor(async () => expect(await statusOf(taskId)).toBe("done"), PATIENCE);
+    await until(async () => (await statesOf([taskId]))[0] === "done");
     expect(await notesOf("a long note")).toBe(2);
   });
 });
