@@ -119,7 +119,9 @@ export function makeServing(opened: Opened): (config: Config, identification: Id
     const gateway = makeGateway({
       routes: allRoutes,
       folders,
-      otherwise: defer ? makeTaskInterface({ asOwner, identify, otherwise: resource.handle }) : resource.handle,
+      otherwise: defer
+        ? makeTaskInterface({ asOwner, identify, versions, otherwise: resource.handle })
+        : resource.handle,
       errorBody: config.errorBody,
       log,
       errors: counts.errors,

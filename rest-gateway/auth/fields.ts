@@ -14,8 +14,9 @@ type Values<Shape> = { readonly [Name in keyof Shape]: Shape[Name] extends Field
 /** Ample for names, passwords and tokens. */
 const MOST_BYTES = 64 * 1024;
 
-/** Postgres has no place for the character zero. */
-const isText = (value: unknown): value is string => typeof value === "string" && !value.includes("\0");
+/** Postgres has no place for the character zero, and UTF-8 none for half a character. */
+const isText = (value: unknown): value is string =>
+  typeof value === "string" && !value.includes("\0") && value.isWellFormed();
 const isWholeNumber = (value: unknown): value is number => Number.isSafeInteger(value);
 
 export const TEXT: Field<string> = { isRequired: true, accepts: isText, wanted: "Send a text." };

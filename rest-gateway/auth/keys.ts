@@ -13,7 +13,12 @@ export const KEYS = "/auth/keys";
 const ADMIN = "admin";
 
 const isMoment = (value: unknown): value is string =>
-  typeof value === "string" && /^\d{4}-\d\d-\d\d(T|$)/.test(value) && !Number.isNaN(Date.parse(value));
+  typeof value === "string" &&
+  /^\d{4}-\d\d-\d\d(T|$)/.test(value) &&
+  !Number.isNaN(Date.parse(value)) &&
+  isDay(value.slice(0, 10));
+/** JavaScript reads the 30th of February as the 2nd of March. */
+const isDay = (day: string): boolean => new Date(day).toISOString().startsWith(day);
 const OPTIONAL_MOMENT: Field<string | null> = {
   isRequired: false,
   accepts: isMoment,

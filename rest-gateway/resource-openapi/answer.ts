@@ -11,7 +11,7 @@ import type { Version, Versions } from "../resource/versions/served.ts";
 import { resourceDocument } from "./document.ts";
 
 type Options = {
-  readonly config: Pick<Config, "errorBody">;
+  readonly config: Pick<Config, "errorBody" | "publicUrl">;
   readonly catalog: () => Catalog;
   readonly versions: Versions;
   readonly identify: (request: GatewayRequest) => Promise<Caller>;
@@ -45,7 +45,8 @@ export function documentRoutes({ config, catalog, versions, identify, routes, fo
     const isDeprecated = status === "deprecated";
     const current = catalog();
     const asked = { catalog: current, role, version, isDeprecated };
-    const subject = { ...asked, errorBody: config.errorBody, routes: addresses, folders, hasTasks };
+    const { errorBody, publicUrl } = config;
+    const subject = { ...asked, errorBody, publicUrl, routes: addresses, folders, hasTasks };
     const make = async () => writeDocument(await resourceDocument(subject));
     const text = await documents.get(JSON.stringify([role, version, isDeprecated]), current.version, make);
     const headers = {

@@ -18,6 +18,7 @@ export async function resourceDocument({
   role,
   version,
   errorBody,
+  publicUrl,
   routes,
   folders,
   hasTasks,
@@ -38,7 +39,7 @@ export async function resourceDocument({
       description: `Version ${version} of the conventional interface, as ${role} sees it.${isDeprecated ? " It is deprecated." : ""}`,
       version: String(version),
     },
-    servers: [{ url: "/" }],
+    servers: [{ url: publicUrl?.replace(/\/$/, "") ?? "/" }],
     tags: [...shown.map(({ name, description }) => ({ name, ...(description && { description }) }))],
     security: [{}, ...Object.keys(SECURITY_SCHEMES).map((scheme) => ({ [scheme]: [] }))],
     paths: function* () {

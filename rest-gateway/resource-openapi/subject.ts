@@ -8,6 +8,8 @@ export type Subject = {
   readonly version: number;
   readonly isDeprecated: boolean;
   readonly errorBody: ErrorBody;
+  /** Where clients reach the service; null: where the document came from. */
+  readonly publicUrl: string | null;
   /** The addresses besides collections that are served here. */
   readonly routes: ReadonlySet<string>;
   /** Those below which all is served. */

@@ -29,12 +29,23 @@ function inOurWords(thrown: unknown, around: Circumstances): ApiError {
   }
   if (!(thrown instanceof pg.DatabaseError)) return toApiError(thrown);
   if (thrown.code === "42501") return notPermitted(around);
+  const unfit = faultOfValue(thrown);
+  if (unfit) return new ApiError(400, "VALIDATION_ERROR", unfit, { cause: thrown });
   const general = toApiError(thrown, around);
   const sentence = sentenceOf(thrown, around.catalog);
   if (!sentence) return general.status >= 500 ? general : masked(thrown);
   const message = sentence.hint ? `${sentence.message} ${sentence.hint}` : sentence.message;
   const faults = sentence.column ? [{ field: fieldOf(sentence.column, around), message: sentence.message }] : [];
   return refusal(thrown, { status: general.status, message, faults }, around);
+}
+
+/** What Postgres says of a value by codes that are for statements as well; null where it is no value. */
+function faultOfValue({ code, message, position, internalPosition }: pg.DatabaseError): string | null {
+  // What an index holds fits into a third of a page, and a tsvector into a megabyte.
+  if (code === "54000") return "A value is too long.";
+  // A tsquery, for one. Of SQL, ours or a function's, it says at which character.
+  const isOfSql = position !== undefined || internalPosition !== undefined;
+  return code === "42601" && !isOfSql ? message : null;
 }
 
 type Told = { readonly status: number; readonly message: string; readonly faults: readonly FieldFault[] };
@@ -57,7 +68,7 @@ function refusal(
     case "23P01":
       return new ApiError(409, "RESOURCE_CONFLICT", message, extra);
     case "57014":
-      return new ApiError(504, "TIMEOUT", message, extra);
+      return new ApiError(504, code, message, extra);
     default:
       return new ApiError(status, code, message, extra);
   }

@@ -19,7 +19,6 @@ import type { Asked, AskRows, Exchange, Rows } from "./asked.ts";
 import { collectionsOf } from "./collections.ts";
 import { makeResourceContexts } from "./context.ts";
 import { explain } from "./explain.ts";
-import { agreeOn } from "./parse/accept.ts";
 import { type Address, parseAddress } from "./parse/address.ts";
 import { findTarget } from "./parse/target.ts";
 import { act } from "./perform/act.ts";
@@ -29,9 +28,8 @@ import { resourceChange } from "./perform/once.ts";
 import { readList, readRow } from "./perform/read.ts";
 import { methodNotAllowed, notPermitted } from "./refusals.ts";
 import { cacheHeaders } from "./send/headers.ts";
-import { chooseVersion } from "./versions/choose.ts";
-import { noticeOf } from "./versions/notice.ts";
 import type { Versions } from "./versions/served.ts";
+import { settleVersion } from "./versions/settle.ts";
 
 type Services = {
   readonly config: Config;
@@ -64,11 +62,7 @@ export function makeResourceInterface(services: Services): ResourceInterface {
   const understand = async (request: GatewayRequest, address: Address, caller: Caller): Promise<Asked | null> => {
     const catalog = current();
     const parameters = new URLSearchParams(request.rawQuery);
-    const agreed = agreeOn(request.headers.accept);
-    const said = { headers: request.headers, parameters, address, mediaType: agreed.version };
-    const version = chooseVersion(said, await versions());
-    const notice = noticeOf(version);
-    if (notice) request.tell(notice.headers(address.canonical));
+    const { agreed, version, notice } = await settleVersion(request, address, parameters, versions);
     const collections = collectionsOf(catalog, { role: caller.role, version: version.number });
     const target = findTarget(address, collections);
     if (!target) return null;
@@ -104,6 +98,7 @@ export function makeResourceInterface(services: Services): ResourceInterface {
     const isOurs = address.base !== "" || isAtRoot(address);
     if (!isOurs) throw notFound();
     request.stages.enter("caller");
+    request.tell(cacheHeaders(null));
     const caller = await identifyCaller(request, { callers, crossSite });
     request.tell(cacheHeaders(caller));
     request.stages.enter("parse");

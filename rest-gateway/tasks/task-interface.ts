@@ -3,11 +3,15 @@ import type { AsOwner } from "../../engine/database/as-owner.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { dispatch } from "../gateway.ts";
 import { type GatewayRequest, type GatewayResponse, type Handler, json } from "../http.ts";
+import { parseAddress } from "../resource/parse/address.ts";
+import type { Versions } from "../resource/versions/served.ts";
+import { settleVersion } from "../resource/versions/settle.ts";
 import { taskOwner } from "./owner.ts";
 
 type Options = {
   readonly asOwner: AsOwner;
   readonly identify: (request: GatewayRequest) => Promise<Caller>;
+  readonly versions: Versions;
   /** Answers every other address. */
   readonly otherwise: Handler;
 };
@@ -27,7 +31,7 @@ const READ_TASK = `
   select status, progress, result::text, error, created_at, started_at, finished_at from private.read_task($1, $2)`;
 
 /** `/api/v1/tasks/{id}`: what has become of a task, for whoever left it. For anybody else there is none. */
-export function makeTaskInterface({ asOwner, identify, otherwise }: Options): Handler {
+export function makeTaskInterface({ asOwner, identify, versions, otherwise }: Options): Handler {
   const read = async (id: string, caller: Caller): Promise<GatewayResponse> => {
     const { rows } = await asOwner((client) => client.query<Task>(READ_TASK, [id, taskOwner(caller)]));
     if (!rows[0]) throw noTask();
@@ -48,6 +52,7 @@ export function makeTaskInterface({ asOwner, identify, otherwise }: Options): Ha
   return async (request) => {
     const id = TASK.exec(request.path)?.[1];
     if (id === undefined) return otherwise(request);
+    await settleVersion(request, parseAddress(request.path), new URLSearchParams(request.rawQuery), versions);
     const methods = new Map<string, Handler>([
       ["GET", async () => read(id, await identify(request))],
       ["DELETE", async () => withdraw(id, await identify(request))],

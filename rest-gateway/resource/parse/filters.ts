@@ -3,7 +3,7 @@ import type { Condition } from "../../statement/intent.ts";
 import { equals } from "../belonging.ts";
 import type { Collection } from "../collections.ts";
 import type { Field } from "../fields.ts";
-import { faultOfText, isBeyond } from "./value.ts";
+import { faultOfCharacters, faultOfText, isBeyond } from "./value.ts";
 
 /** A parameter that chooses rows; null for one that does not. What is wrong with its values is told to `refuse`. */
 export function parseFilter(
@@ -12,14 +12,23 @@ export function parseFilter(
   collection: Collection,
   refuse: (fault: FieldFault) => void,
 ): Condition | null {
+  const sought = (): string => {
+    const text = values.join(" ");
+    const fault = faultOfCharacters(text);
+    if (fault) refuse({ field: name, message: `It ${fault}.` });
+    return text;
+  };
   const search = collection.searches.find(({ parameter }) => parameter === name);
   if (search) {
     const { schema, name: routine } = search.routine;
-    const value = values.join(" ");
-    return { kind: "row", negated: false, operation: { kind: "found", by: { schema, name: routine }, value } };
+    return {
+      kind: "row",
+      negated: false,
+      operation: { kind: "found", by: { schema, name: routine }, value: sought() },
+    };
   }
   const field = filterFieldOf(name, collection);
-  if (!field) return name === KEYWORD ? anywhere(values.join(" "), collection) : null;
+  if (!field) return name === KEYWORD ? anywhere(sought(), collection) : null;
   const type = field.column.baseType.kind === "array" ? field.column.baseType.element : field.column.type;
   for (const value of values) {
     const fault = faultOfText(type, value);

@@ -29,14 +29,14 @@ export function parsePaging(given: Given, { plain, maxPageSize }: Rules): Paging
   const size = (name: string, fallback: number) => Math.min(number(given, name, fallback, 0), maxPageSize);
   if (has("size")) {
     refuseTogether(given, "size", ["limit", "skip"]);
-    return { kind: "slice", page: number(given, "page", 0, 0), size: size("size", DEFAULTS.size) };
+    return { kind: "slice", page: place(given, "page", 0), size: size("size", DEFAULTS.size) };
   }
   const limit = size("limit", plain ? DEFAULTS.plain : DEFAULTS.general);
   if (has("page") || (!has("skip") && !plain && !enveloped)) {
     refuseTogether(given, "page", ["skip"]);
-    return { kind: "page", page: number(given, "page", 1, 1), limit };
+    return { kind: "page", page: place(given, "page", 1), limit };
   }
-  const skip = number(given, "skip", 0, 0);
+  const skip = place(given, "skip", 0);
   return { kind: plain && !enveloped ? "plain" : "window", skip, limit };
 }
 
@@ -52,11 +52,18 @@ export function windowOf(paging: Paging): { readonly offset: number; readonly li
   }
 }
 
+/** Where a list begins, counted from the least. */
+function place(given: Given, name: string, least: number): number {
+  const value = number(given, name, least, least);
+  if (Number.isSafeInteger(value)) return value;
+  throw invalid([{ field: name, message: "It is out of range." }]);
+}
+
 function number(given: Given, name: string, fallback: number, least: number): number {
   const text = given(name);
   if (text === undefined) return fallback;
   const value = Number(text);
-  if (/^\d+$/.test(text) && value >= least && Number.isSafeInteger(value)) return value;
+  if (/^\d+$/.test(text) && value >= least) return value;
   throw invalid([{ field: name, message: `It must be a whole number from ${least} on.` }]);
 }
 

@@ -11,10 +11,16 @@ const BOOLEANS: ReadonlySet<string> = new Set(["true", "false"]);
 const UUID = /^\{?[\da-f]{8}-?([\da-f]{4}-?){3}[\da-f]{12}\}?$/i;
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^(NaN|[+-]?Infinity)$/i;
 
+/** Postgres has no place for it, whatever the type. */
+export function faultOfCharacters(text: string): string | null {
+  return text.includes("\0") ? "may not have the character zero" : null;
+}
+
 /** What is wrong with a text as a value of the type, in words for people; null where only Postgres can tell. */
 export function faultOfText(given: DataType, text: string): string | null {
   const type = baseTypeOf(given);
-  if (text.includes("\0")) return "may not have the character zero";
+  const unfit = faultOfCharacters(text);
+  if (unfit) return unfit;
   if (type.kind === "enum") return type.values.includes(text) ? null : `must be one of ${type.values.join(", ")}`;
   if (type.schema !== "pg_catalog") return null;
   if (INTEGERS.has(type.name)) return /^[+-]?\d+$/.test(text) ? null : "must be a whole number";

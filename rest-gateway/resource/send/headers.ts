@@ -4,9 +4,12 @@ import type { Asked } from "../asked.ts";
 /** All by which answers to one address may differ. */
 const VARY = "Accept, Accept-Version, Authorization, Cookie, Origin, X-API-Key, X-API-Version";
 
-/** Of every answer, refusals and redirections included: caches keep those unasked as well. */
-export function cacheHeaders({ kind }: Caller): Record<string, string> {
-  return { "Cache-Control": kind === "anonymous" ? "no-cache" : "private, no-cache", Vary: VARY };
+/**
+ * Of every answer, refusals and redirections included: caches keep those unasked as well. Nobody is known before the
+ * credential was found good.
+ */
+export function cacheHeaders(caller: Caller | null): Record<string, string> {
+  return { "Cache-Control": caller?.kind === "anonymous" ? "no-cache" : "private, no-cache", Vary: VARY };
 }
 
 export function withDeprecation(object: string, { notice }: Pick<Asked, "notice">): string {

@@ -89,6 +89,7 @@ describe("a key that an administrator makes", () => {
     [{ role: "postgres" }, "VALIDATION_ERROR", "role"],
     [{ role: "anon", expires: "tomorrow" }, "VALIDATION_ERROR", "expires"],
     [{ role: "anon", expires: "2020-01-01" }, "VALIDATION_ERROR", "expires"],
+    [{ role: "anon", expires: "2099-02-30" }, "VALIDATION_ERROR", "expires"],
     [{ role: "anon", owner: "7" }, "VALIDATION_ERROR", "owner"],
   ])("%j is refused: %s", async (key, code, field) => {
     const told = await create(key);

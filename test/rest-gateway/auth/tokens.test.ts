@@ -50,6 +50,7 @@ describe("registering", () => {
     ],
     ["what is no address", { name: "A", email: "nowhere", password: PASSWORD }, "VALIDATION_ERROR", ["email"]],
     ["the character zero", { name: "A\0", email: "a@example.org", password: PASSWORD }, "VALIDATION_ERROR", ["name"]],
+    ["half a character", { name: "A\ud800", email: "a@example.org", password: PASSWORD }, "VALIDATION_ERROR", ["name"]],
     [
       "a weak password",
       { name: "A", email: "a@example.org", password: "short" },

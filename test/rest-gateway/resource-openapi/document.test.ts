@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { openResources } from "../resource/open-resources.ts";
 import { openWorld, type World } from "./world.ts";
 
 let world: World;
@@ -87,6 +88,17 @@ describe("/openapi.json", () => {
       expect(paths).toContain(path);
     }
     expect(paths).not.toContain("/api/v1/keyless/{id}");
+  });
+
+  test("says where clients reach the service", async () => {
+    expect((await world.json("/openapi.json")).servers).toEqual([{ url: "/" }]);
+    const behind = await openResources({ settings: { PUBLIC_URL: "https://api.example.org/content/" } });
+    try {
+      const { body } = await behind.ask("/openapi.json");
+      expect(body.servers).toEqual([{ url: "https://api.example.org/content" }]);
+    } finally {
+      await behind.close();
+    }
   });
 
   test("is not sent again to who has it", async () => {

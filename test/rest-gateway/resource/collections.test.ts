@@ -404,6 +404,9 @@ describe("HTTP", () => {
       expect([path, headers.get("cache-control")]).toEqual([path, "private, no-cache"]);
       expect(headers.get("vary")).toContain("X-API-Version");
     }
+    const unknown = await ask("/users", { headers: { Authorization: "Bearer of.bad.news" } });
+    expect([unknown.status, unknown.headers.get("cache-control")]).toEqual([401, "private, no-cache"]);
+    expect(unknown.headers.get("vary")).toContain("Authorization");
     expect((await ask("/users", { headers: { "X-Request-Id": "mine-1" } })).headers.get("x-request-id")).toBe("mine-1");
   });
 

@@ -219,6 +219,16 @@ describe("a task", () => {
     expect((await look(taskId)).status).toBe(200);
   });
 
+  test("is told in versions that are served, and in no other", async () => {
+    const { body } = await call("write_down", { note: "in a version" }, asAda());
+    const { accessToken: token } = ada.pair;
+    const address = `${gateways.one.url}/api`;
+    const codeAt = async (path: string) => (await gateways.get(`${address}/${path}`, { token })).body.error.code;
+    expect(await codeAt(`v3/tasks/${body.taskId}`)).toBe("UNSUPPORTED_VERSION");
+    expect(await codeAt(`v1/tasks/${body.taskId}?version=3`)).toBe("VALIDATION_ERROR");
+    expect((await gateways.get(`${address}/v2/tasks/${body.taskId}`, { token })).status).toBe(200);
+  });
+
   test("of a visitor is told to whoever knows its id", async () => {
     const { taskId } = (await call("write_down", { note: "a visitor's" }, { headers: later })).body;
     await vi.waitFor(async () => {

@@ -12,12 +12,14 @@ describe("the parameters that are used say what a list looks like", () => {
     ["", { kind: "plain", skip: 0, limit: 10 }, { kind: "page", page: 1, limit: 20 }],
     ["limit=5", { kind: "plain", skip: 0, limit: 5 }, { kind: "page", page: 1, limit: 5 }],
     ["limit=500", { kind: "plain", skip: 0, limit: 100 }, { kind: "page", page: 1, limit: 100 }],
+    ["limit=99999999999999999999", { kind: "plain", skip: 0, limit: 100 }, { kind: "page", page: 1, limit: 100 }],
     ["skip=3", { kind: "plain", skip: 3, limit: 10 }, { kind: "window", skip: 3, limit: 20 }],
     ["envelope=true", { kind: "window", skip: 0, limit: 10 }, { kind: "window", skip: 0, limit: 20 }],
     ["envelope=false", { kind: "plain", skip: 0, limit: 10 }, { kind: "page", page: 1, limit: 20 }],
     ["page=2", { kind: "page", page: 2, limit: 10 }, { kind: "page", page: 2, limit: 20 }],
     ["page=2&limit=3", { kind: "page", page: 2, limit: 3 }, { kind: "page", page: 2, limit: 3 }],
     ["size=7", { kind: "slice", page: 0, size: 7 }, { kind: "slice", page: 0, size: 7 }],
+    ["size=99999999999999999999", { kind: "slice", page: 0, size: 100 }, { kind: "slice", page: 0, size: 100 }],
     ["page=2&size=7", { kind: "slice", page: 2, size: 7 }, { kind: "slice", page: 2, size: 7 }],
   ])("%s", (query, plain, general) => {
     expect([parse(query, PLAIN), parse(query, null)]).toEqual([plain, general]);
@@ -29,6 +31,8 @@ test.each([
   "page=-1",
   "limit=x",
   "skip=1.5",
+  "skip=99999999999999999999",
+  "page=99999999999999999999",
   "size=+1",
   "limit=1&size=1",
   "skip=1&size=1",
