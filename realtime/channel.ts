@@ -5,7 +5,7 @@ import { bindingIds } from "./changes/binding.ts";
 import { formatPosition, type Position } from "./changes/position.ts";
 import { type JoinRequest, readToken } from "./join-request.ts";
 import type { Outbox } from "./outbox.ts";
-import { isObject, spellMessage, type Version } from "./protocol.ts";
+import { isObject, spellMessage, spellWord, type Version } from "./protocol.ts";
 import { Refusal, reasonOf } from "./refusal.ts";
 import type { Occupant, Room } from "./rooms.ts";
 import type { ChannelServices } from "./services.ts";
@@ -166,7 +166,7 @@ export class Channel implements Occupant {
   async present(message: unknown): Promise<void> {
     const { event, payload = {} } = isObject(message) ? message : {};
     const { presence } = this.#services;
-    switch (String(event).toLowerCase()) {
+    switch (spellWord(event ?? null).toLowerCase()) {
       case "track":
         if (!isObject(payload)) throw new Refusal("InvalidPresencePayload", "The payload of track must be an object");
         if (!(await this.#maySay("presence"))) throw unauthorized("write to", this.room);

@@ -115,6 +115,8 @@ export class Connection {
     const channel = this.#channels.get(message.topic);
     if (message.event === "phx_join") return this.#join(message);
     if (message.event === "phx_leave") {
+      // Said of an earlier one, which ended when this one was joined.
+      if (channel && message.joinRef !== null && message.joinRef !== channel.joinRef) return;
       this.#reply(message, "ok");
       return channel?.close();
     }
@@ -130,7 +132,7 @@ export class Connection {
   }
 
   async #join(message: Message): Promise<void> {
-    const { topic, ref } = message;
+    const { topic, ref, joinRef } = message;
     const { limits } = this.#services;
     this.#channels.get(topic)?.close();
     if (this.#joins.take(1) > 0) return this.#limit(message, TOO_MANY_JOINS);
@@ -140,9 +142,9 @@ export class Connection {
       const line: Line = { version, outbox, identify: (token) => this.#identify(token) };
       const request = readJoinRequest(message.payload);
       if (limits.bindings > 0 && request.bindings.length > limits.bindings) throw tooManyBindings(limits.bindings);
-      const onEnd = () => this.#channels.delete(topic);
+      const joining = { line, topic, joinRef: joinRef ?? ref, request, onEnd: () => this.#channels.delete(topic) };
       this.#joining++;
-      const channel = await Channel.open(this.#services, { line, topic, joinRef: ref, request, onEnd }).finally(() => {
+      const channel = await Channel.open(this.#services, joining).finally(() => {
         this.#joining--;
       });
       if (this.#isGone) return channel.gone();

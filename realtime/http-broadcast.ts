@@ -33,6 +33,7 @@ export const API_PATH = "/realtime/v1/api";
 
 const BATCH = `${API_PATH}/broadcast`;
 const SINGLE = new RegExp(`^${BATCH}/(?<topic>[^/]+)/events/(?<event>[^/]+)$`);
+const METHODS = "OPTIONS, POST";
 /** A private one may cost a question to the database. */
 const MOST_MESSAGES = 1_000;
 const DEEPEST = 1_000;
@@ -64,7 +65,7 @@ export function makeHttpBroadcast({ callers, authorization, speech }: Services) 
 
   const saySingle = async (request: HttpRequest, topic: string, event: string): Promise<HttpResponse> => {
     const caller = await identify(request);
-    const isPrivate = new URLSearchParams(request.rawQuery).get("private")?.toLowerCase() === "true";
+    const isPrivate = readPrivate(new URLSearchParams(request.rawQuery).get("private"));
     const encoding = encodingOf(request.headers);
     const payload = await request.readBody();
     if (encoding === "json") parseJson(payload);
@@ -87,9 +88,10 @@ export function makeHttpBroadcast({ callers, authorization, speech }: Services) 
     const single = SINGLE.exec(request.path)?.groups;
     if (!single && request.path !== BATCH)
       throw new ApiError(404, "RESOURCE_NOT_FOUND", "There is nothing at this address.");
+    if (request.method === "OPTIONS") return { status: 204, headers: { Allow: METHODS }, body: null };
     if (request.method !== "POST") {
       throw new ApiError(405, "METHOD_NOT_ALLOWED", `This address does not take ${request.method}.`, {
-        headers: { Allow: "OPTIONS, POST" },
+        headers: { Allow: METHODS },
       });
     }
     return single ? saySingle(request, single.topic!, single.event!) : sayBatch(request);
@@ -112,8 +114,16 @@ function readBatch(written: unknown): readonly Sent[] {
       throw unreadable("Each message needs a topic, an event and a payload, which is an object.");
     }
     const broadcast: Broadcast = { event, encoding: "json", payload: Buffer.from(JSON.stringify(payload)) };
-    return { room: { name: topic, isPrivate: isPrivate === true }, broadcast };
+    return { room: { name: topic, isPrivate: readPrivate(isPrivate) }, broadcast };
   });
+}
+
+/** What cannot be read is refused, since it could be meant for few and would be told to all. */
+function readPrivate(written: unknown): boolean {
+  const said = typeof written === "string" ? written.toLowerCase() : (written ?? false);
+  if (said === true || said === "true") return true;
+  if (said === false || said === "false") return false;
+  throw unreadable("Whether a message is private is said by true or false.");
 }
 
 function encodingOf({ "content-type": type = "application/json" }: IncomingHttpHeaders): Broadcast["encoding"] {

@@ -67,6 +67,11 @@ function spellRef(ref: string | null): string {
   return ref === null ? "null" : JSON.stringify(ref);
 }
 
+/** A text as it is, anything else as JSON: an object that brings a toString of its own cannot be made a text. */
+export function spellWord(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
 export function isJson(text: string): boolean {
   try {
     JSON.parse(text);

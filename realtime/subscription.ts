@@ -4,7 +4,7 @@ import { behind, type Position, parsePosition } from "./changes/position.ts";
 import type { Subscriber } from "./changes/subscriber.ts";
 import type { JoinRequest } from "./join-request.ts";
 import type { Outbox } from "./outbox.ts";
-import type { Version } from "./protocol.ts";
+import { spellWord, type Version } from "./protocol.ts";
 import { Refusal } from "./refusal.ts";
 import type { ChannelServices } from "./services.ts";
 
@@ -117,7 +117,7 @@ export class Subscription {
 function unableToSubscribe(bindings: JoinRequest["bindings"]): string {
   const asked = bindings.map((binding) =>
     Object.entries(binding)
-      .map(([name, value]) => `${name}: ${value}`)
+      .map(([name, value]) => `${name}: ${spellWord(value)}`)
       .join(", "),
   );
   return `Unable to subscribe to changes with given parameters. Please check Realtime is enabled for the given connect parameters: [${asked.join("; ")}]`;

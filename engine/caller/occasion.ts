@@ -13,7 +13,12 @@ export function occasionOf(door: Interface, { id, method, path, headers }: Shown
     method,
     path,
     // What is undefined is left out.
-    headers: JSON.stringify(cookie === undefined ? headers : { ...headers, cookie: undefined }),
-    cookies: cookie === undefined ? "{}" : JSON.stringify(readCookies(cookie)),
+    headers: asSent(JSON.stringify(cookie === undefined ? headers : { ...headers, cookie: undefined })),
+    cookies: cookie === undefined ? "{}" : asSent(JSON.stringify(readCookies(cookie))),
   };
+}
+
+/** Clients send UTF-8, if anything beyond ASCII, and node has read each byte as a character. */
+function asSent(text: string): string {
+  return Buffer.byteLength(text) === text.length ? text : Buffer.from(text, "latin1").toString();
 }

@@ -5,6 +5,7 @@ import type { Table } from "../../engine/catalog/tables.ts";
 import type { Statement } from "../../engine/database/statement.ts";
 import { ApiError } from "../../engine/errors.ts";
 import type { BindingRequest } from "../join-request.ts";
+import { spellWord } from "../protocol.ts";
 import type { BlindSpots } from "./blind-spots.ts";
 import { type Condition, parseFilter } from "./filter.ts";
 import type { Published } from "./published.ts";
@@ -55,7 +56,7 @@ export async function resolveBinding(
   id: number,
   { catalog, role, published, blindSpots, ask }: BindingGround,
 ): Promise<Binding | null> {
-  const event = EVENTS.find((name) => name === String(request.event ?? "*").toUpperCase());
+  const event = EVENTS.find((name) => name === spellWord(request.event ?? "*").toUpperCase());
   const schema = nameOrAny(request.schema, "public");
   const table = nameOrAny(request.table, null);
   const filter = request.filter ?? "";
@@ -63,7 +64,7 @@ export async function resolveBinding(
   const names = request.select ?? null;
   if (names !== null && !Array.isArray(names)) return null;
   if (!event || !conditions || !(await published.has(schema, table))) return null;
-  const select = names && new Set(names.map(String));
+  const select = names && new Set(names.map(spellWord));
   if (schema === null || table === null) {
     return conditions.length > 0 || select ? null : { id, event, schema, table, tests: [], select: null };
   }
@@ -90,7 +91,7 @@ async function meet(catalog: BindingGround["catalog"], name: QualifiedName): Pro
 /** `*`, and no name at all, stand for any. */
 function nameOrAny(value: unknown, absent: string | null): string | null {
   if (value === undefined || value === null || value === "") return absent;
-  return value === "*" ? null : String(value);
+  return value === "*" ? null : spellWord(value);
 }
 
 /** Postgres reads the values, and says whether the operators fit; null when it refuses one. */

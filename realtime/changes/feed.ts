@@ -192,9 +192,14 @@ export class Feed {
     if (change.kind === "TRUNCATE") return undefined;
     for (const cell of [...(change.new ?? []), ...(change.old ?? [])]) this.#bytes += cell?.length ?? 0;
     this.#push({ change, transaction });
-    if (this.#entries.length < MOST_WAITING && this.#bytes < MOST_WAITING_BYTES) return undefined;
+    if (!this.#isFull) return undefined;
     this.#room ??= Promise.withResolvers();
     return this.#room.promise;
+  }
+
+  /** The stream waits then, so what is here must be told without the end of its transaction. */
+  get #isFull(): boolean {
+    return this.#entries.length >= MOST_WAITING || this.#bytes >= MOST_WAITING_BYTES;
   }
 
   #hear(message: Message): void {
@@ -237,7 +242,7 @@ export class Feed {
 
   #push(entry: Entry): void {
     this.#entries.push(entry);
-    const isReady = "kind" in entry || this.#entries.length >= this.#mostTogether;
+    const isReady = "kind" in entry || this.#entries.length >= this.#mostTogether || this.#isFull;
     if (isReady && !this.#isRunning) void this.#run();
   }
 

@@ -112,13 +112,23 @@ describe("broadcast, with supabase-js", () => {
     const messages = [
       { topic: "by http/ü", event: "two", payload: { n: 2 } },
       { topic: "elsewhere", event: "x", payload: {} },
+      { topic: "by http/ü", event: "not for the public", payload: {}, private: "true" },
+      { topic: "by http/ü", event: "three", payload: {}, private: null },
     ];
     const answer = await post("/realtime/v1/api/broadcast", { messages }, { apikey: "", "x-api-key": anonKey });
     expect([answer.status, await answer.text()]).toEqual([202, ""]);
-    expect((await heard.count(2)).map(({ event, payload }) => [event, payload])).toEqual([
+    expect((await heard.count(3)).map(({ event, payload }) => [event, payload])).toEqual([
       ["one", { n: 1 }],
       ["two", { n: 2 }],
+      ["three", {}],
     ]);
+  });
+
+  test("tells what its addresses take", async () => {
+    for (const path of ["/broadcast", "/broadcast/x/events/y"]) {
+      const { status, headers } = await fetch(`${ground.service.url}/realtime/v1/api${path}`, { method: "OPTIONS" });
+      expect([status, headers.get("allow")]).toEqual([204, "OPTIONS, POST"]);
+    }
   });
 
   test.each([
@@ -126,9 +136,12 @@ describe("broadcast, with supabase-js", () => {
     [401, "/broadcast", { messages: [] }, { apikey: "a.b.c" }],
     [422, "/broadcast", { messages: [{ topic: "x", event: "y" }] }, {}],
     [422, "/broadcast", { messages: [{ topic: "x", event: "y", payload: [] }] }, {}],
+    [422, "/broadcast", { messages: [{ topic: "x", event: "y", payload: {}, private: "yes" }] }, {}],
+    [422, "/broadcast", { messages: [{ topic: "x", event: "y", payload: {}, private: { toString: 1 } }] }, {}],
     [422, "/broadcast", [], {}],
     [415, "/broadcast/x/events/y", {}, { "Content-Type": "text/plain" }],
     [403, "/broadcast/x/events/y?private=true", {}, {}],
+    [422, "/broadcast/x/events/y?private=yes", {}, {}],
     [404, "/broadcast/x", {}, {}],
   ])("is refused with %i at %s of %j", async (status, path, body, headers) => {
     expect((await post(`/realtime/v1/api${path}`, body, headers)).status).toBe(status);

@@ -119,6 +119,16 @@ describe("a join", () => {
     };
     for (const more of [{ filter: 7 }, { filter: ["id=eq.1"] }, { select: "id" }, { select: {} }])
       expect(await join(more)).toMatchObject({ status: "error" });
+    const own = { toString: 1, valueOf: 1 };
+    for (const more of [
+      { event: own },
+      { schema: own },
+      { table: own },
+      { filter: own },
+      { select: own },
+      { select: [own] },
+    ])
+      expect(await join(more)).toMatchObject({ status: "error" });
     expect(await join({ filter: null, select: null })).toMatchObject({ status: "ok" });
     const { client } = await join({ select: [] });
     await ground.owner.query("insert into news (id, title) values (4, 'x')");
@@ -154,6 +164,17 @@ describe("a channel", () => {
     const closed = await client.until(({ event }) => event === "phx_close");
     expect(closed).toMatchObject({ joinRef: join.ref, ref: join.ref, payload: {} });
     expect((await client.reply(client.say("realtime:never", "phx_leave", {}))).payload).toEqual(ok());
+  });
+
+  test("that was joined anew is not left by what was said of the one before", async () => {
+    const client = await open();
+    const first = await client.join("realtime:x");
+    const second = await client.join("realtime:x");
+    const late = client.say("realtime:x", "phx_leave", {}, { joinRef: first.ref });
+    const leave = client.say("realtime:x", "phx_leave", {}, { joinRef: second.ref });
+    await client.reply(leave);
+    await client.until(({ event, joinRef }) => event === "phx_close" && joinRef === second.ref);
+    expect(client.items.some(({ ref }) => ref === late)).toBe(false);
   });
 
   test("that is not joined takes nothing", async () => {

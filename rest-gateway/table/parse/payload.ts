@@ -4,7 +4,7 @@ import type { CallArgument, Format, Payload } from "../../statement/intent.ts";
 import { csvToJson } from "./csv.ts";
 import { type JsonOutline, outlineJson } from "./json-outline.ts";
 import { OPEN_BRACE, skipSpace } from "./json-text.ts";
-import { parseQueryString } from "./query-string.ts";
+import { parseForm } from "./query-string.ts";
 
 export type Content = { readonly body: Buffer; readonly format: Format };
 
@@ -19,7 +19,7 @@ export function parseRows({ body, format }: Content, columns: readonly string[] 
     case "text/csv":
       return csvRows(body);
     case "application/x-www-form-urlencoded": {
-      const row = Object.fromEntries(parseQueryString(textOf(body)));
+      const row = Object.fromEntries(parseForm(textOf(body)));
       return { json: Buffer.from(JSON.stringify(row)), columns: sorted(Object.keys(row)), isArray: false };
     }
     default:
@@ -40,7 +40,7 @@ export function parseArgument({ body, format }: Content, columns: readonly strin
       return { kind: "json", body: json, names, isCsv: true };
     }
     case "application/x-www-form-urlencoded":
-      return { kind: "query", values: parseQueryString(textOf(body)) };
+      return { kind: "query", values: parseForm(textOf(body)) };
     case "text/plain":
     case "text/xml":
     case "application/octet-stream":

@@ -2,7 +2,7 @@ import { ApiError } from "../../../engine/errors.ts";
 
 export type Parameter = readonly [name: string, value: string];
 
-/** `select=id&name=eq.a%20b`, in order; a name without a value does not count. Forms are written the same way. */
+/** `select=id&name=eq.a%20b`, in order; a name without a value does not count. */
 export function parseQueryString(text: string): readonly Parameter[] {
   const parameters: Parameter[] = [];
   const decode = /[%+]/.test(text) ? decodeQuery : unchanged;
@@ -12,6 +12,12 @@ export function parseQueryString(text: string): readonly Parameter[] {
     if (equals >= 0) parameters.push([decode(part.slice(0, equals)), decode(part.slice(equals + 1))]);
   }
   return parameters;
+}
+
+/** In a form a name alone has the empty text, so that JSON sent as a form, as curl does unasked, is no empty form. */
+export function parseForm(text: string): readonly Parameter[] {
+  const parts = text.split(/[&;]/).filter((part) => part !== "");
+  return parts.flatMap((part) => parseQueryString(part.includes("=") ? part : `${part}=`));
 }
 
 /** The same parameters in the order of their names, as `Content-Location` gives them. */

@@ -37,6 +37,14 @@ describe("rows to be written", () => {
       { body: "b=x+y&a=%C3%A9&a=2", type: FORM },
       { json: '{"b":"x y","a":"2"}', columns: ["a", "b"], isArray: false },
     ],
+    [
+      { body: "a&&b=1&", type: FORM },
+      { json: '{"a":"","b":"1"}', columns: ["a", "b"], isArray: false },
+    ],
+    [
+      { body: '{"a":1}', type: FORM },
+      { json: '{"{\\"a\\":1}":""}', columns: ['{"a":1}'], isArray: false },
+    ],
   ])("%j", (body, payload) => {
     expect(rows(body)).toEqual(payload);
   });
@@ -119,6 +127,10 @@ describe("what a function is called with by POST", () => {
           ["a", "b c"],
         ],
       },
+    ],
+    [
+      { body: '{"a":1}', type: FORM },
+      { kind: "query", values: [['{"a":1}', ""]] },
     ],
     [
       { body: "x", type: "text/plain; charset=utf-8" },

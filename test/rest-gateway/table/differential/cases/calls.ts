@@ -13,6 +13,7 @@ export const calls: Area = {
       post("/rpc/add", { a: 1, b: 2 }),
       post("/rpc/add", { a: "1", b: "2" }),
       post("/rpc/add", "a=1&b=2", form),
+      post("/rpc/add", '{"a":1,"b":2}', { ...form, fails: "PGRST202" }),
       head("/rpc/add?a=1&b=2"),
       get("/rpc/always_true"),
       post("/rpc/always_true", {}),

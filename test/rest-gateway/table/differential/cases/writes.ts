@@ -192,6 +192,8 @@ export const inserts: Area = {
       returning(post("/items", "name=a&name=b", { type: "application/x-www-form-urlencoded" })),
       returning(post("/items", "name=a&extra=%7B%22a%22%3A1%7D", { type: "application/x-www-form-urlencoded" })),
       post("/items", "nothing=a", { type: "application/x-www-form-urlencoded", fails: "PGRST204" }),
+      returning(post("/items", "name=a&note", { type: "application/x-www-form-urlencoded" })),
+      post("/items", '{"name":"a"}', { type: "application/x-www-form-urlencoded", fails: "any" }),
       returning(post("/items", { name: "a" }, { type: "application/json; charset=utf-8" })),
       post("/items", { name: "a" }, { type: "application/vnd.pgrst.object+json", fails: "PGRST102" }),
       post("/items", { name: "a" }, { type: "application/vnd.pgrst.array+json" }),
