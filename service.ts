@@ -71,6 +71,8 @@ export type Surroundings = {
   readonly postgres?: ServedPostgres;
   /** Why fewer processes serve than should; null when all do. */
   readonly shortage?: () => string | null;
+  /** For how many milliseconds a start waits for GraphQL's schema. */
+  readonly schemaPatienceMs?: number;
 };
 
 const ONE_HOUR = 3600;
@@ -164,6 +166,7 @@ export async function startService(given: Config, surroundings: Surroundings): P
     log,
     counts,
     tracing,
+    patienceMs: surroundings.schemaPatienceMs,
   });
   opened.defer(() => graphql.close());
 
@@ -191,6 +194,7 @@ export async function startService(given: Config, surroundings: Surroundings): P
   const condition = conditionOf({
     database,
     schemaFault: () => catalog.state().reason ?? graphql.state().fault,
+    isSchemaAwaited: () => graphql.state().isAwaited,
     shortage,
     acceptsWork: () => accepting,
   });

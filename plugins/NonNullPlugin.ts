@@ -2,6 +2,7 @@ import type {} from "postgraphile";
 import type { Introspection, PgClass } from "postgraphile/graphile-build-pg/pg-introspection";
 import { GraphQLNonNull, isNonNullType } from "postgraphile/graphql";
 import { withoutHoles } from "./list-items.ts";
+import { oncePer } from "./once-per.ts";
 import type { Relation } from "./table.ts";
 
 declare global {
@@ -74,12 +75,19 @@ function alwaysRefers({ registry, codec, relationName }: GraphileBuild.PgRelatio
   );
 }
 
-function mayHideRows({ _id, relkind, relrowsecurity }: PgClass, { policies }: Introspection): boolean {
+function mayHideRows({ _id, relkind, relrowsecurity }: PgClass, introspection: Introspection): boolean {
   if (relkind !== "r" && relkind !== "p") return true;
   if (!relrowsecurity) return false;
-  const reading = policies.filter(({ polrelid, polcmd }) => polrelid === _id && (polcmd === "r" || polcmd === "*"));
+  const reading = readingPolicies(introspection).get(_id) ?? [];
   return reading.some(({ polpermissive }) => !polpermissive) || !reading.some(showsAllToAll);
 }
+
+const readingPolicies = oncePer(({ policies }: Introspection) =>
+  Map.groupBy(
+    policies.filter(({ polcmd }) => polcmd === "r" || polcmd === "*"),
+    ({ polrelid }) => polrelid,
+  ),
+);
 
 /** `using (true)`, of no role in particular. Policies come as trees: type 16 is boolean, and the value is true. */
 function showsAllToAll({ polroles, polqual }: Introspection["policies"][number]): boolean {

@@ -2,7 +2,7 @@ import { type PgSelectQueryBuilder, sqlValueWithCodec } from "postgraphile/@data
 import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
 import type { GraphQLInputType } from "postgraphile/graphql";
 import { oncePer } from "./once-per.ts";
-import { type Codec, inputTypeOf, keyOf, type Resource, type Table } from "./table.ts";
+import { type Codec, inputTypeOf, keyOf, resourcesOf, type Table } from "./table.ts";
 
 declare global {
   namespace DataplanPg {
@@ -113,9 +113,8 @@ function columnFilters(build: GraphileBuild.Build, { codec: row }: Table, column
 function functionFilters(build: GraphileBuild.Build, table: Table): Filter[] {
   const key = keyOf(table)?.map((column) => sql.identifier(column));
   if (!key) return [];
-  const functions = (Object.values(build.pgResources) as Resource[]).filter(
-    (resource) =>
-      resource.extensions?.tags?.filter && resource.codec === table.codec && resource.parameters?.length === 1,
+  const functions = resourcesOf(build.input.pgRegistry, table.codec).filter(
+    ({ extensions, parameters }) => extensions?.tags?.filter && parameters?.length === 1,
   );
   return functions.flatMap((resource) => {
     const { from } = resource;

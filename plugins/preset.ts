@@ -19,6 +19,8 @@ import { NamesPlugin } from "./NamesPlugin.ts";
 import { NonNullPlugin } from "./NonNullPlugin.ts";
 import { OtherTypesPlugin } from "./OtherTypesPlugin.ts";
 import { PaginationPlugin } from "./PaginationPlugin.ts";
+import { QuickLookupsPlugin } from "./QuickLookupsPlugin.ts";
+import { QuickTablesPlugin } from "./QuickTablesPlugin.ts";
 import { RowPresencePlugin } from "./RowPresencePlugin.ts";
 import { SharedContextPlugin } from "./SharedContextPlugin.ts";
 import { SubscriptionsPlugin } from "./SubscriptionsPlugin.ts";
@@ -44,6 +46,8 @@ export function makePreset({ pgService, maxPageSize }: ShapeOptions): GraphileCo
   return {
     extends: [PostGraphileAmberPreset],
     plugins: [
+      QuickLookupsPlugin,
+      QuickTablesPlugin,
       SharedContextPlugin,
       ClientRolesPlugin,
       CallableFunctionsPlugin,
@@ -78,6 +82,8 @@ export function makePreset({ pgService, maxPageSize }: ShapeOptions): GraphileCo
 }
 
 const NOT_OURS: (keyof GraphileConfig.Plugins)[] = [
+  // QuickTablesPlugin is it, in our wrapping.
+  "PgTablesPlugin",
   "SwallowErrorsPlugin",
   "NodePlugin",
   "AddNodeInterfaceToSuitableTypesPlugin",

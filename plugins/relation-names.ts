@@ -1,6 +1,6 @@
 import type { PgCodecWithAttributes } from "postgraphile/@dataplan/pg";
 import { oncePer } from "./once-per.ts";
-import { isTable, type Relation, type Table } from "./table.ts";
+import { isTable, type Relation, resourcesOf } from "./table.ts";
 
 type Inflection = GraphileBuild.Inflection;
 type Registry = GraphileBuild.PgRelationsPluginRelationDetails["registry"];
@@ -105,9 +105,7 @@ function soleColumnOf({ localAttributes }: Relation): string | null {
 }
 
 function primaryKeyOf(registry: Registry, codec: PgCodecWithAttributes): readonly string[] {
-  const table = Object.values(registry.pgResources).find(
-    (resource): resource is Table => isTable(resource) && resource.codec === codec,
-  );
+  const table = resourcesOf(registry, codec).find(isTable);
   return table?.uniques.find(({ isPrimary }) => isPrimary)?.attributes ?? [];
 }
 

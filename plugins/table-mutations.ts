@@ -18,17 +18,22 @@ export type TableMutation = {
 const WRITES = { create: "insert", update: "update", delete: "delete" } as const;
 
 /** What clients may do to tables, where no function of that name does it. */
-export const tableMutationsOf = oncePer((build: GraphileBuild.Build): TableMutation[] => {
-  const { inflection, pgResources } = build;
-  const functions = new Set(mutationsOf(build).map((resource) => inflection.customMutationField({ resource })));
-  return Object.values(pgResources)
+export const tableMutationsOf = oncePer((build: GraphileBuild.Build): TableMutation[] =>
+  Object.values(build.pgResources)
     .filter(isTable)
-    .flatMap((table) => [
-      ...mutationOf(build, table, "create"),
-      ...mutationOf(build, table, "update"),
-      ...mutationOf(build, table, "delete"),
-    ])
-    .filter(({ name }) => !functions.has(name));
+    .flatMap((table) => mutationsOfTable(table, build)),
+);
+
+export const mutationsOfTable = oncePer((table: Table, build: GraphileBuild.Build): TableMutation[] =>
+  [
+    ...mutationOf(build, table, "create"),
+    ...mutationOf(build, table, "update"),
+    ...mutationOf(build, table, "delete"),
+  ].filter(({ name }) => !functionNames(build).has(name)),
+);
+
+const functionNames = oncePer((build: GraphileBuild.Build): ReadonlySet<string> => {
+  return new Set(mutationsOf(build).map((resource) => build.inflection.customMutationField({ resource })));
 });
 
 function mutationOf({ behavior, inflection }: GraphileBuild.Build, table: Table, verb: Verb): TableMutation[] {

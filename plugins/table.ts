@@ -1,5 +1,6 @@
 import type { PgCodec, PgCodecRelation, PgCodecWithAttributes, PgResource } from "postgraphile/@dataplan/pg";
 import type { GraphQLInputType, GraphQLOutputType } from "postgraphile/graphql";
+import { oncePer } from "./once-per.ts";
 
 /** Whatever rows can be read from: tables, views, functions. */
 export type Resource = GraphileBuild.BehaviorEntities["pgResource"];
@@ -14,6 +15,17 @@ export type Relation = PgCodecRelation;
 export function isTable(resource: Resource): resource is Table {
   return !resource.parameters && Boolean(resource.codec.attributes) && !resource.isVirtual;
 }
+
+type Registry = GraphileBuild.BuildInput["pgRegistry"];
+
+/** All that gives rows of this type: its table, and functions. */
+export function resourcesOf(registry: Registry, codec: Codec): readonly Resource[] {
+  return resourcesByRow(registry).get(codec) ?? [];
+}
+
+const resourcesByRow = oncePer(({ pgResources }: Registry) =>
+  Map.groupBy(Object.values(pgResources) as Resource[], ({ codec }): Codec => codec),
+);
 
 /** `public.things`, for messages to whoever writes the SQL. */
 export function sqlNameOf({ name, extensions }: Pick<Resource, "name" | "extensions">): string {

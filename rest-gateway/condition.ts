@@ -2,13 +2,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Database } from "../engine/database/database.ts";
 import type { Condition } from "./health.ts";
 
-type Services = Pick<Condition, "schemaFault" | "shortage" | "acceptsWork"> & { readonly database: Database };
+type Services = Pick<Condition, "schemaFault" | "isSchemaAwaited" | "shortage" | "acceptsWork"> & {
+  readonly database: Database;
+};
 
 /** How long the database may take to say that it is well. */
 const PATIENCE_MS = 2_000;
 
 /** How the service is, as the database knows it, and whoever wires the rest. */
-export function conditionOf({ database, schemaFault, shortage, acceptsWork }: Services): Condition {
+export function conditionOf({ database, ...others }: Services): Condition {
   return {
     databaseFault() {
       const { status, reason } = database.state();
@@ -22,8 +24,6 @@ export function conditionOf({ database, schemaFault, shortage, acceptsWork }: Se
       await Promise.race([answer, silence]);
     },
     replicas: () => database.replicas(),
-    schemaFault,
-    shortage,
-    acceptsWork,
+    ...others,
   };
 }

@@ -10,6 +10,8 @@ export type Condition = {
   replicas(): readonly object[];
   /** Why the schema that is served may be out of date; null when it is not. */
   schemaFault(): string | null;
+  /** GraphQL's first schema is still being built. */
+  isSchemaAwaited(): boolean;
   /** Why fewer processes serve than should; null when all do. */
   shortage(): string | null;
   /** False from the moment the service was told to stop. */
@@ -21,7 +23,7 @@ const REMEMBERED_MS = 250;
 
 /** `/health` for people and clients, `/health/live` and `/health/ready` for whoever restarts and routes. */
 export function healthRoutes(condition: Condition): Routes {
-  const { databaseFault, askDatabase, replicas, schemaFault, shortage, acceptsWork } = condition;
+  const { databaseFault, askDatabase, replicas, shortage, acceptsWork } = condition;
   const answers = remember(async () => {
     try {
       await askDatabase();
@@ -37,7 +39,7 @@ export function healthRoutes(condition: Condition): Routes {
     "/health": {
       GET: async () => {
         if (!(await databaseAnswers())) return unavailable("The database does not answer.");
-        const reason = schemaFault() === null ? shortage() : "The schema may be out of date.";
+        const reason = schemaReason(condition) ?? shortage();
         const told = replicas().length > 0 ? { replicas: replicas() } : {};
         return reason === null ? ok(told) : degraded(reason, told);
       },
@@ -50,6 +52,11 @@ export function healthRoutes(condition: Condition): Routes {
       },
     },
   };
+}
+
+function schemaReason({ schemaFault, isSchemaAwaited }: Condition): string | null {
+  if (schemaFault() !== null) return "The schema may be out of date.";
+  return isSchemaAwaited() ? "The GraphQL schema is still being built." : null;
 }
 
 /** Whether requests may be sent here. */
@@ -65,7 +72,7 @@ function ok(told: object = {}): GatewayResponse {
   return json(200, { status: "ok", ...told }, { "Cache-Control": "no-store" });
 }
 
-/** Requests are served, by the schema as it was read last; the log says more. */
+/** Requests are served, by the schema as it was read last, or by all but GraphQL; the log says more. */
 function degraded(reason: string, told: object): GatewayResponse {
   return json(200, { status: "degraded", reason, ...told }, { "Cache-Control": "no-store" });
 }

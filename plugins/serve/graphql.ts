@@ -45,6 +45,8 @@ export type GraphQLServices = {
   readonly log: Logger;
   readonly counts?: Counts;
   readonly tracing?: Tracing | null;
+  /** For how many milliseconds the first schema is waited for; then it is built on while the rest is served. */
+  readonly patienceMs?: number | undefined;
 };
 
 export type GraphQL = {
@@ -62,6 +64,8 @@ export type GraphQL = {
 export type GraphQLState = {
   /** Why the schema that is served may be out of date, or why there is none. */
   readonly fault: string | null;
+  /** The first schema is still being built. */
+  readonly isAwaited: boolean;
   readonly sockets: number;
   readonly operations: number;
   readonly subscriptions: number;
@@ -80,6 +84,7 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
     log,
     counts = makeCounts(),
     tracing = null,
+    patienceMs,
   } = services;
   const findDocument = await makeFindDocument({
     folder: config.graphqlPersistedOperations,
@@ -103,7 +108,7 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
     log,
   });
   const stopFollowing = catalog.onChange(() => keeper.renew());
-  await keeper.start();
+  await keeper.start(patienceMs);
 
   const contexts = makeContexts(config);
   const footing = makeFootings(config);
@@ -139,13 +144,13 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
     folders: { [GRAPHQL_PATH]: handle, ...(config.graphqlExplorer && { [EXPLORER_PATH]: explore }) },
     upgrade: (request, socket, head) => sockets.upgrade(request, socket, head),
     sampleQuery: (table) => (keeper.isServing ? sampleQuery(keeper.current().schema, table) : null),
-    state: () => ({ fault: keeper.fault, ...sockets.state(), ...events.state() }),
+    state: () => ({ fault: keeper.fault, isAwaited: keeper.isAwaited, ...sockets.state(), ...events.state() }),
     hangUp: (milliseconds) => sockets.close(milliseconds),
     close: async () => {
       stopFollowing();
       await sockets.close(0);
       events.close();
-      await keeper.close();
+      keeper.close();
     },
   };
 }

@@ -1,5 +1,5 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { makeSchema } from "postgraphile";
 import type { GraphQLSchema } from "postgraphile/graphql";
 import { Coalescer } from "../../engine/catalog/coalescer.ts";
 import { ApiError, unavailable } from "../../engine/errors.ts";
@@ -7,6 +7,7 @@ import type { Logger } from "../../engine/log.ts";
 import type { Hits } from "../../engine/recent-map.ts";
 import { makeDocumentReader, type ReadDocument } from "./documents.ts";
 import type { Limits } from "./limits.ts";
+import { makeSchemaInTurns } from "./make-schema.ts";
 
 /** A schema and what was read against it. An operation ends with the one that it began with, a subscription too. */
 export type ServedSchema = {
@@ -27,6 +28,8 @@ export type SchemaKeeperOptions = {
 const MOST_PLANS = 4;
 /** A script of DDL tells of each statement; what comes within this time is one change. */
 const DEBOUNCE_MS = 50;
+/** How long a start waits for the first schema. That of thousands of tables takes longer, and the rest can be served without it. */
+const PATIENCE_MS = 10_000;
 
 /** Builds the schema, and builds it anew when the database has changed; the old one serves until the new one is there. */
 export class SchemaKeeper {
@@ -34,15 +37,19 @@ export class SchemaKeeper {
   readonly #builds: Coalescer;
   #served: ServedSchema | null = null;
   #fault: Error | null = null;
+  readonly #closing = new AbortController();
 
   constructor(options: SchemaKeeperOptions) {
     this.#options = options;
     this.#builds = new Coalescer(() => this.#buildOrTell(), DEBOUNCE_MS);
   }
 
-  /** Resolves when there has been a first attempt, however it went. */
-  async start(): Promise<void> {
-    await this.#builds.request(0).catch(() => {});
+  /** Resolves when there has been a first attempt, however it went, or when that takes too long. */
+  async start(patienceMs = PATIENCE_MS): Promise<void> {
+    const attempt = this.#builds.request(0).catch(() => {});
+    await Promise.race([attempt, sleep(patienceMs, undefined, { ref: false })]);
+    if (this.isAwaited)
+      this.#options.log.info("the GraphQL schema is still being built; the service starts without it");
   }
 
   /** To be called when the database has changed. */
@@ -51,23 +58,31 @@ export class SchemaKeeper {
   }
 
   current(): ServedSchema {
+    if (this.isAwaited) throw unavailable("GraphQL is not served yet: its schema is still being built.");
     if (!this.#served) {
       throw unavailable("GraphQL is not served: its schema could not be made of this database. The log says why.");
     }
     return this.#served;
   }
 
+  /** The first attempt goes on. */
+  get isAwaited(): boolean {
+    return this.#served === null && this.#fault === null;
+  }
+
   get isServing(): boolean {
     return this.#served !== null;
   }
 
-  /** Why what is served may be out of date, or is nothing at all. */
+  /** Why what is served may be out of date, or cannot be served at all. */
   get fault(): string | null {
     return this.#fault?.message ?? null;
   }
 
-  close(): Promise<void> {
-    return this.#builds.close();
+  /** A build that is going on ends at its next turn, and is not waited for. */
+  close(): void {
+    this.#closing.abort();
+    void this.#builds.close();
   }
 
   async #buildOrTell(): Promise<void> {
@@ -78,6 +93,7 @@ export class SchemaKeeper {
       this.#fault = null;
       log.info({ ms: Math.round(performance.now() - startedAt) }, "the GraphQL schema was built");
     } catch (error) {
+      if (this.#closing.signal.aborted) return;
       this.#tell(error as Error);
       // Then it is tried again; what is wrong with the schema itself stays wrong until it changes.
       if (isOfConnection(error)) throw error;
@@ -86,7 +102,7 @@ export class SchemaKeeper {
 
   async #build(): Promise<ServedSchema> {
     const { preset, limits, hits } = this.#options;
-    const { schema, resolvedPreset } = await makeSchema(preset());
+    const { schema, resolvedPreset } = await makeSchemaInTurns(preset(), this.#closing.signal);
     const grafast = { ...schema.extensions.grafast, operationOperationPlansCacheMaxLength: MOST_PLANS };
     Object.assign(schema.extensions, { grafast });
     const read = makeDocumentReader({ schema, limits, onFull: () => forgetPlans(schema), hits });

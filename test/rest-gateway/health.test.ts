@@ -7,6 +7,7 @@ const WELL: Condition = {
   askDatabase: async () => {},
   replicas: () => [],
   schemaFault: () => null,
+  isSchemaAwaited: () => false,
   shortage: () => null,
   acceptsWork: () => true,
 };
@@ -57,4 +58,12 @@ test("a schema that could not be read again is degraded, and still served", asyn
   const routes = healthRoutes({ ...WELL, schemaFault: () => "syntax error" });
   const answer = await routes["/health"]!.GET!({} as GatewayRequest);
   expect(answer).toMatchObject({ status: 200, body: expect.stringContaining("degraded") });
+});
+
+test("a schema that is still being built is degraded, and no reason to send requests elsewhere", async () => {
+  const routes = healthRoutes({ ...WELL, isSchemaAwaited: () => true });
+  const answer = await routes["/health"]!.GET!({} as GatewayRequest);
+  const reason = "The GraphQL schema is still being built.";
+  expect([answer.status, JSON.parse(String(answer.body))]).toEqual([200, { status: "degraded", reason }]);
+  expect(await probe({ isSchemaAwaited: () => true })()).toEqual([200, 200, 200]);
 });

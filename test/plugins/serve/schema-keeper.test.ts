@@ -1,23 +1,27 @@
 import { Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readConfig } from "../../../engine/config/config.ts";
+import { startService } from "../../../service.ts";
 import { cloneDatabase } from "../../database.ts";
-import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
+import { type GraphQLService, SECRET, serveGraphQL } from "../../graphql.ts";
 import { Wire } from "./socket/wire.ts";
 
 let graphql: GraphQLService;
 const lines: Record<string, unknown>[] = [];
-const sink = new Writable({
-  write(chunk, _encoding, done) {
-    lines.push(JSON.parse(String(chunk)));
-    done();
-  },
-});
+const listTo = (heard: Record<string, unknown>[]) =>
+  new Writable({
+    write(chunk, _encoding, done) {
+      heard.push(JSON.parse(String(chunk)));
+      done();
+    },
+  });
 
 beforeAll(async () => {
   graphql = await serveGraphQL({
-    log: pino({ level: "info" }, sink),
+    log: pino({ level: "info" }, listTo(lines)),
     before: `
       insert into public.users (name, email) values ('Ann', 'ann@example.org');
       insert into public.articles (author_id, title, content) values (1, 'First one', '');`,
@@ -108,12 +112,7 @@ describe("at the start", () => {
   test("a schema that cannot be built is told loudly, and the other interfaces are served", async () => {
     const database = await cloneDatabase();
     const heard: Record<string, unknown>[] = [];
-    const log = pino(
-      { level: "error" },
-      new Writable({
-        write: (chunk, _encoding, done) => done(void heard.push(JSON.parse(String(chunk))) as undefined),
-      }),
-    );
+    const log = pino({ level: "error" }, listTo(heard));
     const service = await serveGraphQL({ database, before: CLASH, log, settings: { REST_REQUIRE_APIKEY: "false" } });
     try {
       expect(heard).toMatchObject([{ level: 50, msg: expect.stringContaining("GraphQL is not served") }]);
@@ -129,6 +128,65 @@ describe("at the start", () => {
       await service.stop();
       await database.drop();
     }
+  });
+
+  test("a schema that takes long is not waited for: GraphQL is served when it is there, all else at once", async () => {
+    await using opened = new AsyncDisposableStack();
+    const database = opened.adopt(await cloneDatabase("empty"), ({ drop }) => drop());
+    const owner = opened.adopt(new pg.Client({ connectionString: database.ownerUrl }), (client) => client.end());
+    await owner.connect();
+    await owner.query(`create table public.things (id bigint primary key); grant select on public.things to anon;
+      comment on table public.things is '@subscription onThingAdded on:insert'`);
+    // What the schema is made of tells of inheritance; nothing else at this start asks for that.
+    await owner.query("begin; lock table pg_catalog.pg_inherits in access exclusive mode");
+
+    const heard: Record<string, unknown>[] = [];
+    const log = pino({ level: "info" }, listTo(heard));
+    const { config } = readConfig({
+      PORT: "0",
+      DATABASE_URL: database.url,
+      OWNER_DATABASE_URL: database.ownerUrl,
+      JWT_SECRET: SECRET,
+      RATE_LIMIT: "0",
+      REST_REQUIRE_APIKEY: "false",
+    });
+    const giveUp = (reason: Error) => {
+      throw reason;
+    };
+    const start = startService(config, { log, tell: () => {}, giveUp, schemaPatienceMs: 0 });
+    const { url } = opened.adopt(await start, (service) => service.stop());
+    opened.defer(async () => void (await owner.query("rollback")));
+    const ask = () =>
+      fetch(`${url}/graphql`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: '{"query": "{ __typename }"}',
+      });
+
+    const refused = await ask();
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+    const errors = [{ extensions: { code: "SERVICE_UNAVAILABLE" }, message: expect.stringContaining("being built") }];
+    expect(await refused.json()).toMatchObject({ errors });
+    const wire = await Wire.open(`${url.replace(/^http/, "ws")}/graphql`, "graphql-transport-ws");
+    wire.say({ type: "connection_init" });
+    await wire.hear();
+    wire.say({ type: "subscribe", id: "s", payload: { query: "subscription { onThingAdded { id } }" } });
+    expect(await wire.hear()).toMatchObject({ type: "error", id: "s", payload: errors });
+
+    const asked = async (path: string) => (await fetch(`${url}${path}`)).status;
+    expect(await Promise.all(["/rest/v1/things", "/health/ready", "/", "/graphiql"].map(asked))).toEqual([
+      200, 200, 200, 200,
+    ]);
+    const conditionNow = async () => (await fetch(`${url}/health`)).json();
+    expect(await conditionNow()).toEqual({ status: "degraded", reason: "The GraphQL schema is still being built." });
+    const told = (what: string) => heard.filter(({ msg }) => String(msg).includes(what)).length;
+    expect([told("starts without it"), told("schema was built")]).toEqual([1, 0]);
+
+    await owner.query("rollback");
+    await expect.poll(async () => (await ask()).status).toBe(200);
+    expect(await conditionNow()).toEqual({ status: "ok" });
+    expect([told("starts without it"), told("schema was built")]).toEqual([1, 1]);
+    wire.close();
   });
 
   test("an empty database is served too", async () => {

@@ -21,7 +21,7 @@ afterEach(async () => {
 afterAll(() => graphql.stop());
 
 function counts() {
-  const { fault: _, ...numbers } = graphql.service.graphql.state();
+  const { fault: _fault, isAwaited: _isAwaited, ...numbers } = graphql.service.graphql.state();
   return numbers;
 }
 

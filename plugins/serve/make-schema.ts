@@ -1,0 +1,94 @@
+import { setImmediate } from "node:timers/promises";
+import { buildInflection, gather, getBuilder, type SchemaBuilder } from "postgraphile/graphile-build";
+import type { GraphQLSchema } from "postgraphile/graphql";
+import { isTable, outputTypeOf, type Table } from "../table.ts";
+import { mutationsOfTable } from "../table-mutations.ts";
+
+type Build = GraphileBuild.Build;
+type GiveWay = () => Promise<void>;
+
+export type MadeSchema = {
+  readonly schema: GraphQLSchema;
+  readonly resolvedPreset: GraphileConfig.ResolvedPreset;
+};
+
+/** How long requests wait for their turn, wherever a step can be left for a while. */
+const TURN_MS = 20;
+
+/** As PostGraphile's makeSchema does, which leaves nobody else a turn until it is done: with thousands of tables, for many seconds. */
+export async function makeSchemaInTurns(given: GraphileConfig.Preset, signal: AbortSignal): Promise<MadeSchema> {
+  const giveWay = makeGiveWay(signal);
+  const preset = { extends: [given], plugins: [gatherInTurns(giveWay)] };
+  const { resolvedPreset } = getBuilder(preset);
+  const inflection = buildInflection(resolvedPreset);
+  const input = await gather(resolvedPreset, { inflection });
+  await giveWay();
+  const builder = getBuilder(resolvedPreset, inflection);
+  const build = builder.createBuild(input);
+  await initializeInTurns(builder, build, giveWay);
+  await makeTypesInTurns(build, giveWay);
+  builder.createBuild = () => build;
+  return { schema: builder.buildSchema(input), resolvedPreset };
+}
+
+/** Lets others have a turn, when it is time. */
+function makeGiveWay(signal: AbortSignal): GiveWay {
+  let startedAt = performance.now();
+  return async () => {
+    signal.throwIfAborted();
+    if (performance.now() - startedAt < TURN_MS) return;
+    await setImmediate();
+    startedAt = performance.now();
+  };
+}
+
+/** Where one table comes after the other: to give way among what is done side by side would change the order of the schema. */
+function gatherInTurns(giveWay: GiveWay): GraphileConfig.Plugin {
+  return {
+    name: "GatherInTurnsPlugin",
+    gather: {
+      hooks: {
+        pgTables_PgResourceOptions_relations: giveWay,
+        pgTables_PgResourceOptions_relations_post: giveWay,
+      },
+    },
+  };
+}
+
+/** What is done at the beginning of buildSchema, which does it no more. */
+async function initializeInTurns(builder: SchemaBuilder, build: Build, giveWay: GiveWay): Promise<void> {
+  const hooks = builder.hooks.init.splice(0);
+  for (const hook of hooks) {
+    await giveWay();
+    if (hook.displayName?.startsWith("TableMutationsPlugin/")) await findMutationsInTurns(build, giveWay);
+    builder.hooks.init = [hook];
+    builder.applyHooks("init", {}, build, { scope: {}, type: "init" });
+  }
+  builder.hooks.init = [];
+  builder.initBuild(build);
+}
+
+/** They ask whether each column may be written, which takes longer than all that is made of the answers. */
+async function findMutationsInTurns(build: Build, giveWay: GiveWay): Promise<void> {
+  for (const table of tablesOf(build)) {
+    await giveWay();
+    mutationsOfTable(table, build);
+  }
+}
+
+/** Those of rows that can be read; they are made with whatever they refer to. */
+async function makeTypesInTurns(build: Build, giveWay: GiveWay): Promise<void> {
+  for (const table of tablesOf(build)) {
+    await giveWay();
+    if (build.behavior.pgResourceMatches(table, "resource:select")) outputTypeOf(build, table.codec);
+  }
+  for (const root of ["Query", "Mutation"]) {
+    await giveWay();
+    build.getTypeByName(build.inflection.builtin(root));
+  }
+  await giveWay();
+}
+
+function tablesOf({ pgResources }: Build): Table[] {
+  return Object.values(pgResources).filter(isTable);
+}
