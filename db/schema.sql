@@ -606,7 +606,7 @@ create table public.article_translations (
   created_at timestamp with time zone default now() not null,
   updated_at timestamp with time zone,
   constraint article_translations_pkey PRIMARY KEY (article_id, language),
-  constraint article_translations_language_format CHECK ((language ~ '^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$'::text)),
+  constraint article_translations_language_format CHECK ((language ~ '^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,10}$'::text)),
   constraint article_translations_title_length CHECK ((length(title) >= 5)),
   constraint article_translations_article_id_fkey FOREIGN KEY (article_id) REFERENCES public.articles(id) ON DELETE CASCADE
 );
@@ -2452,7 +2452,7 @@ CREATE OR REPLACE FUNCTION private.article_document(title text, tags text[], con
  RETURNS tsvector
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE COST 10000
-RETURN ((setweight(to_tsvector('simple'::regconfig, title), 'A'::"char") || setweight(to_tsvector('simple'::regconfig, array_to_string(tags, ' '::text)), 'B'::"char")) || setweight(to_tsvector('simple'::regconfig, "left"(content, 200000)), 'C'::"char"));
+RETURN ((setweight(to_tsvector('simple'::regconfig, "left"(title, 1000)), 'A'::"char") || setweight(to_tsvector('simple'::regconfig, array_to_string(tags, ' '::text)), 'B'::"char")) || setweight(to_tsvector('simple'::regconfig, "left"(content, 200000)), 'C'::"char"));
 grant execute on function private.article_document(text,text[],text) to anon, authenticated, service_role;
 comment on function private.article_document(text,text[],text) is 'All of an article that search finds whole words in: title before tags before content.';
 
@@ -2538,9 +2538,9 @@ CREATE OR REPLACE FUNCTION private.containing(keyword text)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
-RETURN (('%'::text || regexp_replace(keyword, '([\\%_])'::text, '\\\1'::text, 'g'::text)) || '%'::text);
+RETURN (('%'::text || regexp_replace("left"(keyword, 1000), '([\\%_])'::text, '\\\1'::text, 'g'::text)) || '%'::text);
 grant execute on function private.containing(text) to anon, authenticated, service_role;
-comment on function private.containing(text) is 'The pattern for like and ilike that finds the keyword anywhere, whatever signs it has.';
+comment on function private.containing(text) is 'The pattern for like and ilike that finds the keyword, or its first 1,000 characters, anywhere, whatever signs it has.';
 
 -- function private.count_requests(text[],integer[],integer)
 CREATE OR REPLACE FUNCTION private.count_requests(callers text[], counts integer[], seconds integer)
@@ -2943,6 +2943,27 @@ end;
 $function$;
 comment on function private.withdraw_task(uuid,text) is 'Takes a task back that has not begun, and forgets one that is finished; tells what it was, or null where there is none.';
 
+-- function public.articles_matching(text)
+CREATE OR REPLACE FUNCTION public.articles_matching(keyword text)
+ RETURNS SETOF public.articles
+ LANGUAGE sql
+ STABLE PARALLEL SAFE ROWS 20
+BEGIN ATOMIC
+ SELECT article.*::public.articles AS article
+    FROM public.articles article
+   WHERE ((btrim(articles_matching.keyword) <> ''::text) AND (article.id IN ( SELECT part.id
+            FROM public.articles part
+           WHERE (private.article_text(part.title, part.tags, part.content) ~~* private.containing(articles_matching.keyword))
+         UNION
+          SELECT word.id
+            FROM public.articles word
+           WHERE ((btrim(articles_matching.keyword) ~ '[^[:alnum:]]'::text) AND (private.article_document(word.title, word.tags, word.content) @@ plainto_tsquery('simple'::regconfig, "left"(articles_matching.keyword, 1000)))))));
+END;
+grant execute on function public.articles_matching(text) to anon, authenticated, service_role;
+comment on function public.articles_matching(text) is '@behavior -*
+@filter
+Articles with the keyword in title, tags or content.';
+
 -- function public.articles_related_articles(public.articles,integer)
 CREATE OR REPLACE FUNCTION public.articles_related_articles(article public.articles, "limit" integer DEFAULT 5)
  RETURNS SETOF public.articles
@@ -3140,21 +3161,13 @@ CREATE OR REPLACE FUNCTION public.search(keyword text)
 BEGIN ATOMIC
  SELECT candidate.article
     FROM ( SELECT article.*::public.articles AS article
-            FROM public.articles article
-           WHERE ((btrim(search.keyword) <> ''::text) AND (article.id IN ( SELECT part.id
-                    FROM public.articles part
-                   WHERE (private.article_text(part.title, part.tags, part.content) ~~* private.containing(search.keyword))
-                 UNION
-                  SELECT word.id
-                    FROM public.articles word
-                   WHERE ((btrim(search.keyword) ~ '[^[:alnum:]]'::text) AND (private.article_document(word.title, word.tags, word.content) @@ plainto_tsquery('simple'::regconfig, search.keyword))))))
+            FROM public.articles_matching(search.keyword) article(id, title, content, summary, status, author_id, tags, created_at, updated_at)
            ORDER BY (article.title ~~* private.containing(search.keyword)) DESC, article.created_at DESC, article.id DESC
           LIMIT 1000) candidate
-   ORDER BY ((((((candidate.article).title ~~* private.containing(search.keyword)))::integer)::double precision + extensions.word_similarity(search.keyword, (candidate.article).title)) + ts_rank(private.article_document((candidate.article).title, (candidate.article).tags, (candidate.article).content), plainto_tsquery('simple'::regconfig, search.keyword))) DESC, (candidate.article).created_at DESC, (candidate.article).id DESC;
+   ORDER BY ((((((candidate.article).title ~~* private.containing(search.keyword)))::integer)::double precision + extensions.word_similarity("left"(search.keyword, 200), "left"((candidate.article).title, 200))) + ts_rank(private.article_document((candidate.article).title, (candidate.article).tags, (candidate.article).content), plainto_tsquery('simple'::regconfig, "left"(search.keyword, 1000)))) DESC, (candidate.article).created_at DESC, (candidate.article).id DESC;
 END;
 grant execute on function public.search(text) to anon, authenticated, service_role;
-comment on function public.search(text) is '@filter
-Articles with the keyword in title, tags or content, the best match first.';
+comment on function public.search(text) is 'Articles with the keyword in title, tags or content, the best match first.';
 
 -- function public.update_article(bigint,text,text,text[],public.article_status)
 CREATE OR REPLACE FUNCTION public.update_article(id bigint, title text DEFAULT NULL::text, content text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], status public.article_status DEFAULT NULL::public.article_status)

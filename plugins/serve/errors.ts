@@ -77,6 +77,8 @@ function meaningOfDatabaseError(error: pg.DatabaseError, { anonymous, catalog }:
   if (error instanceof ContextError) {
     return { message: "The role of this token may not be used here.", code: "PERMISSION_DENIED" };
   }
+  // What an index holds fits into a third of a page, and a tsvector into a megabyte.
+  if (error.code === "54000") return { message: "A value is too long.", code: "VALIDATION_ERROR" };
   const known = toApiError(error, { anonymous });
   const { code } = toGraphQLBody(known).extensions;
   if (code === "INTERNAL_ERROR") return null;

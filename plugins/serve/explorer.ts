@@ -35,6 +35,8 @@ globalThis.fetch = async (url, options = {}) => {
 };
 `;
 
+const METHODS = "GET, HEAD, OPTIONS";
+
 type Addresses = { readonly explorer: string; readonly graphql: string };
 
 /** GraphiQL, in the edition of PostGraphile (ruru). The page and all its files come from this server, and from nowhere else. */
@@ -63,9 +65,10 @@ export function makeExplorer({ explorer, graphql }: Addresses): (request: HttpRe
   };
 
   return async ({ method, path, headers }) => {
+    if (method === "OPTIONS") return { status: 204, headers: { Allow: METHODS }, body: null };
     if (method !== "GET" && method !== "HEAD") {
       throw new ApiError(405, "METHOD_NOT_ALLOWED", `This address does not take ${method}.`, {
-        headers: { Allow: "GET, HEAD" },
+        headers: { Allow: METHODS },
       });
     }
     if (path === explorer) return page;

@@ -26,7 +26,8 @@ export function parseQueryString(rawQuery: string): Sent {
   };
   return parseParameters({
     query: given.get("query"),
-    operationName: given.get("operationName"),
+    // In an address, and only there, an empty name is none.
+    operationName: given.get("operationName") || null,
     documentId: given.get("documentId"),
     variables: json("variables"),
     extensions: json("extensions"),

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -83,6 +84,14 @@ describe("an error", () => {
     expect(error).toMatchObject(told);
     expect(error.path).toHaveLength(1);
     expect(error.locations).toEqual([{ line: 1, column: 3 }]);
+  });
+
+  test("of a value that is too long for its index is told as the client's", async () => {
+    const place = randomBytes(6_000).toString("hex");
+    const { errors } = await graphql.ask(`mutation { createPart(input: {name: "Long", place: "${place}"}) { id } }`, {
+      token: tokenFor(1),
+    });
+    expect(errors).toMatchObject([{ message: "A value is too long.", extensions: { code: "VALIDATION_ERROR" } }]);
   });
 
   test("of a JSON value that is nested too deeply is told as the client's", async () => {

@@ -57,7 +57,7 @@ describe("the explorer", () => {
 
   test("takes no other method than GET", async () => {
     const response = await ask("/graphiql", { method: "POST" });
-    expect([response.status, response.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+    expect([response.status, response.headers.get("allow")]).toEqual([405, "GET, HEAD, OPTIONS"]);
   });
 
   test("is not there when it is switched off", async () => {

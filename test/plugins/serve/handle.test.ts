@@ -114,6 +114,12 @@ describe("a request", () => {
     expect((await get({ query, operationName: "Write" })).status).toBe(405);
   });
 
+  test("by GET with an empty operationName is one without", async () => {
+    expect(await (await get({ query: "{ __typename }", operationName: "" })).json()).toEqual({
+      data: { __typename: "Query" },
+    });
+  });
+
   test("by HEAD gets what GET would, less the body", async () => {
     const response = await fetch(`${graphql.url}?query={__typename}`, { method: "HEAD" });
     expect([response.status, response.headers.get("content-length")]).toEqual([200, "31"]);
