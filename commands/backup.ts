@@ -1,6 +1,8 @@
+import { homelessTables } from "../engine/archive/homeless-tables.ts";
 import { writeArchive } from "../engine/archive/write.ts";
 import { isEmbedded } from "../engine/config/config.ts";
 import { reachPostgres } from "../engine/postgres.ts";
+import { withClient } from "../engine/with-client.ts";
 import { runCommand, UsageError } from "./command.ts";
 import { commandLine } from "./command-line.ts";
 
@@ -17,6 +19,8 @@ Example:
     try {
       const { tables, rows } = await writeArchive(postgres.ownerUrl, file);
       console.log(`${file} has ${rows} rows of ${tables} tables.`);
+      const homeless = await withClient(postgres.ownerUrl, homelessTables);
+      if (homeless.length > 0) console.error(homelessWarning(homeless));
       if (isEmbedded(config))
         console.log(`Keep ${config.dataDir}/secrets.json with it: tokens are signed by what is in there.`);
     } finally {
@@ -24,3 +28,7 @@ Example:
     }
   },
 });
+
+function homelessWarning(tables: readonly string[]): string {
+  return `No migration makes ${tables.join(", ")}, so restore will refuse this file: write a migration that makes them (${commandLine("migrate", "status")}), or use pg_dump.`;
+}

@@ -116,6 +116,17 @@ describe("a database", () => {
     ).rejects.toMatchObject({ code: "23503" });
   });
 
+  test("is backed up with a warning of tables that no migration makes", async () => {
+    const file = join(folder, "content.gz");
+    expect((await runCommand("backup", [file], source)).stderr).not.toContain("No migration");
+    await withClient(source.ownerUrl, (client) => client.query(`${ODD_TABLE}; create table public."Odd one" (id int)`));
+    const told = await runCommand("backup", [file], source);
+    expect(told).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("No migration makes public.Odd one, public.odd,"),
+    });
+  });
+
   test("is never restored over what is there, nor from half a file, nor where a table has no place", async () => {
     const file = join(folder, "content.gz");
     const settingsOf = ({ name, ownerUrl }: TestDatabase) => {
