@@ -1,8 +1,7 @@
 import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import type pg from "pg";
 import { isEmbedded } from "../engine/config/config.ts";
-import { migrationState } from "../engine/migrate/history.ts";
+import { migrationState, SCHEMA_FILE } from "../engine/migrate/history.ts";
 import { runMigrations } from "../engine/migrate/migrate.ts";
 import { joinPostgres, type Postgres, reachPostgres } from "../engine/postgres.ts";
 import { dumpSchema } from "../engine/schema-dump.ts";
@@ -10,8 +9,6 @@ import { withClient } from "../engine/with-client.ts";
 import { withoutBook } from "./clone.ts";
 import { runCommand, UsageError } from "./command.ts";
 import { commandLine } from "./command-line.ts";
-
-const SCHEMA_FILE = join(import.meta.dirname, "../db/schema.sql");
 
 type Action = (postgres: Postgres, message: string) => Promise<void>;
 

@@ -1,17 +1,15 @@
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import type pg from "pg";
-import { migrationState } from "../migrate/history.ts";
+import { migrationState, SCHEMA_FILE } from "../migrate/history.ts";
 import { contentTables } from "./tables.ts";
-
-/** What the migrations make, as text. */
-const SCHEMA_FILE = join(import.meta.dirname, "../../db/schema.sql");
 
 /** Tables that no migration makes: a restore would have no place for their rows. */
 export async function homelessTables(client: pg.ClientBase): Promise<readonly string[]> {
   // Whoever is behind or ahead has other tables than the file.
   if ((await migrationState(client)).kind !== "current") return [];
-  const made = new Set([...(await readFile(SCHEMA_FILE, "utf8")).matchAll(/^create (?:unlogged )?table (.+?) \(/gm)].map(nameIn));
+  const made = new Set(
+    [...(await readFile(SCHEMA_FILE, "utf8")).matchAll(/^create (?:unlogged )?table (.+?) \(/gm)].map(nameIn),
+  );
   return (await contentTables(client)).map(({ table }) => plain(table)).filter((name) => !made.has(name));
 }
 

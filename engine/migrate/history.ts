@@ -3,6 +3,8 @@ import { join } from "node:path";
 import type pg from "pg";
 
 export const MIGRATIONS_FOLDER = join(import.meta.dirname, "../../db/migrations");
+/** What the committed ones make, as text. */
+export const SCHEMA_FILE = join(import.meta.dirname, "../../db/schema.sql");
 
 /** How a database stands to the migrations of this program. */
 export type MigrationState =
