@@ -1,16 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../engine/log.ts";
 import type { Operable } from "../rest-gateway/admin.ts";
-import { Member, type MemberOptions } from "./member.ts";
-import type { Asked } from "./orders.ts";
+import { Member } from "./member.ts";
+import type { Asked, Beginning } from "./orders.ts";
 
-export type CrewOptions = MemberOptions & {
+export type CrewOptions = Pick<Beginning, "config" | "postgres"> & {
   readonly size: number;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
 };
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 30_000;
+/** Who takes another one's place answers all that it did, GraphQL of thousands of tables too. */
+const IN_PLACE: Pick<Beginning, "schemaPatienceMs"> = { schemaPatienceMs: 600_000 };
 /** A worker that has served this long had started well: its end is a new story. */
 const SETTLED_AFTER_MS = 60_000;
 
@@ -54,8 +56,9 @@ export class Crew {
     await this.#replacing?.catch(() => {});
   }
 
-  #add(): Member {
-    const member = new Member(this.#options);
+  #add(terms: Pick<Beginning, "schemaPatienceMs"> = {}): Member {
+    const { config, postgres } = this.#options;
+    const member = new Member({ config, postgres, ...terms });
     this.#members.add(member);
     member.serving.then(() => this.#tellShortage()).catch(() => {});
     void member.ended.then((how) => this.#onEnd(member, how));
@@ -66,7 +69,7 @@ export class Crew {
     const { log } = this.#options;
     for (const member of this.#serving) {
       if (this.#stopping.signal.aborted) return;
-      const successor = this.#add();
+      const successor = this.#add(IN_PLACE);
       await successor.serving;
       log.info({ worker: successor.id, instead: member.id }, "a worker takes another one's place");
       await member.leave({ othersStay: true });

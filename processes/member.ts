@@ -1,10 +1,9 @@
 import cluster, { type Worker } from "node:cluster";
 import { once } from "node:events";
 import { extname, join } from "node:path";
-import type { Config } from "../engine/config/config.ts";
 import type { Operable } from "../rest-gateway/admin.ts";
 import type { Departure } from "../rest-gateway/listen.ts";
-import { type Asked, isReport, type Order, type ReachedPostgres } from "./orders.ts";
+import { type Asked, type Beginning, isReport, type Order } from "./orders.ts";
 
 /** With the ending that this file has: it may have been built. */
 const PROGRAM = join(import.meta.dirname, `worker${extname(import.meta.filename)}`);
@@ -12,8 +11,6 @@ const PROGRAM = join(import.meta.dirname, `worker${extname(import.meta.filename)
 const CLOSING_MS = 10_000;
 /** What it is asked in between is told within this time, or not at all. */
 const PATIENCE_MS = 5_000;
-
-export type MemberOptions = { readonly config: Config; readonly postgres: ReachedPostgres };
 
 /** One worker, as the process that looks after it knows it. */
 export class Member {
@@ -29,10 +26,10 @@ export class Member {
   #questions = 0;
   readonly #patienceMs: number;
 
-  constructor({ config, postgres }: MemberOptions) {
+  constructor(beginning: Beginning) {
     cluster.setupPrimary({ exec: PROGRAM, args: [], serialization: "advanced" });
     this.#worker = cluster.fork();
-    this.#patienceMs = config.drainTimeout * 1000 + CLOSING_MS;
+    this.#patienceMs = beginning.config.drainTimeout * 1000 + CLOSING_MS;
     this.#worker.on("message", (message: unknown) => {
       if (isReport(message) && message.kind === "told") this.#asked.get(message.id)?.(message.answer);
     });
@@ -41,7 +38,7 @@ export class Member {
     );
     this.serving = Promise.race([this.#whenServing(), this.ended.then(endedEarly)]);
     this.serving.catch(() => {});
-    this.tell({ kind: "serve", worker: this.id, config, postgres });
+    this.tell({ kind: "serve", worker: this.id, ...beginning });
   }
 
   get id(): number {

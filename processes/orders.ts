@@ -5,12 +5,20 @@ import type { Departure } from "../rest-gateway/listen.ts";
 
 /** What the process that looks after the workers tells one of them. */
 export type Order =
-  | { readonly kind: "serve"; readonly worker: number; readonly config: Config; readonly postgres: ReachedPostgres }
+  | ({ readonly kind: "serve"; readonly worker: number } & Beginning)
   /** Why fewer processes serve than should; null when all do. */
   | { readonly kind: "shortage"; readonly fault: string | null }
   /** Something that an operator asks. */
   | { readonly kind: "ask"; readonly id: number; readonly what: Asked }
   | { readonly kind: "leave"; readonly departure: Departure };
+
+/** What a worker begins with. */
+export type Beginning = {
+  readonly config: Config;
+  readonly postgres: ReachedPostgres;
+  /** For how many milliseconds it waits for GraphQL's schema before it serves, where that is not as usual. */
+  readonly schemaPatienceMs?: number;
+};
 
 export type Asked = keyof Operable;
 

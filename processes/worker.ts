@@ -30,7 +30,7 @@ process.on("SIGINT", () => {});
 process.on("SIGUSR2", () => {});
 process.on("SIGTERM", () => void leave({ othersStay: true }));
 
-async function serve({ worker, config, postgres }: Order & { kind: "serve" }): Promise<void> {
+async function serve({ worker, config, postgres, schemaPatienceMs }: Order & { kind: "serve" }): Promise<void> {
   drainTimeout = config.drainTimeout;
   const log = makeLogger(config, { worker });
   try {
@@ -40,6 +40,7 @@ async function serve({ worker, config, postgres }: Order & { kind: "serve" }): P
       giveUp: fail,
       postgres: { ...postgres, close: async () => {} },
       shortage: () => shortage,
+      ...(schemaPatienceMs !== undefined && { schemaPatienceMs }),
     });
     report({ kind: "serving", url: service.url });
   } catch (error) {
