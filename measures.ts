@@ -133,9 +133,15 @@ function ofCatalog({ status, version, confirmedAt, timings }: ReturnType<Catalog
   ];
 }
 
-function ofGraphQL({ fault, sockets, operations, subscriptions, topics }: ReturnType<GraphQL["state"]>): Metric[] {
+function ofGraphQL(state: ReturnType<GraphQL["state"]>): Metric[] {
+  const { fault, isAwaited, sockets, operations, subscriptions, topics } = state;
   return [
-    gauge("graphql_degraded", "Whether its schema could not be made.", fault === null ? 0 : 1, "max"),
+    gauge(
+      "graphql_degraded",
+      "Whether its schema could not be made, or is still being built.",
+      fault === null && !isAwaited ? 0 : 1,
+      "max",
+    ),
     gauge("graphql_sockets", "Open WebSockets.", sockets),
     gauge("graphql_operations", "Operations that are open on them.", operations),
     gauge("graphql_subscriptions", "Subscriptions that wait for events.", subscriptions),
