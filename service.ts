@@ -31,9 +31,10 @@ import { openRealtime, type Realtime, SOCKET_PATH } from "./realtime/realtime.ts
 import type { Operable } from "./rest-gateway/admin.ts";
 import { conditionOf } from "./rest-gateway/condition.ts";
 import { makeReadConnection } from "./rest-gateway/connection.ts";
+import { type Departure, drain } from "./rest-gateway/drain.ts";
 import { isReady } from "./rest-gateway/health.ts";
 import { admissionTo } from "./rest-gateway/limits/admission.ts";
-import { addressOf, checkAddress, type Departure, drain, listen, renewCertificate } from "./rest-gateway/listen.ts";
+import { addressOf, checkAddress, listen, renewCertificate } from "./rest-gateway/listen.ts";
 import { RequestCounts } from "./rest-gateway/metrics/requests.ts";
 import { Traffic } from "./rest-gateway/metrics/traffic.ts";
 import { makeDefer } from "./rest-gateway/tasks/defer.ts";

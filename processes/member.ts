@@ -2,7 +2,7 @@ import cluster, { type Worker } from "node:cluster";
 import { once } from "node:events";
 import { extname, join } from "node:path";
 import type { Operable } from "../rest-gateway/admin.ts";
-import type { Departure } from "../rest-gateway/listen.ts";
+import type { Departure } from "../rest-gateway/drain.ts";
 import { type Asked, type Beginning, isReport, type Order } from "./orders.ts";
 
 /** With the ending that this file has: it may have been built. */

@@ -1,7 +1,7 @@
 import type { Config } from "../engine/config/config.ts";
 import type { ServedPostgres } from "../engine/postgres.ts";
 import type { Operable } from "../rest-gateway/admin.ts";
-import type { Departure } from "../rest-gateway/listen.ts";
+import type { Departure } from "../rest-gateway/drain.ts";
 
 /** What the process that looks after the workers tells one of them. */
 export type Order =

@@ -1,5 +1,5 @@
 import { makeLogger } from "../engine/log.ts";
-import type { Departure } from "../rest-gateway/listen.ts";
+import type { Departure } from "../rest-gateway/drain.ts";
 import { type Service, startService } from "../service.ts";
 import { endAfter, fail } from "./ending.ts";
 import type { Order, Report } from "./orders.ts";

@@ -3,7 +3,8 @@ import type { Config } from "../engine/config/config.ts";
 import type { UnderWay } from "../engine/database/under-way.ts";
 import type { Logger } from "../engine/log.ts";
 import { EXPOSITION_TYPE, type Measured, toExposition } from "../engine/metrics/exposition.ts";
-import { addressOf, drain, listen } from "./listen.ts";
+import { drain } from "./drain.ts";
+import { addressOf, listen } from "./listen.ts";
 
 /** What operators may ask of the service, in however many processes it runs. */
 export type Operable = {

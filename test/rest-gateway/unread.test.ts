@@ -2,9 +2,11 @@ import type { Server, ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
-import { drain, listen } from "../../rest-gateway/listen.ts";
+import { drain } from "../../rest-gateway/drain.ts";
+import { listen } from "../../rest-gateway/listen.ts";
 import { boundUnread, type Unread } from "../../rest-gateway/unread.ts";
 import { until } from "../until.ts";
+import { place } from "./servers.ts";
 
 /** More than the kernel takes for somebody who does not read. */
 const LENGTH = 16 * 2 ** 20;
@@ -18,14 +20,11 @@ afterEach(async () => {
 });
 
 async function serve(unread: Unread): Promise<void> {
-  server = await listen(
-    (_request, response) => {
-      responses.push(response);
-      response.end(ANSWER);
-      unread(response);
-    },
-    { host: "127.0.0.1", port: 0, maxHeaderBytes: 8192, requestTimeout: 60, httpsCertificate: null, httpsKey: null },
-  );
+  server = await listen((_request, response) => {
+    responses.push(response);
+    response.end(ANSWER);
+    unread(response);
+  }, place);
 }
 
 /** Has asked, and reads nothing yet. */

@@ -1,0 +1,98 @@
+import { once } from "node:events";
+import type { Server, ServerResponse } from "node:http";
+import { Server as SecureServer } from "node:https";
+import { Server as NetServer, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+
+const SWEEP_MS = 50;
+/** How long clients may still send what they were about to send on a connection that they hold open. */
+const FAREWELL_MS = 500;
+/** The same where nobody waits for the end: by then a client that keeps asking has been told that it is to connect anew. */
+const LONG_FAREWELL_MS = 2_000;
+
+/** How much later those are cut off that are no HTTP (any more): WebSockets are told goodbye first. */
+const LAST_WORD_MS = 1_000;
+
+export type Departure = {
+  /** Whether other processes go on listening at the same address: what is new is theirs. */
+  readonly othersStay?: boolean;
+};
+
+type Followed = {
+  /** All connections; `closeAllConnections` passes over those that have not finished their handshake of TLS. */
+  readonly connected: Set<Socket>;
+  /**
+   * The latest response on each. A Set of those that are not answered yet would be simpler, but one that changes with
+   * each request keeps alive what it held (V8's scavenger sees each of its earlier tables as in use).
+   */
+  readonly latest: Map<Socket, ServerResponse>;
+};
+
+const followed = new WeakMap<Server, Followed>();
+
+/** To be called before a server listens, and before anything else hears its requests: keeps what `drain` needs. */
+export function follow(server: Server): void {
+  const connected = new Set<Socket>();
+  const latest = new Map<Socket, ServerResponse>();
+  followed.set(server, { connected, latest });
+  server.on("connection", (socket) => {
+    connected.add(socket);
+    socket.once("close", () => connected.delete(socket));
+  });
+  server.on(server instanceof SecureServer ? "secureConnection" : "connection", (socket: Socket) =>
+    socket.once("close", () => latest.delete(socket)),
+  );
+  server.on("request", (request, response) => latest.set(request.socket, response));
+}
+
+/**
+ * Tells clients with each answer that it is the last one on its connection, then takes no new connections, lets
+ * requests in flight end, and cuts off what is left after the given time.
+ */
+export async function drain(
+  server: Server,
+  milliseconds: number,
+  { othersStay = false }: Departure = {},
+): Promise<void> {
+  if (!server.listening) return;
+  const ended = once(server, "close");
+  const cut = setTimeout(() => server.closeAllConnections(), milliseconds);
+  const lastCut = setTimeout(() => followed.get(server)?.connected.forEach(destroy), milliseconds + LAST_WORD_MS);
+  if (othersStay) stopListening(server);
+  sayFarewell(server);
+  await left(server, Math.min(othersStay ? LONG_FAREWELL_MS : FAREWELL_MS, milliseconds));
+  if (server.listening) stopListening(server);
+  server.closeIdleConnections();
+  // A connection whose request has just been answered waits for another one that must not come.
+  const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
+  await ended;
+  clearInterval(sweep);
+  clearTimeout(cut);
+  clearTimeout(lastCut);
+}
+
+function destroy(socket: Socket): void {
+  socket.destroy();
+}
+
+/** HTTP's own close would end idle connections at once, and with them requests that are on their way. */
+function stopListening(server: Server): void {
+  NetServer.prototype.close.call(server);
+}
+
+/** A client that is told so opens another connection, instead of sending into one that is just being closed. */
+function sayFarewell(server: Server): void {
+  const close = (response: ServerResponse) => {
+    if (!response.headersSent) response.setHeader("Connection", "close");
+  };
+  followed.get(server)?.latest.forEach(close);
+  server.prependListener("request", (_request, response) => close(response));
+}
+
+/** Resolves when no client is connected any more, or after the given time. */
+async function left(server: Server, milliseconds: number): Promise<void> {
+  const connections = promisify(server.getConnections.bind(server));
+  const end = performance.now() + milliseconds;
+  while (performance.now() < end && (await connections()) > 0) await sleep(Math.min(SWEEP_MS, milliseconds));
+}

@@ -1,0 +1,37 @@
+import { once } from "node:events";
+import type { Server } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { describe, expect, test } from "vitest";
+import { useServers } from "./servers.ts";
+
+const start = useServers();
+
+/** What the server says to these bytes, until it closes the connection. */
+async function say(server: Server, bytes: string): Promise<string> {
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  let answer = "";
+  socket.on("data", (chunk) => (answer += chunk)).on("error", () => {});
+  socket.write(bytes);
+  await once(socket, "close");
+  return answer;
+}
+
+describe("what is no request", () => {
+  test("headers beyond the limit are 431, in the error vocabulary", async () => {
+    const server = await start((_request, response) => response.end("never"));
+    const answer = await say(server, `GET / HTTP/1.1\r\nHost: a\r\nX-Big: ${"x".repeat(9000)}\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 431 /);
+    expect(JSON.parse(answer.split("\r\n\r\n")[1]!)).toEqual({
+      error: { code: "VALIDATION_ERROR", message: "The request's headers are too large." },
+    });
+  });
+
+  test.each([
+    "GET / FTP/9\r\n\r\n",
+    "\u0000\u0001\u0002\r\n\r\n",
+    "GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+  ])("%j is 400", async (bytes) => {
+    const server = await start((_request, response) => response.end("never"));
+    expect(await say(server, bytes)).toMatch(/^HTTP\/1\.1 400 /);
+  });
+});
