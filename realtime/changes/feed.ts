@@ -1,7 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
-import type { CatalogKeeper } from "../../engine/catalog/keep.ts";
-import type { Table } from "../../engine/catalog/tables.ts";
 import type {
   Change,
   Changes,
@@ -14,23 +12,17 @@ import type {
 } from "../../engine/changes/changes.ts";
 import type { Logger } from "../../engine/log.ts";
 import { oneAtATime } from "../../engine/one-at-a-time.ts";
-import { type Audience, concerns, findAudience, type Group } from "./audience.ts";
-import type { BlindSpots } from "./blind-spots.ts";
-import type { ClaimsRead } from "./claims-read.ts";
+import { concerns } from "./audience.ts";
+import { type AudienceServices, type Audiences, makeAudiences } from "./audiences.ts";
 import { Delivery, type Item } from "./delivery.ts";
 import type { Judge } from "./judge.ts";
 import { Pacer } from "./pacer.ts";
 import { behind, isAfter, type Position, sinceOf } from "./position.ts";
-import type { Published } from "./published.ts";
 import type { Subscriber } from "./subscriber.ts";
 import type { AwaitVisible } from "./visible.ts";
 
-export type FeedServices = {
+export type FeedServices = AudienceServices & {
   readonly changes: Changes;
-  readonly catalog: CatalogKeeper;
-  readonly readClaims: (table: Table) => Promise<ClaimsRead>;
-  readonly published: Published;
-  readonly blindSpots: BlindSpots;
   readonly judge: Judge;
   readonly awaitVisible: AwaitVisible;
   readonly log: Pick<Logger, "warn" | "error">;
@@ -72,7 +64,7 @@ export class Feed {
   /** Whose tables are decoded, and who of them are told. */
   readonly #interested = new Set<Subscriber>();
   readonly #active = new Set<Subscriber>();
-  readonly #checked = new WeakSet<Relation>();
+  readonly #audienceOf: Audiences;
   #entries: Entry[] = [];
   #bytes = 0;
   #room: PromiseWithResolvers<void> | null = null;
@@ -84,6 +76,7 @@ export class Feed {
 
   constructor(options: FeedOptions) {
     this.#options = options;
+    this.#audienceOf = makeAudiences(options);
     this.#told = options.since ?? behind(0n);
     this.#markTogether = oneAtATime(() => this.#mark());
     this.#following = options.changes.follow(this.#follower(), options.since ? sinceOf(options.since) : undefined);
@@ -227,6 +220,7 @@ export class Feed {
   #lose({ reason, until }: Gap): void {
     this.#told = behind(until);
     this.#entries = this.#entries.filter((entry) => "kind" in entry && entry.kind === "step");
+    this.#bytes = 0;
     for (const subscriber of [...this.#active]) subscriber.lose(reason);
     // A mark may have been lost too.
     for (const marked of this.#marks.values()) marked();
@@ -278,7 +272,7 @@ export class Feed {
     if (items.length > 0) await this.#upToDate;
     const deliveries = new Map<Relation, Delivery>();
     for (const [relation, own] of Map.groupBy(items, ({ change }) => change.relation)) {
-      const audience = await this.#audienceOf(relation);
+      const audience = await this.#audienceOf(this.#active, relation);
       if (audience) deliveries.set(relation, new Delivery(own, audience));
     }
     const xids = new Set(items.map(({ transaction }) => transaction.xid));
@@ -302,48 +296,8 @@ export class Feed {
     this.#told = position;
   }
 
-  /** Null where nobody here knows the table. */
-  async #audienceOf(relation: Relation): Promise<Audience | null> {
-    const { catalog, readClaims } = this.#options;
-    const known = () => {
-      const table = catalog.current().findTable(relation);
-      return table?.oid === relation.oid && relation.columns.every(({ name }) => table.columns.has(name))
-        ? table
-        : null;
-    };
-    if (!known() && !this.#checked.has(relation)) await catalog.reload();
-    this.#checked.add(relation);
-    const table = known() ?? catalog.current().findTable(relation);
-    if (table?.oid !== relation.oid) return null;
-    const audience = await findAudience(this.#active, { catalog: catalog.current(), table, readClaims });
-    return this.#withoutBlind(audience, relation);
-  }
-
-  /** Those who are bound by policies that read what the change does not have cannot be told of it. */
-  async #withoutBlind({ table, groups }: Audience, relation: Relation): Promise<Audience> {
-    const { blindSpots, published, log } = this.#options;
-    const unseen = await blindSpots(table, new Set(relation.columns.map(({ name }) => name)));
-    if (unseen.length === 0) return { table, groups };
-    const columns = await published.columns(table);
-    const isLeftOut = columns !== null && !unseen.every((name) => columns.has(name));
-    const [judged, blind] = [groups.filter(isJudgedUnseen), groups.filter((group) => !isJudgedUnseen(group))];
-    if (isLeftOut) {
-      const { schema, name } = table;
-      if (blind.length > 0) log.warn({ schema, name, unseen }, "the publication leaves out columns that policies read");
-    } else {
-      // It was made a moment ago: what was changed before knows nothing of it.
-      const reason = `${table.name} was altered meanwhile`;
-      for (const { subscriber } of blind.flatMap(({ members }) => members)) subscriber.lose(reason);
-    }
-    return { table, groups: judged };
-  }
-
   #fail(error: unknown): void {
     this.#options.log.error({ err: error }, "changes could not be told");
     for (const subscriber of [...this.#active]) subscriber.lose("they could not be told");
   }
-}
-
-function isJudgedUnseen({ rows }: Group): boolean {
-  return typeof rows === "string";
 }
