@@ -6,7 +6,7 @@ import { makeCrossSite } from "../../engine/caller/cross-site.ts";
 import { makeFootings } from "../../engine/caller/footing.ts";
 import { occasionOf } from "../../engine/caller/occasion.ts";
 import { settingsOfRole } from "../../engine/caller/role-settings.ts";
-import type { Catalog } from "../../engine/catalog/catalog.ts";
+import { exposedSchemas } from "../../engine/catalog/exposed-schemas.ts";
 import type { CatalogKeeper } from "../../engine/catalog/keep.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { AsOwner } from "../../engine/database/as-owner.ts";
@@ -93,7 +93,11 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
   const keeper = new SchemaKeeper({
     preset: () =>
       makePreset({
-        pgService: makePgService({ database, schemas: exposedSchemas(catalog.current()), loginRole }),
+        pgService: makePgService({
+          database,
+          schemas: exposedSchemas(catalog.current()).map(({ name }) => name),
+          loginRole,
+        }),
         maxPageSize: config.maxPageSize,
       }),
     limits: {
@@ -159,8 +163,4 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
 function patienceOf({ graphqlStatementTimeout, statementTimeout }: Config): Context["settings"] {
   const limits = [graphqlStatementTimeout, statementTimeout].filter((seconds) => seconds > 0);
   return limits.length === 0 ? [] : [["statement_timeout", String(Math.min(...limits) * 1000)]];
-}
-
-function exposedSchemas({ schemas }: Catalog): string[] {
-  return [...schemas.values()].filter(({ exposed }) => exposed).map(({ name }) => name);
 }

@@ -1,4 +1,5 @@
 import type { Catalog } from "../../engine/catalog/catalog.ts";
+import { exposedSchemas } from "../../engine/catalog/exposed-schemas.ts";
 import type { Schema } from "../../engine/catalog/schemas.ts";
 import type { CompositeType, DataType, EnumType } from "../../engine/catalog/types.ts";
 import { block, indented, property } from "./block.ts";
@@ -11,7 +12,7 @@ const POSTGREST_VERSION = "14";
 
 /** The exposed schemas as `createClient<Database>()` of supabase-js takes them. */
 export function toClientTypes(catalog: Catalog): string {
-  const exposed = [...catalog.schemas.values()].filter((schema) => schema.exposed);
+  const exposed = exposedSchemas(catalog);
   const textOf = makeTypeText(catalog);
   const members = [
     `__InternalSupabase: { PostgrestVersion: "${POSTGREST_VERSION}" };`,

@@ -1,3 +1,4 @@
+import { exposedSchemas } from "../../engine/catalog/exposed-schemas.ts";
 import { isUnder } from "../gateway.ts";
 import { makeTypeSchemas } from "../openapi/table-document/type-schema.ts";
 import { makeViewer } from "../openapi/viewer.ts";
@@ -24,7 +25,7 @@ export async function resourceDocument({
   hasTasks,
   isDeprecated,
 }: Subject): Promise<Document> {
-  const [schema = ""] = [...catalog.schemas.values()].filter(({ exposed }) => exposed).map(({ name }) => name);
+  const schema = exposedSchemas(catalog)[0]?.name ?? "";
   const viewer = await makeViewer({ catalog, role, schema, mode: "follow-privileges" });
   const typeSchema = makeTypeSchemas(catalog, viewer);
   const collections = collectionsOf(catalog, { role, version });

@@ -1,4 +1,5 @@
 import type { Catalog } from "../../engine/catalog/catalog.ts";
+import { exposedSchemas } from "../../engine/catalog/exposed-schemas.ts";
 import { memoized } from "../../engine/catalog/memoized.ts";
 import type { ComputedRelationship, DirectRelationship } from "../../engine/catalog/relationships.ts";
 import type { Argument, Routine } from "../../engine/catalog/routines.ts";
@@ -105,10 +106,9 @@ function makeCollections(catalog: Catalog, tables: Tables, audience: Audience): 
 }
 
 /** Of two tables with one address the first counts, in the order of the exposed schemas. */
-function tablesByAddress({ schemas }: Catalog): Tables {
+function tablesByAddress(catalog: Catalog): Tables {
   const tables = new Map<string, Table>();
-  for (const schema of schemas.values()) {
-    if (!schema.exposed) continue;
+  for (const schema of exposedSchemas(catalog)) {
     for (const table of schema.tables.values()) {
       const name = toAddressName(table.name);
       if (!table.isPartition && !tables.has(name)) tables.set(name, table);

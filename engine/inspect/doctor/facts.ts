@@ -1,5 +1,6 @@
 import pg from "pg";
 import type { Catalog } from "../../catalog/catalog.ts";
+import { exposedSchemas } from "../../catalog/exposed-schemas.ts";
 import type { Config } from "../../config/config.ts";
 import { quotedName } from "../../quoted-name.ts";
 import { withClient } from "../../with-client.ts";
@@ -81,7 +82,7 @@ const STREAM = `
 type StreamRow = Omit<Stream, "published" | "isPooled"> & { published: string[] | null };
 
 export async function readLogin(login: pg.ClientBase, { catalog }: Pick<Facts, "catalog">): Promise<Login> {
-  const exposed = exposedSchemas(catalog).map((name) => quotedName(name));
+  const exposed = exposedSchemas(catalog).map(({ name }) => quotedName(name));
   const { rows } = await login.query<Omit<Login, "isPooled">>(LOGIN, [exposed]);
   return { ...rows[0]!, isPooled: await isPooled(login) };
 }
@@ -125,7 +126,7 @@ export async function readServer(
   owner: pg.ClientBase,
   { catalog, clients, searched }: ServerQuestion,
 ): Promise<Server> {
-  const exposed = exposedSchemas(catalog);
+  const exposed = exposedSchemas(catalog).map(({ name }) => name);
   const ask = async <T extends pg.QueryResultRow>(text: string, ...values: unknown[]) =>
     (await owner.query<T>(text, values)).rows;
   const open = await ask<{ name: string }>(OPEN_SCHEMAS, [...exposed, ...searched]);
@@ -154,10 +155,6 @@ export async function readReplica(url: string): Promise<Replica> {
   } catch {
     return { host, status: "away" };
   }
-}
-
-function exposedSchemas({ schemas }: Catalog): string[] {
-  return [...schemas.values()].filter(({ exposed }) => exposed).map(({ name }) => name);
 }
 
 /** A pooler tells its clients of sessions that are none of Postgres's. */

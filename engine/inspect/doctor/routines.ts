@@ -1,3 +1,4 @@
+import { exposedSchemas } from "../../catalog/exposed-schemas.ts";
 import type { Routine } from "../../catalog/routines.ts";
 import { quotedName } from "../../quoted-name.ts";
 import type { Facts } from "./facts.ts";
@@ -5,9 +6,7 @@ import type { Finding } from "./finding.ts";
 
 /** Functions that act with their owner's rights, and can be called by clients. */
 export function routineFindings({ catalog, clients }: Facts): Finding[] {
-  const routines = [...catalog.schemas.values()]
-    .filter(({ exposed }) => exposed)
-    .flatMap((schema) => [...schema.routines.values()].flat());
+  const routines = exposedSchemas(catalog).flatMap((schema) => [...schema.routines.values()].flat());
   return routines
     .filter((routine) => routine.securityDefiner && clients.some((role) => catalog.mayRole(role, "execute", routine)))
     .flatMap((routine): Finding[] => {

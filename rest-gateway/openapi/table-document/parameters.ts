@@ -1,3 +1,4 @@
+import { exposedSchemas } from "../../../engine/catalog/exposed-schemas.ts";
 import { readComment } from "../comment.ts";
 import { RESERVED } from "../reserved-names.ts";
 import type { Subject } from "../subject.ts";
@@ -86,7 +87,7 @@ export function referToProfile(
   { catalog, schema }: Pick<Subject, "catalog" | "schema">,
   name: "Accept-Profile" | "Content-Profile",
 ): Reference[] {
-  const [first] = [...catalog.schemas.values()].filter(({ exposed }) => exposed);
+  const [first] = exposedSchemas(catalog);
   return first?.name === schema ? [] : [referTo("parameters", profileKey(name))];
 }
 
