@@ -1,7 +1,7 @@
 import { ConfigError } from "../engine/config/config.ts";
 
 /** What is closed after the last answer needs no longer, unless it hangs. */
-const CLOSING_MS = 5_000;
+const LETTING_GO_MS = 5_000;
 
 /** What people can mend is said in words; a fault of the program shows where it happened. */
 export function fail(error: unknown): void {
@@ -16,5 +16,5 @@ export function endAfter(drainSeconds: number): void {
     console.error("What is still open does not close; ending without it.");
     process.exit(1);
   };
-  setTimeout(end, drainSeconds * 1000 + CLOSING_MS).unref();
+  setTimeout(end, drainSeconds * 1000 + LETTING_GO_MS).unref();
 }

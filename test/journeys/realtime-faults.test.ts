@@ -6,9 +6,9 @@ import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Cluster, startCluster } from "../../engine/embedded/cluster.ts";
 import { resuming } from "../../realtime/resuming-socket.ts";
+import { Detour } from "../realtime/detour.ts";
 import { Gateway } from "../realtime/gateway.ts";
 import { type Client, makeClient } from "../realtime/service.ts";
-import { Wire } from "../realtime/wire.ts";
 import { until } from "../until.ts";
 
 /** More take as long as they are more, and show the same. */
@@ -18,7 +18,7 @@ const BATCH = 100;
 let dataDir: string;
 let cluster: Cluster;
 let gateway: Gateway;
-let wire: Wire;
+let detour: Detour;
 const clients: Client[] = [];
 
 beforeAll(async () => {
@@ -34,11 +34,11 @@ beforeAll(async () => {
     grant select on news to anon;
     create publication supabase_realtime for table news`);
   gateway = await startGateway();
-  wire = await Wire.to(gateway.port);
+  detour = await Detour.to(gateway.port);
 });
 afterAll(async () => {
   for (const client of clients) await client.realtime.disconnect();
-  await wire.close();
+  await detour.close();
   await gateway.stop();
   await cluster.stop();
   await rm(dataDir, { recursive: true, force: true });
@@ -69,10 +69,10 @@ async function killPostgres(): Promise<void> {
 async function killGateway(): Promise<void> {
   await gateway.kill();
   gateway = await startGateway();
-  wire.leadTo(gateway.port);
+  detour.leadTo(gateway.port);
 }
 
-const cutSockets = async () => wire.cut();
+const cutSockets = async () => detour.cut();
 const killBoth = async () => {
   await gateway.kill();
   await killPostgres();
@@ -91,7 +91,7 @@ const FAULTS = [
 /** What an application is told, in its order: the ids of new rows, and what becomes of its channel. */
 async function listen(transport: typeof WebSocket): Promise<(number | string)[]> {
   const told: (number | string)[] = [];
-  const client = makeClient(wire.url, null, transport);
+  const client = makeClient(detour.url, null, transport);
   clients.push(client);
   client
     .channel("news")

@@ -2,15 +2,15 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
 /** Leads to a port, and can be cut: who is connected finds that out by the connection being reset. */
-export class Wire {
+export class Detour {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #port: number;
 
-  static async to(port: number): Promise<Wire> {
-    const wire = new Wire(port);
-    await once(wire.#server.listen(0, "127.0.0.1"), "listening");
-    return wire;
+  static async to(port: number): Promise<Detour> {
+    const detour = new Detour(port);
+    await once(detour.#server.listen(0, "127.0.0.1"), "listening");
+    return detour;
   }
 
   private constructor(port: number) {
