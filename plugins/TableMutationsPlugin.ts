@@ -151,14 +151,18 @@ function keyArguments(build: Build, table: Table) {
   return Object.fromEntries(
     keyOf(table)!.map((column) => {
       const type = inputTypeOf(build, codec.attributes[column]!.codec)!;
-      return [build.inflection.attribute({ attributeName: column, codec }), { type: new GraphQLNonNull(type) }];
+      return [keyArgumentName(build, table, column), { type: new GraphQLNonNull(type) }];
     }),
   );
 }
 
-function keySteps({ inflection }: Build, table: Table, args: FieldArgs): RowKey {
-  const { codec } = table;
+function keySteps(build: Build, table: Table, args: FieldArgs): RowKey {
   return Object.fromEntries(
-    keyOf(table)!.map((column) => [column, args.getRaw(inflection.attribute({ attributeName: column, codec }))]),
+    keyOf(table)!.map((column) => [column, args.getRaw(keyArgumentName(build, table, column))]),
   );
+}
+
+function keyArgumentName({ inflection }: Build, { codec }: Table, column: string): string {
+  const name = inflection.attribute({ attributeName: column, codec });
+  return name === "input" ? "input_" : name;
 }

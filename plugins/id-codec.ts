@@ -27,7 +27,8 @@ export function idCodecOf(codec: Codec, malformed: Malformed): Codec {
   const read = readerOf(baseOf(codec).name);
   const idCodec: Codec = {
     ...codec,
-    name: `${codec.name}${malformed === "is refused" ? "StrictId" : "Id"}`,
+    // With a sign that no other codec has in its name.
+    name: `${codec.name}${malformed === "is refused" ? ":strictId" : ":id"}`,
     fromPg: String,
     toPg: (value: unknown) => {
       const id = read(String(value));

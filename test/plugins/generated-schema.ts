@@ -43,6 +43,7 @@ type Options = {
   /** As the owner of the database, before the schema is made. */
   readonly sql?: string;
   readonly maxPageSize?: number;
+  readonly schemas?: readonly string[];
 };
 
 /** The schema that the plugins generate and the SQL it runs, without HTTP around it: for the tests of one file. */
@@ -50,6 +51,7 @@ export function useGeneratedSchema({
   template = "content",
   sql = "",
   maxPageSize = 1000,
+  schemas = ["public"],
 }: Options = {}): GeneratedSchema {
   const generated = {} as { -readonly [Key in keyof GeneratedSchema]: GeneratedSchema[Key] };
   const opened = new AsyncDisposableStack();
@@ -63,7 +65,7 @@ export function useGeneratedSchema({
     const engine = openDatabase({ ...database, log: { info() {}, warn() {} } });
     opened.defer(() => engine.close());
 
-    const pgService = makePgService({ database: engine, schemas: ["public"], loginRole: "authenticator" });
+    const pgService = makePgService({ database: engine, schemas: [...schemas], loginRole: "authenticator" });
     const preset = makePreset({ pgService, maxPageSize });
     let made = await makeSchema(preset);
 

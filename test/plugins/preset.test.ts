@@ -40,13 +40,37 @@ describe("a database", () => {
     expect(schema.getSubscriptionType()).toBeUndefined();
   });
 
-  test("whose tables would share a name is refused with both of them and a way out", async () => {
-    const tables = "create table public.people (id int primary key); create table public.person (id int primary key);";
-    await expect(schemaOf(`${tables} ${grantAll}`)).rejects.toThrow(
-      "In GraphQL the rows of public.people and of public.person would all be of type Person. Rename a table, or give it another name there: comment on table public.person is '@name …'",
-    );
-    const schema = await schemaOf(`${tables} ${grantAll}; comment on table public.person is '@name human'`);
-    expect(Object.keys(schema.getQueryType()!.getFields()).sort()).toEqual(["human", "humans", "people", "person"]);
+  test("whose tables would share a name gives one of them another, unless a comment does", async () => {
+    const sql = `
+      create table public.people (id int primary key); create table public.person (id int primary key);
+      create table public.lines (id int primary key); create domain public."*/*" as bytea;
+      create function public.any_image() returns public."*/*" language sql stable as 'select null::public."*/*"'; ${grantAll};`;
+    const typesOf = (schema: GraphQLSchema) =>
+      Object.fromEntries(
+        Object.entries(schema.getQueryType()!.getFields()).map(([name, { type }]) => [name, `${type}`]),
+      );
+    expect(typesOf(await schemaOf(sql))).toEqual({
+      anyImage: "Unnamed",
+      line: "LineRecord",
+      lines: "LineRecordConnection!",
+      people: "PersonConnection!",
+      person: "Person",
+      personRecord: "PersonRecord",
+      personRecords: "PersonRecordConnection!",
+    });
+    const comments = `
+      comment on table public.person is '@name human';
+      comment on table public.lines is '@name strokes';
+      comment on domain public."*/*" is '@name any_type';`;
+    expect(typesOf(await schemaOf(sql + comments))).toEqual({
+      anyImage: "AnyType",
+      human: "Human",
+      humans: "HumanConnection!",
+      people: "PersonConnection!",
+      person: "Person",
+      stroke: "Stroke",
+      strokes: "StrokeConnection!",
+    });
   });
 
   test("whose comment orders by no column of the table is refused with the comment", async () => {

@@ -34,8 +34,9 @@ const health = async (service = graphql) => (await fetch(`${service.service.url}
 const answers = (query: string) => expect.poll(async () => (await graphql.ask(query)).data);
 const builds = () => lines.filter(({ msg }) => msg === "the GraphQL schema was built").length;
 
-/** Where singular and plural are one word, two tables want the same field. */
-const CLASH = "create table public.user (id bigint primary key, name text); grant select on public.user to anon";
+/** There is no such column to order by. */
+const BROKEN = `create table public.user (id bigint primary key, name text); grant select on public.user to anon;
+  comment on table public.user is '@order size'`;
 
 describe("the schema", () => {
   test("follows the database without a restart", async () => {
@@ -93,7 +94,7 @@ describe("the schema", () => {
 
   test("that cannot be built leaves the old one in service, and health says so until it can", async () => {
     expect(await health()).toEqual({ status: "ok" });
-    await graphql.sql(CLASH);
+    await graphql.sql(BROKEN);
     await expect.poll(() => health()).toMatchObject({ status: "degraded" });
     expect((await graphql.ask("{ user(id: 1) { email } }")).data).toEqual({ user: { email: "ann@example.org" } });
     expect(graphql.service.graphql.state().fault).toMatch(/user/);
@@ -113,7 +114,7 @@ describe("at the start", () => {
     const database = await cloneDatabase();
     const heard: Record<string, unknown>[] = [];
     const log = pino({ level: "error" }, listTo(heard));
-    const service = await serveGraphQL({ database, before: CLASH, log, settings: { REST_REQUIRE_APIKEY: "false" } });
+    const service = await serveGraphQL({ database, before: BROKEN, log, settings: { REST_REQUIRE_APIKEY: "false" } });
     try {
       expect(heard).toMatchObject([{ level: 50, msg: expect.stringContaining("GraphQL is not served") }]);
       const told = await service.ask("{ __typename }");
