@@ -1,5 +1,5 @@
 import type {} from "postgraphile";
-import { oncePer } from "./once-per.ts";
+import { oncePer } from "../engine/once-per.ts";
 import type { Codec, Resource } from "./table.ts";
 
 declare global {

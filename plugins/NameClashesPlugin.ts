@@ -1,5 +1,6 @@
 import type {} from "postgraphile";
 import type { PgResourceParameter } from "postgraphile/@dataplan/pg";
+import { oncePer } from "../engine/once-per.ts";
 import { settleNames } from "./free-names.ts";
 import { freeRelationName } from "./free-relation-names.ts";
 import {
@@ -10,7 +11,6 @@ import {
   thingClaims,
   valueTypeClaims,
 } from "./name-claims.ts";
-import { oncePer } from "./once-per.ts";
 import { registryName, withoutMark } from "./registry-names.ts";
 import type { Codec, Resource } from "./table.ts";
 

@@ -1,8 +1,8 @@
 import type {} from "postgraphile";
 import type { Introspection, PgClass } from "postgraphile/graphile-build-pg/pg-introspection";
 import { GraphQLNonNull, isNonNullType } from "postgraphile/graphql";
+import { oncePer } from "../engine/once-per.ts";
 import { withoutHoles } from "./list-items.ts";
-import { oncePer } from "./once-per.ts";
 import type { Relation } from "./table.ts";
 
 declare global {

@@ -1,7 +1,7 @@
 import { type PgSelectQueryBuilder, sqlValueWithCodec } from "postgraphile/@dataplan/pg";
 import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
 import type { GraphQLInputType } from "postgraphile/graphql";
-import { oncePer } from "./once-per.ts";
+import { oncePer } from "../engine/once-per.ts";
 import { type Codec, inputTypeOf, keyOf, resourcesOf, type Table } from "./table.ts";
 
 declare global {

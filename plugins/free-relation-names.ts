@@ -1,6 +1,6 @@
 import type { PgCodecWithAttributes } from "postgraphile/@dataplan/pg";
+import { oncePer } from "../engine/once-per.ts";
 import { settleNames } from "./free-names.ts";
-import { oncePer } from "./once-per.ts";
 import { columnsShownAsRelations } from "./relation-names.ts";
 import type { Relation } from "./table.ts";
 

@@ -1,6 +1,6 @@
 import { isEnumCodec, type PgCodecAnyScalar, type PgCodecWithAttributes, TYPES } from "postgraphile/@dataplan/pg";
+import { oncePer } from "../engine/once-per.ts";
 import type { Claim } from "./free-names.ts";
-import { oncePer } from "./once-per.ts";
 import { type Codec, isTable, type Resource, sqlNameOf, type Table } from "./table.ts";
 
 type Build = GraphileBuild.Build;

@@ -1,5 +1,5 @@
 import type { PgCodecWithAttributes } from "postgraphile/@dataplan/pg";
-import { oncePer } from "./once-per.ts";
+import { oncePer } from "../engine/once-per.ts";
 import { isTable, type Relation, resourcesOf } from "./table.ts";
 
 type Inflection = GraphileBuild.Inflection;

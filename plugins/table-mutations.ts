@@ -1,5 +1,5 @@
+import { oncePer } from "../engine/once-per.ts";
 import { mutationsOf } from "./FunctionMutationsPlugin.ts";
-import { oncePer } from "./once-per.ts";
 import { isTable, keyOf, type Table } from "./table.ts";
 
 export type Verb = "create" | "update" | "delete";

@@ -1,6 +1,6 @@
 import type { PgCodec, PgCodecRelation, PgCodecWithAttributes, PgResource } from "postgraphile/@dataplan/pg";
 import type { GraphQLInputType, GraphQLOutputType } from "postgraphile/graphql";
-import { oncePer } from "./once-per.ts";
+import { oncePer } from "../engine/once-per.ts";
 
 /** Whatever rows can be read from: tables, views, functions. */
 export type Resource = GraphileBuild.BehaviorEntities["pgResource"];

@@ -25,8 +25,13 @@ type Kind = { readonly face: string; ask(url: string, id: number): Promise<Respo
 
 const JSON_BODY = { "Content-Type": "application/json" };
 const KEY = { apikey: anonKey };
-const graphql = (query: string) => (url: string) =>
-  fetch(`${url}/graphql`, { method: "POST", headers: JSON_BODY, body: JSON.stringify({ query }) });
+const graphql =
+  (query: string, variables: object = {}) =>
+  (url: string) =>
+    fetch(`${url}/graphql`, { method: "POST", headers: JSON_BODY, body: JSON.stringify({ query, variables }) });
+
+/** With variables, as clients do: each document that is new is read and planned, and remembered for a while. */
+const CREATE_MARK = 'mutation ($id: ID!) { createMark(input: {id: $id, note: "by GraphQL"}) { id } }';
 
 const KINDS: readonly Kind[] = [
   { face: "/rest/v1", writes: false, ask: (url) => fetch(`${url}/rest/v1/marks?limit=1`, { headers: KEY }) },
@@ -49,7 +54,7 @@ const KINDS: readonly Kind[] = [
   {
     face: "/graphql",
     writes: true,
-    ask: (url, id) => graphql(`mutation { createMark(input: {id: "${id}", note: "by GraphQL"}) { id } }`)(url),
+    ask: (url, id) => graphql(CREATE_MARK, { id })(url),
   },
 ];
 
