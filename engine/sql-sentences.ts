@@ -31,6 +31,11 @@ export function sentenceOf(error: DatabaseError, catalog: Catalog): Sentence | n
   return { message: error.message, ...columnNamed(error.detail), ...(error.hint && { hint: error.hint }) };
 }
 
+/** Of a value that no index can hold, which takes a third of a page, and no tsvector, which takes a megabyte; null of any other. */
+export function lengthFault({ code }: DatabaseError): string | null {
+  return code === "54000" ? "A value is too long." : null;
+}
+
 /** What functions raise, and what Postgres says of values (class 22). Its own classes of letters are F0, HV, P0 and XX. */
 function isForPeople(code: string): boolean {
   return code.startsWith("22") || code === "P0001" || (/^[A-Z]/.test(code) && !/^(F0|HV|P0|XX)/.test(code));

@@ -7,6 +7,7 @@ import { ContextError } from "../../engine/database/faults.ts";
 import { ApiError, toApiError, toGraphQLBody } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/log.ts";
 import type { Occurrences } from "../../engine/metrics/occurrences.ts";
+import { lengthFault } from "../../engine/sql-sentences.ts";
 import { type Sentence, sentenceOf } from "./sql-sentences.ts";
 
 export type Audience = { readonly asker: Asker; readonly requestId: string };
@@ -77,8 +78,8 @@ function meaningOfDatabaseError(error: pg.DatabaseError, { anonymous, catalog }:
   if (error instanceof ContextError) {
     return { message: "The role of this token may not be used here.", code: "PERMISSION_DENIED" };
   }
-  // What an index holds fits into a third of a page, and a tsvector into a megabyte.
-  if (error.code === "54000") return { message: "A value is too long.", code: "VALIDATION_ERROR" };
+  const tooLong = lengthFault(error);
+  if (tooLong) return { message: tooLong, code: "VALIDATION_ERROR" };
   const known = toApiError(error, { anonymous });
   const { code } = toGraphQLBody(known).extensions;
   if (code === "INTERNAL_ERROR") return null;

@@ -2,7 +2,7 @@ import pg from "pg";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { ContextError } from "../../engine/database/faults.ts";
 import { ApiError, type FieldFault, toApiError } from "../../engine/errors.ts";
-import { sentenceOf } from "../../engine/sql-sentences.ts";
+import { lengthFault, sentenceOf } from "../../engine/sql-sentences.ts";
 import type { Collection } from "./collections.ts";
 import { namingOf } from "./naming.ts";
 import { codesOf, notPermitted } from "./refusals.ts";
@@ -40,12 +40,11 @@ function inOurWords(thrown: unknown, around: Circumstances): ApiError {
 }
 
 /** What Postgres says of a value by codes that are for statements as well; null where it is no value. */
-function faultOfValue({ code, message, position, internalPosition }: pg.DatabaseError): string | null {
-  // What an index holds fits into a third of a page, and a tsvector into a megabyte.
-  if (code === "54000") return "A value is too long.";
+function faultOfValue(error: pg.DatabaseError): string | null {
+  const { code, message, position, internalPosition } = error;
   // A tsquery, for one. Of SQL, ours or a function's, it says at which character.
   const isOfSql = position !== undefined || internalPosition !== undefined;
-  return code === "42601" && !isOfSql ? message : null;
+  return code === "42601" && !isOfSql ? message : lengthFault(error);
 }
 
 type Told = { readonly status: number; readonly message: string; readonly faults: readonly FieldFault[] };

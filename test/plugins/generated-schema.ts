@@ -4,14 +4,12 @@ import type { PgClient, PgClientQuery, WithPgClient } from "postgraphile/@datapl
 import { execute, isSafeError, subscribe } from "postgraphile/grafast";
 import { type GraphQLSchema, getOperationAST, parse, validate } from "postgraphile/graphql";
 import { afterAll, beforeAll } from "vitest";
-import { openDatabase } from "../../engine/database/database.ts";
 import type { Context } from "../../engine/database/statement.ts";
 import { toApiError, toGraphQLBody } from "../../engine/errors.ts";
-import { makePreset } from "../../plugins/preset.ts";
 import { makeWithPgClient } from "../../plugins/serve/pg-client.ts";
-import { makePgService } from "../../plugins/serve/pg-service.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
-import { type Caller, connect } from "../db/callers.ts";
+import type { TestDatabase } from "../database.ts";
+import type { Caller } from "../db/callers.ts";
+import { openPreset, type PresetOptions } from "./open-preset.ts";
 
 /** A fault as a client is told it. */
 export type Fault = { readonly message: string; readonly code: string; readonly path: string };
@@ -38,35 +36,13 @@ export type GeneratedSchema = {
   renew(): Promise<void>;
 };
 
-type Options = {
-  readonly template?: "content" | "empty";
-  /** As the owner of the database, before the schema is made. */
-  readonly sql?: string;
-  readonly maxPageSize?: number;
-  readonly schemas?: readonly string[];
-};
-
 /** The schema that the plugins generate and the SQL it runs, without HTTP around it: for the tests of one file. */
-export function useGeneratedSchema({
-  template = "content",
-  sql = "",
-  maxPageSize = 1000,
-  schemas = ["public"],
-}: Options = {}): GeneratedSchema {
+export function useGeneratedSchema(options: PresetOptions = {}): GeneratedSchema {
   const generated = {} as { -readonly [Key in keyof GeneratedSchema]: GeneratedSchema[Key] };
   const opened = new AsyncDisposableStack();
 
   beforeAll(async () => {
-    const database = await cloneDatabase(template);
-    opened.defer(() => database.drop());
-    const owner = await connect(database.ownerUrl);
-    opened.defer(() => owner.end());
-    await owner.query(sql);
-    const engine = openDatabase({ ...database, log: { info() {}, warn() {} } });
-    opened.defer(() => engine.close());
-
-    const pgService = makePgService({ database: engine, schemas: [...schemas], loginRole: "authenticator" });
-    const preset = makePreset({ pgService, maxPageSize });
+    const { database, owner, engine, preset } = opened.use(await openPreset(options));
     let made = await makeSchema(preset);
 
     const argumentsFor = (caller: Caller, source: string, variableValues: Variables, context: object) => {

@@ -1,12 +1,8 @@
 import { makeSchema } from "postgraphile";
 import { type GraphQLSchema, lexicographicSortSchema, printSchema } from "postgraphile/graphql";
 import { describe, expect, test } from "vitest";
-import { openDatabase } from "../../engine/database/database.ts";
-import { makePreset } from "../../plugins/preset.ts";
-import { makePgService } from "../../plugins/serve/pg-service.ts";
-import { cloneDatabase } from "../database.ts";
-import { connect } from "../db/callers.ts";
 import { useGeneratedSchema } from "./generated-schema.ts";
+import { openPreset } from "./open-preset.ts";
 
 const generated = useGeneratedSchema();
 
@@ -18,16 +14,8 @@ test("plugins/schema.graphql is the schema of our own database", async () => {
 
 /** The schema of a database with this in it. */
 async function schemaOf(sql: string, schemas = ["public"]): Promise<GraphQLSchema> {
-  await using opened = new AsyncDisposableStack();
-  const database = await cloneDatabase("empty");
-  opened.defer(() => database.drop());
-  const owner = await connect(database.ownerUrl);
-  opened.defer(() => owner.end());
-  await owner.query(sql);
-  const engine = openDatabase({ ...database, log: { info() {}, warn() {} } });
-  opened.defer(() => engine.close());
-  const pgService = makePgService({ database: engine, schemas, loginRole: "authenticator" });
-  return (await makeSchema(makePreset({ pgService, maxPageSize: 1000 }))).schema;
+  await using opened = await openPreset({ template: "empty", sql, schemas });
+  return (await makeSchema(opened.preset)).schema;
 }
 
 const grantAll = "grant select on all tables in schema public to authenticated";

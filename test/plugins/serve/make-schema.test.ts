@@ -3,12 +3,8 @@ import { join } from "node:path";
 import { makeSchema } from "postgraphile";
 import { printSchema } from "postgraphile/graphql";
 import { expect, test } from "vitest";
-import { openDatabase } from "../../../engine/database/database.ts";
-import { makePreset } from "../../../plugins/preset.ts";
 import { makeSchemaInTurns } from "../../../plugins/serve/make-schema.ts";
-import { makePgService } from "../../../plugins/serve/pg-service.ts";
-import { cloneDatabase } from "../../database.ts";
-import { connect } from "../../db/callers.ts";
+import { openPreset } from "../open-preset.ts";
 
 const ODD = readFileSync(join(import.meta.dirname, "../odd-schema.sql"), "utf8");
 const MANY = `
@@ -19,32 +15,15 @@ const MANY = `
 
 const ENDLESS = new AbortController().signal;
 
-async function withPreset<Result>(
-  { template = "empty", sql = "" }: { template?: "content" | "empty"; sql?: string },
-  work: (preset: GraphileConfig.Preset) => Promise<Result>,
-): Promise<Result> {
-  await using opened = new AsyncDisposableStack();
-  const database = await cloneDatabase(template);
-  opened.defer(() => database.drop());
-  const owner = await connect(database.ownerUrl);
-  opened.defer(() => owner.end());
-  await owner.query(sql);
-  const engine = openDatabase({ ...database, log: { info() {}, warn() {} } });
-  opened.defer(() => engine.close());
-  const pgService = makePgService({ database: engine, schemas: ["public"], loginRole: "authenticator" });
-  return await work(makePreset({ pgService, maxPageSize: 1000 }));
-}
-
 test.each([
-  ["our own", { template: "content" }],
-  ["odd", { sql: ODD }],
-  ["large", { sql: MANY }],
-  ["empty", {}],
+  ["our own", {}],
+  ["odd", { template: "empty", sql: ODD }],
+  ["large", { template: "empty", sql: MANY }],
+  ["empty", { template: "empty" }],
 ] as const)("a database that is %s has the schema that it has in one go", async (_, given) => {
-  const [inTurns, atOnce] = await withPreset(given, async (preset) => [
-    await makeSchemaInTurns(preset, ENDLESS),
-    await makeSchema(preset),
-  ]);
+  await using opened = await openPreset(given);
+  const inTurns = await makeSchemaInTurns(opened.preset, ENDLESS);
+  const atOnce = await makeSchema(opened.preset);
   expect(printSchema(inTurns.schema)).toBe(printSchema(atOnce.schema));
 });
 
@@ -60,13 +39,15 @@ test("others have their turn between the steps", async () => {
     return value;
   };
   const plugin: GraphileConfig.Plugin = { name: "NotePlugin", schema: { hooks: { build: note, finalize: note } } };
-  await withPreset({ sql: MANY }, (preset) => makeSchemaInTurns({ extends: [preset], plugins: [plugin] }, ENDLESS));
+  await using opened = await openPreset({ template: "empty", sql: MANY });
+  await makeSchemaInTurns({ extends: [opened.preset], plugins: [plugin] }, ENDLESS);
   clearImmediate(next);
   const [begun, done] = seen;
   expect(done).toBeGreaterThan(begun!);
 });
 
 test("what is no longer wanted is not made to its end", async () => {
-  const making = withPreset({ sql: MANY }, (preset) => makeSchemaInTurns(preset, AbortSignal.abort(new Error("gone"))));
-  await expect(making).rejects.toThrow("gone");
+  await using opened = await openPreset({ template: "empty", sql: MANY });
+  const unwanted = AbortSignal.abort(new Error("gone"));
+  await expect(makeSchemaInTurns(opened.preset, unwanted)).rejects.toThrow("gone");
 });

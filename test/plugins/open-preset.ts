@@ -1,0 +1,47 @@
+import type pg from "pg";
+import { type Database, openDatabase } from "../../engine/database/database.ts";
+import { makePreset } from "../../plugins/preset.ts";
+import { makePgService } from "../../plugins/serve/pg-service.ts";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { connect } from "../db/callers.ts";
+
+export type PresetOptions = {
+  readonly template?: "content" | "empty";
+  /** As the owner of the database, before anything is made of it. */
+  readonly sql?: string;
+  readonly maxPageSize?: number;
+  readonly schemas?: readonly string[];
+};
+
+export type OpenedPreset = AsyncDisposable & {
+  readonly database: TestDatabase;
+  readonly owner: pg.Client;
+  readonly engine: Database;
+  readonly preset: GraphileConfig.Preset;
+};
+
+/** What a schema is made of: a database of its own, and our preset of it. */
+export async function openPreset({
+  template = "content",
+  sql = "",
+  maxPageSize = 1000,
+  schemas = ["public"],
+}: PresetOptions): Promise<OpenedPreset> {
+  await using opened = new AsyncDisposableStack();
+  const database = await cloneDatabase(template);
+  opened.defer(() => database.drop());
+  const owner = await connect(database.ownerUrl);
+  opened.defer(() => owner.end());
+  await owner.query(sql);
+  const engine = openDatabase({ ...database, log: { info() {}, warn() {} } });
+  opened.defer(() => engine.close());
+  const pgService = makePgService({ database: engine, schemas: [...schemas], loginRole: "authenticator" });
+  const kept = opened.move();
+  return {
+    database,
+    owner,
+    engine,
+    preset: makePreset({ pgService, maxPageSize }),
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
