@@ -2,8 +2,9 @@ import { type ApiKey, type ApiKeys, makeApiKeys } from "../engine/auth/api-keys.
 import { deploymentKeys } from "../engine/caller/deployment-keys.ts";
 import { roleKey } from "../engine/caller/role-key.ts";
 import { type Config, withDatabaseSettings } from "../engine/config/config.ts";
+import { readMoment } from "../engine/moment.ts";
 import { tabulated } from "./columns.ts";
-import { runCommand, UsageError } from "./command.ts";
+import { actionOf, runCommand, UsageError } from "./command.ts";
 import { commandLine } from "./command-line.ts";
 import { settingsOfDatabase } from "./in-force.ts";
 import { withOwner } from "./with-owner.ts";
@@ -57,8 +58,8 @@ function readId(text: string): string {
 
 /** `2027-12-31`, or with a time of day. */
 function readDate(text: string): Date {
-  const date = new Date(text);
-  if (/^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(date.getTime())) return date;
+  const date = readMoment(text);
+  if (date) return date;
   throw new UsageError(`"${text}" is no date; write it like 2027-12-31.`);
 }
 
@@ -83,8 +84,7 @@ Examples:
   },
   async run(config, [action, ...words], options) {
     if (action === undefined) return printDeploymentKeys(config);
-    const act = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
-    if (!act) throw new UsageError(`"${action}" is not something that ${commandLine("keys")} does.`);
+    const act = actionOf(ACTIONS, "keys", action);
     await withOwner(config, (asOwner) => act(makeApiKeys(asOwner), words, options));
   },
 });

@@ -1,6 +1,6 @@
 import { type Administration, makeAdministration } from "../engine/auth/administrators.ts";
 import { newSecret } from "../engine/auth/secret.ts";
-import { runCommand, UsageError } from "./command.ts";
+import { actionOf, runCommand, UsageError } from "./command.ts";
 import { commandLine } from "./command-line.ts";
 import { withOwner } from "./with-owner.ts";
 
@@ -63,8 +63,7 @@ Example:
     admin: { type: "boolean" },
   },
   async run(config, [action = "", ...words], options) {
-    const act = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
-    if (!act) throw new UsageError(`"${action}" is not something that ${commandLine("user")} does.`);
+    const act = actionOf(ACTIONS, "user", action);
     await withOwner(config, (asOwner) =>
       act(makeAdministration({ asOwner, policy: config.passwordPolicy }), words, options),
     );

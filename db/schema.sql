@@ -309,7 +309,7 @@ create table auth.identities (
 );
 CREATE INDEX identities_user_id_idx ON auth.identities USING btree (user_id);
 alter table auth.identities enable row level security;
-comment on column auth.identities.is_vouched is 'Whether the provider vouched for the address, or the user was signed in when it was linked.';
+comment on column auth.identities.is_vouched is 'Whether the provider vouched for the address, or the user was signed in when it was linked. Undone when the first to show that they read that mail set a password by it.';
 comment on table auth.identities is 'Which subject of which issuer is which user.';
 
 -- table auth.login_throttle
@@ -1140,7 +1140,7 @@ CREATE OR REPLACE FUNCTION auth.claims_of(user_id bigint)
  LANGUAGE sql
  STABLE
 BEGIN ATOMIC
- SELECT jsonb_build_object('sub', (users.id)::text, 'name', users.name, 'role', held.role, 'permissions', ( SELECT COALESCE(jsonb_agg(granted.permission ORDER BY granted.permission), '[]'::jsonb) AS "coalesce"
+ SELECT jsonb_build_object('sub', (users.id)::text, 'name', "left"(users.name, 200), 'role', held.role, 'permissions', ( SELECT COALESCE(jsonb_agg(granted.permission ORDER BY granted.permission), '[]'::jsonb) AS "coalesce"
             FROM ( SELECT user_permissions.permission
                     FROM auth.user_permissions
                    WHERE (user_permissions.user_id = users.id)
@@ -1478,7 +1478,10 @@ begin
     where identities.issuer = provider.issuer and identities.subject = federated_user.subject;
   if found then
     v_account := auth.hold_account(v_identity.user_id);
-    user_id := v_identity.user_id;
+    -- Again, as whoever held the account before has left it.
+    select * into v_identity from auth.identities
+      where identities.issuer = provider.issuer and identities.subject = federated_user.subject;
+    user_id := v_account.user_id;
     -- Somebody has since shown to read the mail of an address that nobody vouched for then: it is theirs alone.
     outcome := case when v_identity.is_vouched or v_account.password_changed_at <= v_identity.created_at then 'found'
       else 'conflict' end;
@@ -1488,8 +1491,10 @@ begin
   select * into v_user from public.users where lower(users.email) = lower(v_email) for key share;
   if found then
     v_account := auth.hold_account(v_user.id);
-    if not v_is_vouched
-      or v_account.user_id is not null and lower(v_account.verified_email) is distinct from lower(v_user.email)
+    -- To mail servers letters are the same in any case within ASCII alone: the sign for kelvin is no k.
+    if not v_is_vouched or lower(v_email collate "C") <> lower(v_user.email collate "C")
+      or v_account.user_id is not null
+        and lower(v_account.verified_email collate "C") is distinct from lower(v_user.email collate "C")
     then
       outcome := 'conflict';
       return;
@@ -1631,8 +1636,8 @@ AS $function$
 $function$;
 comment on function auth.keep_federation_session(bytea,text,text,text,text) is 'Remembers through which provider a session was opened.';
 
--- function auth.link_identity(bigint,auth.providers,text,auth.sender)
-CREATE OR REPLACE FUNCTION auth.link_identity(user_id bigint, provider auth.providers, subject text, sender auth.sender)
+-- function auth.link_identity(bigint,auth.providers,text,timestamp with time zone,auth.sender)
+CREATE OR REPLACE FUNCTION auth.link_identity(user_id bigint, provider auth.providers, subject text, left_at timestamp with time zone, sender auth.sender)
  RETURNS text
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -1642,6 +1647,10 @@ declare
 begin
   if v_account.user_id is null or v_account.disabled_at is not null then
     return 'disabled';
+  end if;
+  -- By who was signed in with the password before, perhaps.
+  if v_account.password_changed_at > link_identity.left_at then
+    return 'ended';
   end if;
   insert into auth.identities as known (issuer, subject, user_id, is_vouched)
     values (provider.issuer, link_identity.subject, v_account.user_id, true)
@@ -1653,7 +1662,7 @@ begin
   return 'linked';
 end;
 $function$;
-comment on function auth.link_identity(bigint,auth.providers,text,auth.sender) is 'Lets who is signed in sign in through the provider too: linked, or taken when it is another user''s identity.';
+comment on function auth.link_identity(bigint,auth.providers,text,timestamp with time zone,auth.sender) is 'Lets who is signed in sign in through the provider too: linked, taken when it is another user''s identity, ended when another password was set since they left for it.';
 
 -- function auth.list_api_keys(bigint)
 CREATE OR REPLACE FUNCTION auth.list_api_keys(of_owner bigint)
@@ -1815,8 +1824,8 @@ end;
 $function$;
 comment on function auth.pass_federated_factor(bytea,text,bigint,text,bigint,text,auth.sender) is 'Spends the code that somebody owed who came back from a provider: passed, or what is wrong.';
 
--- function auth.pass_federation(text,text,jsonb,bigint,auth.sender)
-CREATE OR REPLACE FUNCTION auth.pass_federation(provider text, subject text, claims jsonb, linking bigint, sender auth.sender, OUT outcome text, OUT user_id bigint)
+-- function auth.pass_federation(text,text,jsonb,bigint,timestamp with time zone,auth.sender)
+CREATE OR REPLACE FUNCTION auth.pass_federation(provider text, subject text, claims jsonb, linking bigint, left_at timestamp with time zone, sender auth.sender, OUT outcome text, OUT user_id bigint)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -1838,7 +1847,7 @@ begin
   end if;
 
   if linking is not null then
-    outcome := auth.link_identity(linking, v_provider, subject, sender);
+    outcome := auth.link_identity(linking, v_provider, subject, left_at, sender);
     user_id := linking;
     return;
   end if;
@@ -1869,7 +1878,7 @@ begin
   end if;
 end;
 $function$;
-comment on function auth.pass_federation(text,text,jsonb,bigint,auth.sender) is 'What becomes of somebody whom a provider has vouched for: passed, linked, code_missing; or why not.';
+comment on function auth.pass_federation(text,text,jsonb,bigint,timestamp with time zone,auth.sender) is 'What becomes of somebody whom a provider has vouched for: passed, linked, code_missing; or why not.';
 
 -- function auth.pass_login(text,bigint,text,text,bigint,text,auth.sender)
 CREATE OR REPLACE FUNCTION auth.pass_login(counted_name text, user_id bigint, password_hash text, factor_secret text, step bigint, backup_code_hash text, sender auth.sender)
@@ -2014,15 +2023,20 @@ CREATE OR REPLACE FUNCTION auth.reset_password(token_hash bytea, new_hash text, 
 AS $function$
 declare
   v_token record;
+  v_account auth.credentials;
 begin
   select * into v_token from auth.find_mail_token(reset_password.token_hash, 'reset');
   if not found then
     return null;
   end if;
-  perform auth.hold_account(v_token.user_id);
+  v_account := auth.hold_account(v_token.user_id);
   delete from auth.mail_tokens as token where token.token_hash = reset_password.token_hash;
   if not found then
     return null;
+  end if;
+  -- Until now nobody had shown to read this mail: whoever has linked a provider before may be somebody else.
+  if v_account.verified_email is null then
+    update auth.identities set is_vouched = false where identities.user_id = v_token.user_id;
   end if;
   insert into auth.credentials (user_id, username)
     select v_token.user_id, v_token.email on conflict (user_id) do nothing;
@@ -2149,6 +2163,9 @@ begin
     where credentials.user_id = set_password.user_id;
   perform auth.end_sign_ins(set_password.user_id);
   delete from auth.mail_tokens where mail_tokens.user_id = set_password.user_id and purpose = 'reset';
+  delete from auth.federation_states where federation_states.user_id = set_password.user_id;
+  delete from auth.federation_logins where federation_logins.user_id = set_password.user_id;
+  delete from auth.federation_codes where federation_codes.user_id = set_password.user_id;
 end;
 $function$;
 comment on function auth.set_password(bigint,text) is 'Sets the password and ends whatever the user is signed in by. The account is held.';
@@ -2370,8 +2387,12 @@ CREATE OR REPLACE FUNCTION auth.use_federation_code(code_hash bytea, code_challe
  SET search_path TO ''
 AS $function$
 declare
+  v_account auth.credentials;
   v_code auth.federation_codes;
 begin
+  v_account := auth.hold_account((
+    select codes.user_id from auth.federation_codes as codes where codes.code_hash = use_federation_code.code_hash
+  ));
   delete from auth.federation_codes as code
     where code.code_hash = use_federation_code.code_hash
     returning * into v_code;
@@ -2380,7 +2401,7 @@ begin
   then
     perform auth.log_event('federation.refused', v_code.user_id, sender, '{"reason":"code"}');
     outcome := 'wrong';
-  elsif (auth.hold_account(v_code.user_id)).disabled_at is not null then
+  elsif v_account.disabled_at is not null then
     perform auth.log_event('login.refused', v_code.user_id, sender, '{"reason":"disabled"}');
     outcome := 'disabled';
   else
@@ -2789,15 +2810,23 @@ CREATE OR REPLACE FUNCTION private.tg__event()
 AS $function$
 declare
   v_row jsonb;
+  v_schema text := TG_TABLE_SCHEMA;
+  v_table text := TG_TABLE_NAME;
 begin
   if coalesce(to_timestamp(pg_sequence_last_value('private.events_awaited_until')) < clock_timestamp(), true) then
     return null;
   end if;
   v_row := to_jsonb(case TG_OP when 'DELETE' then OLD else NEW end);
+  -- The trigger of a partitioned table runs as that of the partition; clients know the whole only.
+  if pg_partition_root(TG_RELID) <> TG_RELID then
+    select pg_namespace.nspname, pg_class.relname into v_schema, v_table
+      from pg_class join pg_namespace on pg_namespace.oid = pg_class.relnamespace
+      where pg_class.oid = pg_partition_root(TG_RELID);
+  end if;
   perform pg_notify('graphql', jsonb_build_object(
     'n', nextval('private.event_number'),
-    's', TG_TABLE_SCHEMA,
-    't', TG_TABLE_NAME,
+    's', v_schema,
+    't', v_table,
     'op', lower(TG_OP),
     'k', (select jsonb_object_agg(key, v_row ->> key) from unnest('{id}' || TG_ARGV) as key where v_row ? key)
   )::text);

@@ -1,10 +1,10 @@
+import { type Ask, askSeldom } from "../ask-seldom.ts";
 import type { Claims } from "../caller/claims.ts";
 import { unauthorized } from "../caller/unauthorized.ts";
 import type { AsOwner } from "../database/as-owner.ts";
 import type { ApiError } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import { ownerQuestion } from "../owner-question.ts";
-import { type Ask, askSeldom } from "./ask-seldom.ts";
 import { readUserId } from "./user-id.ts";
 
 /** Why claims that were good when they were issued are so no longer; null when they still are. */

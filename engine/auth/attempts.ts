@@ -6,7 +6,7 @@ import { noAccount, tooManyAttempts } from "./refusals.ts";
 import { SENDER, type Sender, senderValue } from "./sender.ts";
 import { stepOf } from "./totp.ts";
 
-/** What is known of somebody who tries to prove who they are. Of who is nobody, nothing. */
+/** What is known of somebody who tries to prove who they are; nothing of a name that nobody has. */
 export type Attempt = {
   /** The name that the throttle counts by. */
   readonly countedName: string;

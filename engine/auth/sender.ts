@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { plainAddress } from "../plain-address.ts";
 
 /** Where a request came from: for the audit log and the throttle. */
 export type Sender = {
@@ -19,15 +20,15 @@ const LONGEST_USER_AGENT = 500;
 
 export function senderValue({ address, userAgent, requestId, actor = null }: Sender): string {
   return JSON.stringify({
-    address: address && plainAddress(address),
+    address: address && addressIn(address),
     user_agent: userAgent?.slice(0, LONGEST_USER_AGENT) ?? null,
     request_id: requestId,
     actor,
   });
 }
 
-/** `::ffff:192.0.2.1` is an IPv4 address as a socket of IPv6 sees it; `fe80::1%eth0` names its interface too. */
-function plainAddress(address: string): string | null {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
-  return isIP(plain) === 0 ? null : plain;
+/** Postgres keeps addresses alone. */
+function addressIn(text: string): string | null {
+  const address = plainAddress(text);
+  return isIP(address) === 0 ? null : address;
 }

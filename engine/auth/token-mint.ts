@@ -3,6 +3,7 @@ import jwt from "jsonwebtoken";
 import type { TokenKeys } from "../caller/keys.ts";
 import { signToken, verifySignature } from "../caller/tokens.ts";
 import { unauthorized } from "../caller/unauthorized.ts";
+import { withClaimAt } from "../claim-path.ts";
 import type { Config } from "../config/config.ts";
 import { ApiError } from "../errors.ts";
 import { LIFETIMES } from "./lifetimes.ts";
@@ -49,7 +50,8 @@ export function makeTokenMint({ keys, jwtIssuer, jwtAudience, jwtRoleClaim }: Mi
       const exp = iat + LIFETIMES.accessToken;
       const claims = { sub, name, role, permissions, iat, exp, ...forUs };
       return {
-        accessToken: signToken(withClaim(claims, jwtRoleClaim, role) as object, keys),
+        // Also where this deployment looks for the role (PGRST_JWT_ROLE_CLAIM_KEY).
+        accessToken: signToken(withClaimAt(claims, jwtRoleClaim, role), keys),
         refreshToken,
         expiresIn: LIFETIMES.accessToken,
         tokenType: "Bearer",
@@ -65,19 +67,6 @@ export function makeTokenMint({ keys, jwtIssuer, jwtAudience, jwtRoleClaim }: Mi
       return { userId: sub };
     },
   };
-}
-
-/** Also where this deployment looks for the role (PGRST_JWT_ROLE_CLAIM_KEY): `.app.roles[0]`. */
-function withClaim(claims: unknown, [step, ...further]: Config["jwtRoleClaim"], role: string): unknown {
-  if (step === undefined) return role;
-  if (typeof step !== "string") {
-    const list: unknown[] = Array.isArray(claims) ? [...claims] : [];
-    const place = typeof step === "number" ? step : list.length;
-    list[place] = withClaim(list[place], further, role);
-    return list;
-  }
-  const members = (claims ?? {}) as Record<string, unknown>;
-  return { ...members, [step]: withClaim(members[step], further, role) };
 }
 
 function verify(token: string, keys: TokenKeys): jwt.JwtPayload {

@@ -1,6 +1,8 @@
 import type { ApiKey } from "../../engine/auth/api-keys.ts";
 import { ApiError } from "../../engine/errors.ts";
-import { dispatch, notFound } from "../gateway.ts";
+import { readMoment } from "../../engine/moment.ts";
+import { notFound } from "../../engine/wrong-address.ts";
+import { dispatch } from "../gateway.ts";
 import { type GatewayRequest, type Handler, json } from "../http.ts";
 import { confidential } from "./confidential.ts";
 import { identifyUser } from "./credentials.ts";
@@ -12,13 +14,7 @@ export const KEYS = "/auth/keys";
 
 const ADMIN = "admin";
 
-const isMoment = (value: unknown): value is string =>
-  typeof value === "string" &&
-  /^\d{4}-\d\d-\d\d(T|$)/.test(value) &&
-  !Number.isNaN(Date.parse(value)) &&
-  isDay(value.slice(0, 10));
-/** JavaScript reads the 30th of February as the 2nd of March. */
-const isDay = (day: string): boolean => new Date(day).toISOString().startsWith(day);
+const isMoment = (value: unknown): value is string => typeof value === "string" && readMoment(value) !== null;
 const OPTIONAL_MOMENT: Field<string | null> = {
   isRequired: false,
   accepts: isMoment,
@@ -55,7 +51,7 @@ export function keyFolder(services: AuthServices): Handler {
             role,
             name: name ?? "",
             ownerId: owner === null ? null : String(owner),
-            expiresAt: expires === null ? null : new Date(expires),
+            expiresAt: expires === null ? null : readMoment(expires),
           },
           { ...senderOf(request), actor },
         );

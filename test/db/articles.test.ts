@@ -120,8 +120,8 @@ describe("create_article", () => {
       author_id: "1",
       tags: [],
       status: "DRAFT",
+      message: "The article was created.",
     });
-    expect(result?.message).toBeTruthy();
   });
 
   test("takes tags and a status, and explicit nulls for the defaults", async () => {
@@ -160,8 +160,8 @@ describe("update_article", () => {
       author_id: "1",
       status: "ARCHIVED",
       tags: ["garden", "summer"],
+      updated_at: expect.any(Date),
     });
-    expect(article?.updated_at).not.toBeNull();
   });
 
   test("leaves a title that is too short to the table's constraint", async () => {

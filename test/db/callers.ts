@@ -48,7 +48,7 @@ export async function asCaller<T>(client: pg.ClientBase, caller: Caller, work: (
 }
 
 /** For the rest of the transaction. */
-export async function become(client: pg.ClientBase, caller: Caller): Promise<void> {
+async function become(client: pg.ClientBase, caller: Caller): Promise<void> {
   const claims = { role: caller.role, ...(caller.sub && { sub: caller.sub }) };
   const settings = {
     role: caller.role,

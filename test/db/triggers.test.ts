@@ -108,6 +108,19 @@ describe("notifications", () => {
     ]);
   });
 
+  test("name the whole of a partitioned table, whichever part the row is in", async () => {
+    await content.owner.query(`
+      create table private.days (day date primary key) partition by range (day);
+      create table private.years partition of private.days for values from ('2026-01-01') to ('2028-01-01')
+        partition by range (day);
+      create table private.days_2026 partition of private.years for values from ('2026-01-01') to ('2027-01-01');
+      create trigger _500_event after insert on private.days for each row execute function private.tg__event('day');
+    `);
+    expect(await heardOf("insert into private.days values ('2026-05-01')")).toEqual([
+      { s: "private", t: "days", op: "insert", k: { day: "2026-05-01" }, n: await lastNumber() },
+    ]);
+  });
+
   test.each([
     ["a new table", "create table public.things (id int primary key)", true],
     ["a grant", "grant select on public.things to anon", true],

@@ -1,9 +1,10 @@
+-- Of a name as much as people read: it has no bound, and a token travels in a header, which has one.
 create or replace function auth.claims_of(user_id bigint) returns jsonb
 language sql stable
 begin atomic
   select jsonb_build_object(
     'sub', users.id::text,
-    'name', users.name,
+    'name', left(users.name, 200),
     'role', held.role,
     'permissions', (
       select coalesce(jsonb_agg(granted.permission order by granted.permission), '[]')

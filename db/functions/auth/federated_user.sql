@@ -16,7 +16,10 @@ begin
     where identities.issuer = provider.issuer and identities.subject = federated_user.subject;
   if found then
     v_account := auth.hold_account(v_identity.user_id);
-    user_id := v_identity.user_id;
+    -- Again, as whoever held the account before has left it.
+    select * into v_identity from auth.identities
+      where identities.issuer = provider.issuer and identities.subject = federated_user.subject;
+    user_id := v_account.user_id;
     -- Somebody has since shown to read the mail of an address that nobody vouched for then: it is theirs alone.
     outcome := case when v_identity.is_vouched or v_account.password_changed_at <= v_identity.created_at then 'found'
       else 'conflict' end;
@@ -26,8 +29,10 @@ begin
   select * into v_user from public.users where lower(users.email) = lower(v_email) for key share;
   if found then
     v_account := auth.hold_account(v_user.id);
-    if not v_is_vouched
-      or v_account.user_id is not null and lower(v_account.verified_email) is distinct from lower(v_user.email)
+    -- To mail servers letters are the same in any case within ASCII alone: the sign for kelvin is no k.
+    if not v_is_vouched or lower(v_email collate "C") <> lower(v_user.email collate "C")
+      or v_account.user_id is not null
+        and lower(v_account.verified_email collate "C") is distinct from lower(v_user.email collate "C")
     then
       outcome := 'conflict';
       return;

@@ -1,11 +1,15 @@
 create or replace function auth.link_identity(
-  user_id bigint, provider auth.providers, subject text, sender auth.sender
+  user_id bigint, provider auth.providers, subject text, left_at timestamptz, sender auth.sender
 ) returns text as $$
 declare
   v_account constant auth.credentials := auth.hold_account(link_identity.user_id);
 begin
   if v_account.user_id is null or v_account.disabled_at is not null then
     return 'disabled';
+  end if;
+  -- By who was signed in with the password before, perhaps.
+  if v_account.password_changed_at > link_identity.left_at then
+    return 'ended';
   end if;
   insert into auth.identities as known (issuer, subject, user_id, is_vouched)
     values (provider.issuer, link_identity.subject, v_account.user_id, true)
@@ -18,4 +22,4 @@ begin
 end;
 $$ language plpgsql set search_path = '';
 comment on function auth.link_identity is
-  'Lets who is signed in sign in through the provider too: linked, or taken when it is another user''s identity.';
+  'Lets who is signed in sign in through the provider too: linked, taken when it is another user''s identity, ended when another password was set since they left for it.';

@@ -1,6 +1,7 @@
 -- An outcome is a value, not an exception: that a message was shown is to be remembered though its bearer is refused.
 create or replace function auth.pass_federation(
-  provider text, subject text, claims jsonb, linking bigint, sender auth.sender, out outcome text, out user_id bigint
+  provider text, subject text, claims jsonb, linking bigint, left_at timestamptz, sender auth.sender,
+  out outcome text, out user_id bigint
 ) as $$
 declare
   v_provider auth.providers;
@@ -19,7 +20,7 @@ begin
   end if;
 
   if linking is not null then
-    outcome := auth.link_identity(linking, v_provider, subject, sender);
+    outcome := auth.link_identity(linking, v_provider, subject, left_at, sender);
     user_id := linking;
     return;
   end if;

@@ -1,15 +1,20 @@
 create or replace function auth.reset_password(token_hash bytea, new_hash text, sender auth.sender) returns bigint as $$
 declare
   v_token record;
+  v_account auth.credentials;
 begin
   select * into v_token from auth.find_mail_token(reset_password.token_hash, 'reset');
   if not found then
     return null;
   end if;
-  perform auth.hold_account(v_token.user_id);
+  v_account := auth.hold_account(v_token.user_id);
   delete from auth.mail_tokens as token where token.token_hash = reset_password.token_hash;
   if not found then
     return null;
+  end if;
+  -- Until now nobody had shown to read this mail: whoever has linked a provider before may be somebody else.
+  if v_account.verified_email is null then
+    update auth.identities set is_vouched = false where identities.user_id = v_token.user_id;
   end if;
   insert into auth.credentials (user_id, username)
     select v_token.user_id, v_token.email on conflict (user_id) do nothing;

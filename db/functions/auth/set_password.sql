@@ -1,10 +1,14 @@
--- Links to set another one go with the password that was forgotten.
+-- Links to set another one go with the password that was forgotten; so does what is still on its way: who left to link a
+-- provider, who has come back from one and owes a code, and codes for tokens.
 create or replace function auth.set_password(user_id bigint, new_hash text) returns void as $$
 begin
   update auth.credentials set password_hash = new_hash, password_changed_at = now()
     where credentials.user_id = set_password.user_id;
   perform auth.end_sign_ins(set_password.user_id);
   delete from auth.mail_tokens where mail_tokens.user_id = set_password.user_id and purpose = 'reset';
+  delete from auth.federation_states where federation_states.user_id = set_password.user_id;
+  delete from auth.federation_logins where federation_logins.user_id = set_password.user_id;
+  delete from auth.federation_codes where federation_codes.user_id = set_password.user_id;
 end;
 $$ language plpgsql set search_path = '';
 comment on function auth.set_password is

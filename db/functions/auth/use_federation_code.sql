@@ -1,10 +1,15 @@
--- Spent by whoever shows it: one that came without the right verifier has been seen by somebody else.
+-- Spent by whoever shows it: one that came without the right verifier has been seen by somebody else. The account is held
+-- first, as by whoever sets its password: that ends the code, too.
 create or replace function auth.use_federation_code(
   code_hash bytea, code_challenge text, sender auth.sender, out outcome text, out user_id bigint
 ) as $$
 declare
+  v_account auth.credentials;
   v_code auth.federation_codes;
 begin
+  v_account := auth.hold_account((
+    select codes.user_id from auth.federation_codes as codes where codes.code_hash = use_federation_code.code_hash
+  ));
   delete from auth.federation_codes as code
     where code.code_hash = use_federation_code.code_hash
     returning * into v_code;
@@ -13,7 +18,7 @@ begin
   then
     perform auth.log_event('federation.refused', v_code.user_id, sender, '{"reason":"code"}');
     outcome := 'wrong';
-  elsif (auth.hold_account(v_code.user_id)).disabled_at is not null then
+  elsif v_account.disabled_at is not null then
     perform auth.log_event('login.refused', v_code.user_id, sender, '{"reason":"disabled"}');
     outcome := 'disabled';
   else

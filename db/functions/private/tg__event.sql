@@ -7,15 +7,23 @@
 create or replace function private.tg__event() returns trigger as $$
 declare
   v_row jsonb;
+  v_schema text := TG_TABLE_SCHEMA;
+  v_table text := TG_TABLE_NAME;
 begin
   if coalesce(to_timestamp(pg_sequence_last_value('private.events_awaited_until')) < clock_timestamp(), true) then
     return null;
   end if;
   v_row := to_jsonb(case TG_OP when 'DELETE' then OLD else NEW end);
+  -- The trigger of a partitioned table runs as that of the partition; clients know the whole only.
+  if pg_partition_root(TG_RELID) <> TG_RELID then
+    select pg_namespace.nspname, pg_class.relname into v_schema, v_table
+      from pg_class join pg_namespace on pg_namespace.oid = pg_class.relnamespace
+      where pg_class.oid = pg_partition_root(TG_RELID);
+  end if;
   perform pg_notify('graphql', jsonb_build_object(
     'n', nextval('private.event_number'),
-    's', TG_TABLE_SCHEMA,
-    't', TG_TABLE_NAME,
+    's', v_schema,
+    't', v_table,
     'op', lower(TG_OP),
     'k', (select jsonb_object_agg(key, v_row ->> key) from unnest('{id}' || TG_ARGV) as key where v_row ? key)
   )::text);

@@ -23,8 +23,10 @@ export type Departure = {
 export type Departures = {
   remember(state: string, departure: Departure, wish: Wish, kept: Kept): Promise<void>;
   /** Once, and for the browser that left. */
-  recall(state: string, departure: Departure): Promise<{ readonly wish: Wish; readonly kept: Kept }>;
+  recall(state: string, departure: Departure): Promise<Recalled>;
 };
+
+type Recalled = { readonly wish: Wish; readonly leftAt: Date; readonly kept: Kept };
 
 type Row = {
   readonly provider: string;
@@ -64,7 +66,7 @@ export function makeDepartures(asOwner: AsOwner): Departures {
 
     async recall(state, { provider, purpose, browser }) {
       const { rows } = await inTransaction(asOwner, (client) =>
-        client.query<Row>("select * from auth.end_federation($1, $2, $3, $4)", [
+        client.query<Row & { readonly expires_at: Date }>("select * from auth.end_federation($1, $2, $3, $4)", [
           digestOf(state),
           digestOf(browser),
           provider,
@@ -75,6 +77,7 @@ export function makeDepartures(asOwner: AsOwner): Departures {
       const { mode, redirect_to: redirectTo, code_challenge: codeChallenge, user_id: userId, ...row } = rows[0];
       return {
         wish: { mode, redirectTo, codeChallenge, userId },
+        leftAt: new Date(row.expires_at.getTime() - AWAY * 1_000),
         kept: { nonce: row.nonce, codeVerifier: row.code_verifier, requestId: row.request_id },
       };
     },

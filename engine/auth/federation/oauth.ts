@@ -1,4 +1,6 @@
 import * as openid from "openid-client";
+import { isExactNumber, parseExactly, textOfValue } from "../../exact-json.ts";
+import { isJsonObject } from "../../json-object.ts";
 import { fromLibrary } from "./openid-faults.ts";
 import { isLoopback, makeOutgoing } from "./outgoing.ts";
 import type { Addresses, Protocol, Provider, Statement } from "./provider.ts";
@@ -66,17 +68,27 @@ async function readUserInfo(
     .fetchProtectedResource(configuration, accessToken, address, "GET", null, headers)
     .catch(fromLibrary);
   if (!response.ok) throw providerUnavailable(new Error(`Its userinfo endpoint answers ${response.status}`));
-  // What the parser says of its fault is left out: it quotes what it read.
-  const told: unknown = await response.json().catch(() => null);
-  if (typeof told !== "object" || told === null) throw providerUnavailable(new Error("Its userinfo is no JSON object"));
-  return told as Record<string, unknown>;
+  const told = parseProfile(await response.text());
+  if (!isJsonObject(told)) throw providerUnavailable(new Error("Its userinfo is no JSON object"));
+  return told;
+}
+
+/** With all digits of a subject that is a number: two of 64 bits may be one to JavaScript. */
+function parseProfile(text: string): unknown {
+  try {
+    return parseExactly(text);
+  } catch {
+    // What the parser says of its fault is left out: it quotes what it read.
+    return null;
+  }
 }
 
 function toStatement({ settings }: Provider, told: Readonly<Record<string, unknown>>): Statement {
   const names = { subject: "sub", email: "email", email_verified: "email_verified", name: "name", ...settings.claims };
   const textOf = (name: string) => {
     const value = Object.hasOwn(told, name) ? told[name] : null;
-    return typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : null;
+    if (typeof value === "number" || isExactNumber(value)) return textOfValue(value);
+    return typeof value === "string" && value !== "" ? value : null;
   };
   const subject = textOf(names.subject);
   if (subject === null) throw statementRefused(new Error(`Its userinfo has no ${names.subject}`));

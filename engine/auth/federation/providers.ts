@@ -36,7 +36,8 @@ export type Providers = {
   list(): Promise<ListedProvider[]>;
   add(provider: NewProvider): Promise<void>;
   remove(name: string): Promise<void>;
-  enable(name: string, enabled: boolean): Promise<void>;
+  enable(name: string): Promise<void>;
+  disable(name: string): Promise<void>;
 };
 
 type Row = Omit<Provider, "clientId" | "secret"> & { client_id: string | null; client_secret: string | null };
@@ -49,9 +50,9 @@ const LIST = `
 
 /** The providers through which users may sign in. */
 export function makeProviders(asOwner: AsOwner, keys: TokenKeys): Providers {
-  const change = async (call: string, name: string, ...values: unknown[]): Promise<void> => {
+  const change = async (call: string, name: string): Promise<void> => {
     const { rows } = await inTransaction(asOwner, (client) =>
-      client.query<{ done: boolean }>(`select ${call} as done`, [senderValue(OPERATOR), name, ...values]),
+      client.query<{ done: boolean }>(`select ${call} as done`, [senderValue(OPERATOR), name]),
     );
     if (!rows[0]!.done) throw noSuchProvider();
   };
@@ -81,7 +82,8 @@ export function makeProviders(asOwner: AsOwner, keys: TokenKeys): Providers {
       );
     },
     remove: (name) => change(`auth.remove_provider($2, ${SENDER})`, name),
-    enable: (name, enabled) => change(`auth.enable_provider($2, $3, ${SENDER})`, name, enabled),
+    enable: (name) => change(`auth.enable_provider($2, true, ${SENDER})`, name),
+    disable: (name) => change(`auth.enable_provider($2, false, ${SENDER})`, name),
   };
 }
 

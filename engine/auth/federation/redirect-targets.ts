@@ -13,7 +13,8 @@ export function makeRedirectTargets(siteUrl: string, allowed: readonly string[])
     if (text === null) return null;
     // A browser reads a backslash as a slash, and leaves out line ends and tabs.
     const target = /[\\\p{Cc}]/u.test(text) ? null : URL.parse(text, siteUrl);
-    const isOurs = target?.origin === own.origin && target.origin !== "null";
+    // Not by its origin: that of a `blob:` is the one of the address in it.
+    const isOurs = target?.protocol === own.protocol && target.host === own.host;
     if (!target || target.username || target.password || !(isOurs || patterns.some((each) => fits(target, each)))) {
       throw new ApiError(400, "VALIDATION_ERROR", "A sign-in may not end at this address.", {
         hint: HINT,

@@ -36,7 +36,9 @@ type Outcome = "passed" | keyof typeof REFUSALS;
 const NO_PROOF: Proof = { step: null, backupCodeHash: null };
 /** In seconds. */
 const PATIENCE = 10 * 60;
-const FIND = "select * from auth.federation_logins where browser_hash = $1 and expires_at > now()";
+const FIND = `
+  select login.* from auth.federation_logins as login join auth.providers on providers.name = login.provider
+  where login.browser_hash = $1 and login.expires_at > now() and providers.enabled`;
 const PASS = `select auth.pass_federated_factor($2, $3, $4, $5, $6, $7, ${SENDER}) as outcome`;
 
 export function makeSecondFactor({ asOwner, attempts, land, audited }: Options): SecondFactor {

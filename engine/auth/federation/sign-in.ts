@@ -45,12 +45,13 @@ const REFUSALS = {
   closed: signUpsClosed,
   nameless: emailMissing,
   taken: identityTaken,
+  ended: signInEnded,
   disabled: accountDisabled,
 };
 type Refusal = keyof typeof REFUSALS;
 type Outcome = "passed" | "linked" | "code_missing" | Refusal;
 
-const PASS = `select * from auth.pass_federation($2, $3, $4, $5, ${SENDER})`;
+const PASS = `select * from auth.pass_federation($2, $3, $4, $5, $6, ${SENDER})`;
 
 export function makeSignIn(options: Options): SignIn {
   const { asOwner, providers, protocols, departures, audited, land, secondFactor, readTarget } = options;
@@ -58,12 +59,12 @@ export function makeSignIn(options: Options): SignIn {
   /** What is refused is an outcome, so that a message stays spent. */
   const pass = async (
     { name: provider }: Provider,
-    wish: Wish,
+    { leftAt, ...wish }: Wish & { readonly leftAt: Date },
     { subject, signOut, ...statement }: Statement,
     browser: string,
     sender: Sender,
   ): Promise<Ending | Refusal> => {
-    const values = [senderValue(sender), provider, subject, JSON.stringify(toClaims(statement)), wish.userId];
+    const values = [senderValue(sender), provider, subject, JSON.stringify(toClaims(statement)), wish.userId, leftAt];
     return inTransaction(asOwner, async (client) => {
       const { rows } = await client.query<{ outcome: Outcome; user_id: string }>(PASS, values);
       const { outcome, user_id: userId } = rows[0]!;
@@ -105,14 +106,27 @@ export function makeSignIn(options: Options): SignIn {
       return audited(name, sender, async () => {
         const protocol = protocols.of(provider);
         const state = protocol.stateOf(arrival);
-        const { wish, kept } = await departures.recall(state, { provider: name, purpose: "sign-in", browser });
-        const statement = await protocol.arrive(arrival, state, kept);
-        const result = await pass(provider, wish, statement, browser, sender);
+        const { wish, leftAt, kept } = await departures.recall(state, { provider: name, purpose: "sign-in", browser });
+        const statement = inWholeCharacters(await protocol.arrive(arrival, state, kept));
+        const result = await pass(provider, { ...wish, leftAt }, statement, browser, sender);
         if (typeof result === "string") throw REFUSALS[result]();
         return result;
       });
     },
   };
+}
+
+/**
+ * Postgres has no place for the character zero, nor UTF-8 for half a character. A name does without: one that was cut
+ * may end with half of one. Of who it is nothing may be left out.
+ */
+function inWholeCharacters(statement: Statement): Statement {
+  const { subject, email, name } = statement;
+  const isWhole = (text: string) => text.isWellFormed() && !text.includes("\0");
+  if (!isWhole(subject) || !isWhole(email ?? "")) {
+    throw statementRefused(new Error("Its subject, or its address, is no text of whole characters"));
+  }
+  return { ...statement, name: name === null ? null : name.toWellFormed().replaceAll("\0", "") };
 }
 
 function toClaims({ email, isEmailVerified, name, hasSecondFactor, message }: Omit<Statement, "subject" | "signOut">) {

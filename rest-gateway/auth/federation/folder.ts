@@ -1,6 +1,7 @@
 import { PROVIDERS_PATH } from "../../../engine/auth/federation/addresses.ts";
 import { toApiError } from "../../../engine/errors.ts";
-import { dispatch, notFound, type Routes } from "../../gateway.ts";
+import { notFound } from "../../../engine/wrong-address.ts";
+import { dispatch, type Routes } from "../../gateway.ts";
 import type { Handler } from "../../http.ts";
 import type { RenderPage } from "../../pages/page.ts";
 import { confidential } from "../confidential.ts";

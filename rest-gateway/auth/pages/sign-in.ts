@@ -76,9 +76,10 @@ export function signInPages(services: PageServices): Routes {
 
   const codePage: FormPage = {
     show(values, refused) {
-      const hidden = { redirect_to: values.get("redirect_to") };
+      const target = values.get("redirect_to");
+      const hidden = { redirect_to: target };
       const form: Form = { action: CODE, fields: [CODE_FIELD], hidden, button: "Go on" };
-      const back = html`<nav aria-label="Other ways"><a href="${SIGN_IN}">Begin again</a></nav>`;
+      const back = html`<nav aria-label="Other ways"><a href="${withTarget(SIGN_IN, target)}">Begin again</a></nav>`;
       return { title: "One more step", content: html`${renderForm(form, refused)}${back}` };
     },
     async take(values, request) {
@@ -124,6 +125,7 @@ function signedInPage({ id, username }: ShownSession): Page {
   return { title: "Signed in", content };
 }
 
-function withTarget(path: string, target: string | null): string {
+/** The same page, for who is to end there. */
+export function withTarget(path: string, target: string | null): string {
   return target === null ? path : `${path}?${new URLSearchParams({ redirect_to: target })}`;
 }

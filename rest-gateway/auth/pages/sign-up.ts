@@ -7,7 +7,7 @@ import { senderOf } from "../sender.ts";
 import { type Form, type FormField, renderForm } from "./form.ts";
 import { requireFields } from "./read-form.ts";
 import type { PageServices } from "./services.ts";
-import { SIGN_IN } from "./sign-in.ts";
+import { SIGN_IN, withTarget } from "./sign-in.ts";
 import { formHandlers } from "./submit.ts";
 
 const SIGN_UP = "/auth/sign-up";
@@ -26,9 +26,9 @@ export function signUpPages(services: PageServices): Routes {
     [SIGN_UP]: formHandlers(
       {
         show(values, refused) {
-          const hidden = { redirect_to: values.get("redirect_to") };
-          const form: Form = { action: SIGN_UP, fields, hidden, button: "Create the account" };
-          const other = html`<nav aria-label="Other ways"><a href="${SIGN_IN}">I have an account</a></nav>`;
+          const target = values.get("redirect_to");
+          const form: Form = { action: SIGN_UP, fields, hidden: { redirect_to: target }, button: "Create the account" };
+          const other = html`<nav aria-label="Other ways"><a href="${withTarget(SIGN_IN, target)}">I have an account</a></nav>`;
           return { title: "Create an account", content: html`${renderForm(form, refused)}${other}` };
         },
         async take(values, request) {

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { verifyToken } from "../../../engine/caller/tokens.ts";
 import { wordOf } from "../../../engine/errors.ts";
+import { newAddress } from "../../new-address.ts";
+import { until } from "../../until.ts";
 import { argon2Runs } from "./argon2-runs.ts";
 import {
   claimsOf,
   eventsOf,
   from,
   KEYS,
-  newAddress,
   newEmail,
   newPerson,
   type Opened,
@@ -179,7 +180,7 @@ describe("signing in", () => {
     await holder.query("begin");
     await holder.query("select auth.hold_account($1)", [userId]);
     const attempt = refusalOf(login(email));
-    await waitUntil(async () => {
+    await until(async () => {
       const { rows } = await owner.query(
         "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
       );
@@ -316,7 +317,3 @@ test("the log tells sign-ins and failures with their address, and no name that s
     { event: "login.failed", user_id: null, details },
   ]);
 });
-
-async function waitUntil(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 10));
-}

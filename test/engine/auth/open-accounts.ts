@@ -6,6 +6,7 @@ import type { Sender } from "../../../engine/auth/sender.ts";
 import { makeTokenKeys } from "../../../engine/caller/keys.ts";
 import type { AsOwner } from "../../../engine/database/as-owner.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { newAddress } from "../../new-address.ts";
 
 export const PASSWORD = "Tangerine-Boat-7";
 
@@ -14,7 +15,7 @@ export const KEYS = makeTokenKeys({
   jwtSecretIsBase64: false,
   jwtPrivateKey: null,
 });
-export const SITE = "http://127.0.0.1:3000";
+const SITE = "http://127.0.0.1:3000";
 export const CONFIG = {
   jwtIssuer: "content-service",
   jwtAudience: null,
@@ -81,16 +82,9 @@ export function newEmail(): string {
   return `${randomUUID()}@example.org`;
 }
 
-let places = 0;
-
 /** Each from a place of their own, so that tests do not throttle one another. */
 export function from(address = newAddress()): Sender {
   return { address, userAgent: "vitest", requestId: randomUUID() };
-}
-
-export function newAddress(): string {
-  places++;
-  return `10.${(places >> 16) & 255}.${(places >> 8) & 255}.${places & 255}`;
 }
 
 /** What the audit log says of a user, oldest first. */

@@ -1,14 +1,13 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import jwt from "jsonwebtoken";
 import { generate } from "otplib";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readConfig } from "../../../engine/config/config.ts";
-import { makeLogger } from "../../../engine/log.ts";
-import { startService } from "../../../service.ts";
 import { cloneDatabase } from "../../database.ts";
 import { Wire } from "../../plugins/serve/socket/wire.ts";
-import { type Gateways, newFactor, newPerson, openGateways, PASSWORD, type Person, SECRET } from "./gateways.ts";
+import { SECRET } from "../../secret.ts";
+import { serve } from "../../serve.ts";
+import { until } from "../../until.ts";
+import { type Gateways, newFactor, newPerson, openGateways, PASSWORD, type Person } from "./gateways.ts";
 
 let gateways: Gateways;
 const ADMIN = { ADMIN_EMAIL: "root@example.org", ADMIN_PASSWORD: "Obsidian-Ladder-4" };
@@ -40,7 +39,7 @@ describe("a token of who was disabled or deleted", () => {
     for (const { pair } of users) expect(await isGood(pair.accessToken)).toBe(true);
     await gateways.owner.query("select auth.disable_account($1, null)", [users[0]!.userId]);
     await gateways.owner.query("delete from public.users where id = $1", [users[1]!.userId]);
-    for (const { pair } of users) while (await isGood(pair.accessToken)) await sleep(50);
+    for (const { pair } of users) await until(async () => !(await isGood(pair.accessToken)));
   });
 
   test.each(["graphql-transport-ws", "graphql-ws"])(
@@ -88,17 +87,9 @@ describe("the first administrator", () => {
 
   test("with a weak password is none: the service does not start, and says why", async () => {
     const database = await cloneDatabase();
-    const { config } = readConfig({
-      PORT: "0",
-      LOG_LEVEL: "silent",
-      DATABASE_URL: database.url,
-      OWNER_DATABASE_URL: database.ownerUrl,
-      JWT_SECRET: SECRET,
-      ...ADMIN,
-      ADMIN_PASSWORD: "short",
-    });
-    const surroundings = { log: makeLogger(config), tell: () => {}, giveUp: () => {} };
-    await expect(startService(config, surroundings)).rejects.toThrow(/^ADMIN_PASSWORD: .*8 characters/);
+    await expect(serve(database, { ...ADMIN, ADMIN_PASSWORD: "short" })).rejects.toThrow(
+      /^ADMIN_PASSWORD: .*8 characters/,
+    );
     await database.drop();
   });
 });
@@ -116,7 +107,7 @@ test("a new secret for tokens is one for those that are issued from then on", as
       const { body } = await changing.post(`${changing.one.url}/auth/login`, { username: email, password: PASSWORD });
       return body.accessToken as string;
     };
-    while (!isSignedBy(secret, await login())) await sleep(50);
+    await until(async () => isSignedBy(secret, await login()));
     const told = await changing.post(`${changing.one.url}/auth/logout`, undefined, { token: await login() });
     expect(told.status).toBe(200);
   } finally {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Gateways, newAddress, newFactor, newPerson, openGateways, PASSWORD, type Sent } from "./gateways.ts";
+import { newAddress } from "../../new-address.ts";
+import { type Gateways, newFactor, newPerson, openGateways, PASSWORD, type Sent } from "./gateways.ts";
 
 let gateways: Gateways;
 beforeAll(async () => {

@@ -1,7 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { digestOf } from "../../../engine/auth/secret.ts";
@@ -10,9 +7,9 @@ import { makeTokens } from "../../../engine/auth/tokens.ts";
 import { makeTokenKeys } from "../../../engine/caller/keys.ts";
 import { inTransaction } from "../../../engine/database/as-owner.ts";
 import { CONFIG, from, lender } from "../../engine/auth/open-accounts.ts";
-import { cookieOf, type Gateways, newPerson, openGateways, PASSWORD, SECRET } from "./gateways.ts";
-
-const REPOSITORY = join(import.meta.dirname, "../../..");
+import { startGateway } from "../../program.ts";
+import { SECRET } from "../../secret.ts";
+import { cookieOf, type Gateways, newPerson, openGateways, PASSWORD } from "./gateways.ts";
 
 let gateways: Gateways;
 beforeAll(async () => {
@@ -24,36 +21,6 @@ const at = (path: string) => `${gateways.one.url}${path}`;
 const post: Gateways["post"] = (...sent) => gateways.post(...sent);
 const refresh = (refreshToken: string, key?: string) =>
   post(at("/auth/refresh"), { refreshToken }, key === undefined ? {} : { headers: { "Idempotency-Key": key } });
-
-type Doomed = { readonly url: string; kill(): Promise<void> };
-
-/** Another gateway on the same database, in a process of its own. */
-async function startDoomed(): Promise<Doomed> {
-  const { url, ownerUrl } = gateways.database;
-  const child: ChildProcess = spawn(process.execPath, [join(REPOSITORY, "server.ts")], {
-    cwd: REPOSITORY,
-    env: {
-      PATH: process.env.PATH,
-      PORT: "0",
-      LOG_LEVEL: "silent",
-      DATABASE_URL: url,
-      OWNER_DATABASE_URL: ownerUrl,
-      JWT_SECRET: SECRET,
-    },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const ended = once(child, "close");
-  let printed = "";
-  child.stdout!.on("data", (chunk) => (printed += chunk));
-  while (!printed.includes("ready in") && child.exitCode === null) await sleep(20);
-  return {
-    url: /address +(\S+)/.exec(printed)![1]!,
-    async kill() {
-      child.kill("SIGKILL");
-      await ended;
-    },
-  };
-}
 
 /** The answer, or null when it never came. */
 const orNothing = <T>(answer: Promise<T>): Promise<T | null> => answer.catch(() => null);
@@ -84,7 +51,7 @@ test("however a gateway is killed, one refresh token of a family is good, and it
   const credentials = { username: email, password: PASSWORD };
   let lost = 0;
   for (const moment of MOMENTS_MS) {
-    const doomed = await startDoomed();
+    const doomed = await startGateway(gateways.database);
     const pairs = await Promise.all(Array.from({ length: CLIENTS }, () => newFamily(String(userId))));
     const asked = pairs.map(({ refreshToken }) => {
       const key = randomUUID();

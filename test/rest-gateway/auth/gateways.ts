@@ -7,12 +7,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { generate } from "otplib";
 import pg from "pg";
 import { pino } from "pino";
-import { readConfig } from "../../../engine/config/config.ts";
-import { type Service, startService } from "../../../service.ts";
+import type { Service } from "../../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { newAddress } from "../../new-address.ts";
+import { serve } from "../../serve.ts";
 
 export const PASSWORD = "Tangerine-Boat-7";
-export const SECRET = "a secret that is long enough to sign with";
 
 export type Told = {
   readonly status: number;
@@ -59,19 +59,8 @@ export async function openGateways({ template, settings = {} }: Options = {}): P
       done();
     },
   });
-  const { config } = readConfig({
-    PORT: "0",
-    DATABASE_URL: database.url,
-    OWNER_DATABASE_URL: database.ownerUrl,
-    JWT_SECRET: SECRET,
-    TRUST_PROXY: "loopback",
-    MAIL_DIR: mailDir,
-    ...settings,
-  });
-  const giveUp = (reason: Error) => {
-    throw reason;
-  };
-  const start = () => startService(config, { log: pino({ level: "trace" }, sink), tell: () => {}, giveUp });
+  const own = { RATE_LIMIT: "6000", TRUST_PROXY: "loopback", MAIL_DIR: mailDir };
+  const start = () => serve(database, { ...own, ...settings }, { log: pino({ level: "trace" }, sink) });
   const one = await start();
   const two = await start();
 
@@ -123,14 +112,6 @@ async function newestLink(folder: string, to: string, about: string): Promise<UR
     return new URL(/^https?:\S+$/m.exec(mail)![0]);
   }
   return null;
-}
-
-let places = 0;
-
-/** Each from a place of their own, so that tests do not throttle one another. */
-export function newAddress(): string {
-  places++;
-  return `10.${(places >> 16) & 255}.${(places >> 8) & 255}.${places & 255}`;
 }
 
 export type Person = { readonly email: string; readonly userId: number; readonly pair: Pair };

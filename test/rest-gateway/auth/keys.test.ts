@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Wire } from "../../plugins/serve/socket/wire.ts";
+import { until } from "../../until.ts";
 import { type Gateways, newPerson, newSession, openGateways } from "./gateways.ts";
 
 const ADMIN = { ADMIN_EMAIL: "root@example.org", ADMIN_PASSWORD: "Obsidian-Ladder-4" };
@@ -40,7 +40,7 @@ describe("a key that an administrator makes", () => {
     expect(JSON.stringify(listed)).not.toContain(key);
 
     expect((await revoke(id)).status).toBe(204);
-    while ((await me()).body.errors === undefined) await sleep(50);
+    await until(async () => (await me()).body.errors !== undefined);
     expect((await revoke(id)).status).toBe(404);
     expect((await list()).find((each: { id: number }) => each.id === id).revokedAt).not.toBeNull();
 

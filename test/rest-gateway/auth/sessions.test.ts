@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cookieOf, type Gateways, newAddress, newPerson, newSession, openGateways, PASSWORD } from "./gateways.ts";
+import { newAddress } from "../../new-address.ts";
+import { cookieOf, type Gateways, newPerson, newSession, openGateways, PASSWORD } from "./gateways.ts";
 
 let gateways: Gateways;
 beforeAll(async () => {

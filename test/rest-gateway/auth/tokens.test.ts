@@ -1,7 +1,9 @@
 import { generateKeyPairSync, randomUUID } from "node:crypto";
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Gateways, newAddress, newPerson, openGateways, PASSWORD, SECRET } from "./gateways.ts";
+import { newAddress } from "../../new-address.ts";
+import { SECRET } from "../../secret.ts";
+import { type Gateways, newPerson, openGateways, PASSWORD } from "./gateways.ts";
 
 let gateways: Gateways;
 beforeAll(async () => {
@@ -91,6 +93,14 @@ describe("logging in", () => {
       expiresIn: 3600,
       tokenType: "Bearer",
     });
+  });
+
+  test("gives a token that fits into a header, however long the name is", async () => {
+    const { email, userId } = await newPerson(gateways);
+    await gateways.owner.query("update users set name = repeat('\u{1f642}', 20000) where id = $1", [userId]);
+    const { body } = await post(at("/auth/login"), { username: email, password: PASSWORD });
+    expect((jwt.decode(body.accessToken) as jwt.JwtPayload).name).toBe("\u{1f642}".repeat(200));
+    expect((await post(at("/auth/logout"), undefined, { token: body.accessToken })).status).toBe(200);
   });
 
   test("says the same of a wrong password and of nobody, with a challenge", async () => {

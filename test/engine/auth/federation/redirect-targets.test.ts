@@ -38,6 +38,7 @@ describe("a redirect target", () => {
     "com.example.other://signed-in",
     "javascript:alert(1)",
     "data:text/html,x",
+    "blob:https://service.example.org/0d8f",
     "https://",
   ])("%j is refused", (text) => expect(() => read(text)).toThrow("may not end"));
 });

@@ -1,4 +1,4 @@
-import { newAddress } from "../gateways.ts";
+import { newAddress } from "../../../new-address.ts";
 
 export type Shown = {
   readonly status: number;

@@ -1,7 +1,8 @@
 import { makeProviders, type NewProvider } from "../../../../engine/auth/federation/providers.ts";
 import { makeTokenKeys } from "../../../../engine/caller/keys.ts";
 import { lender } from "../../../engine/auth/open-accounts.ts";
-import { type Gateways, openGateways, SECRET } from "../gateways.ts";
+import { SECRET } from "../../../secret.ts";
+import { type Gateways, openGateways } from "../gateways.ts";
 import { type Browser, openBrowser, type Shown } from "./browser.ts";
 
 /** Where clients reach the service, as far as they know. */

@@ -80,6 +80,32 @@ describe("signing in through a provider of OAuth 2.0 alone", () => {
     expect((await whoIs(browser)).userId).toBe(userId);
   });
 
+  test("tells users apart whose subjects are numbers that JavaScript takes for one", async () => {
+    const ids = ["9007199254740992", "9007199254740993"];
+    for (const id of ids) {
+      provider.say("/user", () => ({ body: `{"id": ${id}, "login": "big", "email": "big-${id}@example.org"}` }));
+      expect((await signIn()).shown).toMatchObject({ status: 200, body: { username: `big-${id}@example.org` } });
+    }
+    const { rows } = await gateways.owner.query("select subject from auth.identities where subject ~ '^9' order by 1");
+    expect(rows.map(({ subject }) => subject)).toEqual(ids);
+  });
+
+  test.each([
+    ["\\ud83d", "Cut \ufffd"],
+    ["\\u0000", "Cut"],
+  ])("takes a name that ends with %s, which Postgres cannot have", async (end, name) => {
+    const email = `cut-${end.slice(2)}@example.org`;
+    provider.say("/user", () => ({ body: `{"id": "${email}", "login": "Cut ${end}", "email": "${email}"}` }));
+    expect((await signIn()).shown.status).toBe(200);
+    const { rows } = await gateways.owner.query("select name from users where email = $1", [email]);
+    expect(rows).toEqual([{ name }]);
+  });
+
+  test.each(['"\\ud800"', '"4\\u0000"'])("is refused where the subject is no text, as %s: 401", async (id) => {
+    provider.say("/user", () => ({ body: `{"id": ${id}, "login": "odd", "email": "odd-${id.length}@example.org"}` }));
+    expect((await signIn()).shown).toMatchObject({ status: 401, body: { error: { code: "INVALID_ASSERTION" } } });
+  });
+
   test("is refused without a subject: 401, and without an address where there is no account yet: 403", async () => {
     provider.say("/user", () => json({ email: "octo@example.org" }));
     expect((await signIn()).shown).toMatchObject({ status: 401, body: { error: { code: "INVALID_ASSERTION" } } });

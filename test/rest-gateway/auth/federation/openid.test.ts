@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { generate } from "otplib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../../../until.ts";
 import { newFactor, newPerson } from "../gateways.ts";
 import { at, type FederatedGateways, openFederatedGateways, PROGRAM, SITE, whoIs } from "./federated-gateways.ts";
 import { CLIENT, type OpenIdProvider, openOpenIdProvider } from "./openid-provider.ts";
@@ -27,6 +28,29 @@ afterAll(async () => {
 
 const signIn = (login: string, query = "", browser = gateways.browser()) =>
   provider.signIn(browser, `${SIGN_IN}${query}`, login);
+
+/** What who left to link an identity is told in the end; they may be away for some time. */
+async function link(token: string, login: string, away = async () => {}) {
+  const { status, headers, body } = await gateways.post(
+    `${gateways.one.url}/auth/providers/example/link`,
+    {},
+    { token },
+  );
+  expect(status).toBe(200);
+  const Cookie = headers.get("set-cookie")!.split(";", 1)[0]!;
+  const back = await provider.signIn(gateways.browser(), body.address, login);
+  await away();
+  return gateways.get(`${gateways.two.url}${back.url.pathname}${back.url.search}`, { headers: { Cookie } });
+}
+
+const NEW_PASSWORD = "Quartz-Bird-8";
+
+async function resetPassword(email: string): Promise<void> {
+  await gateways.post(`${gateways.one.url}/auth/forgot-password`, { email });
+  const mail = await gateways.linkIn({ to: email, about: "Set a new password" });
+  const reset = { token: mail.searchParams.get("token"), password: NEW_PASSWORD };
+  expect((await gateways.post(`${gateways.one.url}/auth/reset-password`, reset)).status).toBe(200);
+}
 
 async function userOf(email: string) {
   const { rows } = await gateways.owner.query(
@@ -199,6 +223,13 @@ describe("tokens for a program", () => {
     await gateways.owner.query("select auth.enable_account($1, null)", [id]);
   });
 
+  test("are not had after another password was set", async () => {
+    const code = (await signIn("program", query)).url.searchParams.get("code");
+    const { id } = await userOf("program@example.org");
+    await gateways.owner.query("select auth.set_password($1, '$none')", [id]);
+    expect(await exchange(code, verifier)).toMatchObject({ status: 400, body: { error: { code: "SIGN_IN_ENDED" } } });
+  });
+
   test.each([
     ["?mode=token", "MISSING_FIELD"],
     ["?mode=cookie", "VALIDATION_ERROR"],
@@ -284,22 +315,82 @@ describe("the account of who comes back", () => {
 
   test("is linked by who is signed in to it, whatever the address", async () => {
     const { userId, pair } = await newPerson(gateways);
-    const browser = gateways.browser();
-    const link = await gateways.post(
-      `${gateways.one.url}/auth/providers/example/link`,
-      {},
-      { token: pair.accessToken },
-    );
-    expect(link.status).toBe(200);
-    const cookie = link.headers.get("set-cookie")!.split(";", 1)[0]!;
-    const back = await provider.signIn(browser, link.body.address, "unverified-linked");
-    const told = await gateways.get(`${gateways.two.url}${back.url.pathname}${back.url.search}`, {
-      headers: { Cookie: cookie },
-    });
+    const told = await link(pair.accessToken, "unverified-linked");
     expect(told).toMatchObject({ status: 200, body: { message: expect.any(String) } });
     const later = gateways.browser();
     await signIn("unverified-linked", "", later);
     expect((await whoIs(later)).userId).toBe(userId);
+  });
+
+  test("is not shared with who had linked an identity before the one who reads the mail set a password by it", async () => {
+    const { email, userId, pair } = await newPerson(gateways);
+    await link(pair.accessToken, "unverified-squatter");
+    expect((await signIn("unverified-squatter")).status).toBe(200);
+    await resetPassword(email);
+    expect(await signIn("unverified-squatter")).toMatchObject({ status: 409 });
+
+    const login = { username: email, password: NEW_PASSWORD };
+    const { body } = await gateways.post(`${gateways.one.url}/auth/login`, login);
+    await link(body.accessToken, "unverified-squatter");
+    const browser = gateways.browser();
+    await signIn("unverified-squatter", "", browser);
+    expect((await whoIs(browser)).userId).toBe(userId);
+
+    const change = { currentPassword: NEW_PASSWORD, newPassword: "Velvet-Stone-9" };
+    const changed = await gateways.post(`${gateways.one.url}/auth/password`, change, { token: body.accessToken });
+    expect(changed.status).toBe(200);
+    expect((await signIn("unverified-squatter")).status).toBe(200);
+  });
+
+  test("is not linked by who left for the provider before another password was set", async () => {
+    const { email, pair } = await newPerson(gateways);
+    const told = await link(pair.accessToken, "unverified-thief", () => resetPassword(email));
+    expect(told).toMatchObject({ status: 400, body: { error: { code: "SIGN_IN_ENDED" } } });
+    expect((await userOf(email)).identities).toBe(0);
+  });
+
+  const PASS = `select outcome from auth.pass_federation(
+    'example', $1, '{}', $2, $3, jsonb_populate_record(null::auth.sender, '{}'))`;
+
+  test("is not linked by who is back already when another password is set", async () => {
+    const { email } = await newPerson(gateways);
+    const { id } = await userOf(email);
+    const leaving = [id, new Date()];
+    expect((await gateways.owner.query(PASS, ["early-thief", ...leaving])).rows).toEqual([{ outcome: "linked" }]);
+    await resetPassword(email);
+    expect((await gateways.owner.query(PASS, ["early-thief", ...leaving])).rows).toEqual([{ outcome: "ended" }]);
+  });
+
+  test("is not found by who waits for the one that sets another password", async () => {
+    const { email } = await newPerson(gateways);
+    const { id } = await userOf(email);
+    await gateways.owner.query(PASS, ["waiting-thief", id, new Date()]);
+    const setter = await gateways.owner.connect();
+    try {
+      await setter.query("begin");
+      await setter.query("select auth.hold_account($1)", [id]);
+      const waiting = gateways.owner.query(PASS, ["waiting-thief", null, new Date()]);
+      const blocked = "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
+      await until(async () => (await gateways.owner.query(blocked)).rowCount === 1);
+      await setter.query("update auth.identities set is_vouched = false where user_id = $1", [id]);
+      await setter.query("update auth.credentials set password_changed_at = clock_timestamp() where user_id = $1", [
+        id,
+      ]);
+      await setter.query("commit");
+      expect((await waiting).rows).toEqual([{ outcome: "conflict" }]);
+    } finally {
+      setter.release();
+    }
+  });
+
+  test("is not one whose address only looks the same to Postgres: 409", async () => {
+    const email = "kim@example.org";
+    await gateways.owner.query("select auth.add_account('Kim', $1, 'authenticated', null, null)", [email]);
+    const { rows } = await gateways.owner.query("select lower($1) as folded", ["\u212aim@example.org"]);
+    expect(rows[0].folded).toBe(email);
+    expect(await signIn("\u212aim")).toMatchObject({ status: 409 });
+    expect((await signIn("KIM")).status).toBe(200);
+    expect((await userOf(email)).identities).toBe(1);
   });
 
   test("is linked by nobody who is not signed in, nor without the token of the session", async () => {
@@ -366,6 +457,28 @@ describe("an account with an authenticator app", () => {
     await gateways.owner.query("update auth.mfa_factors set last_used_step = null");
     const right = await browser.go(asked.url, { form: { code: await generate({ secret }) } });
     expect(right.text).toContain("You are signed in as paged@example.org.");
+  });
+
+  test.each([
+    ["the provider was disabled", "select auth.enable_provider('example', false, null)"],
+    [
+      "another password was set",
+      "select auth.set_password(id, '$none') from users where email = 'belated@example.org'",
+    ],
+  ])("lets nobody in by its code when meanwhile %s", async (_what, statement) => {
+    const { rows } = await gateways.owner.query("select from users where email = 'belated@example.org'");
+    if (rows.length === 0) await newGuarded("belated");
+    const browser = gateways.browser();
+    expect((await signIn("belated", "", browser)).status).toBe(401);
+    const headers = { Cookie: `FEDERATION=${browser.cookies(SITE).get("FEDERATION")}` };
+    const send = () => gateways.post(`${gateways.one.url}/auth/providers/code`, { code: "000000" }, { headers });
+    expect(await send()).toMatchObject({ status: 401, body: { error: { code: "INVALID_CODE" } } });
+    await gateways.owner.query(statement);
+    try {
+      expect(await send()).toMatchObject({ status: 400, body: { error: { code: "SIGN_IN_ENDED" } } });
+    } finally {
+      await gateways.owner.query("select auth.enable_provider('example', true, null)");
+    }
   });
 
   test("is guarded by the throttle of all sign-ins", async () => {

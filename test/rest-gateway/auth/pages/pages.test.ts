@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cookieOf, type Gateways, newAddress, newFactor, newPerson, openGateways, PASSWORD } from "../gateways.ts";
+import { newAddress } from "../../../new-address.ts";
+import { cookieOf, type Gateways, newFactor, newPerson, openGateways, PASSWORD } from "../gateways.ts";
 
 const TARGET = "https://app.example.org/welcome";
 
@@ -167,4 +168,13 @@ test("a provider has a button, which takes along where to go", async () => {
   const { text } = await get("/auth/sign-in?redirect_to=%2Fhealth");
   expect(text).toContain('href="/auth/providers/acme/sign-in?redirect_to=%2Fhealth"');
   expect(text).toContain("Sign in with Acme &amp; Co");
+});
+
+test.each([
+  ["/auth/sign-in", "/auth/sign-up"],
+  ["/auth/sign-up", "/auth/sign-in"],
+  ["/auth/sign-in/code", "/auth/sign-in"],
+])("the link of %s to %s takes along where to go", async (path, other) => {
+  expect((await get(`${path}?redirect_to=%2Fhealth`)).text).toContain(`href="${other}?redirect_to=%2Fhealth"`);
+  expect((await get(path)).text).toContain(`href="${other}"`);
 });

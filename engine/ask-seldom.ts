@@ -1,4 +1,4 @@
-import { oneAtATime } from "../one-at-a-time.ts";
+import { oneAtATime } from "./one-at-a-time.ts";
 
 /** What is known of each of them; of whom it says nothing, nothing is known. */
 export type Ask<Answer> = (keys: readonly string[]) => Promise<ReadonlyMap<string, Answer>>;

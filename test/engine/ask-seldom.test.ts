@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { askSeldom } from "../../../engine/auth/ask-seldom.ts";
+import { askSeldom } from "../../engine/ask-seldom.ts";
 
 let questions: string[][];
 let fault: Error | null;

@@ -1,0 +1,46 @@
+--! Previous: sha1:dac0444a25cfae7ca600509020c58ce28078231b
+--! Hash: sha1:365ae8d74bf0bdb419529cf7f43f0199b0406ee8
+--! Message: events-of-partitions
+
+--! split: 1-current.sql
+-- The new chapter goes here, one subject per file: 0010-tags.sql, 0020-likes.sql. Rename or delete this file then.
+-- See db/README.md.
+
+--! split: 0020-events_of_partitions.sql
+-- A change in a partition was told as one of a table that nobody can subscribe to.
+--! Included private/tg__event.sql
+-- Commits that notify wait for one another (300 a second instead of 2,000), so nothing is told while nobody waits for it.
+-- To look whether somebody does holds the sequence until the transaction's end: so private.await_events sees who has
+-- looked before it, and is not over yet.
+-- Keys only: a payload over 8,000 bytes would fail the user's own write, and the subscriber re-reads the row in its own
+-- role anyway. Keys travel as text, because a bigint does not survive JSON in JavaScript.
+-- Runs as its owner, since nobody else may count events; it reads nothing but the row at hand.
+create or replace function private.tg__event() returns trigger as $$
+declare
+  v_row jsonb;
+  v_schema text := TG_TABLE_SCHEMA;
+  v_table text := TG_TABLE_NAME;
+begin
+  if coalesce(to_timestamp(pg_sequence_last_value('private.events_awaited_until')) < clock_timestamp(), true) then
+    return null;
+  end if;
+  v_row := to_jsonb(case TG_OP when 'DELETE' then OLD else NEW end);
+  -- The trigger of a partitioned table runs as that of the partition; clients know the whole only.
+  if pg_partition_root(TG_RELID) <> TG_RELID then
+    select pg_namespace.nspname, pg_class.relname into v_schema, v_table
+      from pg_class join pg_namespace on pg_namespace.oid = pg_class.relnamespace
+      where pg_class.oid = pg_partition_root(TG_RELID);
+  end if;
+  perform pg_notify('graphql', jsonb_build_object(
+    'n', nextval('private.event_number'),
+    's', v_schema,
+    't', v_table,
+    'op', lower(TG_OP),
+    'k', (select jsonb_object_agg(key, v_row ->> key) from unnest('{id}' || TG_ARGV) as key where v_row ? key)
+  )::text);
+  return null;
+end;
+$$ language plpgsql security definer set search_path = '';
+comment on function private.tg__event is
+  'For each row: tells channel graphql which row changed, while events are awaited. Arguments: the columns to send besides id.';
+--! EndIncluded private/tg__event.sql
