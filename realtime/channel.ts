@@ -1,11 +1,12 @@
 import type { Caller } from "../engine/caller/caller.ts";
+import { isJsonObject } from "../engine/json-object.ts";
 import type { Extension, Hearing } from "./authorization.ts";
 import type { Broadcast } from "./broadcast-frame.ts";
 import { bindingIds } from "./changes/binding.ts";
 import { formatPosition, type Position } from "./changes/position.ts";
 import { type JoinRequest, readToken } from "./join-request.ts";
 import type { Outbox } from "./outbox.ts";
-import { isObject, spellMessage, spellWord, type Version } from "./protocol.ts";
+import { spellMessage, spellWord, type Version } from "./protocol.ts";
 import { Refusal, reasonOf } from "./refusal.ts";
 import type { Occupant, Room } from "./rooms.ts";
 import type { ChannelServices } from "./services.ts";
@@ -164,11 +165,12 @@ export class Channel implements Occupant {
 
   /** `{"type":"presence","event":"track","payload":{"name":"Alice"}}`; refuses by throwing. */
   async present(message: unknown): Promise<void> {
-    const { event, payload = {} } = isObject(message) ? message : {};
+    const { event, payload = {} } = isJsonObject(message) ? message : {};
     const { presence } = this.#services;
     switch (spellWord(event ?? null).toLowerCase()) {
       case "track":
-        if (!isObject(payload)) throw new Refusal("InvalidPresencePayload", "The payload of track must be an object");
+        if (!isJsonObject(payload))
+          throw new Refusal("InvalidPresencePayload", "The payload of track must be an object");
         if (!(await this.#maySay("presence"))) throw unauthorized("write to", this.room);
         if (this.#isOver) break;
         // Of what comes from now on it is told in any case: that is of no use to who does not know what was before.
@@ -185,7 +187,7 @@ export class Channel implements Occupant {
 
   /** From now on all is judged by the claims of this token. */
   async renew(message: unknown): Promise<void> {
-    const token = readToken(isObject(message) ? message.access_token : null);
+    const token = readToken(isJsonObject(message) ? message.access_token : null);
     if (token === null || token === this.#token) return;
     try {
       const caller = await this.#joining.line.identify(token);

@@ -1,13 +1,14 @@
 import type { Caller } from "../engine/caller/caller.ts";
+import { isJsonObject } from "../engine/json-object.ts";
 import { type Broadcast, type BroadcastPush, parseBroadcastPush } from "./broadcast-frame.ts";
 import { formatPosition } from "./changes/position.ts";
 import { Channel, type Line } from "./channel.ts";
 import { readJoinRequest } from "./join-request.ts";
 import type { Outbox } from "./outbox.ts";
 import {
+  DEEPEST,
   type Envelope,
   isDeeperThan,
-  isObject,
   type Message,
   parseMessage,
   spellMessage,
@@ -23,7 +24,7 @@ const UNAUTHORIZED = 4401;
 /** Of what is kept as long as the channel: 100 channels of one socket are not to fill the memory. */
 const KEPT = ["phx_join", "access_token", "presence"];
 const MOST_KEPT_LENGTH = 256 * 2 ** 10;
-const DEEPEST = 100;
+const DEEPEST_KEPT = 100;
 
 const TOO_MANY_CHANNELS = new Refusal("ChannelRateLimitReached", "Too many channels");
 const TOO_MANY_JOINS = new Refusal("ClientJoinRateLimitReached", "Too many joins per second");
@@ -78,7 +79,7 @@ export class Connection {
     }
     const message = parseMessage(data, this.#peer.version);
     if (!message) return Promise.resolve();
-    const refusal = KEPT.includes(message.event) ? unkeepable(message, data.length) : null;
+    const refusal = unfit(message, data.length);
     if (refusal) return this.#inLine(message.topic, () => this.#refuse(message, refusal));
     return this.#admit(message, () => (message.topic === "phoenix" ? this.#beat(message) : this.#hear(message)));
   }
@@ -255,14 +256,15 @@ function stillGood(caller: Caller): Caller {
   return caller;
 }
 
-/** Why a message cannot be kept; null: it can. */
-function unkeepable({ event, payload }: Message, length: number): Refusal | null {
-  if (length > MOST_KEPT_LENGTH) {
+/** Why a message cannot be kept, or passed on; null: it can. */
+function unfit({ event, payload }: Message, length: number): Refusal | null {
+  const isKept = KEPT.includes(event);
+  if (isKept && length > MOST_KEPT_LENGTH) {
     return new Refusal("PayloadTooLarge", `A message of the kind ${event} has at most ${MOST_KEPT_LENGTH} characters`);
   }
-  return isDeeperThan(DEEPEST, payload)
-    ? new Refusal("PayloadTooDeep", `A message of the kind ${event} has at most ${DEEPEST} levels`)
-    : null;
+  const deepest = isKept ? DEEPEST_KEPT : DEEPEST;
+  if (!isDeeperThan(deepest, payload)) return null;
+  return new Refusal("PayloadTooDeep", `A message of the kind ${event} has at most ${deepest} levels`);
 }
 
 function tooManyBindings(most: number): Refusal {
@@ -271,6 +273,6 @@ function tooManyBindings(most: number): Refusal {
 
 /** `{"type":"broadcast","event":"hi","payload":{…}}` */
 function readBroadcast(written: unknown): Broadcast | null {
-  if (!isObject(written) || typeof written.event !== "string") return null;
+  if (!isJsonObject(written) || typeof written.event !== "string") return null;
   return { event: written.event, encoding: "json", payload: Buffer.from(JSON.stringify(written.payload ?? {})) };
 }

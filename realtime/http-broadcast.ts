@@ -2,9 +2,11 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Caller, Callers } from "../engine/caller/caller.ts";
 import { unauthorized } from "../engine/caller/unauthorized.ts";
 import { ApiError } from "../engine/errors.ts";
+import { isJsonObject } from "../engine/json-object.ts";
+import { methodNotAllowed, notFound } from "../engine/wrong-address.ts";
 import type { Authorization } from "./authorization.ts";
 import type { Broadcast } from "./broadcast-frame.ts";
-import { isDeeperThan, isObject } from "./protocol.ts";
+import { DEEPEST, isDeeperThan } from "./protocol.ts";
 import type { Room } from "./rooms.ts";
 import type { Speech } from "./speech.ts";
 
@@ -36,7 +38,6 @@ const SINGLE = new RegExp(`^${BATCH}/(?<topic>[^/]+)/events/(?<event>[^/]+)$`);
 const METHODS = "OPTIONS, POST";
 /** A private one may cost a question to the database. */
 const MOST_MESSAGES = 1_000;
-const DEEPEST = 1_000;
 const ACCEPTED: HttpResponse = { status: 202, headers: {}, body: null };
 
 type Sent = { readonly room: Room; readonly broadcast: Broadcast };
@@ -86,14 +87,9 @@ export function makeHttpBroadcast({ callers, authorization, speech }: Services) 
 
   return async (request: HttpRequest): Promise<HttpResponse> => {
     const single = SINGLE.exec(request.path)?.groups;
-    if (!single && request.path !== BATCH)
-      throw new ApiError(404, "RESOURCE_NOT_FOUND", "There is nothing at this address.");
+    if (!single && request.path !== BATCH) throw notFound();
     if (request.method === "OPTIONS") return { status: 204, headers: { Allow: METHODS }, body: null };
-    if (request.method !== "POST") {
-      throw new ApiError(405, "METHOD_NOT_ALLOWED", `This address does not take ${request.method}.`, {
-        headers: { Allow: METHODS },
-      });
-    }
+    if (request.method !== "POST") throw methodNotAllowed(request.method, METHODS);
     return single ? saySingle(request, single.topic!, single.event!) : sayBatch(request);
   };
 }
@@ -104,13 +100,19 @@ function keyIn({ apikey, "x-api-key": otherName }: IncomingHttpHeaders): string 
 
 /** `{"messages":[{"topic":"room1","event":"hi","payload":{…},"private":false}]}`; all are read before any is sent. */
 function readBatch(written: unknown): readonly Sent[] {
-  const { messages } = isObject(written) ? written : {};
+  const { messages } = isJsonObject(written) ? written : {};
   if (!Array.isArray(messages)) throw unreadable("The body must be an object with a list of messages.");
   if (messages.length > MOST_MESSAGES) throw unreadable(`At most ${MOST_MESSAGES} messages can be sent at once.`);
   if (isDeeperThan(DEEPEST, messages)) throw unreadable(`The messages have at most ${DEEPEST} levels.`);
   return messages.map((message: unknown) => {
-    const { topic, event, payload, private: isPrivate } = isObject(message) ? message : {};
-    if (typeof topic !== "string" || topic === "" || typeof event !== "string" || event === "" || !isObject(payload)) {
+    const { topic, event, payload, private: isPrivate } = isJsonObject(message) ? message : {};
+    if (
+      typeof topic !== "string" ||
+      topic === "" ||
+      typeof event !== "string" ||
+      event === "" ||
+      !isJsonObject(payload)
+    ) {
       throw unreadable("Each message needs a topic, an event and a payload, which is an object.");
     }
     const broadcast: Broadcast = { event, encoding: "json", payload: Buffer.from(JSON.stringify(payload)) };

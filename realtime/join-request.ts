@@ -1,4 +1,4 @@
-import { isObject } from "./protocol.ts";
+import { isJsonObject } from "../engine/json-object.ts";
 
 /** What a client asks for when it joins; whatever it leaves out or writes wrongly is as if it had not been said. */
 export type JoinRequest = {
@@ -20,11 +20,11 @@ const LONGEST_WAIT_MS = 60_000;
 const USUAL_WAIT_MS = 15_000;
 
 export function readJoinRequest(payload: unknown): JoinRequest {
-  const { config, access_token: token, user_token: olderName } = isObject(payload) ? payload : {};
-  const { private: isPrivate, postgres_changes: bindings, resume, ...rest } = isObject(config) ? config : {};
-  const broadcast = isObject(rest.broadcast) ? rest.broadcast : {};
-  const presence = isObject(rest.presence) ? rest.presence : {};
-  const options = isObject(rest.postgres_changes_options) ? rest.postgres_changes_options : {};
+  const { config, access_token: token, user_token: olderName } = isJsonObject(payload) ? payload : {};
+  const { private: isPrivate, postgres_changes: bindings, resume, ...rest } = isJsonObject(config) ? config : {};
+  const broadcast = isJsonObject(rest.broadcast) ? rest.broadcast : {};
+  const presence = isJsonObject(rest.presence) ? rest.presence : {};
+  const options = isJsonObject(rest.postgres_changes_options) ? rest.postgres_changes_options : {};
   return {
     token: readToken(token ?? olderName),
     isPrivate: isTrue(isPrivate),
@@ -37,7 +37,7 @@ export function readJoinRequest(payload: unknown): JoinRequest {
       key: readKey(presence.key),
       enabled: isTrue(presence.enabled),
     },
-    bindings: Array.isArray(bindings) ? bindings.filter(isObject) : [],
+    bindings: Array.isArray(bindings) ? bindings.filter(isJsonObject) : [],
     waitMs: isTrue(options.wait) ? readWait(options.timeout) : null,
     resume: typeof resume === "string" ? resume : null,
   };

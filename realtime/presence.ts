@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { isObject, spellMessage, type Version } from "./protocol.ts";
+import { isJsonObject } from "../engine/json-object.ts";
+import { spellMessage, type Version } from "./protocol.ts";
 import type { Relay, Said } from "./relay.ts";
 import { keyOf, type Occupant, type Room, type Rooms } from "./rooms.ts";
 import { socketFrame } from "./socket-frame.ts";
@@ -192,5 +193,7 @@ function readMetas(written: unknown): Meta[] {
 }
 
 function isMeta(value: unknown): value is Meta {
-  return isObject(value) && typeof value.key === "string" && typeof value.ref === "string" && isObject(value.room);
+  return (
+    isJsonObject(value) && typeof value.key === "string" && typeof value.ref === "string" && isJsonObject(value.room)
+  );
 }

@@ -1,3 +1,5 @@
+import { isJsonObject } from "../engine/json-object.ts";
+
 /** https://hexdocs.pm/phoenix/writing_a_channels_client.html; the broadcast frames are Supabase's own. */
 export type Version = "1.0.0" | "2.0.0";
 
@@ -26,7 +28,7 @@ export function parseMessage(text: string, version: Version): Message | null {
     const [joinRef, ref, topic, event, payload] = written;
     return toMessage({ join_ref: joinRef, ref, topic, event, payload });
   }
-  return isObject(written) ? toMessage(written) : null;
+  return isJsonObject(written) ? toMessage(written) : null;
 }
 
 /** `payload` is JSON already: it is spelled once for many receivers. */
@@ -38,9 +40,8 @@ export function spellMessage(version: Version, { joinRef, ref, topic, event }: E
   return `{"topic":${name},"event":${what},"payload":${payload},"ref":${spellRef(ref)}${join}}`;
 }
 
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
+/** How many levels a message may have. */
+export const DEEPEST = 1_000;
 
 /** What is written deeper than anybody would can be read, but not written again: that ends by exhausting the stack. */
 export function isDeeperThan(levels: number, value: unknown): boolean {

@@ -75,9 +75,9 @@ export function openRealtime(given: RealtimeServices): Realtime {
   const blindSpots = makeBlindSpots(asOwner);
   const authorization = makeAuthorization({ database, contextOf });
   const rooms = new Rooms();
-  const hear = (said: Said, gateway: string | null): void => {
-    if (said.kind === "broadcast") speech.hear(said);
-    else if (gateway !== null) presence.hear(said, gateway);
+  const hear = (said: Said, gateway: string | null): void | Promise<void> => {
+    if (said.kind === "broadcast") return speech.hear(said);
+    if (gateway !== null) presence.hear(said, gateway);
   };
   const relay = new Relay({ changes, hear, log });
   const speech = new Speech(rooms, relay);
@@ -86,7 +86,7 @@ export function openRealtime(given: RealtimeServices): Realtime {
     {
       changes,
       catalog,
-      readClaims: makeClaimsReader(asOwner),
+      claims: makeClaimsReader(asOwner),
       published,
       blindSpots,
       judge: makeJudge({ database, contextOf, timeoutMs: config.realtimeCheckTimeout * 1000 }),

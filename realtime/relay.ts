@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { Changes, Message } from "../engine/changes/changes.ts";
+import { isJsonObject } from "../engine/json-object.ts";
 import type { Logger } from "../engine/log.ts";
-import { isObject } from "./protocol.ts";
 
 /** What gateways tell each other, and SQL tells them, by way of the stream: JSON objects that say their kind. */
 export type Said = Readonly<Record<string, unknown>> & { readonly kind: string };
 
-/** `from` is null for what SQL said. */
-export type Hear = (said: Said, from: string | null) => void;
+/** `from` is null for what SQL said. A promise is awaited before more is heard. */
+export type Hear = (said: Said, from: string | null) => void | Promise<void>;
 
 type RelayOptions = {
   readonly changes: Pick<Changes, "emit" | "state">;
@@ -55,11 +55,18 @@ export class Relay {
     return this.#next?.sent ?? this.#last;
   }
 
-  hear({ prefix, content }: Message): void {
+  hear({ prefix, content }: Message): void | Promise<void> {
     if (prefix !== PREFIX) return;
     const { gateway, said } = parse(content) ?? {};
     if (gateway === this.gateway || !Array.isArray(said)) return;
-    for (const each of said) if (isSaid(each)) this.#options.hear(each, typeof gateway === "string" ? gateway : null);
+    return this.#hearEach(said.filter(isSaid), typeof gateway === "string" ? gateway : null);
+  }
+
+  #hearEach(said: readonly Said[], from: string | null): void | Promise<void> {
+    for (const [at, each] of said.entries()) {
+      const heard = this.#options.hear(each, from);
+      if (heard) return heard.then(() => this.#hearEach(said.slice(at + 1), from));
+    }
   }
 
   #begin(): Batch {
@@ -92,12 +99,12 @@ export class Relay {
 function parse(content: Buffer): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(content.toString());
-    return isObject(value) ? value : null;
+    return isJsonObject(value) ? value : null;
   } catch {
     return null;
   }
 }
 
 function isSaid(value: unknown): value is Said {
-  return isObject(value) && typeof value.kind === "string";
+  return isJsonObject(value) && typeof value.kind === "string";
 }

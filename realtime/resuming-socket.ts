@@ -16,31 +16,42 @@ type List = [joinRef: string | null, ref: string | null, topic: string, event: s
 export function resuming(Socket: typeof WebSocket): typeof WebSocket {
   const positions = new Map<string, string>();
 
-  const remember = ({ topic, event, payload }: Message): void => {
+  /** A heartbeat is true of what this socket has joined, not of a channel that has yet to be told what it missed. */
+  const remember = ({ topic, event, payload }: Message, joined: Set<string>): void => {
     const position = payload.data?.position ?? payload.response?.position;
     const isLost = payload.extension === "postgres_changes" && payload.status === "error";
-    if (isLost || event === "phx_error" || event === "phx_close") positions.delete(topic);
-    else if (position && topic === "phoenix") for (const known of positions.keys()) positions.set(known, position);
-    else if (position) positions.set(topic, position);
+    if (isLost || event === "phx_error" || event === "phx_close") {
+      positions.delete(topic);
+      joined.delete(topic);
+    } else if (position && topic === "phoenix") for (const each of joined) positions.set(each, position);
+    else if (position) {
+      positions.set(topic, position);
+      joined.add(topic);
+    }
   };
 
-  const withPosition = (text: string): string => {
+  const withPosition = (text: string, joined: Set<string>): string => {
     const written = JSON.parse(text) as Message | List;
     const { topic, event, payload } = toMessage(written);
     const resume = positions.get(topic);
     if (event === "phx_leave") positions.delete(topic);
+    if (event === "phx_leave" || event === "phx_join") joined.delete(topic);
     if (event === "phx_join" && resume !== undefined) payload.config = { ...payload.config, resume };
     return JSON.stringify(written);
   };
 
   return class extends Socket {
+    readonly #joined = new Set<string>();
+
     constructor(...address: ConstructorParameters<typeof WebSocket>) {
       super(...address);
-      this.addEventListener("message", ({ data }) => typeof data === "string" && remember(toMessage(JSON.parse(data))));
+      this.addEventListener("message", ({ data }) => {
+        if (typeof data === "string") remember(toMessage(JSON.parse(data)), this.#joined);
+      });
     }
 
     override send(data: Parameters<WebSocket["send"]>[0]): void {
-      super.send(typeof data === "string" ? withPosition(data) : data);
+      super.send(typeof data === "string" ? withPosition(data, this.#joined) : data);
     }
   };
 }

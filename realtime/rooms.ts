@@ -38,16 +38,19 @@ export class Rooms {
     return this.#occupants.get(keyOf(room)) ?? [];
   }
 
-  /** To everybody there but the one who says it. */
-  broadcast(room: Room, broadcast: Broadcast, sayer: Occupant | null): void {
+  /** To everybody there but the one who says it. Gives those who have not read what they were told before. */
+  broadcast(room: Room, broadcast: Broadcast, sayer: Occupant | null): readonly Outbox[] {
     const frames = new Map<Version, Buffer | null>();
+    const full: Outbox[] = [];
     for (const occupant of this.in(room)) {
       if (!occupant.hearsBroadcast || (occupant === sayer && !occupant.hearsItself)) continue;
-      const { version, topic } = occupant;
+      const { version, topic, outbox } = occupant;
       if (!frames.has(version)) frames.set(version, broadcastFrame(version, topic, broadcast));
       const frame = frames.get(version);
-      if (frame) occupant.outbox.send(frame);
+      if (frame) outbox.send(frame);
+      if (outbox.isFull) full.push(outbox);
     }
+    return full;
   }
 }
 

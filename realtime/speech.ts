@@ -1,11 +1,16 @@
 import type { Broadcast } from "./broadcast-frame.ts";
+import { Pacer } from "./changes/pacer.ts";
 import type { Relay, Said } from "./relay.ts";
 import type { Occupant, Room, Rooms } from "./rooms.ts";
+
+/** Shorter than for changes: the stream itself waits, and with it all who listen to it. */
+const PATIENCE_MS = 50;
 
 /** What somebody says goes to those here at once, and to the other gateways. */
 export class Speech {
   readonly #rooms: Rooms;
   readonly #relay: Relay;
+  readonly #pacer = new Pacer(PATIENCE_MS);
 
   constructor(rooms: Rooms, relay: Relay) {
     this.#rooms = rooms;
@@ -31,8 +36,8 @@ export class Speech {
     });
   }
 
-  /** Another gateway, or SQL, has said it. */
-  hear({ topic, private: isPrivate, event, encoding, payload }: Said): void {
+  /** Another gateway, or SQL, has said it: one transaction may say more than anybody reads at once. */
+  hear({ topic, private: isPrivate, event, encoding, payload }: Said): void | Promise<void> {
     if (typeof topic !== "string" || typeof event !== "string" || typeof payload !== "string") return;
     const isRaw = encoding === "raw";
     const broadcast: Broadcast = {
@@ -40,6 +45,7 @@ export class Speech {
       encoding: isRaw ? "raw" : "json",
       payload: Buffer.from(payload, isRaw ? "base64" : "utf8"),
     };
-    this.#rooms.broadcast({ name: topic, isPrivate: isPrivate === true }, broadcast, null);
+    const full = this.#rooms.broadcast({ name: topic, isPrivate: isPrivate === true }, broadcast, null);
+    if (full.length > 0) return this.#pacer.wait(full);
   }
 }

@@ -183,7 +183,8 @@ export class Reading implements SessionReader {
   #place({ system, slot }: LogSession): void {
     if (this.#system === null) this.#next = this.#options.beginAt(slot);
     else if (this.#unreadable) this.#leap(slot, `a change cannot be read: ${this.#unreadable}`);
-    else if (this.#system !== system) this.#leap(slot, "this is another database cluster than before");
+    else if (this.#system !== system)
+      this.#leap(slot, "this is another database cluster than before, or one that was promoted");
     else if (this.#next > slot.now) this.#leap(slot, "the database has lost what had been read of it");
     else if (this.#next < slot.earliest) this.#leap(slot, "the database no longer keeps what came after");
     this.#system = system;

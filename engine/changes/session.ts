@@ -39,7 +39,7 @@ const SPELLING = `set datestyle = 'ISO'; set timezone = 'UTC'; set intervalstyle
 /** One connection that reads the log in a slot of its own, from where it is told to until the connection ends. */
 export class LogSession {
   readonly slot: Slot;
-  /** Of the cluster: positions in another one mean something else. */
+  /** The cluster and its timeline, which is a new one when a standby is promoted: positions mean something else there. */
   readonly system: string;
   readonly #client: pg.Client;
   readonly #socket: Duplex;
@@ -73,13 +73,14 @@ export class LogSession {
       abandoned.throwIfAborted();
       await client.connect();
       await client.query(SPELLING);
-      const system = await client.query<{ systemid: string }>("IDENTIFY_SYSTEM");
+      const system = await client.query<{ systemid: string; timeline: number }>("IDENTIFY_SYSTEM");
       const types = await client.query<{ oid: number; typname: string }>(
         "select oid::int4, typname from pg_catalog.pg_type where oid < 10000",
       );
       const builtIn = new Map(types.rows.map(({ oid, typname }) => [oid, typname]));
       const slot = await takeSlot(client, options);
-      return new LogSession(client, slot, system.rows[0]!.systemid, options, builtIn);
+      const { systemid, timeline } = system.rows[0]!;
+      return new LogSession(client, slot, `${systemid}/${timeline}`, options, builtIn);
     } catch (error) {
       destroy();
       throw spoken(error);

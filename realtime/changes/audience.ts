@@ -3,7 +3,7 @@ import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
 import type { Binding } from "./binding.ts";
 import { type View, viewOf } from "./change-text.ts";
-import { type ClaimsRead, claimsKey } from "./claims-read.ts";
+import { type ClaimsReader, claimsKey } from "./claims-read.ts";
 import type { Question } from "./question.ts";
 import { type RowSight, type Sight, sightOf } from "./sight.ts";
 import type { Subscriber } from "./subscriber.ts";
@@ -30,11 +30,11 @@ export type Member = {
 type Terms = {
   readonly catalog: Catalog;
   readonly table: Table;
-  readonly readClaims: (table: Table) => Promise<ClaimsRead>;
+  readonly claims: ClaimsReader;
 };
 
 export async function findAudience(subscribers: Iterable<Subscriber>, terms: Terms): Promise<Audience> {
-  const { catalog, table, readClaims } = terms;
+  const { catalog, table, claims: reader } = terms;
   const groups = new Map<string, { caller: Caller; sight: Sight; members: Member[] }>();
   const views = new Map<Sight, Map<string, View>>();
   for (const subscriber of subscribers) {
@@ -43,7 +43,11 @@ export async function findAudience(subscribers: Iterable<Subscriber>, terms: Ter
     const { caller } = subscriber;
     const sight = sightOf(catalog, table, caller.role);
     if (!sight || sight.rows === "none") continue;
-    const claims = sight.rows === "all" ? "" : claimsKey(caller, await readClaims(table));
+    if (!bindings.every((binding) => stillHolds(binding, sight, table))) {
+      subscriber.lose(`a column by which changes of ${table.name} were filtered is not what it was`);
+      continue;
+    }
+    const claims = sight.rows === "all" ? "" : claimsKey(caller, await reader.read(table));
     const key = JSON.stringify([caller.role, claims]);
     const group = groups.get(key) ?? { caller, sight, members: [] };
     groups.set(key, group);
@@ -73,6 +77,11 @@ export function concerns(
   relation: { readonly schema: string; readonly name: string },
 ): boolean {
   return (schema === null || schema === relation.schema) && (table === null || table === relation.name);
+}
+
+/** A filter is read when it is asked for: by now its column may be closed to the subscriber, altered or gone. */
+function stillHolds({ tests }: Binding, sight: Sight, { columns }: Table): boolean {
+  return tests.every(({ column, type }) => sight.columns.has(column) && columns.get(column)?.baseType.oid === type.oid);
 }
 
 function questionsOf({ bindings }: Member): readonly Question[] {

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import type { Column } from "../../engine/catalog/columns.ts";
 import type { CatalogKeeper } from "../../engine/catalog/keep.ts";
 import type { QualifiedName } from "../../engine/catalog/qualified-name.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
@@ -106,7 +107,9 @@ async function readTests(
   try {
     const [row = []] = await ask({ text: `select ${expressions.map(({ sql }) => sql).join(", ")}`, values });
     return conditions.map((condition) => {
-      const own = expressions.flatMap((trial, at) => (trial.of === condition && trial.isCanonical ? [row[at]!] : []));
+      const own = expressions.flatMap((trial, at) =>
+        trial.of === condition && trial.isCanonical ? [row[at] ?? null] : [],
+      );
       return makeRowTest(condition, own, table.columns.get(condition.column)!.baseType);
     });
   } catch (error) {
@@ -125,13 +128,21 @@ function trials(condition: Condition, table: Table, parameter: (value: string) =
   const nothing = `(null::${known.sqlType})`;
   const trial = (sql: string, isCanonical = false): Trial => ({ of: condition, sql, isCanonical });
   if (operator === "is") return [trial(`${nothing} is ${values[0]}`)];
-  if (operator === "isdistinct" && values[0]!.toLowerCase() === "null") return [trial("null", true)];
   const asked: Asked = operator === "neq" || operator === "in" || operator === "isdistinct" ? "eq" : operator;
   return values.flatMap((value) => {
     const place = parameter(value);
     // Held against a text, so that a pattern which cannot be read is found out.
     const left = asked === "match" || asked === "imatch" ? `coalesce(${nothing}, '')` : nothing;
     const compared = trial(comparison(left, asked, place, known));
-    return asked === "eq" ? [compared, trial(`concat(${place}::${valueType(known)})`, true)] : [compared];
+    return asked === "eq" ? [compared, trial(canonical(place, known, table), true)] : [compared];
   });
+}
+
+/** Null where equal texts may be written differently, by a collation that takes no notice of capitals perhaps. */
+function canonical(value: string, { baseType, position }: Column, { oid }: Table): string {
+  const written = `concat(${value}::${valueType({ baseType })})`;
+  return baseType.name === "text" || baseType.name === "varchar"
+    ? `case when (select collisdeterministic from pg_catalog.pg_collation as c join pg_catalog.pg_attribute as a
+        on c.oid = attcollation where attrelid = ${oid} and attnum = ${position}) then ${written} end`
+    : written;
 }

@@ -1,7 +1,8 @@
 import type { Table } from "../../engine/catalog/tables.ts";
-import type { Change, Relation, Row, Transaction } from "../../engine/changes/changes.ts";
+import type { Change, Relation, RelationColumn, Row, Transaction } from "../../engine/changes/changes.ts";
 import { jsonValue } from "./json-value.ts";
 import { formatPosition, type Position } from "./position.ts";
+import { isSameColumn } from "./same-column.ts";
 import type { Sight } from "./sight.ts";
 
 /** What a subscriber is shown of a table's rows; one object for all who are shown the same. */
@@ -85,14 +86,20 @@ export class ChangeText {
 
   #record(row: Row, { columns }: View): string {
     const members: string[] = [];
-    for (const [at, { name }] of this.#change.relation.columns.entries()) {
+    for (const [at, column] of this.#change.relation.columns.entries()) {
       const cell = row[at];
-      const type = this.#table.columns.get(name)?.type;
-      if (cell === undefined || !type || !columns.has(name)) continue;
+      if (cell === undefined || !columns.has(column.name)) continue;
       if (this.#isLarge && cell !== null && cell.length > SHORT_BYTES) continue;
-      members.push(`${JSON.stringify(name)}:${cell === null ? "null" : jsonValue(cell, type)}`);
+      members.push(`${JSON.stringify(column.name)}:${cell === null ? "null" : this.#value(cell, column)}`);
     }
     return `{${members.join(",")}}`;
+  }
+
+  /** One of a type that the column no longer has is a text, which the client reads by the type that it is told with. */
+  #value(cell: string, column: RelationColumn): string {
+    return isSameColumn(this.#table, column)
+      ? jsonValue(cell, this.#table.columns.get(column.name)!.type)
+      : JSON.stringify(cell);
   }
 
   #keyOf(row: Row): Row {

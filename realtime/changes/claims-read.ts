@@ -35,9 +35,18 @@ const USED = `
   select 'relation', c.oid::regclass::text, null, c.relkind in ('r', 'p') and not c.relrowsecurity
   from used join pg_class c on used.class = 'pg_class'::regclass and c.oid = used.object`;
 
-/** Asks once per table, for as long as the catalogue has the same one. */
-export function makeClaimsReader(asOwner: AsOwner): (table: Table) => Promise<ClaimsRead> {
-  const known = new WeakMap<Table, Promise<ClaimsRead>>();
+export type ClaimsReader = {
+  read(table: Table): Promise<ClaimsRead>;
+  /** The schema has changed: a function that a policy calls may read other claims, though the catalogue is the same. */
+  forget(): void;
+};
+
+/** Where nobody tells that the schema has changed. */
+const LONGEST_KNOWN_MS = 5_000;
+
+/** Asks once per table, for a while. */
+export function makeClaimsReader(asOwner: AsOwner): ClaimsReader {
+  let known = new WeakMap<Table, { readonly claims: Promise<ClaimsRead>; readonly at: number }>();
   const read = async (table: Table): Promise<ClaimsRead> => {
     const { rows } = await asOwner((client) => client.query<Used>(USED, [table.oid]));
     return claimsIn(
@@ -45,11 +54,21 @@ export function makeClaimsReader(asOwner: AsOwner): (table: Table) => Promise<Cl
       rows,
     );
   };
-  return (table) => {
-    const answer = known.get(table) ?? read(table);
-    known.set(table, answer);
-    answer.catch(() => known.delete(table));
-    return answer;
+  return {
+    read: (table) => {
+      const last = known.get(table);
+      if (last && performance.now() - last.at < LONGEST_KNOWN_MS) return last.claims;
+      // What was true a moment ago is better than to tell nobody anything.
+      const claims = last ? read(table).catch(() => last.claims) : read(table);
+      known.set(table, { claims, at: performance.now() });
+      claims.catch(() => {
+        if (known.get(table)?.claims === claims) known.delete(table);
+      });
+      return claims;
+    },
+    forget: () => {
+      known = new WeakMap();
+    },
   };
 }
 

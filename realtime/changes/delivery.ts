@@ -6,6 +6,9 @@ import { type Audience, type Group, type Member, partsOf } from "./audience.ts";
 import { ChangeText, type Told, type View } from "./change-text.ts";
 import type { Judge } from "./judge.ts";
 import type { Image, Verdict } from "./judgement.ts";
+import { rowBefore } from "./row-before.ts";
+import type { Cell } from "./row-test.ts";
+import { isSameColumn } from "./same-column.ts";
 import type { Subscriber } from "./subscriber.ts";
 
 /** A change on its way. */
@@ -24,6 +27,8 @@ const UNASKED = () => null;
 export class Delivery {
   readonly #items: readonly Item[];
   readonly #audience: Audience;
+  /** The row before of each. */
+  readonly #before: ReadonlyMap<Item, Row | null>;
   readonly #judgements = new Map<Group, Judgement>();
   readonly #images = new Map<Row, Image>();
   /** Made once for all whom all changes concern: there may be thousands of groups. */
@@ -32,6 +37,7 @@ export class Delivery {
   constructor(items: readonly Item[], audience: Audience) {
     this.#items = items;
     this.#audience = audience;
+    this.#before = new Map(items.map((item) => [item, rowBefore(item.change, audience.table)]));
   }
 
   /** Has each group's view of the changes judged. A group that cannot be judged is told that it has missed something. */
@@ -57,7 +63,8 @@ export class Delivery {
 
   /** Tells those who are still there of one change. */
   tell(item: Item, isThere: (subscriber: Subscriber) => boolean): void {
-    const text = new ChangeText(item.change, item.transaction, this.#audience.table);
+    const change = { ...item.change, old: this.#before.get(item)! };
+    const text = new ChangeText(change, item.transaction, this.#audience.table);
     const frames = new Map<View, Map<string, Buffer>>();
     for (const [group, { inquiry, verdicts }] of this.#judgements) {
       const place = inquiry.places.get(item);
@@ -89,26 +96,32 @@ export class Delivery {
       row && (judgesParts || !row.includes(undefined)) ? images.push(this.#imageOf(row, change)) - 1 : null;
     const places = items.map(
       (item) =>
-        [item, { before: place(item.change.old, item.change), after: place(item.change.new, item.change) }] as const,
+        [
+          item,
+          { before: place(this.#before.get(item)!, item.change), after: place(item.change.new, item.change) },
+        ] as const,
     );
     return { images, places: new Map(places) };
   }
 
   /** As far as that can be said without asking. */
-  #mayConcern({ bindings }: Member, { change }: Item): boolean {
-    const rows = [change.new, change.old].filter((row) => row !== null).map((row) => this.#imageOf(row, change));
+  #mayConcern({ bindings }: Member, item: Item): boolean {
+    const { change } = item;
+    const rows = [change.new, this.#before.get(item)!].filter((row) => row !== null);
+    const images = rows.map((row) => this.#imageOf(row, change));
     return bindings.some(({ event, tests }) => {
       const isAwaited = event === "*" || event === change.kind || (event === "DELETE" && change.kind === "UPDATE");
       const passes = (image: Image) =>
         tests.every(({ questions, column, passes }) => questions.length > 0 || passes(image.get(column), UNASKED));
-      return isAwaited && rows.some(passes);
+      return isAwaited && images.some(passes);
     });
   }
 
-  #toldTo({ bindings, view }: Member, { change }: Item, { before, after }: Sides): ToldTo | null {
+  #toldTo({ bindings, view }: Member, item: Item, { before, after }: Sides): ToldTo | null {
+    const { change } = item;
     const type = after ? (change.kind as Told["type"]) : "DELETE";
     const { answers } = (after ?? before)!;
-    const image = this.#imageOf((after ? change.new : change.old)!, change);
+    const image = this.#imageOf((after ? change.new : this.#before.get(item))!, change);
     const matching = bindings.filter(
       ({ event, tests }) =>
         (event === "*" || event === type) && tests.every((test) => test.passes(image.get(test.column), answers)),
@@ -121,7 +134,11 @@ export class Delivery {
   #imageOf(row: Row, { relation }: Change): Image {
     const known = this.#images.get(row);
     if (known) return known;
-    const image = new Map(relation.columns.map(({ name }, at) => [name, row[at]]));
+    const { table } = this.#audience;
+    const image = new Map<string, Cell>();
+    for (const [at, column] of relation.columns.entries()) {
+      if (isSameColumn(table, column)) image.set(column.name, row[at]);
+    }
     this.#images.set(row, image);
     return image;
   }

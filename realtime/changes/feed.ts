@@ -31,8 +31,8 @@ export type FeedServices = AudienceServices & {
 type FeedOptions = FeedServices & {
   /** Where it begins; null: now. */
   readonly since: Position | null;
-  /** What others have told by way of the stream. */
-  readonly hear?: (message: Message) => void;
+  /** What others have told by way of the stream, which waits for it. */
+  readonly hear?: (message: Message) => void | Promise<void>;
   /** Called when that may have been missed. */
   readonly missed?: () => void;
 };
@@ -70,6 +70,10 @@ export class Feed {
   #room: PromiseWithResolvers<void> | null = null;
   /** Resolves when the catalogue is no older than what has been heard. */
   #upToDate: Promise<void> = Promise.resolve();
+  /** Resolves when everybody can see how the schema was changed by what has been heard. */
+  #seen: Promise<unknown> = Promise.resolve();
+  /** The last transaction that changed the schema. */
+  #changer: number | null = null;
   #isRunning = false;
   #isClosed = false;
   #told: Position;
@@ -195,9 +199,9 @@ export class Feed {
     return this.#entries.length >= MOST_WAITING || this.#bytes >= MOST_WAITING_BYTES;
   }
 
-  #hear(message: Message): void {
-    if (message.prefix === SCHEMA_CHANGED) this.#catchUp();
-    else if (message.prefix !== MARK) this.#options.hear?.(message);
+  #hear(message: Message): void | Promise<void> {
+    if (message.prefix === SCHEMA_CHANGED) this.#followSchema(message.transaction);
+    else if (message.prefix !== MARK) return this.#options.hear?.(message);
     else {
       const marked = this.#marks.get(message.content.toString());
       if (marked) this.#push({ kind: "step", run: marked });
@@ -228,10 +232,25 @@ export class Feed {
     this.#options.missed?.();
   }
 
+  /** Once for all that a transaction does: it is seen as a whole, which may be later than it is heard of. */
+  #followSchema(transaction: Transaction | null): void {
+    if (transaction) {
+      if (transaction.xid === this.#changer) return;
+      this.#changer = transaction.xid;
+      this.#seen = Promise.all([this.#seen, this.#options.awaitVisible(new Set([transaction.xid]))]);
+    }
+    this.#catchUp();
+  }
+
   #catchUp(): void {
-    this.#upToDate = this.#options.catalog.reload().catch((error: unknown) => {
-      this.#options.log.warn({ err: error }, "changes are judged by a catalogue that may be out of date");
-    });
+    this.#upToDate = this.#seen
+      .then(() => {
+        this.#options.claims.forget();
+        return this.#options.catalog.reload();
+      })
+      .catch((error: unknown) => {
+        this.#options.log.warn({ err: error }, "changes are judged by a catalogue that may be out of date");
+      });
   }
 
   #push(entry: Entry): void {
@@ -276,8 +295,9 @@ export class Feed {
       if (audience) deliveries.set(relation, new Delivery(own, audience));
     }
     const xids = new Set(items.map(({ transaction }) => transaction.xid));
-    const judged = [...deliveries.values()].map((delivery) => delivery.judge(this.#options.judge));
-    await Promise.all(deliveries.size > 0 ? [this.#options.awaitVisible(xids), ...judged] : []);
+    // First: a policy that reads other tables is to find there what the same transaction has written.
+    if (deliveries.size > 0) await this.#options.awaitVisible(xids);
+    await Promise.all([...deliveries.values()].map((delivery) => delivery.judge(this.#options.judge)));
     for (const entry of entries) this.#tellOne(entry, deliveries);
     await this.#pacer.wait([...this.#active].map(({ outbox }) => outbox));
   }

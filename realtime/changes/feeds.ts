@@ -12,8 +12,8 @@ const LOOK_MS = 20;
 const REFUSED_MS = 5_000;
 
 type FeedsHooks = {
-  /** Told of what is said by way of the stream. */
-  readonly hear: (message: Message) => void;
+  /** Told of what is said by way of the stream, which waits for it. */
+  readonly hear: (message: Message) => void | Promise<void>;
   /** Called when it begins to hear, and when it may have missed something. */
   readonly begun: () => void;
 };

@@ -42,8 +42,13 @@ export function parseFilter(text: string): readonly Condition[] | null {
 function parseCondition(text: string): Condition | null {
   const { column, not, operator, value } = CONDITION.exec(text.trim())?.groups ?? {};
   if (column === undefined || value === undefined || !isOperator(operator)) return null;
+  const negated = not !== undefined;
+  // Null is no value that the column's type could read.
+  if (operator === "isdistinct" && value.toLowerCase() === "null") {
+    return { column: column.trim(), negated: !negated, operator: "is", values: ["null"] };
+  }
   const values = parseValues(operator, value);
-  return values && { column: column.trim(), negated: not !== undefined, operator, values };
+  return values && { column: column.trim(), negated, operator, values };
 }
 
 function isOperator(name: string | undefined): name is Operator {

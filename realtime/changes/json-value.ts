@@ -17,9 +17,9 @@ export function jsonValue(text: string, declared: DataType): string {
   return JSON.stringify(text);
 }
 
-/** `2026-01-02 03:04:05.678+00` -> `2026-01-02T03:04:05.678+00:00` */
+/** `2026-01-02 03:04:05.678+00` -> `2026-01-02T03:04:05.678+00:00`; years before Christ have ` BC` behind that. */
 function isoTime(text: string): string {
-  return text.replace(" ", "T").replace(/([+-]\d\d)$/, "$1:00");
+  return text.replace(" ", "T").replace(/([+-]\d\d)(?= BC$|$)/, "$1:00");
 }
 
 /** `{1,2,NULL}`, `{{"a b",c}}`, `[2:3]={1,2}`, `{(1,1),(0,0);(2,2),(1,1)}` of boxes; `1 2 3` of an int2vector. */

@@ -8,10 +8,15 @@ const LOOK_MS = 5;
 /** Waits for readers who are slow, so that much at once is not too much for them; and not for those who do not read at all. */
 export class Pacer {
   readonly #stuck = new WeakSet<Outbox>();
+  readonly #patienceMs: number;
+
+  constructor(patienceMs = PATIENCE_MS) {
+    this.#patienceMs = patienceMs;
+  }
 
   async wait(outboxes: Iterable<Outbox>): Promise<void> {
     let slow = [...new Set(outboxes)].filter((outbox) => outbox.isFull && !this.#stuck.has(outbox));
-    const end = performance.now() + PATIENCE_MS;
+    const end = performance.now() + this.#patienceMs;
     while (slow.length > 0 && performance.now() < end) {
       await sleep(LOOK_MS);
       slow = slow.filter((outbox) => outbox.isFull);

@@ -11,6 +11,8 @@ export type Answers = (question: Question) => Truth;
 /** A condition of a filter, made ready to be held against rows. */
 export type RowTest = {
   readonly column: string;
+  /** The column's, when the condition was read. */
+  readonly type: DataType;
   /** What Postgres has to be asked about each row; the rest is known by looking at it. */
   readonly questions: readonly Question[];
   passes(cell: Cell, answers: Answers): boolean;
@@ -19,20 +21,24 @@ export type RowTest = {
 /** Of these types equal values are written equally, so that they can be compared without asking. */
 const PLAIN = new Set(["bool", "date", "int2", "int4", "int8", "text", "uuid", "varchar"]);
 
-/** `canonical` are the condition's values as Postgres writes them in the column's type. */
-export function makeRowTest(condition: Condition, canonical: readonly string[], type: DataType): RowTest {
+/**
+ * `canonical` are the condition's values as Postgres writes them in the column's type; null where an equal one may be
+ * written otherwise.
+ */
+export function makeRowTest(condition: Condition, canonical: readonly (string | null)[], type: DataType): RowTest {
   const { column } = condition;
-  const questions = questionsOf(condition, type);
+  const questions = questionsOf(condition, isPlain(type) && !canonical.includes(null));
   const isTrue = truthOf(condition, canonical, questions);
   const wanted = condition.negated === (condition.operator === "neq" || condition.operator === "isdistinct");
   return {
     column,
+    type,
     questions,
     passes: (cell, answers) => cell !== undefined && isTrue(cell, answers) === wanted,
   };
 }
 
-function questionsOf({ column, operator, values }: Condition, type: DataType): readonly Question[] {
+function questionsOf({ column, operator, values }: Condition, isPlain: boolean): readonly Question[] {
   switch (operator) {
     case "is":
       return [];
@@ -40,14 +46,18 @@ function questionsOf({ column, operator, values }: Condition, type: DataType): r
     case "neq":
     case "in":
     case "isdistinct":
-      return isPlain(type) ? [] : values.map((value) => ({ column, operator: "eq", value }));
+      return isPlain ? [] : values.map((value) => ({ column, operator: "eq", value }));
     default:
       return values.map((value) => ({ column, operator, value }));
   }
 }
 
 /** Whether the condition without its negation holds: `neq` is told as `eq` here, and `isdistinct` as its opposite. */
-function truthOf({ operator, values }: Condition, canonical: readonly string[], questions: readonly Question[]) {
+function truthOf(
+  { operator, values }: Condition,
+  canonical: readonly (string | null)[],
+  questions: readonly Question[],
+) {
   const plain = new Set(canonical);
   const isAnyOf = (cell: string, answers: Answers): Truth =>
     questions.length === 0 ? plain.has(cell) : questions.some((question) => answers(question) === true);
@@ -55,10 +65,7 @@ function truthOf({ operator, values }: Condition, canonical: readonly string[], 
     case "is":
       return (cell: string | null): Truth => cell === IS[values[0]!];
     case "isdistinct":
-      return (cell: string | null, answers: Answers): Truth => {
-        const isNull = values[0]!.toLowerCase() === "null";
-        return cell === null || isNull ? cell === null && isNull : isAnyOf(cell, answers);
-      };
+      return (cell: string | null, answers: Answers): Truth => cell !== null && isAnyOf(cell, answers);
     default:
       return (cell: string | null, answers: Answers): Truth => (cell === null ? null : isAnyOf(cell, answers));
   }

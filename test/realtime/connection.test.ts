@@ -3,7 +3,7 @@ import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { cloneDatabase } from "../database.ts";
-import { serve } from "../rest-gateway/table/differential/service.ts";
+import { serve } from "../serve.ts";
 import { type Payload, RawClient } from "./raw-client.ts";
 import { anonKey, type Ground, openGround, token } from "./service.ts";
 
@@ -306,6 +306,114 @@ test("a filter that fails is nobody else's concern", async () => {
   await asks.until(({ event }) => event === "phx_error");
   expect(hears.items.filter(({ event }) => event === "phx_error")).toEqual([]);
   await ground.owner.query("drop table odds; drop type odd");
+});
+
+test("texts are equal where the column's collation says so", async () => {
+  await ground.owner.query(`
+    create collation public.lenient (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+    create table public.words (id int primary key, word text collate lenient); grant select on public.words to anon`);
+  const client = await open();
+  const filters = ["word=eq.TEN", "word=neq.TEN", "word=in.(x,Ten)"];
+  const { payload } = await client.join("realtime:x", {
+    postgres_changes: filters.map((filter) => ({ ...NEWS, table: "words", filter })),
+  });
+  const ids = payload.response.postgres_changes.map(({ id }: { id: number }) => id);
+  await ground.owner.query("insert into words values (1, 'ten'), (2, 'eleven'), (3, 'TEN')");
+  await client.until(({ payload }) => payload.data?.record.id === 3);
+  const told = client.items.flatMap(({ payload }) => (payload.data ? [payload.ids] : []));
+  expect(told).toEqual([[ids[0], ids[2]], [ids[1]], [ids[0], ids[2]]]);
+  await ground.owner.query("drop table words; drop collation lenient");
+});
+
+test.each([
+  [
+    "the function that a policy calls",
+    `create function public.reader() returns text stable begin atomic select auth.jwt() ->> 'team'; end;
+     grant execute on function public.reader to authenticated;
+     create policy select_own on public.sheets for select using (reader = reader())`,
+    "create or replace function public.reader() returns text stable begin atomic select auth.jwt() ->> 'sub'; end",
+    "drop table sheets; drop function reader()",
+  ],
+  [
+    "the row security of a table that a policy reads",
+    `create schema inner_room; grant usage on schema inner_room to authenticated;
+     create table inner_room.readers (reader text); grant select on inner_room.readers to authenticated;
+     insert into inner_room.readers values ('ada');
+     create policy select_known on public.sheets for select using (reader in (select reader from inner_room.readers))`,
+    `create policy select_own on inner_room.readers for select using (reader = auth.jwt() ->> 'sub');
+     alter table inner_room.readers enable row level security`,
+    "drop table sheets; drop schema inner_room cascade",
+  ],
+])("when %s changes, those whom it tells apart are no longer judged as one", async (_, before, after, clean) => {
+  await ground.owner.query(`create table public.sheets (id int primary key, reader text);
+    alter table public.sheets enable row level security; grant select on public.sheets to authenticated; ${before}`);
+  const [ada, bob] = await Promise.all(
+    ["ada", "bob"].map((sub) => open({ key: token({ role: "authenticated", sub, team: "one" }) })),
+  );
+  for (const client of [ada!, bob!]) {
+    await client.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "sheets" }, NEWS] });
+  }
+  await ground.owner.query("grant select on news to authenticated; insert into sheets values (1, 'one'), (2, 'ada')");
+  await ground.owner.query("insert into news (id) values (1)");
+  for (const client of [ada!, bob!]) await client.until(({ payload }) => payload.data?.table === "news");
+  await ground.owner.query(after);
+  await ground.owner.query("insert into sheets values (3, 'ada')");
+  await ada!.until(({ payload }) => payload.data?.record.id === 3);
+  await ground.owner.query("insert into news (id) values (2)");
+  await bob!.until(({ payload }) => payload.data?.table === "news" && payload.data.record.id === 2);
+  const told = bob!.items.flatMap(({ payload }) => (payload.data?.table === "sheets" ? [payload.data.record.id] : []));
+  expect(told).toHaveLength(1);
+  expect(told).not.toContain(3);
+  await ground.owner.query(`delete from news; ${clean}`);
+});
+
+test("of a partition that logs its key alone, an old row is that key, and nobody is told it by guessing", async () => {
+  await ground.owner.query(`
+    create table public.parts (id int primary key, hidden text) partition by range (id);
+    create table public.low_parts partition of public.parts for values from (0) to (10);
+    create table public.high_parts partition of public.parts for values from (10) to (20);
+    alter table public.low_parts replica identity default;
+    alter table public.parts enable row level security; grant select on public.parts to anon, service_role;
+    create policy select_shown on public.parts for select using (hidden is null)`);
+  const [bound, free] = [await open(), await open({ key: token({ role: "service_role" }) })];
+  for (const client of [bound, free])
+    await client.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "parts" }] });
+  await ground.owner.query("insert into parts values (1, 'x'), (11, 'x')");
+  await ground.owner.query("update parts set id = id + 1; delete from parts; insert into parts values (3, null)");
+  const told = async (client: RawClient) => {
+    await client.until(({ payload }) => payload.data?.record?.id === 3);
+    const data = client.items.flatMap(({ payload }) => payload.data ?? []);
+    return data.filter(({ type }) => type !== "INSERT").map(({ type, old_record: old }) => [type, old]);
+  };
+  expect(await told(free)).toEqual([
+    ["UPDATE", { id: 1 }],
+    ["UPDATE", { id: 11, hidden: "x" }],
+    ["DELETE", { id: 2 }],
+    ["DELETE", { id: 12, hidden: "x" }],
+  ]);
+  expect(await told(bound)).toEqual([]);
+  await ground.owner.query("drop table parts");
+});
+
+test.each([
+  ["closed", "revoke select on closed from anon; grant select (id) on closed to anon"],
+  ["dropped", "alter table dropped drop mark"],
+  ["renamed", "alter table renamed rename mark to sign"],
+  ["retyped", "alter table retyped alter mark drop default, alter mark type int using 7, alter mark set default 7"],
+])("a filter by a column that is %s by now tells nothing, and its channel ends", async (table, alter) => {
+  await ground.owner.query(`create table public.${table} (id int primary key, mark text default '7');
+    grant select on public.${table} to anon`);
+  const [filters, hears] = [await open(), await open()];
+  await filters.join("realtime:x", { postgres_changes: [{ ...NEWS, table, filter: "mark=eq.7" }] });
+  await hears.join("realtime:x", { postgres_changes: [{ ...NEWS, table }] });
+  await ground.owner.query(alter);
+  await ground.owner.query(`insert into ${table} (id) values (1)`);
+  await hears.until(({ event }) => event === "postgres_changes");
+  const { payload } = await filters.until(({ payload }) => payload.status === "error");
+  expect(payload.message).toMatch(/^Changes may have been missed: a column by which changes of .* were filtered/);
+  await filters.until(({ event }) => event === "phx_error");
+  expect(filters.items.filter(({ event }) => event === "postgres_changes")).toEqual([]);
+  await ground.owner.query(`drop table ${table}`);
 });
 
 test("a policy reads a virtual column though it is not in the log", async () => {

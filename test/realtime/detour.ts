@@ -1,20 +1,20 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
-/** Leads to a port, and can be cut: who is connected finds that out by the connection being reset. */
+/** Leads to a service of this machine, and can be cut: who is connected finds that out by the connection being reset. */
 export class Detour {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #port: number;
 
-  static async to(port: number): Promise<Detour> {
-    const detour = new Detour(port);
+  static async to(url: string): Promise<Detour> {
+    const detour = new Detour(url);
     await once(detour.#server.listen(0, "127.0.0.1"), "listening");
     return detour;
   }
 
-  private constructor(port: number) {
-    this.#port = port;
+  private constructor(url: string) {
+    this.#port = portOf(url);
     this.#server = createServer((near) => {
       const far = connect(this.#port, "127.0.0.1");
       for (const [socket, other] of [
@@ -36,8 +36,8 @@ export class Detour {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  leadTo(port: number): void {
-    this.#port = port;
+  leadTo(url: string): void {
+    this.#port = portOf(url);
   }
 
   cut(): void {
@@ -49,4 +49,8 @@ export class Detour {
     this.cut();
     await once(this.#server, "close");
   }
+}
+
+function portOf(url: string): number {
+  return Number(new URL(url).port);
 }

@@ -133,6 +133,15 @@ test("a presence that nobody could be told of is refused, and spoils the room fo
   expect((await comes.until(({ event }) => event === "presence_state")).payload).toEqual({});
 });
 
+test("a broadcast as a text that is too deep to be passed on is refused, and the socket stands", async () => {
+  const client = await open();
+  await client.join("realtime:x");
+  const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
+  client.socket.send(`["1","9","realtime:x","broadcast",{"type":"broadcast","event":"hi","payload":{"deep":${deep}}}]`);
+  expect((await client.reply("9")).payload.response.reason).toMatch(/^PayloadTooDeep: /);
+  expect((await client.reply(client.say("phoenix", "heartbeat", {}))).payload.status).toBe("ok");
+});
+
 test("a name has at most a thousand characters", async () => {
   const client = await open();
   expect((await client.join(`realtime:${"x".repeat(1_000)}`)).payload.status).toBe("ok");

@@ -14,7 +14,7 @@ function connected() {
   };
   const changes = { emit, state: () => ({ status: "streaming", reason: null, position: null }) as const };
   const one = new Relay({ changes, hear: () => {}, log });
-  const other = new Relay({ changes, hear: (said, from) => heard.push([said, from]), log });
+  const other = new Relay({ changes, hear: (said, from) => void heard.push([said, from]), log });
   const pass = () => {
     flushes.shift()!();
     other.hear({ prefix: "realtime", content: Buffer.from(sent.at(-1)!), transaction: null, lsn: 0n, index: 0 });
@@ -71,4 +71,29 @@ test("a gateway does not hear itself, nor what it cannot read", () => {
   hear("elsewhere", JSON.stringify({ gateway: one.gateway, said: [{ kind: "foreign" }] }));
   hear("realtime", JSON.stringify({ said: [{ kind: "from SQL" }] }));
   expect(heard).toEqual([[{ kind: "from SQL" }, null]]);
+});
+
+test("what comes together is heard one by one, when there was time for what was before", async () => {
+  const heard: string[] = [];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const hear = ({ kind }: Said) => {
+    heard.push(kind);
+    return kind === "long" ? promise : undefined;
+  };
+  const changes = {
+    emit: async () => {},
+    state: () => ({ status: "streaming", reason: null, position: null }) as const,
+  };
+  const content = Buffer.from(JSON.stringify({ said: ["short", "long", "last"].map((kind) => ({ kind })) }));
+  const done = new Relay({ changes, hear, log }).hear({
+    prefix: "realtime",
+    content,
+    transaction: null,
+    lsn: 0n,
+    index: 0,
+  });
+  expect(heard).toEqual(["short", "long"]);
+  resolve();
+  await done;
+  expect(heard).toEqual(["short", "long", "last"]);
 });

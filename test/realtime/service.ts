@@ -3,8 +3,8 @@ import jwt from "jsonwebtoken";
 import pg from "pg";
 import type { Service } from "../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
-import { SECRET } from "../rest-gateway/table/differential/answer.ts";
-import { serve } from "../rest-gateway/table/differential/service.ts";
+import { SECRET } from "../secret.ts";
+import { serve } from "../serve.ts";
 
 export const token = (claims: object) => jwt.sign(claims, SECRET);
 export const anonKey = token({ role: "anon" });

@@ -1,10 +1,13 @@
-import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Cluster, startCluster } from "../../../engine/embedded/cluster.ts";
+import { postmasterOf } from "../../postmaster.ts";
 import { until } from "../../until.ts";
 import { changesOf, Followed } from "./followed.ts";
 
@@ -45,8 +48,7 @@ async function query(text: string): Promise<pg.QueryResult> {
 }
 
 async function killPostgres(): Promise<void> {
-  const [pid] = (await readFile(join(dataDir, "postgres/postmaster.pid"), "utf8")).split("\n");
-  process.kill(Number(pid), "SIGKILL");
+  process.kill(await postmasterOf(dataDir), "SIGKILL");
   await cluster.ended;
   await start();
 }
@@ -95,6 +97,47 @@ test("Postgres stops in good order while somebody follows, and is followed again
   await until(() => followed.committed.length === 1);
   expect(followed.gaps).toEqual([]);
   await changes.close();
+});
+
+test("what was read of a database is nothing to the copy of it that was promoted in its place", async () => {
+  const changes = changesOf(url);
+  const followed = new Followed();
+  await changes.follow(followed).from;
+  await cluster.stop();
+  const copy = await mkdtemp(join(tmpdir(), "changes-promoted-"));
+  await chmod(copy, 0o755);
+  const move = (from: string, to: string) => promisify(execFile)("cp", ["-a", join(from, "postgres"), to]);
+  await move(dataDir, copy);
+  await start();
+  await query("insert into items select generate_series(100001, 100200)");
+  await until(() => followed.committed.length === 1);
+  await cluster.stop();
+
+  // The copy, which never had those rows, goes its own way beyond the place that was read to.
+  await writeFile(join(copy, "postgres/recovery.signal"), "");
+  const promoted = await startCluster({
+    dataDir: copy,
+    port: null,
+    settings: { restore_command: "false" },
+    tell: () => {},
+  });
+  const client = new pg.Client({ connectionString: promoted.url("postgres", "postgres") });
+  await client.connect();
+  for (const first of [200_001, 300_001]) {
+    await client.query(`insert into items select generate_series(${first}, ${first + 10_000})`);
+  }
+  await client.end();
+  await promoted.stop();
+  await rm(join(dataDir, "postgres"), { recursive: true });
+  await move(copy, dataDir);
+  await start();
+  await until(() => followed.gaps.length === 1);
+  await query("insert into items values (400001)");
+  await until(() => followed.values().includes("400001"));
+  expect(followed.committed).toHaveLength(2);
+  expect(followed.gaps[0]!.reason).toContain("promoted");
+  await changes.close();
+  await rm(copy, { recursive: true });
 });
 
 test("a slot that may keep no more is made anew, and who would resume from it is refused", async () => {

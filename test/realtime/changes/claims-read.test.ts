@@ -50,7 +50,7 @@ test.each([
     extraSearchPath: [],
     loginRole: "authenticator",
   });
-  const read = await makeClaimsReader((work) => work(client))(catalog.findTable({ schema: "public", name: "t" })!);
+  const read = await makeClaimsReader((work) => work(client)).read(catalog.findTable({ schema: "public", name: "t" })!);
   expect(read === "all" ? read : [...read].sort()).toEqual(expected);
 });
 

@@ -25,6 +25,8 @@ describe("a filter", () => {
     ["name=not.like.%x%", [condition("name", "like", ["%x%"], true)]],
     ["name=like.a\\\\", [condition("name", "like", ["a\\\\"])]],
     ["name=is.NULL", [condition("name", "is", ["null"])]],
+    ["a=isdistinct.null", [condition("a", "is", ["null"], true)]],
+    ["a=not.isdistinct.NULL", [condition("a", "is", ["null"])]],
     ["a=not.in.(1,2),b=isdistinct.3", [condition("a", "in", ["1", "2"], true), condition("b", "isdistinct", ["3"])]],
   ])("%j is read", (text, conditions) => expect(parseFilter(text)).toEqual(conditions));
 

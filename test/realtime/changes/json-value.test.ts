@@ -18,6 +18,8 @@ const VALUES = [
   ["timestamp", "2026-01-02 03:04:05.678"],
   ["timestamptz", "2026-01-02 03:04:05+05:30"],
   ["timestamptz", "infinity"],
+  ["timestamptz", "0044-03-15 12:00:00+00 BC"],
+  ["timestamp", "0044-03-15 12:00:00 BC"],
   ["date", "2026-01-02"],
   ["uuid", "8c3f1c64-7a4b-4b9e-8a55-1b2c3d4e5f60"],
   ["bytea", "\\x00ff"],
