@@ -63,5 +63,17 @@ export const FunctionDefaultsPlugin: GraphileConfig.Plugin = {
 function withDefault(parameter: PgResourceParameter, expression: string | null | undefined): PgResourceParameter {
   const text = expression == null ? null : constantOf(expression);
   if (text === null || parameter.codec.attributes || parameter.codec.arrayOfCodec) return parameter;
-  return { ...parameter, extensions: { ...parameter.extensions, default: parameter.codec.fromPg(text) } };
+  const value: unknown = parameter.codec.fromPg(text);
+  if (!isPlain(value) || (INTEGER.test(parameter.codec.name) && !/^-?\d+$/.test(text))) return parameter;
+  return { ...parameter, extensions: { ...parameter.extensions, default: value } };
+}
+
+const INTEGER = /^int[248]\b/;
+
+/**
+ * What is left out Postgres fills in. GraphQL cannot write every value: one such default, as `{}` of type jsonb, would make all
+ * questions about the schema fail; and objects such as intervals are read from another spelling than that of a default.
+ */
+function isPlain(value: unknown): value is string | number | boolean {
+  return typeof value === "string" || typeof value === "boolean" || Number.isFinite(value);
 }

@@ -1,4 +1,6 @@
 import type {} from "postgraphile";
+import { pgSelect } from "postgraphile/@dataplan/pg";
+import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
 import {
   constant,
   context,
@@ -11,7 +13,7 @@ import {
 } from "postgraphile/grafast";
 import { notAnId } from "./id-codec.ts";
 import { type RowEvent, topicOf } from "./subscription-topic.ts";
-import { inputTypeOf, isTable, keyOf, outputTypeOf, sqlNameOf, type Table } from "./table.ts";
+import { type Codec, inputTypeOf, isTable, keyOf, outputTypeOf, sqlNameOf, type Table } from "./table.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -85,7 +87,8 @@ function fieldOf(build: GraphileBuild.Build, subscription: Subscription): Grafas
 
   const topicFor = (value: unknown) => {
     if (value == null) return topicOf(change);
-    const text = byCodec!.toPg(value);
+    // JSON's true, not Postgres's t.
+    const text = typeof value === "boolean" ? String(value) : byCodec!.toPg(value);
     if (text === null) throw notAnId(value);
     return topicOf(change, [by!, String(text)]);
   };
@@ -101,7 +104,17 @@ function fieldOf(build: GraphileBuild.Build, subscription: Subscription): Grafas
     },
     plan($event) {
       const $keys = get($event, "k");
-      return table.get(Object.fromEntries(keyOf(table)!.map((column) => [column, get($keys, column)])));
+      const identifiers = keyOf(table)!.map((column) => ({
+        step: get($keys, column),
+        codec: writtenByPostgres(codec.attributes[column]!.codec),
+        matches: (row: SQL) => sql`${row}.${sql.identifier(column)}`,
+      }));
+      return pgSelect({ resource: table, identifiers }).single();
     },
   };
+}
+
+/** An event tells keys in Postgres's own words, not as clients write them. */
+function writtenByPostgres(codec: Codec): Codec {
+  return { ...codec, toPg: (text) => text };
 }

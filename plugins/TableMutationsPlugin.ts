@@ -1,9 +1,5 @@
 import type {} from "postgraphile";
-import {
-  type PgInsertSingleQueryBuilder,
-  type PgUpdateSingleQueryBuilder,
-  pgInsertSingle,
-} from "postgraphile/@dataplan/pg";
+import type { PgInsertSingleQueryBuilder, PgUpdateSingleQueryBuilder } from "postgraphile/@dataplan/pg";
 import {
   bakedInputRuntime,
   type FieldArgs,
@@ -19,7 +15,7 @@ import { isIdCodec, notAnId } from "./id-codec.ts";
 import { withoutHoles } from "./list-items.ts";
 import { inputTypeOf, keyOf, outputTypeOf, sqlNameOf, type Table } from "./table.ts";
 import { type TableMutation, tableMutationsOf, type Verb } from "./table-mutations.ts";
-import { deleteRow, type RowKey, UpdatedRowStep } from "./written-row.ts";
+import { deleteRow, InsertedRowStep, type RowKey, UpdatedRowStep } from "./written-row.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -87,7 +83,7 @@ const FIELDS = { create: createField, update: updateField, delete: deleteField }
 function createField(build: Build, mutation: TableMutation): GrafastFieldConfig<Step> {
   const { table, isReadable } = mutation;
   const insert = (args: FieldArgs) => {
-    const $row = pgInsertSingle(table);
+    const $row = new InsertedRowStep(table);
     args.apply($row, "input", (builder: PgInsertSingleQueryBuilder) => builder.setBuilder());
     return $row;
   };

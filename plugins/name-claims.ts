@@ -2,14 +2,16 @@ import { isEnumCodec, type PgCodecAnyScalar, type PgCodecWithAttributes, TYPES }
 import { oncePer } from "../engine/once-per.ts";
 import type { Claim } from "./free-names.ts";
 import { type Codec, isTable, type Resource, sqlNameOf, type Table } from "./table.ts";
+import { TIMES } from "./time-codec.ts";
 
 type Build = GraphileBuild.Build;
 type Given<Key extends object> = WeakMap<Key, string>;
 
 /** Of these core has objects, which need an input beside them. */
-const OBJECTS: ReadonlySet<unknown> = new Set(
-  (["interval", "point", "line", "lseg", "box", "path", "polygon", "circle"] as const).map((name) => TYPES[name]),
-);
+const OBJECTS: ReadonlySet<unknown> = new Set([
+  TIMES.interval,
+  ...(["point", "line", "lseg", "box", "path", "polygon", "circle"] as const).map((name) => TYPES[name]),
+]);
 
 /** What core calls the values that Postgres has ranges of. */
 const IN_RANGES: Readonly<Record<string, string>> = {

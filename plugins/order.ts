@@ -1,6 +1,8 @@
 import { type PgSelectStep, TYPES } from "postgraphile/@dataplan/pg";
-import { sql } from "postgraphile/@dataplan/pg/pg-sql2";
-import { keyOf, sqlNameOf, type Table } from "./table.ts";
+import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
+import { oncePer } from "../engine/once-per.ts";
+import { type Codec, keyOf, sqlNameOf, type Table } from "./table.ts";
+import { TIMES } from "./time-codec.ts";
 
 declare global {
   namespace GraphileBuild {
@@ -47,10 +49,27 @@ export function applyOrder($rows: PgSelectStep<Table>, { terms, isTotal }: Order
       const fragment = sql`(${$rows.alias}.${sql.identifier(attribute)} is null)`;
       $rows.orderBy({ fragment, codec: TYPES.boolean, nullable: false, direction });
     }
-    $rows.orderBy({ attribute, direction });
+    $rows.orderBy({ attribute, direction, callback: comparedAsWritten });
   }
   if (isTotal) $rows.setOrderIsUnique();
 }
+
+/**
+ * A cursor holds the values that a row is ordered by, and is compared with them as Postgres reads them. Core puts in what it
+ * shows of them instead, which is another value for null, NaN, intervals, bytes and others.
+ */
+function comparedAsWritten(column: SQL, codec: Codec, isNullable: boolean): [SQL, Codec, boolean] {
+  return [column, writtenBy(codec), isNullable];
+}
+
+const writtenBy = oncePer((codec: Codec): Codec => {
+  // These are selected in this spelling anyway.
+  if (SPELT_EXACTLY.has(codec)) return codec;
+  const { castFromPg: _, ...plain } = codec;
+  return { ...plain, fromPg: (text) => text };
+});
+
+const SPELT_EXACTLY: ReadonlySet<Codec> = new Set([TIMES.timestamptz, TIMES.timestamp, TIMES.date]);
 
 function readOrder(table: Table): Term[] {
   const { order } = table.extensions?.tags ?? {};

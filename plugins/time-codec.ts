@@ -7,25 +7,44 @@ import type { Codec } from "./table.ts";
  * spelling is ISO 8601 too, whatever DateStyle is set to.
  */
 export const TIMES = {
-  timestamptz: throughJson(TYPES.timestamptz),
-  timestamp: throughJson(TYPES.timestamp),
-  date: throughJson(TYPES.date),
+  timestamptz: written(TYPES.timestamptz, asJsonText),
+  timestamp: written(TYPES.timestamp, asJsonText),
+  date: written(TYPES.date, asJsonText),
+  // Core adds it to a day, of which 24:00 is not a part.
+  time: written(TYPES.time, (time) => sql`to_char(${time}::interval, 'HH24:MI:SS.US')`),
+  interval: { ...TYPES.interval, fromPg: readInterval } satisfies Codec,
 };
 
 export const LISTS_OF_TIMES: Readonly<Record<string, Codec>> = {
+  _time: listOfCodec(TIMES.time, { name: "time[]" }),
+  _interval: listOfCodec(TIMES.interval, { name: "interval[]" }),
   _timestamptz: listOfCodec(TIMES.timestamptz, { name: "timestamptz[]" }),
   _timestamp: listOfCodec(TIMES.timestamp, { name: "timestamp[]" }),
   _date: listOfCodec(TIMES.date, { name: "date[]" }),
 };
 
-function throughJson<Time extends Codec>(codec: Time): Time {
+function written<Time extends Codec>(codec: Time, asText: (time: SQL) => SQL): Time {
   return {
     ...codec,
-    castFromPg: asJsonText,
+    castFromPg: asText,
     listCastFromPg(list) {
       const item = sql.identifier(Symbol("item"));
-      return sql`(case when ${list} is null then null else array(select ${asJsonText(item)} from unnest(${list}) as ${item})::text end)`;
+      return sql`(case when ${list} is null then null else array(select ${asText(item)} from unnest(${list}) as ${item})::text end)`;
     },
+  };
+}
+
+/** `0000_00_02_00_00_-01.-250000`: the parts as to_char writes them, each with its sign, that of the fraction too. */
+function readInterval(text: string) {
+  const [years, months, days, hours, minutes, seconds = ""] = text.split("_");
+  const size = Number(seconds.replaceAll("-", ""));
+  return {
+    years: Number(years),
+    months: Number(months),
+    days: Number(days),
+    hours: Number(hours),
+    minutes: Number(minutes),
+    seconds: seconds.includes("-") ? -size : size,
   };
 }
 

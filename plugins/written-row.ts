@@ -1,4 +1,9 @@
-import { PgUpdateSingleStep, sideEffectWithPgClient, sqlValueWithCodec } from "postgraphile/@dataplan/pg";
+import {
+  PgInsertSingleStep,
+  PgUpdateSingleStep,
+  sideEffectWithPgClient,
+  sqlValueWithCodec,
+} from "postgraphile/@dataplan/pg";
 import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
 import { type ExecutionDetails, list, type Step } from "postgraphile/grafast";
 import { ApiError } from "../engine/errors.ts";
@@ -6,6 +11,17 @@ import { sqlNameOf, type Table } from "./table.ts";
 
 /** The steps that name a row: each column of the key and its value. */
 export type RowKey = Readonly<Record<string, Step>>;
+
+/** The row that was added. Rejects when a trigger let it fall, or put it elsewhere; core would give a row of nulls. */
+export class InsertedRowStep extends PgInsertSingleStep<Table> {
+  override async execute(details: ExecutionDetails) {
+    const rows = await super.execute(details);
+    return rows.map(async (row) => {
+      const written = await row;
+      return written.c === 0 ? Promise.reject(noRowAdded(this.resource)) : written;
+    });
+  }
+}
 
 /** The row as it has become. Rejects when there is none that the caller may change; core would give null. */
 export class UpdatedRowStep extends PgUpdateSingleStep<Table> {
@@ -28,6 +44,12 @@ export function deleteRow(table: Table, key: RowKey): Step<boolean> {
       sql.compile(sql`delete from ${from} where ${sql.join(conditions, " and ")}`),
     );
     return (rowCount ?? 0) > 0;
+  });
+}
+
+function noRowAdded(table: Table): ApiError {
+  return new ApiError(404, "RESOURCE_NOT_FOUND", "A trigger took the row: it left it out, or put it elsewhere.", {
+    details: sqlNameOf(table),
   });
 }
 

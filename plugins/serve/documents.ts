@@ -4,9 +4,12 @@ import {
   GraphQLError,
   type GraphQLSchema,
   getOperationAST,
+  isNonNullType,
   Kind,
   type OperationDefinitionNode,
   parse,
+  TypeInfo,
+  ValidationContext,
   validate,
   visit,
 } from "postgraphile/graphql";
@@ -21,6 +24,8 @@ export type ReadDocument = {
   operation(name: string | null): OperationDefinitionNode;
   /** Of one of its operations. */
   echo(operation: OperationDefinitionNode): Echo;
+  /** Refuses a null where the operation needs a value: what a default makes up for is an absent variable only. */
+  checkVariables(operation: OperationDefinitionNode, variables: Readonly<Record<string, unknown>>): void;
 };
 
 /** Why a request is not executed at all. */
@@ -68,7 +73,12 @@ export function makeDocumentReader({ schema, limits, onFull, hits }: ReaderOptio
       onFull();
     }
     room -= weight;
-    const read = { document, operation: rememberOperations(document), echo: rememberEchoes(document) };
+    const read = {
+      document,
+      operation: rememberOperations(document),
+      echo: rememberEchoes(document),
+      checkVariables: rememberNeeds(document, schema),
+    };
     if (text.length <= LONGEST_REMEMBERED) known.set(text, read);
     return read;
   };
@@ -85,6 +95,8 @@ function readWithin(text: string, schema: GraphQLSchema, limits: Limits) {
   } catch (error) {
     // The parser, and whatever walks over values, calls itself for each level.
     if (error instanceof RangeError) throw new Refusal([tooDeep("too many", limits.depth)]);
+    // A rule looks at the root of a subscription as if it were executed, where a condition has no value yet.
+    if (error instanceof GraphQLError) throw new Refusal([coded(error, "GRAPHQL_VALIDATION_FAILED")]);
     throw error;
   }
 }
@@ -128,6 +140,33 @@ function rememberEchoes(document: DocumentNode): ReadDocument["echo"] {
     known.set(operation, echo);
     return echo;
   };
+}
+
+function rememberNeeds(document: DocumentNode, schema: GraphQLSchema): ReadDocument["checkVariables"] {
+  const known = new WeakMap<OperationDefinitionNode, readonly string[]>();
+  return (operation, variables) => {
+    const needed = known.get(operation) ?? neededOf(operation, document, schema);
+    known.set(operation, needed);
+    const missing = needed.find((name) => variables[name] === null);
+    if (missing === undefined) return;
+    const message = `Variable "$${missing}" must not be null: it stands where a value is needed.`;
+    throw new Refusal([coded(new GraphQLError(message), "VALIDATION_ERROR")]);
+  };
+}
+
+/** The variables that may be absent by their type, and stand where null may not. */
+function neededOf(operation: OperationDefinitionNode, document: DocumentNode, schema: GraphQLSchema): string[] {
+  const nullable = new Set(
+    operation.variableDefinitions
+      ?.filter(({ type }) => type.kind !== Kind.NON_NULL_TYPE)
+      .map(({ variable }) => variable.name.value),
+  );
+  if (nullable.size === 0) return [];
+  const context = new ValidationContext(schema, document, new TypeInfo(schema), () => {});
+  return context
+    .getRecursiveVariableUsages(operation)
+    .filter(({ node, type }) => isNonNullType(type) && nullable.has(node.name.value))
+    .map(({ node }) => node.name.value);
 }
 
 /** A page size that is no number is a value that is not acceptable, whether it stands in the document or in its variables. */

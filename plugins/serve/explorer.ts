@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { type RuruClientConfig, ruruHTML } from "postgraphile/grafserv/ruru/server";
 import { getStaticFile } from "postgraphile/grafserv/ruru/static";
-import { ApiError } from "../../engine/errors.ts";
+import { methodNotAllowed, notFound } from "../../engine/wrong-address.ts";
 import type { HttpRequest, HttpResponse } from "./http.ts";
 
 const WELCOME = `# Ctrl-Enter runs what you write here.
@@ -66,17 +66,13 @@ export function makeExplorer({ explorer, graphql }: Addresses): (request: HttpRe
 
   return async ({ method, path, headers }) => {
     if (method === "OPTIONS") return { status: 204, headers: { Allow: METHODS }, body: null };
-    if (method !== "GET" && method !== "HEAD") {
-      throw new ApiError(405, "METHOD_NOT_ALLOWED", `This address does not take ${method}.`, {
-        headers: { Allow: METHODS },
-      });
-    }
+    if (method !== "GET" && method !== "HEAD") throw methodNotAllowed(method, METHODS);
     if (path === explorer) return page;
     const acceptEncoding = headers["accept-encoding"];
     const file = path.startsWith(staticPath)
       ? await getStaticFile({ staticPath, urlPath: path, acceptEncoding, disallowDevAssets: true })
       : null;
-    if (!file) throw new ApiError(404, "RESOURCE_NOT_FOUND", "There is nothing at this address.");
+    if (!file) throw notFound();
     const { etag = "", "content-type": type = "", "content-encoding": encoding } = file.headers;
     const shared = { ETag: etag, "Cache-Control": "public, max-age=3600", Vary: "Accept-Encoding, Origin" };
     if (headers["if-none-match"] === etag) return { status: 304, headers: shared, body: null };

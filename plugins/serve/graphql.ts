@@ -6,6 +6,8 @@ import { makeCrossSite } from "../../engine/caller/cross-site.ts";
 import { makeFootings } from "../../engine/caller/footing.ts";
 import { occasionOf } from "../../engine/caller/occasion.ts";
 import { settingsOfRole } from "../../engine/caller/role-settings.ts";
+import { makeSearchPaths } from "../../engine/caller/search-path.ts";
+import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { exposedSchemas } from "../../engine/catalog/exposed-schemas.ts";
 import type { CatalogKeeper } from "../../engine/catalog/keep.ts";
 import type { Config } from "../../engine/config/config.ts";
@@ -15,6 +17,7 @@ import type { Context } from "../../engine/database/statement.ts";
 import type { Listener } from "../../engine/listen.ts";
 import type { Logger } from "../../engine/log.ts";
 import { type Counts, makeCounts } from "../../engine/metrics/counts.ts";
+import { oncePer } from "../../engine/once-per.ts";
 import type { Tracing } from "../../engine/tracing/tracing.ts";
 import { makePreset } from "../preset.ts";
 import { makeExplainer } from "./errors.ts";
@@ -116,13 +119,17 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
 
   const contexts = makeContexts(config);
   const footing = makeFootings(config);
+  const searchPathFrom = makeSearchPaths(config.extraSearchPath);
+  /** Types and operators of extensions are found by it, such as those of citext. */
+  const searchPathOf = oncePer((current: Catalog) => searchPathFrom(exposedSchemas(current)[0]?.name ?? "public"));
   const patience = patienceOf(config);
   const contextOf = (occasion: Occasion, kind: Operation["kind"]): Context => {
     const { caller } = occasion.asker;
     const { role, settings } = contexts(caller, occasionOf("graphql", { ...occasion, id: occasion.requestId }));
+    const current = catalog.current();
     return {
       role,
-      settings: [...patience, ...settingsOfRole(catalog.current().roles.get(role)), ...settings],
+      settings: [searchPathOf(current), ...patience, ...settingsOfRole(current.roles.get(role)), ...settings],
       // What a subscription tells has only just happened.
       ...(kind !== "subscription" && footing(caller, occasion)),
     };

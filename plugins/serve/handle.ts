@@ -3,6 +3,7 @@ import type { Asker, Callers } from "../../engine/caller/caller.ts";
 import type { CrossSite } from "../../engine/caller/cross-site.ts";
 import { keepSession, readSessionCookie } from "../../engine/caller/session-cookie.ts";
 import { ApiError } from "../../engine/errors.ts";
+import { methodNotAllowed, notFound } from "../../engine/wrong-address.ts";
 import { credentialsOf } from "./credentials.ts";
 import { Refusal } from "./documents.ts";
 import { asGraphQLError, type Explain } from "./errors.ts";
@@ -50,7 +51,7 @@ export function makeHandle(services: Services): Handle {
   };
 
   return async (request) => {
-    if (request.path !== path) throw new ApiError(404, "RESOURCE_NOT_FOUND", "There is nothing at this address.");
+    if (request.path !== path) throw notFound();
     if (request.method === "OPTIONS") return { status: 204, headers: { Allow: METHODS }, body: null };
 
     request.stages.enter("parse");
@@ -90,10 +91,7 @@ async function readSent(request: HttpRequest): Promise<Sent> {
     case "POST":
       return parseBody(request.headers["content-type"], await request.readBody());
     default:
-      throw new ApiError(405, "METHOD_NOT_ALLOWED", `This address does not take ${request.method}.`, {
-        hint: `It takes ${METHODS}.`,
-        headers: { Allow: METHODS },
-      });
+      throw methodNotAllowed(request.method, METHODS);
   }
 }
 

@@ -71,8 +71,9 @@ export function makePrepare({ schema: current, database, events, contextOf, most
   const together = new Budget(most.together);
   return ({ query, operationName, variables }, occasion) => {
     const { schema, resolvedPreset, read } = current();
-    const { document, operation, echo } = read(query);
+    const { document, operation, echo, checkVariables } = read(query);
     const chosen = operation(operationName);
+    checkVariables(chosen, variables);
     const kind = chosen.operation;
     const { signal, asText = false } = occasion;
     const budget = new Budget(most.operation, together);

@@ -186,6 +186,61 @@ describe("a connection", () => {
   });
 });
 
+describe("a connection in the order of a column of type", () => {
+  const VALUES: Readonly<Record<string, readonly string[]>> = {
+    integer: ["2", "1", "3"],
+    boolean: ["true", "false", "true"],
+    "double precision": ["'NaN'", "0.1", "'-Infinity'"],
+    numeric: ["'NaN'", "1.10", "'Infinity'"],
+    interval: ["'1 mon'", "'-1.5s'", "'30 days'"],
+    time: ["'24:00'", "'00:00'", "'12:00:00.000001'"],
+    timetz: ["'12:00+02'", "'12:00+00'", "'14:00+02'"],
+    timestamptz: ["'infinity'", "'0044-01-01 BC'", "'1880-01-01'"],
+    bytea: [String.raw`'\xff'`, "''", String.raw`'\x00'`],
+    jsonb: ["'null'", `'{"a": 1}'`, "'[]'"],
+    inet: ["'10.0.0.1'", "'10.0.0.0/8'", "'::1'"],
+    daterange: ["'[2026-01-01,2026-02-01)'", "'empty'", "'(,)'"],
+    "integer[]": ["'{1,null}'", "'{}'", "'{1}'"],
+    oid: ["2", "1", "4294967295"],
+  };
+  const types = Object.keys(VALUES);
+  const tableOf = (type: string) => `${type.replace(" ", "_").replace("[]", "_list")}_values`;
+
+  beforeAll(async () => {
+    for (const type of types) {
+      const rows = VALUES[type]!.map((value, index) => `(${index + 1}, ${value})`);
+      await owner(`
+        create table public.${tableOf(type)} (id integer primary key, value ${type});
+        insert into public.${tableOf(type)} values ${rows.join()}, (4, null), (5, null);
+        grant select on public.${tableOf(type)} to anon;
+        comment on table public.${tableOf(type)} is '@order value';
+      `);
+    }
+    await generated.renew();
+  });
+
+  test.each(types)("%s, with nulls, shows each row once, from either end", async (type) => {
+    const { rows } = await owner(`select id::text from public.${tableOf(type)} order by value, id`);
+    const field = tableOf(type).replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+    const walk = async (size: "first" | "last", cursor: "after" | "before") => {
+      const seen: string[] = [];
+      let from: string | null = null;
+      // One more than there are.
+      while (seen.length <= rows.length) {
+        const source = `query ($from: String) { page: ${field}(${size}: 1, ${cursor}: $from) { edges { cursor node { id } } } }`;
+        const [edge]: Page["edges"] = (await read(anonymous, source, { from })).page.edges;
+        if (!edge) break;
+        seen.push(edge.node.id);
+        from = edge.cursor;
+      }
+      return seen;
+    };
+    const ids = rows.map(({ id }) => id);
+    expect(await walk("first", "after")).toEqual(ids);
+    expect(await walk("last", "before")).toEqual(ids.toReversed());
+  });
+});
+
 describe("the position that a cursor means", () => {
   test("is found in the index, not by counting", async () => {
     const { edges } = await page({ first: 3 });

@@ -22,6 +22,13 @@ const generated = useGeneratedSchema({
     create policy select_own on public.notes for select using (owner_id = (select auth.uid()));
     grant select on public.notes to anon, authenticated;
     comment on table public.notes is '@subscription onNoteWritten on:insert by:owner_id? notNull';
+    create table public.readings (
+      is_final boolean, span int4range, raw bytea, at timestamptz, value integer, primary key (is_final, span, raw, at)
+    );
+    create trigger _500_event after insert on public.readings
+      for each row execute function private.tg__event('is_final', 'span', 'raw', 'at');
+    grant select on public.readings to anon;
+    comment on table public.readings is '@subscription onReading on:insert by:is_final notNull';
   `,
 });
 
@@ -125,6 +132,13 @@ describe("a subscriber", () => {
     expect(hidden).toMatchObject({ data: null });
     expect(JSON.stringify(hidden)).not.toContain("Of Alice");
   });
+});
+
+test("a row is found by a key of any type", async () => {
+  const source = "subscription { onReading(isFinal: true) { raw value } }";
+  const sql = String.raw`
+    insert into public.readings values (false, '[1,5)', '\x00ff', '2026-01-01Z', 1), (true, '[1,5)', '\x00ff', '2026-01-01Z', 2)`;
+  expect(await toldOf(anonymous, source, {}, sql, 1)).toEqual([{ data: { onReading: { raw: "AP8=", value: 2 } } }]);
 });
 
 describe("a comment that asks for what cannot be", () => {

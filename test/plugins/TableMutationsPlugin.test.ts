@@ -194,6 +194,18 @@ describe("its rows", () => {
     expect(faults).toMatchObject([{ code: what === "the id of nothing" ? "RESOURCE_CONFLICT" : "VALIDATION_ERROR" }]);
   });
 
+  test("that a trigger leaves out were not created", async () => {
+    await owner(`
+      create function private.leave_out() returns trigger language plpgsql as 'begin return null; end';
+      create trigger leave_out before insert on public.tasks for each row when (NEW.size = 0) execute function private.leave_out();
+    `);
+    for (const selection of ["{ id }", "{ dueAt }", "{ __typename }"]) {
+      const source = `mutation { createTask(input: { title: "Left out", size: 0 }) ${selection} }`;
+      expect((await ask(alice, source)).faults).toMatchObject([{ code: "RESOURCE_NOT_FOUND", path: "createTask" }]);
+    }
+    await owner("drop function private.leave_out cascade");
+  });
+
   test("are unique where a key says so", async () => {
     expect((await ask(bob, CREATE, { input: { title: "Task of Alice" } })).faults).toMatchObject([
       { code: "RESOURCE_CONFLICT", path: "createTask" },

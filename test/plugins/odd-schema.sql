@@ -61,6 +61,8 @@ create table public.moods (
   span int4range, bits bit(3), local timestamp, day date, clock time, moments timestamptz[], big bigint, flag boolean
 );
 
+create table public.shifts (id int primary key, ends time, others time[], drift interval, drifts interval[]);
+
 -- Without a key, without columns, without grants, with some
 create table public.logs (message text, level int, extra jsonb);
 create table public.empty_table ();
@@ -121,6 +123,8 @@ create function public.maybe(owner_id bigint default null) returns bigint langua
 create procedure public.proceed() language sql as 'select 1';
 create function public.later(t timestamptz default now(), x text default 'it''s', y numeric default -1.5, z boolean default true)
   returns text language sql stable as $$ select x || y || z $$;
+create function public.unwritten(o jsonb default '{}', i interval default '1 day', f float8 default 'NaN', n int default 1.7)
+  returns text language sql stable as $$ select concat_ws(' ', o, i, f, n) $$;
 create function public.strictly(a int default 3) returns int language sql stable strict as 'select a';
 comment on function public.add is e'@deprecated Count yourself.\n@deprecatedArgument b Add once more.\nAdds.';
 comment on column public.news.title is e'@deprecated Read the text.\nThe headline.';
@@ -131,7 +135,7 @@ grant select, insert, update, delete on
   public.cities, public.news, public."Odd Names", public.subscriptions, public.queries, public.report_2026, public.paid,
   public.moods, public.logs, public.events, public.base, public.derived, public.account_names, public.totals, public.keyed,
   public.empty_table, public.only_json, public.unique_only,
-  public.backups
+  public.backups, public.shifts
   to authenticated;
 grant usage on all sequences in schema public to authenticated;
 grant select on public.counts to authenticated;
@@ -156,6 +160,7 @@ insert into public.moods values (
   '{"a": [1, null]}', '\x00ff', 'a b', '10.0.0.1', '1 year 2 hours', '[1,5)', '101', '2026-01-02 03:04:05.6', '2026-01-02',
   '03:04:05', '{2026-01-01Z,infinity,null}', 9007199254740993, true
 );
+insert into public.shifts values (1, '24:00', '{24:00,12:30:00.5,null}', '-2 days -00:00:01.25', '{-0.5s,1.000001s,null}');
 insert into public.logs values ('b', 2, '{}'), ('a', 1, '{}'), ('c', 3, '{}'), ('a', 1, null);
 insert into public.secrets values (1, 'shown', 'hidden');
 insert into public.events values (1, '2026-05-01Z', 'May');

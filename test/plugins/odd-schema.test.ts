@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { isEnumType, isInputObjectType, isObjectType, printType } from "postgraphile/graphql";
+import { introspectionFromSchema, isEnumType, isInputObjectType, isObjectType, printType } from "postgraphile/graphql";
 import { describe, expect, test } from "vitest";
 import { alice } from "../db/callers.ts";
 import { useGeneratedSchema } from "./generated-schema.ts";
@@ -167,6 +167,22 @@ describe("values", () => {
         ],
       },
     });
+  });
+
+  test("of a day's end and of less than nothing are told exactly", async () => {
+    const shift = "{ ends others drift { days minutes seconds } drifts { seconds } }";
+    const told = {
+      ends: "24:00:00.000000",
+      others: ["24:00:00.000000", "12:30:00.500000", null],
+      drift: { days: -2, minutes: 0, seconds: -1.25 },
+      drifts: [{ seconds: -0.5 }, { seconds: 1.000001 }, null],
+    };
+    expect(await read(`{ shift(id: 1) ${shift} }`)).toEqual({ shift: told });
+
+    const input = { id: 2, ...told, others: [told.ends], drifts: [{ seconds: -0.5 }] };
+    expect(
+      await read(`mutation ($input: CreateShiftInput!) { createShift(input: $input) ${shift} }`, { input }),
+    ).toEqual({ createShift: { ...told, others: [told.ends], drifts: [{ seconds: -0.5 }] } });
   });
 
   test("go in as they come out", async () => {
@@ -340,6 +356,7 @@ describe("a function", () => {
     ["{ maybe }", { maybe: "-1" }],
     ["{ maybe(ownerId: 7) }", { maybe: "7" }],
     ["{ later }", { later: "it's-1.5true" }],
+    ["{ unwritten }", { unwritten: "{} 1 day NaN 2" }],
     ["{ strictly none: strictly(a: null) }", { strictly: 3, none: null }],
     [`{ account(id: "${ONE}") { transfers } }`, { account: { transfers: 42 } }],
     [
@@ -366,6 +383,13 @@ describe("a function", () => {
     expect((await ask(`{ maybe(ownerId: "abc") }`)).faults).toMatchObject([
       { code: "VALIDATION_ERROR", path: "maybe" },
     ]);
+  });
+
+  test("whose defaults GraphQL cannot write leaves the schema readable", () => {
+    expect(introspectionFromSchema(generated.schema)).toHaveProperty("__schema.types");
+    expect(printType(generated.schema.getType("Query")!)).toContain(
+      "unwritten(o: JSON, i: IntervalInput, f: Float, n: Int): String",
+    );
   });
 
   test("that GraphQL cannot call is left out", () => {

@@ -15,3 +15,29 @@ test.each([
   expect((await graphql.ask("{ patience }")).data).toEqual({ patience });
   await graphql.stop();
 });
+
+const EXTENSIONS = `
+  create schema if not exists extensions;
+  grant usage on schema extensions to anon;
+  create extension citext schema extensions;
+  create extension hstore schema extensions;
+  create table public.members (id integer primary key, name extensions.citext unique, traits extensions.hstore);
+  grant select, insert on public.members to anon;
+  comment on table public.members is '@order name';
+  create function public.is_alike(one text, other text) returns boolean language plpgsql stable
+    as 'begin return one::citext = other::citext; end';
+  grant execute on function public.is_alike to anon`;
+
+test("what extensions bring is found where they are, with its own meaning", async () => {
+  const graphql = await serveGraphQL({ template: "empty", before: EXTENSIONS });
+  const CREATE = `mutation { createMember(input: { id: 1, name: "Ada", traits: { eyes: "blue" } }) { name traits } }`;
+  expect((await graphql.ask(CREATE)).data).toEqual({ createMember: { name: "Ada", traits: { eyes: "blue" } } });
+
+  const PAGE = `query ($after: String) { members(name: "ADA", first: 1, after: $after) { edges { cursor node { id } } } }`;
+  const { edges } = (await graphql.ask(PAGE)).data.members;
+  expect(edges).toMatchObject([{ node: { id: "1" } }]);
+  const after = edges[0].cursor;
+  expect((await graphql.ask(PAGE, { variables: { after } })).data).toEqual({ members: { edges: [] } });
+  expect((await graphql.ask(`{ isAlike(one: "a", other: "A") }`)).data).toEqual({ isAlike: true });
+  await graphql.stop();
+});

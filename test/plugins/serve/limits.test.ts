@@ -91,7 +91,10 @@ describe("other limits", () => {
 });
 
 describe("a document", () => {
-  const schema = buildSchema("type Query { a: Query b(x: Int, first: Int): String }");
+  const schema = buildSchema(`
+    type Query { a: Query b(x: Int, first: Int): String c(x: Int!): String d(list: [Int!]): String }
+    type Subscription { e: String }
+  `);
   const readerWith = (limits: Partial<Limits> = {}, onFull = () => {}) =>
     makeDocumentReader({ schema, limits: { ...DEFAULTS, ...limits }, onFull });
   const read = (text: string, limits?: Partial<Limits>) => readerWith(limits)(text);
@@ -124,7 +127,7 @@ describe("a document", () => {
 
   test("that cannot be parsed, or does not fit the schema, is refused with the code that says so", () => {
     expect(refused("{")).toEqual(["GRAPHQL_PARSE_FAILED"]);
-    expect(refused("{ c }")).toEqual(["GRAPHQL_VALIDATION_FAILED"]);
+    expect(refused("{ z }")).toEqual(["GRAPHQL_VALIDATION_FAILED"]);
     expect(refused("{ b(x: 1) }")).toEqual([]);
   });
 
@@ -160,6 +163,33 @@ describe("a document", () => {
   test.each([10, 100, 1000, 3000])("with %i nested values does not fit, or is too deep to tell", (levels) => {
     const field = `b(x: ${"[".repeat(levels)}${"]".repeat(levels)})`;
     expect(refused(`{ ${field} ${field} }`)[0]).toMatch(/^(GRAPHQL_VALIDATION_FAILED|QUERY_TOO_DEEP)$/);
+  });
+
+  test("takes null for a variable where it needs no value, and absence where there is a default", () => {
+    const bearing = (text: string, variables: Record<string, unknown>) => () => {
+      const { operation, checkVariables } = read(text);
+      checkVariables(operation(null), variables);
+    };
+    for (const text of [
+      "query ($x: Int = 1) { c(x: $x) }",
+      "query ($x: Boolean = false) { b @include(if: $x) }",
+      "query ($x: Int = 1) { d(list: [$x]) }",
+      "query ($y: Int, $x: Int = 1) { b(x: $y) ...F } fragment F on Query { a { c(x: $x) } }",
+    ]) {
+      expect(bearing(text, { x: null })).toThrow(Refusal);
+      expect(bearing(text, { x: 1, y: null })).not.toThrow();
+      expect(bearing(text, {})).not.toThrow();
+    }
+    expect(bearing("query ($x: Int = 1) { b(x: $x) }", { x: null })).not.toThrow();
+    expect(bearing("query ($x: Int = 1) { c(x: $x) } ", { constructor: null })).not.toThrow();
+  });
+
+  test("with a condition at the root of a subscription is refused", () => {
+    expect(refused("subscription ($x: Boolean!) { e @skip(if: $x) }")).toEqual(["GRAPHQL_VALIDATION_FAILED"]);
+    expect(refused("subscription ($x: Boolean!) { ...F @include(if: $x) } fragment F on Subscription { e }")).toEqual([
+      "GRAPHQL_VALIDATION_FAILED",
+    ]);
+    expect(refused("subscription { e }")).toEqual([]);
   });
 
   test("of a name that is not there says so", () => {

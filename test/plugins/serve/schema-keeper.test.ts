@@ -3,10 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readConfig } from "../../../engine/config/config.ts";
-import { startService } from "../../../service.ts";
 import { cloneDatabase } from "../../database.ts";
-import { type GraphQLService, SECRET, serveGraphQL } from "../../graphql.ts";
+import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
+import { serve } from "../../serve.ts";
 import { Wire } from "./socket/wire.ts";
 
 let graphql: GraphQLService;
@@ -143,18 +142,7 @@ describe("at the start", () => {
 
     const heard: Record<string, unknown>[] = [];
     const log = pino({ level: "info" }, listTo(heard));
-    const { config } = readConfig({
-      PORT: "0",
-      DATABASE_URL: database.url,
-      OWNER_DATABASE_URL: database.ownerUrl,
-      JWT_SECRET: SECRET,
-      RATE_LIMIT: "0",
-      REST_REQUIRE_APIKEY: "false",
-    });
-    const giveUp = (reason: Error) => {
-      throw reason;
-    };
-    const start = startService(config, { log, tell: () => {}, giveUp, schemaPatienceMs: 0 });
+    const start = serve(database, { REST_REQUIRE_APIKEY: "false" }, { log, schemaPatienceMs: 0 });
     const { url } = opened.adopt(await start, (service) => service.stop());
     opened.defer(async () => void (await owner.query("rollback")));
     const ask = () =>
