@@ -89,7 +89,7 @@ export function makeTableInterface({
     const isolation = isolationOf({ caller, catalog, plan: prepared.plan });
     const key = rollback || prepared.plan.readOnly ? null : readIdempotencyKey(request.headers);
     const isCall = prepared.plan.kind === "call" && request.method === "POST" && !rollback;
-    if (defer && isCall && wantsLater(request)) return defer({ request, body, caller });
+    if (defer && isCall && wantsLater(request)) return defer({ request, body, caller, version: null });
     if (key !== null) {
       const make = async (ask: Ask) => {
         const told = await runWithin(ask, prepared);

@@ -44,10 +44,9 @@ export async function explainRead(address: string, means: Means): Promise<Explai
   );
   const plan = await undone(login, context, { asRole: true }, () => explain(login, prepared.statement));
   const { statement } = readKeys(address, table.primaryKey, surroundings).prepared;
-  const keysOf = (client: pg.ClientBase, asRole: boolean) =>
-    undone(client, context, { asRole }, async () => toKeys(await bodyOf(client, statement), table.primaryKey.length));
-  const seen = await keysOf(login, true);
-  const all = await keysOf(owner, false);
+  const keysFor = async (client: pg.ClientBase) => toKeys(await bodyOf(client, statement), table.primaryKey.length);
+  const seen = await undone(login, context, { asRole: true }, () => keysFor(login));
+  const all = await undone(owner, context, { asRole: false }, () => keysFor(owner));
   const shown = new Set(seen.map((key) => JSON.stringify(key)));
   const hiddenKeys = all.filter((key) => !shown.has(JSON.stringify(key))).slice(0, MOST_HIDDEN);
   const hidden = await undone(owner, context, { asRole: false }, async () => {

@@ -82,7 +82,8 @@ export function fromSpread(
   index: number,
   { alias, form }: Pick<Spread, "alias" | "form">,
 ): NamedColumn {
-  return { ...one, value: column(alias, spreadName(index)), isJson: form === "arrays" || one.isJson };
+  const isJson = form === "arrays" || one.isJson || one.value?.kind === "represented";
+  return { ...one, value: column(alias, spreadName(index)), isJson };
 }
 
 function spreadName(index: number): string {

@@ -26,13 +26,14 @@ export function planCondition(condition: Condition, within: Within): Where {
 
 function planFilter({ field, negated, operation }: Condition & { kind: "filter" }, within: Within): Where {
   const { scope, planning } = within;
-  const embedded = field.path.length === 0 && isEmbedded(field.name, within);
+  const isColumn = scope.columns.has(field.name) || scope.computed.has(field.name);
+  const embedded = field.path.length === 0 && isEmbedded(field.name, within) && !(isColumn && within.columnsFirst);
   if (embedded && operation.kind === "is" && (operation.value === "null" || operation.value === "not_null")) {
     // `clients=is.null` asks for rows without any, and `not.is.null` for rows with some.
     const { selection } = within.relate(field.name);
     return { kind: "exists", negated: (operation.value === "null") !== negated, selection, and: [] };
   }
-  if (embedded && !scope.columns.has(field.name) && !scope.computed.has(field.name)) throw badOperator(field);
+  if (embedded && !isColumn) throw badOperator(field);
   return planOperation(field, negated, operation, within, readerOf(field, scope, planning.catalog));
 }
 

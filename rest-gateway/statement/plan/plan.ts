@@ -10,7 +10,6 @@ import type { PagePlan } from "./page.ts";
 import { planRead } from "./read.ts";
 import type { Planning } from "./select.ts";
 import type { Selection } from "./selection.ts";
-import { shapeKey } from "./shape-key.ts";
 import { operationsOf } from "./slots.ts";
 import { planWrite } from "./write.ts";
 
@@ -83,7 +82,6 @@ export type PlanOptions = {
 
 /** Refuses what does not exist or could be several things: PGRST1xx and 2xx. A plan holds no value of the intent. */
 export function planIntent(intent: Intent, manner: Manner, catalog: Catalog, options: PlanOptions): Plan {
-  shapeKey(intent, manner);
   const slots = new Map(operationsOf(intent).map((operation, index) => [operation, index]));
   const planning: Planning = {
     catalog,

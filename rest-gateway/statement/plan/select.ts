@@ -34,6 +34,8 @@ export type Within = {
   relate(name: string): PlannedRelation;
   /** What is selected of its rows. */
   outputs(): readonly Output[];
+  /** Which rows are written is a question about their columns, even where a relation comes back under the name of one. */
+  readonly columnsFirst: boolean;
 };
 
 export type PlannedRelation = {
@@ -57,7 +59,7 @@ export function planRows(root: Node, start: Start, planning: Planning): Selectio
 
 /** The conditions of rows that are not read but written. */
 export function planConditions(node: Node, scope: Scope, planning: Planning): Where[] {
-  const within = makeWithin(node, scope, planning);
+  const within = { ...makeWithin(node, scope, planning), columnsFirst: true };
   return node.conditions.map((condition) => planCondition(condition, within));
 }
 
@@ -73,7 +75,7 @@ function makeWithin(node: Node, scope: Scope, planning: Planning): Within {
     const branch = findBranch(node, name, planning);
     return relations.find((relation) => relation.branch === branch) ?? planRelation(unselected(name), scope, planning);
   };
-  const within: Within = { node, scope, relations, planning, relate, outputs };
+  const within: Within = { node, scope, relations, planning, relate, outputs, columnsFirst: false };
   return within;
 
   function outputs(): readonly Output[] {

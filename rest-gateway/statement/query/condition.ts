@@ -50,7 +50,7 @@ const STATES = {
   unknown: sql`unknown`,
 };
 
-export function condition(where: Where): Sql {
+function condition(where: Where): Sql {
   return "negated" in where && where.negated ? sql`not ${affirmed(where)}` : affirmed(where);
 }
 

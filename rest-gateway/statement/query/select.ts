@@ -80,10 +80,17 @@ function arraysOf({ outputs }: Selection, rows: Sql): Sql {
   return sql`select ${join(arrays, ", ")} from (${rows}) "_"`;
 }
 
-/** By position: a name could mean a column that is not in the list. */
 function groupClause({ grouped, outputs }: Selection): Sql {
-  const keys = outputs.flatMap((output, index) => (output.kind === "value" && output.isAggregate ? [] : [index + 1]));
-  return grouped && keys.length > 0 ? sql` group by ${join(keys.map(integer), ", ")}` : NOTHING;
+  const keys = outputs.flatMap((output, index) =>
+    output.kind === "value" && output.isAggregate ? [] : [groupKey(output, index)],
+  );
+  return grouped && keys.length > 0 ? sql` group by ${join(keys, ", ")}` : NOTHING;
+}
+
+/** By position: a name could mean a column that is not in the list. JSON knows no equality, but what it is made of does. */
+function groupKey(output: Output, index: number): Sql {
+  const isRepresented = output.kind === "value" && output.value.kind === "represented";
+  return isRepresented ? expression(output.value.of) : integer(index + 1);
 }
 
 function orderTerm({ value, direction, nulls }: Ordering): Sql {

@@ -59,7 +59,8 @@ function sendResult<B extends Body>(request: TableRequest, plan: CallPlan, told:
   if (plan.format.kind === "object" && told.page !== 1) throw notSingular(told.page!);
   const { status, range } = pageStatus(plan.rows, told.page, told.total);
   const headers: Headers = { "Content-Range": range, ...applied(request, OF_CALLS) };
-  if (plan.routine.returns.type.name === "void") return { status: 204, headers, body: null };
+  const { shape, set } = plan.routine.returns;
+  if (shape === "void" && !set) return { status: 204, headers, body: null };
   return { status, headers: { ...headers, ...typeOf(plan) }, body: told.body };
 }
 

@@ -17,8 +17,7 @@ import type {
   Window,
 } from "../../../rest-gateway/statement/intent.ts";
 
-/** Intents, written as short as their parts allow. */
-export const everything: Shape = { select: [], conditions: [], orders: [], windows: [] };
+// Intents, written as short as their parts allow.
 
 /** `data->a->>0` is field("data", "a", ">0"): a key, or a key after a second arrow. */
 export function field(name: string, ...path: readonly (string | number | JsonStep)[]): Field {
@@ -91,7 +90,7 @@ type ShapeParts = Partial<Shape> & {
   readonly window?: Window;
 };
 
-export function shape({ where, order, window, ...parts }: ShapeParts): Shape {
+function shape({ where, order, window, ...parts }: ShapeParts): Shape {
   return {
     select: parts.select ?? [],
     conditions: [...(parts.conditions ?? []), ...(where ?? []).map((condition) => at("", condition))],

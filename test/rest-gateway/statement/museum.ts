@@ -3,8 +3,9 @@ import pg from "pg";
 import type { Catalog } from "../../../engine/catalog/catalog.ts";
 import { loadCatalog } from "../../../engine/catalog/load.ts";
 import type { Intent, Manner } from "../../../rest-gateway/statement/intent.ts";
-import { type Plan, type PlanOptions, planIntent } from "../../../rest-gateway/statement/plan/plan.ts";
+import type { Plan, PlanOptions } from "../../../rest-gateway/statement/plan/plan.ts";
 import { valuesAt } from "../../../rest-gateway/statement/plan/slots.ts";
+import { makePreparer } from "../../../rest-gateway/statement/prepare.ts";
 import { type Answer, toAnswer } from "../../../rest-gateway/statement/query/answer.ts";
 import { toQuery } from "../../../rest-gateway/statement/query/query.ts";
 import type { Query } from "../../../rest-gateway/statement/query/sql.ts";
@@ -62,7 +63,7 @@ export async function openMuseum(more = ""): Promise<Museum> {
     },
     plan(intent, wishes = {}) {
       const all = { ...USUAL, ...wishes };
-      return planIntent(intent, all, museum.catalog, all);
+      return makePreparer(all)(intent, all, museum.catalog, all.role).plan;
     },
     text: (intent, wishes) => toQuery(museum.plan(intent, wishes)).text,
     async ask(intent, wishes = {}) {

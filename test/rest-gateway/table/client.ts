@@ -1,6 +1,6 @@
 import { Agent, type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders, request } from "node:http";
 import jwt from "jsonwebtoken";
-import { SECRET } from "./differential/answer.ts";
+import { SECRET } from "../../secret.ts";
 
 export type Claims = { readonly role: string; readonly [claim: string]: unknown };
 

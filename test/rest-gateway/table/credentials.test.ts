@@ -3,9 +3,10 @@ import { type Caller, makeCallers } from "../../../engine/caller/caller.ts";
 import { makeTokenKeys } from "../../../engine/caller/keys.ts";
 import { signToken } from "../../../engine/caller/tokens.ts";
 import { identifyTableCaller } from "../../../rest-gateway/table/credentials.ts";
+import { SECRET } from "../../secret.ts";
 
 const keys = makeTokenKeys({
-  jwtSecret: "a secret that is long enough to sign with",
+  jwtSecret: SECRET,
   jwtSecretIsBase64: false,
   jwtPrivateKey: null,
 });

@@ -4,8 +4,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { isCursor, parseCursor, toCursor } from "../../../rest-gateway/table/cursor.ts";
 import type { Service } from "../../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { serve } from "../../serve.ts";
 import { type Asked, type Client, openClient, type Told, tokenOf } from "./client.ts";
-import { serve } from "./differential/service.ts";
 
 describe("the text of a cursor", () => {
   const position = fc.record({

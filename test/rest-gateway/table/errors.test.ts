@@ -3,9 +3,10 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../../service.ts";
 import type { TestDatabase } from "../../database.ts";
+import { serve } from "../../serve.ts";
+import { until } from "../../until.ts";
 import { type Asked, type Client, openClient, type Told } from "./client.ts";
 import { openMuseum } from "./differential/fixture.ts";
-import { serve } from "./differential/service.ts";
 import { like, post, REFUSALS, type Refusal } from "./refusals.ts";
 
 /** What can go wrong that the museum has no occasion for. */
@@ -205,7 +206,7 @@ describe("requests that get into each other's way", () => {
   test("40001: what another one has changed meanwhile", async () => {
     await other.query("begin; update api.numbers set word = 'theirs' where n = 1");
     const answer = clients.usual.ask("/rpc/reword", post({ n: 1, word: "ours" }));
-    while (!(await isWaiting())) await sleep(5);
+    await until(isWaiting);
     await other.query("commit");
     const told = await answer;
     expect(told).toMatchObject({ status: 500, body: { code: "40001", message: like(/could not serialize access/) } });
@@ -217,7 +218,7 @@ describe("requests that get into each other's way", () => {
     for (;;) {
       await other.query("begin; update api.numbers set half = half where n = 2");
       const answer = clients.usual.ask("/rpc/lock_both", post({ first: 1, second: 2 }));
-      while (!(await isWaiting())) await sleep(5);
+      await until(isWaiting);
       const theirs = await other.query("update api.numbers set half = half where n = 1").catch((error) => error);
       await other.query("rollback");
       const told = await answer;
@@ -257,14 +258,14 @@ describe("a database that cannot answer", () => {
     }
     await maintenance.query(`alter database ${name} allow_connections true`);
     await maintenance.end();
-    while (!(await isServed(clients.usual))) await sleep(20);
+    await until(() => isServed(clients.usual));
   });
 
   test("PGRST001: a read that is lost, and lost again", async () => {
     await owner.query(
       "create or replace function api.doze() returns int language sql stable as $$ select 1 from pg_sleep(60) $$; notify pgrst",
     );
-    while ((await clients.usual.ask("/rpc/doze", { method: "OPTIONS" })).status !== 200) await sleep(5);
+    await until(async () => (await clients.usual.ask("/rpc/doze", { method: "OPTIONS" })).status === 200);
     const answer = clients.usual.ask("/rpc/doze");
     let isOver = false;
     answer.then(() => (isOver = true));
@@ -282,7 +283,7 @@ describe("a database that cannot answer", () => {
 
   test("08007: a write of which nobody knows whether it was made", async () => {
     const answer = clients.usual.ask("/rpc/slow", post({ seconds: 60 }, { headers: { Prefer: "tx=commit" } }));
-    while ((await kill("%slow%")).rowCount === 0) await sleep(5);
+    await until(async () => (await kill("%slow%")).rowCount !== 0);
     expect(await answer).toMatchObject({
       status: 503,
       headers: RETRY,

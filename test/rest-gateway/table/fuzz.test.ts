@@ -3,13 +3,13 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../../service.ts";
 import type { TestDatabase } from "../../database.ts";
+import { serve } from "../../serve.ts";
 import { type Client, openClient, type Told } from "./client.ts";
 import { ask, type Case } from "./differential/case.ts";
 import { calling } from "./differential/cases/generated/calls.ts";
 import { mutilated, reading } from "./differential/cases/generated/reads.ts";
 import { deleting, inserting, updating, upserting } from "./differential/cases/generated/writes.ts";
 import { openMuseum } from "./differential/fixture.ts";
-import { serve } from "./differential/service.ts";
 
 let museum: TestDatabase;
 let owner: pg.Client;

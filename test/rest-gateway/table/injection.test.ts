@@ -3,9 +3,9 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../../service.ts";
 import type { TestDatabase } from "../../database.ts";
+import { serve } from "../../serve.ts";
 import { type Asked, type Client, openClient, type Told, tokenOf } from "./client.ts";
 import { openMuseum } from "./differential/fixture.ts";
-import { serve } from "./differential/service.ts";
 import { type StatementTap, tapStatements } from "./statement-tap.ts";
 
 /** What must stay as it is, and a place for what clients may write. */

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../../service.ts";
 import type { TestDatabase } from "../../database.ts";
+import { serve } from "../../serve.ts";
 import { type Client, openClient } from "./client.ts";
 import { openMuseum } from "./differential/fixture.ts";
-import { serve } from "./differential/service.ts";
 
 /** The ids of the rows that a filter chooses, and of those that its negation chooses; what is null is in neither. */
 type Case = readonly [filter: string, chosen: readonly number[], others: readonly number[]];

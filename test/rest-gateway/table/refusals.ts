@@ -1,7 +1,7 @@
 import jwt from "jsonwebtoken";
 import { expect } from "vitest";
+import { SECRET } from "../../secret.ts";
 import type { Asked } from "./client.ts";
-import { SECRET } from "./differential/answer.ts";
 
 type Says = { readonly message?: unknown; readonly details?: unknown; readonly hint?: unknown };
 export type Refusal = Asked & {

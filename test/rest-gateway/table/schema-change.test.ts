@@ -4,8 +4,9 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Service } from "../../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { serve } from "../../serve.ts";
+import { until } from "../../until.ts";
 import { type Asked, type Client, openClient, type Told } from "./client.ts";
-import { serve } from "./differential/service.ts";
 
 const ROWS = `
   -- Where the content service's own are closed, these are open.
@@ -105,7 +106,7 @@ afterAll(async () => {
 });
 
 /** Asks until the answer is right, however long it takes. */
-async function until(path: string, isRight: (told: Told) => boolean, asked: Asked = {}): Promise<Told> {
+async function untilTold(path: string, isRight: (told: Told) => boolean, asked: Asked = {}): Promise<Told> {
   for (;;) {
     const told = await anon.ask(path, asked);
     if (isRight(told)) return told;
@@ -291,15 +292,15 @@ describe("what SQL changes while requests run", () => {
     "$name is there, and no request fails",
     async ({ name, given, sql, path, asked, before, after }) => {
       if (given !== undefined) await owner.query(given);
-      await until(path, before, asked);
+      await untilTold(path, before, asked);
       const traffic = keepAsking(service.url, HABITS);
-      while (traffic.answered() < HABITS.length * 3) await sleep(5);
+      await until(() => traffic.answered() >= HABITS.length * 3);
       await owner.query(sql);
       const [answeredBefore, startedAt] = [traffic.answered(), performance.now()];
-      await until(path, after, asked);
+      await untilTold(path, after, asked);
       const answers = traffic.answered() - answeredBefore;
       figures.push(`${(performance.now() - startedAt).toFixed(0).padStart(6)} ${String(answers).padStart(6)}  ${name}`);
-      while (traffic.answered() < answeredBefore + HABITS.length * 3) await sleep(5);
+      await until(() => traffic.answered() >= answeredBefore + HABITS.length * 3);
       expect(await traffic.stop()).toEqual([]);
       expect(answers).toBeLessThan(MANY_ANSWERS);
     },
@@ -314,11 +315,11 @@ describe("what SQL changes while requests run", () => {
     // Postgres spells defaults for nobody while their table is locked, so that the catalogue waits too.
     await owner.query("create table public.unlocked (id int); grant select on public.unlocked to anon");
     const traffic = keepAsking(service.url, [{ path: "/books?select=*,id&limit=2", expected: 200 }], 3);
-    while (traffic.answered() < 300) await sleep(5);
+    await until(() => traffic.answered() >= 300);
     await other.query("commit");
     expect(await waiting).toMatchObject({ status: 200 });
-    await until("/unlocked", ok);
-    await until("/shelves?select=depth&limit=1", ok);
+    await untilTold("/unlocked", ok);
+    await untilTold("/shelves?select=depth&limit=1", ok);
     expect(await traffic.stop()).toEqual([]);
   });
 });
@@ -353,7 +354,7 @@ describe("columns that change under statements that are prepared", () => {
       create function public.some_pieces(at_least int) returns setof public.pieces language sql stable
         as $$ select * from public.pieces where pages::int >= at_least $$;
     `);
-    await until("/rpc/some_pieces?at_least=1", ok);
+    await untilTold("/rpc/some_pieces?at_least=1", ok);
   });
 
   test.each([
@@ -361,12 +362,12 @@ describe("columns that change under statements that are prepared", () => {
     ["writes", [...READS, ...WRITES], ["bigint", "smallint", "numeric", "int"]],
   ])("a type that changes again and again fails no %s", async (_, habits, types) => {
     // A text of the test before may not be forgotten yet, and no number can be written as one.
-    while ((await anon.ask("/pieces?id=eq.0", { method: "PATCH", body: { pages: 1 } })).status >= 400) await sleep(5);
+    await until(async () => (await anon.ask("/pieces?id=eq.0", { method: "PATCH", body: { pages: 1 } })).status < 400);
     const traffic = keepAsking(service.url, habits);
     for (const type of types) {
       const answered = traffic.answered();
       await owner.query(`alter table public.pieces alter column pages type ${type} using pages::${type}`);
-      while (traffic.answered() < answered + habits.length * 5) await sleep(5);
+      await until(() => traffic.answered() >= answered + habits.length * 5);
     }
     expect(await traffic.stop()).toEqual([]);
   });
@@ -375,7 +376,7 @@ describe("columns that change under statements that are prepared", () => {
     await owner.query(
       "create table public.growing (id int primary key); insert into public.growing values (1), (2); grant select on public.growing to anon",
     );
-    await until("/growing", ok);
+    await untilTold("/growing", ok);
     const shapes = new Set<string>();
     let over = false;
     const watching = Array.from({ length: 4 }, async () => {
@@ -391,7 +392,7 @@ describe("columns that change under statements that are prepared", () => {
       steps.push(`${steps.at(-1)},c${n}`);
       await sleep(10);
     }
-    await until("/growing?select=c12", ok);
+    await untilTold("/growing?select=c12", ok);
     over = true;
     await Promise.all(watching);
     expect([...shapes].filter((shape) => !steps.some((step) => shape === `${step} ${step}`))).toEqual([]);
@@ -402,17 +403,17 @@ describe("columns that change under statements that are prepared", () => {
     const traffic = keepAsking(service.url, [...READS, ...WRITES]);
     await owner.query("begin; alter table public.pieces add column late int; select pg_sleep(0.3); commit");
     const answered = traffic.answered();
-    while (traffic.answered() < answered + HABITS.length * 5) await sleep(5);
+    await until(() => traffic.answered() >= answered + HABITS.length * 5);
     expect(await traffic.stop()).toEqual([]);
   });
 
   test("a function that gives another type answers with that", async () => {
     await owner.query("create function public.changing() returns int language sql stable return 1");
-    expect((await until("/rpc/changing", ok)).body).toBe(1);
+    expect((await untilTold("/rpc/changing", ok)).body).toBe(1);
     await owner.query(
       "drop function public.changing(); create function public.changing() returns table (word text) language sql stable begin atomic select 'one'; end",
     );
-    expect((await until("/rpc/changing", ({ body }) => Array.isArray(body))).body).toEqual([{ word: "one" }]);
+    expect((await untilTold("/rpc/changing", ({ body }) => Array.isArray(body))).body).toEqual([{ word: "one" }]);
   });
 });
 
@@ -425,7 +426,7 @@ describe("what a caller may do, from the next request on", () => {
       create policy read_all on public.diaries for select using (true);
       grant select on public.diaries to anon, authenticated;
     `);
-    await until("/diaries", ok);
+    await untilTold("/diaries", ok);
   });
   const ada = { role: "authenticated", sub: "ada" };
   const read = (asked: Asked = {}) => anon.ask("/diaries?select=id&order=id", asked);
@@ -461,7 +462,7 @@ describe("what a caller may do, from the next request on", () => {
 
   test("a function may be closed, and opened", async () => {
     await owner.query("create function public.secret_sum() returns int language sql stable return 7");
-    await until("/rpc/secret_sum", ok);
+    await untilTold("/rpc/secret_sum", ok);
     await owner.query("revoke execute on function public.secret_sum() from public, anon");
     expect(await anon.ask("/rpc/secret_sum")).toMatchObject({ status: 401, body: { code: "42501" } });
     await owner.query("grant execute on function public.secret_sum() to anon");
@@ -496,9 +497,9 @@ describe("what a caller may do, from the next request on", () => {
     await owner.query(
       "create function public.patience() returns text language sql stable return current_setting('statement_timeout')",
     );
-    await until("/rpc/patience", ok);
+    await untilTold("/rpc/patience", ok);
     await owner.query(`alter role ${role} set statement_timeout = '7s'; notify pgrst, 'reload config'`);
-    await until("/rpc/patience", ({ body }) => body === "7s", librarian);
+    await untilTold("/rpc/patience", ({ body }) => body === "7s", librarian);
 
     await owner.query(`drop owned by ${role}; drop role ${role}`);
     expect(await read(librarian)).toMatchObject({ status: 401, body: { code: "22023" } });
@@ -527,7 +528,7 @@ describe("a database without our event trigger", () => {
     await foreign.drop();
   });
   const served = async (path: string) => {
-    while ((await client.ask(path)).status !== 200) await sleep(5);
+    await until(async () => (await client.ask(path)).status === 200);
   };
 
   test.each(["notify pgrst, 'reload schema'", "notify pgrst", "select pg_notify('pgrst', 'reload schema')"])(

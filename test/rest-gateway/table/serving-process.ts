@@ -2,7 +2,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { TestDatabase } from "../../database.ts";
-import { serve } from "./differential/service.ts";
+import { serve } from "../../serve.ts";
 
 /** The service in a process of its own, whose memory is nobody else's. */
 export type ServingProcess = AsyncDisposable & {

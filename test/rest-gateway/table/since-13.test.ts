@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import jwt from "jsonwebtoken";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Service } from "../../../service.ts";
 import type { TestDatabase } from "../../database.ts";
+import { SECRET } from "../../secret.ts";
+import { serve } from "../../serve.ts";
+import { until } from "../../until.ts";
 import { type Asked, type Client, openClient, tokenOf } from "./client.ts";
-import { SECRET } from "./differential/answer.ts";
 import { openMuseum } from "./differential/fixture.ts";
-import { serve } from "./differential/service.ts";
 
 // What PostgREST answers since release 13, of which the 12.0.2 that ours is compared with knows nothing.
 
@@ -386,7 +386,7 @@ describe("14.6: hints give no names away", () => {
     await owner.query(
       "grant select on api.secret_plans to service_role; grant execute on function api.secret_plan() to service_role; notify pgrst",
     );
-    while ((await client.ask("/secret_planz", server)).body.hint === null) await sleep(5);
+    await until(async () => (await client.ask("/secret_planz", server)).body.hint !== null);
     expect((await client.ask("/secret_planz", server)).body.hint).toBe(
       "Perhaps you meant the table 'api.secret_plans'",
     );
@@ -412,13 +412,17 @@ describe("14: roles", () => {
       "work_mem = '8MB'",
       "log_min_messages = 'debug1'",
       "search_path = nothing",
+      "intervalstyle = iso_8601",
+      "default_text_search_config = german",
       "app.colour = 'blue'",
     ];
     for (const setting of settings) await owner.query(`alter role ${quoted} set ${setting}`);
     await owner.query("notify pgrst, 'reload config'");
     const setting = async (name: string) => (await client.ask(`/rpc/setting?name=${name}`, { as: { role } })).body;
-    while ((await setting("work_mem")) !== "8MB") await sleep(5);
+    await until(async () => (await setting("work_mem")) === "8MB");
     expect(await setting("app.colour")).toBe("blue");
+    expect(await setting("default_text_search_config")).toBe("pg_catalog.german");
+    expect(await setting("intervalstyle")).toBe("postgres");
     expect(await setting("search_path")).toBe('"api", "public", "tools"');
   });
 });
@@ -529,6 +533,7 @@ describe("what 12 knew, where a later release looks closer", () => {
       [{ shade: "#000001" }],
       { method: "PATCH", body: { shade: "#000001" }, headers: rowsBack },
     ],
+    ["/colours?select=s:shade,count()&id=eq.1", [{ s: "#ff0000", count: 1 }]],
     // Counting what functions give.
     [
       "/rpc/all_works?select=id&order=id&limit=2&offset=5",

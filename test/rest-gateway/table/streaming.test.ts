@@ -6,9 +6,9 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
 import { type Asked, type Client, openClient, tokenOf } from "./client.ts";
-import { serve } from "./differential/service.ts";
 import { serveApart } from "./serving-process.ts";
 
 const ROWS = 60_000;

@@ -1,8 +1,7 @@
 import { Agent, request } from "node:http";
 import jwt from "jsonwebtoken";
+import { SECRET } from "../../../secret.ts";
 import type { Caller, Case } from "./case.ts";
-
-export const SECRET = "both programs trust tokens that are signed with this";
 
 /** What a client can tell two answers apart by. */
 export type Answer = {

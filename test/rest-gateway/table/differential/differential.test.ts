@@ -1,17 +1,19 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TestDatabase } from "../../../database.ts";
-import { type Answer, answerTo, SECRET } from "./answer.ts";
+import { isPostgrestInstalled, startPostgrest } from "../../../postgrest.ts";
+import { SECRET } from "../../../secret.ts";
+import { serve } from "../../../serve.ts";
+import { type Answer, answerTo } from "./answer.ts";
 import type { Area, Case } from "./case.ts";
 import { AREAS } from "./cases.ts";
 import { comparedPart, expectationOf, outcomeOf } from "./compare.ts";
 import { openMuseum } from "./fixture.ts";
 import { INTENDED, type IntendedDifference } from "./intended-differences.ts";
-import { isPostgrestInstalled, startPostgrest } from "./postgrest.ts";
-import { serve } from "./service.ts";
 
 /** Understood by both. Every transaction is rolled back, unless a case prefers otherwise. */
 const SETTINGS = {
+  PGRST_DB_CONFIG: "false",
   PGRST_DB_SCHEMAS: "api,other",
   PGRST_DB_ANON_ROLE: "anon",
   PGRST_DB_EXTRA_SEARCH_PATH: "public,tools",

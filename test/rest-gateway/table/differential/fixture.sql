@@ -449,6 +449,9 @@ create function api.either(json) returns text language sql immutable return 'unn
 create function api.named_json(doc json) returns json language sql immutable return doc;
 create function api.named_document(doc jsonb) returns jsonb language sql immutable return doc;
 create function api.nap() returns void language sql return null;
+create function api.naps() returns setof void language sql as $$ select api.nap() from generate_series(1, 2) $$;
+create type api.void as (depth int);
+create function api.abyss() returns api.void language sql stable return row(7)::api.void;
 create function api.null_text() returns text language sql stable return null::text;
 create function api.null_work() returns api.works language sql stable return null::api.works;
 create function api.null_json() returns json language sql stable return null::json;

@@ -26,6 +26,10 @@ export const calls: Area = {
       post("/rpc/nap", {}),
       post("/rpc/nap", {}, { prefer: "return=representation" }),
       post("/rpc/nap", {}, { accept: "application/vnd.pgrst.object+json" }),
+      post("/rpc/naps", {}),
+      // A type that is called so is no void.
+      get("/rpc/abyss"),
+      get("/rpc/abyss?select=depth"),
       get("/rpc/add?a=null&b=2", { fails: "22P02" }),
       post("/rpc/add", { a: null, b: 2 }),
       get("/rpc/add?a=x&b=2", { fails: "22P02" }),

@@ -190,6 +190,8 @@ export const select: Area = {
       get("/colours?shade=is.null"),
       get("/colours?shade=gt.%230000ff"),
       get("/colours?order=shade.desc.nullslast"),
+      get("/colours?select=shade,count()&order=shade"),
+      get("/colours?select=*,count()&order=id"),
       get("/colours?or=(shade.eq.%23ff0000,name.eq.none)"),
       get("/colours?shade=eq.%23zz", { fails: "22P02" }),
     ]),

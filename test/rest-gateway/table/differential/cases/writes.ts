@@ -299,6 +299,13 @@ export const updates: Area = {
       returning(patch("/items?id=in.(1,3)&select=id,note", { note: null })),
       returning(patch("/items?or=(id.eq.1,id.eq.3)&select=id,note", { note: "new" })),
       returning(patch("/items?id=gt.0&or=(id.eq.1,id.eq.3)&select=id,note", { note: "new" })),
+      // The name is that of a column here, whatever comes back under it.
+      ...["is.null", "not.is.null"].map((operation) =>
+        returning(
+          patch(`/works?artist_id=${operation}&select=id,artist_id(name)&artist_id.name=eq.Vincent`, { year: 1 }),
+        ),
+      ),
+      returning(patch("/works?artist_id=eq.2&select=id,artist_id(name)", { year: 1 })),
       returning(patch("/items?not.or=(id.eq.1,id.eq.3)&select=id,note", { note: "new" })),
       returning(patch("/items?note=eq.soft&select=note", { note: "changed" })),
       returning(
@@ -392,6 +399,8 @@ export const deletes: Area = {
       ...ofEachReturn((prefer) => remove("/exhibits?work_id=eq.1", { prefer })),
       ...ofEachReturn((prefer) => remove("/exhibits?work_id=eq.99", { prefer })),
       returning(remove("/exhibits?work_id=eq.1&select=exhibition_id")),
+      returning(remove("/labels?work_id=is.null&select=body,work_id(title)&work_id.title=eq.nothing")),
+      returning(remove("/labels?work_id=eq.3&select=body,work_id(title)")),
       returning(
         remove("/exhibits?work_id=lt.3&select=exhibition_id,work_id&order=exhibition_id.desc,work_id", {
           differs: "the order of written rows",
