@@ -54,7 +54,8 @@ export async function openAdmin({ config, service, log }: Options): Promise<Admi
   };
 
   const { adminHost: host, adminPort } = config;
-  const place = { ...config, host, port: adminPort ?? 0, httpsCertificate: null, httpsKey: null };
+  const settings = { host: "ADMIN_HOST", port: "ADMIN_PORT" };
+  const place = { ...config, host, port: adminPort ?? 0, settings, httpsCertificate: null, httpsKey: null };
   const server: Server = await listen(handle, place);
   return { url: addressOf(server, host), close: () => drain(server, 0) };
 }

@@ -1,7 +1,8 @@
 import type { ErrorBody } from "../engine/errors.ts";
-import { ApiError, faultsOf, toApiError, toEnvelope, toGraphQLBody, toTableBody } from "../engine/errors.ts";
+import { type ApiError, faultsOf, toApiError, toEnvelope, toGraphQLBody, toTableBody } from "../engine/errors.ts";
 import type { Logger } from "../engine/log.ts";
 import type { Occurrences } from "../engine/metrics/occurrences.ts";
+import { methodNotAllowed, notFound } from "../engine/wrong-address.ts";
 import { type Body, type GatewayRequest, type GatewayResponse, type Handler, json } from "./http.ts";
 import { PREFIX as TABLES } from "./table/prefix.ts";
 
@@ -76,20 +77,26 @@ export function dispatch(methods: ReadonlyMap<string, Handler>, request: Gateway
   if (handler) return handler(request);
   const allow = allowed([...methods.keys()]);
   if (method === "OPTIONS") return { status: 204, headers: { Allow: allow }, body: null };
-  throw new ApiError(405, "METHOD_NOT_ALLOWED", `This address does not take ${method}.`, {
-    hint: `It takes ${allow}.`,
-    headers: { Allow: allow },
-  });
+  throw methodNotAllowed(method, allow);
 }
 
 /** The refusal in the words of the interface that the path belongs to. */
 export function refuse(
-  error: ApiError,
+  refusal: ApiError,
   { id, path }: Pick<GatewayRequest, "id" | "path">,
   errorBody: ErrorBody,
 ): GatewayResponse {
+  const error = sayingWhen(refusal);
   if (isUnder(TABLES, path)) return refuseTable(error);
   return json(error.status, bodyOf(error, id, path, errorBody), error.headers);
+}
+
+const FOR_NOW: ReadonlySet<number> = new Set([429, 503]);
+
+/** What is refused for now says when to come back, where SQL refused it too. */
+function sayingWhen(error: ApiError): ApiError {
+  const isSaid = Object.keys(error.headers).some((name) => name.toLowerCase() === "retry-after");
+  return isSaid || !FOR_NOW.has(error.status) ? error : error.withHeaders({ "Retry-After": "1" });
 }
 
 /** A code that a header can hold. */
@@ -116,12 +123,6 @@ function showsCredentials({ headers, rawQuery }: GatewayRequest): boolean {
 
 export function isUnder(folder: string, path: string): boolean {
   return path.startsWith(folder) && (path.length === folder.length || path[folder.length] === "/");
-}
-
-export function notFound(): ApiError {
-  return new ApiError(404, "RESOURCE_NOT_FOUND", "There is nothing at this address.", {
-    hint: "Addresses are lower case and have no slash at the end.",
-  });
 }
 
 function allowed(methods: readonly string[]): string {

@@ -24,14 +24,14 @@ const REMEMBERED_MS = 250;
 /** `/health` for people and clients, `/health/live` and `/health/ready` for whoever restarts and routes. */
 export function healthRoutes(condition: Condition): Routes {
   const { databaseFault, askDatabase, replicas, shortage, acceptsWork } = condition;
-  const answers = remember(async () => {
+  const answers = atMostEvery(REMEMBERED_MS, async () => {
     try {
       await askDatabase();
       return true;
     } catch {
       return false;
     }
-  }, REMEMBERED_MS);
+  });
   // What is known costs nothing, so only the question is remembered: an outage shows at once, however short.
   const databaseAnswers = async () => databaseFault() === null && (await answers());
 
@@ -81,7 +81,8 @@ function unavailable(reason: string): GatewayResponse {
   return json(503, { status: "unavailable", reason }, { "Cache-Control": "no-store", "Retry-After": "1" });
 }
 
-function remember<T>(ask: () => Promise<T>, milliseconds: number): () => Promise<T> {
+/** Whoever asks meanwhile is told what the one before was told. */
+function atMostEvery<T>(milliseconds: number, ask: () => Promise<T>): () => Promise<T> {
   let answer: Promise<T> | null = null;
   let askedAt = 0;
   return () => {

@@ -8,9 +8,14 @@ import { follow } from "./drain.ts";
 import { refuseUnreadable } from "./unreadable.ts";
 import { type Upgrade, wantsWebSocket } from "./upgrade.ts";
 
-type Address = Pick<Config, "host" | "port" | "httpsCertificate" | "httpsKey">;
-type Place = Address & Pick<Config, "maxHeaderBytes" | "requestTimeout">;
+type Address = Pick<Config, "host" | "port" | "httpsCertificate" | "httpsKey"> & {
+  /** What the two are set by, for who is told that they cannot be had. */
+  readonly settings?: Settings;
+};
+type Settings = { readonly host: string; readonly port: string };
+type Place = Address & Pick<Config, "maxHeaderBytes" | "requestTimeout" | "errorBody">;
 
+const SETTINGS: Settings = { host: "HOST", port: "PORT" };
 /** Longer than the 60 seconds of common proxies, which would otherwise meet a connection that is just being closed. */
 const KEEP_ALIVE_MS = 65_000;
 /** How often late requests are looked for; node's 30 seconds would make REQUEST_TIMEOUT_SECONDS that much longer. */
@@ -18,10 +23,10 @@ const LATE_CHECK_MS = 2_000;
 
 export async function listen(
   handler: RequestListener,
-  { host, port, maxHeaderBytes, requestTimeout, ...files }: Place,
+  { maxHeaderBytes, requestTimeout, errorBody, ...address }: Place,
   upgrade?: Upgrade,
 ): Promise<Server> {
-  const certificate = await readCertificate(files);
+  const certificate = await readCertificate(address);
   const options = {
     maxHeaderSize: maxHeaderBytes,
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -36,16 +41,16 @@ export async function listen(
   server.on("request", handler);
   server.requestTimeout = requestTimeout * 1000;
   server.headersTimeout = Math.min(server.requestTimeout, 60_000);
-  server.on("clientError", refuseUnreadable);
-  await bind(server, host, port);
+  server.on("clientError", refuseUnreadable(errorBody));
+  await bind(server, address);
   return server;
 }
 
 /** Fails before anything is started when the address cannot be had, or what it is served with. */
-export async function checkAddress({ host, port, ...files }: Address): Promise<void> {
-  await readCertificate(files);
+export async function checkAddress(address: Address): Promise<void> {
+  await readCertificate(address);
   const server = createServer();
-  await bind(server, host, port);
+  await bind(server, address);
   await closed(server);
 }
 
@@ -62,12 +67,12 @@ export async function renewCertificate(server: Server, files: Parameters<typeof 
   if (certificate && server instanceof SecureServer) server.setSecureContext(certificate);
 }
 
-async function bind(server: Server, host: string, port: number): Promise<void> {
-  server.listen(port, host);
+async function bind(server: Server, address: Address): Promise<void> {
+  server.listen(address.port, address.host);
   try {
     await once(server, "listening");
   } catch (error) {
-    throw inWords(error as NodeJS.ErrnoException, host, port);
+    throw inWords(error as NodeJS.ErrnoException, address);
   }
 }
 
@@ -75,17 +80,20 @@ async function closed(server: Server): Promise<void> {
   await new Promise<void>((done, fail) => server.close((error) => (error ? fail(error) : done())));
 }
 
-function inWords(error: NodeJS.ErrnoException, host: string, port: number): Error {
+function inWords(error: NodeJS.ErrnoException, { host, port, settings = SETTINGS }: Address): Error {
   switch (error.code) {
     case "EADDRINUSE":
       return new Error(
-        `Port ${port} of ${host} is in use. Stop what listens there, or set PORT to another port (0 takes a free one).`,
+        `Port ${port} of ${host} is in use. ` +
+          `Stop what listens there, or set ${settings.port} to another port (0 takes a free one).`,
       );
     case "EACCES":
-      return new Error(`This user may not listen on port ${port}. Set PORT to one above 1023.`);
+      return new Error(`This user may not listen on port ${port}. Set ${settings.port} to one above 1023.`);
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
-      return new Error(`${host} is no address of this machine. Set HOST to one that is, or to 0.0.0.0 for all.`);
+      return new Error(
+        `${host} is no address of this machine. Set ${settings.host} to one that is, or to 0.0.0.0 for all.`,
+      );
     default:
       return error;
   }

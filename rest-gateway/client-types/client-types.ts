@@ -1,14 +1,13 @@
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { exposedSchemas } from "../../engine/catalog/exposed-schemas.ts";
 import type { Schema } from "../../engine/catalog/schemas.ts";
+import type { Table } from "../../engine/catalog/tables.ts";
 import type { CompositeType, DataType, EnumType } from "../../engine/catalog/types.ts";
+import { POSTGREST_VERSION } from "../postgrest-version.ts";
 import { block, indented, property } from "./block.ts";
 import { isReached, routineType } from "./routine-types.ts";
 import { tableType } from "./table-types.ts";
 import { attributeText, enumText, makeTypeText, type TypeText } from "./type-text.ts";
-
-/** The release of PostgREST whose answers ours are like; supabase-js infers types by it. */
-const POSTGREST_VERSION = "14";
 
 /** The exposed schemas as `createClient<Database>()` of supabase-js takes them. */
 export function toClientTypes(catalog: Catalog): string {
@@ -28,17 +27,16 @@ ${shorthands(exposed[0]!.name)}`;
 
 function schemaType(schema: Schema, catalog: Catalog, textOf: TypeText): string {
   const relations = [...schema.tables.values()].filter(({ isPartition, extension }) => !isPartition && !extension);
-  const isView = (kind: string) => kind === "view" || kind === "materialized view";
-  const typesOf = (views: boolean) =>
-    relations.filter(({ kind }) => isView(kind) === views).map((table) => tableType(table, catalog, textOf));
+  const isView = ({ kind }: Table) => kind === "view" || kind === "materialized view";
+  const typesOf = (tables: readonly Table[]) => tables.map((table) => tableType(table, catalog, textOf));
   const routines = [...schema.routines.values()]
     .map((overloads) => overloads.filter((routine) => routine.extension === null && isReached(routine, catalog)))
     .filter((overloads) => overloads.length > 0);
   const types = [...schema.types.values()];
 
   return block(schema.name, [
-    block("Tables", typesOf(false)),
-    block("Views", typesOf(true)),
+    block("Tables", typesOf(relations.filter((relation) => !isView(relation)))),
+    block("Views", typesOf(relations.filter(isView))),
     block(
       "Functions",
       routines.map((overloads) => routineType(overloads, catalog, textOf)),

@@ -82,13 +82,15 @@ function isUnsettled(error: unknown): boolean {
 }
 
 function replayed(response: GatewayResponse, isSameRequest: boolean): GatewayResponse {
-  if (!isSameRequest) {
-    throw new ApiError(422, "IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key was used for another request.", {
-      details: "Nothing was changed. Method, address, body and the headers that shape the answer must be the same.",
-      hint: "Make up a new key for each change, and send it with every attempt at that change.",
-    });
-  }
+  if (!isSameRequest) throw keyReused();
   return { ...response, headers: { ...response.headers, "Idempotent-Replayed": "true" } };
+}
+
+export function keyReused(): ApiError {
+  return new ApiError(422, "IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key was used for another request.", {
+    details: "Nothing was changed. Method, address, body and the headers that shape the answer must be the same.",
+    hint: "Make up a new key for each change, and send it with every attempt at that change.",
+  });
 }
 
 function underWay(): ApiError {

@@ -1,4 +1,5 @@
 import type { Routine } from "../../engine/catalog/routines.ts";
+import { POSTGREST_VERSION } from "../postgrest-version.ts";
 import { readComment } from "./comment.ts";
 import type { Subject } from "./subject.ts";
 import { definition } from "./swagger-document/definitions.ts";
@@ -7,9 +8,6 @@ import { routinePath } from "./swagger-document/routine-paths.ts";
 import { tablePath } from "./swagger-document/table-paths.ts";
 import { makeViewer } from "./viewer.ts";
 import type { Document } from "./write.ts";
-
-/** Tools read here which PostgREST they talk to, and so what they may ask. */
-const POSTGREST_VERSION = "14.0";
 
 const MEDIA_TYPES = [
   "application/json",

@@ -7,7 +7,7 @@ import type { Routes } from "../gateway.ts";
 import type { GatewayRequest, GatewayResponse } from "../http.ts";
 import { DocumentCache } from "../openapi/document-cache.ts";
 import { writeDocument } from "../openapi/write.ts";
-import type { Version, Versions } from "../resource/versions/served.ts";
+import { usualVersion, type Version, type Versions } from "../resource/versions/served.ts";
 import { resourceDocument } from "./document.ts";
 
 type Options = {
@@ -23,9 +23,6 @@ type Options = {
 };
 
 export const DOCUMENT_PATH = "/openapi.json";
-
-/** Where none is asked for, as everywhere. */
-const DEFAULT = "1";
 
 /** `GET /openapi.json`, `?version=2`: made once for each catalogue, role and version. */
 export function documentRoutes({ config, catalog, versions, identify, routes, folders, hasTasks }: Options): Routes {
@@ -61,12 +58,11 @@ export function documentRoutes({ config, catalog, versions, identify, routes, fo
   return { [DOCUMENT_PATH]: { GET: answer } };
 }
 
-/** Of those that are still served; where none is asked for and the usual one is retired, the oldest. */
+/** Of those that are still served. */
 function chooseVersion({ rawQuery }: GatewayRequest, versions: readonly Version[]): Version {
   const served = versions.filter(({ status }) => status !== "retired");
   const asked = new URLSearchParams(rawQuery).get("version");
-  const find = (wanted: string) => served.find(({ number }) => String(number) === wanted);
-  const version = asked === null ? (find(DEFAULT) ?? served[0]) : find(asked);
+  const version = asked === null ? usualVersion(versions) : served.find(({ number }) => String(number) === asked);
   if (version) return version;
   throw new ApiError(400, "UNSUPPORTED_VERSION", `There is no document of version ${JSON.stringify(asked)}.`, {
     beside: { supportedVersions: served.map(({ number }) => number) },

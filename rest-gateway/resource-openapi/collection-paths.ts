@@ -51,7 +51,7 @@ function* pathsAt(place: Place, collection: Collection, around: Surroundings): G
   const { may, key, actions } = collection;
   const all = withoutAbsent({
     get: may.read ? list(place, collection, around) : undefined,
-    post: may.create && may.read ? create(place, collection) : undefined,
+    post: may.create ? create(place, collection) : undefined,
   });
   if (Object.keys(all).length > 0) yield [place.path, all];
   if (key.length === 0) return;
@@ -90,13 +90,14 @@ function list(place: Place, collection: Collection, { typeSchema }: Surroundings
 
 function create(place: Place, collection: Collection): Operation {
   const row = referToRow(collection, "create");
-  const created = referToRow(collection, "row");
+  const made = referToRow(collection, "row");
+  const created = answer("Created", { anyOf: [made, { type: "array", items: made }] }, LOCATION);
   return {
     ...about("create", place, collection, referToParameters("links", "idempotencyKey")),
     summary: `Create one of ${collection.name}, or several`,
     requestBody: body({ anyOf: [row, { type: "array", items: row, minItems: 1 }] }),
     responses: {
-      201: answer("Created", { anyOf: [created, { type: "array", items: created }] }, LOCATION),
+      201: collection.may.read ? created : { description: "Created, and not for whoever asks to read" },
       ...refuses(403, 404, 409, 413, 415, 422, 501),
     },
   };
@@ -105,7 +106,14 @@ function create(place: Place, collection: Collection): Operation {
 const LOCATION = { Location: { description: "Where the row is", schema: { type: "string" } } };
 
 function read(place: Place, collection: Collection): Operation {
-  const parameters = referToParameters("fields", "links", "ifNoneMatch", "ifModifiedSince", "ifMatch");
+  const parameters = referToParameters(
+    "fields",
+    "links",
+    "ifNoneMatch",
+    "ifModifiedSince",
+    "ifMatch",
+    "ifUnmodifiedSince",
+  );
   return {
     ...about("get", place, collection, parameters),
     summary: `One of ${collection.name}`,
@@ -113,7 +121,7 @@ function read(place: Place, collection: Collection): Operation {
   };
 }
 
-const WRITING = referToParameters("fields", "links", "ifMatch", "ifNoneMatch", "idempotencyKey");
+const WRITING = referToParameters("fields", "links", "ifMatch", "ifNoneMatch", "ifUnmodifiedSince", "idempotencyKey");
 const WRITE_REFUSALS = refuses(403, 404, 409, 412, 413, 415, 422, 501);
 
 function replace(place: Place, collection: Collection): Operation {
@@ -146,7 +154,7 @@ function act(place: Place, collection: Collection, action: Action, { typeSchema,
   const given = argumentsSchema(action, typeSchema);
   return {
     ...about(
-      action.name,
+      OWN_VERBS.has(action.name) ? `action.${action.name}` : action.name,
       place,
       collection,
       referToParameters("links", "idempotencyKey", ...(hasTasks ? (["preferLater"] as const) : [])),
@@ -161,6 +169,9 @@ function act(place: Place, collection: Collection, action: Action, { typeSchema,
     },
   };
 }
+
+/** An action may be called like what can be done with any row. */
+const OWN_VERBS: ReadonlySet<string> = new Set(["list", "create", "get", "replace", "update", "delete"]);
 
 function argumentsSchema({ arguments: given }: Action, typeSchema: TypeSchema): Schema {
   const properties = given.map(({ name, argument }) => [name, orNull(typeSchema(argument.type))]);

@@ -4,14 +4,13 @@ import { makeTypeSchemas } from "../openapi/table-document/type-schema.ts";
 import { makeViewer } from "../openapi/viewer.ts";
 import type { Document } from "../openapi/write.ts";
 import { collectionsOf } from "../resource/collections.ts";
+import { TASKS } from "../tasks/task-interface.ts";
 import { collectionPaths } from "./collection-paths.ts";
 import { errorResponses, errorSchema } from "./error-responses.ts";
 import { sharedParameters } from "./parameters.ts";
 import { rowSchemas } from "./row-schemas.ts";
-import { ACCEPTED, SERVICE_SCHEMAS, servicePaths } from "./service-paths.ts";
+import { ACCEPTED, SERVICE_SCHEMAS, servicePaths, taskPath } from "./service-paths.ts";
 import type { Subject } from "./subject.ts";
-
-const TASKS = "/api/v1/tasks/{taskId}";
 
 /** The conventional interface and signing in, in OpenAPI 3.1. */
 export async function resourceDocument({
@@ -29,10 +28,11 @@ export async function resourceDocument({
   const viewer = await makeViewer({ catalog, role, schema, mode: "follow-privileges" });
   const typeSchema = makeTypeSchemas(catalog, viewer);
   const collections = collectionsOf(catalog, { role, version });
-  const isServed = (address: string) =>
-    address === TASKS ? hasTasks : routes.has(address) || folders.some((folder) => isUnder(folder, address));
   // Those that rows are nested in or lead to may be shown in their answers as well.
   const shown = collections.visible();
+  // One address cannot be described twice: rows of a table that is called tasks lie where tasks do.
+  const showsTasks = hasTasks && !shown.some(({ name, key }) => name === TASKS && key.length > 0);
+  const isServed = (address: string) => routes.has(address) || folders.some((folder) => isUnder(folder, address));
   return {
     openapi: "3.1.0",
     info: {
@@ -46,6 +46,7 @@ export async function resourceDocument({
     paths: function* () {
       yield* collectionPaths({ collections, typeSchema, hasTasks, isDeprecated });
       yield* servicePaths(isServed);
+      if (showsTasks) yield taskPath(version);
     },
     components: {
       schemas: function* () {

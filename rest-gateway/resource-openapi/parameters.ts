@@ -26,6 +26,10 @@ const SHARED = {
   ifMatch: header("If-Match", "Only if the row still has this ETag"),
   ifNoneMatch: header("If-None-Match", "Only if it no longer has this ETag; else 304"),
   ifModifiedSince: header("If-Modified-Since", "Only if it was changed since then; else 304"),
+  ifUnmodifiedSince: header(
+    "If-Unmodified-Since",
+    "Only if it was not changed after that; of no interest beside If-Match",
+  ),
   idempotencyKey: {
     ...header(
       "Idempotency-Key",

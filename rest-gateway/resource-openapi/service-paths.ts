@@ -266,23 +266,24 @@ const SERVED: DescribedPaths = {
       answers: { 200: ["The keys", object({ keys: { type: "array", items: { type: "object" } } })] },
     },
   },
-  "/api/v1/tasks/{taskId}": {
-    get: {
-      id: "tasks.get",
-      tag: "Tasks",
-      summary: "What has become of what was left for later",
-      parameters: [TASK_ID],
-      answers: { 200: ["The task", referTo("schemas", "task")] },
-      refusals: [404],
-    },
-    delete: {
-      id: "tasks.withdraw",
-      tag: "Tasks",
-      summary: "Take it back if it has not begun, or forget it",
-      parameters: [TASK_ID],
-      answers: { 204: ["Gone", null] },
-      refusals: [403, 404, 409],
-    },
+};
+
+const OF_TASK: DescribedPaths[string] = {
+  get: {
+    id: "tasks.get",
+    tag: "Tasks",
+    summary: "What has become of what was left for later",
+    parameters: [TASK_ID],
+    answers: { 200: ["The task", referTo("schemas", "task")] },
+    refusals: [404],
+  },
+  delete: {
+    id: "tasks.withdraw",
+    tag: "Tasks",
+    summary: "Take it back if it has not begun, or forget it",
+    parameters: [TASK_ID],
+    answers: { 204: ["Gone", null] },
+    refusals: [403, 404, 409],
   },
 };
 
@@ -290,8 +291,17 @@ const SERVED: DescribedPaths = {
 export function* servicePaths(isServed: (address: string) => boolean): Generator<[string, PathItem]> {
   for (const [address, methods] of Object.entries(SERVED)) {
     if (!isServed(address)) continue;
-    yield [address, Object.fromEntries(Object.entries(methods).map(([method, said]) => [method, toOperation(said)]))];
+    yield [address, toPathItem(methods)];
   }
+}
+
+/** What was left for later is told in every version. */
+export function taskPath(version: number): [string, PathItem] {
+  return [`/api/v${version}/tasks/{taskId}`, toPathItem(OF_TASK)];
+}
+
+function toPathItem(methods: DescribedPaths[string]): PathItem {
+  return Object.fromEntries(Object.entries(methods).map(([method, said]) => [method, toOperation(said)]));
 }
 
 function toOperation({ id, tag, summary, parameters, body, answers, refusals = [] }: Described) {

@@ -24,6 +24,11 @@ export type Asked = {
   readonly settings: Pick<Config, "maxPageSize" | "putSemantics" | "publicUrl" | "anonRole">;
 };
 
+/** The same, for a body that has been read already, and can be read but once. */
+export function withBody(asked: Asked, body: Buffer): Asked {
+  return { ...asked, request: { ...asked.request, readBody: () => Promise.resolve(body) } };
+}
+
 /** What Postgres tells. */
 export type Rows = {
   /** A JSON array of them; of a function that gives a value that value. */

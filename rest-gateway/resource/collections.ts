@@ -131,7 +131,10 @@ function toCollection(name: string, table: Table, around: Surroundings): Collect
   const nameOf = namingOf(version);
   const [row] = commentTags(table.comment).get("root") ?? [];
   const key = keyOf(table, all);
+  // Of two things at one address the rows count.
+  const isNested = (name: string) => nested.some((each) => each.name === name);
   const schema = catalog.schemas.get(table.schema);
+  const nested = nestedOf(table, around);
   const isInSight = schema !== undefined && catalog.mayRole(role, "usage", schema);
   return {
     name,
@@ -141,8 +144,8 @@ function toCollection(name: string, table: Table, around: Surroundings): Collect
     fields,
     key,
     references: referencesOf(table, fields, around, nameOf),
-    nested: nestedOf(table, around),
-    actions: key.length > 0 ? actionsOf(table, around, nameOf) : [],
+    nested,
+    actions: key.length > 0 ? actionsOf(table, around, nameOf).filter(({ name }) => !isNested(name)) : [],
     searches: searchesOf(table, around, nameOf),
     methods: methodsOf(table),
     may: {

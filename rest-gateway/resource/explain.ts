@@ -2,10 +2,12 @@ import pg from "pg";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { ContextError } from "../../engine/database/faults.ts";
 import { ApiError, type FieldFault, toApiError } from "../../engine/errors.ts";
-import { lengthFault, sentenceOf } from "../../engine/sql-sentences.ts";
+import { lengthFault, type Sentence, sentenceOf } from "../../engine/sql-sentences.ts";
 import type { Collection } from "./collections.ts";
 import { namingOf } from "./naming.ts";
-import { codesOf, notPermitted } from "./refusals.ts";
+import { codesOf, invalidId, notPermitted } from "./refusals.ts";
+import type { SentValue } from "./sent-values.ts";
+import { unreadValues } from "./unread-values.ts";
 
 type Circumstances = {
   readonly anonymous: boolean;
@@ -13,6 +15,8 @@ type Circumstances = {
   readonly version: number;
   /** Null: it went wrong before it was known. */
   readonly collection: Collection | null;
+  /** What of the request Postgres may find fault with. */
+  readonly sent: () => readonly SentValue[];
 };
 
 const CHALLENGE = { "WWW-Authenticate": "Bearer" };
@@ -30,13 +34,21 @@ function inOurWords(thrown: unknown, around: Circumstances): ApiError {
   if (!(thrown instanceof pg.DatabaseError)) return toApiError(thrown);
   if (thrown.code === "42501") return notPermitted(around);
   const unfit = faultOfValue(thrown);
-  if (unfit) return new ApiError(400, "VALIDATION_ERROR", unfit, { cause: thrown });
   const general = toApiError(thrown, around);
-  const sentence = sentenceOf(thrown, around.catalog);
+  const sentence: Sentence | null = unfit === null ? sentenceOf(thrown, around.catalog) : { message: unfit };
   if (!sentence) return general.status >= 500 ? general : masked(thrown);
   const message = sentence.hint ? `${sentence.message} ${sentence.hint}` : sentence.message;
-  const faults = sentence.column ? [{ field: fieldOf(sentence.column, around), message: sentence.message }] : [];
+  const fields = sentence.column ? [fieldOf(sentence.column, around)] : fieldsOf(unreadValues(thrown, around.sent()));
+  if (fields === null) return invalidId(around.version, message, thrown);
+  const faults = fields.map((field) => ({ field, message: sentence.message }));
+  if (unfit !== null) return new ApiError(400, "VALIDATION_ERROR", unfit, { details: faults, cause: thrown });
   return refusal(thrown, { status: general.status, message, faults }, around);
+}
+
+/** Null where one of them is part of the address. */
+function fieldsOf(values: readonly SentValue[]): readonly string[] | null {
+  const fields = [...new Set(values.map(({ field }) => field))];
+  return fields.every((field) => field !== null) ? fields : null;
 }
 
 /** What Postgres says of a value by codes that are for statements as well; null where it is no value. */

@@ -1,7 +1,7 @@
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Column } from "../../engine/catalog/columns.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
-import { baseTypeOf } from "../../engine/catalog/types.ts";
+import { baseTypeOf, type DataType } from "../../engine/catalog/types.ts";
 import { commentTags } from "./comment-tags.ts";
 import { namingOf } from "./naming.ts";
 
@@ -48,8 +48,9 @@ export function fieldsOf(table: Table, { catalog, role, version }: Audience): re
       insertable,
       updatable: table.updatable && isWritable && mayUse("update"),
       required: insertable && !column.nullable && !hasDefault,
-      filterable: readable && !isWithoutEquality(column),
-      sortable: readable && !isWithoutEquality(column) && column.baseType.name !== "hstore",
+      // A row among the parameters has no type by itself.
+      filterable: readable && column.baseType.kind !== "composite" && !isWithoutEquality(column.baseType),
+      sortable: readable && !isWithoutEquality(column.baseType) && !WITHOUT_ORDER.has(column.baseType.name),
     };
   }
 }
@@ -76,7 +77,12 @@ const WITHOUT_EQUALITY: ReadonlySet<string> = new Set([
   "txid_snapshot",
 ]);
 
-function isWithoutEquality({ baseType }: Column): boolean {
-  const { schema, name } = baseType.kind === "array" ? baseTypeOf(baseType.element) : baseType;
-  return schema === "pg_catalog" && WITHOUT_EQUALITY.has(name);
+/** Those that it can compare, and not put into an order. */
+const WITHOUT_ORDER: ReadonlySet<string> = new Set(["hstore", "xid", "cid", "aclitem"]);
+
+function isWithoutEquality(given: DataType): boolean {
+  const type = baseTypeOf(given);
+  if (type.kind === "array") return isWithoutEquality(type.element);
+  if (type.kind === "composite") return [...type.attributes.values()].some((part) => isWithoutEquality(part.type));
+  return type.schema === "pg_catalog" && WITHOUT_EQUALITY.has(type.name);
 }

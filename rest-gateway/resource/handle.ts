@@ -6,8 +6,8 @@ import type { Ask } from "../../engine/database/as-login.ts";
 import type { Database } from "../../engine/database/database.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { type Counts, makeCounts } from "../../engine/metrics/counts.ts";
+import { methodNotAllowed, notFound } from "../../engine/wrong-address.ts";
 import { identifyCaller } from "../auth/credentials.ts";
-import { notFound } from "../gateway.ts";
 import type { GatewayRequest, GatewayResponse, Handler } from "../http.ts";
 import { readIdempotencyKey } from "../idempotency/key.ts";
 import { type KeyedChange, makeKeyedChanges } from "../idempotency/keyed-changes.ts";
@@ -15,19 +15,20 @@ import type { Intent, Manner } from "../statement/intent.ts";
 import { makePreparer, type Prepared } from "../statement/prepare.ts";
 import { type RunOptions, runPrepared, runWithin } from "../statement/run.ts";
 import { type Defer, type Undertake, wantsLater } from "../tasks/undertaking.ts";
-import type { Asked, AskRows, Exchange, Rows } from "./asked.ts";
+import { type Asked, type AskRows, type Exchange, type Rows, withBody } from "./asked.ts";
 import { collectionsOf } from "./collections.ts";
 import { makeResourceContexts } from "./context.ts";
 import { explain } from "./explain.ts";
 import { type Address, parseAddress } from "./parse/address.ts";
 import { findTarget } from "./parse/target.ts";
-import { act } from "./perform/act.ts";
+import { act, checkAct } from "./perform/act.ts";
 import { change, remove } from "./perform/change.ts";
 import { create } from "./perform/create.ts";
 import { resourceChange } from "./perform/once.ts";
 import { readList, readRow } from "./perform/read.ts";
-import { methodNotAllowed, notPermitted } from "./refusals.ts";
+import { notPermitted } from "./refusals.ts";
 import { cacheHeaders } from "./send/headers.ts";
+import { sentValues } from "./sent-values.ts";
 import type { Versions } from "./versions/served.ts";
 import { settleVersion } from "./versions/settle.ts";
 
@@ -43,7 +44,11 @@ type Services = {
   readonly counts?: Counts;
 };
 
-export type ResourceInterface = Undertake & { readonly handle: Handler };
+export type ResourceInterface = Undertake & {
+  readonly handle: Handler;
+  /** Whether there is a collection of that name, whoever asks. */
+  has(name: string): boolean;
+};
 
 /** The rows are JSON; none of our conditions needs another form. */
 const MANNER: Manner = { formats: [{ kind: "media", type: "application/json" }], body: true, maxAffected: null };
@@ -76,21 +81,36 @@ export function makeResourceInterface(services: Services): ResourceInterface {
     ({ ...prepare(intent, MANNER, catalog, caller.role), long: null });
   const within =
     (asked: Asked, ask: Ask): AskRows =>
-    async (intent) =>
-      toRows(await runWithin(ask, prepareFor(asked, intent)));
+    (intent) =>
+      noting(intent, () => runWithin(ask, prepareFor(asked, intent)));
 
   const exchangeFor = (asked: Asked): Exchange => {
     const context = contextFor(asked);
     const options: RunOptions = { rollback: false, isolation: null, before: undefined, signal: asked.request.signal };
     return {
-      ask: async (intent) => toRows(await runPrepared(prepareFor(asked, intent), context, database, options)),
+      ask: (intent) => noting(intent, () => runPrepared(prepareFor(asked, intent), context, database, options)),
       together: (work) => database.transaction(context, (query) => work(within(asked, query))),
     };
   };
 
-  const explainTo = (thrown: unknown, { caller, catalog, collections, target }: Asked): ApiError => {
+  /** What Postgres was asked when it refused. It is explained later: a transaction has yet to see what it was. */
+  const refused = new WeakMap<object, Intent>();
+
+  const noting = async (intent: Intent, ask: () => Promise<Told>): Promise<Rows> => {
+    try {
+      return toRows(await ask());
+    } catch (thrown) {
+      if (thrown instanceof Error) refused.set(thrown, intent);
+      throw thrown;
+    }
+  };
+
+  const explainTo = (thrown: unknown, asked: Asked): ApiError => {
+    const { caller, catalog, collections, target } = asked;
     const anonymous = caller.role === config.anonRole;
-    return explain(thrown, { anonymous, catalog, version: collections.version, collection: target.collection });
+    const intent = thrown instanceof Error ? refused.get(thrown) : undefined;
+    const sent = () => (intent ? sentValues(intent, asked) : []);
+    return explain(thrown, { anonymous, catalog, version: collections.version, collection: target.collection, sent });
   };
 
   const handle: Handler = async (request) => {
@@ -114,8 +134,8 @@ export function makeResourceInterface(services: Services): ResourceInterface {
   };
 
   /** Whatever role asks, and in whatever version: which addresses there are is the same for all. */
-  const isAtRoot = ({ segments: [name = ""] }: Address): boolean =>
-    collectionsOf(current(), { role: config.anonRole, version: 1 }).findAtRoot(name) !== undefined;
+  const addresses = () => collectionsOf(current(), { role: config.anonRole, version: 1 });
+  const isAtRoot = ({ segments: [name = ""] }: Address): boolean => addresses().findAtRoot(name) !== undefined;
 
   const answer = async (asked: Asked): Promise<GatewayResponse> => {
     const { request, target, caller } = asked;
@@ -123,7 +143,9 @@ export function makeResourceInterface(services: Services): ResourceInterface {
     if (!allow.includes(request.method)) throw methodNotAllowed(request.method, allow.join(", "));
     if (request.method === "OPTIONS") return { status: 204, headers: { Allow: allow.join(", ") }, body: null };
     if (defer && target.action && wantsLater(request)) {
-      return defer({ request, body: await request.readBody(), caller });
+      const body = await request.readBody();
+      await checkAct(withBody(asked, body));
+      return defer({ request, body, caller, version: asked.collections.version });
     }
     const key = changesNothing(request.method) ? null : readIdempotencyKey(request.headers);
     if (key === null) return perform(asked, exchangeFor(asked));
@@ -153,9 +175,16 @@ export function makeResourceInterface(services: Services): ResourceInterface {
 
   return {
     handle,
+    has: (name) => addresses().find(name) !== undefined,
     undertake,
     explain: (thrown, { role }) =>
-      explain(thrown, { anonymous: role === config.anonRole, catalog: current(), version: 1, collection: null }),
+      explain(thrown, {
+        anonymous: role === config.anonRole,
+        catalog: current(),
+        version: 1,
+        collection: null,
+        sent: () => [],
+      }),
   };
 }
 

@@ -24,6 +24,10 @@ export function invalid(faults: readonly FieldFault[], code = "VALIDATION_ERROR"
   return new ApiError(400, code, message, { details: faults });
 }
 
+export function invalidId(version: number, why: string, cause?: unknown): ApiError {
+  return new ApiError(400, codesOf(version).invalidId, `This is no id. ${why}`, { cause });
+}
+
 export function noRow({ plain, name }: Collection): ApiError {
   return new ApiError(404, plain?.notFound ?? "RESOURCE_NOT_FOUND", `There is no such row among the ${name}.`);
 }
@@ -31,12 +35,6 @@ export function noRow({ plain, name }: Collection): ApiError {
 export function preconditionFailed(): ApiError {
   return new ApiError(412, "PRECONDITION_FAILED", "It is no longer what you last saw; nothing was changed.", {
     hint: "Read it again, and send its ETag.",
-  });
-}
-
-export function methodNotAllowed(method: string, allow: string): ApiError {
-  return new ApiError(405, "METHOD_NOT_ALLOWED", `This address does not take ${method}: it takes ${allow}.`, {
-    headers: { Allow: allow },
   });
 }
 

@@ -1,3 +1,4 @@
+import pg from "pg";
 import type { Caller, Callers } from "../../engine/caller/caller.ts";
 import { type Ask, asLogin } from "../../engine/database/as-login.ts";
 import type { AsOwner } from "../../engine/database/as-owner.ts";
@@ -118,7 +119,13 @@ function toRefusal(error: ApiError, request: KeptRequest): string {
 /** serialization_failure, deadlock_detected, transaction_resolution_unknown */
 const PASSING_CODES: readonly string[] = ["40001", "40P01", "08007"];
 
+/** query_canceled: it took longer than it may, and would again. */
+const GIVEN_UP = "57014";
+
 /** What may well go better the next time: nothing was wrong with what was asked for. */
-function isPassing({ status, code }: ApiError): boolean {
-  return status === 503 || status === 504 || PASSING_CODES.includes(code);
+function isPassing({ status, code, cause }: ApiError): boolean {
+  if (code === GIVEN_UP) return false;
+  // The conventional interface has a word of its own for these.
+  const told = cause instanceof pg.DatabaseError ? cause.code : code;
+  return status === 503 || status === 504 || PASSING_CODES.includes(told ?? "");
 }

@@ -12,7 +12,9 @@ type Options = {
   readonly asOwner: AsOwner;
   readonly identify: (request: GatewayRequest) => Promise<Caller>;
   readonly versions: Versions;
-  /** Answers every other address. */
+  /** Whether the database has a collection of that name. */
+  readonly hasCollection: (name: string) => boolean;
+  /** Answers every other address, and rows of a collection that lies at the same ones. */
   readonly otherwise: Handler;
 };
 
@@ -26,23 +28,30 @@ type Task = {
   readonly finished_at: Date | null;
 };
 
+export const TASKS = "tasks";
+
 const TASK = /^\/api\/v[1-9]\d*\/tasks\/([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$/;
 const READ_TASK = `
   select status, progress, result::text, error, created_at, started_at, finished_at from private.read_task($1, $2)`;
 
-/** `/api/v1/tasks/{id}`: what has become of a task, for whoever left it. For anybody else there is none. */
-export function makeTaskInterface({ asOwner, identify, versions, otherwise }: Options): Handler {
-  const read = async (id: string, caller: Caller): Promise<GatewayResponse> => {
+type Find = (id: string, caller: Caller) => Promise<GatewayResponse | null>;
+
+/**
+ * `/api/v1/tasks/{id}`: what has become of a task, for whoever left it. For anybody else there is none. Where a table is
+ * called tasks, what is no task of the caller's is a row of it: ids that are made at random never meet.
+ */
+export function makeTaskInterface({ asOwner, identify, versions, hasCollection, otherwise }: Options): Handler {
+  const read: Find = async (id, caller) => {
     const { rows } = await asOwner((client) => client.query<Task>(READ_TASK, [id, taskOwner(caller)]));
-    if (!rows[0]) throw noTask();
+    if (!rows[0]) return null;
     return { ...json(200, {}, { "Cache-Control": "no-store" }), body: textOf(id, rows[0]) };
   };
 
-  const withdraw = async (id: string, caller: Caller): Promise<GatewayResponse> => {
+  const withdraw: Find = async (id, caller) => {
     const text = "select private.withdraw_task($1, $2) as status";
     const { rows } = await asOwner((client) => client.query<{ status: string | null }>(text, [id, taskOwner(caller)]));
     const status = rows[0]?.status ?? null;
-    if (status === null) throw noTask();
+    if (status === null) return null;
     if (status === "running") {
       throw new ApiError(409, "RESOURCE_CONFLICT", "The task has begun; it cannot be taken back any more.");
     }
@@ -53,11 +62,21 @@ export function makeTaskInterface({ asOwner, identify, versions, otherwise }: Op
     const id = TASK.exec(request.path)?.[1];
     if (id === undefined) return otherwise(request);
     await settleVersion(request, parseAddress(request.path), new URLSearchParams(request.rawQuery), versions);
-    const methods = new Map<string, Handler>([
-      ["GET", async () => read(id, await identify(request))],
-      ["DELETE", async () => withdraw(id, await identify(request))],
+    const isShared = hasCollection(TASKS);
+    const orRow =
+      (find: Find): Handler =>
+      async () => {
+        const told = await find(id, await identify(request));
+        if (told) return told;
+        if (isShared) return otherwise(request);
+        throw noTask();
+      };
+    const methods = new Map([
+      ["GET", orRow(read)],
+      ["HEAD", orRow(read)],
+      ["DELETE", orRow(withdraw)],
     ]);
-    return dispatch(methods, request);
+    return isShared && !methods.has(request.method) ? otherwise(request) : dispatch(methods, request);
   };
 }
 

@@ -18,7 +18,13 @@ export type Undertake = {
   explain(thrown: unknown, caller: Caller): ApiError;
 };
 
-export type Deferred = { readonly request: GatewayRequest; readonly body: Buffer; readonly caller: Caller };
+export type Deferred = {
+  readonly request: GatewayRequest;
+  readonly body: Buffer;
+  readonly caller: Caller;
+  /** Of the conventional interface, in which the task is told; null for an interface that has none. */
+  readonly version: number | null;
+};
 
 /** Leaves it for later, and answers with where to look what becomes of it. */
 export type Defer = (deferred: Deferred) => Promise<GatewayResponse>;

@@ -6,6 +6,7 @@ import { makeLogger } from "../../engine/log.ts";
 import { type Admin, openAdmin } from "../../rest-gateway/admin.ts";
 import { type Service, startService } from "../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { SECRET } from "../secret.ts";
 import { until } from "../until.ts";
 
 let database: TestDatabase;
@@ -32,7 +33,7 @@ beforeAll(async () => {
     REST_REQUIRE_APIKEY: "false",
     DATABASE_URL: database.url,
     OWNER_DATABASE_URL: database.ownerUrl,
-    JWT_SECRET: "a secret that is long enough to sign with",
+    JWT_SECRET: SECRET,
   });
   const log = makeLogger(config);
   admin = await openAdmin({ config, log, service: () => service?.operable ?? null });

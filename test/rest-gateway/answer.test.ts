@@ -108,6 +108,19 @@ describe("a body that comes in pieces", () => {
     expect(await textOf(answer)).toBe("x".repeat(30));
   });
 
+  test("in one piece is no longer and no shorter than it is, either", async () => {
+    for (const name of ["Content-Length", "content-length", "Transfer-Encoding"]) {
+      for (const value of ["3", "300", "chunked"]) {
+        const headers = { [name]: value, "X-Note": "a" };
+        const { port } = await start(() => ({ status: 200, headers, body: "whole" }));
+        const answer = await get(port);
+        expect(answer.headers).toMatchObject({ "content-length": "5", "x-note": "a" });
+        expect(answer.headers).not.toHaveProperty("transfer-encoding");
+        expect(await textOf(answer)).toBe("whole");
+      }
+    }
+  });
+
   test("is not sent to who asks for the head alone, and not read either", async () => {
     const source = pieces(MANY, KILOBYTE);
     const { port } = await start(() => ({ status: 200, headers: {}, body: source.flow }));

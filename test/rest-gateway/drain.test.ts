@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { Agent, get, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { drain } from "../../rest-gateway/drain.ts";
 import { addressOf } from "../../rest-gateway/listen.ts";
+import { until } from "../until.ts";
 import { useServers } from "./servers.ts";
 
 const start = useServers();
@@ -21,7 +21,7 @@ describe("drain", () => {
     const slow = fetch(`${url}/slow`);
     await once(server, "request");
     const drained = drain(server, 60_000);
-    while (server.listening) await sleep(10);
+    await until(() => !server.listening);
     await expect(fetch(url)).rejects.toThrow();
     release();
     expect(await (await slow).text()).toBe("done");
@@ -43,7 +43,7 @@ describe("drain", () => {
         await once(answer, "end");
       }
     }).map((client) => client.catch((fault) => faults.push(fault)));
-    while (answered < 500) await sleep(5);
+    await until(() => answered >= 500);
     await Promise.all([drain(server, 60_000), ...clients]);
     expect(faults).toEqual([]);
   });

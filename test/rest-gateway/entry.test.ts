@@ -33,6 +33,11 @@ const routes: Routes = {
   "/rest/v1/nothing": { GET: () => ({ status: 200, headers: {}, body: null }) },
   "/rest/v1/varied": { GET: () => json(200, {}, { Vary: "Accept" }) },
   "/rest/v1/unsendable": { GET: () => json(200, {}, { "Content-Encoding": "br", "X-Note": "two\nlines" }) },
+  "/rest/v1/busy": {
+    GET: () => {
+      throw new ApiError(503, "BUSY", "Not now.", { headers: { "retry-after": "60" } });
+    },
+  },
   "/rest/v1/broken": {
     GET: () => {
       throw new ApiError(404, "PGRST205", "No such table.", { hint: "Look again." });
@@ -109,6 +114,11 @@ describe("errors", () => {
     expect(answer.body.error).toMatchObject({ code: "RESOURCE_CONFLICT", message: "It is taken.", requestId: "abc-1" });
     expect(Date.parse(answer.body.error.timestamp)).not.toBeNaN();
     expect(answer.headers["retry-after"]).toBe("9");
+  });
+
+  test("who may come back later is told when, once, however SQL has written that", async () => {
+    const answer = await request(start().app).get("/rest/v1/busy").expect(503);
+    expect(answer.headers["retry-after"]).toBe("60");
   });
 
   test("the deployment chooses the body's shape", async () => {

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../service.ts";
 import { cloneDatabase } from "../database.ts";
 import { connect } from "../db/callers.ts";
+import { serve } from "../serve.ts";
 import { until } from "../until.ts";
 import { newOrder, openShop, type Shop } from "./idempotency/orders.ts";
 import { type Asked, type Client, openClient, type Told } from "./table/client.ts";
-import { serve } from "./table/differential/service.ts";
 
 const ALICE = { role: "authenticated", sub: "1" };
 const BOB = { role: "authenticated", sub: "2" };

@@ -13,6 +13,13 @@ describe("listen", () => {
     await checkAddress(place);
   });
 
+  test("a port for operators is told by its own setting", async () => {
+    const { port } = (await start(() => {})).address() as AddressInfo;
+    const settings = { host: "ADMIN_HOST", port: "ADMIN_PORT" };
+    await expect(listen(() => {}, { ...place, port, settings })).rejects.toThrow("set ADMIN_PORT to another port");
+    await expect(listen(() => {}, { ...place, host: "192.0.2.1", settings })).rejects.toThrow("Set ADMIN_HOST");
+  });
+
   test("an address that is not of this machine is told so", async () => {
     await expect(checkAddress({ ...place, host: "192.0.2.1" })).rejects.toThrow("Set HOST");
   });

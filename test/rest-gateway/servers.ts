@@ -8,18 +8,22 @@ export const place = {
   port: 0,
   maxHeaderBytes: 8192,
   requestTimeout: 60,
+  errorBody: "nested",
   httpsCertificate: null,
   httpsKey: null,
-};
+} as const;
 
 /** Starts servers that are gone after each test. */
-export function useServers(): (handler: Parameters<typeof listen>[0]) => Promise<Server> {
+export function useServers(): (
+  handler: Parameters<typeof listen>[0],
+  at?: Parameters<typeof listen>[1],
+) => Promise<Server> {
   const servers: Server[] = [];
   afterEach(async () => {
     await Promise.all(servers.splice(0).map((server) => drain(server, 0).catch(() => {})));
   });
-  return async (handler) => {
-    const server = await listen(handler, place);
+  return async (handler, at = place) => {
+    const server = await listen(handler, at);
     servers.push(server);
     return server;
   };

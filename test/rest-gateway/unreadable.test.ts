@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { describe, expect, test } from "vitest";
-import { useServers } from "./servers.ts";
+import { place, useServers } from "./servers.ts";
 
 const start = useServers();
 
@@ -20,9 +20,26 @@ describe("what is no request", () => {
   test("headers beyond the limit are 431, in the error vocabulary", async () => {
     const server = await start((_request, response) => response.end("never"));
     const answer = await say(server, `GET / HTTP/1.1\r\nHost: a\r\nX-Big: ${"x".repeat(9000)}\r\n\r\n`);
-    expect(answer).toMatch(/^HTTP\/1\.1 431 /);
+    expect(answer).toMatch(/^HTTP\/1\.1 431 Request Header Fields Too Large\r\n/);
     expect(JSON.parse(answer.split("\r\n\r\n")[1]!)).toEqual({
-      error: { code: "VALIDATION_ERROR", message: "The request's headers are too large." },
+      error: {
+        code: "VALIDATION_ERROR",
+        message: "The request's headers are too large.",
+        details: [],
+        requestId: /X-Request-Id: (\S+)/.exec(answer)![1],
+        timestamp: expect.any(String),
+        documentation: "/docs/errors#VALIDATION_ERROR",
+      },
+    });
+  });
+
+  test("is told in the shape of ERROR_BODY", async () => {
+    const server = await start((_request, response) => response.end("never"), { ...place, errorBody: "flat" });
+    const answer = await say(server, "GET / FTP/9\r\n\r\n");
+    expect(JSON.parse(answer.split("\r\n\r\n")[1]!)).toEqual({
+      error: "VALIDATION_ERROR",
+      message: "This is no HTTP request.",
+      field: null,
     });
   });
 

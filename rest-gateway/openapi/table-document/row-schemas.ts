@@ -9,7 +9,7 @@ import { orNull, type Schema, type TypeSchema, withMaxLength } from "./type-sche
 
 export type RowForm = "row" | "insert" | "update";
 
-export function rowSchemaKey(table: string, form: RowForm): string {
+function rowSchemaKey(table: string, form: RowForm): string {
   return form === "row" ? componentKey(table) : `${componentKey(table)}.${form}`;
 }
 

@@ -3,7 +3,7 @@ import type { Condition } from "../../statement/intent.ts";
 import { equals } from "../belonging.ts";
 import type { Collection } from "../collections.ts";
 import type { Field } from "../fields.ts";
-import { faultOfCharacters, faultOfText, isBeyond } from "./value.ts";
+import { faultOfCharacters, faultOfText, isBeyond, TEXTS } from "./value.ts";
 
 /** A parameter that chooses rows; null for one that does not. What is wrong with its values is told to `refuse`. */
 export function parseFilter(
@@ -52,7 +52,7 @@ export function filterNames(collection: Collection): string[] {
 }
 
 /** A field, or what the field of a foreign key refers to. */
-function filterFieldOf(name: string, { fields, references }: Collection): Field | undefined {
+export function filterFieldOf(name: string, { fields, references }: Collection): Field | undefined {
   const field = fields.find((each) => each.name === name) ?? references.find((each) => each.name === name)?.field;
   return field?.filterable ? field : undefined;
 }
@@ -80,8 +80,6 @@ function never({ column }: Field): Condition {
   };
   return { kind: "and", negated: false, conditions: [isNull("null"), isNull("not_null")] };
 }
-
-const TEXTS: ReadonlySet<string> = new Set(["text", "varchar", "bpchar", "citext"]);
 
 /** In any text, where no function of the database searches; null where there are no texts. */
 function anywhere(keyword: string, collection: Collection): Condition | null {

@@ -1,6 +1,5 @@
-import { ApiError } from "../../../engine/errors.ts";
 import type { Collection } from "../collections.ts";
-import { codesOf, noRow } from "../refusals.ts";
+import { invalidId, noRow } from "../refusals.ts";
 import { faultOfText, isBeyond } from "./value.ts";
 
 /** `7`, or `7,de` for a key of two columns; a comma within a value is `%2C`. One value for each column of the key. */
@@ -30,8 +29,4 @@ function decode(part: string, version: number): string {
   } catch {
     throw invalidId(version, "Its percent signs cannot be read.");
   }
-}
-
-function invalidId(version: number, why: string): ApiError {
-  return new ApiError(400, codesOf(version).invalidId, `This is no id. ${why}`);
 }

@@ -1,3 +1,4 @@
+import type { ApiError } from "../../../engine/errors.ts";
 import type { Collection } from "../collections.ts";
 import { invalid } from "../refusals.ts";
 
@@ -29,12 +30,12 @@ export function parsePaging(given: Given, { plain, maxPageSize }: Rules): Paging
   const size = (name: string, fallback: number) => Math.min(number(given, name, fallback, 0), maxPageSize);
   if (has("size")) {
     refuseTogether(given, "size", ["limit", "skip"]);
-    return { kind: "slice", page: place(given, "page", 0), size: size("size", DEFAULTS.size) };
+    return reachable({ kind: "slice", page: place(given, "page", 0), size: size("size", DEFAULTS.size) });
   }
   const limit = size("limit", plain ? DEFAULTS.plain : DEFAULTS.general);
   if (has("page") || (!has("skip") && !plain && !enveloped)) {
     refuseTogether(given, "page", ["skip"]);
-    return { kind: "page", page: place(given, "page", 1), limit };
+    return reachable({ kind: "page", page: place(given, "page", 1), limit });
   }
   const skip = place(given, "skip", 0);
   return { kind: plain && !enveloped ? "plain" : "window", skip, limit };
@@ -52,11 +53,23 @@ export function windowOf(paging: Paging): { readonly offset: number; readonly li
   }
 }
 
+/** Postgres counts rows by bigint. */
+const FARTHEST = 2 ** 63;
+
+function reachable(paging: Paging): Paging {
+  if (windowOf(paging).offset < FARTHEST) return paging;
+  throw outOfRange("page");
+}
+
+function outOfRange(name: string): ApiError {
+  return invalid([{ field: name, message: "It is out of range." }]);
+}
+
 /** Where a list begins, counted from the least. */
 function place(given: Given, name: string, least: number): number {
   const value = number(given, name, least, least);
   if (Number.isSafeInteger(value)) return value;
-  throw invalid([{ field: name, message: "It is out of range." }]);
+  throw outOfRange(name);
 }
 
 function number(given: Given, name: string, fallback: number, least: number): number {

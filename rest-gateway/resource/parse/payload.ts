@@ -1,12 +1,12 @@
 import { ApiError, type FieldFault } from "../../../engine/errors.ts";
+import { parseExactly } from "../../../engine/exact-json.ts";
 import { isJsonObject } from "../../../engine/json-object.ts";
 import type { Payload } from "../../statement/intent.ts";
 import type { Collection } from "../collections.ts";
-import { parseExactly } from "../exact-json.ts";
 import type { Field } from "../fields.ts";
 import { codesOf, invalid } from "../refusals.ts";
 import { nearMiss } from "./near-miss.ts";
-import { asWhole, faultOfJson } from "./value.ts";
+import { asWhole, faultOfJson, faultOfLength } from "./value.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -50,7 +50,8 @@ function readRow(row: Row, rules: PayloadRules, faults: RowFaults): Map<string, 
       faults.wrong({ field: name, message: `There is no such field.${nearMiss(name, known)}` });
     } else if (isWritten(field, rules) && !fixed.has(field.column.name)) {
       const value = asWhole(field.column.type, sent);
-      const fault = value === null ? null : faultOfJson(field.column.type, value);
+      const fault =
+        value === null ? null : (faultOfJson(field.column.type, value) ?? faultOfLength(field.column, value));
       if (fault) faults.wrong({ field: name, message: `It ${fault}.` });
       values.set(field.column.name, value);
     }
@@ -85,10 +86,13 @@ function isRequired(field: Field, rules: PayloadRules): boolean {
   return isWritten(field, rules) && !nullable && byDefault === null && identity === null;
 }
 
+/** A JSON Patch is JSON as well, and no row: its operations are not done here. */
+const JSON_BODY = /^application\/(?!json-patch\+)([\w.!#$&^-]+\+)?json$/i;
+
 /** A JSON body, whatever it holds. */
 export function parseBody(bytes: Buffer, contentType: string | undefined, version: number): unknown {
   const [type = ""] = (contentType ?? "application/json").split(";");
-  if (!/^application\/([\w.!#$&^-]+\+)?json$/i.test(type.trim())) {
+  if (!JSON_BODY.test(type.trim())) {
     throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", "The body is to be JSON: send it as application/json.", {
       headers: { Accept: "application/json" },
     });

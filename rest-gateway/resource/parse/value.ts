@@ -1,5 +1,6 @@
+import type { Column } from "../../../engine/catalog/columns.ts";
 import { baseTypeOf, type DataType } from "../../../engine/catalog/types.ts";
-import { isExactNumber } from "../exact-json.ts";
+import { isExactNumber, textOfValue } from "../../../engine/exact-json.ts";
 
 const INTEGERS: ReadonlyMap<string, bigint> = new Map([
   ["int2", 2n ** 15n],
@@ -30,6 +31,26 @@ export function faultOfText(given: DataType, text: string): string | null {
   return null;
 }
 
+export const TEXTS: ReadonlySet<string> = new Set(["text", "varchar", "bpchar", "citext"]);
+
+/** Whether something may be wrong with a value of the type that Postgres alone can tell. */
+export function isForPostgres(given: DataType): boolean {
+  const type = baseTypeOf(given);
+  if (type.kind === "array") return isForPostgres(type.element);
+  if (type.kind === "enum" || TEXTS.has(type.name)) return false;
+  const isTold = INTEGERS.has(type.name) || type.name === "bool" || type.name === "uuid";
+  return type.schema !== "pg_catalog" || !isTold;
+}
+
+/** What has more characters than the column holds; Postgres lets blanks at the end pass, and cuts them off. */
+export function faultOfLength({ maxLength, baseType }: Column, value: unknown): string | null {
+  if (maxLength === null || typeof value !== "string" || value.length <= maxLength) return null;
+  let end = value.length;
+  while (value[end - 1] === " ") end--;
+  const isTooLong = TEXTS.has(baseType.name) && [...value.slice(0, end)].length > maxLength;
+  return isTooLong ? `may not have more than ${maxLength} characters` : null;
+}
+
 /** A whole number that no row can have. */
 export function isBeyond(given: DataType, text: string): boolean {
   const type = baseTypeOf(given);
@@ -55,7 +76,7 @@ export function faultOfJson(given: DataType, value: unknown): string | null {
 function faultOfNumber(type: DataType, value: unknown): string | null {
   const isNumber = typeof value === "number" || typeof value === "string" || isExactNumber(value);
   if (!isNumber) return INTEGERS.has(type.name) ? "must be a whole number" : "must be a number";
-  const text = isExactNumber(value) ? value.rawJSON : String(value);
+  const text = textOfValue(value);
   if (isBeyond(type, text)) return "is out of range";
   return faultOfText(type, text);
 }

@@ -19,18 +19,29 @@ import { about } from "./read.ts";
 
 /** Calls the function that takes the row. What gives a row of the collection is answered like one. */
 export async function act(asked: Asked, ask: AskRows): Promise<GatewayResponse> {
-  const { target, parameters, agreed } = asked;
+  const { target, agreed } = asked;
   const { collection } = target;
-  const { links } = parseRowParameters(parameters, about(asked), { choosing: false });
   const { routine } = target.action!;
-  const givesOwnRow = givesRowOf(collection, routine);
-  const rows = await ask(await callIntent(asked, givesOwnRow));
+  const { links, givesOwnRow, intent } = await understand(asked);
+  const rows = await ask(intent);
   if (rows.count === 0 && !routine.returns.set) throw noRow(collection);
   if (routine.returns.shape === "void") return { status: 204, headers: {}, body: null };
   if (givesOwnRow && !routine.returns.set) {
     return sendRow(asked, { status: 200, text: rows.text, collection, links });
   }
   return { status: 200, headers: { "Content-Type": agreed.contentType }, body: rows.text };
+}
+
+/** Refuses what could not be understood later either. */
+export async function checkAct(asked: Asked): Promise<void> {
+  await understand(asked);
+}
+
+async function understand(asked: Asked) {
+  const { collection, action } = asked.target;
+  const { links } = parseRowParameters(asked.parameters, about(asked), { choosing: false });
+  const givesOwnRow = givesRowOf(collection, action!.routine);
+  return { links, givesOwnRow, intent: await callIntent(asked, givesOwnRow) };
 }
 
 async function callIntent(asked: Asked, givesOwnRow: boolean): Promise<CallIntent> {

@@ -1,6 +1,6 @@
 import type { ApiError } from "../../../engine/errors.ts";
 import type { GatewayResponse } from "../../http.ts";
-import type { SelectItem } from "../../statement/intent.ts";
+import type { Condition, SelectItem } from "../../statement/intent.ts";
 import type { Asked, AskRows } from "../asked.ts";
 import { isRow } from "../belonging.ts";
 import { deleteIntent, readIntent, updateIntent } from "../intents.ts";
@@ -12,6 +12,7 @@ import { noRow, notPermitted, preconditionFailed } from "../refusals.ts";
 import { digestOf } from "../send/entity-tag.ts";
 import { sendRow } from "../send/row.ts";
 import { about, rowOf } from "./read.ts";
+import { stillUnmodified } from "./unmodified.ts";
 
 /** PUT and PATCH. */
 export async function change(asked: Asked, ask: AskRows): Promise<GatewayResponse> {
@@ -23,7 +24,7 @@ export async function change(asked: Asked, ask: AskRows): Promise<GatewayRespons
   const verb = request.method === "PUT" && settings.putSemantics === "replace" ? "replace" : "merge";
   const addressed = addressedBy(target);
   const payload = parsePayload(body, { collection, version, verb, maxRows: 1, fixed: new Map(), addressed });
-  const wish = { select, conditions: conditionsOf(asked) };
+  const wish = { select, conditions: await conditionsOf(asked, ask) };
   // To change nothing is no update in SQL.
   const isEmpty = payload.columns.length === 0;
   const update = { payload, missingAsDefault: verb === "replace" };
@@ -41,16 +42,18 @@ function addressedBy({ collection, nested }: Target): ReadonlySet<string> {
 export async function remove(asked: Asked, ask: AskRows): Promise<GatewayResponse> {
   const { collection } = asked.target;
   const { select } = parseRowParameters(asked.parameters, about(asked));
-  const rows = await ask(deleteIntent(collection, { select, conditions: conditionsOf(asked) }));
+  const rows = await ask(deleteIntent(collection, { select, conditions: await conditionsOf(asked, ask) }));
   if (rows.count === 0) throw await whyNothing(asked, select, ask);
   return { status: 204, headers: {}, body: null };
 }
 
 /** Part of the statement itself: nobody can change the row between the look at it and the change. */
-function conditionsOf({ target: { collection, key, nested, parents }, request }: Asked) {
+async function conditionsOf(asked: Asked, ask: AskRows): Promise<readonly Condition[]> {
+  const { collection, key, nested, parents } = asked.target;
   return [
     ...isRow({ collection, key: key!, nested }, parents),
-    ...parsePreconditions(request.headers).map(conditionOf),
+    ...parsePreconditions(asked.request.headers).map(conditionOf),
+    ...(await stillUnmodified(asked, ask)),
   ];
 }
 
@@ -63,5 +66,7 @@ async function whyNothing(asked: Asked, select: readonly SelectItem[], ask: AskR
   if (rows.count === 0) return noRow(collection);
   const digest = digestOf(rowOf(rows.text));
   const isAsKnown = parsePreconditions(request.headers).every((precondition) => isMet(precondition, digest));
-  return isAsKnown ? notPermitted({ anonymous: caller.role === settings.anonRole }) : preconditionFailed();
+  if (!isAsKnown) return preconditionFailed();
+  await stillUnmodified(asked, ask);
+  return notPermitted({ anonymous: caller.role === settings.anonRole });
 }

@@ -1,6 +1,6 @@
+import { parseExactly, textOfValue } from "../../../engine/exact-json.ts";
 import type { GatewayResponse } from "../../http.ts";
 import type { Asked, AskRows, Exchange, Rows } from "../asked.ts";
-import { parseExactly, textOfValue } from "../exact-json.ts";
 import { insertIntent } from "../intents.ts";
 import { formatKey } from "../parse/key.ts";
 import { parseRowParameters } from "../parse/parameters.ts";

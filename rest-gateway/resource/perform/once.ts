@@ -1,19 +1,19 @@
 import type { Ask } from "../../../engine/database/as-login.ts";
 import type { GatewayResponse } from "../../http.ts";
 import type { KeyedChange } from "../../idempotency/keyed-changes.ts";
-import type { Asked } from "../asked.ts";
+import { type Asked, withBody } from "../asked.ts";
 
 type Means = Pick<KeyedChange, "key" | "transact"> & {
   readonly make: (asked: Asked, ask: Ask) => Promise<GatewayResponse>;
 };
 
-const SHAPING = ["content-type", "accept", "if-match", "if-none-match"] as const;
+const SHAPING = ["content-type", "accept", "if-match", "if-none-match", "if-unmodified-since"] as const;
 
 /** A write under an Idempotency-Key. What it is told under one version of the interface is not what it is told under another. */
 export async function resourceChange(asked: Asked, { key, transact, make }: Means): Promise<KeyedChange> {
   const { request, caller, address, collections } = asked;
   const body = await request.readBody();
-  const again: Asked = { ...asked, request: { ...request, readBody: () => Promise.resolve(body) } };
+  const again = withBody(asked, body);
   return {
     key,
     scope: "resource",

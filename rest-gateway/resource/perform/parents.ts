@@ -1,7 +1,7 @@
+import { parseExactly, textOfValue } from "../../../engine/exact-json.ts";
 import type { SelectItem } from "../../statement/intent.ts";
 import type { Asked, AskRows } from "../asked.ts";
 import { isRow } from "../belonging.ts";
-import { parseExactly, textOfValue } from "../exact-json.ts";
 import { readIntent } from "../intents.ts";
 import { noRow } from "../refusals.ts";
 

@@ -1,5 +1,6 @@
 import { oncePer } from "../../../engine/once-per.ts";
 import type { Collection } from "../collections.ts";
+import type { Field } from "../fields.ts";
 
 /** When a row was last changed; null where that is not known well enough to be told. */
 export type Modified = Date | null;
@@ -29,10 +30,29 @@ export function isUnmodified(since: string | undefined, modified: Modified): boo
   return !Number.isNaN(known) && modified.getTime() <= known;
 }
 
+export function isModified(since: string | undefined, modified: Modified): boolean {
+  return since !== undefined && modified !== null && modified.getTime() > Date.parse(since);
+}
+
+/** `If-Unmodified-Since` of a write: what might be another row by now is taken for one. Null where rows have no dates. */
+export function changeOf(row: string, since: number, collection: Collection, now: Date): Change | null {
+  const names = namesOfTimes(collection);
+  if (names === null) return null;
+  const modified = lastModified(row, collection, now);
+  const { [names.updated]: at }: Record<string, string | null> = JSON.parse(row);
+  return { isLater: modified === null || modified.getTime() > since, at: at ?? null };
+}
+
+export type Change = {
+  readonly isLater: boolean;
+  /** As Postgres wrote it; null for a row that is as it was made. */
+  readonly at: string | null;
+};
+
 /** Under which names rows show when they were made and changed; null where they don't. */
 const namesOfTimes = oncePer(({ fields }: Collection) => {
-  const nameOf = (column: string) =>
-    fields.find((field) => field.column.name === column && field.column.baseType.name === "timestamptz")?.name;
+  const isTime = ({ readable, column }: Field) => readable && column.baseType.name === "timestamptz";
+  const nameOf = (column: string) => fields.find((field) => field.column.name === column && isTime(field))?.name;
   const [created, updated] = [nameOf("created_at"), nameOf("updated_at")];
   return created === undefined || updated === undefined ? null : { created, updated };
 });

@@ -1,6 +1,6 @@
+import { parseExactly, textOfValue } from "../../../engine/exact-json.ts";
 import type { Asked } from "../asked.ts";
 import type { Collection } from "../collections.ts";
-import { parseExactly, textOfValue } from "../exact-json.ts";
 import { formatKey } from "../parse/key.ts";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -39,7 +39,8 @@ function linksOf(row: Row, collection: Collection, asked: Asked): Readonly<Recor
   }
   if (collection.may.update) links.update = { href, method: "PUT" };
   if (collection.may.delete) links.delete = { href, method: "DELETE" };
-  for (const { name } of collection.actions) links[name] = { href: `${href}/${name}`, method: "POST" };
+  // Of one name the link that every row has counts.
+  for (const { name } of collection.actions) links[name] ??= { href: `${href}/${name}`, method: "POST" };
   return links;
 }
 

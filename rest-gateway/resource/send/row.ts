@@ -5,7 +5,7 @@ import { isMet, parsePreconditions } from "../parse/preconditions.ts";
 import { preconditionFailed } from "../refusals.ts";
 import { digestOf, entityTag, matches } from "./entity-tag.ts";
 import { withDeprecation } from "./headers.ts";
-import { isUnmodified, lastModified } from "./last-modified.ts";
+import { isModified, isUnmodified, lastModified } from "./last-modified.ts";
 import { withLinks } from "./links.ts";
 
 type Shown = {
@@ -33,7 +33,9 @@ export function sendRow(asked: Asked, { status, text, collection, links, headers
 
 function isUnchanged({ request: { headers } }: Asked, text: string, tag: string, modified: Date | null): boolean {
   const [ifMatch] = headers["if-match"] === undefined ? [] : parsePreconditions(headers);
-  if (ifMatch && !isMet(ifMatch, digestOf(text))) throw preconditionFailed();
+  if (ifMatch ? !isMet(ifMatch, digestOf(text)) : isModified(headers["if-unmodified-since"], modified)) {
+    throw preconditionFailed();
+  }
   const known = headers["if-none-match"];
   // Where there is a tag, the date says nothing more (RFC 9110, 13.2.2).
   return known === undefined ? isUnmodified(headers["if-modified-since"], modified) : matches(known, tag);

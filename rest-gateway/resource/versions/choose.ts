@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { ApiError } from "../../../engine/errors.ts";
 import type { Address } from "../parse/address.ts";
 import { retirement } from "./notice.ts";
-import type { Version } from "./served.ts";
+import { USUAL_VERSION, type Version } from "./served.ts";
 
 type Said = {
   readonly headers: IncomingHttpHeaders;
@@ -11,9 +11,6 @@ type Said = {
   /** Of the media type that was agreed on. */
   readonly mediaType: string | null;
 };
-
-/** Where none is asked for. */
-const DEFAULT = "1";
 
 /**
  * The version that is asked for: in the path, the query, a header or the media type. Whoever asks in several ways has to
@@ -32,7 +29,7 @@ export function chooseVersion(said: Said, versions: readonly Version[]): Version
   if (asked.length > 1) {
     throw new ApiError(400, "VALIDATION_ERROR", `Ask for one version: this request asks for ${asked.join(" and ")}.`);
   }
-  const wanted = asked[0] ?? DEFAULT;
+  const wanted = asked[0] ?? USUAL_VERSION;
   const version = versions.find(({ number }) => String(number) === wanted);
   if (!version) throw unsupported(wanted, versions);
   if (version.status === "retired") throw retirement(version, address.canonical);

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { askSeldom } from "../../../engine/auth/ask-seldom.ts";
+import { askSeldom } from "../../../engine/ask-seldom.ts";
 import type { AsOwner } from "../../../engine/database/as-owner.ts";
 
 /** A row of `api.versions`. */
@@ -22,6 +22,15 @@ const WITHOUT_TABLE: readonly Version[] = [
   { number: 1, status: "supported", sunset: null, successor: 2, migrationGuide: null },
   { number: 2, status: "current", sunset: null, successor: null, migrationGuide: null },
 ];
+
+/** Where none is asked for. */
+export const USUAL_VERSION = "1";
+
+/** That one; where it is retired, the oldest of those that are still served. */
+export function usualVersion(versions: readonly Version[]): Version | undefined {
+  const served = versions.filter(({ status }) => status !== "retired");
+  return served.find(({ number }) => String(number) === USUAL_VERSION) ?? served[0];
+}
 
 /** Undefined table, undefined column, invalid schema name, insufficient privilege: the database is not ours. */
 const NOT_THERE: readonly (string | undefined)[] = ["42P01", "42703", "3F000", "42501"];

@@ -7,8 +7,7 @@ import { loadCatalog } from "../../../engine/catalog/load.ts";
 import { withClient } from "../../../engine/with-client.ts";
 import { toClientTypes } from "../../../rest-gateway/client-types/client-types.ts";
 import { cloneDatabase } from "../../database.ts";
-
-const REPOSITORY = join(import.meta.dirname, "../../..");
+import { REPOSITORY } from "../../repository.ts";
 
 const SCHEMA = `
   create schema shop;

@@ -1,22 +1,21 @@
-import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { readErrors } from "../../../rest-gateway/error-reference/read-errors.ts";
+import { repositoryFiles } from "../../repository.ts";
 
 const chapters = readErrors();
 const codes = chapters.flatMap(({ entries }) => entries.map(({ code }) => code));
 
 /** Codes as they stand in the programs: in errors, in GraphQL's extensions, in the table of SQLSTATEs. */
 function codesInPrograms(): Set<string> {
-  const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { encoding: "utf8" });
-  const programs = files.split("\n").filter((file) => /^(engine|plugins|realtime|rest-gateway)\/.*\.ts$/.test(file));
+  const programs = repositoryFiles().filter((file) => /^(engine|plugins|realtime|rest-gateway)\/.*\.ts$/.test(file));
   const texts = programs.map((file) => readFileSync(file, "utf8"));
   const thrown = /(?:new ApiError\(\s*\d+,|\bcode:|\bcode =|: )\s*"([A-Z]+(?:_[A-Z]+)+|PGRST\d{3})"/g;
   return new Set(texts.flatMap((text) => [...text.matchAll(thrown)].map(([, code]) => code!)));
 }
 
 /** What looks like a code in the programs and is none that a client is told. */
-const OTHERS = /^(OAUTH|EAI)_/;
+const OTHERS = /^(OAUTH|EAI|ADMIN)_/;
 
 describe("the page of errors", () => {
   test("has a line for every code that the programs use", () => {

@@ -1,15 +1,12 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../../service.ts";
+import { startGateway } from "../../program.ts";
+import { serve } from "../../serve.ts";
+import { until } from "../../until.ts";
 import { type Client, openClient, type Told } from "../table/client.ts";
-import { SECRET } from "../table/differential/answer.ts";
-import { serve } from "../table/differential/service.ts";
 import { newOrder, openShop, type Shop } from "./orders.ts";
 import { openTunnel, type Tunnel } from "./tunnel.ts";
-
-const REPOSITORY = join(import.meta.dirname, "../../..");
 
 let shop: Shop;
 /** Survives. */
@@ -39,41 +36,15 @@ const underWay = async () => {
   return rows.map(({ pid }) => pid);
 };
 
-async function until<T>(find: () => Promise<T | undefined>): Promise<T> {
-  for (;;) {
-    const found = await find();
-    if (found !== undefined) return found;
-    await new Promise((done) => setTimeout(done, 20));
-  }
-}
+/** Until somebody makes one, however long it takes. */
+const begun = () => until(async () => (await underWay()).length > 0);
 
-/** A gateway in a process of its own, which reaches the database through the tunnel. */
-async function startGateway(): Promise<{ readonly child: ChildProcess; readonly url: string }> {
-  const child = spawn(process.execPath, [join(REPOSITORY, "server.ts")], {
-    cwd: REPOSITORY,
-    env: {
-      PATH: process.env.PATH,
-      PORT: "0",
-      LOG_LEVEL: "silent",
-      DATABASE_URL: tunnel.url,
-      OWNER_DATABASE_URL: shop.ownerUrl,
-      JWT_SECRET: SECRET,
-      RATE_LIMIT: "0",
-    },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  let printed = "";
-  child.stdout.on("data", (chunk) => (printed += chunk));
-  const url = await until(async () => {
-    if (child.exitCode !== null) throw new Error(`The gateway has ended by itself:\n${printed}`);
-    return printed.includes("ready in") ? /address +(\S+)/.exec(printed)?.[1] : undefined;
-  });
-  return { child, url };
-}
+/** It reaches the database through the tunnel. */
+const startDoomed = () => startGateway({ url: tunnel.url, ownerUrl: shop.ownerUrl }, { RATE_LIMIT: "0" });
 
 describe("a gateway that is killed", () => {
   test("after the commit and before the answer has made the change: another one repeats the answer", async () => {
-    const { child, url } = await startGateway();
+    const { child, url } = await startDoomed();
     const doomed = openClient(url);
     const { item, headers } = newOrder();
     const asked = { method: "POST", body: { item }, headers: { ...headers, Prefer: "return=representation" } };
@@ -91,12 +62,12 @@ describe("a gateway that is killed", () => {
   });
 
   test("before the commit has changed nothing: another one makes the change", async () => {
-    const { child, url } = await startGateway();
+    const { child, url } = await startDoomed();
     const doomed = openClient(url);
     const { item, headers } = newOrder();
     const asked = { method: "POST", body: { item, seconds: 1 }, headers };
     const first = expect(doomed.ask("/rpc/order_slowly", asked)).rejects.toThrow();
-    await until(async () => (await underWay())[0]);
+    await begun();
     child.kill("SIGKILL");
     await first;
     doomed.close();
@@ -133,8 +104,8 @@ describe("a connection that is lost", () => {
     const { item, headers } = newOrder();
     const asked = { method: "POST", body: { item, seconds: 2 }, headers };
     const first = client.ask("/rpc/order_slowly", asked);
-    const pid = await until(async () => (await underWay())[0]);
-    await shop.owner.query("select pg_terminate_backend($1)", [pid]);
+    await begun();
+    await shop.owner.query("select pg_terminate_backend($1)", await underWay());
     expect((await first).status).toBe(503);
     expect(await shop.ordered(item)).toBe(0);
     expect(await client.ask("/rpc/order_slowly", asked)).toMatchObject({ status: 200, body: 1 });
@@ -146,7 +117,7 @@ describe("a connection that is lost", () => {
     const asked = { method: "POST", body: { item, seconds: 1 }, headers };
     const hasty = openClient(service.url);
     const first = expect(hasty.ask("/rpc/order_slowly", asked)).rejects.toThrow();
-    await until(async () => (await underWay())[0]);
+    await begun();
     hasty.close();
     await first;
     const again = await client.ask("/rpc/order_slowly", asked);

@@ -2,8 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Service } from "../../../service.ts";
+import { serve } from "../../serve.ts";
+import { until } from "../../until.ts";
 import { openClient, type Told } from "../table/client.ts";
-import { serve } from "../table/differential/service.ts";
 import { newOrder, openShop, type Shop } from "./orders.ts";
 
 let shop: Shop;
@@ -60,7 +61,7 @@ test("however attempts, lost clients and lost connections fall together, a chang
         }),
       );
       // Whoever has no answer yet asks until there is one.
-      for (const change of changes.keys()) while ((await ask(change, change % 2, null)) !== 200) await sleep(20);
+      for (const change of changes.keys()) await until(async () => (await ask(change, change % 2, null)) === 200);
 
       for (const [change, { item }] of changes.entries()) {
         expect(await shop.ordered(item)).toBe(1);

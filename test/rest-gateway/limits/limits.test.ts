@@ -2,7 +2,9 @@ import { once } from "node:events";
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import WebSocket from "ws";
-import { type Gateways, newAddress, newPerson, openGateways, SECRET, type Sent } from "../auth/gateways.ts";
+import { newAddress } from "../../new-address.ts";
+import { SECRET } from "../../secret.ts";
+import { type Gateways, newPerson, openGateways, type Sent } from "../auth/gateways.ts";
 
 const LIMIT = 40;
 

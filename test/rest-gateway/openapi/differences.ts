@@ -1,3 +1,5 @@
+import { isJsonObject } from "../../../engine/json-object.ts";
+
 export type Difference = { readonly at: string; readonly theirs: unknown; readonly ours: unknown };
 
 /** Where two JSON values differ, however their keys are ordered: `/paths//books/get/summary`. */
@@ -5,13 +7,9 @@ export function differences(theirs: unknown, ours: unknown, at = ""): Difference
   if (Array.isArray(theirs) && Array.isArray(ours) && theirs.length === ours.length) {
     return theirs.flatMap((item, index) => differences(item, ours[index], `${at}/${index}`));
   }
-  if (isObject(theirs) && isObject(ours)) {
+  if (isJsonObject(theirs) && isJsonObject(ours)) {
     const keys = new Set([...Object.keys(theirs), ...Object.keys(ours)]);
     return [...keys].flatMap((key) => differences(theirs[key], ours[key], `${at}/${key}`));
   }
   return theirs === ours ? [] : [{ at, theirs, ours }];
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

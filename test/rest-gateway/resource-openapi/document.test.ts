@@ -38,6 +38,16 @@ describe("/openapi.json", () => {
     expect(Object.keys(forUsers["/api/v1/articles"])).toEqual(["get", "post"]);
   });
 
+  test("shows what may be written and not be read", async () => {
+    const path = "/api/v1/drop-box";
+    const { paths } = await world.json("/openapi.json");
+    expect(Object.keys(paths[path])).toEqual(["post"]);
+    expect(paths[path].post.responses["201"]).toEqual({ description: expect.any(String) });
+    const headers = { "Content-Type": "application/json" };
+    const told = await world.ask({ method: "POST", url: path, headers, body: '{"line": "dropped"}' }, "anon");
+    expect([told.status, told.text]).toEqual([201, ""]);
+  });
+
   test("has the names of its version, and /users in the first alone", async () => {
     const [one, two] = [await world.json("/openapi.json"), await world.json("/openapi.json?version=2")];
     expect(Object.keys(one.components.schemas["articles.row"].properties)).toContain("author_id");

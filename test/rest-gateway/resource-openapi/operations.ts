@@ -21,7 +21,6 @@ export type Parameter = {
   readonly schema: Json;
 };
 
-export type Sent = { readonly operation: Operation; readonly said: string };
 export type Told = { readonly status: number; readonly contentType: string | null; readonly text: string };
 
 export type ReadDocument = {

@@ -13,8 +13,9 @@ import { keySetRoutes } from "../../../rest-gateway/auth/key-set.ts";
 import { authFolders, authRoutes } from "../../../rest-gateway/auth/routes.ts";
 import { makeRenderPage } from "../../../rest-gateway/pages/page.ts";
 import { lender } from "../../engine/auth/open-accounts.ts";
+import { SECRET } from "../../secret.ts";
 import { type FederatedGateways, openFederatedGateways, SITE } from "../auth/federation/federated-gateways.ts";
-import { newPerson, newSession, SECRET, type Sent } from "../auth/gateways.ts";
+import { newPerson, newSession, type Sent } from "../auth/gateways.ts";
 import { type ReadDocument, readDocument } from "./operations.ts";
 
 const ADMIN = { ADMIN_EMAIL: "root@example.org", ADMIN_PASSWORD: "Obsidian-Ladder-4" };

@@ -2,8 +2,8 @@ import { Agent, request } from "node:http";
 import jwt from "jsonwebtoken";
 import pg from "pg";
 import { cloneDatabase } from "../../database.ts";
-import { SECRET } from "../table/differential/answer.ts";
-import { serve } from "../table/differential/service.ts";
+import { SECRET } from "../../secret.ts";
+import { serve } from "../../serve.ts";
 import { type Json, type ReadDocument, readDocument, type Told } from "./operations.ts";
 import type { Request } from "./requests.ts";
 
@@ -87,7 +87,14 @@ const TABLES = `
   create function public.praise(thing public.odd_things) returns text language sql volatile set search_path = '' as $$
     select 'well done, ' || thing.code
   $$;
-  grant execute on function public.weigh, public.praise to anon, authenticated, service_role;
+  create function public.replace(thing public.odd_things, word text) returns text language sql volatile set search_path = '' as $$
+    select word || thing.code
+  $$;
+  grant execute on function public.weigh, public.praise, public.replace to anon, authenticated, service_role;
+  create table public.drop_box (id bigint generated always as identity primary key, line text not null);
+  alter table public.drop_box enable row level security;
+  create policy insert_all on public.drop_box for insert with check (true);
+  grant insert on public.drop_box to anon, authenticated;
   create table public.keyless (word text, number integer);
   alter table public.keyless enable row level security;
   create policy all_all on public.keyless using (true) with check (true);

@@ -179,6 +179,18 @@ describe("rows", () => {
     expect(incomplete.body.error.details).toEqual([{ field: "content", message: expect.any(String) }]);
   });
 
+  test("a merge patch is a change, and a JSON Patch is none", async () => {
+    const { id } = await create(ada);
+    const patch = (type: string, sent: unknown) =>
+      ask(`/api/v1/articles/${id}`, { method: "PATCH", body: sent, as: ada, headers: { "Content-Type": type } });
+    const { status, body: after } = await patch("application/merge-patch+json", { summary: null, title: "Merged" });
+    expect([status, after.title, after.summary]).toEqual([200, "Merged", null]);
+    for (const sent of [[{ op: "replace", path: "/title", value: "Patched" }], { title: "Patched" }]) {
+      expect(codeOf(await patch("application/json-patch+json", sent))).toEqual([415, "UNSUPPORTED_MEDIA_TYPE"]);
+    }
+    expect((await ask(`/api/v1/articles/${id}`)).body.title).toBe("Merged");
+  });
+
   test("only their author and administrators change or delete them", async () => {
     const { id } = await create(ada);
     const path = `/api/v1/articles/${id}`;

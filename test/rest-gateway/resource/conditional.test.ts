@@ -161,6 +161,66 @@ describe("If-Match", () => {
   });
 });
 
+describe("If-Unmodified-Since", () => {
+  const dated = async () => {
+    const { path, tag, body } = await newUser();
+    await resources.owner.query("alter table users disable trigger _100_timestamps");
+    await resources.owner.query(
+      "update users set created_at = now() - interval '2 days', updated_at = now() - interval '1 day' where id = $1",
+      [body.id],
+    );
+    await resources.owner.query("alter table users enable trigger _100_timestamps");
+    const since = (await ask(path)).headers.get("last-modified")!;
+    return { path, tag, since, earlier: new Date(Date.parse(since) - 1000).toUTCString() };
+  };
+  const writes = [
+    ["PUT", { name: "Eve", email: "unmodified@example.org" }],
+    ["PATCH", { age: 2 }],
+    ["DELETE", undefined],
+  ] as const;
+
+  test.each(writes)("%s is refused with 412 when the row is a later one", async (method, body) => {
+    const { path, since, earlier } = await dated();
+    const send = (date: string, others = {}) =>
+      ask(path, { method, body, headers: { "If-Unmodified-Since": date, ...others } });
+    const before = await ask(path);
+    expect(codeOf(await send(earlier))).toEqual([412, "PRECONDITION_FAILED"]);
+    expect((await ask(path)).body).toEqual(before.body);
+    expect((await send(since)).status).toBe(method === "DELETE" ? 204 : 200);
+    if (method === "DELETE") return expect(codeOf(await send(since))).toEqual([404, "USER_NOT_FOUND"]);
+    // It was changed in this moment.
+    expect(codeOf(await send(since))).toEqual([412, "PRECONDITION_FAILED"]);
+    expect((await send("the other day")).status).toBe(200);
+    const tag = (await ask(path)).headers.get("etag")!;
+    expect((await send(earlier, { "If-Match": tag })).status).toBe(200);
+  });
+
+  test("a change within the second of the row's making is not missed, whatever fields are shown", async () => {
+    const { path } = await newUser();
+    const since = (await ask(path)).headers.get("last-modified")!;
+    const patch = (age: number) =>
+      ask(`${path}?fields=age`, { method: "PATCH", body: { age }, headers: { "If-Unmodified-Since": since } });
+    expect((await patch(2)).status).toBe(200);
+    expect((await patch(3)).status).toBe(412);
+  });
+
+  test("of those who show one date one alone succeeds", async () => {
+    const { path, since } = await dated();
+    const told = await Promise.all(
+      Array.from({ length: 12 }, (_, age) =>
+        ask(path, { method: "PATCH", body: { age }, headers: { "If-Unmodified-Since": since } }),
+      ),
+    );
+    expect(told.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 11 }, () => 412)]);
+  });
+
+  test("a row that is only read is the one that was meant, or 412", async () => {
+    const { path, since, earlier } = await dated();
+    expect((await ask(path, { headers: { "If-Unmodified-Since": since } })).status).toBe(200);
+    expect(codeOf(await ask(path, { headers: { "If-Unmodified-Since": earlier } }))[0]).toBe(412);
+  });
+});
+
 describe("many at once", () => {
   test("of those who send one tag one alone succeeds", async () => {
     for (let round = 0; round < 5; round++) {

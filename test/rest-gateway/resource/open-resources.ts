@@ -1,11 +1,9 @@
 import jwt from "jsonwebtoken";
 import pg from "pg";
-import { pino } from "pino";
-import { readConfig } from "../../../engine/config/config.ts";
-import { type Service, startService } from "../../../service.ts";
+import type { Service } from "../../../service.ts";
 import { cloneDatabase } from "../../database.ts";
-
-const SECRET = "a secret that is long enough to sign with";
+import { SECRET } from "../../secret.ts";
+import { serve } from "../../serve.ts";
 
 export type Told = {
   readonly status: number;
@@ -47,18 +45,7 @@ export async function openResources({ template, settings = {}, sql = "" }: Optio
   const owner = new pg.Pool({ connectionString: database.ownerUrl, max: 4 });
   owner.on("error", () => {});
   if (sql !== "") await owner.query(sql);
-  const { config } = readConfig({
-    PORT: "0",
-    RATE_LIMIT: "0",
-    DATABASE_URL: database.url,
-    OWNER_DATABASE_URL: database.ownerUrl,
-    JWT_SECRET: SECRET,
-    ...settings,
-  });
-  const giveUp = (reason: Error) => {
-    throw reason;
-  };
-  const service = await startService(config, { log: pino({ level: "silent" }), tell: () => {}, giveUp });
+  const service = await serve(database, settings);
 
   const ask = async (path: string, { method = "GET", headers = {}, body, as }: Sent = {}): Promise<Told> => {
     const response = await fetch(service.url + path, {

@@ -194,6 +194,7 @@ describe("creating", () => {
     for (const again of [email, email.toUpperCase()]) {
       const told = await ask("/users", { method: "POST", body: { name: "Eve", email: again } });
       expect(codeOf(told)).toEqual([409, "RESOURCE_CONFLICT"]);
+      expect(told.body.error.details).toEqual([{ field: "email", message: told.body.error.message }]);
     }
   });
 

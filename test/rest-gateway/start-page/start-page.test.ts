@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { serve } from "../table/differential/service.ts";
+import { serve } from "../../serve.ts";
 
 let database: TestDatabase;
 let service: Service;

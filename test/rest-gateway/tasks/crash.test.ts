@@ -1,11 +1,12 @@
 import jwt from "jsonwebtoken";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { withClient } from "../../../engine/with-client.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { type Program, startProgram, stopped } from "../../program.ts";
+import { type Program, startGateway, stopped } from "../../program.ts";
+import { SECRET } from "../../secret.ts";
 import { until } from "../../until.ts";
 
-const SECRET = "a secret that is long enough to sign with";
 const GATE = 99;
 
 const FUNCTIONS = `
@@ -39,14 +40,8 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function startGateway(): Promise<Program> {
-  const gateway = await startProgram({
-    LOG_LEVEL: "silent",
-    DATABASE_URL: database.url,
-    OWNER_DATABASE_URL: database.ownerUrl,
-    JWT_SECRET: SECRET,
-    DRAIN_TIMEOUT_SECONDS: "1",
-  });
+async function start(): Promise<Program> {
+  const gateway = await startGateway(database, { DRAIN_TIMEOUT_SECONDS: "1" });
   gateways.push(gateway);
   return gateway;
 }
@@ -73,7 +68,7 @@ async function notesOf(note: string): Promise<number> {
 
 describe("a gateway that is killed", () => {
   test("loses no task and does none twice: what it was at is done by another one, all of it or nothing", async () => {
-    const first = await startGateway();
+    const first = await start();
     await owner.query("select pg_advisory_lock($1)", [GATE]);
     const notes = Array.from({ length: 7 }, (_, index) => `note ${index}`);
     const ids: string[] = [];
@@ -82,7 +77,7 @@ describe("a gateway that is killed", () => {
     await until(async () => (await statesOf(ids)).filter((status) => status === "running").length === 4);
     await first.kill();
 
-    const second = await startGateway();
+    const second = await start();
     await owner.query("select pg_advisory_unlock($1)", [GATE]);
     await until(async () => (await statesOf(ids)).every((status) => status === "done"));
     for (const note of notes) expect(await notesOf(note)).toBe(2);
@@ -94,16 +89,45 @@ describe("a gateway that is killed", () => {
 
 describe("a gateway that is stopped", () => {
   test("leaves a task that would take too long to another one, and ends in good order", async () => {
-    const first = await startGateway();
+    const first = await start();
     await owner.query("select pg_advisory_lock($1)", [GATE]);
     const taskId = await leave(first.url, "a long note");
     await until(async () => (await statesOf([taskId]))[0] === "running");
     expect(await stopped(first, "SIGTERM")).toBe(0);
     expect(await statesOf([taskId])).toEqual(["running"]);
 
-    await startGateway();
+    await start();
     await owner.query("select pg_advisory_unlock($1)", [GATE]);
     await until(async () => (await statesOf([taskId]))[0] === "done");
     expect(await notesOf("a long note")).toBe(2);
+  });
+});
+
+describe("a database that is gone for a while", () => {
+  test("ends no gateway, and what was under way is done when it is back", async () => {
+    await Promise.all(gateways.splice(0).map((gateway) => gateway.kill()));
+    const gateway = await start();
+    await owner.query("select pg_advisory_lock($1)", [GATE]);
+    const taskId = await leave(gateway.url, "a lasting note");
+    await until(async () => (await statesOf([taskId]))[0] === "running");
+
+    const healthIs = (status: number) => async () => (await fetch(`${gateway.url}/health`)).status === status;
+    // Nobody can close the database that they are in.
+    const elsewhere = database.ownerUrl.replace(`/${database.name}`, "/postgres");
+    const allow = (isOpen: boolean) =>
+      withClient(elsewhere, (client) =>
+        client.query(`alter database "${database.name}" with allow_connections ${isOpen}`),
+      );
+    await allow(false);
+    await owner.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()",
+      [database.name],
+    );
+    await until(healthIs(503));
+    await allow(true);
+    await owner.query("select pg_advisory_unlock($1)", [GATE]);
+    await until(healthIs(200));
+    await until(async () => (await statesOf([taskId]))[0] === "done");
+    expect(await notesOf("a lasting note")).toBe(2);
   });
 });

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { type Gateways, newPerson, openGateways, type Person, SECRET, type Sent, type Told } from "../auth/gateways.ts";
+import { SECRET } from "../../secret.ts";
+import { type Gateways, newPerson, openGateways, type Person, type Sent, type Told } from "../auth/gateways.ts";
 
 /** What a DBA might write. */
 const FUNCTIONS = `
@@ -31,8 +32,24 @@ const FUNCTIONS = `
     if nextval('public.attempts') < 2 then raise serialization_failure; end if;
     return 'the second time';
   end $$;
+  create function public.run_out_of_time(ledger public.ledger) returns void language plpgsql as $$
+  begin
+    perform nextval('public.cancelled_attempts');
+    raise query_canceled;
+  end $$;
+  create function public.stagger(ledger public.ledger) returns text language plpgsql as $$
+  begin
+    if nextval('public.staggering_attempts') < 2 then raise serialization_failure; end if;
+    return 'the second time';
+  end $$;
+  create sequence public.staggering_attempts;
+  grant usage on sequence public.staggering_attempts to anon, authenticated;
+  grant execute on function public.stagger to anon, authenticated;
+  create sequence public.cancelled_attempts;
   create sequence public.attempts;
   grant usage on sequence public.attempts to anon, authenticated;
+  grant usage on sequence public.cancelled_attempts to anon, authenticated;
+  grant execute on function public.run_out_of_time to anon, authenticated;
   grant execute on function public.write_down, public.take_long, public.refuse, public.digits, public.fragile to anon, authenticated;
 `;
 
@@ -143,6 +160,14 @@ describe("Prefer: respond-async on a function", () => {
     expect(await outcome(taskId)).toMatchObject({ status: "done", result: "the second time" });
   });
 
+  test("of an action is tried again likewise", async () => {
+    const { id } = (await call("write_down", { note: "a row to stagger at" }, { ...asAda(), headers: { apikey } }))
+      .body;
+    const { taskId } = (await gateways.post(`${gateways.one.url}/api/v1/ledger/${id}/stagger`, undefined, asAda()))
+      .body;
+    expect(await outcome(taskId)).toMatchObject({ status: "done", result: "the second time" });
+  });
+
   test("under one Idempotency-Key is one task, however often it is sent", async () => {
     const note = randomUUID();
     const sent = { ...asAda(), headers: { ...later, "Idempotency-Key": note } };
@@ -151,8 +176,30 @@ describe("Prefer: respond-async on a function", () => {
       (await call("write_down", { note }, sent, gateways.two)).body.taskId,
     ];
     expect(ids[0]).toBe(ids[1]);
-    await outcome(ids[0]);
+    expect(await outcome(ids[0])).toMatchObject({ result: { note } });
+    expect((await call("write_down", { note }, sent)).body).toMatchObject({ taskId: ids[0], status: "done" });
     expect(await notesOf(note)).toHaveLength(1);
+  });
+
+  test("under an Idempotency-Key of another request is refused", async () => {
+    const note = randomUUID();
+    const sent = { ...asAda(), headers: { ...later, "Idempotency-Key": note } };
+    const { taskId } = (await call("write_down", { note }, sent)).body;
+    const others = [
+      call("write_down", { note: "another" }, sent, gateways.two),
+      call("digits", {}, sent),
+      call("write_down", { note }, { ...sent, headers: { ...sent.headers, Prefer: "respond-async, return=minimal" } }),
+    ];
+    for (const { status, body } of await Promise.all(others)) {
+      expect([status, body.code]).toEqual([422, "IDEMPOTENCY_KEY_REUSED"]);
+    }
+    await outcome(taskId);
+    expect((await call("write_down", { note: "another" }, sent)).status).toBe(422);
+    expect([await notesOf(note), await notesOf("another")]).toMatchObject([[{}], []]);
+    // The key is this user's: to somebody else it is a new one.
+    const stranger = await call("write_down", { note: "another" }, { ...sent, token: eve.pair.accessToken });
+    expect(stranger.status).toBe(202);
+    await outcome(stranger.body.taskId, eve.pair.accessToken);
   });
 });
 
@@ -167,6 +214,16 @@ describe("Prefer: respond-async on an action", () => {
     expect(await outcome(answer.body.taskId)).toMatchObject({ status: "done", result: { id, status: "PUBLISHED" } });
   });
 
+  test("that takes longer than it may is given up, and not tried again", async () => {
+    const { token } = asAda();
+    const { id } = (await call("write_down", { note: "takes long" }, { token, headers: { apikey } })).body;
+    const path = `${gateways.one.url}/api/v1/ledger/${id}/run-out-of-time`;
+    const { taskId } = (await gateways.post(path, undefined, asAda())).body;
+    expect(await outcome(taskId)).toMatchObject({ status: "failed", error: { status: 504, code: "TIMEOUT" } });
+    const { rows } = await gateways.owner.query("select last_value::int as attempts from public.cancelled_attempts");
+    expect(rows).toEqual([{ attempts: 1 }]);
+  });
+
   test("that is refused tells why, in the words of that interface", async () => {
     const path = `${gateways.one.url}/api/v1/articles/999999/publish`;
     const { taskId } = (await gateways.post(path, undefined, asAda())).body;
@@ -176,13 +233,29 @@ describe("Prefer: respond-async on an action", () => {
     });
   });
 
-  test("is left for later in the version that was asked for", async () => {
+  test("is left for later, and told, in the version that was asked for", async () => {
     const { token } = asAda();
     const url = `${gateways.one.url}/api/v2/articles`;
     const { id } = (await gateways.post(url, { title: "In two versions", content: "…" }, { token })).body;
-    const { taskId } = (await gateways.post(`${url}/${id}/publish`, undefined, asAda())).body;
-    expect((await outcome(taskId)).result).toHaveProperty("authorId", ada.userId);
-    expect((await gateways.get(`${gateways.one.url}/api/v2/tasks/${taskId}`, { token })).status).toBe(200);
+    const { headers, body } = await gateways.post(`${url}/${id}/publish`, undefined, asAda());
+    expect(headers.get("location")).toBe(`/api/v2/tasks/${body.taskId}`);
+    expect((await outcome(body.taskId)).result).toHaveProperty("authorId", ada.userId);
+    expect((await gateways.get(`${gateways.one.url}${headers.get("location")}`, { token })).status).toBe(200);
+  });
+
+  test("is refused at once when it could not be understood later either", async () => {
+    const { token } = asAda();
+    const url = `${gateways.one.url}/api/v1/articles`;
+    const { id } = (await gateways.post(url, { title: "Not to be published", content: "…" }, { token })).body;
+    const refused = async (path: string, body: unknown, headers = {}) => {
+      const told = await gateways.post(`${url}/${id}/${path}`, body, { token, headers: { ...later, ...headers } });
+      return [told.status, told.body.error.code, told.body.error.details[0]?.field];
+    };
+    expect(await refused("publish", { when: "now" })).toEqual([400, "VALIDATION_ERROR", "when"]);
+    expect(await refused("publish?fields=id", undefined)).toEqual([400, "VALIDATION_ERROR", "fields"]);
+    expect(await refused("publish", [])).toEqual([400, "VALIDATION_ERROR", undefined]);
+    const form = { "Content-Type": "text/plain" };
+    expect(await refused("publish", {}, form)).toEqual([415, "UNSUPPORTED_MEDIA_TYPE", undefined]);
   });
 });
 
@@ -227,6 +300,25 @@ describe("a task", () => {
     expect(await codeAt(`v3/tasks/${body.taskId}`)).toBe("UNSUPPORTED_VERSION");
     expect(await codeAt(`v1/tasks/${body.taskId}?version=3`)).toBe("VALIDATION_ERROR");
     expect((await gateways.get(`${address}/v2/tasks/${body.taskId}`, { token })).status).toBe(200);
+  });
+
+  test("is told at an address that is served when version 1 no longer is", async () => {
+    const { owner } = gateways;
+    const { accessToken: token } = ada.pair;
+    await owner.query("update api.versions set status = 'retired' where number = 1");
+    try {
+      const users = `${gateways.one.url}/users`;
+      await vi.waitFor(async () => expect((await gateways.get(users)).status).toBe(410), PATIENCE);
+      const { headers, body } = await call("write_down", { note: "late" }, asAda());
+      expect(headers.get("location")).toBe(`/api/v2/tasks/${body.taskId}`);
+      const told = await gateways.get(`${gateways.one.url}${headers.get("location")}`, { token });
+      expect(told.body.taskId).toBe(body.taskId);
+    } finally {
+      await owner.query("update api.versions set status = 'supported' where number = 1");
+      for (const { url } of [gateways.one, gateways.two]) {
+        await vi.waitFor(async () => expect((await gateways.get(`${url}/users`)).status).toBe(200), PATIENCE);
+      }
+    }
   });
 
   test("of a visitor is told to whoever knows its id", async () => {
@@ -296,6 +388,25 @@ describe("a task", () => {
     expect(await notesOf(note)).toEqual([]);
   });
 
+  test("is one too many beside a thousand unfinished ones: 429, with when to come back", async () => {
+    const crowd = `user ${eve.userId}`;
+    await gateways.owner.query(
+      `insert into private.tasks (owner, work, caller, request, body)
+        select $1, 'POST /nothing', '{}', '{}', '' from generate_series(1, 1000)`,
+      [crowd],
+    );
+    const asEve = { token: eve.pair.accessToken, headers: later };
+    const { id } = (await call("write_down", { note: "a row" }, { ...asEve, headers: { apikey } })).body;
+    const told = [
+      await call("digits", {}, asEve),
+      await gateways.post(`${gateways.one.url}/api/v1/ledger/${id}/run-out-of-time`, undefined, asEve),
+    ];
+    await gateways.owner.query("delete from private.tasks where owner = $1", [crowd]);
+    for (const { status, headers } of told) expect([status, headers.get("retry-after")]).toEqual([429, "1"]);
+    expect(told.map(({ body }) => body.code ?? body.error.code)).toEqual(["TOMNY", "RATE_LIMITED"]);
+    expect((await call("digits", {}, asEve)).status).toBe(202);
+  });
+
   test("has no secrets of its sender in the database", async () => {
     const { rows } = await gateways.owner.query("select string_agg(tasks::text, ' ') as all from private.tasks");
     expect(rows[0].all).toContain("write_down");
@@ -326,5 +437,37 @@ describe("tending to tasks", () => {
     attempt.release();
     await gateways.owner.query("select private.tend_tasks()");
     expect((await look(id)).body).toMatchObject({ status: "failed", error: { status: 500 } });
+  });
+});
+
+describe("a table that is called tasks", () => {
+  test("has its rows at the addresses of tasks, beside those", async () => {
+    await gateways.owner.query(`
+      create table public.tasks (id uuid primary key default gen_random_uuid(), label text not null);
+      grant select, insert, update, delete on public.tasks to anon, authenticated;
+      notify pgrst, 'reload schema'`);
+    const rows = `${gateways.two.url}/api/v1/tasks`;
+    await vi.waitFor(async () => expect((await gateways.get(rows)).status).toBe(200), PATIENCE);
+    const { accessToken: token } = ada.pair;
+    const made = await gateways.post(rows, { label: "Sweep" }, { token });
+    const row = `${gateways.two.url}${made.headers.get("location")}`;
+    expect((await gateways.get(row, { token })).body).toEqual({ id: made.body.id, label: "Sweep" });
+    expect((await fetch(row, { method: "HEAD" })).status).toBe(200);
+    const patched = await gateways.post(row, { label: "Mop" }, { token, method: "PATCH" });
+    expect([patched.status, patched.body.label]).toEqual([200, "Mop"]);
+    const options = await gateways.get(row, { method: "OPTIONS" });
+    expect(options.headers.get("allow")).toBe("DELETE, GET, HEAD, OPTIONS, PATCH, PUT");
+
+    const { taskId } = (await call("write_down", { note: "beside" }, asAda())).body;
+    expect((await outcome(taskId)).status).toBe("done");
+    expect((await look(taskId, eve.pair.accessToken)).status).toBe(404);
+
+    expect((await gateways.get(row, { token, method: "DELETE" })).status).toBe(204);
+    expect((await gateways.get(row, { token })).status).toBe(404);
+
+    const { paths } = (await gateways.get(`${gateways.two.url}/openapi.json`)).body;
+    const addresses = Object.keys(paths).map((path) => path.replaceAll(/\{\w+\}/g, "{}"));
+    expect(new Set(addresses).size).toBe(addresses.length);
+    expect(addresses).toContain("/api/v1/tasks/{}");
   });
 });

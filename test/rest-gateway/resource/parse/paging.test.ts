@@ -42,6 +42,17 @@ test.each([
   expect(() => parse(query, null)).toThrow(expect.objectContaining({ status: 400, code: "VALIDATION_ERROR" }));
 });
 
+test("a page farther than rows can be counted is refused", () => {
+  const parse = (parameters: Record<string, string>) => () =>
+    parsePaging((name) => parameters[name], { plain: null, maxPageSize: 100_000 });
+  const page = String(Number.MAX_SAFE_INTEGER);
+  const refusal = expect.objectContaining({ status: 400, details: [{ field: "page", message: expect.any(String) }] });
+  for (const name of ["limit", "size"]) {
+    expect(parse({ page, [name]: "100000" })).toThrow(refusal);
+    expect(parse({ page, [name]: "1000" })).not.toThrow();
+  }
+});
+
 test("a page begins where those before it end", () => {
   expect(windowOf({ kind: "page", page: 3, limit: 20 })).toEqual({ offset: 40, limit: 20 });
   expect(windowOf({ kind: "slice", page: 3, size: 20 })).toEqual({ offset: 60, limit: 20 });

@@ -2,7 +2,11 @@ import { describe, expect, test } from "vitest";
 import type { Collection } from "../../../../rest-gateway/resource/collections.ts";
 import { isUnmodified, lastModified } from "../../../../rest-gateway/resource/send/last-modified.ts";
 
-const field = (name: string, column: string) => ({ name, column: { name: column, baseType: { name: "timestamptz" } } });
+const field = (name: string, column: string) => ({
+  name,
+  readable: true,
+  column: { name: column, baseType: { name: "timestamptz" } },
+});
 const collectionOf = (...fields: ReturnType<typeof field>[]) => ({ fields }) as unknown as Collection;
 const TIMES = collectionOf(field("created_at", "created_at"), field("updatedAt", "updated_at"));
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isExactNumber, parseExactly, textOfValue } from "../../../rest-gateway/resource/exact-json.ts";
+import { isExactNumber, parseExactly, textOfValue } from "../../engine/exact-json.ts";
 
 test.each([
   "1",
