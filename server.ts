@@ -1,3 +1,4 @@
+import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { commandLine } from "./commands/command-line.ts";
 import { isEmbedded, type ReadConfig, readConfig } from "./engine/config/config.ts";
@@ -37,6 +38,7 @@ try {
   console.log("content-service");
   // Grafast reads this when it is loaded: with anything else it checks itself at each step, which costs time.
   process.env.GRAPHILE_ENV ??= "production";
+  if (!hasHome()) process.env.HOME = "/";
   const isAlone = config.workers === 1 || isDevelopment;
   const start = isAlone
     ? (await import("./service.ts")).startService
@@ -50,6 +52,8 @@ try {
 } catch (error) {
   fail(error);
   await admin?.close();
+  // Whatever is still open: who looks after this process waits for its end to start it again.
+  process.exit();
 }
 
 function readOrExit(): ReadConfig {
@@ -58,6 +62,15 @@ function readOrExit(): ReadConfig {
   } catch (error) {
     fail(error);
     process.exit();
+  }
+}
+
+/** A user of a container may have neither HOME nor a name, and graphile-worker cannot be loaded without. */
+function hasHome(): boolean {
+  try {
+    return homedir() !== "";
+  } catch {
+    return false;
   }
 }
 

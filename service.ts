@@ -37,6 +37,7 @@ import { admissionTo } from "./rest-gateway/limits/admission.ts";
 import { addressOf, checkAddress, listen, renewCertificate } from "./rest-gateway/listen.ts";
 import { RequestCounts } from "./rest-gateway/metrics/requests.ts";
 import { Traffic } from "./rest-gateway/metrics/traffic.ts";
+import { readVersions } from "./rest-gateway/resource/versions/served.ts";
 import { makeDefer } from "./rest-gateway/tasks/defer.ts";
 import { taskJobs, tendTasks } from "./rest-gateway/tasks/jobs.ts";
 import { makePerformer } from "./rest-gateway/tasks/perform.ts";
@@ -145,7 +146,8 @@ export async function startService(given: Config, surroundings: Surroundings): P
   const requests = config.adminPort === null ? null : new RequestCounts();
   const traffic = new Traffic();
 
-  const defer = (await hasTasks(asOwner)) ? makeDefer(asOwner) : null;
+  const versions = readVersions(asOwner);
+  const defer = (await hasTasks(asOwner)) ? makeDefer(asOwner, versions) : null;
 
   const identificationBy = makeIdentification({
     asOwner,
@@ -208,6 +210,7 @@ export async function startService(given: Config, surroundings: Surroundings): P
     condition,
     limit,
     signUpLimit,
+    versions,
     defer,
     siteUrl: () => siteUrl!,
     log,

@@ -30,7 +30,7 @@ import { makeRouteOf, type RouteOf } from "./rest-gateway/metrics/route.ts";
 import { referenceRoutes } from "./rest-gateway/reference/reference.ts";
 import type { CountRequest } from "./rest-gateway/request-log.ts";
 import { makeResourceInterface } from "./rest-gateway/resource/handle.ts";
-import { readVersions } from "./rest-gateway/resource/versions/served.ts";
+import type { Versions } from "./rest-gateway/resource/versions/served.ts";
 import { DOCUMENT_PATH, documentRoutes } from "./rest-gateway/resource-openapi/answer.ts";
 import { doorsOf } from "./rest-gateway/start-page/doors.ts";
 import { startPageRoutes } from "./rest-gateway/start-page/start-page.ts";
@@ -54,6 +54,7 @@ type Opened = {
   /** Null: requests are not counted. */
   readonly limit: RequestLimit | null;
   readonly signUpLimit: SharedLimit | null;
+  readonly versions: Versions;
   /** Null: nothing can be left for later. */
   readonly defer: Defer | null;
   /** Where clients reach the service. */
@@ -77,11 +78,10 @@ const SPARING = [
 
 /** All that depends on settings which the database may change; a request ends with those that it began with. */
 export function makeServing(opened: Opened): (config: Config, identification: Identification) => Serving {
-  const { asOwner, database, graphql, realtime, condition, limit, signUpLimit, defer, siteUrl, log, counts, tracing } =
-    opened;
+  const { asOwner, database, graphql, realtime, condition, limit, signUpLimit, versions, defer, siteUrl } = opened;
+  const { log, counts, tracing } = opened;
   const catalog = () => opened.catalog.current();
   const health = healthRoutes(condition);
-  const versions = readVersions(asOwner);
   const references = { ...referenceRoutes(DOCUMENT_PATH, versions), ...errorReferenceRoutes() };
 
   return (config, { callers, accounts, keys }) => {
@@ -120,7 +120,7 @@ export function makeServing(opened: Opened): (config: Config, identification: Id
       routes: allRoutes,
       folders,
       otherwise: defer
-        ? makeTaskInterface({ asOwner, identify, versions, otherwise: resource.handle })
+        ? makeTaskInterface({ asOwner, identify, versions, hasCollection: resource.has, otherwise: resource.handle })
         : resource.handle,
       errorBody: config.errorBody,
       log,

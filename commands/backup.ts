@@ -6,6 +6,9 @@ import { withClient } from "../engine/with-client.ts";
 import { runCommand, UsageError } from "./command.ts";
 import { commandLine } from "./command-line.ts";
 
+/** What is done to the file; what is done to a connection fails otherwise. */
+const OF_FILES = ["open", "write", "fsync", "rename"];
+
 await runCommand({
   usage: `${commandLine("backup", "[FILE]")}
   writes all rows, as they are at one moment, into a file that restore reads; the service may run meanwhile
@@ -17,7 +20,9 @@ Example:
     const file = given ?? `content-${new Date().toISOString().replace(/[:.]/g, "-")}.backup.gz`;
     const postgres = await reachPostgres(config, (step) => console.error(step));
     try {
-      const { tables, rows } = await writeArchive(postgres.ownerUrl, file);
+      const { tables, rows } = await writeArchive(postgres.ownerUrl, file).catch((error) => {
+        throw OF_FILES.includes(error.syscall) ? new Error(`${file} cannot be written: ${error.code}.`) : error;
+      });
       console.log(`${file} has ${rows} rows of ${tables} tables.`);
       const homeless = await withClient(postgres.ownerUrl, homelessTables);
       if (homeless.length > 0) console.error(homelessWarning(homeless));

@@ -2,7 +2,8 @@ import { execFileSync } from "node:child_process";
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Makes `dist`, which the published package has in place of the sources: Node strips no types below node_modules. */
+// Makes `dist`, which the published package has in place of the sources: Node strips no types below node_modules.
+
 const ROOT = join(import.meta.dirname, "..");
 const DIST = join(ROOT, "dist");
 const SOURCES = ["engine", "plugins", "processes", "realtime", "rest-gateway"];

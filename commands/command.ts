@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { type Config, ConfigError, readConfig } from "../engine/config/config.ts";
+import { commandLine } from "./command-line.ts";
 
 /** A mistake of the person at the keyboard: told in words, without a stack. */
 export class UsageError extends Error {
@@ -37,6 +38,13 @@ export async function runCommand({ usage, options = {}, passOn = false, run }: C
     if (isMisread) console.error(`\n${usage}`);
     process.exitCode = isMisread ? MISREAD : FAILED;
   }
+}
+
+/** Of a command that does several things: what its first word names. */
+export function actionOf<Action>(actions: Readonly<Record<string, Action>>, command: string, word: string): Action {
+  const action = Object.hasOwn(actions, word) ? actions[word] : undefined;
+  if (!action) throw new UsageError(`"${word}" is not something that ${commandLine(command)} does.`);
+  return action;
 }
 
 function readWords(options: NonNullable<Command["options"]>) {

@@ -1,6 +1,6 @@
 import { withDatabaseSettings } from "../engine/config/config.ts";
 import { describeSettings, settingsDocument } from "../engine/config/describe.ts";
-import { runCommand } from "./command.ts";
+import { runCommand, UsageError } from "./command.ts";
 import { commandLine } from "./command-line.ts";
 import { settingsOfDatabase } from "./in-force.ts";
 
@@ -10,7 +10,8 @@ await runCommand({
 ${commandLine("config", "--markdown", { silent: true })}
   prints all settings as a page (docs/settings.md)`,
   options: { markdown: { type: "boolean" } },
-  async run(config, _words, { markdown }) {
+  async run(config, [word], { markdown }) {
+    if (word !== undefined) throw new UsageError(`"${word}" is one word too many.`);
     if (markdown) {
       console.log(settingsDocument());
       return;

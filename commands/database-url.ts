@@ -1,6 +1,6 @@
 import { isEmbedded } from "../engine/config/config.ts";
 import { joinPostgres } from "../engine/postgres.ts";
-import { runCommand } from "./command.ts";
+import { runCommand, UsageError } from "./command.ts";
 import { commandLine } from "./command-line.ts";
 
 await runCommand({
@@ -9,7 +9,8 @@ await runCommand({
 
 Example:
   psql "$(${commandLine("database-url", "", { silent: true })})"`,
-  async run(config) {
+  async run(config, [word]) {
+    if (word !== undefined) throw new UsageError(`"${word}" is one word too many.`);
     if (!isEmbedded(config)) {
       console.log(config.ownerDatabaseUrl ?? config.databaseUrl);
       return;

@@ -7,7 +7,7 @@ import { joinPostgres, type Postgres, reachPostgres } from "../engine/postgres.t
 import { dumpSchema } from "../engine/schema-dump.ts";
 import { withClient } from "../engine/with-client.ts";
 import { withoutBook } from "./clone.ts";
-import { runCommand, UsageError } from "./command.ts";
+import { actionOf, runCommand, UsageError } from "./command.ts";
 import { commandLine } from "./command-line.ts";
 
 type Action = (postgres: Postgres, message: string) => Promise<void>;
@@ -100,8 +100,7 @@ Example:
   ${commandLine("migrate", 'commit "add tags"')}`,
   options: { erase: { type: "boolean" } },
   async run(config, [action = "migrate", ...words], { erase }) {
-    const act = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
-    if (!act) throw new UsageError(`"${action}" is not something that ${commandLine("migrate")} does.`);
+    const act = actionOf(ACTIONS, "migrate", action);
     const refusal = OF_THE_BOOK.includes(action) ? withoutBook(commandLine("migrate", action)) : null;
     if (refusal !== null) throw new Error(refusal);
     if (action === "reset") {

@@ -46,7 +46,10 @@ Examples:
       ).catch((error) => {
         if (!(error instanceof ApiError || error instanceof pg.DatabaseError)) throw error;
         const { status, code, message } = toApiError(error, { anonymous: role === config.anonRole });
-        throw new Error(`${role} is answered ${status} ${code}: ${message}`, { cause: error });
+        const answer = `${role} is answered ${status} ${code}: ${message}`;
+        // Clients are not told what is wrong with a policy, and who asks here is to mend it.
+        const more = error instanceof pg.DatabaseError && error.message !== message ? `\n${error.message}` : "";
+        throw new Error(`${answer}${more}`, { cause: error });
       });
       tell(explained, role);
     });

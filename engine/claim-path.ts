@@ -51,3 +51,20 @@ function follow(value: unknown, step: ClaimStep): unknown {
   const isMeant = COMPARISONS[step.comparison];
   return value.find((found) => typeof found === "string" && isMeant(found, step.text));
 }
+
+/** The claims with that text at that place, and whatever leads to it. */
+export function withClaimAt(claims: object, path: ClaimPath, text: string): object {
+  return withValueAt(claims, path, text) as object;
+}
+
+function withValueAt(value: unknown, [step, ...further]: ClaimPath, text: string): unknown {
+  if (step === undefined) return text;
+  if (typeof step !== "string") {
+    const list: unknown[] = Array.isArray(value) ? [...value] : [];
+    const place = typeof step === "number" ? step : list.length;
+    list[place] = withValueAt(list[place], further, text);
+    return list;
+  }
+  const members = isJsonObject(value) ? value : {};
+  return { ...members, [step]: withValueAt(members[step], further, text) };
+}

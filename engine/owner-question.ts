@@ -14,7 +14,7 @@ type Question = {
 const NOT_THERE: readonly (string | undefined)[] = ["42883", "3F000"];
 const NOT_OWNER = "42501";
 
-/** Asks a function of schema `auth`. Where there is none, or it cannot be called, nothing is known. */
+/** Asks a function of ours. Where there is none, or it cannot be called, nothing is known. */
 export function ownerQuestion<Row extends pg.QueryResultRow>({ asOwner, text, log, warning }: Question) {
   let hasWarned = false;
   const nothingKnown = (error: unknown): Row[] => {

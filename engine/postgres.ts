@@ -4,6 +4,7 @@ import { asPgReads } from "./connection-string.ts";
 import { runningCluster, startCluster } from "./embedded/cluster.ts";
 import { superviseCluster } from "./embedded/supervise.ts";
 import type { MigrateSettings } from "./migrate/migrate.ts";
+import { refuseTwoDatabases } from "./one-database.ts";
 import { readOrMakeSecrets } from "./secrets.ts";
 import { withClient } from "./with-client.ts";
 
@@ -25,6 +26,9 @@ export type ServedPostgres = Postgres & {
   readonly loginRole: string;
 };
 
+/** Where a connection string is silent, pg takes PGSSLMODE and PGOPTIONS, which are meant for another Postgres. */
+const DEAF_TO_THE_SHELL = "sslmode=disable&options=%20";
+
 type Tell = (step: string) => void;
 type UrlOf = (role: string, database: string) => string;
 
@@ -45,6 +49,7 @@ export async function startPostgres(
   if (!isEmbedded(config)) {
     await awaitExternal(config, tell);
     const postgres = external(config);
+    await refuseTwoDatabases(postgres);
     return { ...postgres, loginRole: await loginRoleOf(postgres.requestUrl) };
   }
   const cluster = await superviseCluster({ ...clusterOptions(config), tell }, giveUp);
@@ -100,14 +105,17 @@ function external(config: Config): Postgres {
 
 async function embedded(config: Config, urlOf: UrlOf, close: () => Promise<void>): Promise<Postgres> {
   try {
-    const ownerUrl = urlOf("postgres", DATABASE);
-    const rootUrl = urlOf("postgres", "postgres");
+    const ownUrlOf: UrlOf = (role, database) => `${urlOf(role, database)}&${DEAF_TO_THE_SHELL}`;
+    const ownerUrl = ownUrlOf("postgres", DATABASE);
+    const rootUrl = ownUrlOf("postgres", "postgres");
     const password = await prepare(config, rootUrl);
     return {
-      requestUrl: urlOf(LOGIN, DATABASE),
+      requestUrl: ownUrlOf(LOGIN, DATABASE),
       ownerUrl,
-      clientUrl: password ? `postgresql://postgres:${password}@127.0.0.1:${config.embeddedPort}/${DATABASE}` : ownerUrl,
-      migrate: { url: ownerUrl, shadowUrl: urlOf("postgres", `${DATABASE}_shadow`), rootUrl },
+      clientUrl: password
+        ? `postgresql://postgres:${password}@127.0.0.1:${config.embeddedPort}/${DATABASE}`
+        : urlOf("postgres", DATABASE),
+      migrate: { url: ownerUrl, shadowUrl: ownUrlOf("postgres", `${DATABASE}_shadow`), rootUrl },
       close,
     };
   } catch (error) {

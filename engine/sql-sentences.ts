@@ -46,15 +46,22 @@ function ofConstraint({ code = "", schema, table, column, constraint }: Database
   const broken = schema && table ? catalog.findTable({ schema, name: table }) : undefined;
   const found = broken && constraint ? constraintOf(broken, constraint) : undefined;
   const message = spokenComment(found?.comment ?? null) ?? SENTENCES[code] ?? "A value is not acceptable.";
-  const columns = column ? [column] : (found?.columns ?? []);
+  const columns = column ? [column] : found ? columnsOf(found) : [];
   return { message, ...(columns.length === 1 && columnNamed(columns[0])) };
 }
 
 type Constraint = {
   readonly name: string;
   readonly columns: readonly (string | null)[];
+  readonly mentioned?: readonly string[];
   readonly comment: string | null;
 };
+
+/** `email` of a unique index on `lower(email)`. */
+function columnsOf({ columns, mentioned = [] }: Constraint): readonly string[] {
+  const named = columns.filter((name) => name !== null);
+  return named.length === columns.length ? named : [...new Set([...named, ...mentioned])];
+}
 
 function constraintOf({ checks, foreignKeys, uniqueKeys, indexes }: Table, name: string): Constraint | undefined {
   return [...checks, ...foreignKeys, ...uniqueKeys, ...indexes].find((constraint) => constraint.name === name);

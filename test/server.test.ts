@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { chmod, cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
@@ -6,10 +7,12 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { cloneDatabase, urlOf } from "./database.ts";
-import { type Program, REPOSITORY, type RunOptions, run, startProgram, stopped } from "./program.ts";
+import { postmasterOf } from "./postmaster.ts";
+import { processesNaming } from "./processes-naming.ts";
+import { type Program, type RunOptions, run, startProgram, stopped } from "./program.ts";
+import { REPOSITORY } from "./repository.ts";
+import { SECRET } from "./secret.ts";
 import { until } from "./until.ts";
-
-const SECRET = "a secret that is long enough to sign with";
 
 let folder: string;
 const programs: Program[] = [];
@@ -43,12 +46,6 @@ async function serve(environment: NodeJS.ProcessEnv = {}, options: RunOptions = 
   const program = await startProgram(settingsOf(environment), options);
   programs.push(program);
   return program;
-}
-
-async function processesNaming(text: string): Promise<string[]> {
-  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
-  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")));
-  return lines.filter((line) => line.includes(text));
 }
 
 async function health(url: string): Promise<{ status: number; body: unknown }> {
@@ -98,6 +95,33 @@ describe("npm start", () => {
     expect(await processesNaming(folder)).toEqual([]);
   });
 
+  test("npm passes a signal on that was meant for it, and waits for the end", async () => {
+    const environment = { PATH: process.env.PATH, PORT: "0", LOG_LEVEL: "error", DATA_DIR: join(folder, "data") };
+    const npm = spawn("npm", ["start"], {
+      cwd: REPOSITORY,
+      env: environment,
+      stdio: ["ignore", "pipe", "ignore"],
+      detached: true,
+    });
+    const ended = once(npm, "close");
+    let printed = "";
+    npm.stdout.setEncoding("utf8").on("data", (text) => (printed += text));
+    try {
+      await until(async () => npm.exitCode !== null || printed.includes("ready in"));
+      npm.kill("SIGTERM");
+      await ended;
+      expect(printed).toContain("SIGTERM received, stopping");
+      expect(await processesNaming(folder)).toEqual([]);
+    } finally {
+      if (npm.exitCode === null && npm.signalCode === null) process.kill(-npm.pid!, "SIGKILL");
+    }
+  });
+
+  test("what the shell says of another Postgres does not reach the embedded one", async () => {
+    const { url } = await serve({ PGSSLMODE: "require", PGOPTIONS: "-c nonsense=1", PGUSER: "nobody" });
+    expect((await health(url)).status).toBe(200);
+  });
+
   test("kill -9 of the service, then start: every row that was acknowledged is there", async () => {
     const program = await serve();
     const databaseUrl = (await command("database-url")).printed.trim();
@@ -122,8 +146,7 @@ describe("npm start", () => {
 
   test("kill -9 of Postgres: it is told and started again, and all is well by itself", async () => {
     const { url, printed } = await serve();
-    const postmaster = Number.parseInt(await readFile(join(folder, "data/postgres/postmaster.pid"), "utf8"), 10);
-    process.kill(postmaster, "SIGKILL");
+    process.kill(await postmasterOf(join(folder, "data")), "SIGKILL");
     await until(async () => printed().includes("ended unasked"));
     expect((await fetch(`${url}/health/live`)).status).toBe(200);
     await until(async () => (await health(url)).status === 200);
@@ -237,13 +260,14 @@ describe("npm run dev", () => {
   });
 });
 
-/** The parts that run, so that a test may write migrations. */
+/** The parts that run, so that a test may write migrations; without the chapter that somebody is writing here. */
 async function copyOfRepository(): Promise<string> {
   const root = join(folder, "repository");
   const files = (await readdir(REPOSITORY)).filter((name) => name.endsWith(".ts"));
   const folders = ["commands", "db", "docs", "engine", "plugins", "processes", "realtime", "rest-gateway"];
   for (const part of ["package.json", ...files, ...folders]) {
-    await cp(join(REPOSITORY, part), join(root, part), { recursive: true, verbatimSymlinks: true });
+    const filter = (path: string) => !/migrations\/current\/(?!1-current)/.test(path);
+    await cp(join(REPOSITORY, part), join(root, part), { recursive: true, verbatimSymlinks: true, filter });
   }
   await symlink(join(REPOSITORY, "node_modules"), join(root, "node_modules"));
   return root;

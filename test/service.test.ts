@@ -3,13 +3,12 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { makeTokenKeys } from "../engine/caller/keys.ts";
 import { signToken } from "../engine/caller/tokens.ts";
-import { readConfig } from "../engine/config/config.ts";
-import { makeLogger } from "../engine/log.ts";
-import { type Service, startService } from "../service.ts";
+import type { Service } from "../service.ts";
 import { cloneDatabase, type TestDatabase } from "./database.ts";
+import { SECRET } from "./secret.ts";
+import { serve } from "./serve.ts";
 import { until } from "./until.ts";
 
-const SECRET = "a secret that is long enough to sign with";
 const OTHER_SECRET = "another secret that is long enough to sign with";
 
 let database: TestDatabase;
@@ -36,18 +35,7 @@ afterEach(async () => {
 });
 
 async function start(settings: NodeJS.ProcessEnv = {}): Promise<void> {
-  const { config } = readConfig({
-    PORT: "0",
-    LOG_LEVEL: "silent",
-    DATABASE_URL: database.url,
-    OWNER_DATABASE_URL: database.ownerUrl,
-    JWT_SECRET: SECRET,
-    ...settings,
-  });
-  const giveUp = (reason: Error) => {
-    throw reason;
-  };
-  service = await startService(config, { log: makeLogger(config), tell: () => {}, giveUp });
+  service = await serve(database, settings);
 }
 
 const keyOf = (jwtSecret: string) =>

@@ -7,7 +7,7 @@ import type { Caller } from "./caller.ts";
 import type { RequestHeaders } from "./occasion.ts";
 
 /** Told with the answer to a write; a client that shows it with a read gets one that has seen that write, from any process. */
-export const CONSISTENCY_HEADER = "X-Consistency";
+const CONSISTENCY_HEADER = "X-Consistency";
 
 type Shown = {
   readonly headers: RequestHeaders;

@@ -24,8 +24,10 @@ export function signToken(claims: object, { algorithm, signing }: TokenKeys, { t
 
 /** By the key that the token names, or else by each of ours. Throws what `jsonwebtoken` does. */
 export function verifySignature(token: string, { algorithm, verifying }: TokenKeys, options: jwt.VerifyOptions) {
-  const keys =
-    verifying.length === 1 ? verifying : keysNamed(jwt.decode(token, { complete: true })?.header.kid, verifying);
+  const head = jwt.decode(token, { complete: true })?.header;
+  // RFC 7515 §4.1.11: who must understand what it names is to refuse it otherwise, and we understand nothing of the kind.
+  if (head?.crit !== undefined) throw new jwt.JsonWebTokenError("critical header");
+  const keys = keysNamed(head?.kid, verifying);
   const last = keys.length - 1;
   for (const { key } of keys.slice(0, last)) {
     try {

@@ -7,6 +7,8 @@ export type Index = {
   readonly unique: boolean;
   /** The key columns in order; null stands for an expression. */
   readonly columns: readonly (string | null)[];
+  /** What an index with expressions depends on; empty for others, and where a predicate has columns of its own. */
+  readonly mentioned: readonly string[];
   /** Of a partial index. */
   readonly predicate: string | null;
   readonly comment: string | null;
@@ -33,6 +35,8 @@ export type IndexRow = {
   nullsDistinct: boolean;
   /** `1 4 0`: column numbers, 0 for an expression, those of `include` left out. */
   positions: string;
+  /** `3`, the columns that it depends on, as far as they are told. */
+  mentioned: string;
   predicate: string | null;
   comment: string | null;
 };
@@ -42,6 +46,11 @@ const indexes = (serverVersion: number) => `
     not i.indimmediate as deferrable,
     ${serverVersion >= 150000 ? "not i.indnullsnotdistinct" : "true"} as "nullsDistinct",
     array_to_string((i.indkey::int2[])[0:i.indnkeyatts - 1], ' ') as positions,
+    case when i.indexprs is null or i.indpred is not null then '' else array_to_string(array(
+      select distinct r.refobjsubid from pg_depend r
+      where r.classid = 'pg_class'::regclass and r.objid = i.indexrelid
+        and r.refclassid = 'pg_class'::regclass and r.refobjid = i.indrelid and r.refobjsubid > 0
+    ), ' ') end as mentioned,
     pg_get_expr(i.indpred, i.indrelid) as predicate, d.description as comment
   from pg_index i join pg_class c on c.oid = i.indrelid join pg_class x on x.oid = i.indexrelid
     join pg_am m on m.oid = x.relam
@@ -58,7 +67,8 @@ type Namer = (table: number, positions: readonly number[]) => string[];
 export function toIndex(row: IndexRow, namesOf: Namer): Index {
   const { name, method, unique, predicate, comment } = row;
   const columns = positionsOf(row).map((position) => namesOf(row.table, [position])[0] ?? null);
-  return { name, method, unique, columns, predicate, comment };
+  const mentioned = namesOf(row.table, numbersIn(row.mentioned));
+  return { name, method, unique, columns, mentioned, predicate, comment };
 }
 
 /** Null for an index that is not unique or has an expression. */
@@ -77,5 +87,9 @@ export function toUniqueKey(row: IndexRow, constraint: ConstraintRow | undefined
 }
 
 function positionsOf({ positions }: IndexRow): number[] {
-  return positions.split(" ").map(Number);
+  return numbersIn(positions);
+}
+
+function numbersIn(text: string): number[] {
+  return text === "" ? [] : text.split(" ").map(Number);
 }

@@ -8,6 +8,8 @@ export type Role = {
   readonly bypassesRowSecurity: boolean;
   /** As `alter role … set` wrote them, those for this database winning: `statement_timeout`, `default_transaction_isolation`, `pgrst.*`, … */
   readonly settings: ReadonlyMap<string, string>;
+  /** The names of those that anybody may set for himself. */
+  readonly free: ReadonlySet<string>;
 };
 
 /** An edge from a role to one it was granted. */
@@ -18,14 +20,14 @@ export type Roles = {
   readonly memberships: readonly Membership[];
 };
 
-type RoleRow = Omit<Role, "settings" | "bypassesRowSecurity"> & { bypasses: boolean };
+type RoleRow = Omit<Role, "settings" | "free" | "bypassesRowSecurity"> & { bypasses: boolean };
 type MembershipRow = Membership & { settable: boolean };
 export type SettingRow = { role: string | null; setting: string };
 
 export type RoleRows = {
   readonly roles: readonly RoleRow[];
   readonly memberships: readonly MembershipRow[];
-  readonly settings: readonly SettingRow[];
+  readonly settings: readonly (SettingRow & { isFree: boolean })[];
 };
 
 /** From the login upwards only: the cost follows what it can reach, not how many roles the cluster has. */
@@ -56,13 +58,17 @@ const memberships = (serverVersion: number) => `${REACHABLE}
   select pg_get_userbyid(datdba), 'pg_database_owner', true, false from pg_database where datname = current_database()
   order by member, role`;
 
-// Settings for one database outrank those for all, and are therefore read last.
+// Settings for one database outrank those for all, and are therefore read last. Those of somebody's own, whose names
+// Postgres does not know, are free.
 const SETTINGS = `${REACHABLE}
-  select pg_get_userbyid(nullif(s.setrole, 0)) as role, unnest(s.setconfig) as setting
-  from pg_db_role_setting s left join pg_database d on d.oid = s.setdatabase
+  select pg_get_userbyid(nullif(s.setrole, 0)) as role, c.setting,
+    coalesce(p.context = 'user', strpos(split_part(c.setting, '=', 1), '.') > 0) as "isFree"
+  from pg_db_role_setting s cross join lateral unnest(s.setconfig) c (setting)
+    left join pg_database d on d.oid = s.setdatabase
+    left join pg_settings p on lower(p.name) = lower(split_part(c.setting, '=', 1))
   where (s.setdatabase = 0 or d.datname = current_database())
     and (s.setrole = 0 or s.setrole in (select oid from reachable))
-  order by s.setdatabase <> 0, s.setrole, setting`;
+  order by s.setdatabase <> 0, s.setrole, c.setting`;
 
 export async function readRoles(read: Read, loginRole: string, serverVersion: number): Promise<RoleRows> {
   return {
@@ -79,8 +85,10 @@ export function toRoles(rows: RoleRows, loginRole: string): Roles {
   const settable = new Map<string, Role>();
   for (const { name, superuser, canLogin, bypasses } of rows.roles) {
     if (settableNames && !settableNames.has(name)) continue;
-    const own = toSettings(settings.get(name) ?? []);
-    settable.set(name, { name, superuser, canLogin, bypassesRowSecurity: bypasses, settings: own });
+    const own = settings.get(name) ?? [];
+    const free = new Set(toSettings(own.filter(({ isFree }) => isFree)).keys());
+    const role = { name, superuser, canLogin, bypassesRowSecurity: bypasses, settings: toSettings(own), free };
+    settable.set(name, role);
   }
   return { settable, memberships: rows.memberships };
 }

@@ -1,5 +1,6 @@
 import type { DatabaseSettings } from "./in-database.ts";
 import { near } from "./near.ts";
+import { isBase64OfSecret } from "./readers.ts";
 import { IN_DATABASE, NO_EFFECT, nameInDatabase, SETTINGS, type Setting } from "./settings.ts";
 
 const APP_SETTINGS = "PGRST_APP_SETTINGS_";
@@ -34,6 +35,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): ReadConfig {
     Object.entries(SETTINGS).map(([key, setting]) => [key, readSetting(setting, environment, problems)]),
   ) as Values;
   problems.push(...contradictions(values));
+  problems.push(...secretsOfNoWorth(values));
   if (!mayKnowSecret(environment)) problems.push(...missingSecret(values));
   refuse(problems);
   const usersAccess = values.usersAccess ?? (values.nodeEnv === "production" ? "owner" : "open");
@@ -50,7 +52,7 @@ export function withDatabaseSettings(config: Config, given: DatabaseSettings): R
     ),
   );
   const merged: Config = Object.freeze({ ...config, ...said });
-  problems.push(...missingSecret(merged));
+  problems.push(...missingSecret(merged), ...secretsOfNoWorth(merged));
   refuse(problems);
   return { config: merged, warnings: [...given.keys()].flatMap(strayInDatabase) };
 }
@@ -103,6 +105,11 @@ function contradictions(values: Values): string[] {
   if (values.adminPort !== null && values.adminPort !== 0 && values.adminPort === values.port) {
     problems.push("ADMIN_PORT must be another port than PORT");
   }
+  if (!values.databaseUrl && values.embeddedPort !== null) {
+    for (const [name, port] of Object.entries({ PORT: values.port, ADMIN_PORT: values.adminPort })) {
+      if (port === values.embeddedPort) problems.push(`EMBEDDED_PORT must be another port than ${name}`);
+    }
+  }
   if (values.smtpUrl !== null && values.mailFrom === null) {
     problems.push("MAIL_FROM must be set together with SMTP_URL");
   }
@@ -128,6 +135,19 @@ function missingSecret({
     "JWT_SECRET (at least 32 characters) or JWT_PRIVATE_KEY must be set together with DATABASE_URL: " +
       "every process that serves the database has to trust the same tokens",
   ];
+}
+
+function secretsOfNoWorth({
+  jwtSecret,
+  jwtPreviousSecrets,
+  jwtSecretIsBase64,
+}: Pick<Values, "jwtSecret" | "jwtPreviousSecrets" | "jwtSecretIsBase64">): string[] {
+  const given = { JWT_SECRET: jwtSecret === null ? [] : [jwtSecret], JWT_PREVIOUS_SECRETS: jwtPreviousSecrets ?? [] };
+  const wrong = Object.entries(given).filter(([, secrets]) => jwtSecretIsBase64 && !secrets.every(isBase64OfSecret));
+  return wrong.map(
+    ([name]) =>
+      `${name} must be base64 of a secret of at least 32 bytes, as PGRST_JWT_SECRET_IS_BASE64 says that it is`,
+  );
 }
 
 /** A misspelt setting would otherwise be a setting that is silently not there. */

@@ -72,7 +72,10 @@ export const postgresUrl: Reader<string> = (value) => {
     ? URL.parse(value.replace(/^(\w+:\/\/(?:[^/@]*@)?)\//, "$1localhost/"))
     : null;
   if (!url || url.pathname.length < 2) {
-    throw new Error("a connection string like postgresql://user@host:5432/database");
+    const advice = /[?#/].*@/.test(value.replace(/^\w+:\/\//, ""))
+      ? ", in which a password's signs are percent-encoded: %2F for /, %3F for ?, %23 for #"
+      : "";
+    throw new Error(`a connection string like postgresql://user@host:5432/database${advice}`);
   }
   const fault = tlsFault(value, canRead);
   if (fault) throw new Error(`a connection string that says how to use TLS: ${fault}`);
@@ -99,6 +102,19 @@ export const jwtSecret: Reader<string> = (value) => {
   }
   return value;
 };
+
+const BASE64 = /^[\w+/-]+[=.]*$/;
+
+/** What is no base64 is left out by who decodes it: it would stand for a shorter secret, or for none. */
+export function isBase64OfSecret(text: string): boolean {
+  if (!BASE64.test(text.trim())) return false;
+  try {
+    jwtSecret(Buffer.from(text, "base64").toString("latin1"));
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 export const jwtSecrets: Reader<readonly string[]> = (value) => list(value).map(jwtSecret);
 

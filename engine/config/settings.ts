@@ -270,7 +270,7 @@ export const SETTINGS = {
     "PGRST_JWT_SECRET_IS_BASE64",
     flag,
     "false",
-    "Whether JWT_SECRET is base64 of the real secret.",
+    "Whether JWT_SECRET is base64 of the real secret, which has at least 32 bytes then.",
   ),
   jwtPrivateKey: secret(
     "JWT_PRIVATE_KEY",

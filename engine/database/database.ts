@@ -62,7 +62,7 @@ export type RunOptions = {
   readonly fields?: boolean;
   /**
    * What may be held of the answer, instead of the database's own limit. Without it, what writes has none: it is committed
-   * by the time that its answer comes, so that to refuse that can undo nothing.
+   * by the time that its answer comes, and to refuse that would undo nothing.
    */
   readonly budget?: Budget | undefined;
   /** Ends the wait; and the statement, where it does not share its connection. */
@@ -228,7 +228,7 @@ export class Database {
       const last = statements.length - 1;
       const before = statements
         .slice(0, last)
-        .map((statement, index) => statementStep(shapes[index]!, statement, false));
+        .map((statement, index) => statementStep(shapes[index]!, statement, { sync: false }));
       const terms = { readOnly: true, timeoutMs: undefined, statementTimeout: this.#statementTimeout, before };
       const steps = requestSteps(shapes[last]!, statements[last]!, context, terms);
       const collector = new RowsInTurn(statements.length);
@@ -331,7 +331,7 @@ export class Database {
   }
 
   #earlierSteps({ role }: Context, before: Statement | undefined): Step[] {
-    return before ? [statementStep(this.#shapes.of(role, before.text), before, false)] : [];
+    return before ? [statementStep(this.#shapes.of(role, before.text), before, { sync: false })] : [];
   }
 
   /** For what no caller may do: private functions, the catalogue, migrations. */

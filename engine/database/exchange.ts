@@ -48,7 +48,7 @@ export type Exchange = {
   end(outcome: Outcome): void;
 };
 
-function constantStep(text: string, sync: boolean): Step {
+function constantStep(text: string, { sync }: Pick<Step, "sync">): Step {
   return { shape: new Shape(text), values: [], sync, isContext: false };
 }
 
@@ -56,16 +56,16 @@ function constantStep(text: string, sync: boolean): Step {
  * Ends what a function has set for the session instead of for its transaction. It costs 2 µs of about 25; without it
  * such a setting would wait on the link for somebody else's request.
  */
-const RESET = constantStep("reset all", false);
-const BEGIN = constantStep("begin", false);
+const RESET = constantStep("reset all", { sync: false });
+const BEGIN = constantStep("begin", { sync: false });
 const BEGIN_ISOLATED = {
-  "read committed": constantStep("begin isolation level read committed", false),
-  "repeatable read": constantStep("begin isolation level repeatable read", false),
-  serializable: constantStep("begin isolation level serializable", false),
+  "read committed": constantStep("begin isolation level read committed", { sync: false }),
+  "repeatable read": constantStep("begin isolation level repeatable read", { sync: false }),
+  serializable: constantStep("begin isolation level serializable", { sync: false }),
 } as const;
-const CHECK_CONSTRAINTS = constantStep("set constraints all immediate", true);
-const COMMIT = constantStep("commit", true);
-const ROLLBACK = constantStep("rollback", true);
+const CHECK_CONSTRAINTS = constantStep("set constraints all immediate", { sync: true });
+const COMMIT = constantStep("commit", { sync: true });
+const ROLLBACK = constantStep("rollback", { sync: true });
 
 export type Isolation = keyof typeof BEGIN_ISOLATED;
 
@@ -84,7 +84,7 @@ type RequestTerms = Terms & {
 
 /** Settings, statement, Sync: one implicit transaction. */
 export function requestSteps(shape: Shape, statement: Statement, context: Context, terms: RequestTerms): Step[] {
-  return [RESET, contextStep(context, terms), ...terms.before, statementStep(shape, statement, true)];
+  return [RESET, contextStep(context, terms), ...terms.before, statementStep(shape, statement, { sync: true })];
 }
 
 /**
@@ -92,7 +92,7 @@ export function requestSteps(shape: Shape, statement: Statement, context: Contex
  * own, because an error would have the server skip it.
  */
 export function undoneSteps(shape: Shape, statement: Statement, context: Context, terms: RequestTerms): Step[] {
-  const step = statementStep(shape, statement, false);
+  const step = statementStep(shape, statement, { sync: false });
   return [BEGIN, RESET, contextStep(context, terms), ...terms.before, step, CHECK_CONSTRAINTS, ROLLBACK];
 }
 
@@ -100,7 +100,7 @@ export function openingSteps(context: Context, terms: Terms, isolation: Isolatio
   return [isolation ? BEGIN_ISOLATED[isolation] : BEGIN, RESET, contextStep(context, terms)];
 }
 
-export function statementStep(shape: Shape, { values }: Statement, sync: boolean): Step {
+export function statementStep(shape: Shape, { values }: Statement, { sync }: Pick<Step, "sync">): Step {
   return { shape, values: checked(values), sync, isContext: false };
 }
 

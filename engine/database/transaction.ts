@@ -103,7 +103,7 @@ class Transaction {
   async #reply(statement: Statement, wantsFields: boolean): Promise<Reply> {
     if (this.#isOver) throw new Error("The transaction is over; its queries must be awaited inside of it");
     const { context, shapes } = this.#plan;
-    const step = statementStep(shapes.of(context.role, statement.text), statement, true);
+    const step = statementStep(shapes.of(context.role, statement.text), statement, { sync: true });
     if (!this.#first) {
       this.#first = this.#begin(step, wantsFields);
       return this.#first;

@@ -39,8 +39,8 @@ export type ClusterOptions = {
 /** Starts the Postgres that ships with us; it ends when this process ends, however that happens. */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const folders = foldersOf(options.dataDir);
-  await mkdir(resolve(options.dataDir), { recursive: true });
-  const owner = (await claim(folders.ownerFile)) ?? ((await servesItself(folders.data)) ? process.pid : null);
+  const claimant = await claimFolder(folders, options.dataDir);
+  const owner = claimant ?? ((await servesItself(folders.data)) ? process.pid : null);
   if (owner !== null) {
     throw new Error(
       `${resolve(options.dataDir)} is in use by the service with process id ${owner}. ` +
@@ -52,6 +52,22 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   } catch (error) {
     await release(folders.ownerFile);
     throw error;
+  }
+}
+
+/** As claim does; a folder that cannot be made or written is told by the setting that names it. */
+async function claimFolder({ ownerFile }: Folders, dataDir: string): Promise<number | null> {
+  try {
+    await mkdir(resolve(dataDir), { recursive: true });
+    return await claim(ownerFile);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === undefined) throw cause;
+    throw new Error(
+      `${resolve(dataDir)} cannot be written (${code}). ` +
+        "Set DATA_DIR to a folder that this user may write, or DATABASE_URL to a Postgres of your own.",
+      { cause },
+    );
   }
 }
 
@@ -86,7 +102,11 @@ async function startClaimed(folders: Folders, { dataDir, port, settings, tell }:
   ]);
   const server = await launch(binaries.postgres, ["-D", folders.data, ...flags], account, folders.data);
   endWithParent(server);
-  const { ended } = await becomeReady(server, tell);
+  const { ended } = await becomeReady(server, tell).catch((error: Error) => {
+    throw port !== null && error.message.includes("could not create any TCP/IP sockets")
+      ? portInUse(port, error)
+      : error;
+  });
 
   let stopping: Promise<void> | null = null;
   const stop = async () => {
@@ -119,6 +139,14 @@ export async function runningCluster({ dataDir }: Pick<ClusterOptions, "dataDir"
 function socketUrl(socket: string, port: number, role: string, database: string): string {
   const place = new URLSearchParams({ host: socket, port: String(port) });
   return `postgresql://${encodeURIComponent(role)}@/${encodeURIComponent(database)}?${place}`;
+}
+
+function portInUse(port: number, cause: Error): Error {
+  return new Error(
+    `The embedded Postgres cannot listen on port ${port} of 127.0.0.1. ` +
+      "Stop what listens there, or set EMBEDDED_PORT to another port, or not at all.",
+    { cause },
+  );
 }
 
 function socketLock(socket: string, port: number | null): string {

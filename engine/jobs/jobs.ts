@@ -25,6 +25,12 @@ const AT_ONCE = 4;
 const POLL_MS = 5_000;
 const TEND_MS = 10_000;
 
+/**
+ * One at a time, graphile-worker 0.18 tells the database of a job's end without waiting for the answer: should the
+ * database be away, the rejection is nobody's, and ends the process. Of batches it looks at the outcome.
+ */
+const BATCHES = { completeJobBatchDelay: 0, failJobBatchDelay: 0 };
+
 /** Works on the jobs of graphile-worker's queue, together with every other process that does. */
 export async function openJobs({ url, tasks, tend, abandon, log }: Options): Promise<Jobs> {
   // Each worker asks for jobs and says that they are done; one more connection listens.
@@ -49,6 +55,7 @@ export async function openJobs({ url, tasks, tend, abandon, log }: Options): Pro
       pollInterval: POLL_MS,
       parsedCronItems: [],
       noHandleSignals: true,
+      preset: { worker: BATCHES },
       logger: new WorkerLogger(writeTo(log)),
     });
     failures = 0;
@@ -68,20 +75,26 @@ export async function openJobs({ url, tasks, tend, abandon, log }: Options): Pro
     timer.unref();
   };
 
-  let running = await start();
+  let running: Runner | null = null;
   const tending = setInterval(() => tend().catch(() => {}), TEND_MS).unref();
-  await tend();
-  return {
-    async close(milliseconds) {
-      isClosing = true;
-      clearTimeout(timer);
-      clearInterval(tending);
-      const cut = setTimeout(() => void abandon().catch(() => {}), milliseconds);
-      await running.stop().catch(() => {});
-      clearTimeout(cut);
-      await pgPool.end();
-    },
+  const close = async (milliseconds: number): Promise<void> => {
+    isClosing = true;
+    clearTimeout(timer);
+    clearInterval(tending);
+    const cut = setTimeout(() => void abandon().catch(() => {}), milliseconds);
+    await running?.stop().catch(() => {});
+    clearTimeout(cut);
+    await pgPool.end();
   };
+  try {
+    running = await start();
+    await tend();
+  } catch (error) {
+    // Its workers would go on, and hold a process that has failed to start.
+    await close(0);
+    throw error;
+  }
+  return { close };
 }
 
 /** Its errors are retried, so they are no more than warnings; what it does besides interests nobody but its authors. */

@@ -1,9 +1,10 @@
 import { isIPv6 } from "node:net";
+import { plainAddress } from "../plain-address.ts";
 
 /** Whoever has an IPv6 address has 2^64 of them, and is one sender all the same. */
 export function countedAddress(address: string | null): string {
   if (address === null) return "unknown";
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
+  const plain = plainAddress(address);
   if (!isIPv6(plain)) return plain;
   const [head = "", tail] = plain.split("::");
   const groups = head === "" ? [] : head.split(":");

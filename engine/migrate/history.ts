@@ -32,8 +32,9 @@ export async function migrationState(client: pg.ClientBase, folder = MIGRATIONS_
   return { kind: "current", applied: applied.length };
 }
 
-export async function committedMigrations(folder: string): Promise<Migration[]> {
+export async function committedMigrations(folder = MIGRATIONS_FOLDER): Promise<Migration[]> {
   const names = (await readdir(join(folder, "committed"))).filter((name) => /^\d+.*\.sql$/.test(name)).sort();
+  refuseTwins(names);
   return Promise.all(
     names.map(async (name) => {
       const text = await readFile(join(folder, "committed", name), "utf8");
@@ -42,6 +43,17 @@ export async function committedMigrations(folder: string): Promise<Migration[]> 
         throw new Error(`${name} has no "--! Hash" line; committed migrations are made by npm run migrate -- commit`);
       return { name, hash };
     }),
+  );
+}
+
+/** Made in two branches that were merged; graphile-migrate speaks of their hashes. */
+function refuseTwins(names: readonly string[]): void {
+  const number = (name: string) => Number.parseInt(name, 10);
+  const twin = names.findIndex((name, index) => index > 0 && number(name) === number(names[index - 1]!));
+  if (twin < 0) return;
+  throw new Error(
+    `${names[twin - 1]} and ${names[twin]} have the same number. Take yours back in your branch ` +
+      "(npm run migrate -- uncommit), merge the other, and commit yours again, after it.",
   );
 }
 

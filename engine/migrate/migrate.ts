@@ -1,8 +1,9 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { extname, join } from "node:path";
+import type pg from "pg";
 import { withClient } from "../with-client.ts";
-import { MIGRATIONS_FOLDER } from "./history.ts";
+import { committedMigrations, MIGRATIONS_FOLDER } from "./history.ts";
 
 export type MigrateCommand =
   | { readonly name: "migrate" }
@@ -33,11 +34,27 @@ const LOCK = 7_446_309;
 
 /** Runs graphile-migrate and returns what it said; its words are the error's message when it fails. */
 export async function runMigrations(command: MigrateCommand, settings: MigrateSettings): Promise<string> {
+  if (command.name !== "uncommit") await committedMigrations(settings.folder);
   if (command.name === "reset") return runChild(command, settings);
   return withClient(settings.url, async (client) => {
     await client.query("select pg_advisory_lock($1)", [LOCK]);
+    await refuseOtherLetters(client);
     return runChild(command, settings);
   });
+}
+
+/** What the migrations hold does not fit into other encodings, and half of them would be applied. */
+async function refuseOtherLetters(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ encoding: string; begun: boolean }>(
+    `select current_setting('server_encoding') as encoding,
+      to_regclass('graphile_migrate.migrations') is not null as begun`,
+  );
+  const { encoding, begun } = rows[0]!;
+  if (encoding === "UTF8" || begun) return;
+  throw new Error(
+    `The database's encoding is ${encoding}, and the migrations want UTF8. Nothing was changed. ` +
+      "Make another database: create database … template template0 encoding 'UTF8'.",
+  );
 }
 
 async function runChild(command: MigrateCommand, settings: MigrateSettings): Promise<string> {

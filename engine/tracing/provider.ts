@@ -13,7 +13,8 @@ import {
 import type { Config } from "../config/config.ts";
 import type { Logger } from "../log.ts";
 
-type Settings = Pick<
+/** Where spans are sent, and which. */
+export type SendingSettings = Pick<
   Config,
   | "traceEndpoint"
   | "traceEndpointWhole"
@@ -28,7 +29,7 @@ type Settings = Pick<
 const MOST_CHARACTERS = 4_000;
 
 /** Loaded where traces are wanted, and nowhere else. Spans are sent in the background; those that nobody takes are dropped. */
-export function makeProvider(settings: Settings, log: Pick<Logger, "warn" | "info">): BasicTracerProvider {
+export function makeProvider(settings: SendingSettings, log: Pick<Logger, "warn" | "info">): BasicTracerProvider {
   const url = settings.traceEndpointWhole ?? `${settings.traceEndpoint}/v1/traces`;
   const exporter = new OTLPTraceExporter({ url, headers: { ...settings.traceHeaders } });
   return new BasicTracerProvider({
@@ -39,7 +40,7 @@ export function makeProvider(settings: Settings, log: Pick<Logger, "warn" | "inf
   });
 }
 
-function samplerOf({ tracesSampler, tracesSamplerRatio }: Settings): Sampler {
+function samplerOf({ tracesSampler, tracesSamplerRatio }: SendingSettings): Sampler {
   const kind = tracesSampler.replace("parentbased_", "");
   const root =
     kind === "always_off"

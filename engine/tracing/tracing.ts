@@ -3,6 +3,7 @@ import type { Attributes, Context, Span, SpanKind, Tracer } from "@opentelemetry
 import type { Config } from "../config/config.ts";
 import type { Observe } from "../database/observe.ts";
 import type { Logger } from "../log.ts";
+import type { SendingSettings } from "./provider.ts";
 import { observeStatements } from "./statement-spans.ts";
 import { readTraceparent } from "./traceparent.ts";
 
@@ -26,18 +27,7 @@ export type Tracing = {
   close(): Promise<void>;
 };
 
-type Settings = Pick<
-  Config,
-  | "traceEndpoint"
-  | "traceEndpointWhole"
-  | "traceHeaders"
-  | "tracesDisabled"
-  | "tracesExporter"
-  | "tracesSampler"
-  | "tracesSamplerRatio"
-  | "traceServiceName"
-  | "traceResource"
->;
+type Settings = SendingSettings & Pick<Config, "tracesDisabled" | "tracesExporter">;
 
 /** How long the last spans may take to be sent. */
 const FAREWELL_MS = 3_000;

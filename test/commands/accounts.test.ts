@@ -88,6 +88,7 @@ describe("npm run keys", () => {
     ["keys create --role anon --owner x", 2, '"x" is no id'],
     ["keys create --role anon --owner 999999", 1, "no user of that id"],
     ["keys create --role anon --expires tomorrow", 2, "2027-12-31"],
+    ["keys create --role anon --expires 2027-02-30", 2, "2027-12-31"],
     ["keys create --role anon --expires 2001-01-01", 1, "in the future"],
     ["keys revoke 999999", 1, "no such key"],
     ["keys forget", 2, "is not something"],

@@ -1,27 +1,22 @@
-import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { insertRows } from "../../engine/archive/insert-rows.ts";
 import { restoreArchive } from "../../engine/archive/restore.ts";
 import { contentTables, speakPlainly } from "../../engine/archive/tables.ts";
 import { writeArchive } from "../../engine/archive/write.ts";
-import { readConfig } from "../../engine/config/config.ts";
 import { chooseAccount, giveTo } from "../../engine/embedded/account.ts";
 import { launch } from "../../engine/embedded/launch.ts";
 import { withOldCluster } from "../../engine/embedded/old-cluster.ts";
-import { makeLogger } from "../../engine/log.ts";
 import { runMigrations } from "../../engine/migrate/migrate.ts";
 import { withClient } from "../../engine/with-client.ts";
-import { startService } from "../../service.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../database.ts";
-import { JWT_SECRET, runCommand, type Told } from "./run-command.ts";
+import { serve } from "../serve.ts";
+import { runCommand, runCommandWith } from "./run-command.ts";
 
-const REPOSITORY = join(import.meta.dirname, "../..");
 const ROWS = `
   insert into public.users (id, name, email, age) overriding system value values (41, 'Ann', 'ann@example.com', null);
   insert into public.articles (title, content, author_id, tags)
@@ -58,15 +53,6 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-const command = (name: string, words: readonly string[], environment: NodeJS.ProcessEnv): Promise<Told> =>
-  promisify(execFile)(process.execPath, [join(REPOSITORY, `commands/${name}.ts`), ...words], {
-    cwd: REPOSITORY,
-    env: { PATH: process.env.PATH, ...environment },
-  }).then(
-    ({ stdout, stderr }) => ({ stdout, stderr, code: 0 }),
-    (error) => error as Told,
-  );
-
 describe("a database", () => {
   let source: TestDatabase;
   let target: TestDatabase;
@@ -85,23 +71,13 @@ describe("a database", () => {
     const embedded = { DATA_DIR: join(folder, "data") };
     expect(await runCommand("backup", [first], source)).toMatchObject({ code: 0 });
     expect((await stat(first)).mode & 0o777).toBe(0o600);
-    expect(await command("restore", [first], embedded)).toMatchObject({ code: 0 });
-    const told = await command("backup", [second], embedded);
+    expect(await runCommandWith("restore", [first], embedded)).toMatchObject({ code: 0 });
+    const told = await runCommandWith("backup", [second], embedded);
     expect(told).toMatchObject({ code: 0, stdout: expect.stringContaining("secrets.json") });
     expect(await runCommand("restore", [second], target)).toMatchObject({ code: 0 });
     expect(await digests(target.ownerUrl)).toEqual(await digests(source.ownerUrl));
 
-    const { config } = readConfig({
-      PORT: "0",
-      LOG_LEVEL: "silent",
-      DATABASE_URL: target.url,
-      OWNER_DATABASE_URL: target.ownerUrl,
-      JWT_SECRET,
-    });
-    const giveUp = (reason: Error) => {
-      throw reason;
-    };
-    const service = await startService(config, { log: makeLogger(config), tell: () => {}, giveUp });
+    const service = await serve(target);
     try {
       const post = { method: "POST", headers: { "Content-Type": "application/json" } };
       expect(await (await fetch(`${service.url}/users/41`)).json()).toMatchObject({ name: "Ann" });
@@ -120,6 +96,8 @@ describe("a database", () => {
     const file = join(folder, "content.gz");
     expect((await runCommand("backup", [file], source)).stderr).not.toContain("No migration");
     await withClient(source.ownerUrl, (client) => client.query(`${ODD_TABLE}; create table public."Odd one" (id int)`));
+    const nowhere = join(folder, "no/such.gz");
+    expect((await runCommand("backup", [nowhere], source)).stderr).toBe(`${nowhere} cannot be written: ENOENT.\n`);
     const told = await runCommand("backup", [file], source);
     expect(told).toMatchObject({
       code: 0,
@@ -185,15 +163,17 @@ describe("an embedded database", () => {
         await withClient(url("content"), (client) => client.query(ROWS));
         return digests(url("content"));
       });
-      const refused = await command("sql", ["select 1"], { DATA_DIR: dataDir });
+      const refused = await runCommandWith("sql", ["select 1"], { DATA_DIR: dataDir });
       expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("npm run upgrade") });
 
-      const told = await command("upgrade", [], { DATA_DIR: dataDir });
+      const told = await runCommandWith("upgrade", [], { DATA_DIR: dataDir });
       expect(told).toMatchObject({ code: 0 });
-      const again = await command("upgrade", [], { DATA_DIR: dataDir });
+      const again = await runCommandWith("upgrade", [], { DATA_DIR: dataDir });
       expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("nothing to upgrade") });
       expect((await readFile(join(old, "PG_VERSION"), "utf8")).trim()).toBe("18");
-      const counted = await command("sql", ["select count(*) as articles from public.articles"], { DATA_DIR: dataDir });
+      const counted = await runCommandWith("sql", ["select count(*) as articles from public.articles"], {
+        DATA_DIR: dataDir,
+      });
       expect(counted.stdout).toContain("1200");
       const kept = await withOldCluster(join(dataDir, `postgres-${OLD}`), programs, (url) => digests(url("content")));
       expect(kept).toEqual(before);

@@ -6,9 +6,9 @@ import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cloneDatabase } from "../database.ts";
-import { JWT_SECRET } from "./run-command.ts";
+import { REPOSITORY } from "../repository.ts";
+import { SECRET } from "../secret.ts";
 
-const REPOSITORY = join(import.meta.dirname, "../..");
 const BIN = join(REPOSITORY, "bin/content-service.js");
 const run = promisify(execFile);
 
@@ -56,7 +56,7 @@ describe("content-service", () => {
 
   test("says which database cannot be reached, without a stack", async () => {
     const address = "postgres://nobody:hunter2@127.0.0.1:1/nowhere";
-    const env = { PATH: process.env.PATH, DATABASE_URL: address, JWT_SECRET };
+    const env = { PATH: process.env.PATH, DATABASE_URL: address, JWT_SECRET: SECRET };
     const { stderr, code } = await run(process.execPath, [BIN, "types"], { env }).catch((error) => error);
     expect(stderr).toContain("The database at 127.0.0.1:1 (DATABASE_URL) cannot be used");
     expect(stderr).not.toMatch(/hunter2|^ +at /m);
@@ -83,7 +83,7 @@ describe("content-service", () => {
 
     const packed = join(modules, "content-service/bin/content-service.js");
     for (const words of [["dev"], ["migrate", "commit", "notes"]]) {
-      const env = { PATH: process.env.PATH, DATABASE_URL: database.url, JWT_SECRET };
+      const env = { PATH: process.env.PATH, DATABASE_URL: database.url, JWT_SECRET: SECRET };
       const refused = await run(process.execPath, [packed, ...words], { env }).catch((error) => error);
       expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("is for a clone") });
     }
@@ -94,7 +94,7 @@ describe("content-service", () => {
         PORT: "0",
         DATABASE_URL: database.url,
         OWNER_DATABASE_URL: database.ownerUrl,
-        JWT_SECRET,
+        JWT_SECRET: SECRET,
       },
       stdio: ["ignore", "pipe", "inherit"],
     });

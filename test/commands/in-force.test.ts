@@ -1,13 +1,9 @@
-import { execFile } from "node:child_process";
-import { join } from "node:path";
-import { promisify } from "node:util";
 import jwt from "jsonwebtoken";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { cloneDatabase, type TestDatabase, urlOf } from "../database.ts";
+import { runCommand } from "./run-command.ts";
 
-const REPOSITORY = join(import.meta.dirname, "../..");
-const SECRET = "a secret that is long enough to sign with";
 const OTHER_SECRET = "another secret that is long enough to sign with";
 
 let database: TestDatabase;
@@ -29,10 +25,7 @@ async function say(statement: string): Promise<void> {
   await client.end();
 }
 
-function run(name: string, environment: NodeJS.ProcessEnv = {}) {
-  const env = { PATH: process.env.PATH, DATABASE_URL: database.url, JWT_SECRET: SECRET, ...environment };
-  return promisify(execFile)(process.execPath, [join(REPOSITORY, `commands/${name}.ts`)], { cwd: REPOSITORY, env });
-}
+const run = (name: string, settings: NodeJS.ProcessEnv = {}) => runCommand(name, [], database, settings);
 
 test("config shows what the database says, and what is wrong with it", async () => {
   const { stdout, stderr } = await run("config");
@@ -40,6 +33,10 @@ test("config shows what the database says, and what is wrong with it", async () 
   expect(stdout).toMatch(/^JWT_SECRET=\*+ +\(database\)$/m);
   expect(stdout).not.toContain(OTHER_SECRET);
   expect(stderr).toContain("pgrst.db_schema is not a setting; did you mean pgrst.db_schemas?");
+});
+
+test.each(["config", "database-url"])("%s takes no further words", async (name) => {
+  expect(await runCommand(name, ["more"], database)).toMatchObject({ code: 2, stdout: "" });
 });
 
 test("keys are signed by the secret that is in force", async () => {

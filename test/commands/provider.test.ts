@@ -6,16 +6,17 @@ import { makeProviders } from "../../engine/auth/federation/providers.ts";
 import { makeTokenKeys } from "../../engine/caller/keys.ts";
 import { type Opened, openAccounts } from "../engine/auth/open-accounts.ts";
 import { PROVIDER_CERTIFICATE } from "../rest-gateway/auth/federation/saml-keys.ts";
-import { JWT_SECRET, runCommand, type Told } from "./run-command.ts";
+import { SECRET } from "../secret.ts";
+import { runCommand, type Told } from "./run-command.ts";
 
-const SECRET = "a-secret-of-the-client";
+const CLIENT_SECRET = "a-secret-of-the-client";
 
 let opened: Opened;
 let folder: string;
 beforeAll(async () => {
   opened = await openAccounts();
   folder = await mkdtemp(join(tmpdir(), "provider-"));
-  await writeFile(join(folder, "secret"), `${SECRET}\n`);
+  await writeFile(join(folder, "secret"), `${CLIENT_SECRET}\n`);
   await writeFile(join(folder, "certificate.pem"), PROVIDER_CERTIFICATE);
 });
 afterAll(async () => {
@@ -35,25 +36,25 @@ describe("npm run provider", () => {
         "add --kind oidc --name one --issuer https://one.example --client-id c --client-secret-file FOLDER/secret --title The-One",
       ),
       await run(
-        `add --kind oauth2 --name two --issuer https://two.example --client-id c --client-secret ${SECRET} --auth-url https://two.example/oauth/ --subject-claim id --no-sign-ups --trust-email`,
+        `add --kind oauth2 --name two --issuer https://two.example --client-id c --client-secret ${CLIENT_SECRET} --auth-url https://two.example/oauth/ --subject-claim id --no-sign-ups --trust-email`,
       ),
       await run(
         "add --kind saml --name three --issuer urn:three --entry-point https://three.example/sso --certificate FOLDER/certificate.pem --logout-url https://three.example/slo",
       ),
     ];
     expect(added.map(({ code, stderr }) => [code, stderr])).toEqual(added.map(() => [0, ""]));
-    const keys = makeTokenKeys({ jwtSecret: JWT_SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
+    const keys = makeTokenKeys({ jwtSecret: SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
     const providers = makeProviders(opened.asOwner, keys);
     expect(await providers.find("one")).toEqual({
       name: "one",
       kind: "oidc",
       issuer: "https://one.example",
       clientId: "c",
-      secret: SECRET,
+      secret: CLIENT_SECRET,
       settings: {},
     });
     expect(await providers.find("two")).toMatchObject({
-      secret: SECRET,
+      secret: CLIENT_SECRET,
       settings: {
         authorization_endpoint: "https://two.example/oauth/authorize",
         token_endpoint: "https://two.example/oauth/token",
@@ -82,7 +83,7 @@ describe("npm run provider", () => {
     );
     const shown = [stdout, ...added.map((each) => each.stdout), ...rows.map(({ line }) => line)].join("\n");
     expect(shown).toContain("provider.removed");
-    expect(shown).not.toContain(SECRET);
+    expect(shown).not.toContain(CLIENT_SECRET);
   });
 
   test.each([

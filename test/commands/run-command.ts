@@ -1,24 +1,27 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-
-const REPOSITORY = join(import.meta.dirname, "../..");
-
-export const JWT_SECRET = "a secret that is long enough to sign with";
+import type { TestDatabase } from "../database.ts";
+import { REPOSITORY } from "../repository.ts";
+import { SECRET } from "../secret.ts";
 
 export type Told = { readonly stdout: string; readonly stderr: string; readonly code: number };
-
-type Database = { readonly url: string; readonly ownerUrl: string };
 
 /** A command as a person runs it, on that database. */
 export function runCommand(
   name: string,
   words: readonly string[],
-  { url, ownerUrl }: Database,
-  settings: Readonly<Record<string, string>> = {},
+  { url, ownerUrl }: Pick<TestDatabase, "url" | "ownerUrl">,
+  settings: NodeJS.ProcessEnv = {},
 ): Promise<Told> {
-  const env = { PATH: process.env.PATH, DATABASE_URL: url, OWNER_DATABASE_URL: ownerUrl, JWT_SECRET, ...settings };
+  const own = { DATABASE_URL: url, OWNER_DATABASE_URL: ownerUrl, JWT_SECRET: SECRET };
+  return runCommandWith(name, words, { ...own, ...settings });
+}
+
+/** The same with these settings and no other. */
+export function runCommandWith(name: string, words: readonly string[], settings: NodeJS.ProcessEnv): Promise<Told> {
   const line = [join(REPOSITORY, `commands/${name}.ts`), ...words];
+  const env = { PATH: process.env.PATH, ...settings };
   return promisify(execFile)(process.execPath, line, { cwd: REPOSITORY, env }).then(
     ({ stdout, stderr }) => ({ stdout, stderr, code: 0 }),
     (error) => error as Told,

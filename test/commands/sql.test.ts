@@ -32,6 +32,26 @@ id   content   again
     expect((await sql("select to_regclass('public.half') as half")).stdout).toBe("half\n\n(1 row)\n");
   });
 
+  test("tells the line of a mistake, and where a function raised", async () => {
+    expect((await sql("select 1;\n\nselect nam from public.users")).stderr).toContain('"nam" does not exist (line 3)');
+    const raised = await sql("do $$ begin raise 'no'; end $$");
+    expect(raised.stderr).toContain("no\nPL/pgSQL function inline_code_block line 1 at RAISE");
+  });
+
+  test("passes on what Postgres has to say besides", async () => {
+    const { stderr, code } = await sql("drop table if exists public.nowhere; do $$ begin raise warning 'mind'; end $$");
+    expect(stderr).toContain('NOTICE: table "nowhere" does not exist, skipping\nWARNING: mind\n');
+    expect(code).toBe(0);
+  });
+
+  test("is no success when a transaction is left open, since nothing of it is kept", async () => {
+    const left = await sql("begin; create table public.lost ()");
+    expect(left).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("add commit") });
+    expect(await sql("begin; create table public.kept (); commit")).toMatchObject({ code: 0 });
+    const { stdout } = await sql("select to_regclass('public.lost') as lost, to_regclass('public.kept') as kept");
+    expect(stdout).toContain("kept\n       kept\n");
+  });
+
   test("wants something to run", async () => {
     expect(await sql(" ")).toMatchObject({ code: 2, stderr: expect.stringContaining("Say what to run.") });
   });

@@ -13,6 +13,10 @@ const SCHEMA = `
   create policy write_own on public.notes for update using (true);
   grant select (id, shown, gone) on public.notes to anon;
   grant select on public.notes to authenticated;
+  create table public.loops (id int primary key);
+  alter table public.loops enable row level security;
+  create policy around on public.loops for select using (exists (select from public.loops));
+  grant select on public.loops to anon;
 `;
 
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
@@ -45,6 +49,9 @@ describe("npm run why", () => {
     const { stderr, code } = await why("/rest/v1/notes?select=owner,wrong");
     expect(stderr).toContain("anon is answered 400 42703");
     expect(code).toBe(1);
+    const looping = await why("loops");
+    expect(looping.stderr).toContain("anon is answered 500 42P17");
+    expect(looping.stderr).toContain('infinite recursion detected in policy for relation "loops"');
     expect((await why("--role", "postgres", "notes")).stderr).toContain('Requests cannot become "postgres"');
     expect((await why()).stderr).toContain("Say one request");
   });

@@ -1,5 +1,4 @@
 import { chmod, cp, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
@@ -13,6 +12,7 @@ import { type Cluster, startCluster } from "../../engine/embedded/cluster.ts";
 import { openListener } from "../../engine/listen.ts";
 import { startPostgres } from "../../engine/postgres.ts";
 import { type Authority, makeAuthority, type Signed } from "../certificates.ts";
+import { freePort } from "../free-port.ts";
 import { until } from "../until.ts";
 import { Followed } from "./changes/followed.ts";
 import { anon, sql } from "./database/open.ts";
@@ -62,14 +62,6 @@ afterAll(async () => {
   await cluster.stop();
   await rm(folder, { recursive: true, force: true });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port: free } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return free;
-}
 
 const urlOf = (parameters: Record<string, string>, { host = "localhost", user = "postgres:secret" } = {}) =>
   `postgresql://${user}@${host}:${port}/postgres?${new URLSearchParams(parameters)}`;

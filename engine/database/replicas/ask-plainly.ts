@@ -21,7 +21,7 @@ export function makeAskPlainly(text: string, milliseconds: number): (lane: Lane)
       const rows = Rows.ofStrings();
       const question = {
         shape,
-        steps: [statementStep(shape, { text, values: [] }, true)],
+        steps: [statementStep(shape, { text, values: [] }, { sync: true })],
         main: 0,
         wantsFields: false,
         patience: milliseconds,

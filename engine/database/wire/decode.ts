@@ -84,7 +84,7 @@ function bodyLength(buffer: Buffer, at: number): number {
   return length;
 }
 
-export function int16(buffer: Buffer, at: number): number {
+function int16(buffer: Buffer, at: number): number {
   return (buffer[at]! << 8) | buffer[at + 1]!;
 }
 

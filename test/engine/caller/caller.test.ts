@@ -6,9 +6,9 @@ import { makeTokenKeys, type TokenKeys } from "../../../engine/caller/keys.ts";
 import { signToken } from "../../../engine/caller/tokens.ts";
 import { unauthorized } from "../../../engine/caller/unauthorized.ts";
 import type { ApiError } from "../../../engine/errors.ts";
+import { SECRET } from "../../secret.ts";
 
-const JWT_SECRET = "a secret that is long enough to sign with";
-const keys = makeTokenKeys({ jwtSecret: JWT_SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
+const keys = makeTokenKeys({ jwtSecret: SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
 const pem = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({
   type: "pkcs8",
   format: "pem",
@@ -79,7 +79,7 @@ describe("the algorithm belongs to the deployment, not to the token", () => {
 
   test.each([
     ["none", callersWith(), unsigned],
-    ["HS512", callersWith(), jwt.sign({ role: "admin" }, JWT_SECRET, { algorithm: "HS512" })],
+    ["HS512", callersWith(), jwt.sign({ role: "admin" }, SECRET, { algorithm: "HS512" })],
     ["RS256 where HS256 is set", callersWith(), signToken({ role: "admin" }, rsaKeys)],
     ["HS256 where RS256 is set", callersWith({ keys: rsaKeys }), signToken({ role: "admin" }, keys)],
     ["the public key as a secret", callersWith({ keys: rsaKeys }), confused],
@@ -150,7 +150,7 @@ describe("identify", () => {
   test.each([{}, { aud: [] }, { exp: null, nbf: null, iat: null, aud: null }])(
     "what a token does not say is no obstacle: %j",
     (claims) => {
-      const token = jwt.sign(JSON.stringify({ role: "admin", ...claims }), JWT_SECRET);
+      const token = jwt.sign(JSON.stringify({ role: "admin", ...claims }), SECRET);
       expect(callersWith({ jwtAudience: "content" }).identify(bearer(token))).toMatchObject({ role: "admin" });
     },
   );
@@ -164,7 +164,7 @@ describe("identify", () => {
   test.each([{ exp: "1" }, { nbf: {} }, { iat: true }, { aud: 7 }, { aud: ["content", 7] }, { aud: { a: 1 } }])(
     "a claim that is of another kind than it must be fails the verification: %j",
     (claims) => {
-      const token = jwt.sign(JSON.stringify({ role: "admin", ...claims }), JWT_SECRET);
+      const token = jwt.sign(JSON.stringify({ role: "admin", ...claims }), SECRET);
       expect(refusalOf(callers, token)).toMatchObject({ status: 401, code: "VERIFICATION_FAILED" });
     },
   );
@@ -177,7 +177,7 @@ describe("identify", () => {
     expect(refusalOf(callers, signToken({ role: "admin", name: "a\u0000b" }, keys))).toMatchObject({
       code: "INVALID_TOKEN",
     });
-    expect(refusalOf(callers, jwt.sign("just text", JWT_SECRET))).toMatchObject({ code: "INVALID_TOKEN" });
+    expect(refusalOf(callers, jwt.sign("just text", SECRET))).toMatchObject({ code: "INVALID_TOKEN" });
   });
 
   test("a token without a role is known, and has the rights of the anonymous", async () => {

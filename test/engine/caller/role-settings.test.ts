@@ -1,16 +1,24 @@
 import { expect, test } from "vitest";
 import { settingsOfRole } from "../../../engine/caller/role-settings.ts";
 
-test("of a role's settings those hold that any login may set for itself", () => {
+test("of a role's settings those hold that anybody may set, and that are the role's to say", () => {
   const settings = new Map([
     ["statement_timeout", "5s"],
+    ["default_text_search_config", "pg_catalog.german"],
     ["app.tenant", "blue"],
     ["session_replication_role", "replica"],
+    ["search_path", "elsewhere"],
+    ["role", "postgres"],
+    ["transaction_timeout", "1s"],
+    ["extra_float_digits", "-15"],
+    ["DateStyle", "German, DMY"],
     ["pgrst.db_schemas", "api"],
   ]);
-  const role = { name: "r", superuser: false, canLogin: false, bypassesRowSecurity: false, settings };
+  const free = new Set([...settings.keys()].filter((name) => name !== "session_replication_role"));
+  const role = { name: "r", superuser: false, canLogin: false, bypassesRowSecurity: false, settings, free };
   expect(settingsOfRole(role)).toEqual([
     ["statement_timeout", "5s"],
+    ["default_text_search_config", "pg_catalog.german"],
     ["app.tenant", "blue"],
   ]);
   expect(settingsOfRole(undefined)).toEqual([]);

@@ -58,6 +58,7 @@ describe("a token", () => {
     ],
     ["whose head is no object", `${encode("[]")}.${claims}.${signature}`],
     ["whose head is no JSON", `${encode("{")}.${claims}.${signature}`],
+    ["that wants something understood which we do not", sign({ alg: "HS256", crit: ["until"], until: "noon" })],
     ["signed with a private key", signToken(CLAIMS, pair)],
   ])("%s is not, and is refused", (_, token) => {
     expect(isSurelyOurs(token, keys)).toBe(false);

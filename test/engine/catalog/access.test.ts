@@ -31,10 +31,16 @@ describe("roles", () => {
   });
 
   test("have their settings, those for this database first", () => {
-    expect(Object.fromEntries(catalog.roles.get(fixture.role("user"))!.settings)).toEqual({
+    const user = catalog.roles.get(fixture.role("user"))!;
+    expect(Object.fromEntries(user.settings)).toEqual({
       statement_timeout: "3s",
       search_path: "a, b",
+      TimeZone: "UTC",
+      "app.tenant": "blue",
+      log_min_messages: "debug1",
     });
+    // What is logged is for a superuser to say.
+    expect([...user.free].sort()).toEqual(["TimeZone", "app.tenant", "search_path", "statement_timeout"]);
     expect(catalog.roles.get(fixture.role("login"))!.settings.get("pgrst.db_max_rows")).toBe("5");
     expect(catalog.database).toMatchObject({ name: fixture.name, comment: "of tests" });
     expect(catalog.database.settings.get("app.answer")).toBe("42=x");

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { Coalescer } from "../../../engine/catalog/coalescer.ts";
+import { until } from "../../until.ts";
 
 /** Work that is done when it is let go, and counts how often it began. */
 function gatedWork() {
@@ -11,7 +12,7 @@ function gatedWork() {
     return run.promise;
   };
   const begun = async (count: number) => {
-    while (runs.length < count) await sleep(1);
+    await until(() => runs.length >= count);
     return runs[count - 1]!;
   };
   return { runs, work, begun };

@@ -17,6 +17,9 @@ grant catalog_anon, catalog_admin, catalog_reserved, catalog_service, catalog_au
 
 alter role catalog_user set statement_timeout = '7s';
 alter role catalog_user set search_path = 'a', 'b';
+alter role catalog_user set timezone = 'UTC';
+alter role catalog_user set app.tenant = 'blue';
+alter role catalog_user set log_min_messages = 'debug1';
 alter role catalog_login set pgrst.db_max_rows = '5';
 do $$ begin
   execute format('alter role catalog_user in database %I set statement_timeout = %L', current_database(), '3s');

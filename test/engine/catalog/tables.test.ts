@@ -163,7 +163,12 @@ describe("keys, indexes and constraints", () => {
   test("indexes name their method, and a null stands for an expression", () => {
     const indexes = new Map(tableOf(catalog, "films").indexes.map((index) => [index.name, index]));
     expect(indexes.get("films_tags")).toMatchObject({ method: "gin", unique: false, columns: ["tags"] });
-    expect(indexes.get("films_lower_title")).toMatchObject({ method: "btree", unique: true, columns: [null] });
+    expect(indexes.get("films_lower_title")).toMatchObject({
+      method: "btree",
+      unique: true,
+      columns: [null],
+      mentioned: ["title"],
+    });
     expect(indexes.get("films_lower_title")?.comment).toBe("Another film has this title.");
   });
 

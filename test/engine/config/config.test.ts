@@ -1,10 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { ConfigError, isEmbedded, readConfig } from "../../../engine/config/config.ts";
+import { ConfigError, isEmbedded, readConfig, withDatabaseSettings } from "../../../engine/config/config.ts";
 import { describeSettings, settingsDocument } from "../../../engine/config/describe.ts";
 import { SETTINGS } from "../../../engine/config/settings.ts";
-
-const SECRET = "a secret that is long enough to sign with";
+import { SECRET } from "../../secret.ts";
 
 function problemsOf(environment: NodeJS.ProcessEnv): string {
   try {
@@ -79,6 +78,30 @@ describe("readConfig", () => {
     expect(problemsOf({ PGRST_JWT_SECRET: secret })).toContain("PGRST_JWT_SECRET must be the secret itself");
   });
 
+  const base64 = (text: string) => Buffer.from(text).toString("base64");
+  test.each([
+    ["is no base64, and would stand for nothing", "!".repeat(40)],
+    ["ends where base64 does, after a few letters", `secret=${"x".repeat(40)}`],
+    ["stands for less than 32 bytes", base64("x".repeat(31))],
+    ["stands for a key set, which others know", base64('{"keys":[{"kty":"RSA","n":"abc","e":"AQAB"}]}')],
+  ])("a secret in base64 is refused that %s", (_what, secret) => {
+    const environment = { JWT_SECRET: secret, PGRST_JWT_SECRET_IS_BASE64: "true" };
+    expect(problemsOf(environment)).toContain("JWT_SECRET must be base64");
+    const previous = { ...environment, JWT_SECRET: base64(SECRET), JWT_PREVIOUS_SECRETS: secret };
+    expect(problemsOf(previous)).toMatch(/^ {2}JWT_PREVIOUS_SECRETS must be base64/m);
+  });
+
+  test.each([base64(SECRET), Buffer.from(SECRET).toString("base64url"), `${base64("\xff".repeat(16))}\n`])(
+    "a secret in base64 is taken: %j",
+    (JWT_SECRET) => expect(problemsOf({ JWT_SECRET, PGRST_JWT_SECRET_IS_BASE64: "true" })).toBe(""),
+  );
+
+  test("a secret is judged as base64 where the database says that it is", () => {
+    const { config } = readConfig({ JWT_SECRET: SECRET });
+    const said = new Map([["pgrst.jwt_secret_is_base64", "true"]]);
+    expect(() => withDatabaseSettings(config, said)).toThrow("JWT_SECRET must be base64");
+  });
+
   test("a certificate and its key are set together", () => {
     expect(problemsOf({ HTTPS_CERT_FILE: "site.crt" })).toContain("HTTPS_CERT_FILE and HTTPS_KEY_FILE must be set");
     expect(problemsOf({ HTTPS_KEY_FILE: "site.key" })).toContain("HTTPS_CERT_FILE and HTTPS_KEY_FILE must be set");
@@ -133,6 +156,8 @@ describe("readConfig", () => {
   test("operators have a port of their own, by PostgREST's names too", () => {
     expect(readConfig({ PGRST_ADMIN_SERVER_PORT: "3001" }).config.adminPort).toBe(3001);
     expect(() => readConfig({ PORT: "3001", ADMIN_PORT: "3001" })).toThrow("ADMIN_PORT must be another port than PORT");
+    expect(() => readConfig({ EMBEDDED_PORT: "3000" })).toThrow("EMBEDDED_PORT must be another port than PORT");
+    expect(() => readConfig({ EMBEDDED_PORT: "3001", ADMIN_PORT: "3001" })).toThrow("another port than ADMIN_PORT");
   });
 
   test("PGRST_APP_SETTINGS_* become settings of SQL", () => {

@@ -5,9 +5,9 @@ import { type Config, ConfigError, readConfig } from "../../../engine/config/con
 import { type ConfigKeeper, keepConfig } from "../../../engine/config/keep.ts";
 import { type Listener, openListener } from "../../../engine/listen.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { SECRET } from "../../secret.ts";
 import { until } from "../../until.ts";
 
-const SECRET = "a secret that is long enough to sign with";
 const opened: { close(): Promise<void> }[] = [];
 let database: TestDatabase;
 let owner: pg.Client;

@@ -147,6 +147,11 @@ describe("readers", () => {
     },
   );
 
+  test.each(["#", "/", "?"])("postgresUrl says how a password with %s is written", (sign) => {
+    expect(() => postgresUrl(`postgresql://u:p${sign}ss@db/app`)).toThrow("percent-encoded");
+    expect(postgresUrl(`postgresql://u:p${encodeURIComponent(sign)}ss@db/app`)).toContain("@db/app");
+  });
+
   test.each(["postgresql://u:p%40ss@db:5432/app?sslmode=require", "postgresql://u@/app?host=%2Ftmp&port=5433"])(
     "postgresUrl reads %s",
     (text) => {

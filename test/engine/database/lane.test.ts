@@ -9,6 +9,7 @@ import { Request } from "../../../engine/database/request.ts";
 import { Rows } from "../../../engine/database/rows.ts";
 import { Shape } from "../../../engine/database/shape.ts";
 import { openSocket, type WireSocket } from "../../../engine/database/wire/socket.ts";
+import { until } from "../../until.ts";
 import { anon, type Opened, open, sql } from "./open.ts";
 
 let opened: Opened;
@@ -93,7 +94,7 @@ describe("a lane", () => {
     { what: "spreads what is new", earlierRuns: [], links: 2 },
   ])("$what", async ({ earlierRuns, links }) => {
     const lane = makeLane(4, 2, 2);
-    while (lane.links.length < 2) await sleep(5);
+    await until(() => lane.links.length >= 2);
     const pid = () => ask(lane, "select pg_backend_pid()::text", { earlierRuns });
     const pids = await Promise.all([pid(), pid(), pid(), pid()]);
     expect(new Set(pids).size).toBe(links);
@@ -102,7 +103,7 @@ describe("a lane", () => {
 
   test("does not wait for company when a link has all that it can take", async () => {
     const lane = makeLane(4, 2, 2);
-    while (lane.links.length < 2) await sleep(5);
+    await until(() => lane.links.length >= 2);
     const pid = () => ask(lane, "select pg_backend_pid()::text", { earlierRuns: [0.1, 0.1, 0.1] });
     const pids = await Promise.all([pid(), pid(), pid(), pid(), pid()]);
     expect(new Set(pids.slice(0, 4)).size).toBe(1);
@@ -147,7 +148,7 @@ describe("a lane", () => {
   test("closes what is too many, but not what is at work", async () => {
     const lane = makeLane(1, 4);
     const running = Array.from({ length: 4 }, () => nap(lane, 0.1));
-    while (lane.inFlight < 4) await sleep(5);
+    await until(() => lane.inFlight >= 4);
     lane.resize(2);
     lane.sweep(performance.now());
     expect(lane.links).toHaveLength(4);
@@ -201,7 +202,7 @@ describe("a connection that is lost on its way to the lane", () => {
         const socket = await openSocket({ url: opened.url, applicationName: "lane", connectTimeout: 5_000 });
         const lose = async (isLost: () => boolean) => {
           await opened.owner.query("select pg_terminate_backend($1)", [socket.processId]);
-          while (!isLost()) await sleep(5);
+          await until(isLost);
         };
         if (isFirst && when === "before anybody listens to it") await lose(() => !socket.isWritable());
         const link = new Link(socket, events, { depth: 1, mostPrepared: 10 });

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -6,6 +6,8 @@ import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Database, openDatabase } from "../../../engine/database/database.ts";
 import { type Cluster, startCluster } from "../../../engine/embedded/cluster.ts";
+import { postmasterOf } from "../../postmaster.ts";
+import { until } from "../../until.ts";
 import { anon, PID, sql } from "./open.ts";
 
 const MOST_CONNECTIONS = 24;
@@ -21,8 +23,7 @@ async function start(): Promise<void> {
 }
 
 async function kill(): Promise<void> {
-  const [pid] = (await readFile(join(dataDir, "postgres", "postmaster.pid"), "utf8")).split("\n");
-  process.kill(Number(pid), "SIGKILL");
+  process.kill(await postmasterOf(dataDir), "SIGKILL");
   await cluster.ended;
 }
 
@@ -39,7 +40,7 @@ async function asSuperuser<T>(work: (client: pg.Client) => Promise<T>): Promise<
 
 const status = () => database.state().status;
 async function becomes(wanted: string): Promise<void> {
-  while (status() !== wanted) await sleep(5);
+  await until(() => status() === wanted);
 }
 
 beforeAll(async () => {
@@ -112,7 +113,7 @@ describe("while the database is away", () => {
     const early = openDatabase({ url, ownerUrl: url, log: { info() {}, warn() {} }, acquireTimeout: 300 });
     await expect(early.run(anon, PID)).rejects.toMatchObject({ status: 503, code: "PGRST000" });
     await start();
-    while (early.state().status !== "up") await sleep(5);
+    await until(() => early.state().status === "up");
     await early.run(anon, PID);
     await early.close();
   });
@@ -122,7 +123,7 @@ describe("while the database is away", () => {
     const forsaken = openDatabase({ url, ownerUrl: url, log: { info() {}, warn() {} } });
     await forsaken.run(anon, PID);
     await cluster.stop();
-    while (forsaken.state().status !== "down") await sleep(5);
+    await until(() => forsaken.state().status === "down");
     await forsaken.close();
     await start();
   });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Database, StreamOptions } from "../../../engine/database/database.ts";
 import type { Statement } from "../../../engine/database/statement.ts";
 import type { Chunk } from "../../../engine/database/stream.ts";
+import { until } from "../../until.ts";
 import { alice, anon, type Opened, open, PID, sql } from "./open.ts";
 
 let opened: Opened;
@@ -153,7 +154,7 @@ describe("a stream of rows", () => {
       const stop = new AbortController();
       const chunks = stream(statement, { signal: stop.signal });
       const first = chunks.next();
-      while ((await activeSessions("given up")) === 0) await sleep(5);
+      await until(async () => (await activeSessions("given up")) > 0);
       await sleep(50);
       stop.abort(new Error("no longer needed"));
       await expect(first.then(() => collect(chunks))).rejects.toThrow("no longer needed");
@@ -165,7 +166,7 @@ describe("a stream of rows", () => {
   test("is ended when nobody reads it for too long", async () => {
     const chunks = stream(sql("select repeat('stalled', 100) from generate_series(1, 10000000)"), { stallMs: 100 });
     await chunks.next();
-    while ((await activeSessions("stalled")) > 0) await sleep(20);
+    await until(async () => (await activeSessions("stalled")) === 0);
     await expect(chunks.next()).rejects.toMatchObject({ status: 504, code: "57014" });
     expect(await streamPid()).toMatch(/^\d+$/);
   });
@@ -182,7 +183,7 @@ describe("a stream of rows", () => {
   test("begins anew when its connection is lost before anybody has seen a chunk", async () => {
     const chunks = stream(sql("select pg_sleep(0.1)::text || 'anew' || n from generate_series(1, 5) n"));
     const first = chunks.next();
-    while ((await activeSessions("anew")) === 0) await sleep(5);
+    await until(async () => (await activeSessions("anew")) > 0);
     await opened.owner.query(
       "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query like '%anew%' and pid <> pg_backend_pid()",
     );

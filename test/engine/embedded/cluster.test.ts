@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +9,9 @@ import { createInterface } from "node:readline";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Cluster, type ClusterOptions, runningCluster, startCluster } from "../../../engine/embedded/cluster.ts";
+import { freePort } from "../../free-port.ts";
+import { postmasterOf } from "../../postmaster.ts";
+import { processesNaming } from "../../processes-naming.ts";
 import { until } from "../../until.ts";
 
 let root: string;
@@ -45,27 +48,12 @@ async function ask<T>(url: string, text: string): Promise<T[]> {
   }
 }
 
-async function processesNaming(text: string): Promise<string[]> {
-  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
-  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")));
-  return lines.filter((line) => line.includes(text));
-}
-
 function spawnHolder(stderr: "pipe" | "inherit"): ChildProcess {
   const child = spawn(process.execPath, [join(import.meta.dirname, "holder.ts"), dataDir], {
     stdio: ["ignore", "pipe", stderr],
   });
   children.push(child);
   return child;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 /** A process that holds the cluster and writes; `acknowledged` grows with each row it was promised. */
@@ -76,10 +64,6 @@ async function startHolder(): Promise<{ child: ChildProcess; acknowledged: strin
   await once(lines, "line");
   lines.on("line", (line) => acknowledged.push(line));
   return { child, acknowledged };
-}
-
-async function postmasterOf(folder: string): Promise<number> {
-  return Number.parseInt(await readFile(join(folder, "postgres/postmaster.pid"), "utf8"), 10);
 }
 
 describe("startCluster", () => {
@@ -261,6 +245,22 @@ describe("startCluster", () => {
     await expect(ask(`postgresql://postgres:wrong@127.0.0.1:${port}/postgres`, "select 1")).rejects.toMatchObject({
       code: "28P01",
     });
+  });
+
+  test("a port that is in use is told by its setting", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    try {
+      await expect(start({ port: (other.address() as AddressInfo).port })).rejects.toThrow("set EMBEDDED_PORT");
+    } finally {
+      other.close();
+    }
+  });
+
+  test("a folder that cannot be had is told by its setting", async () => {
+    await writeFile(dataDir, "not a folder");
+    await expect(start()).rejects.toThrow(`${dataDir} cannot be written (EEXIST). Set DATA_DIR`);
+    await expect(start({ dataDir: join(dataDir, "below") })).rejects.toThrow("Set DATA_DIR");
   });
 
   test("a start that fails says why in Postgres's own words and leaves nothing behind", async () => {

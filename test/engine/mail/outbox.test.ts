@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { type Message, makeMailer } from "../../../engine/mail/mailer.ts";
 import { type Outbox, openOutbox } from "../../../engine/mail/outbox.ts";
+import { until } from "../../until.ts";
 import { type SmtpServer, startSmtpServer } from "./smtp-server.ts";
 
 const messageTo = (to: string): Message => ({ to, subject: "Hello", text: "Hello" });
@@ -43,7 +44,7 @@ test("a server that refuses for a while is asked again", () =>
   withServer(async ({ server, logged, outbox }) => {
     server.refuse(2);
     outbox.put(async () => messageTo("a@example.org"));
-    while (server.received.length === 0) await new Promise((done) => setTimeout(done, 5));
+    await until(() => server.received.length > 0);
     expect(logged).toEqual(["a mail could not be sent yet", "a mail could not be sent yet"]);
   }));
 

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { bringUpToDate } from "../../../engine/migrate/bring-up-to-date.ts";
 import { MIGRATIONS_FOLDER, migrationState } from "../../../engine/migrate/history.ts";
 import { type MigrateSettings, runMigrations, watchMigrations } from "../../../engine/migrate/migrate.ts";
+import { withClient } from "../../../engine/with-client.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
 
 let database: TestDatabase;
@@ -91,7 +92,45 @@ describe("bringUpToDate", () => {
   });
 });
 
+describe("bringUpToDate, of a database that takes no writes", () => {
+  const attempt = () => bringUpToDate({ settings: settings(), ours: false, tell: () => {} });
+
+  test("refuses ours, and says what to switch off", async () => {
+    await runMigrations({ name: "migrate" }, settings());
+    await client.query(`alter database ${database.name} set default_transaction_read_only = on`);
+    await expect(attempt()).rejects.toThrow("default_transaction_read_only is on");
+  });
+
+  test("leaves somebody else's as it is", async () => {
+    await client.query(`alter database ${database.name} set default_transaction_read_only = on`);
+    expect(await attempt()).toEqual({ kind: "foreign" });
+  });
+});
+
 describe("runMigrations", () => {
+  test("of two migrations with the same number both are named, and nothing is changed", async () => {
+    const newest = (await readdir(join(folder, "committed"))).sort().at(-1)!;
+    const twin = `${newest.slice(0, 6)}-zzz.sql`;
+    await cp(join(folder, "committed", newest), join(folder, "committed", twin));
+    const attempt = runMigrations({ name: "migrate" }, settings());
+    await expect(attempt).rejects.toThrow(`${newest} and ${twin} have the same number`);
+    const { rows } = await client.query("select to_regnamespace('graphile_migrate') as found");
+    expect(rows).toEqual([{ found: null }]);
+  });
+
+  test.each(["LATIN1", "SQL_ASCII"])("refuses a database in %s before anything is changed", async (encoding) => {
+    const name = `${database.name}_${encoding.toLowerCase()}`;
+    const url = urlOf("postgres", name);
+    await client.query(`create database ${name} template template0 encoding '${encoding}' locale 'C'`);
+    try {
+      const attempt = runMigrations({ name: "migrate" }, { ...settings(), url });
+      await expect(attempt).rejects.toThrow(`encoding is ${encoding}, and the migrations want UTF8`);
+      expect(await withClient(url, migrationState)).toEqual({ kind: "foreign" });
+    } finally {
+      await client.query(`drop database ${name} with (force)`);
+    }
+  });
+
   test("a chapter is committed, applied elsewhere, and taken back", async () => {
     await runMigrations({ name: "migrate" }, settings());
     await writeFile(

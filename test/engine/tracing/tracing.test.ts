@@ -3,8 +3,8 @@ import { readConfig } from "../../../engine/config/config.ts";
 import { makeLogger } from "../../../engine/log.ts";
 import { openTracing } from "../../../engine/tracing/tracing.ts";
 import { withClient } from "../../../engine/with-client.ts";
-import { startService } from "../../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { serve } from "../../serve.ts";
 import { type CollectedSpan, startCollector } from "./collector.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -32,26 +32,14 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function serve(settings: NodeJS.ProcessEnv) {
-  const { config } = readConfig({
-    PORT: "0",
-    LOG_LEVEL: "silent",
-    REST_REQUIRE_APIKEY: "false",
-    DATABASE_URL: database.url,
-    OWNER_DATABASE_URL: database.ownerUrl,
-    JWT_SECRET: "a secret that is long enough to sign with",
-    ...settings,
-  });
-  const giveUp = (reason: Error) => {
-    throw reason;
-  };
-  return startService(config, { log: makeLogger(config), tell: () => {}, giveUp });
-}
-
 /** Asked of a service of its own, whose spans have all arrived when it has stopped. */
 async function spansOf(ask: (url: string) => Promise<unknown>, settings: NodeJS.ProcessEnv = {}) {
   collector.spans.length = 0;
-  const service = await serve({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...settings });
+  const service = await serve(database, {
+    REST_REQUIRE_APIKEY: "false",
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    ...settings,
+  });
   await ask(service.url);
   await service.stop();
   return [...collector.spans];

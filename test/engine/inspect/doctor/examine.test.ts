@@ -5,6 +5,7 @@ import { examine } from "../../../../engine/inspect/doctor/examine.ts";
 import { type Facts, readLogin, readReplica, readServer, readStream } from "../../../../engine/inspect/doctor/facts.ts";
 import { withClient } from "../../../../engine/with-client.ts";
 import { cloneDatabase } from "../../../database.ts";
+import { SECRET } from "../../../secret.ts";
 
 type Database = Awaited<ReturnType<typeof cloneDatabase>>;
 
@@ -80,7 +81,7 @@ async function factsOf({ url, ownerUrl }: Database, environment = {}, loginUrl =
 
 const DEPLOYED = {
   DATABASE_URL: "postgresql://authenticator@localhost/app",
-  JWT_SECRET: "a secret that is long enough to sign with",
+  JWT_SECRET: SECRET,
 };
 
 describe("examine", () => {
