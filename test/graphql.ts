@@ -1,11 +1,10 @@
 import jwt from "jsonwebtoken";
 import pg from "pg";
-import { readConfig } from "../engine/config/config.ts";
-import { type Logger, makeLogger } from "../engine/log.ts";
-import { type Service, startService } from "../service.ts";
+import type { Logger } from "../engine/log.ts";
+import type { Service } from "../service.ts";
 import { cloneDatabase, type TestDatabase } from "./database.ts";
-
-export const SECRET = "a secret that is long enough to sign with";
+import { SECRET } from "./secret.ts";
+import { serve } from "./serve.ts";
 
 export type Told = {
   readonly status: number;
@@ -54,19 +53,7 @@ export async function serveGraphQL(options: Options = {}): Promise<GraphQLServic
   owner.on("error", () => {});
   await owner.connect();
   if (before) await owner.query(before);
-  const { config } = readConfig({
-    PORT: "0",
-    LOG_LEVEL: "silent",
-    DATABASE_URL: own.url,
-    OWNER_DATABASE_URL: own.ownerUrl,
-    JWT_SECRET: SECRET,
-    RATE_LIMIT: "0",
-    ...settings,
-  });
-  const giveUp = (reason: Error) => {
-    throw reason;
-  };
-  const service = await startService(config, { log: log ?? makeLogger(config), tell: () => {}, giveUp });
+  const service = await serve(own, settings, log && { log });
   const url = `${service.url}/graphql`;
 
   return {

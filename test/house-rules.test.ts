@@ -1,10 +1,8 @@
-import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { repositoryFiles } from "./repository.ts";
 
-const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { encoding: "utf8" })
-  .split("\n")
-  .filter((file) => file !== "");
+const files = repositoryFiles();
 const programs = files.filter((file) => file.endsWith(".ts") && !/^(test|bench|examples)\//.test(file));
 const textOf = (file: string) => readFileSync(file, "utf8");
 const importsOf = (file: string) =>

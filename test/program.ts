@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import type { TestDatabase } from "./database.ts";
+import { REPOSITORY } from "./repository.ts";
+import { SECRET } from "./secret.ts";
 import { until } from "./until.ts";
-
-export const REPOSITORY = join(import.meta.dirname, "..");
 
 /** The service, as `npm start` runs it. */
 export type Program = {
@@ -32,8 +33,11 @@ export function run(file: string, environment: NodeJS.ProcessEnv, { args = [], r
 /** Resolves when it is ready, or has ended without. */
 export async function startProgram(environment: NodeJS.ProcessEnv, options: RunOptions = {}): Promise<Program> {
   const { child, streams } = run("server.ts", environment, options);
-  const ended = once(child, "close");
-  await Promise.race([until(async () => streams.printed.includes("ready in")), ended]);
+  let hasEnded = false;
+  const ended = once(child, "close").then(() => {
+    hasEnded = true;
+  });
+  await until(() => hasEnded || streams.printed.includes("ready in"));
   return {
     child,
     url: /address +(\S+)/.exec(streams.printed)?.[1] ?? "",
@@ -44,6 +48,18 @@ export async function startProgram(environment: NodeJS.ProcessEnv, options: RunO
       await ended;
     },
   };
+}
+
+/** On that database, and ready. */
+export async function startGateway(
+  { url, ownerUrl }: Pick<TestDatabase, "url" | "ownerUrl">,
+  settings: NodeJS.ProcessEnv = {},
+): Promise<Program> {
+  const own = { DATABASE_URL: url, OWNER_DATABASE_URL: ownerUrl, JWT_SECRET: SECRET };
+  const gateway = await startProgram({ ...own, ...settings });
+  const { child, logged } = gateway;
+  if (gateway.url === "") throw new Error(`It ended with ${child.exitCode} before it was ready:\n${logged()}`);
+  return gateway;
 }
 
 /** Its exit code. */

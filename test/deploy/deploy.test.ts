@@ -7,8 +7,9 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SETTINGS } from "../../engine/config/settings.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
-import { type Program, REPOSITORY, startProgram } from "../program.ts";
-import { SECRET } from "../rest-gateway/table/differential/answer.ts";
+import { type Program, startProgram } from "../program.ts";
+import { REPOSITORY } from "../repository.ts";
+import { SECRET } from "../secret.ts";
 
 const execute = promisify(execFile);
 const DEPLOY = join(REPOSITORY, "deploy");

@@ -7,11 +7,12 @@ import { promisify } from "node:util";
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runCommand } from "../commands/run-command.ts";
-import { type GraphQLService, SECRET, serveGraphQL } from "../graphql.ts";
+import { type GraphQLService, serveGraphQL } from "../graphql.ts";
+import { REPOSITORY } from "../repository.ts";
+import { SECRET } from "../secret.ts";
 import { ADDRESS } from "./five-minutes.ts";
 import { writeTypedOperations } from "./typed-operations.ts";
 
-const REPOSITORY = join(import.meta.dirname, "../..");
 /** A block that bears the name of a file. */
 const FILE = /^```tsx? (\S+)\n(.*?)^```$/gms;
 const PASSWORD = "Tangerine-Boat-7";

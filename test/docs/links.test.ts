@@ -1,17 +1,13 @@
-import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { describe, expect, test } from "vitest";
+import { repositoryFiles } from "../repository.ts";
 
 const LINK = /\]\((?<target>[^)\s]+)\)/g;
 const ELSEWHERE = /^[a-z]+:/;
 const CODE = /^```.*?^```$|`[^`\n]*`/gms;
 
-const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", "*.md"], {
-  encoding: "utf8",
-})
-  .split("\n")
-  .filter((file) => file !== "" && existsSync(file));
+const files = repositoryFiles("*.md");
 
 /** As GitHub makes them of headings. */
 function anchorsIn(file: string): string[] {

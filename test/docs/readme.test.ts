@@ -3,11 +3,11 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { REPOSITORY } from "../repository.ts";
 import { ADDRESS, type FiveMinutes, readFiveMinutes } from "./five-minutes.ts";
 import { linesUntil, type SpawnedService, spawnService } from "./spawned-service.ts";
 import { openTerminal, type Terminal } from "./terminal.ts";
 
-const REPOSITORY = join(import.meta.dirname, "../..");
 /** Inside the repository, where the client's package is found. */
 const WATCHER = join(REPOSITORY, "node_modules/.watch-of-readme.mjs");
 

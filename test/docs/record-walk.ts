@@ -1,22 +1,20 @@
-import { execFileSync, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { spawn } from "node:child_process";
 import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
+import { REPOSITORY, repositoryFiles } from "../repository.ts";
 import { ADDRESS, readFiveMinutes } from "./five-minutes.ts";
 import { linesUntil, spawnService } from "./spawned-service.ts";
 import { openTerminal } from "./terminal.ts";
 
-/** Walks the README's five minutes in a folder that has nothing but the repository's files, and keeps what was seen. */
-const REPOSITORY = join(import.meta.dirname, "../..");
+// Walks the README's five minutes in a folder that has nothing but the repository's files, and keeps what was seen.
+
 const RECORD = join(REPOSITORY, "docs/walk.md");
 
 const folder = await mkdtemp(join(tmpdir(), "content-service-walk-"));
 try {
-  const listed = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { cwd: REPOSITORY });
-  for (const file of listed.toString().trim().split("\n")) {
-    const source = join(REPOSITORY, file);
-    if (existsSync(source)) await cp(source, join(folder, file), { verbatimSymlinks: true });
+  for (const file of repositoryFiles()) {
+    await cp(join(REPOSITORY, file), join(folder, file), { verbatimSymlinks: true });
   }
   await writeFile(RECORD, await walk());
 } finally {
@@ -82,8 +80,8 @@ function heading(): string {
   return `# The first five minutes, as they went
 
 The commands of the [README](../README.md#five-minutes) in a folder with nothing but the repository's files, and what they said. Tokens and
-keys are cut off. Recorded by \`node_modules/.bin/node test/docs/record-walk.ts\`, which anyone can run again; here with ${cpus().length} cores
-(${model}) under a load of ${loadavg()[0]!.toFixed(1)} when it began, and Node ${process.versions.node}.
+keys are cut off, and lines of the log, which are JSON, left out. Recorded by \`node_modules/.bin/node test/docs/record-walk.ts\`, which anyone
+can run again; here with ${cpus().length} cores (${model}) under a load of ${loadavg()[0]!.toFixed(1)} when it began, and Node ${process.versions.node}.
 `;
 }
 

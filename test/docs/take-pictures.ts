@@ -5,12 +5,13 @@ import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { launchBrowser } from "../chromium.ts";
 import { pasteInto } from "../graphiql.ts";
+import { REPOSITORY } from "../repository.ts";
 import { ADDRESS, readFiveMinutes } from "./five-minutes.ts";
 import { linesUntil, spawnService } from "./spawned-service.ts";
 import { openTerminal } from "./terminal.ts";
 
-/** Takes the pictures of the documentation, in docs/pictures: `node_modules/.bin/node test/docs/take-pictures.ts`. */
-const REPOSITORY = join(import.meta.dirname, "../..");
+// Takes the pictures of the documentation, in docs/pictures: `node_modules/.bin/node test/docs/take-pictures.ts`.
+
 const PICTURES = join(REPOSITORY, "docs/pictures");
 
 const DESKTOP: BrowserContextOptions = { viewport: { width: 1200, height: 800 }, colorScheme: "light" };

@@ -1,9 +1,10 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { type Cluster, startCluster } from "../../engine/embedded/cluster.ts";
 import { runMigrations } from "../../engine/migrate/migrate.ts";
+import { postmasterOf } from "../postmaster.ts";
 
 /** A cluster that may be broken: with the content service's database, and a table that everybody may write to. */
 export type OwnPostgres = AsyncDisposable & {
@@ -54,8 +55,7 @@ export async function startOwnPostgres({ dataDir, settings = {} }: Options = {})
     execute: (sql) => execute(sql),
     start,
     async signal(name) {
-      const [pid] = (await readFile(join(folder, "postgres", "postmaster.pid"), "utf8")).split("\n");
-      process.kill(Number(pid), name);
+      process.kill(await postmasterOf(folder), name);
       await cluster.ended;
     },
     async [Symbol.asyncDispose]() {

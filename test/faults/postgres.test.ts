@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { anonKey } from "../realtime/service.ts";
 import { type OwnPostgres, startOwnPostgres } from "./own-postgres.ts";
 import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
 import { type Fault, underFault } from "./under-fault.ts";
@@ -36,6 +37,8 @@ describe("Postgres", () => {
     await suffer({
       name: "Postgres waits for all to leave (`SIGTERM`), is stopped and started",
       strike: async () => {
+        // A new question opens the connection that slow ones go by: from now on none can be opened, and any may be slow for once.
+        await fetch(`${service.url}/rest/v1/marks?select=note&limit=1`, { headers: { apikey: anonKey } });
         ending = postgres.signal("SIGTERM");
       },
       mend: async (refusals) => {

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { type Heap, openHeap } from "../../bench/heap.ts";
 import { type Program, startProgram } from "../program.ts";
-import { SECRET } from "../rest-gateway/table/differential/answer.ts";
+import { SECRET } from "../secret.ts";
 
 /** The program itself, as `npm start` runs it, in a process of its own that can be looked into. */
 export type ServiceProcess = Program &

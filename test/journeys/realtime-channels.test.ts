@@ -13,7 +13,8 @@ import {
   subscribed,
   token,
 } from "../realtime/service.ts";
-import { serve } from "../rest-gateway/table/differential/service.ts";
+import { serve } from "../serve.ts";
+import { until } from "../until.ts";
 
 const PRIVATE = `
   create policy hear on realtime.messages for select to authenticated
@@ -266,7 +267,7 @@ describe("private channels, with supabase-js", () => {
 });
 
 describe("tokens, with supabase-js", () => {
-  const until = (channel: RealtimeChannel, wanted: REALTIME_SUBSCRIBE_STATES) =>
+  const becomes = (channel: RealtimeChannel, wanted: REALTIME_SUBSCRIBE_STATES) =>
     new Promise<void>((resolve) => channel.subscribe((status) => status === wanted && resolve()));
 
   test("a new token changes what is seen, and nothing is missed in between", async () => {
@@ -293,7 +294,7 @@ describe("tokens, with supabase-js", () => {
     const client = await alice(ground.service, { exp: Math.floor(Date.now() / 1000) + 2 });
     const system = new Inbox<{ message: string }>();
     const channel = client.channel("short").on("system", {}, system.put);
-    await until(channel, REALTIME_SUBSCRIBE_STATES.CLOSED);
+    await becomes(channel, REALTIME_SUBSCRIBE_STATES.CLOSED);
     expect(system.items.at(-1)!.message).toMatch(/^Token has expired \d+ seconds ago$/);
   });
 
@@ -307,7 +308,7 @@ describe("tokens, with supabase-js", () => {
       .channel("room:alice", { config: { private: true } })
       .on("system", {}, system.put)
       .on("presence", { event: "sync" }, () => state.put(channel.presenceState()));
-    const closed = until(channel, REALTIME_SUBSCRIBE_STATES.CLOSED);
+    const closed = becomes(channel, REALTIME_SUBSCRIBE_STATES.CLOSED);
     await subscribedAlready(channel);
     claims = { ...claims, blind: undefined };
     await client.realtime.setAuth();
@@ -344,7 +345,7 @@ describe("tokens, with supabase-js", () => {
     const client = keep(makeClient(ground.service.url, async () => shown));
     await client.realtime.setAuth();
     const channel = client.channel("eve");
-    const closed = until(channel, REALTIME_SUBSCRIBE_STATES.CLOSED);
+    const closed = becomes(channel, REALTIME_SUBSCRIBE_STATES.CLOSED);
     await subscribedAlready(channel);
     const startedAt = performance.now();
     await run(`select auth.disable_account(${body.user.id}, null)`);
@@ -353,7 +354,7 @@ describe("tokens, with supabase-js", () => {
   });
 
   const subscribedAlready = async (channel: RealtimeChannel) => {
-    while (channel.state !== "joined") await new Promise((resolve) => setTimeout(resolve, 10));
+    await until(() => channel.state === "joined");
   };
 
   test("without a key there is no socket", async () => {
@@ -398,7 +399,7 @@ describe("a connection, with supabase-js", () => {
     await hearing(client, "two");
     expect(other.realtime.statistics()).toMatchObject({ sockets: 1, channels: 2 });
     await client.realtime.disconnect();
-    while (other.realtime.statistics().sockets > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => other.realtime.statistics().sockets === 0);
     expect(other.realtime.statistics()).toMatchObject({ sockets: 0, channels: 0 });
   });
 });

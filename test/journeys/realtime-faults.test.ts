@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -6,8 +6,10 @@ import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Cluster, startCluster } from "../../engine/embedded/cluster.ts";
 import { resuming } from "../../realtime/resuming-socket.ts";
+import { postmasterOf } from "../postmaster.ts";
+import { type Program, startGateway, stopped } from "../program.ts";
 import { Detour } from "../realtime/detour.ts";
-import { Gateway } from "../realtime/gateway.ts";
+import { RawClient } from "../realtime/raw-client.ts";
 import { type Client, makeClient } from "../realtime/service.ts";
 import { until } from "../until.ts";
 
@@ -17,7 +19,7 @@ const BATCH = 100;
 
 let dataDir: string;
 let cluster: Cluster;
-let gateway: Gateway;
+let gateway: Program;
 let detour: Detour;
 const clients: Client[] = [];
 
@@ -33,20 +35,20 @@ beforeAll(async () => {
     alter table news replica identity full;
     grant select on news to anon;
     create publication supabase_realtime for table news`);
-  gateway = await startGateway();
-  detour = await Detour.to(gateway.port);
+  gateway = await start();
+  detour = await Detour.to(gateway.url);
 });
 afterAll(async () => {
   for (const client of clients) await client.realtime.disconnect();
   await detour.close();
-  await gateway.stop();
+  await stopped(gateway, "SIGTERM");
   await cluster.stop();
   await rm(dataDir, { recursive: true, force: true });
 });
 
 const startPostgres = () => startCluster({ dataDir, port: null, tell: () => {} });
-const startGateway = () =>
-  Gateway.start({ url: cluster.url("authenticator", "postgres"), ownerUrl: cluster.url("postgres", "postgres") });
+const start = () =>
+  startGateway({ url: cluster.url("authenticator", "postgres"), ownerUrl: cluster.url("postgres", "postgres") });
 
 async function query(text: string): Promise<pg.QueryResult> {
   const client = new pg.Client({ connectionString: cluster.url("postgres", "postgres") });
@@ -60,16 +62,15 @@ async function query(text: string): Promise<pg.QueryResult> {
 }
 
 async function killPostgres(): Promise<void> {
-  const [pid] = (await readFile(join(dataDir, "postgres/postmaster.pid"), "utf8")).split("\n");
-  process.kill(Number(pid), "SIGKILL");
+  process.kill(await postmasterOf(dataDir), "SIGKILL");
   await cluster.ended;
   cluster = await startPostgres();
 }
 
 async function killGateway(): Promise<void> {
   await gateway.kill();
-  gateway = await startGateway();
-  detour.leadTo(gateway.port);
+  gateway = await start();
+  detour.leadTo(gateway.url);
 }
 
 const cutSockets = async () => detour.cut();
@@ -134,6 +135,64 @@ function gapsIn(
   }
   return gaps;
 }
+
+/** A commit with `synchronous_commit = on` waits from now on, or no longer. */
+async function setStandby(name: string): Promise<void> {
+  await query(`alter system set synchronous_standby_names = '${name}'`);
+  await query("select pg_reload_conf()");
+}
+
+test("what waits for a standby is told, and judged, when others see it", async () => {
+  await query(`
+    create table members (id int primary key);
+    create table letters (id int primary key, member int);
+    alter table letters replica identity full;
+    alter table letters enable row level security;
+    create policy select_known on letters for select using (exists (select from members where id = member));
+    grant select on members, letters to anon;
+    alter publication supabase_realtime add table letters`);
+  await query("alter system set synchronous_commit = 'local'");
+  const commitsSlowly = async (statements: string): Promise<{ committed: Promise<unknown> }> => {
+    await setStandby("nobody");
+    const committed = query(`begin; set local synchronous_commit = on; ${statements}; commit`);
+    await until(async () => (await query("select from pg_stat_activity where wait_event = 'SyncRep'")).rowCount === 1);
+    return { committed };
+  };
+  /** What the service asks to learn what others see. */
+  const isAsked = (since: Date) => async () => {
+    const { rows } = await query(`select query_start from pg_stat_activity
+      where query = 'select pg_current_snapshot()::text as snapshot' order by 1 desc limit 1`);
+    return rows.length > 0 && rows[0].query_start > since;
+  };
+  const client = await new RawClient(gateway.url).opened();
+  await client.join("realtime:x", { postgres_changes: [{ event: "INSERT", schema: "public" }] });
+
+  const member = await commitsSlowly("insert into members values (1); insert into letters values (1, 1)");
+  await until(isAsked(new Date(0)));
+  await setStandby("");
+  await member.committed;
+  await query("insert into letters values (2, 1)");
+
+  const SCHEMA_CHANGED = "select pg_logical_emit_message(true, 'schema', '')";
+  await client.until(({ payload }) => payload.data?.record.id === 2);
+  const revoked = await commitsSlowly(`revoke select on letters from anon; ${SCHEMA_CHANGED}`);
+  const { rows } = await query("select now()");
+  await query("insert into letters values (3, 1)");
+  await until(isAsked(rows[0].now));
+  await setStandby("");
+  await revoked.committed;
+  await query("insert into news values (1)");
+  await client.until(({ payload }) => payload.data?.table === "news");
+  await query(`grant select on letters to anon; ${SCHEMA_CHANGED}`);
+  await query("insert into letters values (4, 1)");
+  await client.until(({ payload }) => payload.data?.record.id === 4);
+
+  const told = client.items.filter(({ payload }) => payload.data?.table === "letters");
+  expect(told.map(({ payload }) => payload.data.record.id)).toEqual([1, 2, 4]);
+  await client.close();
+  await query("delete from news");
+  await query("alter system reset synchronous_commit");
+});
 
 test(`while Postgres, the gateway and the sockets are killed during ${CHANGES} changes, who resumes misses none, and whoever does not is told of each gap`, async () => {
   const resumed = [];

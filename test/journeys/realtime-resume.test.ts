@@ -1,12 +1,22 @@
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { resuming } from "../../realtime/resuming-socket.ts";
 import type { Service } from "../../service.ts";
-import { Gateway } from "../realtime/gateway.ts";
-import { RawClient } from "../realtime/raw-client.ts";
-import { type Client, type Ground, Inbox, makeClient, openGround, subscribed, token } from "../realtime/service.ts";
-import { serve } from "../rest-gateway/table/differential/service.ts";
+import { startGateway, stopped } from "../program.ts";
+import { type Payload, RawClient } from "../realtime/raw-client.ts";
+import {
+  anonKey,
+  type Client,
+  type Ground,
+  Inbox,
+  makeClient,
+  openGround,
+  subscribed,
+  token,
+} from "../realtime/service.ts";
+import { serve } from "../serve.ts";
 import { until } from "../until.ts";
 
 const NEWS = { postgres_changes: [{ event: "INSERT", schema: "public", table: "news" }] };
@@ -14,6 +24,8 @@ const NEWS = { postgres_changes: [{ event: "INSERT", schema: "public", table: "n
 /** The full size, 100,000, takes a minute of two cores, most of it for the clients; `npm run bench -- realtime` shows it. */
 const ROWS = Number(process.env.REALTIME_ROWS ?? 10_000);
 const SUBSCRIBERS = 50;
+/** Several times as many bytes as may wait for one client. */
+const SAID = 40_000;
 
 let ground: Ground;
 let other: Service;
@@ -138,6 +150,72 @@ describe("a client that says how far it has been told", () => {
     await client.close();
   });
 
+  test("is told a value of before its column was altered as a text", async () => {
+    await run(`create table public.things (id int primary key, mark text, data text);
+      alter table public.things replica identity full; grant select on public.things to anon`);
+    const THINGS = { postgres_changes: [{ event: "*", schema: "public", table: "things" }] };
+    const first = await new RawClient(ground.service.url).opened();
+    const { payload } = await first.join("realtime:things", THINGS);
+    await first.close();
+    await run(`insert into things values (1, '007', '{"a": 1}'), (2, '8', '1}]')`);
+    await run(`alter table things alter column mark type int using mark::int;
+      update things set data = '0'; alter table things alter column data type jsonb using data::jsonb;
+      insert into things values (3, 9, '{"b": 2}')`);
+    const again = await new RawClient(ground.service.url).opened();
+    await again.join("realtime:things", { ...THINGS, resume: payload.response.position });
+    await again.until(({ payload }) => payload.data?.record?.id === 3);
+    const told = again.items.flatMap(({ payload }) => payload.data ?? []);
+    expect(told.map(({ record }) => record)).toEqual([
+      { id: 1, mark: "007", data: '{"a": 1}' },
+      { id: 2, mark: "8", data: "1}]" },
+      { id: 1, mark: 7, data: "0" },
+      { id: 2, mark: 8, data: "0" },
+      { id: 3, mark: 9, data: { b: 2 } },
+    ]);
+    expect(told[0].columns[1]).toEqual({ name: "mark", type: "text" });
+    await again.close();
+
+    const choosy = await new RawClient(ground.service.url).opened();
+    const sevens = { postgres_changes: [{ ...THINGS.postgres_changes[0], filter: "mark=eq.7" }] };
+    await choosy.join("realtime:things", { ...sevens, resume: payload.response.position });
+    const { message } = (await choosy.until(({ payload }) => payload.status === "error")).payload;
+    expect(message).toMatch(/^Changes may have been missed: things was altered meanwhile/);
+    await choosy.close();
+    await run("drop table things");
+  });
+
+  test("does not take a heartbeat for word of a channel that was refused when it came back", async () => {
+    const Socket = resuming(WebSocket);
+    const open = async () => {
+      const socket = new Socket(`${ground.service.url.replace("http", "ws")}/realtime/v1/websocket?apikey=${anonKey}`);
+      const told = new Inbox<{ topic: string; event: string; ref: string; payload: Payload }>();
+      socket.addEventListener("message", ({ data }) => told.put(JSON.parse(data)));
+      await new Promise((resolve) => socket.addEventListener("open", resolve));
+      let last = 0;
+      const say = (topic: string, event: string, payload: object) => {
+        const ref = String(++last);
+        socket.send(JSON.stringify({ topic, event, payload, ref }));
+        return told.until((message) => message.event === "phx_reply" && message.ref === ref);
+      };
+      const join = (topic: string, more: object = {}) => say(topic, "phx_join", { config: NEWS, ...more });
+      return { socket, told, say, join };
+    };
+    const first = await open();
+    await Promise.all(["realtime:a", "realtime:b"].map((topic) => first.join(topic)));
+    first.socket.close();
+    await insert(1, 1);
+    const second = await open();
+    expect((await second.join("realtime:a", { access_token: "expired" })).payload.status).toBe("error");
+    await second.join("realtime:b");
+    await second.told.until(({ topic, event }) => topic === "realtime:b" && event === "postgres_changes");
+    expect((await second.say("phoenix", "heartbeat", {})).payload.response.position).toBeDefined();
+    await second.join("realtime:a");
+    await insert(2, 2);
+    const { payload } = await second.told.until(({ topic, payload }) => topic === "realtime:a" && payload.data);
+    expect(payload.data.record.id).toBe(1);
+    second.socket.close();
+  });
+
   test("is told when that is not known any more, and comes back without", async () => {
     const client = await new RawClient(ground.service.url).opened();
     await client.join("realtime:news", { ...NEWS, resume: "0/1" });
@@ -199,7 +277,7 @@ describe("a client that says nothing", () => {
     await insert(1, 10);
     const said = await system.until(({ status }) => status === "error");
     expect(said.message).toContain("may have been missed");
-    while (system.items.filter(({ status }) => status === "ok").length < 2) await sleep(10);
+    await until(() => system.items.filter(({ status }) => status === "ok").length >= 2);
     await insert(11, 11);
     await told.until((id) => id === 11);
   });
@@ -212,7 +290,7 @@ describe("much at once", () => {
       grant select on sheets to authenticated;
       create policy own_and_shared on sheets for select using (owner is null or owner = (select auth.jwt() ->> 'sub'));
       insert into sheets (id, body) select n, repeat('x', 100) from generate_series(1, ${ROWS}) as n`);
-    const gateway = await Gateway.start(ground.database);
+    const gateway = await startGateway(ground.database);
     const sheets = { postgres_changes: [{ event: "UPDATE", schema: "public", table: "sheets" }] };
     const raw: RawClient[] = [];
     const received: Promise<void>[] = [];
@@ -223,10 +301,10 @@ describe("much at once", () => {
       raw.push(client);
       received.push(inOrder(client.socket, ROWS));
     }
-    const before = await residentMebibytes(gateway.pid);
+    const before = await residentMebibytes(gateway.child.pid!);
     let most = before;
     const watch = setInterval(async () => {
-      most = Math.max(most, await residentMebibytes(gateway.pid));
+      most = Math.max(most, await residentMebibytes(gateway.child.pid!));
     }, 50);
     const startedAt = performance.now();
     await run("update sheets set body = body || '!'");
@@ -238,8 +316,24 @@ describe("much at once", () => {
     );
     expect(most - before).toBeLessThan(400);
     for (const client of raw) await client.close();
-    await gateway.stop();
+    await stopped(gateway, "SIGTERM");
     await run("drop table sheets");
+  });
+
+  test(`${SAID} messages of one transaction reach who reads them, in order`, async () => {
+    const gateway = await startGateway(ground.database);
+    const client = await new RawClient(gateway.url, { version: "1.0.0" }).opened();
+    await client.join("realtime:room");
+    await run(`select realtime.send(jsonb_build_object('n', n, 'text', repeat('x', 500)), 'count', 'room', false)
+      from generate_series(1, ${SAID}) as n`);
+    await Promise.race([
+      client.until(({ payload }) => payload.payload?.n === SAID),
+      once(client.socket, "close").then(([code]) => Promise.reject(new Error(`Closed with code ${code}`))),
+    ]);
+    const told = client.items.filter(({ event }) => event === "broadcast");
+    expect(told.map(({ payload }) => payload.payload.n)).toEqual(upTo(SAID));
+    await client.close();
+    await stopped(gateway, "SIGTERM");
   });
 
   test("who does not read is told so and cut off, and the others are told everything", async () => {
@@ -263,15 +357,15 @@ describe("much at once", () => {
 });
 
 test("a gateway that is killed loses nothing for a client that resumes at the one that takes its place", async () => {
-  const first = await Gateway.start(ground.database);
+  const first = await startGateway(ground.database);
   const { ids, told } = await listening(resuming(WebSocket), { url: first.url });
   await insert(1, 500);
   await told.until((id) => id === 100);
   await first.kill();
   await insert(501, 1_000);
-  const second = await Gateway.start(ground.database, { PORT: String(first.port) });
+  const second = await startGateway(ground.database, { PORT: new URL(first.url).port });
   await insert(1_001, 1_200);
   await told.until((id) => id === 1_200);
   expect(ids).toEqual(upTo(1_200));
-  await second.stop();
+  await stopped(second, "SIGTERM");
 });

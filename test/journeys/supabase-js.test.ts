@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { SEED } from "../db/callers.ts";
-import { SECRET } from "../rest-gateway/table/differential/answer.ts";
 import { openMuseum } from "../rest-gateway/table/differential/fixture.ts";
-import { serve } from "../rest-gateway/table/differential/service.ts";
+import { SECRET } from "../secret.ts";
+import { serve } from "../serve.ts";
 import { until } from "../until.ts";
 
 /** As an application declares it: what version it speaks to, and nothing of its tables. */

@@ -5,9 +5,8 @@ import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import WebSocket from "ws";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
-import { type Program, startProgram } from "../program.ts";
+import { type Program, startGateway } from "../program.ts";
 import { anonKey } from "../realtime/service.ts";
-import { SECRET } from "../rest-gateway/table/differential/answer.ts";
 import { until } from "../until.ts";
 import { ask } from "./traffic.ts";
 
@@ -47,12 +46,8 @@ afterAll(async () => {
 });
 
 async function start(settings: NodeJS.ProcessEnv): Promise<void> {
-  program = await startProgram({
-    DATABASE_URL: database.url,
-    OWNER_DATABASE_URL: database.ownerUrl,
-    JWT_SECRET: SECRET,
-    ...settings,
-  });
+  // Longer than a slow machine takes for what is in flight.
+  program = await startGateway(database, { DRAIN_TIMEOUT_SECONDS: "300", ...settings });
 }
 
 const openGate = () => owner.query("update public.gate set is_open = true");

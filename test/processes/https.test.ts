@@ -11,9 +11,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import WebSocket from "ws";
 import { type Authority, makeAuthority, type Signed } from "../certificates.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
-import { type Program, startProgram, stopped } from "../program.ts";
+import { type Program, startGateway, stopped } from "../program.ts";
 import { anonKey } from "../realtime/service.ts";
-import { SECRET } from "../rest-gateway/table/differential/answer.ts";
 import { until } from "../until.ts";
 
 let folder: string;
@@ -38,11 +37,8 @@ afterAll(async () => {
 });
 
 const start = (settings: NodeJS.ProcessEnv = {}) =>
-  startProgram({
+  startGateway(database, {
     HOST: "localhost",
-    DATABASE_URL: database.url,
-    OWNER_DATABASE_URL: database.ownerUrl,
-    JWT_SECRET: SECRET,
     HTTPS_CERT_FILE: site.certificate,
     HTTPS_KEY_FILE: site.key,
     ...settings,
@@ -102,9 +98,9 @@ describe("HTTPS_CERT_FILE and HTTPS_KEY_FILE", () => {
   });
 
   test("that are not there are told at the start", async () => {
-    const gone = await start({ HTTPS_CERT_FILE: join(folder, "gone.crt") });
-    expect(gone.child.exitCode).toBe(1);
-    expect(gone.logged()).toMatch(/^HTTPS_CERT_FILE cannot be read: ENOENT.*gone\.crt'$/m);
+    await expect(start({ HTTPS_CERT_FILE: join(folder, "gone.crt") })).rejects.toThrow(
+      /^It ended with 1 [^\n]*\nHTTPS_CERT_FILE cannot be read: ENOENT.*gone\.crt'$/m,
+    );
   });
 
   test("let a client that never says hello delay no end", async () => {

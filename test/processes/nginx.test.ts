@@ -4,7 +4,6 @@ import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "graphql-ws";
@@ -14,9 +13,10 @@ import WebSocket from "ws";
 import type { Service } from "../../service.ts";
 import { makeAuthority } from "../certificates.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
-import { REPOSITORY } from "../program.ts";
+import { freePort } from "../free-port.ts";
 import { anonKey, makeClient, subscribed } from "../realtime/service.ts";
-import { serve } from "../rest-gateway/table/differential/service.ts";
+import { REPOSITORY } from "../repository.ts";
+import { serve } from "../serve.ts";
 import { until } from "../until.ts";
 
 const NGINX = "/usr/sbin/nginx";
@@ -87,14 +87,6 @@ describe.runIf(existsSync(NGINX))("deploy/nginx.conf", () => {
     await database.drop();
     await rm(folder, { recursive: true, force: true });
   });
-
-  async function freePort(): Promise<number> {
-    const server = createServer().listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { port } = server.address() as { port: number };
-    server.close();
-    return port;
-  }
 
   async function ask(path: string, { method = "GET", headers = {}, body = "" } = {}) {
     const asked = request(`${url}${path}`, { ca, method, headers: { apikey: anonKey, ...headers } }).end(body);

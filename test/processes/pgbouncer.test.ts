@@ -2,7 +2,6 @@ import { type ChildProcess, execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ApolloClient, gql, HttpLink, InMemoryCache } from "@apollo/client";
@@ -13,9 +12,10 @@ import { launch } from "../../engine/embedded/launch.ts";
 import type { Service } from "../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { SEED } from "../db/callers.ts";
-import { REPOSITORY } from "../program.ts";
+import { freePort } from "../free-port.ts";
 import { makeClient, subscribed, token } from "../realtime/service.ts";
-import { serve } from "../rest-gateway/table/differential/service.ts";
+import { REPOSITORY } from "../repository.ts";
+import { serve } from "../serve.ts";
 import { until } from "../until.ts";
 
 const PGBOUNCER = "/usr/sbin/pgbouncer";
@@ -66,10 +66,7 @@ describe.runIf(existsSync(PGBOUNCER))("through PgBouncer in transaction mode", (
   /** With few connections, so that sessions are shared in earnest. */
   async function startPooler(): Promise<string> {
     const place = new URL(database.url.replace("@/", "@localhost/")).searchParams;
-    const server = createServer().listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { port } = server.address() as { port: number };
-    server.close();
+    const port = await freePort();
     const text = await readFile(join(REPOSITORY, "deploy/pgbouncer.ini"), "utf8");
     const own = text
       .replace(

@@ -5,9 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import WebSocket from "ws";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { SEED } from "../db/callers.ts";
-import { type Program, startProgram, stopped } from "../program.ts";
+import { type Program, startGateway, stopped } from "../program.ts";
 import { anonKey, makeClient, subscribed } from "../realtime/service.ts";
-import { SECRET } from "../rest-gateway/table/differential/answer.ts";
 import { until } from "../until.ts";
 import { ask, openTraffic } from "./traffic.ts";
 
@@ -22,14 +21,7 @@ beforeAll(async () => {
   owner = new pg.Client({ connectionString: database.ownerUrl });
   await owner.connect();
   await owner.query(SEED);
-  program = await startProgram({
-    DATABASE_URL: database.url,
-    OWNER_DATABASE_URL: database.ownerUrl,
-    JWT_SECRET: SECRET,
-    WEB_CONCURRENCY: "2",
-    RATE_LIMIT: "0",
-    ADMIN_PORT: "0",
-  });
+  program = await startGateway(database, { WEB_CONCURRENCY: "2", RATE_LIMIT: "0", ADMIN_PORT: "0" });
 });
 afterAll(async () => {
   await program.kill();

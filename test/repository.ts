@@ -1,0 +1,14 @@
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+/** The folder of this repository: commands are run there, and its files are read. */
+export const REPOSITORY = join(import.meta.dirname, "..");
+
+/** Those that are tracked or would be, of a kind such as `*.md` or of all; by their paths from there. */
+export function repositoryFiles(...kinds: readonly string[]): string[] {
+  const words = ["ls-files", "--cached", "--others", "--exclude-standard", ...kinds];
+  const listed = execFileSync("git", words, { cwd: REPOSITORY, encoding: "utf8" }).split("\n");
+  // What was deleted is listed until that is committed.
+  return listed.filter((file) => file !== "" && existsSync(join(REPOSITORY, file)));
+}

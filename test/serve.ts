@@ -1,0 +1,26 @@
+import { readConfig } from "../engine/config/config.ts";
+import { makeLogger } from "../engine/log.ts";
+import { type Service, type Surroundings, startService } from "../service.ts";
+import type { TestDatabase } from "./database.ts";
+import { SECRET } from "./secret.ts";
+
+/** The whole service in this process, on a port of its own. */
+export function serve(
+  { url, ownerUrl }: Pick<TestDatabase, "url" | "ownerUrl">,
+  settings: NodeJS.ProcessEnv = {},
+  surroundings: Partial<Surroundings> = {},
+): Promise<Service> {
+  const { config } = readConfig({
+    PORT: "0",
+    LOG_LEVEL: "silent",
+    DATABASE_URL: url,
+    OWNER_DATABASE_URL: ownerUrl,
+    JWT_SECRET: SECRET,
+    RATE_LIMIT: "0",
+    ...settings,
+  });
+  const giveUp = (reason: Error) => {
+    throw reason;
+  };
+  return startService(config, { log: makeLogger(config), tell: () => {}, giveUp, ...surroundings });
+}
