@@ -14,7 +14,7 @@ export const OURS = "ours";
 export const POSTGREST = "PostgREST 12.0.2";
 export const LITE = "@supabase/lite 0.10.0";
 export const EXPRESS = "Express + pg";
-export const PREPARED_EXPRESS = "Express + pg, prepared";
+const PREPARED_EXPRESS = "Express + pg, prepared";
 
 export type Entrant = {
   readonly name: string;
