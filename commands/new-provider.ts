@@ -1,4 +1,6 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { isLoopback } from "../engine/auth/federation/outgoing.ts";
 import type { ProviderKind, ProviderSettings } from "../engine/auth/federation/provider.ts";
 import type { NewProvider } from "../engine/auth/federation/providers.ts";
 import { UsageError } from "./command.ts";
@@ -6,6 +8,8 @@ import { UsageError } from "./command.ts";
 type Options = Readonly<Record<string, unknown>>;
 type Text = (name: string) => string | null;
 
+/** As the table has it. */
+const NAME = /^[a-z][a-z0-9-]*$/;
 const KINDS: readonly ProviderKind[] = ["oidc", "oauth2", "saml"];
 const CLAIMS = ["subject", "email", "email_verified", "name"] as const;
 
@@ -25,20 +29,22 @@ export const PROVIDER_OPTIONS = Object.fromEntries([
 
 /** Refuses what is no provider of its kind; reads the files that are named. */
 export async function readProvider(options: Options): Promise<NewProvider> {
-  const text: Text = (name) => (typeof options[name] === "string" ? options[name] : null);
+  const text: Text = (name) => (typeof options[name] === "string" && options[name] !== "" ? options[name] : null);
   const kind = KINDS.find((each) => each === options.kind);
   const [name, issuer] = [text("name"), text("issuer")];
   if (!kind || name === null) throw new UsageError(`A new provider wants a --kind (${KINDS.join(", ")}) and a --name.`);
+  if (!NAME.test(name)) throw new UsageError("A --name has small letters, digits and hyphens: it stands in addresses.");
   if (issuer === null) throw new UsageError("A new provider wants an --issuer: what it calls itself.");
   if (kind !== "saml" && text("client-id") === null)
     throw new UsageError("A provider of that kind wants a --client-id.");
+  if (kind === "oidc") checkAddress("issuer", issuer);
   return {
     name,
     kind,
     issuer,
     title: text("title"),
     clientId: text("client-id"),
-    secret: await readSecret(text),
+    secret: await readSecret(kind, text),
     signUps: options["no-sign-ups"] !== true,
     trustsEmail: options["trust-email"] === true,
     trustsFactor: options["trust-factor"] === true,
@@ -50,10 +56,27 @@ export async function readProvider(options: Options): Promise<NewProvider> {
   };
 }
 
-/** From a file, or a pipe, it does not stand in the list of processes. */
-async function readSecret(text: Text): Promise<string | null> {
+/** What cannot be asked is refused here: otherwise the first who signs in would find out. */
+function checkAddress(option: string, address: string): void {
+  const url = URL.parse(address);
+  if (url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback(url))) return;
+  throw new UsageError(`--${option} is to be an https address, or one of this machine.`);
+}
+
+/** From a file, or a pipe, it does not stand in the list of processes. Of SAML it is the key that signs our requests. */
+async function readSecret(kind: ProviderKind, text: Text): Promise<string | null> {
   const file = text("client-secret-file") ?? text("key");
-  return file === null ? text("client-secret") : (await readFile(file, "utf8")).trim();
+  const secret = file === null ? text("client-secret") : (await readFile(file, "utf8")).trim();
+  if (kind === "saml" && secret !== null) readPem(() => createPrivateKey(secret), "There is no private key");
+  return secret;
+}
+
+function readPem(read: () => unknown, fault: string): void {
+  try {
+    read();
+  } catch {
+    throw new UsageError(`${fault} in PEM form in that file.`);
+  }
 }
 
 function readShared(text: Text, options: Options): ProviderSettings {
@@ -73,7 +96,8 @@ function readEndpoints(text: Text): ProviderSettings {
   const base = text("auth-url")?.replace(/\/+$/, "") ?? null;
   const endpoint = (option: string, step: string) => {
     const address = text(option) ?? (base === null ? null : `${base}/${step}`);
-    if (address === null || !URL.canParse(address)) throw new UsageError(`Say its --auth-url, or its --${option}.`);
+    if (address === null) throw new UsageError(`Say its --auth-url, or its --${option}.`);
+    checkAddress(text(option) === null ? "auth-url" : option, address);
     return address;
   };
   return {
@@ -92,7 +116,13 @@ async function readSaml(text: Text): Promise<ProviderSettings> {
     /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g,
   );
   if (!certificates) throw new UsageError("There is no certificate in PEM form in that file.");
+  for (const each of certificates) readPem(() => new X509Certificate(each), "There is no certificate");
   const [logoutUrl, ours, nameIdFormat] = [text("logout-url"), text("our-certificate"), text("name-id-format")];
+  for (const [option, address] of Object.entries({ "entry-point": entryPoint, "logout-url": logoutUrl })) {
+    // The browser asks there, and not we.
+    if (address !== null && !/^https?:$/.test(URL.parse(address)?.protocol ?? ""))
+      throw new UsageError(`--${option} is to be an address that a browser can open.`);
+  }
   return {
     entry_point: entryPoint,
     certificates,

@@ -309,7 +309,7 @@ create table auth.identities (
 );
 CREATE INDEX identities_user_id_idx ON auth.identities USING btree (user_id);
 alter table auth.identities enable row level security;
-comment on column auth.identities.is_vouched is 'Whether the provider vouched for the address, or the user was signed in when it was linked. Undone when the first to show that they read that mail set a password by it.';
+comment on column auth.identities.is_vouched is 'Whether the provider vouched for the address, or the user was signed in when it was linked. Undone when a password is set by mail.';
 comment on table auth.identities is 'Which subject of which issuer is which user.';
 
 -- table auth.login_throttle
@@ -702,7 +702,7 @@ create table public.comments (
   created_at timestamp with time zone default now() not null,
   updated_at timestamp with time zone,
   constraint comments_pkey PRIMARY KEY (id),
-  constraint comments_content_present CHECK ((btrim(content) <> ''::text)),
+  constraint comments_content_present CHECK ((content ~ '[^\u0001-\u0020\u007f-\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0]'::text)) NOT VALID,
   constraint comments_article_id_fkey FOREIGN KEY (article_id) REFERENCES public.articles(id) ON DELETE CASCADE,
   constraint comments_author_id_fkey FOREIGN KEY (author_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
@@ -749,7 +749,7 @@ create table public.users (
   constraint users_age_range CHECK (((age >= 0) AND (age <= 150))),
   constraint users_avatar_format CHECK (((avatar ~* '^https?://'::text) AND (length(avatar) <= 2000))),
   constraint users_email_format CHECK (((email ~ '^[^@\s]+@[^@\s]+\.[^@\s]+$'::text) AND (length(email) <= 254))),
-  constraint users_name_present CHECK ((btrim(name) <> ''::text))
+  constraint users_name_present CHECK ((name ~ '[^\u0001-\u0020\u007f-\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0]'::text)) NOT VALID
 );
 CREATE UNIQUE INDEX users_email_any_case_key ON public.users USING btree (lower(email));
 CREATE TRIGGER _050_guard_address BEFORE UPDATE OF email ON public.users FOR EACH ROW WHEN (((old.email IS DISTINCT FROM new.email) AND row_security_active('public.users'::text) AND (old.id IS DISTINCT FROM auth.uid()) AND (NOT auth.is_admin()))) EXECUTE FUNCTION auth.tg_users__guard_address();
@@ -1467,6 +1467,7 @@ CREATE OR REPLACE FUNCTION auth.federated_user(provider auth.providers, subject 
 AS $function$
 declare
   v_email constant text := nullif(btrim(claims ->> 'email'), '');
+  v_local_part constant text := split_part(v_email, '@', 1);
   v_is_vouched constant boolean := provider.trusts_email or coalesce((claims ->> 'email_verified')::boolean, false);
   v_identity auth.identities;
   v_account auth.credentials;
@@ -1482,9 +1483,13 @@ begin
     select * into v_identity from auth.identities
       where identities.issuer = provider.issuer and identities.subject = federated_user.subject;
     user_id := v_account.user_id;
-    -- Somebody has since shown to read the mail of an address that nobody vouched for then: it is theirs alone.
-    outcome := case when v_identity.is_vouched or v_account.password_changed_at <= v_identity.created_at then 'found'
-      else 'conflict' end;
+    -- Somebody has since set a password by mail: the account is theirs alone, and so is what the provider says is of that address.
+    outcome := case
+      when v_identity.is_vouched or v_account.password_changed_at <= v_identity.created_at
+        or v_is_vouched and lower(v_email collate "C") = lower(v_account.verified_email collate "C")
+      then 'found'
+      else 'conflict'
+    end;
     return;
   end if;
 
@@ -1510,9 +1515,12 @@ begin
     outcome := 'nameless';
     return;
   else
-    v_user := auth.register(
-      coalesce(nullif(btrim(claims ->> 'name'), ''), split_part(v_email, '@', 1)), v_email, null, null, null, sender
-    );
+    begin
+      v_user := auth.register(coalesce(btrim(claims ->> 'name'), v_local_part), v_email, null, null, null, sender);
+    exception when sqlstate 'WRONG' then
+      -- A name that nobody could read. If it is the address, that is said now.
+      v_user := auth.register(v_local_part, v_email, null, null, null, sender);
+    end;
     update auth.credentials set verified_email = v_user.email where credentials.user_id = v_user.id and v_is_vouched;
     outcome := 'registered';
   end if;
@@ -2023,21 +2031,19 @@ CREATE OR REPLACE FUNCTION auth.reset_password(token_hash bytea, new_hash text, 
 AS $function$
 declare
   v_token record;
-  v_account auth.credentials;
 begin
   select * into v_token from auth.find_mail_token(reset_password.token_hash, 'reset');
   if not found then
     return null;
   end if;
-  v_account := auth.hold_account(v_token.user_id);
+  perform auth.hold_account(v_token.user_id);
   delete from auth.mail_tokens as token where token.token_hash = reset_password.token_hash;
   if not found then
     return null;
   end if;
-  -- Until now nobody had shown to read this mail: whoever has linked a provider before may be somebody else.
-  if v_account.verified_email is null then
-    update auth.identities set is_vouched = false where identities.user_id = v_token.user_id;
-  end if;
+  -- Whoever has linked a provider before may be somebody else: who made the account with this address, before anybody had
+  -- shown to read its mail, or who knew the password that is replaced.
+  update auth.identities set is_vouched = false where identities.user_id = v_token.user_id;
   insert into auth.credentials (user_id, username)
     select v_token.user_id, v_token.email on conflict (user_id) do nothing;
   update auth.credentials set verified_email = v_token.email where user_id = v_token.user_id;
@@ -2159,7 +2165,7 @@ CREATE OR REPLACE FUNCTION auth.set_password(user_id bigint, new_hash text)
  SET search_path TO ''
 AS $function$
 begin
-  update auth.credentials set password_hash = new_hash, password_changed_at = now()
+  update auth.credentials set password_hash = new_hash, password_changed_at = clock_timestamp()
     where credentials.user_id = set_password.user_id;
   perform auth.end_sign_ins(set_password.user_id);
   delete from auth.mail_tokens where mail_tokens.user_id = set_password.user_id and purpose = 'reset';
@@ -2261,14 +2267,24 @@ CREATE OR REPLACE FUNCTION auth.tg_user_roles__end_tokens()
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
+declare
+  v_key_id bigint;
 begin
   if NEW.role is distinct from OLD.role then
     perform auth.end_access_tokens(coalesce(NEW.user_id, OLD.user_id));
+    -- A key in it would be a way to keep the role.
+    for v_key_id in
+      update auth.api_keys set revoked_at = now()
+        where owner_id = OLD.user_id and role = OLD.role and revoked_at is null
+        returning id
+    loop
+      perform auth.log_event('api_key.revoked', OLD.user_id, null, jsonb_build_object('api_key', v_key_id));
+    end loop;
   end if;
   return null;
 end;
 $function$;
-comment on function auth.tg_user_roles__end_tokens() is 'After a change, by whomever: ends the tokens that name the role the user had.';
+comment on function auth.tg_user_roles__end_tokens() is 'After a change, by whomever: ends the tokens that name the role the user had, and the user''s keys in it.';
 
 -- function auth.tg_users__guard_address()
 CREATE OR REPLACE FUNCTION auth.tg_users__guard_address()

@@ -25,6 +25,11 @@ export function hashLike(phc: string, password: string): Promise<string> {
   return hashBy(parameters, salt, tag.length, password);
 }
 
+/** Whether it is a hash of ours: one that was brought along from elsewhere may be of another kind. */
+export function isPasswordHash(text: string): boolean {
+  return PHC.test(text);
+}
+
 export async function matchesHash(phc: string, password: string): Promise<boolean> {
   const { parameters, salt, tag } = readPhc(phc);
   return timingSafeEqual(await tagOf(parameters, salt, tag.length, password), tag);

@@ -6,6 +6,7 @@ import {
   hashOfNobody,
   hashPassword,
   isOutdated,
+  isPasswordHash,
   matchesHash,
   RECOMMENDED,
 } from "./password-hash.ts";
@@ -14,7 +15,7 @@ export type Passwords = {
   hash(password: string): Promise<string>;
   /** By the salt of that hash: equal to it when the passwords are. */
   hashLike(phc: string, password: string): Promise<string>;
-  /** Takes as long for nobody's hash, which is null. */
+  /** Takes as long for nobody's hash, which is null, and for one of another kind, which no password matches. */
   matches(phc: string | null, password: string): Promise<boolean>;
   isOutdated(phc: string): boolean;
 };
@@ -43,7 +44,7 @@ export function makePasswords({
   return {
     hash: (password) => inTurn(() => hashPassword(parameters, password)),
     hashLike: (phc, password) => inTurn(() => hashLike(phc, password)),
-    matches: (phc, password) => inTurn(() => matchesHash(phc ?? nobody, password)),
+    matches: (phc, password) => inTurn(() => matchesHash(phc !== null && isPasswordHash(phc) ? phc : nobody, password)),
     isOutdated: (phc) => isOutdated(phc, parameters),
   };
 }

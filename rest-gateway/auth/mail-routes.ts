@@ -5,14 +5,15 @@ import { json } from "../http.ts";
 import { identifyUser } from "./credentials.ts";
 import { readFields, TEXT } from "./fields.ts";
 import { senderOf } from "./sender.ts";
-import type { AuthServices } from "./services.ts";
+import type { CostlyServices } from "./services.ts";
 
 /** A forgotten password, and the address of who signed up: done by showing that one reads the mail. */
-export function mailRoutes(services: AuthServices): Routes {
+export function mailRoutes(services: CostlyServices): Routes {
   const { letters, mailLinks } = services.accounts;
   return {
     "/auth/forgot-password": {
       POST: async (request) => {
+        await services.admitCostly(request);
         const { email } = await readFields(request, { email: TEXT });
         lettersOf(letters).offerReset(email, senderOf(request));
         return json(202, { message: "If there is an account of that address, a mail is on its way to it." });
@@ -34,6 +35,7 @@ export function mailRoutes(services: AuthServices): Routes {
     },
     "/auth/resend-verification": {
       POST: async (request) => {
+        await services.admitCostly(request);
         const { userId } = await identifyUser(request, services);
         lettersOf(letters).offerVerification(userId, senderOf(request));
         return json(202, { message: "A mail is on its way, unless the address is verified or one was just sent." });

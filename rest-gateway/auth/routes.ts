@@ -4,6 +4,7 @@ import { makeCrossSite } from "../../engine/caller/cross-site.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Routes } from "../gateway.ts";
 import type { Handler } from "../http.ts";
+import type { AdmitCostly } from "../limits/costly.ts";
 import { makeRenderPage, type RenderPage } from "../pages/page.ts";
 import { confidential } from "./confidential.ts";
 import { factorRoutes } from "./factor-routes.ts";
@@ -24,8 +25,14 @@ type Options = {
 };
 
 /** Signing in and out: each route reads the request, has `engine/auth` decide, and tells the outcome. */
-export function authRoutes({ accounts, callers, config, siteUrl }: Options): Routes {
-  const services = { accounts, callers, crossSite: makeCrossSite(config) };
+export function authRoutes({
+  accounts,
+  callers,
+  config,
+  siteUrl,
+  admitCostly,
+}: Options & { readonly admitCostly: AdmitCostly }): Routes {
+  const services = { accounts, callers, crossSite: makeCrossSite(config), admitCostly };
   return confidential({
     ...tokenRoutes(services),
     ...sessionRoutes(services),

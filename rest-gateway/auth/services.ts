@@ -1,6 +1,7 @@
 import type { Accounts } from "../../engine/auth/accounts.ts";
 import type { Callers } from "../../engine/caller/caller.ts";
 import type { CrossSite } from "../../engine/caller/cross-site.ts";
+import type { AdmitCostly } from "../limits/costly.ts";
 
 /** What the routes of signing in are made of. */
 export type AuthServices = {
@@ -8,3 +9,6 @@ export type AuthServices = {
   readonly callers: Callers;
   readonly crossSite: CrossSite;
 };
+
+/** Also of making an account, or sending a mail. */
+export type CostlyServices = AuthServices & { readonly admitCostly: AdmitCostly };

@@ -5,7 +5,7 @@ import { readIdempotencyKey } from "../idempotency/key.ts";
 import { identifyUser } from "./credentials.ts";
 import { OPTIONAL_TEXT, OPTIONAL_WHOLE_NUMBER, readFields, TEXT } from "./fields.ts";
 import { senderOf } from "./sender.ts";
-import type { AuthServices } from "./services.ts";
+import type { CostlyServices } from "./services.ts";
 
 const ACCOUNT = {
   name: TEXT,
@@ -18,11 +18,12 @@ const LOGIN = { username: TEXT, password: TEXT, code: OPTIONAL_TEXT };
 const PASSWORD_CHANGE = { currentPassword: TEXT, newPassword: TEXT };
 
 /** Signing in for programs: whoever does is given a pair of tokens. */
-export function tokenRoutes(services: AuthServices): Routes {
+export function tokenRoutes(services: CostlyServices): Routes {
   const { register, login, changePassword, tokens, sessions } = services.accounts;
   return {
     "/auth/register": {
       POST: async (request) => {
+        await services.admitCostly(request);
         const account = await readFields(request, ACCOUNT);
         const { user, opened } = await register(account, senderOf(request), tokens.open);
         return json(201, { user, ...opened });

@@ -18,6 +18,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "provider-"));
   await writeFile(join(folder, "secret"), `${CLIENT_SECRET}\n`);
   await writeFile(join(folder, "certificate.pem"), PROVIDER_CERTIFICATE);
+  await writeFile(join(folder, "empty.pem"), "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
 });
 afterAll(async () => {
   await opened.close();
@@ -99,8 +100,26 @@ describe("npm run provider", () => {
       2,
       "no certificate",
     ],
+    [
+      "add --kind saml --name x --issuer urn:x --entry-point https://x.example --certificate FOLDER/empty.pem",
+      2,
+      "no certificate",
+    ],
+    [
+      "add --kind saml --name x --issuer urn:x --entry-point https://x.example --certificate FOLDER/certificate.pem --key FOLDER/secret",
+      2,
+      "no private key",
+    ],
+    [
+      "add --kind saml --name x --issuer urn:x --entry-point x --certificate FOLDER/certificate.pem",
+      2,
+      "--entry-point",
+    ],
+    ["add --kind oidc --name x --issuer x.example --client-id c", 2, "https"],
+    ["add --kind oidc --name x --issuer http://x.example --client-id c", 2, "https"],
+    ["add --kind oauth2 --name x --issuer x --client-id c --auth-url ftp://x.example", 2, "https"],
     ["add --kind oidc --name one --issuer https://x.example --client-id c", 1, "already"],
-    ["add --kind oidc --name Capital --issuer https://x.example --client-id c", 1, "no provider of that kind"],
+    ["add --kind oidc --name Capital --issuer https://x.example --client-id c", 2, "small letters"],
     ["remove nobody", 1, "no such provider"],
     ["disable", 2, "which provider"],
   ])("%s is refused in words, and ends with %i", async (line, exitCode, words) => {

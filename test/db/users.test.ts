@@ -48,6 +48,9 @@ describe("the door for everybody", () => {
 describe("a user", () => {
   test.each([
     ["a name of blanks", "(' ', 'd@example.org', null, null)", "users_name_present"],
+    ["a name of tabs", "(e'\\t', 'd@example.org', null, null)", "users_name_present"],
+    ["a name of no-break spaces", "(u&'\\00a0', 'd@example.org', null, null)", "users_name_present"],
+    ["a name that nobody sees", "(u&'\\200b\\feff', 'd@example.org', null, null)", "users_name_present"],
     ["no e-mail address", "('D', 'nobody', null, null)", "users_email_format"],
     ["an e-mail address with a blank", "('D', 'd @example.org', null, null)", "users_email_format"],
     ["an e-mail address of a host without a dot", "('D', 'd@example', null, null)", "users_email_format"],

@@ -5,6 +5,7 @@ create or replace function auth.federated_user(
 ) as $$
 declare
   v_email constant text := nullif(btrim(claims ->> 'email'), '');
+  v_local_part constant text := split_part(v_email, '@', 1);
   v_is_vouched constant boolean := provider.trusts_email or coalesce((claims ->> 'email_verified')::boolean, false);
   v_identity auth.identities;
   v_account auth.credentials;
@@ -20,9 +21,13 @@ begin
     select * into v_identity from auth.identities
       where identities.issuer = provider.issuer and identities.subject = federated_user.subject;
     user_id := v_account.user_id;
-    -- Somebody has since shown to read the mail of an address that nobody vouched for then: it is theirs alone.
-    outcome := case when v_identity.is_vouched or v_account.password_changed_at <= v_identity.created_at then 'found'
-      else 'conflict' end;
+    -- Somebody has since set a password by mail: the account is theirs alone, and so is what the provider says is of that address.
+    outcome := case
+      when v_identity.is_vouched or v_account.password_changed_at <= v_identity.created_at
+        or v_is_vouched and lower(v_email collate "C") = lower(v_account.verified_email collate "C")
+      then 'found'
+      else 'conflict'
+    end;
     return;
   end if;
 
@@ -48,9 +53,12 @@ begin
     outcome := 'nameless';
     return;
   else
-    v_user := auth.register(
-      coalesce(nullif(btrim(claims ->> 'name'), ''), split_part(v_email, '@', 1)), v_email, null, null, null, sender
-    );
+    begin
+      v_user := auth.register(coalesce(btrim(claims ->> 'name'), v_local_part), v_email, null, null, null, sender);
+    exception when sqlstate 'WRONG' then
+      -- A name that nobody could read. If it is the address, that is said now.
+      v_user := auth.register(v_local_part, v_email, null, null, null, sender);
+    end;
     update auth.credentials set verified_email = v_user.email where credentials.user_id = v_user.id and v_is_vouched;
     outcome := 'registered';
   end if;

@@ -1,21 +1,19 @@
 create or replace function auth.reset_password(token_hash bytea, new_hash text, sender auth.sender) returns bigint as $$
 declare
   v_token record;
-  v_account auth.credentials;
 begin
   select * into v_token from auth.find_mail_token(reset_password.token_hash, 'reset');
   if not found then
     return null;
   end if;
-  v_account := auth.hold_account(v_token.user_id);
+  perform auth.hold_account(v_token.user_id);
   delete from auth.mail_tokens as token where token.token_hash = reset_password.token_hash;
   if not found then
     return null;
   end if;
-  -- Until now nobody had shown to read this mail: whoever has linked a provider before may be somebody else.
-  if v_account.verified_email is null then
-    update auth.identities set is_vouched = false where identities.user_id = v_token.user_id;
-  end if;
+  -- Whoever has linked a provider before may be somebody else: who made the account with this address, before anybody had
+  -- shown to read its mail, or who knew the password that is replaced.
+  update auth.identities set is_vouched = false where identities.user_id = v_token.user_id;
   insert into auth.credentials (user_id, username)
     select v_token.user_id, v_token.email on conflict (user_id) do nothing;
   update auth.credentials set verified_email = v_token.email where user_id = v_token.user_id;

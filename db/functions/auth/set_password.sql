@@ -1,8 +1,9 @@
 -- Links to set another one go with the password that was forgotten; so does what is still on its way: who left to link a
--- provider, who has come back from one and owes a code, and codes for tokens.
+-- provider, who has come back from one and owes a code, and codes for tokens. Its time is later than whatever was linked
+-- before the account was held.
 create or replace function auth.set_password(user_id bigint, new_hash text) returns void as $$
 begin
-  update auth.credentials set password_hash = new_hash, password_changed_at = now()
+  update auth.credentials set password_hash = new_hash, password_changed_at = clock_timestamp()
     where credentials.user_id = set_password.user_id;
   perform auth.end_sign_ins(set_password.user_id);
   delete from auth.mail_tokens where mail_tokens.user_id = set_password.user_id and purpose = 'reset';

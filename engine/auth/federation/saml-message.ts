@@ -1,7 +1,14 @@
 import { statementRefused } from "./refusals.ts";
 
-/** Ample for an assertion with many attributes. */
-export const MOST_BYTES = 256 * 1024;
+/** As much as a form may bring. */
+export const MOST_BYTES = 64 * 1024;
+/** Ample for somebody in hundreds of groups. The library's time grows with the square: 12,000 elements take it 17 seconds. */
+const MOST_ELEMENTS: Readonly<Record<SamlMessage, number>> = {
+  Response: 1_000,
+  LogoutRequest: 100,
+  LogoutResponse: 100,
+};
+const ATTRIBUTES_EACH = 2;
 const STRONG = /Algorithm\s*=\s*["'][^"'&]*#(rsa-)?sha(256|384|512)["']/;
 
 export type SamlMessage = "Response" | "LogoutRequest" | "LogoutResponse";
@@ -13,9 +20,13 @@ export type SamlMessage = "Response" | "LogoutRequest" | "LogoutResponse";
 export function checkMessage(xml: string, kind: SamlMessage): void {
   const body = xml.replace(/^\uFEFF?\s*<\?xml[^<>]*\?>/, "");
   const count = (name: string) => tagsOf(body, name).length;
+  const most = MOST_ELEMENTS[kind];
   const assertions = kind === "Response" ? 1 : 0;
   const faults: readonly (readonly [isFault: boolean, what: string])[] = [
     [Buffer.byteLength(xml) > MOST_BYTES, "it is too long"],
+    [/<[^<>]*(<|$)/.test(body), "it has a tag that does not end"],
+    [timesOf(/<[^/]/g, body) > most, "it has too many elements"],
+    [timesOf(/=\s*["']/g, body) > most * ATTRIBUTES_EACH, "it has too many attributes"],
     [/<[!?]/.test(body), "it has a document type, a comment, a CDATA section or a processing instruction"],
     [/^\s*<([^\s<>/:]+:)?(\w+)/.exec(body)?.[2] !== kind, `it is no ${kind}`],
     [count(kind) !== 1, `it has several elements ${kind}`],
@@ -44,6 +55,10 @@ export function rootAttribute(xml: string, name: string): string | null {
       ?.slice(1)
       .find((value) => value !== undefined) ?? null
   );
+}
+
+function timesOf(pattern: RegExp, text: string): number {
+  return text.match(pattern)?.length ?? 0;
 }
 
 /** In text, `<` begins a tag and nothing else once sections and comments are refused. */

@@ -7,13 +7,14 @@ import type { Audited } from "./audit.ts";
 import type { Departures, Wish } from "./departures.ts";
 import type { Ending, Land } from "./landing.ts";
 import type { Protocols } from "./protocols.ts";
-import type { Arrival, Provider, Statement } from "./provider.ts";
+import type { Arrival, Protocol, Provider, Statement } from "./provider.ts";
 import type { Providers } from "./providers.ts";
 import type { RedirectTargets } from "./redirect-targets.ts";
 import {
   accountConflict,
   emailMissing,
   identityTaken,
+  providerUnavailable,
   signInEnded,
   signUpsClosed,
   statementRefused,
@@ -51,6 +52,8 @@ const REFUSALS = {
 type Refusal = keyof typeof REFUSALS;
 type Outcome = "passed" | "linked" | "code_missing" | Refusal;
 
+/** The standards say 255 characters; beyond some thousand bytes no index would find it. */
+const LONGEST_SUBJECT = 1_000;
 const PASS = `select * from auth.pass_federation($2, $3, $4, $5, $6, ${SENDER})`;
 
 export function makeSignIn(options: Options): SignIn {
@@ -90,7 +93,7 @@ export function makeSignIn(options: Options): SignIn {
         const redirectTo = readTarget(wish.redirectTo);
         if (wish.mode === "token" && redirectTo === null) throw targetMissing();
         const state = newSecret();
-        const { address, kept } = await protocols.of(provider).depart(state);
+        const { address, kept } = await depart(protocols, provider, state);
         await departures.remember(
           state,
           { provider: name, purpose: "sign-in", browser },
@@ -116,6 +119,15 @@ export function makeSignIn(options: Options): SignIn {
   };
 }
 
+/** Of a row that somebody has written wrong (an address that is none, another key than one) the libraries say so only here. */
+async function depart(protocols: Protocols, provider: Provider, state: string): ReturnType<Protocol["depart"]> {
+  try {
+    return await protocols.of(provider).depart(state);
+  } catch (error) {
+    throw error instanceof ApiError ? error : providerUnavailable(error);
+  }
+}
+
 /**
  * Postgres has no place for the character zero, nor UTF-8 for half a character. A name does without: one that was cut
  * may end with half of one. Of who it is nothing may be left out.
@@ -123,6 +135,9 @@ export function makeSignIn(options: Options): SignIn {
 function inWholeCharacters(statement: Statement): Statement {
   const { subject, email, name } = statement;
   const isWhole = (text: string) => text.isWellFormed() && !text.includes("\0");
+  if (subject === "" || subject.length > LONGEST_SUBJECT) {
+    throw statementRefused(new Error("Its subject is empty, or too long"));
+  }
   if (!isWhole(subject) || !isWhole(email ?? "")) {
     throw statementRefused(new Error("Its subject, or its address, is no text of whole characters"));
   }

@@ -50,6 +50,22 @@ describe("an API key", () => {
     expect(JSON.stringify(await apiKeys.list())).not.toContain(made.key.slice(0, 20));
   });
 
+  test("in a role that its owner loses ends with it, and no other does", async () => {
+    const { apiKeys } = opened.accounts;
+    const { userId } = await newPerson(opened);
+    await opened.owner.query("select auth.assign_role($1, 'admin', null)", [userId]);
+    const [lost, kept, theirs] = await Promise.all([
+      apiKeys.create({ role: "admin", ownerId: userId }),
+      apiKeys.create({ role: "authenticated", ownerId: userId }),
+      apiKeys.create({ role: "admin" }),
+    ]);
+    expect(await callerOf(lost.key)).toMatchObject({ role: "admin" });
+    await opened.owner.query("select auth.assign_role($1, 'authenticated', null)", [userId]);
+    expect(await callerOf(lost.key)).toBeNull();
+    for (const { key } of [kept, theirs]) expect(await callerOf(key)).not.toBeNull();
+    expect(await eventsOf(opened, userId)).toContain("api_key.revoked");
+  });
+
   test("is revoked by its owner, and by nobody else's", async () => {
     const { apiKeys } = opened.accounts;
     const [ada, bob] = [await newPerson(opened), await newPerson(opened)];

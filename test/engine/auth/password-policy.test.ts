@@ -52,6 +52,13 @@ describe("a new password", () => {
     expect(faultsOf("Aa1🦊🦊🦊🦊🦊")).toEqual([]);
   });
 
+  test("of millions of signs is refused at once", () => {
+    for (const signs of ["!".repeat(2_000_000), "\u0300\u0316".repeat(1_000_000)]) {
+      expect(faultsOf(`a${signs}a`)[0]).toContain("at most 1024 bytes");
+    }
+    expect(isCommonPassword(`a${"!".repeat(2_000_000)}a`)).toBe(false);
+  });
+
   test("is not what everybody knows of the user", () => {
     expect(faultsOf("Bob7@example.org", "standard", ["bob7@EXAMPLE.org"])).toEqual([
       "password: Use something else than your name or address.",

@@ -138,4 +138,15 @@ describe("registering", () => {
     }
     expect(statuses).toEqual([400, 400, 400, 429]);
   });
+
+  test.each(["/auth/sign-up", "/auth/forgotten-password"])("is limited at %s in a page", async (path) => {
+    const headers = { "X-Forwarded-For": newAddress() };
+    const submit = () =>
+      fetch(`${gateways.one.url}${path}`, { method: "POST", body: new URLSearchParams({ email: "" }), headers });
+    for (let sent = 0; sent < 3; sent++) expect((await submit()).status).toBe(400);
+    const refusal = await submit();
+    expect([refusal.status, refusal.headers.get("content-type")]).toEqual([429, "text/html; charset=utf-8"]);
+    expect(Number(refusal.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect(await refusal.text()).toContain('role="alert">Too much of this came from your address.');
+  });
 });

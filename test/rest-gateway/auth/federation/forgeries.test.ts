@@ -1,4 +1,4 @@
-import { createHmac, createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
+import { createHmac, createPrivateKey, generateKeyPairSync, randomBytes, sign } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { newFactor } from "../gateways.ts";
 import type { Browser } from "./browser.ts";
@@ -132,6 +132,9 @@ describe("an ID token is refused, 401,", () => {
     "that never expires": (nonce) => forger.idToken({ nonce, exp: undefined, ...PERSON }),
     "that is not valid yet": (nonce) => forger.idToken({ nonce, nbf: Math.floor(Date.now() / 1000) + 600, ...PERSON }),
     "about nobody": (nonce) => forger.idToken({ nonce, sub: undefined, ...PERSON }),
+    "about somebody without a name": (nonce) => forger.idToken({ nonce, ...PERSON, sub: "" }),
+    "about somebody whose name no index holds": (nonce) =>
+      forger.idToken({ nonce, ...PERSON, sub: randomBytes(9_000).toString("base64url") }),
     "that is not signed": (nonce) => `${unsigned({ alg: "none" }, nonce)}.`,
     "with the signature taken off": async (nonce) =>
       `${(await forger.idToken({ nonce, ...PERSON })).replace(/[^.]+$/, "")}`,

@@ -52,6 +52,28 @@ async function signIn(query: Readonly<Record<string, string>> = { code: "a-code"
   return { departure, shown };
 }
 
+describe("a provider whose row in SQL is wrong", () => {
+  const rows = {
+    "an issuer that is no address": "'oidc', 'no-address', 'c', null, '{}'",
+    "endpoints that are none": `'oauth2', 'endless', 'c', null,
+      '{"authorization_endpoint": "x", "token_endpoint": "y", "userinfo_endpoint": "z"}'`,
+    "an entry point that is none": `'saml', 'pointless', null, null, '{"entry_point": "x", "certificates": ["y"]}'`,
+  };
+  test.each(Object.entries(rows))("with %s is one that cannot be reached: 502", async (_what, row) => {
+    await gateways.owner.query(
+      `insert into auth.providers (name, kind, issuer, client_id, client_secret, settings) values ('broken', ${row})`,
+    );
+    try {
+      expect(await browser.ask(at("/auth/providers/broken/sign-in"))).toMatchObject({
+        status: 502,
+        body: { error: { code: "PROVIDER_UNAVAILABLE" } },
+      });
+    } finally {
+      await gateways.owner.query("delete from auth.providers where name = 'broken'");
+    }
+  });
+});
+
 describe("signing in through a provider of OAuth 2.0 alone", () => {
   test("exchanges the code as the standard says, and finds who it is by the names that it was told", async () => {
     const { departure, shown } = await signIn();
@@ -99,6 +121,13 @@ describe("signing in through a provider of OAuth 2.0 alone", () => {
     expect((await signIn()).shown.status).toBe(200);
     const { rows } = await gateways.owner.query("select name from users where email = $1", [email]);
     expect(rows).toEqual([{ name }]);
+  });
+
+  test("calls who tells a name that nobody can read by the address", async () => {
+    provider.say("/user", () => json({ id: 77, login: "\u3164", email: "unread@example.org" }));
+    expect((await signIn()).shown.status).toBe(200);
+    const { rows } = await gateways.owner.query("select name from users where email = 'unread@example.org'");
+    expect(rows).toEqual([{ name: "unread" }]);
   });
 
   test.each(['"\\ud800"', '"4\\u0000"'])("is refused where the subject is no text, as %s: 401", async (id) => {
