@@ -44,7 +44,8 @@ export function makeAuthorization({ database, contextOf }: AuthorizationOptions)
     return {
       role,
       settings: [
-        ...settings,
+        // What is tried here is no change: a role that is to read only hears and speaks too.
+        ...settings.filter(([name]) => name !== "transaction_read_only"),
         ["realtime.topic", topic],
         ["request.jwt.claim.sub", typeof sub === "string" ? sub : ""],
         ["request.jwt.claim.role", role],

@@ -3,7 +3,6 @@ import { isJsonObject } from "../engine/json-object.ts";
 import type { Extension, Hearing } from "./authorization.ts";
 import type { Broadcast } from "./broadcast-frame.ts";
 import { bindingIds } from "./changes/binding.ts";
-import { formatPosition, type Position } from "./changes/position.ts";
 import { type JoinRequest, readToken } from "./join-request.ts";
 import type { Outbox } from "./outbox.ts";
 import { spellMessage, spellWord, type Version } from "./protocol.ts";
@@ -125,8 +124,8 @@ export class Channel implements Occupant {
   }
 
   /** How far it has been told of changes; null where it asked for none. */
-  get position(): Position | null {
-    return this.#subscription.position;
+  get bookmark(): string | null {
+    return this.#subscription.bookmark;
   }
 
   /** Answers the join, and from then on takes part. */
@@ -134,10 +133,10 @@ export class Channel implements Occupant {
     const { request } = this.#joining;
     const { rooms } = this.#services;
     const ids = bindingIds(request.bindings);
-    const { position } = this;
+    const { bookmark } = this;
     reply({
       postgres_changes: request.bindings.map((binding, at) => ({ ...binding, id: ids[at] })),
-      ...(position && { position: formatPosition(position) }),
+      ...(bookmark && { position: bookmark }),
     });
     this.#tellSubscription();
     if (request.broadcast.replicationReady) {

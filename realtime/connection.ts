@@ -1,7 +1,6 @@
 import type { Caller } from "../engine/caller/caller.ts";
 import { isJsonObject } from "../engine/json-object.ts";
 import { type Broadcast, type BroadcastPush, parseBroadcastPush } from "./broadcast-frame.ts";
-import { formatPosition } from "./changes/position.ts";
 import { Channel, type Line } from "./channel.ts";
 import { readJoinRequest } from "./join-request.ts";
 import type { Outbox } from "./outbox.ts";
@@ -184,11 +183,11 @@ export class Connection {
   /** Says how far the client has been told, so that one which has heard nothing can go on from there too. */
   #beat(message: Message): void {
     if (message.event !== "heartbeat") return;
-    const positions = new Set<string>();
-    for (const { position } of this.#channels.values()) if (position) positions.add(formatPosition(position));
-    const [position] = positions;
+    const bookmarks = new Set<string>();
+    for (const { bookmark } of this.#channels.values()) if (bookmark) bookmarks.add(bookmark);
+    const [position] = bookmarks;
     // While one channel is told of the past, there is none that is true of all.
-    this.#reply(message, "ok", position !== undefined && positions.size === 1 ? { position } : {});
+    this.#reply(message, "ok", position !== undefined && bookmarks.size === 1 ? { position } : {});
   }
 
   /** It asks for more than it may: its channel, if it has one, is over. */

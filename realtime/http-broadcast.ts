@@ -7,7 +7,7 @@ import { methodNotAllowed, notFound } from "../engine/wrong-address.ts";
 import type { Authorization } from "./authorization.ts";
 import type { Broadcast } from "./broadcast-frame.ts";
 import { DEEPEST, isDeeperThan } from "./protocol.ts";
-import type { Room } from "./rooms.ts";
+import { keyOf, type Room } from "./rooms.ts";
 import type { Speech } from "./speech.ts";
 
 /** What is known of a request here; whoever listens on the socket says the rest. */
@@ -36,7 +36,7 @@ export const API_PATH = "/realtime/v1/api";
 const BATCH = `${API_PATH}/broadcast`;
 const SINGLE = new RegExp(`^${BATCH}/(?<topic>[^/]+)/events/(?<event>[^/]+)$`);
 const METHODS = "OPTIONS, POST";
-/** A private one may cost a question to the database. */
+/** Each private room among them costs a question to the database. */
 const MOST_MESSAGES = 1_000;
 const ACCEPTED: HttpResponse = { status: 202, headers: {}, body: null };
 
@@ -60,7 +60,13 @@ export function makeHttpBroadcast({ callers, authorization, speech }: Services) 
   const sayBatch = async (request: HttpRequest): Promise<HttpResponse> => {
     const caller = await identify(request);
     const messages = readBatch(parseJson(await request.readBody()));
-    for (const sent of messages) if (await maySay(caller, sent)) await speech.say(sent.room, sent.broadcast, null);
+    const answers = new Map<string, boolean>();
+    for (const sent of messages) {
+      const room = keyOf(sent.room);
+      const isAllowed = answers.get(room) ?? (await maySay(caller, sent));
+      answers.set(room, isAllowed);
+      if (isAllowed) await speech.say(sent.room, sent.broadcast, null);
+    }
     return ACCEPTED;
   };
 

@@ -13,6 +13,7 @@ export class Outbox {
   readonly #overflow: () => void;
   #frames: Buffer[] = [];
   #bytes = 0;
+  #bytesUnpaced = 0;
   #isOver = false;
 
   constructor(socket: Duplex, tally: Tally, overflow: () => void) {
@@ -23,6 +24,16 @@ export class Outbox {
 
   get isFull(): boolean {
     return this.#held > FULL_BYTES;
+  }
+
+  /** Full of what was sent since it was waited for: who takes a little at a time is not waited for each time. */
+  get isDue(): boolean {
+    return this.#bytesUnpaced > FULL_BYTES && this.isFull;
+  }
+
+  /** It is being waited for. */
+  paced(): void {
+    this.#bytesUnpaced = 0;
   }
 
   /** What the client has not taken yet. */
@@ -41,6 +52,7 @@ export class Outbox {
     if (this.#frames.length === 0) setImmediate(() => this.flush());
     this.#frames.push(frame);
     this.#bytes += frame.length;
+    this.#bytesUnpaced += frame.length;
     this.#tally.messagesOut++;
     this.#tally.bytesOut += frame.length;
   }

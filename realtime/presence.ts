@@ -78,7 +78,7 @@ export class Presence {
         const [leaves] = readMetas([said.leaves]);
         if (leaves) other.metas.delete(leaves.ref);
         if (joins) other.metas.set(joins.ref, joins);
-        this.#apply({ ...(joins && { joins }), ...(leaves && { leaves }) });
+        this.#apply(joins ? [joins] : [], leaves ? [leaves] : []);
         other.version = other.version === null ? null : other.version + 1;
         this.#compare(other, version);
         break;
@@ -101,7 +101,7 @@ export class Presence {
 
   #tell(change: Change): void {
     this.#version++;
-    this.#apply(change);
+    this.#apply(change.joins ? [change.joins] : [], change.leaves ? [change.leaves] : []);
     void this.#relay.say({ kind: "presence", version: this.#version, ...change });
     this.#watch();
   }
@@ -117,32 +117,33 @@ export class Presence {
     this.introduce();
   }
 
+  /** Thousands may come or go with a gateway: each room is told of all of its own at once. */
   #replaceAll(known: Map<string, Meta>, metas: readonly Meta[]): void {
     const current = new Map(metas.map((meta) => [meta.ref, meta]));
-    for (const [ref, leaves] of known) {
-      if (current.has(ref)) continue;
-      known.delete(ref);
-      this.#apply({ leaves });
-    }
-    for (const [ref, joins] of current) {
-      if (known.has(ref)) continue;
-      known.set(ref, joins);
-      this.#apply({ joins });
+    const leaves = [...known.values()].filter(({ ref }) => !current.has(ref));
+    const joins = [...current.values()].filter(({ ref }) => !known.has(ref));
+    for (const { ref } of leaves) known.delete(ref);
+    for (const meta of joins) known.set(meta.ref, meta);
+    const [leavesByRoom, joinsByRoom] = [leaves, joins].map((each) => Map.groupBy(each, ({ room }) => keyOf(room)));
+    for (const key of new Set([...leavesByRoom!.keys(), ...joinsByRoom!.keys()])) {
+      this.#apply(joinsByRoom!.get(key) ?? [], leavesByRoom!.get(key) ?? []);
     }
   }
 
-  #apply({ joins, leaves }: Change): void {
-    const { room } = (joins ?? leaves)!;
-    const key = keyOf(room);
+  /** All of one room. */
+  #apply(joins: readonly Meta[], leaves: readonly Meta[]): void {
+    const first = joins[0] ?? leaves[0];
+    if (!first) return;
+    const key = keyOf(first.room);
     const metas = this.#present.get(key) ?? new Map<string, Meta>();
     this.#present.set(key, metas);
-    if (leaves) metas.delete(leaves.ref);
-    if (joins) metas.set(joins.ref, joins);
+    for (const { ref } of leaves) metas.delete(ref);
+    for (const meta of joins) metas.set(meta.ref, meta);
     if (metas.size === 0) this.#present.delete(key);
-    const replaced = joins && leaves?.key === joins.key ? leaves.ref : null;
-    const diff = `{"joins":${joins ? spellMetas([joins], replaced) : "{}"},"leaves":${leaves ? spellMetas([leaves]) : "{}"}}`;
+    const isReplaced = joins.length === 1 && leaves.length === 1 && joins[0]!.key === leaves[0]!.key;
+    const diff = `{"joins":${spellMetas(joins, isReplaced ? leaves[0]!.ref : null)},"leaves":${spellMetas(leaves)}}`;
     const frames = new Map<Version, Buffer>();
-    for (const { version, topic, hearsPresence, outbox } of this.#rooms.in(room)) {
+    for (const { version, topic, hearsPresence, outbox } of this.#rooms.in(first.room)) {
       if (!hearsPresence) continue;
       const envelope = { joinRef: null, ref: null, topic, event: "presence_diff" };
       const frame = frames.get(version) ?? socketFrame("text", spellMessage(version, envelope, diff));

@@ -38,19 +38,19 @@ export class Rooms {
     return this.#occupants.get(keyOf(room)) ?? [];
   }
 
-  /** To everybody there but the one who says it. Gives those who have not read what they were told before. */
+  /** To everybody there but the one who says it. Answers with whom to wait for before more is said. */
   broadcast(room: Room, broadcast: Broadcast, sayer: Occupant | null): readonly Outbox[] {
     const frames = new Map<Version, Buffer | null>();
-    const full: Outbox[] = [];
+    const due: Outbox[] = [];
     for (const occupant of this.in(room)) {
       if (!occupant.hearsBroadcast || (occupant === sayer && !occupant.hearsItself)) continue;
       const { version, topic, outbox } = occupant;
       if (!frames.has(version)) frames.set(version, broadcastFrame(version, topic, broadcast));
       const frame = frames.get(version);
       if (frame) outbox.send(frame);
-      if (outbox.isFull) full.push(outbox);
+      if (outbox.isDue) due.push(outbox);
     }
-    return full;
+    return due;
   }
 }
 

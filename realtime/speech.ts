@@ -23,10 +23,10 @@ export class Speech {
 
   /** Resolves when it has been passed on. */
   async say(room: Room, broadcast: Broadcast, sayer: Occupant | null): Promise<void> {
-    this.#rooms.broadcast(room, broadcast, sayer);
+    const due = this.#rooms.broadcast(room, broadcast, sayer);
     const { event, encoding, payload } = broadcast;
     const text = payload.toString(encoding === "raw" ? "base64" : "utf8");
-    await this.#relay.say({
+    const relayed = this.#relay.say({
       kind: "broadcast",
       topic: room.name,
       private: room.isPrivate,
@@ -34,6 +34,8 @@ export class Speech {
       encoding,
       payload: text,
     });
+    if (due.length > 0) await this.#pacer.wait(due);
+    await relayed;
   }
 
   /** Another gateway, or SQL, has said it: one transaction may say more than anybody reads at once. */
@@ -45,7 +47,7 @@ export class Speech {
       encoding: isRaw ? "raw" : "json",
       payload: Buffer.from(payload, isRaw ? "base64" : "utf8"),
     };
-    const full = this.#rooms.broadcast({ name: topic, isPrivate: isPrivate === true }, broadcast, null);
-    if (full.length > 0) return this.#pacer.wait(full);
+    const due = this.#rooms.broadcast({ name: topic, isPrivate: isPrivate === true }, broadcast, null);
+    if (due.length > 0) return this.#pacer.wait(due);
   }
 }

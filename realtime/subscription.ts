@@ -1,6 +1,6 @@
 import type { Caller } from "../engine/caller/caller.ts";
 import { type Binding, bindingIds } from "./changes/binding.ts";
-import { behind, type Position, parsePosition } from "./changes/position.ts";
+import { behind, formatBookmark, parseBookmark } from "./changes/position.ts";
 import type { Subscriber } from "./changes/subscriber.ts";
 import type { JoinRequest } from "./join-request.ts";
 import type { Outbox } from "./outbox.ts";
@@ -37,8 +37,8 @@ export class Subscription {
   }
 
   /** How far it has been told; null where nothing was asked for. */
-  get position(): Position | null {
-    return this.#subscriber && this.#services.feeds.positionOf(this.#subscriber);
+  get bookmark(): string | null {
+    return this.#subscriber && formatBookmark(this.#services.feeds.bookmarkOf(this.#subscriber));
   }
 
   /** Null where nothing was asked for. */
@@ -101,6 +101,7 @@ export class Subscription {
     const { topic, version, outbox, request, lose } = this.#terms;
     const ids = bindingIds(request.bindings);
     const resolve = this.#services.bindingReader(caller);
+    const bookmark = request.resume === null ? null : parseBookmark(request.resume);
     const bindings = await Promise.all(request.bindings.map((binding, at) => resolve(binding, ids[at]!)));
     return {
       caller,
@@ -108,7 +109,8 @@ export class Subscription {
       version,
       topic,
       outbox,
-      position: (request.resume === null ? null : parsePosition(request.resume)) ?? behind(0n),
+      position: bookmark?.position ?? behind(0n),
+      history: bookmark?.history ?? null,
       lose,
     };
   }

@@ -20,11 +20,13 @@ export type Changes = {
 };
 
 export type ChangesState = {
-  /** `away`: the connection is lost, and sought again. `refused`: this database gives no stream, and `reason` says what to do. */
+  /** `away`: the connection is lost, and sought again. `refused`: this database gives no stream, or none any more, and `reason` says what to do. */
   readonly status: "idle" | "opening" | "streaming" | "away" | "refused";
   readonly reason: string | null;
   /** Every transaction whose `commitLsn` is not above it has been handed on. */
   readonly position: Lsn | null;
+  /** In whose history positions have a meaning: one word for a cluster and its timeline. Null before anything was read. */
+  readonly history: string | null;
 };
 
 export type ChangesStatistics = {

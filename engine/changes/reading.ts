@@ -33,8 +33,8 @@ export class Reading implements SessionReader {
   #status: Exclude<ChangesState["status"], "idle"> = "opening";
   #reason: string | null = null;
   #session: LogSession | null = null;
-  /** Of the cluster that the position is in. */
-  #system: string | null = null;
+  /** That which the position is in. */
+  #history: string | null = null;
   #next: Lsn = 0n;
   /** What Postgres says of what comes next. */
   #unreadable: string | null = null;
@@ -65,6 +65,11 @@ export class Reading implements SessionReader {
     return this.#open;
   }
 
+  /** Null before it has started. */
+  get history(): string | null {
+    return this.#history;
+  }
+
   /** Every transaction up to there has been told. */
   get position(): Lsn {
     return this.#next - 1n;
@@ -88,7 +93,7 @@ export class Reading implements SessionReader {
       const before = this.#next;
       const error = await this.#readUntilLost();
       if (this.#closed.signal.aborted) break;
-      if (error instanceof ApiError && this.#system === null) {
+      if (error instanceof ApiError && this.#history === null) {
         this.#refuse(error);
         return;
       }
@@ -180,14 +185,14 @@ export class Reading implements SessionReader {
     }
   }
 
-  #place({ system, slot }: LogSession): void {
-    if (this.#system === null) this.#next = this.#options.beginAt(slot);
+  #place({ history, slot }: LogSession): void {
+    if (this.#history === null) this.#next = this.#options.beginAt(slot);
     else if (this.#unreadable) this.#leap(slot, `a change cannot be read: ${this.#unreadable}`);
-    else if (this.#system !== system)
+    else if (this.#history !== history)
       this.#leap(slot, "this is another database cluster than before, or one that was promoted");
     else if (this.#next > slot.now) this.#leap(slot, "the database has lost what had been read of it");
     else if (this.#next < slot.earliest) this.#leap(slot, "the database no longer keeps what came after");
-    this.#system = system;
+    this.#history = history;
     this.#unreadable = null;
   }
 
@@ -199,8 +204,14 @@ export class Reading implements SessionReader {
     this.#options.audience.gap({ reason, after, until: this.position });
   }
 
+  /** Nobody knows when it goes on: whoever follows is not to wait without knowing it. */
+  #giveNotice({ message }: ApiError): void {
+    this.#open = null;
+    this.#options.audience.gap({ reason: message, after: this.position, until: this.position });
+  }
+
   #begin(): void {
-    if (this.#status === "away") this.#options.log.info("following the changes again");
+    if (this.#status !== "opening") this.#options.log.info("following the changes again");
     this.#status = "streaming";
     this.#reason = null;
     this.#started.resolve();
@@ -213,7 +224,9 @@ export class Reading implements SessionReader {
   }
 
   #lose(error: unknown, failures: number): void {
-    this.#status = "away";
+    const isRefused = error instanceof ApiError;
+    if (isRefused && this.#status !== "refused") this.#giveNotice(error);
+    this.#status = isRefused ? "refused" : "away";
     this.#reason = (error as Error).message;
     if (failures === 1) this.#options.log.warn({ err: error }, "not following the changes; trying again");
   }

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import pg from "pg";
@@ -28,6 +29,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   "42501": "the database's owner may not replicate. As a superuser, run: alter role … replication",
   "08P01": "the owner's connection goes through a pooler. Let OWNER_DATABASE_URL go to Postgres itself.",
 };
+const HISTORY_LENGTH = 8;
 const FRAME_HEADER = 25;
 const DATA = "w".charCodeAt(0);
 const KEEPALIVE = "k".charCodeAt(0);
@@ -40,7 +42,7 @@ const SPELLING = `set datestyle = 'ISO'; set timezone = 'UTC'; set intervalstyle
 export class LogSession {
   readonly slot: Slot;
   /** The cluster and its timeline, which is a new one when a standby is promoted: positions mean something else there. */
-  readonly system: string;
+  readonly history: string;
   readonly #client: pg.Client;
   readonly #socket: Duplex;
   readonly #options: SessionOptions;
@@ -80,7 +82,13 @@ export class LogSession {
       const builtIn = new Map(types.rows.map(({ oid, typname }) => [oid, typname]));
       const slot = await takeSlot(client, options);
       const { systemid, timeline } = system.rows[0]!;
-      return new LogSession(client, slot, `${systemid}/${timeline}`, options, builtIn);
+      return new LogSession(
+        client,
+        slot,
+        hash("sha256", `${systemid}/${timeline}`, "hex").slice(0, HISTORY_LENGTH),
+        options,
+        builtIn,
+      );
     } catch (error) {
       destroy();
       throw spoken(error);
@@ -92,14 +100,14 @@ export class LogSession {
   private constructor(
     client: pg.Client,
     slot: Slot,
-    system: string,
+    history: string,
     options: SessionOptions,
     builtIn: ReadonlyMap<number, string>,
   ) {
     this.#client = client;
     this.#socket = client.connection.stream;
     this.slot = slot;
-    this.system = system;
+    this.history = history;
     this.#options = options;
     this.#decoder = new LogDecoder(builtIn);
   }

@@ -51,8 +51,10 @@ export class ChangeStream implements Changes {
 
   state(): ChangesState {
     const live = this.#live;
-    if (!live) return { status: this.#refusal ? "refused" : "idle", reason: this.#refusal, position: null };
-    return { status: live.status, reason: live.reason, position: live.status === "opening" ? null : live.position };
+    if (!live)
+      return { status: this.#refusal ? "refused" : "idle", reason: this.#refusal, position: null, history: null };
+    const { status, reason, history } = live;
+    return { status, reason, position: status === "opening" ? null : live.position, history };
   }
 
   async statistics(): Promise<ChangesStatistics> {

@@ -5,6 +5,7 @@ import type { QualifiedName } from "../../engine/catalog/qualified-name.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
 import type { Statement } from "../../engine/database/statement.ts";
 import { ApiError } from "../../engine/errors.ts";
+import { quotedName } from "../../engine/quoted-name.ts";
 import type { BindingRequest } from "../join-request.ts";
 import { spellWord } from "../protocol.ts";
 import type { BlindSpots } from "./blind-spots.ts";
@@ -12,7 +13,7 @@ import { type Condition, parseFilter } from "./filter.ts";
 import type { Published } from "./published.ts";
 import { type Asked, comparison, valueType } from "./question.ts";
 import { makeRowTest, type RowTest } from "./row-test.ts";
-import { sightOf } from "./sight.ts";
+import { type Sight, sightOf } from "./sight.ts";
 
 /** Which changes a client wants to hear of. */
 export type Binding = {
@@ -69,12 +70,11 @@ export async function resolveBinding(
   if (schema === null || table === null) {
     return conditions.length > 0 || select ? null : { id, event, schema, table, tests: [], select: null };
   }
-  await meet(catalog, { schema, name: table });
-  const current = catalog.current();
-  const found = current.findTable({ schema, name: table });
-  const sight = found && sightOf(current, found, role);
   const named = [...conditions.map(({ column }) => column), ...(select ?? [])];
-  if (!sight || !named.every((column) => sight.columns.has(column))) return null;
+  const ground = { catalog, role, ask };
+  const open = findOpen(ground, { schema, name: table }, named) ?? (await meet(ground, { schema, name: table }, named));
+  if (!open) return null;
+  const { found, sight } = open;
   const columns = await published.columns(found);
   if (columns && !named.every((column) => columns.has(column))) return null;
   const isBlind = columns && typeof sight.rows === "object" && (await blindSpots(found, columns)).length > 0;
@@ -83,10 +83,35 @@ export async function resolveBinding(
   return tests && { id, event, schema, table, tests, select };
 }
 
-/** A table that was published a moment ago may not be in the catalogue yet. */
-async function meet(catalog: BindingGround["catalog"], name: QualifiedName): Promise<void> {
-  const { findTable, schemas } = catalog.current();
-  if (!findTable(name) && schemas.get(name.schema)?.exposed) await catalog.reload();
+type Open = { readonly found: Table; readonly sight: Sight };
+type OpenGround = Pick<BindingGround, "catalog" | "role" | "ask">;
+
+/** The table, where the role may read it and all of these columns, as far as the catalogue knows. */
+function findOpen({ catalog, role }: OpenGround, name: QualifiedName, columns: readonly string[]): Open | null {
+  const current = catalog.current();
+  const found = current.findTable(name);
+  const sight = found && sightOf(current, found, role);
+  return sight && columns.every((column) => sight.columns.has(column)) ? { found, sight } : null;
+}
+
+const IS_GRANTED = `
+  select has_any_column_privilege($1::text, 'select')
+    and coalesce(bool_and(has_column_privilege($1::text, name, 'select')), true)
+  from json_array_elements_text($2::json) as name`;
+
+/** What was made, or granted, a moment ago may not be in the catalogue yet. */
+async function meet(ground: OpenGround, name: QualifiedName, columns: readonly string[]): Promise<Open | null> {
+  const { catalog, ask } = ground;
+  if (!catalog.current().schemas.get(name.schema)?.exposed) return null;
+  const values = [quotedName(name.schema, name.name), JSON.stringify(columns)];
+  try {
+    const [row] = await ask({ text: IS_GRANTED, values });
+    if (row?.[0] !== "t") return null;
+  } catch (error) {
+    return unlessFailed(error);
+  }
+  await catalog.reload();
+  return findOpen(ground, name, columns);
 }
 
 /** `*`, and no name at all, stand for any. */
@@ -113,10 +138,14 @@ async function readTests(
       return makeRowTest(condition, own, table.columns.get(condition.column)!.baseType);
     });
   } catch (error) {
-    // What it cannot answer now is no fault of the filter.
-    if (error instanceof ApiError && error.status >= 500) throw error;
-    return null;
+    return unlessFailed(error);
   }
+}
+
+/** What cannot be answered now is no fault of what was asked for. */
+function unlessFailed(error: unknown): null {
+  if (error instanceof ApiError && error.status >= 500) throw error;
+  return null;
 }
 
 type Trial = { readonly of: Condition; readonly sql: string; readonly isCanonical: boolean };

@@ -1,7 +1,7 @@
 import type { Table } from "../../engine/catalog/tables.ts";
 import type { Change, Relation, RelationColumn, Row, Transaction } from "../../engine/changes/changes.ts";
 import { jsonValue } from "./json-value.ts";
-import { formatPosition, type Position } from "./position.ts";
+import { formatBookmark } from "./position.ts";
 import { isSameColumn } from "./same-column.ts";
 import type { Sight } from "./sight.ts";
 
@@ -31,19 +31,19 @@ export function viewOf({ columns, readsKey }: Sight, select: ReadonlySet<string>
 
 /** The payload of one change, which differs by what is shown of it alone. */
 export class ChangeText {
-  readonly position: Position;
   readonly #change: Change;
   readonly #table: Table;
   readonly #commitTime: string;
+  readonly #bookmark: string;
   readonly #isLarge: boolean;
   readonly #spelled = new Map<View, Map<string, string>>();
 
-  constructor(change: Change, { commitLsn, commitTime }: Transaction, table: Table) {
+  constructor(change: Change, { commitLsn, commitTime }: Transaction, table: Table, history: string) {
     this.#change = change;
     this.#table = table;
     this.#commitTime = commitTime.toISOString();
     this.#isLarge = bytesOf(change.new) + bytesOf(change.old) > MOST_BYTES;
-    this.position = { commitLsn, index: change.index };
+    this.#bookmark = formatBookmark({ position: { commitLsn, index: change.index }, history });
   }
 
   /** `{"schema":"public","table":"items","type":"INSERT",…}` */
@@ -63,7 +63,7 @@ export class ChangeText {
       `"schema":${JSON.stringify(relation.schema)},"table":${JSON.stringify(relation.name)},"type":"${told.type}"`,
       `"commit_timestamp":"${this.#commitTime}","columns":${columnsOf(relation, told.view)}`,
       ...records,
-      `"errors":${errors},"position":"${formatPosition(this.position)}"`,
+      `"errors":${errors},"position":"${this.#bookmark}"`,
     ];
     return `{${members.join(",")}}`;
   }

@@ -1,5 +1,6 @@
 import type { Change, Row, Transaction } from "../../engine/changes/changes.ts";
 import { toApiError } from "../../engine/errors.ts";
+import type { Outbox } from "../outbox.ts";
 import { spellMessage } from "../protocol.ts";
 import { socketFrame } from "../socket-frame.ts";
 import { type Audience, type Group, type Member, partsOf } from "./audience.ts";
@@ -27,6 +28,7 @@ const UNASKED = () => null;
 export class Delivery {
   readonly #items: readonly Item[];
   readonly #audience: Audience;
+  readonly #history: string;
   /** The row before of each. */
   readonly #before: ReadonlyMap<Item, Row | null>;
   readonly #judgements = new Map<Group, Judgement>();
@@ -34,9 +36,10 @@ export class Delivery {
   /** Made once for all whom all changes concern: there may be thousands of groups. */
   readonly #wholeInquiries = new Map<boolean, Inquiry>();
 
-  constructor(items: readonly Item[], audience: Audience) {
+  constructor(items: readonly Item[], audience: Audience, history: string) {
     this.#items = items;
     this.#audience = audience;
+    this.#history = history;
     this.#before = new Map(items.map((item) => [item, rowBefore(item.change, audience.table)]));
   }
 
@@ -61,11 +64,12 @@ export class Delivery {
     await Promise.all(groups.map(judgeOne));
   }
 
-  /** Tells those who are still there of one change. */
-  tell(item: Item, isThere: (subscriber: Subscriber) => boolean): void {
+  /** Tells those who are still there of one change. Answers with whom to wait for before more is told. */
+  tell(item: Item, isThere: (subscriber: Subscriber) => boolean): readonly Outbox[] {
     const change = { ...item.change, old: this.#before.get(item)! };
-    const text = new ChangeText(change, item.transaction, this.#audience.table);
+    const text = new ChangeText(change, item.transaction, this.#audience.table, this.#history);
     const frames = new Map<View, Map<string, Buffer>>();
+    const due: Outbox[] = [];
     for (const [group, { inquiry, verdicts }] of this.#judgements) {
       const place = inquiry.places.get(item);
       if (!place) continue;
@@ -73,11 +77,15 @@ export class Delivery {
       const sides = { before: visible(place.before), after: visible(place.after) };
       if (!sides.before && !sides.after) continue;
       for (const member of group.members) {
-        if (!isThere(member.subscriber)) continue;
+        const { subscriber } = member;
+        if (!isThere(subscriber)) continue;
         const told = this.#toldTo(member, item, sides);
-        if (told) member.subscriber.outbox.send(frameOf(member.subscriber, told, text, frames));
+        if (!told) continue;
+        subscriber.outbox.send(frameOf(subscriber, told, text, frames));
+        if (subscriber.outbox.isDue) due.push(subscriber.outbox);
       }
     }
+    return due;
   }
 
   #inquiryOf(group: Group): Inquiry {

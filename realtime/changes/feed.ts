@@ -12,10 +12,12 @@ import type {
 } from "../../engine/changes/changes.ts";
 import type { Logger } from "../../engine/log.ts";
 import { oneAtATime } from "../../engine/one-at-a-time.ts";
+import type { Outbox } from "../outbox.ts";
 import { concerns } from "./audience.ts";
 import { type AudienceServices, type Audiences, makeAudiences } from "./audiences.ts";
 import { Delivery, type Item } from "./delivery.ts";
 import type { Judge } from "./judge.ts";
+import { findLapsed } from "./lapsed.ts";
 import { Pacer } from "./pacer.ts";
 import { behind, isAfter, type Position, sinceOf } from "./position.ts";
 import type { Subscriber } from "./subscriber.ts";
@@ -74,6 +76,7 @@ export class Feed {
   #seen: Promise<unknown> = Promise.resolve();
   /** The last transaction that changed the schema. */
   #changer: number | null = null;
+  #gaps = 0;
   #isRunning = false;
   #isClosed = false;
   #told: Position;
@@ -108,6 +111,11 @@ export class Feed {
 
   has(subscriber: Subscriber): boolean {
     return this.#interested.has(subscriber);
+  }
+
+  /** That in which positions have a meaning here. */
+  get history(): string {
+    return this.#options.changes.state().history ?? "";
   }
 
   /** How far everybody has been told, and that there is nothing to tell up to there. */
@@ -170,7 +178,7 @@ export class Feed {
     const entries = this.#entries;
     this.#entries = [];
     // Whoever waits for a step would wait for ever.
-    for (const entry of entries) if ("kind" in entry && entry.kind === "step") entry.run();
+    for (const entry of entries) if (isStep(entry)) entry.run();
     this.#room?.resolve();
   }
 
@@ -222,8 +230,9 @@ export class Feed {
   }
 
   #lose({ reason, until }: Gap): void {
+    this.#gaps++;
     this.#told = behind(until);
-    this.#entries = this.#entries.filter((entry) => "kind" in entry && entry.kind === "step");
+    this.#entries = this.#entries.filter(isStep);
     this.#bytes = 0;
     for (const subscriber of [...this.#active]) subscriber.lose(reason);
     // A mark may have been lost too.
@@ -240,6 +249,19 @@ export class Feed {
       this.#seen = Promise.all([this.#seen, this.#options.awaitVisible(new Set([transaction.xid]))]);
     }
     this.#catchUp();
+    this.#push({ kind: "step", run: () => void this.#dismiss() });
+  }
+
+  /** Those who would wait in vain from now on. */
+  async #dismiss(): Promise<void> {
+    await this.#upToDate;
+    if (this.#isClosed) return;
+    try {
+      const lapsed = await findLapsed([...this.#interested], this.#options);
+      for (const [subscriber, reason] of lapsed) if (this.#interested.has(subscriber)) subscriber.lose(reason);
+    } catch (error) {
+      this.#options.log.warn({ err: error }, "whether all that is asked for is still published was not found out");
+    }
   }
 
   #catchUp(): void {
@@ -277,7 +299,7 @@ export class Feed {
 
   /** Whole transactions, where that is not too much, and nothing behind a step. */
   #batchLength(): number {
-    const step = this.#entries.findIndex((entry) => "kind" in entry && entry.kind === "step");
+    const step = this.#entries.findIndex(isStep);
     const end = step < 0 ? this.#entries.findLastIndex((entry) => "kind" in entry) : step;
     return end < 0 ? this.#mostTogether : Math.min(this.#mostTogether, end + 1);
   }
@@ -292,32 +314,44 @@ export class Feed {
     const deliveries = new Map<Relation, Delivery>();
     for (const [relation, own] of Map.groupBy(items, ({ change }) => change.relation)) {
       const audience = await this.#audienceOf(this.#active, relation);
-      if (audience) deliveries.set(relation, new Delivery(own, audience));
+      if (audience) deliveries.set(relation, new Delivery(own, audience, this.history));
     }
     const xids = new Set(items.map(({ transaction }) => transaction.xid));
     // First: a policy that reads other tables is to find there what the same transaction has written.
     if (deliveries.size > 0) await this.#options.awaitVisible(xids);
     await Promise.all([...deliveries.values()].map((delivery) => delivery.judge(this.#options.judge)));
-    for (const entry of entries) this.#tellOne(entry, deliveries);
+    const gaps = this.#gaps;
+    for (const entry of entries) {
+      // What was told before a gap says nothing of how far those are told who come behind it.
+      if (this.#gaps !== gaps && !isStep(entry)) continue;
+      const due = this.#tellOne(entry, deliveries);
+      if (due.length > 0) await this.#pacer.wait(due);
+    }
     await this.#pacer.wait([...this.#active].map(({ outbox }) => outbox));
   }
 
-  #tellOne(entry: Entry, deliveries: ReadonlyMap<Relation, Delivery>): void {
+  /** Answers with whom to wait for. */
+  #tellOne(entry: Entry, deliveries: ReadonlyMap<Relation, Delivery>): readonly Outbox[] {
     if ("kind" in entry) {
       if (entry.kind === "step") entry.run();
       else this.#told = entry.position;
-      return;
+      return [];
     }
     const position = { commitLsn: entry.transaction.commitLsn, index: entry.change.index };
-    if (!isAfter(position, this.#told)) return;
-    deliveries
+    if (!isAfter(position, this.#told)) return [];
+    const due = deliveries
       .get(entry.change.relation)
       ?.tell(entry, (subscriber) => this.#active.has(subscriber) && isAfter(position, subscriber.position));
     this.#told = position;
+    return due ?? [];
   }
 
   #fail(error: unknown): void {
     this.#options.log.error({ err: error }, "changes could not be told");
     for (const subscriber of [...this.#active]) subscriber.lose("they could not be told");
   }
+}
+
+function isStep(entry: Entry): entry is Step {
+  return "kind" in entry && entry.kind === "step";
 }

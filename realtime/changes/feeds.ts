@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Message } from "../../engine/changes/changes.ts";
-import { toApiError } from "../../engine/errors.ts";
+import { toApiError, unavailable } from "../../engine/errors.ts";
 import { Feed, type FeedServices } from "./feed.ts";
-import { earliest, isAfter, type Position } from "./position.ts";
+import { type Bookmark, earliest, isAfter } from "./position.ts";
 import type { Subscriber } from "./subscriber.ts";
 
 /** Whoever comes back at about the same time reads the past together. */
@@ -10,6 +10,7 @@ const GATHER_MS = 50;
 const LOOK_MS = 20;
 /** For so long a stream that was refused is not asked for again. */
 const REFUSED_MS = 5_000;
+const ANOTHER_HISTORY = "what was told last is of another database, or of a time that was undone";
 
 type FeedsHooks = {
   /** Told of what is said by way of the stream, which waits for it. */
@@ -74,9 +75,9 @@ export class Feeds {
   }
 
   /** How far the subscriber has been told. */
-  positionOf(subscriber: Subscriber): Position {
+  bookmarkOf(subscriber: Subscriber): Bookmark {
     const feed = [...this.#replays, this.#live].find((each) => each?.has(subscriber));
-    return feed?.position ?? subscriber.position;
+    return feed ?? { position: subscriber.position, history: subscriber.history ?? "" };
   }
 
   close(): void {
@@ -98,7 +99,6 @@ export class Feeds {
     const feed = this.#present();
     try {
       await feed.opened();
-      return feed;
     } catch (error) {
       if (this.#live === feed) {
         // Where there was nothing to follow there may be after a while.
@@ -107,6 +107,10 @@ export class Feeds {
       }
       throw error;
     }
+    // It may be refused after all, as where the publication is gone; then it is taken up again by itself.
+    const { status, reason } = this.#services.changes.state();
+    if (status === "refused") throw unavailable(reason!);
+    return feed;
   }
 
   /** The stream itself goes on for a while. */
@@ -116,8 +120,13 @@ export class Feeds {
   }
 
   async #replay(): Promise<void> {
-    const subscribers = this.#returning;
+    const failure = await this.opened().then(() => null, toApiError);
+    const returning = this.#returning;
     this.#returning = [];
+    const { history } = this.#services.changes.state();
+    const strangers = returning.filter((each) => failure !== null || each.history !== history);
+    for (const stranger of strangers) stranger.lose(failure?.message ?? ANOTHER_HISTORY);
+    const subscribers = returning.filter((each) => !strangers.includes(each));
     const since = earliest(subscribers.map(({ position }) => position));
     if (!since || this.#isClosed) return;
     const feed = new Feed({ ...this.#services, since });
@@ -125,7 +134,6 @@ export class Feeds {
     for (const subscriber of subscribers) feed.adopt(subscriber);
     try {
       await feed.opened();
-      await this.opened();
       await this.#handOver(feed);
     } catch (error) {
       for (const subscriber of feed.leave()) subscriber.lose(toApiError(error).message);

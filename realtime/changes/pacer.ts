@@ -15,7 +15,9 @@ export class Pacer {
   }
 
   async wait(outboxes: Iterable<Outbox>): Promise<void> {
-    let slow = [...new Set(outboxes)].filter((outbox) => outbox.isFull && !this.#stuck.has(outbox));
+    const asked = [...new Set(outboxes)];
+    for (const outbox of asked) outbox.paced();
+    let slow = asked.filter((outbox) => outbox.isFull && !this.#stuck.has(outbox));
     const end = performance.now() + this.#patienceMs;
     while (slow.length > 0 && performance.now() < end) {
       await sleep(LOOK_MS);

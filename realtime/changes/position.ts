@@ -5,17 +5,22 @@ export type Position = { readonly commitLsn: Lsn; readonly index: number };
 
 /** All of a transaction, whatever is in it. */
 const WHOLE = Number.MAX_SAFE_INTEGER;
+const BOOKMARK = /^(?<lsn>[^.@]+)(?:\.(?<index>\d{1,15}))?@(?<history>[^@]+)$/;
 
-/** `0/16B3748.2`, or `0/16B3748` behind a whole transaction */
-export function formatPosition({ commitLsn, index }: Position): string {
-  return index === WHOLE ? formatLsn(commitLsn) : `${formatLsn(commitLsn)}.${index}`;
+/** As a client keeps it: it says, too, in which history of the database it has a meaning. */
+export type Bookmark = { readonly position: Position; readonly history: string };
+
+/** `0/16B3748.2@5f0c2a91`, or `0/16B3748@5f0c2a91` behind a whole transaction */
+export function formatBookmark({ position: { commitLsn, index }, history }: Bookmark): string {
+  return `${formatLsn(commitLsn)}${index === WHOLE ? "" : `.${index}`}@${history}`;
 }
 
 /** Null for anything else. */
-export function parsePosition(text: string): Position | null {
-  const [, lsn = "", index] = /^([^.]+)(?:\.(\d{1,15}))?$/.exec(text) ?? [];
+export function parseBookmark(text: string): Bookmark | null {
+  const { lsn = "", index, history = "" } = BOOKMARK.exec(text)?.groups ?? {};
   const commitLsn = parseLsn(lsn);
-  return commitLsn === null ? null : { commitLsn, index: index === undefined ? WHOLE : Number(index) };
+  if (commitLsn === null) return null;
+  return { position: { commitLsn, index: index === undefined ? WHOLE : Number(index) }, history };
 }
 
 export function behind(commitLsn: Lsn): Position {

@@ -13,6 +13,8 @@ export type Subscriber = {
   readonly outbox: Outbox;
   /** Of the last change that it was told of, or past which it began. */
   position: Position;
+  /** In whose history that is, of one who resumes. */
+  readonly history: string | null;
   /** Changes may have been missed: it is told so, and joins again. */
   lose(reason: string): void;
 };

@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
@@ -9,6 +11,24 @@ import { anonKey, type Ground, openGround } from "../realtime/service.ts";
 
 const EXAMPLE = join(import.meta.dirname, "../../examples/articles/server.ts");
 const PASSWORD = "Tangerine-Boat-7";
+
+test("the example says what is missing, or whose port is taken, without a stack", async () => {
+  const run = async (env: NodeJS.ProcessEnv) => {
+    const program = spawn(process.execPath, [EXAMPLE], { env, stdio: ["ignore", "ignore", "pipe"] });
+    const [said, [code]] = await Promise.all([text(program.stderr), once(program, "close")]);
+    return { said: said.trim().split("\n"), code };
+  };
+  expect(await run({})).toEqual({ said: [expect.stringContaining("npm run keys")], code: 1 });
+  const taken = createServer().listen(0, "127.0.0.1");
+  await once(taken, "listening");
+  const { port } = taken.address() as AddressInfo;
+  try {
+    const told = expect.stringContaining(`Port ${port} of 127.0.0.1 cannot be had (EADDRINUSE)`);
+    expect(await run({ ANON_KEY: anonKey, PORT: String(port) })).toEqual({ said: [told], code: 1 });
+  } finally {
+    taken.close();
+  }
+});
 
 describeInBrowser("the example of live articles", () => {
   let ground: Ground;

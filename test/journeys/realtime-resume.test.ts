@@ -150,6 +150,28 @@ describe("a client that says how far it has been told", () => {
     await client.close();
   });
 
+  test("of another history of the database is told that it may have missed something", async () => {
+    const first = await new RawClient(ground.service.url).opened();
+    const { position } = (await first.join("realtime:news", NEWS)).payload.response;
+    await first.close();
+    await insert(1, 1);
+    // As after a standby was promoted that had not come so far, or a backup was restored.
+    const [place, history] = position.split("@");
+    const elsewhere = `${place}@${history.replace(/^./, (digit: string) => (digit === "0" ? "1" : "0"))}`;
+    for (const resume of [elsewhere, place]) {
+      const second = await new RawClient(ground.service.url).opened();
+      await second.join("realtime:news", { ...NEWS, resume });
+      const { message } = (await second.until(({ payload }) => payload.status === "error")).payload;
+      expect(message).toMatch(/^Changes may have been missed: what was told last is of another database/);
+      expect(idsOf(second)).toEqual([]);
+      await second.close();
+    }
+    const third = await new RawClient(ground.service.url).opened();
+    await third.join("realtime:news", { ...NEWS, resume: position });
+    await third.until((message) => message.payload.data?.record.id === 1);
+    await third.close();
+  });
+
   test("is told a value of before its column was altered as a text", async () => {
     await run(`create table public.things (id int primary key, mark text, data text);
       alter table public.things replica identity full; grant select on public.things to anon`);
@@ -281,6 +303,30 @@ describe("a client that says nothing", () => {
     await insert(11, 11);
     await told.until((id) => id === 11);
   });
+});
+
+test("where there is no stream any more, who joins is told why, and can join when there is one again", async () => {
+  const client = await new RawClient(ground.service.url).opened();
+  const joinUntil = async (status: string) => {
+    let told: Payload;
+    await until(async () => {
+      told = (await client.join("realtime:news", NEWS)).payload;
+      return told.status === status;
+    });
+    return told;
+  };
+  await client.join("realtime:news", NEWS);
+  await run("alter publication supabase_realtime rename to put_aside");
+  await cutStreams();
+  const refusal = await joinUntil("error");
+  expect(refusal.response.reason).toBe(
+    "RealtimeDisabledForConfiguration: Changes are not streamed: the database has no publication supabase_realtime.",
+  );
+  await run("alter publication put_aside rename to supabase_realtime");
+  await joinUntil("ok");
+  await insert(1, 1);
+  await client.until(({ payload }) => payload.data?.record.id === 1);
+  await client.close();
 });
 
 describe("much at once", () => {

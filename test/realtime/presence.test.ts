@@ -1,7 +1,10 @@
+import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Outbox } from "../../realtime/outbox.ts";
 import { Presence } from "../../realtime/presence.ts";
 import { Relay, type Said } from "../../realtime/relay.ts";
 import { type Occupant, Rooms } from "../../realtime/rooms.ts";
+import { makeTally } from "../../realtime/statistics.ts";
 
 const ROOM = { name: "room1", isPrivate: false };
 const log = { warn: () => {}, error: () => {} };
@@ -23,11 +26,16 @@ function network() {
       const message = { prefix, content: Buffer.from(content), transaction: null, lsn: 0n, index: 0 };
       for (const { relay } of alive) relay.hear(message);
     };
-    const changes = { emit, state: () => ({ status: "streaming", reason: null, position: null }) as const };
+    const changes = {
+      emit,
+      state: () => ({ status: "streaming", reason: null, position: null, history: null }) as const,
+    };
     const hear = (said: Said, from: string | null) => presence.hear(said, from!);
     const relay: Relay = new Relay({ changes, hear, log });
-    const presence = new Presence(new Rooms(), relay);
+    const rooms = new Rooms();
+    const presence = new Presence(rooms, relay);
     const gateway = {
+      rooms,
       relay,
       presence,
       isMute: false,
@@ -91,4 +99,25 @@ test("who could not be heard for a while, or was taken for dead, is known again 
   one.isMute = false;
   await pass(11);
   expect(other.whoIsThere()).toEqual(["bob", "carol"]);
+});
+
+test("many who leave with their gateway are told of at once, and nobody is thrown out by it", async () => {
+  const open = network();
+  const [one, other] = [open(), open()];
+  const tally = makeTally();
+  const outbox = new Outbox(new PassThrough().resume(), tally, () => {});
+  const watcher = { room: ROOM, version: "2.0.0", topic: "realtime:room1", hearsPresence: true, outbox };
+  one.rooms.enter(watcher as Occupant);
+  for (let nth = 0; nth < 30; nth++) {
+    other.presence.track(occupant(), `guest ${nth}`, { picture: "x".repeat(200_000) });
+    await pass(1);
+    outbox.flush();
+  }
+  expect(one.whoIsThere()).toHaveLength(30);
+  const told = tally.messagesOut;
+  await other.presence.close();
+  await pass(1);
+  expect(one.whoIsThere()).toEqual([]);
+  expect(tally.messagesOut - told).toBe(1);
+  expect(tally.overwhelmed).toBe(0);
 });

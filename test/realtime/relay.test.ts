@@ -12,7 +12,10 @@ function connected() {
     sent.push(Buffer.from(content).toString());
     await new Promise<void>((resolve) => flushes.push(resolve));
   };
-  const changes = { emit, state: () => ({ status: "streaming", reason: null, position: null }) as const };
+  const changes = {
+    emit,
+    state: () => ({ status: "streaming", reason: null, position: null, history: null }) as const,
+  };
   const one = new Relay({ changes, hear: () => {}, log });
   const other = new Relay({ changes, hear: (said, from) => void heard.push([said, from]), log });
   const pass = () => {
@@ -82,7 +85,7 @@ test("what comes together is heard one by one, when there was time for what was 
   };
   const changes = {
     emit: async () => {},
-    state: () => ({ status: "streaming", reason: null, position: null }) as const,
+    state: () => ({ status: "streaming", reason: null, position: null, history: null }) as const,
   };
   const content = Buffer.from(JSON.stringify({ said: ["short", "long", "last"].map((kind) => ({ kind })) }));
   const done = new Relay({ changes, hear, log }).hear({

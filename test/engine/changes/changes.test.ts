@@ -341,7 +341,7 @@ describe("messages", () => {
 describe("the stream", () => {
   test("is idle until somebody follows, and tells how far it is", async () => {
     const changes = followed.open();
-    expect(changes.state()).toEqual({ status: "idle", reason: null, position: null });
+    expect(changes.state()).toEqual({ status: "idle", reason: null, position: null, history: null });
     expect(await changes.statistics()).toMatchObject({ status: "idle", followers: 0, transactions: 0, lag: null });
     // Those of the tests before go with their connections.
     await until(async () => (await followed.slots()).every(({ temporary }) => !temporary));
@@ -442,6 +442,24 @@ describe("a database that gives no stream", () => {
     expect(changes.state()).toMatchObject({ status: "streaming", reason: null });
     await followed.owner.query("truncate items");
     await until(() => record.committed.length === 1);
+  });
+
+  test("that is refused later on says so, and goes on when it may", async () => {
+    await followed.owner.query("create table gone (id int); create publication gone for table gone");
+    const changes = followed.open({ publication: "gone", keep: "always" });
+    const record = new Followed();
+    await changes.follow(record).from;
+    await followed.owner.query("drop publication gone");
+    await followed.killReaders();
+    await until(() => changes.state().status === "refused");
+    expect(changes.state().reason).toContain("no publication gone");
+    expect(record.gaps.map(({ reason }) => reason)).toEqual([changes.state().reason]);
+    await followed.owner.query("create publication gone for table gone");
+    await until(() => changes.state().status === "streaming");
+    await followed.owner.query("insert into gone values (1)");
+    await until(() => record.values().includes("1"));
+    await changes.close();
+    await followed.owner.query("drop table gone; drop publication gone");
   });
 
   test("is refused where a pooler stands before it", async () => {

@@ -1,9 +1,7 @@
-import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import type { TestDatabase } from "../../database.ts";
+import { openWire } from "../../postgres-wire.ts";
 import { until } from "../../until.ts";
 import { Followed, useFollowed } from "./followed.ts";
 
@@ -30,36 +28,6 @@ async function write(count: number, alongside: (written: number) => Promise<unkn
 
 function inserted(record: Followed): (string | null | undefined)[] {
   return record.changes.filter(({ kind }) => kind === "INSERT").map((change) => change.new![0]);
-}
-
-/** A wire to the database, of which the connections that are open can fall silent with nobody told. */
-async function openWire({ ownerUrl }: TestDatabase) {
-  const place = new URL(ownerUrl.replace("@/", "@localhost/"));
-  const sockets = new Set<Socket>();
-  let opened = 0;
-  const silent = new Set<Socket>();
-  const server = createServer((client) => {
-    opened++;
-    const target = connect(`${place.searchParams.get("host")}/.s.PGSQL.${place.searchParams.get("port")}`);
-    for (const socket of [client, target]) socket.on("error", () => {});
-    sockets.add(client).add(target);
-    client.on("data", (data) => target.write(data));
-    target.on("data", (data) => silent.has(target) || client.write(data));
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    url: `postgresql://postgres@127.0.0.1:${(server.address() as AddressInfo).port}${place.pathname}`,
-    opened: () => opened,
-    silence: () => {
-      for (const socket of sockets) silent.add(socket);
-    },
-    close: async () => {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, "close");
-    },
-  };
 }
 
 describe("after the connection is lost", () => {
@@ -117,7 +85,7 @@ describe("after the connection is lost", () => {
   });
 
   test("a wire that says nothing any more is noticed, and replaced", async () => {
-    const wire = await openWire(followed.database);
+    const wire = await openWire(followed.database.ownerUrl);
     const changes = followed.open({ url: wire.url, patienceMs: 50 });
     const record = new Followed();
     await changes.follow(record).from;

@@ -111,6 +111,7 @@ test("what was read of a database is nothing to the copy of it that was promoted
   await start();
   await query("insert into items select generate_series(100001, 100200)");
   await until(() => followed.committed.length === 1);
+  const { history } = changes.state();
   await cluster.stop();
 
   // The copy, which never had those rows, goes its own way beyond the place that was read to.
@@ -136,6 +137,8 @@ test("what was read of a database is nothing to the copy of it that was promoted
   await until(() => followed.values().includes("400001"));
   expect(followed.committed).toHaveLength(2);
   expect(followed.gaps[0]!.reason).toContain("promoted");
+  expect(history).toMatch(/^[\da-f]{8}$/);
+  expect(changes.state().history).not.toBe(history);
   await changes.close();
   await rm(copy, { recursive: true });
 });

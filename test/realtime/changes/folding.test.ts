@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { parsePosition } from "../../../realtime/changes/position.ts";
+import { parseLsn } from "../../../engine/changes/lsn.ts";
+import { parseBookmark } from "../../../realtime/changes/position.ts";
 import { RawClient } from "../raw-client.ts";
 import { type Ground, openGround, token } from "../service.ts";
 
@@ -126,7 +127,7 @@ test("what a subscriber is told, put together, is what its SELECT gives after ea
           for (const each of statements) await run(each);
           await run(commits ? "commit" : "rollback");
           const { rows } = await run("select pg_current_wal_lsn()::text as lsn");
-          expected.push({ until: parsePosition(rows[0].lsn)!.commitLsn, states: await selectAll() });
+          expected.push({ until: parseLsn(rows[0].lsn)!, states: await selectAll() });
         }
         await run("insert into ends values ($1)", [name]);
 
@@ -140,7 +141,7 @@ test("what a subscriber is told, put together, is what its SELECT gives after ea
           for (const { until, states } of expected) {
             for (; next < told.length; next++) {
               const { type, record, old_record: before, position } = told[next]!.payload.data;
-              if (parsePosition(position)!.commitLsn > until) break;
+              if (parseBookmark(position)!.position.commitLsn > until) break;
               if (before?.id !== undefined) rows.delete(before.id);
               if (type !== "DELETE") rows.set(record.id, record);
             }

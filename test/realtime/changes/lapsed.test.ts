@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type Message, RawClient } from "../raw-client.ts";
+import { type Ground, openGround } from "../service.ts";
+
+const NEWS = { event: "*", schema: "public", table: "news" };
+
+let ground: Ground;
+let client: RawClient;
+beforeAll(async () => {
+  ground = await openGround();
+});
+afterAll(() => ground.close());
+beforeEach(async () => {
+  client = await new RawClient(ground.service.url).opened();
+  return () => client.close();
+});
+
+async function isSubscribed(topic: string, binding: object): Promise<boolean> {
+  await client.join(topic, { postgres_changes: [binding] });
+  const told = await client.until((message) => message.topic === topic && message.event === "system");
+  return told.payload.status === "ok";
+}
+
+test.each([
+  {
+    what: "is published no longer",
+    binding: NEWS,
+    done: "alter publication supabase_realtime drop table public.news",
+    undone: "alter publication supabase_realtime add table public.news",
+    reason: "changes of news are published no longer",
+  },
+  {
+    what: "is called otherwise",
+    binding: NEWS,
+    done: "alter table public.news rename to olds",
+    undone: "alter table public.olds rename to news",
+    reason: "changes of news are published no longer",
+  },
+  {
+    what: "is closed to the role",
+    binding: NEWS,
+    done: "revoke select on public.news from anon",
+    undone: "grant select on public.news to anon",
+    reason: "news is no longer open to you",
+  },
+  {
+    what: "is gone, and the publication with it,",
+    binding: { event: "*", schema: "*", table: "*" },
+    done: `do $$ begin execute format('create table public.published as select format(''%%I.%%I'', schemaname, tablename) as name
+        from pg_publication_tables where pubname = %L', 'supabase_realtime'); drop publication supabase_realtime; end $$`,
+    undone: `do $$ begin execute (select 'create publication supabase_realtime for table ' || string_agg(name, ', ')
+        || ' with (publish_via_partition_root = true)' from public.published); drop table public.published; end $$`,
+    reason: "changes of any table are published no longer",
+  },
+])(
+  "whoever follows what $what is told so, and those who follow something else are not",
+  async ({ binding, done, undone, reason }) => {
+    expect(await isSubscribed("realtime:followed", binding)).toBe(true);
+    expect(await isSubscribed("realtime:others", { event: "*", schema: "public", table: "articles" })).toBe(true);
+    await ground.owner.query(done);
+    const told = await client.until(({ payload }) => payload.message?.includes(reason));
+    expect(told).toMatchObject({
+      topic: "realtime:followed",
+      payload: { status: "error", extension: "postgres_changes" },
+    });
+    const isLost = (name: string) => (message: Message) => message.topic === name && message.event === "phx_error";
+    await client.until(isLost("realtime:followed"));
+    if (binding === NEWS) expect(client.items.filter(isLost("realtime:others"))).toEqual([]);
+    else await client.until(isLost("realtime:others"));
+    await ground.owner.query(undone);
+  },
+);
