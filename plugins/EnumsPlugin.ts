@@ -23,6 +23,14 @@ const NOT_A_VALUE: ReadonlySet<string> = new Set(["true", "false", "null"]);
 export const EnumsPlugin: GraphileConfig.Plugin = {
   name: "EnumsPlugin",
   description: "Labels of enums become names, whatever they are made of, and can be deprecated",
+  inflection: {
+    replace: {
+      // Core looks for the label among signs that have a name, in an object that has this by itself.
+      enumValue(previous, _preset, label, codec) {
+        return label in Object.prototype ? this.coerceToGraphQLName(label) : previous!(label, codec);
+      },
+    },
+  },
   schema: {
     hooks: {
       init: {
@@ -58,8 +66,8 @@ function valuesOf(inflection: GraphileBuild.Inflection, codec: PgEnumCodec): Gra
 
 function freeName(wanted: string, values: GraphQLEnumValueConfigMap): string {
   const name = NOT_A_VALUE.has(wanted) ? `${wanted}_` : wanted;
-  if (!(name in values)) return name;
+  if (!Object.hasOwn(values, name)) return name;
   let number = 2;
-  while (`${name}_${number}` in values) number += 1;
+  while (Object.hasOwn(values, `${name}_${number}`)) number += 1;
   return `${name}_${number}`;
 }

@@ -86,7 +86,8 @@ function fieldOf({ type, description, apply }: Filter) {
     type,
     description,
     apply: (builder: Builder, value: unknown) => {
-      if (value != null) apply(builder, value);
+      // A function is what every object of JavaScript has under the name of a column: it was left out.
+      if (value != null && typeof value !== "function") apply(builder, value);
     },
   };
 }

@@ -4,7 +4,7 @@ import { type FieldArgs, type GrafastFieldConfig, lambda, type Step } from "post
 import { GraphQLBoolean, GraphQLList, GraphQLNonNull, type GraphQLOutputType } from "postgraphile/graphql";
 import { reasonOf } from "./deprecation.ts";
 import { callAndRead } from "./function-call.ts";
-import { outputTypeOf, type Resource, sqlNameOf } from "./table.ts";
+import { mayHoldNulls, outputTypeOf, type Resource, sqlNameOf } from "./table.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -117,11 +117,12 @@ function fieldOf(build: GraphileBuild.Build, resource: Resource): GrafastFieldCo
   };
 }
 
-function resultOf(build: GraphileBuild.Build, { codec, isUnique, name }: Resource): GraphQLOutputType {
+function resultOf(build: GraphileBuild.Build, resource: Resource): GraphQLOutputType {
+  const { codec, isUnique, name } = resource;
   if (codec === TYPES.void) return GraphQLBoolean;
   const type = outputTypeOf(build, codec);
   if (!type) throw new Error(`The result of function ${name} has no type in GraphQL.`);
-  return isUnique ? type : new GraphQLList(new GraphQLNonNull(type));
+  return isUnique ? type : new GraphQLList(build.nullableIf(mayHoldNulls(resource), type));
 }
 
 /** The function's arguments where a client writes them. */

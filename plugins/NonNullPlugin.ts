@@ -2,8 +2,8 @@ import type {} from "postgraphile";
 import type { Introspection, PgClass } from "postgraphile/graphile-build-pg/pg-introspection";
 import { GraphQLNonNull, isNonNullType } from "postgraphile/graphql";
 import { oncePer } from "../engine/once-per.ts";
-import { withoutHoles } from "./list-items.ts";
-import type { Relation } from "./table.ts";
+import { withHoles, withoutHoles } from "./list-items.ts";
+import { mayHoldNulls, type Relation } from "./table.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -51,9 +51,14 @@ export const NonNullPlugin: GraphileConfig.Plugin = {
           isPgSingleRelationField,
           pgRelationDetails,
           pgFieldAttribute,
+          pgFieldResource,
         } = scope;
         const isList = isPgFieldConnection || isPgFieldSimpleCollection;
         const isThere = isPgSingleRelationField && pgRelationDetails && alwaysRefers(pgRelationDetails);
+        if (isList && pgFieldResource && mayHoldNulls(pgFieldResource)) {
+          const type = withHoles(field.type);
+          return { ...field, type: isNonNullType(type) ? type : new GraphQLNonNull(type) };
+        }
         if ((isList || isThere) && !isNonNullType(field.type))
           return { ...field, type: new GraphQLNonNull(field.type) };
         return pgFieldAttribute?.extensions?.tags?.notNullItems ? { ...field, type: withoutHoles(field.type) } : field;

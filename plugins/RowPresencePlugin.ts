@@ -1,5 +1,6 @@
 import type {} from "postgraphile";
-import { sql } from "postgraphile/@dataplan/pg/pg-sql2";
+import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
+import type { Codec, Resource } from "./table.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -15,7 +16,7 @@ declare global {
  */
 export const RowPresencePlugin: GraphileConfig.Plugin = {
   name: "RowPresencePlugin",
-  description: "A row is there when its key is",
+  description: "A row is there when its key is, or whatever it holds where it has none",
   gather: {
     hooks: {
       pgCodecs_attribute(_info, { attribute }) {
@@ -28,4 +29,26 @@ export const RowPresencePlugin: GraphileConfig.Plugin = {
       },
     },
   },
+  schema: {
+    hooks: {
+      init(_, { pgResources }) {
+        for (const resource of Object.values(pgResources)) {
+          if (mayBeAllNull(resource)) Object.assign(resource, { getNullCheckExpression: isThere });
+        }
+        return _;
+      },
+    },
+  },
 };
+
+/** As the row of `max(price)` over nothing. Where one row at most is returned, it stands for none. */
+function mayBeAllNull({ isUnique, codec }: Resource): boolean {
+  const { attributes, notNullExpression } = codec as Codec;
+  if (isUnique || !attributes || notNullExpression) return false;
+  return !Object.values(attributes).some(({ notNull }) => notNull);
+}
+
+/** Of a row that is joined and not there nothing is; core asks whether any column holds something. */
+function isThere(row: SQL): SQL {
+  return sql`(${row} is distinct from null)::text`;
+}

@@ -11,9 +11,9 @@ import {
   listen,
   type Step,
 } from "postgraphile/grafast";
-import { notAnId } from "./id-codec.ts";
 import { type RowEvent, topicOf } from "./subscription-topic.ts";
 import { type Codec, inputTypeOf, isTable, keyOf, outputTypeOf, sqlNameOf, type Table } from "./table.ts";
+import { topicValue } from "./topic-value.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -85,13 +85,7 @@ function fieldOf(build: GraphileBuild.Build, subscription: Subscription): Grafas
   const argument = by === null ? null : build.inflection.attribute({ attributeName: by, codec });
   const byCodec = by === null ? null : codec.attributes[by]!.codec;
 
-  const topicFor = (value: unknown) => {
-    if (value == null) return topicOf(change);
-    // JSON's true, not Postgres's t.
-    const text = typeof value === "boolean" ? String(value) : byCodec!.toPg(value);
-    if (text === null) throw notAnId(value);
-    return topicOf(change, [by!, String(text)]);
-  };
+  const topicFor = (value: string | null) => (value === null ? topicOf(change) : topicOf(change, [by!, value]));
   return {
     description: `Each row of ${build.inflection._allRows(table)} from now on, after its ${operation}.`,
     type: build.nullableIf(!isNotNull, outputTypeOf(build, codec)!),
@@ -99,7 +93,8 @@ function fieldOf(build: GraphileBuild.Build, subscription: Subscription): Grafas
       argument === null ? {} : { [argument]: { type: build.nullableIf(isByOptional, inputTypeOf(build, byCodec!)!) } },
     subscribePlan(_$root, args) {
       const $events = context().get("events") as Step<GrafastSubscriber<Record<string, RowEvent>>>;
-      const $topic = argument === null ? constant(topicOf(change)) : lambda(args.getRaw(argument), topicFor);
+      const $topic =
+        argument === null ? constant(topicOf(change)) : lambda(topicValue(table, by!, args.getRaw(argument)), topicFor);
       return listen($events, $topic);
     },
     plan($event) {

@@ -134,6 +134,8 @@ function inputField(build: Build, { table, verb }: TableMutation, column: string
     description,
     type: build.nullableIf(!isRequired, withoutHoles(inputTypeOf(build, codec)!)),
     apply(target: SetterCapable<Record<string, unknown>>, value, { schema, field: { type } }) {
+      // What every object of JavaScript has under the name of a column: it was left out.
+      if (typeof value === "function") return;
       // In a filter it would match nothing; written, it would become null.
       if (value != null && isIdCodec(codec) && codec.toPg(value) === null) throw notAnId(value);
       target.set(column, bakedInputRuntime(schema, type, value));

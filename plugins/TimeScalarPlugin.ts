@@ -1,5 +1,7 @@
 import type {} from "postgraphile";
+import type { PgCodecAnyScalar } from "postgraphile/@dataplan/pg";
 import { GraphQLError, Kind } from "postgraphile/graphql";
+import { oncePer } from "../engine/once-per.ts";
 import type { Codec } from "./table.ts";
 import { readTime, toTime } from "./time.ts";
 import { LISTS_OF_TIMES, TIMES } from "./time-codec.ts";
@@ -56,11 +58,13 @@ export const TimeScalarPlugin: GraphileConfig.Plugin = {
           return _;
         },
       },
-      GraphQLScalarType(config) {
-        if (config.name !== NAMES.Datetime) return config;
+      GraphQLScalarType(config, build) {
+        if (!namesOfTimes(build).has(config.name)) return config;
         return {
           ...config,
-          description: "A point in time, ISO 8601 in UTC: `2026-11-20T10:15:00.000Z`.",
+          ...(config.name === NAMES.Datetime && {
+            description: "A point in time, ISO 8601 in UTC: `2026-11-20T10:15:00.000Z`.",
+          }),
           serialize: (value) => toTime(String(value)),
           parseValue: parse,
           parseLiteral: (node) => parse(node.kind === Kind.STRING ? node.value : undefined),
@@ -69,6 +73,19 @@ export const TimeScalarPlugin: GraphileConfig.Plugin = {
     },
   },
 };
+
+/** Time, and the domains over timestamptz: their values are written and read as its are. */
+const namesOfTimes = oncePer(({ allPgCodecs, inflection }: GraphileBuild.Build): ReadonlySet<string> => {
+  const domains = [...allPgCodecs].filter(isDomainOfTime);
+  return new Set([
+    NAMES.Datetime!,
+    ...domains.map((codec) => inflection.scalarCodecTypeName(codec as PgCodecAnyScalar)),
+  ]);
+});
+
+function isDomainOfTime({ domainOfCodec }: Codec): boolean {
+  return domainOfCodec === TIMES.timestamptz || Boolean(domainOfCodec && isDomainOfTime(domainOfCodec));
+}
 
 function parse(value: unknown): string {
   const time = typeof value === "string" ? readTime(value) : null;

@@ -2,6 +2,7 @@ import { type PgSelectQueryBuilder, sqlValueWithCodec } from "postgraphile/@data
 import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
 import type { GraphQLInputType } from "postgraphile/graphql";
 import { oncePer } from "../engine/once-per.ts";
+import { settleNames } from "./free-names.ts";
 import { type Codec, inputTypeOf, keyOf, resourcesOf, type Table } from "./table.ts";
 
 declare global {
@@ -49,13 +50,34 @@ export const filtersOf = oncePer((table: Table, build: GraphileBuild.Build): Fil
   );
   const areChosen = columns.some(isChosen);
   const byColumn = columns.flatMap((column) =>
-    columnFilters(build, table, column).map((filter) => ({
+    columnFilters(build, table, column).map((filter) => ({ column, ...filter })),
+  );
+  const ofFunctions = functionFilters(build, table);
+  const renamed = renamedFilters([...byColumn, ...ofFunctions]);
+  return [
+    ...byColumn.map((filter) => ({
       ...filter,
-      isArgument: areChosen ? isChosen(column) : filter.isArgument,
+      name: renamed.get(filter) ?? filter.name,
+      isArgument: areChosen ? isChosen(filter.column) : filter.isArgument,
+    })),
+    ...ofFunctions.map((filter) => ({ ...filter, name: renamed.get(filter) ?? filter.name })),
+  ];
+});
+
+/** A column `tag` keeps its name from what the column `tags` has among its own. */
+function renamedFilters(filters: readonly Filter[]): ReadonlyMap<Filter, string> {
+  const renamed = new Map<Filter, string>();
+  const inOrder = filters.toSorted((one, other) => Number(other.isArgument) - Number(one.isArgument));
+  settleNames(
+    inOrder.map((filter) => ({
+      wanted: filter.name,
+      suffix: "_",
+      needs: (name) => [name],
+      rename: (name) => renamed.set(filter, name),
     })),
   );
-  return [...byColumn, ...functionFilters(build, table)];
-});
+  return renamed;
+}
 
 function columnFilters(build: GraphileBuild.Build, { codec: row }: Table, column: string): Filter[] {
   const { codec, extensions } = row.attributes[column]!;

@@ -1,4 +1,5 @@
 import { PostGraphileAmberPreset } from "postgraphile/presets/amber";
+import { BinaryScalarPlugin } from "./BinaryScalarPlugin.ts";
 import { CallableFunctionsPlugin } from "./CallableFunctionsPlugin.ts";
 import { ClientRolesPlugin } from "./ClientRolesPlugin.ts";
 import { CollectionsPlugin } from "./CollectionsPlugin.ts";
@@ -21,6 +22,7 @@ import { OtherTypesPlugin } from "./OtherTypesPlugin.ts";
 import { PaginationPlugin } from "./PaginationPlugin.ts";
 import { QuickLookupsPlugin } from "./QuickLookupsPlugin.ts";
 import { QuickTablesPlugin } from "./QuickTablesPlugin.ts";
+import { RangesPlugin } from "./RangesPlugin.ts";
 import { RowPresencePlugin } from "./RowPresencePlugin.ts";
 import { SharedContextPlugin } from "./SharedContextPlugin.ts";
 import { SubscriptionsPlugin } from "./SubscriptionsPlugin.ts";
@@ -53,6 +55,7 @@ export function makePreset({ pgService, maxPageSize }: ShapeOptions): GraphileCo
       CallableFunctionsPlugin,
       IdScalarPlugin,
       TimeScalarPlugin,
+      BinaryScalarPlugin,
       NamesPlugin,
       NameClashesPlugin,
       CollectionsPlugin,
@@ -67,6 +70,7 @@ export function makePreset({ pgService, maxPageSize }: ShapeOptions): GraphileCo
       FunctionMutationsPlugin,
       EnumsPlugin,
       OtherTypesPlugin,
+      RangesPlugin,
       NonNullPlugin,
       TableMutationsPlugin,
       SubscriptionsPlugin,

@@ -47,7 +47,9 @@ function nameForward(inflection: Inflection, registry: Registry, codec: PgCodecW
   for (const [relationName, relation] of forwardRelations(registry, codec)) {
     const type = inflection.tableType(relation.remoteResource.codec);
     const columns = inflection._joinAttributeNames(codec, [...relation.localAttributes]);
-    const candidates = [roleOf(relation) || type, `${type}-by-${columns}`].map((name) => inflection.camelCase(name));
+    const candidates = [roleOf(relation) || type, `${type}-by-${columns}`].map((name) =>
+      inflection.coerceToGraphQLName(inflection.camelCase(name)),
+    );
     names.set(relationName, take(taken, candidates));
   }
   return names;

@@ -1,3 +1,5 @@
+import { toTime } from "./time.ts";
+
 /** What a trigger tells on channel `graphql` (private.tg__event in db/): which row changed, by its keys as text. */
 export type RowEvent = {
   readonly s: string;
@@ -9,9 +11,12 @@ export type RowEvent = {
 type Change = Pick<RowEvent, "s" | "t" | "op">;
 type Key = readonly [column: string, value: string | null];
 
-/** `["public","things","update","id","7"]`: JSON, so that no name and no value can be taken for another. */
+/**
+ * `["public","things","update","id","7"]`: JSON, so that no name and no value can be taken for another. A time is told in the
+ * zone of whoever wrote the row.
+ */
 export function topicOf({ s, t, op }: Change, key?: Key): string {
-  return JSON.stringify([s, t, op, ...(key ?? [])]);
+  return JSON.stringify([s, t, op, ...(key ? [key[0], key[1] === null ? null : toTime(key[1])] : [])]);
 }
 
 /** Every topic that an event belongs to: all changes of that kind, and those of each key it names. */

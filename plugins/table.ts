@@ -43,6 +43,11 @@ export function keyOf({ uniques, codec }: Table): readonly string[] | null {
   return key?.attributes ?? null;
 }
 
+/** A function that returns several values, any of which may be null for all that SQL says; a row is there. */
+export function mayHoldNulls({ parameters, codec, isUnique, extensions }: Resource): boolean {
+  return Boolean(parameters) && !isUnique && !codec.attributes && !codec.notNull && !extensions?.tags?.notNull;
+}
+
 export function inputTypeOf({ getGraphQLTypeByPgCodec }: GraphileBuild.Build, codec: Codec): GraphQLInputType | null {
   return getGraphQLTypeByPgCodec(codec, "input") as GraphQLInputType | null;
 }

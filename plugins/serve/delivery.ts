@@ -1,5 +1,6 @@
 import pg from "pg";
 import { type ExecutionResult, GraphQLError } from "postgraphile/graphql";
+import { isOutdated } from "../../engine/database/outdated.ts";
 import type { Inbox, Loss } from "./inbox.ts";
 
 type Step = IteratorResult<ExecutionResult, undefined>;
@@ -48,6 +49,8 @@ export class Delivery implements AsyncGenerator<ExecutionResult, undefined, unde
       if (step?.done) await this.return();
       else if (step) {
         this.#inbox.delivered();
+        // No event will read better.
+        if (step.value.errors?.some(({ originalError }) => isOutdated(originalError))) await this.return();
         if (!isUnseen(step.value)) return { done: false, value: step.value };
       }
     }

@@ -15,7 +15,10 @@ import {
 } from "postgraphile/graphql";
 import { type Hits, RecentMap } from "../../engine/recent-map.ts";
 import { type Echo, echoOf } from "./echo.ts";
+import { dropPrototypes, hasInheritedNames } from "./inherited-names.ts";
 import { type Limits, measure, tooComplex, tooDeep } from "./limits.ts";
+
+type Variables = Readonly<Record<string, unknown>>;
 
 /** A document that may be executed. */
 export type ReadDocument = {
@@ -24,8 +27,11 @@ export type ReadDocument = {
   operation(name: string | null): OperationDefinitionNode;
   /** Of one of its operations. */
   echo(operation: OperationDefinitionNode): Echo;
-  /** Refuses a null where the operation needs a value: what a default makes up for is an absent variable only. */
-  checkVariables(operation: OperationDefinitionNode, variables: Readonly<Record<string, unknown>>): void;
+  /**
+   * Refuses a null where the operation needs a value: what a default makes up for is an absent variable only. Leaves in them
+   * only what was sent.
+   */
+  checkVariables(operation: OperationDefinitionNode, variables: Variables): void;
 };
 
 /** Why a request is not executed at all. */
@@ -62,6 +68,7 @@ type ReaderOptions = {
 /** Reads and checks documents against one schema, each once; those that are refused are not remembered. */
 export function makeDocumentReader({ schema, limits, onFull, hits }: ReaderOptions): (text: string) => ReadDocument {
   const known = new RecentMap<string, ReadDocument>(MOST_REMEMBERED, undefined, hits);
+  const hasTraps = hasInheritedNames(schema);
   let room = MOST_WEIGHT;
   return (text) => {
     const remembered = known.get(text);
@@ -73,11 +80,15 @@ export function makeDocumentReader({ schema, limits, onFull, hits }: ReaderOptio
       onFull();
     }
     room -= weight;
-    const read = {
+    const checkNeeds = rememberNeeds(document, schema);
+    const read: ReadDocument = {
       document,
       operation: rememberOperations(document),
       echo: rememberEchoes(document),
-      checkVariables: rememberNeeds(document, schema),
+      checkVariables: (operation, variables) => {
+        checkNeeds(operation, variables);
+        if (hasTraps) dropPrototypes(variables);
+      },
     };
     if (text.length <= LONGEST_REMEMBERED) known.set(text, read);
     return read;
@@ -145,6 +156,7 @@ function rememberEchoes(document: DocumentNode): ReadDocument["echo"] {
 function rememberNeeds(document: DocumentNode, schema: GraphQLSchema): ReadDocument["checkVariables"] {
   const known = new WeakMap<OperationDefinitionNode, readonly string[]>();
   return (operation, variables) => {
+    refuseInherited(operation, variables);
     const needed = known.get(operation) ?? neededOf(operation, document, schema);
     known.set(operation, needed);
     const missing = needed.find((name) => variables[name] === null);
@@ -152,6 +164,17 @@ function rememberNeeds(document: DocumentNode, schema: GraphQLSchema): ReadDocum
     const message = `Variable "$${missing}" must not be null: it stands where a value is needed.`;
     throw new Refusal([coded(new GraphQLError(message), "VALIDATION_ERROR")]);
   };
+}
+
+/** Whoever leaves out a variable named as what every object of JavaScript has would have that for its value. */
+function refuseInherited({ variableDefinitions = [] }: OperationDefinitionNode, variables: object): void {
+  for (const { variable, type, defaultValue } of variableDefinitions) {
+    const name = variable.name.value;
+    const isGiven = defaultValue || type.kind === Kind.NON_NULL_TYPE || Object.hasOwn(variables, name);
+    if (isGiven || !(name in Object.prototype)) continue;
+    const message = `Variable "$${name}" cannot be left out here: send null, or give it another name.`;
+    throw new Refusal([coded(new GraphQLError(message), "VALIDATION_ERROR")]);
+  }
 }
 
 /** The variables that may be absent by their type, and stand where null may not. */

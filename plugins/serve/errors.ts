@@ -4,6 +4,7 @@ import { GraphQLError, type GraphQLFormattedError, Kind } from "postgraphile/gra
 import type { Asker, Callers } from "../../engine/caller/caller.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { ContextError } from "../../engine/database/faults.ts";
+import { isOutdated } from "../../engine/database/outdated.ts";
 import { ApiError, toApiError, toGraphQLBody } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/log.ts";
 import type { Occurrences } from "../../engine/metrics/occurrences.ts";
@@ -49,6 +50,9 @@ export function makeExplainer({ catalog, callers, log, errors }: ExplainerOption
 
 type Meaning = Sentence & { readonly code: string; readonly requestId?: string };
 
+/** GraphQL's numbers are finite, and a list of Postgres may have lists in it, whatever its column says. */
+const NOT_SHOWABLE = /^(Int|Float|String|Boolean|ID) cannot represent /;
+
 /** Null for what nobody foresaw. */
 function meaningOf(error: GraphQLError): Meaning | null {
   const original = error.originalError;
@@ -61,6 +65,7 @@ function meaningOf(error: GraphQLError): Meaning | null {
   if (original && isSafeError(original)) return { message: error.message, code: "VALIDATION_ERROR" };
   // A variable's value was refused; nothing was executed.
   if (error.nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION) return { message: error.message, code: "VALIDATION_ERROR" };
+  if (NOT_SHOWABLE.test(error.message)) return { message: error.message, code: "VALIDATION_ERROR" };
   if (/^Cannot return null for non-nullable field /.test(error.message) && !original) {
     return { message: error.message, code: "RESOURCE_NOT_FOUND" };
   }
@@ -72,6 +77,18 @@ function isTooDeep({ name, stack = "" }: Error): boolean {
   return name === "RangeError" && /^.*call stack.*\n\s+at JSON\.stringify /.test(stack);
 }
 
+/** By SQLSTATE: what elsewhere is told otherwise, or not at all. */
+const MET: Readonly<Record<string, Meaning>> = {
+  "25006": {
+    message: "Nothing can be changed: you, or the database, may only read.",
+    code: "PERMISSION_DENIED",
+  },
+  "55P03": { message: "Somebody else is changing the same thing; try again.", code: "RESOURCE_CONFLICT" },
+};
+
+/** The name of a table, as a value of type regclass, that there is not has the code of a broken statement. */
+const OF_A_VALUE = /^(unnamed portal|portal ".*") parameter /;
+
 type Beholder = { readonly anonymous: boolean; readonly catalog: Catalog };
 
 function meaningOfDatabaseError(error: pg.DatabaseError, { anonymous, catalog }: Beholder): Meaning | null {
@@ -80,13 +97,21 @@ function meaningOfDatabaseError(error: pg.DatabaseError, { anonymous, catalog }:
   }
   const tooLong = lengthFault(error);
   if (tooLong) return { message: tooLong, code: "VALIDATION_ERROR" };
+  if (isOutdated(error)) {
+    return { message: "The database has just been changed; try again in a moment.", code: "SERVICE_UNAVAILABLE" };
+  }
+  const met = MET[error.code ?? ""];
+  if (met) return met;
   const known = toApiError(error, { anonymous });
   const { code } = toGraphQLBody(known).extensions;
   if (code === "INTERNAL_ERROR") return null;
   if (code === "SERVICE_UNAVAILABLE") return { message: known.message, code };
   if (error.code === "42501" && code === "AUTH_REQUIRED") return { message: "Sign in to do this.", code };
   const sentence = sentenceOf(error, catalog);
-  return sentence && { ...sentence, code };
+  if (sentence) return { ...sentence, code };
+  return OF_A_VALUE.test(error.where ?? "")
+    ? { message: "A value is not acceptable.", code: "VALIDATION_ERROR" }
+    : null;
 }
 
 function ofApi(error: ApiError): Meaning | null {

@@ -27,7 +27,7 @@ import { Events } from "./events.ts";
 import { makeExplorer } from "./explorer.ts";
 import { makeHandle } from "./handle.ts";
 import type { HttpRequest, HttpResponse } from "./http.ts";
-import { makePrepare, type Occasion, type Operation } from "./operation.ts";
+import { type Circumstances, makePrepare, type Operation } from "./operation.ts";
 import { makeFindDocument } from "./persisted-operations.ts";
 import { makePgService } from "./pg-service.ts";
 import { sampleQuery } from "./sample-query.ts";
@@ -123,15 +123,18 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
   /** Types and operators of extensions are found by it, such as those of citext. */
   const searchPathOf = oncePer((current: Catalog) => searchPathFrom(exposedSchemas(current)[0]?.name ?? "public"));
   const patience = patienceOf(config);
-  const contextOf = (occasion: Occasion, kind: Operation["kind"]): Context => {
-    const { caller } = occasion.asker;
-    const { role, settings } = contexts(caller, occasionOf("graphql", { ...occasion, id: occasion.requestId }));
+  const contextOf = (circumstances: Circumstances, kind: Operation["kind"]): Context => {
+    const { caller } = circumstances.asker;
+    const { role, settings } = contexts(
+      caller,
+      occasionOf("graphql", { ...circumstances, id: circumstances.requestId }),
+    );
     const current = catalog.current();
     return {
       role,
       settings: [searchPathOf(current), ...patience, ...settingsOfRole(current.roles.get(role)), ...settings],
       // What a subscription tells has only just happened.
-      ...(kind !== "subscription" && footing(caller, occasion)),
+      ...(kind !== "subscription" && footing(caller, circumstances)),
     };
   };
   const asOwner: AsOwner = (work) => database.asOwner(work);

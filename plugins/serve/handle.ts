@@ -33,8 +33,8 @@ export function makeHandle(services: Services): Handle {
   const run = async (request: HttpRequest, sent: Sent, asker: Asker): Promise<Result> => {
     const query = await findDocument(sent);
     const { id: requestId, method, headers, signal, tell } = request;
-    const occasion = { asker, requestId, method, path, headers, signal, tell, asText: true };
-    const operation = prepare({ ...sent, query }, occasion);
+    const circumstances = { asker, requestId, method, path, headers, signal, tell, asText: true };
+    const operation = prepare({ ...sent, query }, circumstances);
     admit(operation, method);
     request.stages.enter("run");
     return resultOf(await operation.run());

@@ -25,12 +25,27 @@ type Size = {
   readonly complexity: number;
   /** Fields that ask about the schema, which have a budget of their own. */
   readonly introspection: number;
+  /** Fields `types`, of whatever. */
+  readonly types: number;
+  /** Those of the schema: each is as long as the database is large. */
+  readonly typeLists: number;
   readonly rootFields: number;
   /** Fields with fields of their own, for which there is something to plan. */
   readonly branches: number;
 };
 
-const NOTHING: Size = { depth: 0, complexity: 0, introspection: 0, rootFields: 0, branches: 0 };
+const NOTHING: Size = {
+  depth: 0,
+  complexity: 0,
+  introspection: 0,
+  types: 0,
+  typeLists: 0,
+  rootFields: 0,
+  branches: 0,
+};
+
+/** Whoever wants to know the schema asks for them once. */
+const MOST_TYPE_LISTS = 2;
 
 export type Measured = {
   readonly errors: readonly GraphQLError[];
@@ -65,6 +80,7 @@ function excessesOf(operation: OperationDefinitionNode, size: Size, limits: Limi
   const counted = [
     [size.complexity, limits.complexity, "fields"],
     [size.introspection, limits.complexity, "fields about the schema"],
+    [size.typeLists, MOST_TYPE_LISTS, "lists of all types"],
     [size.rootFields, limits.rootFields, "fields at its root"],
   ] as const;
   for (const [number, limit, what] of counted) {
@@ -125,22 +141,26 @@ function makeSizer({ definitions }: DocumentNode): (operation: OperationDefiniti
     const below = ofSelections(selection.selectionSet);
     const branches = below.branches + (selection.selectionSet ? 1 : 0);
     if (selection.name.value.startsWith("__")) {
-      return { ...NOTHING, introspection: 1 + below.complexity + below.introspection, rootFields: 1, branches };
+      const introspection = 1 + below.complexity + below.introspection;
+      return { ...NOTHING, introspection, typeLists: below.types, rootFields: 1, branches };
     }
-    return { ...below, depth: 1 + below.depth, complexity: 1 + below.complexity, rootFields: 1, branches };
+    const types = below.types + (selection.name.value === "types" ? 1 : 0);
+    return { ...below, depth: 1 + below.depth, complexity: 1 + below.complexity, types, rootFields: 1, branches };
   };
 
   const ofSelections = (set: SelectionSetNode | undefined): Size => {
-    let { depth, complexity, introspection, rootFields, branches } = NOTHING;
+    let { depth, complexity, introspection, types, typeLists, rootFields, branches } = NOTHING;
     for (const selection of set?.selections ?? []) {
       const size = ofSelection(selection);
       depth = Math.max(depth, size.depth);
       complexity += size.complexity;
       introspection += size.introspection;
+      types += size.types;
+      typeLists += size.typeLists;
       rootFields += size.rootFields;
       branches += size.branches;
     }
-    return { depth, complexity, introspection, rootFields, branches };
+    return { depth, complexity, introspection, types, typeLists, rootFields, branches };
   };
 
   return ({ selectionSet }) => ofSelections(selectionSet);

@@ -20,7 +20,8 @@ export type Parameters = {
   readonly variables: Readonly<Record<string, unknown>>;
 };
 
-export type Occasion = {
+/** Who asks, and what is known of the way it came. */
+export type Circumstances = {
   readonly asker: Asker;
   readonly requestId: string;
   readonly method: string;
@@ -50,13 +51,13 @@ export type Operation = ExecutionArgs & {
   run(): Promise<Outcome>;
 };
 
-export type Prepare = (parameters: Parameters, occasion: Occasion) => Operation;
+export type Prepare = (parameters: Parameters, circumstances: Circumstances) => Operation;
 
 type Services = {
   readonly schema: () => ServedSchema;
   readonly database: Database;
   readonly events: Events;
-  readonly contextOf: (occasion: Occasion, kind: Operation["kind"]) => Context;
+  readonly contextOf: (circumstances: Circumstances, kind: Operation["kind"]) => Context;
   /** What may be held of one operation's rows, and of those of all together. */
   readonly most: { readonly operation: number; readonly together: number };
   /** Null: nobody follows what becomes of an operation. */
@@ -69,13 +70,13 @@ const MOST_TIMES = 8;
 /** Reads and checks what is asked. What cannot be executed is refused by throwing: with a Refusal when that is the client's doing. */
 export function makePrepare({ schema: current, database, events, contextOf, most, tracing = null }: Services): Prepare {
   const together = new Budget(most.together);
-  return ({ query, operationName, variables }, occasion) => {
+  return ({ query, operationName, variables }, circumstances) => {
     const { schema, resolvedPreset, read } = current();
     const { document, operation, echo, checkVariables } = read(query);
     const chosen = operation(operationName);
     checkVariables(chosen, variables);
     const kind = chosen.operation;
-    const { signal, asText = false } = occasion;
+    const { signal, asText = false } = circumstances;
     const budget = new Budget(most.operation, together);
     // A subscription has no end: each of its events has a budget of its own.
     const budgetOf = () => (kind === "subscription" ? new Budget(most.operation) : budget);
@@ -87,7 +88,7 @@ export function makePrepare({ schema: current, database, events, contextOf, most
       if (!answer.take(toldBytes(rows, echo(chosen)))) throw readOnly ? answer.refusal() : madeButTooLarge();
     };
     const client = { readOnly, budgetOf, admit, ...(signal && { signal }) };
-    const withPgClient = makeWithPgClient(database, contextOf(occasion, kind), client);
+    const withPgClient = makeWithPgClient(database, contextOf(circumstances, kind), client);
     const contextValue = { pgSettings: null, withPgClient };
     // Nobody's middleware runs: what PostGraphile's own would put into the context is there already.
     const plain = { schema, document, variableValues: variables, operationName };

@@ -25,6 +25,11 @@ const generated = useGeneratedSchema({
     create index on public.tickets using gin (details);
     create index on public.tickets (lower(plain));
     grant select on public.tickets to anon;
+    create table public.pins (id int primary key, tags text[] not null, tag text);
+    create index on public.pins using gin (tags);
+    create index on public.pins (tag);
+    grant select on public.pins to anon;
+    insert into public.pins values (1, '{a}', 'b'), (2, '{b}', 'a');
   `,
 });
 const read: typeof generated.read = (...question) => generated.read(...question);
@@ -100,6 +105,15 @@ describe("a table", () => {
     const { tickets } = await read(anonymous, `{ tickets(${filters}) { totalCount edges { node { id } } } }`);
     expect(tickets.edges.map(({ node }: { node: { id: string } }) => Number(node.id))).toEqual(ids);
     expect(tickets.totalCount).toBe(ids.length);
+  });
+
+  test("has a name for each, where an element of a list is called as another column is", async () => {
+    const answer = await read(
+      anonymous,
+      `{ own: pins(filter: { tag: "a" }) { ...ids } element: pins(filter: { tag_: "a" }) { ...ids } }
+       fragment ids on PinConnection { edges { node { id } } }`,
+    );
+    expect(answer).toEqual({ own: { edges: [{ node: { id: "2" } }] }, element: { edges: [{ node: { id: "1" } }] } });
   });
 
   test("takes variables, absent ones too", async () => {

@@ -57,6 +57,11 @@ const generated = useGeneratedSchema({
         );
         grant select on public.refers_to_${table} to authenticated;`,
     ).join("")}
+    create function public.gaps() returns setof int stable language sql as 'select * from (values (1), (null)) as gap';
+    create function public.make_gaps() returns setof text language sql as $$ select * from (values ('a'), (null)) as gap $$;
+    create function public.no_gaps() returns setof int stable language sql as 'select 1';
+    comment on function public.no_gaps is '@notNull';
+    grant execute on function public.gaps, public.make_gaps, public.no_gaps to authenticated;
     create table public.insists (id int primary key, own_id int not null constraint insists_own_id_fkey references public.own);
     create table public.doubts (id int primary key, bare_id int not null constraint doubts_bare_id_fkey references public.bare);
     grant select on public.insists, public.doubts to authenticated;
@@ -96,5 +101,15 @@ describe("a row that a policy hides", () => {
         edges: [{ node: { id: "1", it: { id: "1" } } }, { node: { id: "2", it: null } }],
       },
     });
+  });
+});
+
+describe("what a function returns several of", () => {
+  test("may be null one by one, unless that is denied", async () => {
+    expect(typeOf("Query", "gaps")).toBe("[Int]!");
+    expect(typeOf("Mutation", "makeGaps")).toBe("[String]!");
+    expect(typeOf("Query", "noGaps")).toBe("[Int!]!");
+    expect(await generated.read(alice, "{ gaps }")).toEqual({ gaps: [1, null] });
+    expect(await generated.read(alice, "mutation { makeGaps }")).toEqual({ makeGaps: ["a", null] });
   });
 });

@@ -1,9 +1,10 @@
-import { beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { anonymous, SEED } from "../db/callers.ts";
 import { useGeneratedSchema } from "./generated-schema.ts";
 
 // Core says on the console, outside production, what is wrong with a cursor.
-vi.spyOn(console, "error").mockImplementation(() => {});
+const complaints = vi.spyOn(console, "error").mockImplementation(() => {});
+afterAll(() => complaints.mockRestore());
 
 const generated = useGeneratedSchema({ sql: SEED, maxPageSize: 25 });
 const ask: typeof generated.ask = (...question) => generated.ask(...question);

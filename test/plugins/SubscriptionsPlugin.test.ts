@@ -29,6 +29,23 @@ const generated = useGeneratedSchema({
       for each row execute function private.tg__event('is_final', 'span', 'raw', 'at');
     grant select on public.readings to anon;
     comment on table public.readings is '@subscription onReading on:insert by:is_final notNull';
+    create domain public.moment as timestamptz;
+    create table public.signals (
+      id int primary key, at timestamptz, noticed public.moment, span int4range, code char(5), day date, price numeric(10, 2),
+      length interval, raw bytea, extra jsonb
+    );
+    create trigger _500_event after insert on public.signals for each row execute function
+      private.tg__event('at', 'noticed', 'span', 'code', 'day', 'price', 'length', 'raw', 'extra');
+    grant select on public.signals to anon;
+    comment on table public.signals is e'@subscription onAt on:insert by:at
+      @subscription onNoticed on:insert by:noticed
+      @subscription onSpan on:insert by:span
+      @subscription onCode on:insert by:code
+      @subscription onDay on:insert by:day
+      @subscription onPrice on:insert by:price
+      @subscription onLength on:insert by:length
+      @subscription onRaw on:insert by:raw
+      @subscription onExtra on:insert by:extra';
   `,
 });
 
@@ -139,6 +156,36 @@ test("a row is found by a key of any type", async () => {
   const sql = String.raw`
     insert into public.readings values (false, '[1,5)', '\x00ff', '2026-01-01Z', 1), (true, '[1,5)', '\x00ff', '2026-01-01Z', 2)`;
   expect(await toldOf(anonymous, source, {}, sql, 1)).toEqual([{ data: { onReading: { raw: "AP8=", value: 2 } } }]);
+});
+
+describe("a value that can be spelt in several ways", () => {
+  test.each([
+    ['onAt(at: "2026-01-01T12:00:00+02:00")', "at", "2026-01-01T10:00Z"],
+    ['onNoticed(noticed: "2026-01-01T10:00:00Z")', "noticed", "2026-01-01T19:00+09"],
+    ["onSpan(span: { start: { value: 1, inclusive: true }, end: { value: 4, inclusive: true } })", "span", "[1,5)"],
+    ['onCode(code: "ab")', "code", "ab"],
+    ['onDay(day: "2026-1-2")', "day", "2026-01-02"],
+    ['onPrice(price: "1.5")', "price", "1.50"],
+    ["onLength(length: { hours: 24 })", "length", "24:00:00"],
+    ['onRaw(raw: "AP8=")', "raw", String.raw`\x00ff`],
+    ["onExtra(extra: { b: 1, a: 2 })", "extra", '{"a": 2, "b": 1}'],
+  ])("%s hears of the row that has it, and of no other", async (field, column, value) => {
+    await generated.owner.query("delete from public.signals");
+    const sql = `
+      set timezone = 'Asia/Tokyo';
+      insert into public.signals (id) values (1);
+      insert into public.signals (id, ${column}) values (2, '${value}');
+      reset timezone`;
+    const name = field.replace(/\(.*/, "");
+    expect(await toldOf(anonymous, `subscription { ${field} { id } }`, {}, sql, 1)).toEqual([
+      { data: { [name]: { id: "2" } } },
+    ]);
+  });
+
+  test("is refused where it is none", async () => {
+    const answer = await generated.subscribe(anonymous, 'subscription { onDay(day: "Monday") { id } }', {}, events);
+    expect(answer).toMatchObject({ errors: [{ message: expect.stringContaining("invalid input syntax") }] });
+  });
 });
 
 describe("a comment that asks for what cannot be", () => {

@@ -54,6 +54,10 @@ create table public.queries (id int primary key, sql text);
 create table public.report_2026 (id int primary key);
 create table public.paid (id int primary key, paid uuid references public.accounts, author text, author_id uuid references public.accounts);
 
+create type public.part as enum ('constructor', 'toString', '__proto__');
+create table public.constructor (id int primary key, "toString" public.part);
+create table public.marked (id int primary key, "__v" int references public.constructor, "constructor" text);
+
 -- Types
 create table public.moods (
   id int primary key, mood public.mood not null default 'so-so', place public.address, places public.address[],
@@ -135,7 +139,7 @@ grant select, insert, update, delete on
   public.cities, public.news, public."Odd Names", public.subscriptions, public.queries, public.report_2026, public.paid,
   public.moods, public.logs, public.events, public.base, public.derived, public.account_names, public.totals, public.keyed,
   public.empty_table, public.only_json, public.unique_only,
-  public.backups, public.shifts
+  public.backups, public.shifts, public.constructor, public.marked
   to authenticated;
 grant usage on all sequences in schema public to authenticated;
 grant select on public.counts to authenticated;

@@ -119,6 +119,22 @@ describe("names", () => {
       _x: "__x",
     });
   });
+
+  test("that every object of JavaScript has, or that GraphQL keeps for itself", async () => {
+    const part = generated.schema.getType("Part");
+    expect(isEnumType(part) && part.getValues().map(({ name, value }) => [name, value])).toEqual([
+      ["constructor", "constructor"],
+      ["toString", "toString"],
+      ["_proto__", "__proto__"],
+    ]);
+    expect(fieldNames("Marked")).toEqual(["_v", "constructor", "id"]);
+    expect(await read("mutation { createConstructor(input: { id: 1, toString: constructor }) { toString } }")).toEqual({
+      createConstructor: { toString: "constructor" },
+    });
+    expect(await read("mutation { createMarked(input: { id: 1, _v: 1 }) { constructor _v { toString } } }")).toEqual({
+      createMarked: { constructor: null, _v: { toString: "constructor" } },
+    });
+  });
 });
 
 describe("values", () => {

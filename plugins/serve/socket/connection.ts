@@ -7,7 +7,7 @@ import { readSessionCookie } from "../../../engine/caller/session-cookie.ts";
 import { credentialsIn, credentialsOf } from "../credentials.ts";
 import { Refusal } from "../documents.ts";
 import { asGraphQLError, type Explain } from "../errors.ts";
-import type { Occasion, Operation, Prepare, Result } from "../operation.ts";
+import type { Circumstances, Operation, Prepare, Result } from "../operation.ts";
 import { parseParameters } from "../parse-request.ts";
 import type { FindDocument } from "../persisted-operations.ts";
 
@@ -90,7 +90,7 @@ export class Connection {
     this.#open.add(id);
     try {
       const sent = parseParameters(payload);
-      const operation = prepare({ ...sent, query: await findDocument(sent) }, this.#occasion());
+      const operation = prepare({ ...sent, query: await findDocument(sent) }, this.#circumstances());
       if (operation.kind !== "subscription") this.#underway.add(id);
       return operation;
     } catch (error) {
@@ -147,7 +147,7 @@ export class Connection {
     return { ...credentialsOf(this.#request), session };
   }
 
-  #occasion(): Occasion {
+  #circumstances(): Circumstances {
     return {
       asker: this.#asker,
       requestId: `${this.#request.id}/${++this.#count}`,

@@ -27,6 +27,7 @@ const FAULTS: Readonly<Record<string, string>> = {
   deadlock: "raise exception 'deadlock detected' using errcode = '40P01'",
   number: "perform 'abc'::integer",
   day: "perform '2020-13-45'::date",
+  lock: "raise exception 'canceling statement due to lock timeout' using errcode = '55P03'",
 };
 
 const functions = Object.entries(FAULTS).map(
@@ -46,6 +47,15 @@ const TABLE = `
   create unique index parts_name_any_case on public.parts (lower(name));
   comment on index public.parts_name_any_case is 'Another part has this name.';
   grant select, insert, update, delete on public.parts to authenticated;
+  create table public.makers (id int primary key, constructor text, "valueOf" int default 7);
+  create index on public.makers (constructor);
+  create index on public.makers ("valueOf");
+  grant select, insert on public.makers to anon;
+  create table public.oddities (
+    id int primary key, ratio float8 default 'NaN', ratios float8[] default '{1,Infinity}', grid int[][] default '{{1,2},{3,4}}',
+    source regclass);
+  insert into public.oddities values (1);
+  grant select, update on public.oddities to authenticated;
   create function public.echo(value jsonb) returns text stable language sql as $$ select left(value::text, 9) $$;
   grant execute on function public.echo to anon;
   insert into public.users (name, email) values ('Ann', 'ann@example.org');`;
@@ -79,6 +89,13 @@ describe("an error", () => {
     ["forbidden", { message: "Sign in to do this.", extensions: { code: "AUTH_REQUIRED" } }],
     ["slow", { message: "This took too long and was given up.", extensions: { code: "TIMEOUT" } }],
     ["deadlock", { extensions: { code: "RESOURCE_CONFLICT" } }],
+    [
+      "lock",
+      {
+        message: "Somebody else is changing the same thing; try again.",
+        extensions: { code: "RESOURCE_CONFLICT" },
+      },
+    ],
   ])("of a function that is %s is told in words for people, with its code", async (name, told) => {
     const error = await fault(name);
     expect(error).toMatchObject(told);
@@ -102,6 +119,36 @@ describe("an error", () => {
       body: `{ "query": "query ($value: JSON!) { echo(value: $value) }", "variables": { "value": ${value} } }`,
     });
     expect(await response.json()).toMatchObject({ errors: [{ extensions: { code: "VALIDATION_ERROR" } }] });
+  });
+
+  test.each([
+    ["ratio", null, [["oddity", "ratio"]]],
+    ["ratios", [1, null], [["oddity", "ratios", 1]]],
+    ["grid", [null, null], [["oddity", "grid", 0], ["oddity", "grid", 1]]], // biome-ignore format: one line each
+  ])("of a value of %s that GraphQL has no word for says so, and takes nothing else", async (field, rest, paths) => {
+    const { data, errors } = await graphql.ask(`{ oddity(id: 1) { id ${field} } }`, { token: tokenFor(1) });
+    expect(data).toEqual({ oddity: { id: "1", [field]: rest } });
+    expect(errors).toMatchObject(paths.map((path) => ({ path, extensions: { code: "VALIDATION_ERROR" } })));
+  });
+
+  test("of a value that names what Postgres does not have is told as the client's", async () => {
+    const change = 'mutation { updateOddity(id: 1, input: { source: "no_such_table" }) { id } }';
+    const { errors } = await graphql.ask(change, { token: tokenFor(1) });
+    expect(errors).toMatchObject([{ message: "A value is not acceptable.", extensions: { code: "VALIDATION_ERROR" } }]);
+  });
+
+  test("of a change where one may only read says so", async () => {
+    const change = "mutation { updateOddity(id: 1, input: { source: null }) { id } }";
+    const isRefused = async () => (await graphql.ask(change, { token: tokenFor(1) })).errors;
+    const login = `alter role authenticator in database ${graphql.database.name}`;
+    const hangUp =
+      "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'authenticator' and datname = current_database()";
+    await graphql.sql(`${login} set default_transaction_read_only = on`);
+    await graphql.sql(hangUp);
+    await expect.poll(isRefused).toMatchObject([{ extensions: { code: "PERMISSION_DENIED" } }]);
+    await graphql.sql(`${login} reset default_transaction_read_only`);
+    await graphql.sql(hangUp);
+    await expect.poll(isRefused).toBeUndefined();
   });
 
   test("of a statement that takes longer than the caller's role may is told, whatever others may", async () => {
@@ -160,6 +207,34 @@ describe("an error", () => {
     const { data, errors } = await graphql.ask("{ faultPlain user(id: 1) { name } }");
     expect(data).toEqual({ faultPlain: null, user: { name: "Ann" } });
     expect(errors).toHaveLength(1);
+  });
+
+  test.each(["constructor", "toString", "__proto__"])(
+    "of a variable $%s that is left out, which JavaScript would fill in, says so",
+    async (name) => {
+      const query = `query ($${name}: Int) { articles(first: $${name}) { totalCount } }`;
+      expect((await graphql.ask(query)).errors).toMatchObject([{ extensions: { code: "VALIDATION_ERROR" } }]);
+      expect((await graphql.ask(query.replace("Int)", "Int = 3)"))).data).toEqual({ articles: { totalCount: 0 } });
+      if (name === "__proto__") return;
+      expect((await graphql.ask(query, { variables: { [name]: 1 } })).data).toEqual({ articles: { totalCount: 0 } });
+    },
+  );
+
+  test("of a column that every object of JavaScript has a property for is not made up where it is left out", async () => {
+    const create = (input: object) =>
+      graphql.ask("mutation ($input: CreateMakerInput!) { createMaker(input: $input) { id constructor valueOf } }", {
+        variables: { input },
+      });
+    expect((await create({ id: 1 })).data).toEqual({ createMaker: { id: "1", constructor: null, valueOf: 7 } });
+    expect((await create({ id: 2, constructor: "Lotus", valueOf: null })).data).toEqual({
+      createMaker: { id: "2", constructor: "Lotus", valueOf: null },
+    });
+    const find = (filter: object) =>
+      graphql.ask("query ($filter: MakerFilterInput) { makers(filter: $filter) { totalCount } }", {
+        variables: { filter },
+      });
+    expect((await find({})).data).toEqual({ makers: { totalCount: 2 } });
+    expect((await find({ constructor: "Lotus" })).data).toEqual({ makers: { totalCount: 1 } });
   });
 
   test("in a variable says which one, before anything is asked", async () => {

@@ -75,6 +75,17 @@ describe("complexity", () => {
     expect(codes(`{ __schema { ${fields(999)} } a { ${fields(999)} } }`)).toEqual([]);
     expect(codes(`{ __schema { ${fields(1000)} } }`)).toEqual(["QUERY_TOO_COMPLEX"]);
   });
+
+  test("is too much where all types are asked for again and again, and not where a table is called so", () => {
+    const schemas = (count: number) =>
+      Array.from({ length: count }, (_, index) => `s${index}: __schema { ...T }`).join(" ");
+    const lists = (count: number) => Array.from({ length: count }, (_, index) => `t${index}: types { name }`).join(" ");
+    const all = "fragment T on __Schema { types { name } }";
+    expect(codes(`{ ${schemas(2)} } ${all}`)).toEqual([]);
+    expect(codes(`{ ${schemas(3)} } ${all}`)).toEqual(["QUERY_TOO_COMPLEX"]);
+    expect(codes(`{ __schema { ${lists(3)} } }`)).toEqual(["QUERY_TOO_COMPLEX"]);
+    expect(codes(`{ __schema { types { name } } ${lists(3)} a { ${lists(3)} } }`)).toEqual([]);
+  });
 });
 
 describe("other limits", () => {

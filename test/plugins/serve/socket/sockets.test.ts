@@ -97,6 +97,30 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket that sp
     expect(wire.unheard).toEqual([]);
   });
 
+  test("ends what the database has no column for any more, and leaves the rest", async () => {
+    await graphql.sql(`
+      create table public.renamed (id int primary key, word text);
+      create trigger event after insert on public.renamed for each row execute function private.tg__event();
+      comment on table public.renamed is '@subscription onRenamed on:insert';
+      grant select on public.renamed to anon`);
+    const isServed = async () => (await graphql.ask("{ renameds { totalCount } }")).data;
+    await expect.poll(isServed, { timeout: 30_000 }).toBeTruthy();
+    const wire = await connect(protocol);
+    wire.say({ type: start, id: "word", payload: { query: "subscription { onRenamed { id word } }" } });
+    wire.say({ type: start, id: "id", payload: { query: "subscription { onRenamed { id } }" } });
+    await expect.poll(() => counts()).toMatchObject({ subscriptions: 2 });
+
+    await graphql.sql("alter table public.renamed rename word to name; insert into public.renamed values (1)");
+    const heard = [await wire.hear(), await wire.hear(), await wire.hear()];
+    const of = (wanted: string) => heard.filter(({ id }) => id === wanted);
+    expect(of("id")).toMatchObject([{ type: data, payload: { data: { onRenamed: { id: "1" } } } }]);
+    expect(of("word")).toMatchObject([
+      { type: data, payload: { errors: [{ extensions: { code: "SERVICE_UNAVAILABLE" } }] } },
+      { type: "complete" },
+    ]);
+    await graphql.sql("drop table public.renamed");
+  });
+
   test("refuses what does not fit the schema, and goes on", async () => {
     const wire = await connect(protocol);
     wire.say({ type: start, id: "bad", payload: { query: "{ nothing }" } });
