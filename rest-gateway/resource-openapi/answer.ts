@@ -7,6 +7,7 @@ import type { Routes } from "../gateway.ts";
 import type { GatewayRequest, GatewayResponse } from "../http.ts";
 import { DocumentCache } from "../openapi/document-cache.ts";
 import { writeDocument } from "../openapi/write.ts";
+import { matches } from "../resource/send/entity-tag.ts";
 import { usualVersion, type Version, type Versions } from "../resource/versions/served.ts";
 import { resourceDocument } from "./document.ts";
 
@@ -52,7 +53,7 @@ export function documentRoutes({ config, catalog, versions, identify, routes, fo
       "Cache-Control": "no-cache",
       Vary: "Authorization, Cookie, X-API-Key",
     };
-    if (request.headers["if-none-match"] === headers.ETag) return { status: 304, headers, body: null };
+    if (matches(request.headers["if-none-match"], headers.ETag)) return { status: 304, headers, body: null };
     return { status: 200, headers, body: text };
   };
   return { [DOCUMENT_PATH]: { GET: answer } };
@@ -64,7 +65,9 @@ function chooseVersion({ rawQuery }: GatewayRequest, versions: readonly Version[
   const asked = new URLSearchParams(rawQuery).get("version");
   const version = asked === null ? usualVersion(versions) : served.find(({ number }) => String(number) === asked);
   if (version) return version;
-  throw new ApiError(400, "UNSUPPORTED_VERSION", `There is no document of version ${JSON.stringify(asked)}.`, {
+  const message =
+    asked === null ? "No version is served." : `There is no document of version ${JSON.stringify(asked)}.`;
+  throw new ApiError(400, "UNSUPPORTED_VERSION", message, {
     beside: { supportedVersions: served.map(({ number }) => number) },
   });
 }

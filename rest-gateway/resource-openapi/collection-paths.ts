@@ -150,22 +150,22 @@ function remove(place: Place, collection: Collection): Operation {
   };
 }
 
+const ACTING = referToParameters("links", "ifMatch", "ifNoneMatch", "ifUnmodifiedSince", "idempotencyKey");
+
 function act(place: Place, collection: Collection, action: Action, { typeSchema, hasTasks }: Surroundings): Operation {
   const given = argumentsSchema(action, typeSchema);
   return {
-    ...about(
-      OWN_VERBS.has(action.name) ? `action.${action.name}` : action.name,
-      place,
-      collection,
-      referToParameters("links", "idempotencyKey", ...(hasTasks ? (["preferLater"] as const) : [])),
-    ),
+    ...about(OWN_VERBS.has(action.name) ? `action.${action.name}` : action.name, place, collection, [
+      ...ACTING,
+      ...referToParameters(...(hasTasks ? (["preferLater"] as const) : [])),
+    ]),
     summary: action.description ?? `Do ${action.name} with one of ${collection.name}`,
     requestBody: { ...body(given), required: given.required !== undefined },
     responses: {
       200: answer("Done", resultSchema(collection, action, typeSchema)),
       ...(hasTasks && { 202: referTo("responses", "accepted") }),
       204: { description: "Done, and nothing to be told" },
-      ...refuses(403, 404, 409, 413, 415, 422, 501),
+      ...WRITE_REFUSALS,
     },
   };
 }

@@ -3,6 +3,7 @@ import { isUnder } from "../gateway.ts";
 import { makeTypeSchemas } from "../openapi/table-document/type-schema.ts";
 import { makeViewer } from "../openapi/viewer.ts";
 import type { Document } from "../openapi/write.ts";
+import { publicBase } from "../public-address.ts";
 import { collectionsOf } from "../resource/collections.ts";
 import { TASKS } from "../tasks/task-interface.ts";
 import { collectionPaths } from "./collection-paths.ts";
@@ -40,7 +41,7 @@ export async function resourceDocument({
       description: `Version ${version} of the conventional interface, as ${role} sees it.${isDeprecated ? " It is deprecated." : ""}`,
       version: String(version),
     },
-    servers: [{ url: publicUrl?.replace(/\/$/, "") ?? "/" }],
+    servers: [{ url: publicBase(publicUrl) || "/" }],
     tags: [...shown.map(({ name, description }) => ({ name, ...(description && { description }) }))],
     security: [{}, ...Object.keys(SECURITY_SCHEMES).map((scheme) => ({ [scheme]: [] }))],
     paths: function* () {

@@ -3,6 +3,7 @@ import type { Schema, TypeSchema } from "../openapi/table-document/type-schema.t
 import type { Collection } from "../resource/collections.ts";
 import type { Field } from "../resource/fields.ts";
 import { filterNames } from "../resource/parse/filters.ts";
+import { RESERVED } from "../resource/parse/parameters.ts";
 
 const COUNT: Schema = { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 
@@ -59,7 +60,8 @@ export const OF_LIST = referToParameters(
 
 /** What chooses rows: fields and what they refer to, by equality, and searches. */
 export function filterParameters(collection: Collection, typeSchema: TypeSchema): readonly object[] {
-  return filterNames(collection).map((name) => {
+  const names = filterNames(collection).filter((name) => !RESERVED.includes(name));
+  return names.map((name) => {
     const field = fieldOf(name, collection);
     if (!field) return query(name, "A text to look for", { type: "string" });
     const items = schemaOfText(field, typeSchema);

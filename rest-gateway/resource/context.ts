@@ -10,7 +10,7 @@ import type { Context } from "../../engine/database/statement.ts";
 import type { GatewayRequest } from "../http.ts";
 
 type Settings = Pick<Config, "usersAccess" | "appSettings" | "extraSearchPath" | "readDatabaseUrls">;
-type Occasion = {
+type Asked = {
   readonly request: GatewayRequest;
   readonly caller: Caller;
   readonly catalog: Catalog;
@@ -22,7 +22,7 @@ export function makeResourceContexts(settings: Settings) {
   const contexts = makeContexts(settings);
   const footing = makeFootings(settings);
   const searchPathFrom = makeSearchPaths(settings.extraSearchPath);
-  return ({ request, caller, catalog, schema }: Occasion): Context => {
+  return ({ request, caller, catalog, schema }: Asked): Context => {
     const { id, method, path, headers } = request;
     const { role, settings: said } = contexts(caller, occasionOf("resource", { id, method, path, headers }));
     return {

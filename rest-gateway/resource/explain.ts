@@ -1,7 +1,8 @@
 import pg from "pg";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { ContextError } from "../../engine/database/faults.ts";
-import { ApiError, type FieldFault, toApiError } from "../../engine/errors.ts";
+import { isOutdated } from "../../engine/database/outdated.ts";
+import { ApiError, type FieldFault, toApiError, unavailable } from "../../engine/errors.ts";
 import { lengthFault, type Sentence, sentenceOf } from "../../engine/sql-sentences.ts";
 import type { Collection } from "./collections.ts";
 import { namingOf } from "./naming.ts";
@@ -33,6 +34,11 @@ function inOurWords(thrown: unknown, around: Circumstances): ApiError {
   }
   if (!(thrown instanceof pg.DatabaseError)) return toApiError(thrown);
   if (thrown.code === "42501") return notPermitted(around);
+  if (isOutdated(thrown)) return unavailable("The database has just been changed; try again in a moment.", thrown);
+  if (thrown.code === "25006") {
+    const message = "Nothing can be changed: you, or the database, may only read.";
+    return new ApiError(403, "PERMISSION_DENIED", message, { cause: thrown });
+  }
   const unfit = faultOfValue(thrown);
   const general = toApiError(thrown, around);
   const sentence: Sentence | null = unfit === null ? sentenceOf(thrown, around.catalog) : { message: unfit };
@@ -76,6 +82,7 @@ function refusal(
       return new ApiError(422, "VALIDATION_ERROR", message, { ...extra, beside: { errors: faults } });
     case "40001":
     case "40P01":
+    case "55P03":
     case "23P01":
       return new ApiError(409, "RESOURCE_CONFLICT", message, extra);
     case "57014":

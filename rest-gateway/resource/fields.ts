@@ -64,6 +64,7 @@ function isOfVersion({ comment }: Column, version: number): boolean {
 /** Types that Postgres cannot compare. */
 const WITHOUT_EQUALITY: ReadonlySet<string> = new Set([
   "json",
+  "jsonpath",
   "xml",
   "point",
   "line",

@@ -10,7 +10,8 @@ import { methodNotAllowed, notFound } from "../../engine/wrong-address.ts";
 import { identifyCaller } from "../auth/credentials.ts";
 import type { GatewayRequest, GatewayResponse, Handler } from "../http.ts";
 import { readIdempotencyKey } from "../idempotency/key.ts";
-import { type KeyedChange, makeKeyedChanges } from "../idempotency/keyed-changes.ts";
+import { makeKeyedChanges } from "../idempotency/keyed-changes.ts";
+import { publicPath } from "../public-address.ts";
 import type { Intent, Manner } from "../statement/intent.ts";
 import { makePreparer, type Prepared } from "../statement/prepare.ts";
 import { type RunOptions, runPrepared, runWithin } from "../statement/run.ts";
@@ -61,13 +62,16 @@ export function makeResourceInterface(services: Services): ResourceInterface {
     counts.plans,
   );
   const contextOf = makeResourceContexts(config);
-  const once = makeKeyedChanges(config, counts);
+  const { once, onceWithin } = makeKeyedChanges(config, counts);
 
   /** Null: nothing of this interface is at that address. */
   const understand = async (request: GatewayRequest, address: Address, caller: Caller): Promise<Asked | null> => {
     const catalog = current();
     const parameters = new URLSearchParams(request.rawQuery);
-    const { agreed, version, notice } = await settleVersion(request, address, parameters, versions);
+    const { agreed, version, notice } = await settleVersion(request, address, parameters, {
+      versions,
+      publicUrl: config.publicUrl,
+    });
     const collections = collectionsOf(catalog, { role: caller.role, version: version.number });
     const target = findTarget(address, collections);
     if (!target) return null;
@@ -149,23 +153,25 @@ export function makeResourceInterface(services: Services): ResourceInterface {
     }
     const key = changesNothing(request.method) ? null : readIdempotencyKey(request.headers);
     if (key === null) return perform(asked, exchangeFor(asked));
-    const transact: KeyedChange["transact"] = (work) => database.transaction(contextFor(asked), work);
     const make = (again: Asked, ask: Ask) => {
       const askWithin = within(again, ask);
       return perform(again, { ask: askWithin, together: (work) => work(askWithin) });
     };
-    return once(await resourceChange(asked, { key, transact, make }));
+    return once(await resourceChange(asked, { key, make }), (work) => database.transaction(contextFor(asked), work));
   };
 
   const undertake: Undertake["undertake"] = async (request, caller) => {
     const asked = await understand(request, parseAddress(request.path), caller);
     if (!asked?.target.action) throw notFound();
     const timeoutMs = config.taskTimeout * 1000;
+    const make = (again: Asked, ask: Ask) => act(again, within(again, ask));
+    const key = readIdempotencyKey(request.headers);
+    const change = key === null ? null : await resourceChange(asked, { key, make });
     return {
       transact: (work) => database.transaction(contextFor(asked), work, { timeoutMs }),
       make: async (ask) => {
         try {
-          return await act(asked, within(asked, ask));
+          return await (change ? onceWithin(change, ask) : make(asked, ask));
         } catch (thrown) {
           throw explainTo(thrown, asked);
         }
@@ -225,11 +231,12 @@ function changesNothing(method: string): boolean {
 }
 
 /** Addresses are lower case, with hyphens and without a slash at their end. What changes something is not sent on. */
-function moved({ request: { method, rawQuery }, address: { canonical } }: Asked): GatewayResponse {
+function moved({ request: { method, rawQuery }, address: { canonical }, settings }: Asked): GatewayResponse {
   if (!changesNothing(method)) {
     throw new ApiError(404, "RESOURCE_NOT_FOUND", `There is nothing at this address: it is ${canonical}.`);
   }
-  return { status: 301, headers: { Location: rawQuery ? `${canonical}?${rawQuery}` : canonical }, body: null };
+  const location = publicPath(settings.publicUrl) + canonical;
+  return { status: 301, headers: { Location: rawQuery ? `${location}?${rawQuery}` : location }, body: null };
 }
 
 type Told = { readonly body: unknown; readonly page: number | null; readonly total: number | null };

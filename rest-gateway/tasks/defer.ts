@@ -4,10 +4,17 @@ import { json } from "../http.ts";
 import { readIdempotencyKey } from "../idempotency/key.ts";
 import { keyReused } from "../idempotency/once.ts";
 import { fingerprintOf, type Place, placeOf } from "../idempotency/seal.ts";
+import { publicPath } from "../public-address.ts";
 import { usualVersion, type Versions } from "../resource/versions/served.ts";
 import { type KeptRequest, keepRequest } from "./kept-request.ts";
 import { taskOwner } from "./owner.ts";
 import type { Defer } from "./undertaking.ts";
+
+type Options = {
+  readonly asOwner: AsOwner;
+  readonly versions: Versions;
+  readonly publicUrl: string | null;
+};
 
 type Queued = { readonly id: string; readonly estimate: number };
 type Found = { readonly status: string; readonly fingerprint: string | null };
@@ -17,7 +24,7 @@ const QUEUE_TASK = "select id, estimate from private.queue_task($1, $2, $3, $4, 
 const FIND_TASK = "select status, caller->>'fingerprint' as fingerprint from private.tasks where id = $1";
 
 /** Queues what is asked for: 202, with the address of the task. */
-export function makeDefer(asOwner: AsOwner, versions: Versions): Defer {
+export function makeDefer({ asOwner, versions, publicUrl }: Options): Defer {
   const statusOf = async ({ id, fingerprint }: Retry): Promise<string> => {
     const { rows } = await asOwner((client) => client.query<Found>(FIND_TASK, [id]));
     const { status = "queued", fingerprint: known = null } = rows[0] ?? {};
@@ -42,10 +49,11 @@ export function makeDefer(asOwner: AsOwner, versions: Versions): Defer {
     const { id, estimate } = rows[0]!;
     const status = retry ? await statusOf(retry) : "queued";
     const toldIn = version ?? usualVersion(await versions())?.number ?? 1;
+    const location = `${publicPath(publicUrl)}/api/v${toldIn}/tasks/${id}`;
     return json(
       202,
       { taskId: id, status, estimate },
-      { Location: `/api/v${toldIn}/tasks/${id}`, "Preference-Applied": "respond-async", "Cache-Control": "no-store" },
+      { Location: location, "Preference-Applied": "respond-async", "Cache-Control": "no-store" },
     );
   };
 }

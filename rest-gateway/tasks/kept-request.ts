@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { ApiError } from "../../engine/errors.ts";
 import type { GatewayRequest } from "../http.ts";
+import { withoutApiKey } from "../idempotency/identity.ts";
 import { NO_STAGES } from "../stages.ts";
 
 /** All of a request that counts when it is answered later. */
@@ -8,12 +9,11 @@ export type KeptRequest = Pick<GatewayRequest, "id" | "method" | "path" | "rawQu
 
 /** What lets somebody in is not written down: who asked is known. Nor is what would have it put off once more. */
 const LEFT_OUT: readonly string[] = ["authorization", "cookie", "apikey", "x-api-key", "x-csrf-token"];
-const LATER: readonly string[] = ["idempotency-key", "if-none-match", "if-modified-since"];
-const KEY_IN_QUERY = /(?:^|&)api_?key=[^&]*/g;
+const LATER: readonly string[] = ["if-none-match", "if-modified-since"];
 
 export function keepRequest({ id, method, path, rawQuery, headers }: GatewayRequest): KeptRequest {
   const kept = Object.entries(headers).filter(([name]) => !LEFT_OUT.includes(name) && !LATER.includes(name));
-  return { id, method, path, rawQuery: rawQuery.replace(KEY_IN_QUERY, ""), headers: Object.fromEntries(kept) };
+  return { id, method, path, rawQuery: withoutApiKey(rawQuery), headers: Object.fromEntries(kept) };
 }
 
 /** The request as it came, for who answers it now: nobody waits at its other end. */

@@ -116,8 +116,8 @@ function toRefusal(error: ApiError, request: KeptRequest): string {
   return JSON.stringify({ status: error.status, ...(envelope ?? body) });
 }
 
-/** serialization_failure, deadlock_detected, transaction_resolution_unknown */
-const PASSING_CODES: readonly string[] = ["40001", "40P01", "08007"];
+/** serialization_failure, deadlock_detected, transaction_resolution_unknown; a call under the same key that is under way */
+const PASSING_CODES: readonly string[] = ["40001", "40P01", "08007", "IDEMPOTENCY_KEY_IN_USE"];
 
 /** query_canceled: it took longer than it may, and would again. */
 const GIVEN_UP = "57014";

@@ -6,12 +6,13 @@ import { type GatewayRequest, type GatewayResponse, type Handler, json } from ".
 import { parseAddress } from "../resource/parse/address.ts";
 import type { Versions } from "../resource/versions/served.ts";
 import { settleVersion } from "../resource/versions/settle.ts";
-import { taskOwner } from "./owner.ts";
+import { ownerSought } from "./owner.ts";
 
 type Options = {
   readonly asOwner: AsOwner;
   readonly identify: (request: GatewayRequest) => Promise<Caller>;
   readonly versions: Versions;
+  readonly publicUrl: string | null;
   /** Whether the database has a collection of that name. */
   readonly hasCollection: (name: string) => boolean;
   /** Answers every other address, and rows of a collection that lies at the same ones. */
@@ -31,25 +32,28 @@ type Task = {
 export const TASKS = "tasks";
 
 const TASK = /^\/api\/v[1-9]\d*\/tasks\/([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$/;
+const OWNER = "coalesce($2, (select owner from private.tasks where id = $1))";
 const READ_TASK = `
-  select status, progress, result::text, error, created_at, started_at, finished_at from private.read_task($1, $2)`;
+  select status, progress, result::text, error, created_at, started_at, finished_at from private.read_task($1, ${OWNER})`;
+const WITHDRAW_TASK = `select private.withdraw_task($1, ${OWNER}) as status`;
 
 type Find = (id: string, caller: Caller) => Promise<GatewayResponse | null>;
 
 /**
- * `/api/v1/tasks/{id}`: what has become of a task, for whoever left it. For anybody else there is none. Where a table is
+ * `/api/v1/tasks/{id}`: what has become of a task, for whoever left it, and for administrators. For anybody else there is none. Where a table is
  * called tasks, what is no task of the caller's is a row of it: ids that are made at random never meet.
  */
-export function makeTaskInterface({ asOwner, identify, versions, hasCollection, otherwise }: Options): Handler {
+export function makeTaskInterface(options: Options): Handler {
+  const { asOwner, identify, hasCollection, otherwise } = options;
   const read: Find = async (id, caller) => {
-    const { rows } = await asOwner((client) => client.query<Task>(READ_TASK, [id, taskOwner(caller)]));
+    const { rows } = await asOwner((client) => client.query<Task>(READ_TASK, [id, ownerSought(caller)]));
     if (!rows[0]) return null;
     return { ...json(200, {}, { "Cache-Control": "no-store" }), body: textOf(id, rows[0]) };
   };
 
   const withdraw: Find = async (id, caller) => {
-    const text = "select private.withdraw_task($1, $2) as status";
-    const { rows } = await asOwner((client) => client.query<{ status: string | null }>(text, [id, taskOwner(caller)]));
+    const values = [id, ownerSought(caller)];
+    const { rows } = await asOwner((client) => client.query<{ status: string | null }>(WITHDRAW_TASK, values));
     const status = rows[0]?.status ?? null;
     if (status === null) return null;
     if (status === "running") {
@@ -61,7 +65,7 @@ export function makeTaskInterface({ asOwner, identify, versions, hasCollection, 
   return async (request) => {
     const id = TASK.exec(request.path)?.[1];
     if (id === undefined) return otherwise(request);
-    await settleVersion(request, parseAddress(request.path), new URLSearchParams(request.rawQuery), versions);
+    await settleVersion(request, parseAddress(request.path), new URLSearchParams(request.rawQuery), options);
     const isShared = hasCollection(TASKS);
     const orRow =
       (find: Find): Handler =>

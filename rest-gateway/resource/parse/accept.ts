@@ -14,16 +14,21 @@ const JSON_TYPE: Agreed = { contentType: "application/json; charset=utf-8", vers
 const HAL: Agreed = { contentType: "application/hal+json; charset=utf-8", version: null, links: true };
 /** What most clients send, axios among them. */
 const USUAL: ReadonlySet<string> = new Set(["*/*", "application/json", "application/json, text/plain, */*"]);
-const PLAIN = /^(\*\/\*|application\/\*|application\/json)(;|$)/;
+const PLAIN = /^application\/json(;|$)/;
+const ANY = /^(\*|application)\/\*(;|$)/;
+const LINKED = /^application\/hal\+json(;|$)/;
 const VENDOR = /^application\/vnd\.[\w.-]*?(?:\.v(?<version>\d+))?\+json(;|$)/;
 
 /** The best of the types that can be made. Refuses when there is none. */
 export function agreeOn(accept: string | undefined): Agreed {
   if (accept === undefined || USUAL.has(accept)) return JSON_TYPE;
-  for (const { type, quality } of readMediaRanges(accept.toLowerCase())) {
+  const ranges = readMediaRanges(accept.toLowerCase());
+  // What is named and refused is not among all that is taken besides.
+  const isRefused = (named: RegExp) => ranges.some(({ type, quality }) => quality === 0 && named.test(type));
+  for (const { type, quality } of ranges) {
     if (quality === 0) continue;
-    if (PLAIN.test(type)) return JSON_TYPE;
-    if (/^application\/hal\+json(;|$)/.test(type)) return HAL;
+    if (PLAIN.test(type) || (ANY.test(type) && !isRefused(PLAIN))) return JSON_TYPE;
+    if (LINKED.test(type) || (ANY.test(type) && !isRefused(LINKED))) return HAL;
     const vendor = VENDOR.exec(type);
     if (vendor) {
       const [name] = type.split(";");

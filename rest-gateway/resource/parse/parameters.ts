@@ -13,6 +13,9 @@ const OF_REQUESTS = ["version", "api_key"] as const;
 const OF_ROWS = ["fields", "links"] as const;
 const OF_LISTS = [...PAGING_PARAMETERS, "sort", "order"] as const;
 
+/** They mean the same to all lists, also where a field is called like one of them. */
+export const RESERVED: readonly string[] = [...OF_LISTS, ...OF_ROWS, ...OF_REQUESTS];
+
 type RowParameters = { readonly select: readonly SelectItem[]; readonly links: boolean };
 type ListParameters = RowParameters & {
   readonly conditions: readonly Condition[];
@@ -41,18 +44,17 @@ export function parseListParameters(
   { maxPageSize }: { readonly maxPageSize: number },
 ): ListParameters {
   const { collection } = about;
-  const reserved = [...OF_LISTS, ...OF_ROWS, ...OF_REQUESTS];
   const faults: FieldFault[] = [];
   const unknown: string[] = [];
   const conditions: Condition[] = [];
   for (const name of new Set(parameters.keys())) {
-    if (isOneOf(reserved, name)) continue;
+    if (isOneOf(RESERVED, name)) continue;
     const values = parameters.getAll(name);
     const condition = parseFilter(name, values, collection, (fault) => faults.push(fault));
     if (condition) conditions.push(condition);
     else unknown.push(name);
   }
-  refuseUnknown(unknown, [...reserved, ...filterNames(collection)]);
+  refuseUnknown(unknown, [...RESERVED, ...filterNames(collection)]);
   if (faults.length > 0) throw invalid(faults);
   const given = (name: string) => single(parameters, name);
   return {

@@ -14,7 +14,8 @@ const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^(NaN|[+-]?Infinity)$/i;
 
 /** Postgres has no place for it, whatever the type. */
 export function faultOfCharacters(text: string): string | null {
-  return text.includes("\0") ? "may not have the character zero" : null;
+  if (text.includes("\0")) return "may not have the character zero";
+  return text.isWellFormed() ? null : "may not have half a character (a lone surrogate)";
 }
 
 /** What is wrong with a text as a value of the type, in words for people; null where only Postgres can tell. */

@@ -7,7 +7,7 @@ import type { CallIntent } from "../../statement/intent.ts";
 import type { Asked, AskRows } from "../asked.ts";
 import { isRow } from "../belonging.ts";
 import type { Action, Collection } from "../collections.ts";
-import { targetOf, toShape } from "../intents.ts";
+import { readIntent, targetOf, toShape } from "../intents.ts";
 import { nearMiss } from "../parse/near-miss.ts";
 import { parseRowParameters } from "../parse/parameters.ts";
 import { parseBody } from "../parse/payload.ts";
@@ -15,6 +15,7 @@ import { everyField } from "../parse/selected-fields.ts";
 import { asWhole, faultOfJson } from "../parse/value.ts";
 import { codesOf, invalid, noRow } from "../refusals.ts";
 import { sendRow } from "../send/row.ts";
+import { conditionsOf, whyNothing } from "./change.ts";
 import { about } from "./read.ts";
 
 /** Calls the function that takes the row. What gives a row of the collection is answered like one. */
@@ -23,6 +24,8 @@ export async function act(asked: Asked, ask: AskRows): Promise<GatewayResponse> 
   const { collection } = target;
   const { routine } = target.action!;
   const { links, givesOwnRow, intent } = await understand(asked);
+  // A set may be empty though there is a row. Elsewhere the call itself tells that there is none.
+  if (routine.returns.set || isConditional(asked)) await refuseUnlessAsKnown(asked, ask);
   const rows = await ask(intent);
   if (rows.count === 0 && !routine.returns.set) throw noRow(collection);
   if (routine.returns.shape === "void") return { status: 204, headers: {}, body: null };
@@ -30,6 +33,18 @@ export async function act(asked: Asked, ask: AskRows): Promise<GatewayResponse> 
     return sendRow(asked, { status: 200, text: rows.text, collection, links });
   }
   return { status: 200, headers: { "Content-Type": agreed.contentType }, body: rows.text };
+}
+
+function isConditional({ request: { headers } }: Asked): boolean {
+  return ["if-match", "if-none-match", "if-unmodified-since"].some((name) => headers[name] !== undefined);
+}
+
+/** A look before the call: what the function does to the row meanwhile is its own business. */
+async function refuseUnlessAsKnown(asked: Asked, ask: AskRows): Promise<void> {
+  const { collection } = asked.target;
+  const select = everyField(collection);
+  const { count } = await ask(readIntent(collection, { select, conditions: await conditionsOf(asked, ask) }));
+  if (count === 0) throw await whyNothing(asked, select, ask);
 }
 
 /** Refuses what could not be understood later either. */
@@ -83,8 +98,11 @@ function parseArguments(body: unknown, action: Action, version: number): Readonl
     return [[known.argument.name!, value] as const];
   });
   if (faults.length > 0) throw invalid(faults);
+  // Postgres finds a variadic function by the places of its arguments alone: none is left out before one that is given.
+  const isVariadic = action.arguments.some(({ argument }) => argument.mode === "variadic");
+  const lastPlaced = isVariadic ? action.arguments.findLastIndex(({ name }) => Object.hasOwn(body, name)) : 0;
   const missing = action.arguments
-    .filter(({ name, argument }) => argument.required && !Object.hasOwn(body, name))
+    .filter(({ name, argument }, at) => (argument.required || at < lastPlaced) && !Object.hasOwn(body, name))
     .map(({ name }) => ({ field: name, message: "This argument is required." }));
   if (missing.length > 0) throw invalid(missing, codesOf(version).missingField);
   return Object.fromEntries(given);

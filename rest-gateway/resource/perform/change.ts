@@ -1,4 +1,4 @@
-import type { ApiError } from "../../../engine/errors.ts";
+import { ApiError } from "../../../engine/errors.ts";
 import type { GatewayResponse } from "../../http.ts";
 import type { Condition, SelectItem } from "../../statement/intent.ts";
 import type { Asked, AskRows } from "../asked.ts";
@@ -19,6 +19,7 @@ export async function change(asked: Asked, ask: AskRows): Promise<GatewayRespons
   const { request, target, parameters, collections, settings } = asked;
   const { collection } = target;
   const { select, links } = parseRowParameters(parameters, about(asked));
+  if (request.headers["content-range"] !== undefined) throw partOfRow();
   const { version } = collections;
   const body = parseBody(await request.readBody(), request.headers["content-type"], version);
   const verb = request.method === "PUT" && settings.putSemantics === "replace" ? "replace" : "merge";
@@ -31,6 +32,11 @@ export async function change(asked: Asked, ask: AskRows): Promise<GatewayRespons
   const rows = await ask(isEmpty ? readIntent(collection, wish) : updateIntent(collection, wish, update));
   if (rows.count === 0) throw await whyNothing(asked, select, ask);
   return sendRow(asked, { status: 200, text: rowOf(rows.text), collection, links });
+}
+
+/** To take it for the whole would lose the rest (RFC 9110, 14.5). */
+function partOfRow(): ApiError {
+  return new ApiError(400, "VALIDATION_ERROR", "A row is not sent in parts: leave Content-Range out.");
 }
 
 /** The key, and what says which row it lies within. */
@@ -48,7 +54,7 @@ export async function remove(asked: Asked, ask: AskRows): Promise<GatewayRespons
 }
 
 /** Part of the statement itself: nobody can change the row between the look at it and the change. */
-async function conditionsOf(asked: Asked, ask: AskRows): Promise<readonly Condition[]> {
+export async function conditionsOf(asked: Asked, ask: AskRows): Promise<readonly Condition[]> {
   const { collection, key, nested, parents } = asked.target;
   return [
     ...isRow({ collection, key: key!, nested }, parents),
@@ -58,7 +64,7 @@ async function conditionsOf(asked: Asked, ask: AskRows): Promise<readonly Condit
 }
 
 /** Nothing was written: the row is not there, or is no longer what the client knows, or is not the caller's to change. */
-async function whyNothing(asked: Asked, select: readonly SelectItem[], ask: AskRows): Promise<ApiError> {
+export async function whyNothing(asked: Asked, select: readonly SelectItem[], ask: AskRows): Promise<ApiError> {
   const { target, request, caller, settings } = asked;
   const { collection, key, nested, parents } = target;
   const conditions = isRow({ collection, key: key!, nested }, parents);

@@ -1,5 +1,6 @@
 import { parseExactly, textOfValue } from "../../../engine/exact-json.ts";
 import type { GatewayResponse } from "../../http.ts";
+import { publicPath } from "../../public-address.ts";
 import type { Asked, AskRows, Exchange, Rows } from "../asked.ts";
 import { insertIntent } from "../intents.ts";
 import { formatKey } from "../parse/key.ts";
@@ -24,8 +25,9 @@ export async function create(asked: Asked, { ask, together }: Exchange): Promise
     target.nested === null
       ? await ask(toIntent(body, asked, new Map()))
       : await together((askWithin) => createWithin(body, asked, askWithin));
-  // Who may write and not read is told no more than that.
-  if (!collection.may.read) return { status: 201, headers: {}, body: null };
+  // Who may write and not read is told no more than that, nor is anybody where a trigger has put the row elsewhere.
+  const isTold = collection.may.read && (Array.isArray(body) || rows.count > 0);
+  if (!isTold) return { status: 201, headers: {}, body: null };
   if (!Array.isArray(body)) {
     const text = rowOf(rows.text);
     return sendRow(asked, { status: 201, text, collection, links, headers: locationOf(text, asked) });
@@ -58,10 +60,13 @@ function toIntent(body: unknown, { target, collections, settings }: Asked, fixed
 }
 
 /** `/users/7`, below the address that it was sent to. */
-function locationOf(text: string, { target: { collection }, address }: Asked): Readonly<Record<string, string>> {
+function locationOf(
+  text: string,
+  { target: { collection }, address, settings }: Asked,
+): Readonly<Record<string, string>> {
   const row = parseExactly(text) as Row;
   const isShown = collection.key.every(({ name }) => row[name] !== undefined);
   if (collection.key.length === 0 || !isShown) return {};
   const key = collection.key.map(({ name }) => textOfValue(row[name]));
-  return { Location: `${address.canonical}/${formatKey(key)}` };
+  return { Location: `${publicPath(settings.publicUrl)}${address.canonical}/${formatKey(key)}` };
 }

@@ -1,16 +1,17 @@
 import type { Ask } from "../../../engine/database/as-login.ts";
 import type { GatewayResponse } from "../../http.ts";
+import { withoutApiKey } from "../../idempotency/identity.ts";
 import type { KeyedChange } from "../../idempotency/keyed-changes.ts";
 import { type Asked, withBody } from "../asked.ts";
 
-type Means = Pick<KeyedChange, "key" | "transact"> & {
+type Means = Pick<KeyedChange, "key"> & {
   readonly make: (asked: Asked, ask: Ask) => Promise<GatewayResponse>;
 };
 
 const SHAPING = ["content-type", "accept", "if-match", "if-none-match", "if-unmodified-since"] as const;
 
 /** A write under an Idempotency-Key. What it is told under one version of the interface is not what it is told under another. */
-export async function resourceChange(asked: Asked, { key, transact, make }: Means): Promise<KeyedChange> {
+export async function resourceChange(asked: Asked, { key, make }: Means): Promise<KeyedChange> {
   const { request, caller, address, collections } = asked;
   const body = await request.readBody();
   const again = withBody(asked, body);
@@ -19,9 +20,8 @@ export async function resourceChange(asked: Asked, { key, transact, make }: Mean
     scope: "resource",
     caller,
     request,
-    parts: [request.method, address.canonical, request.rawQuery, String(collections.version), body],
+    parts: [request.method, address.canonical, withoutApiKey(request.rawQuery), String(collections.version), body],
     shaping: SHAPING,
-    transact,
     make: (ask) => make(again, ask),
   };
 }

@@ -1,4 +1,5 @@
 import { parseExactly, textOfValue } from "../../../engine/exact-json.ts";
+import { publicBase } from "../../public-address.ts";
 import type { Asked } from "../asked.ts";
 import type { Collection } from "../collections.ts";
 import { formatKey } from "../parse/key.ts";
@@ -22,7 +23,7 @@ function addressOf(row: Row, collection: Collection, asked: Asked): string | nul
 
 function linksOf(row: Row, collection: Collection, asked: Asked): Readonly<Record<string, Link>> {
   const { collections, settings } = asked;
-  const base = settings.publicUrl?.replace(/\/$/, "") ?? "";
+  const base = publicBase(settings.publicUrl);
   const links: Record<string, Link> = {};
   for (const { name, field, target } of collection.references) {
     const value = row[field.name];

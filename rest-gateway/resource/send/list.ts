@@ -1,4 +1,5 @@
 import type { GatewayResponse } from "../../http.ts";
+import { publicBase } from "../../public-address.ts";
 import type { Asked, Rows } from "../asked.ts";
 import type { Paging } from "../parse/paging.ts";
 import { entityTag, matches } from "./entity-tag.ts";
@@ -46,7 +47,7 @@ function pagesOf(total: number, size: number): number {
 }
 
 function pageLinks(page: number, limit: number, totalPages: number, { address, parameters, settings }: Asked) {
-  const base = settings.publicUrl?.replace(/\/$/, "") ?? "";
+  const base = publicBase(settings.publicUrl);
   const linkTo = (number: number) => {
     const query = new URLSearchParams(parameters);
     // Links are passed on and written down; a key is neither.

@@ -8,6 +8,8 @@ type Said = {
   readonly headers: IncomingHttpHeaders;
   readonly parameters: URLSearchParams;
   readonly address: Pick<Address, "version" | "canonical">;
+  /** What stands before the path for clients. */
+  readonly base: string;
   /** Of the media type that was agreed on. */
   readonly mediaType: string | null;
 };
@@ -17,7 +19,7 @@ type Said = {
  * ask for one version in all of them.
  */
 export function chooseVersion(said: Said, versions: readonly Version[]): Version {
-  const { headers, parameters, address, mediaType } = said;
+  const { headers, parameters, address, base, mediaType } = said;
   const wishes = [
     address.version,
     ...parameters.getAll("version"),
@@ -32,7 +34,7 @@ export function chooseVersion(said: Said, versions: readonly Version[]): Version
   const wanted = asked[0] ?? USUAL_VERSION;
   const version = versions.find(({ number }) => String(number) === wanted);
   if (!version) throw unsupported(wanted, versions);
-  if (version.status === "retired") throw retirement(version, address.canonical);
+  if (version.status === "retired") throw retirement(version, address.canonical, base);
   return version;
 }
 
@@ -42,6 +44,6 @@ function textOf(header: string | readonly string[] | undefined): string | null {
 
 function unsupported(wanted: string, versions: readonly Version[]): ApiError {
   const supportedVersions = versions.filter(({ status }) => status !== "retired").map(({ number }) => number);
-  const message = `There is no version ${JSON.stringify(wanted)}; there is ${supportedVersions.join(", ")}.`;
+  const message = `There is no version ${JSON.stringify(wanted)}; there is ${supportedVersions.join(", ") || "none"}.`;
   return new ApiError(400, "UNSUPPORTED_VERSION", message, { beside: { supportedVersions } });
 }

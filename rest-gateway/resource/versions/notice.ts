@@ -3,8 +3,8 @@ import type { Version } from "./served.ts";
 
 /** What is said of a version that goes away; null for one that stays. */
 export type Notice = {
-  /** The path is that which was asked for. */
-  headers(path: string): Readonly<Record<string, string>>;
+  /** The path is that which was asked for; the base stands before it for clients. */
+  headers(path: string, base?: string): Readonly<Record<string, string>>;
   readonly body: Deprecation;
 };
 
@@ -27,20 +27,20 @@ export function noticeOf(version: Version): Notice | null {
     ...(sunset !== null && { "X-API-Sunset": sunset.toUTCString() }),
   };
   return {
-    headers: (path) => ({
+    headers: (path, base = "") => ({
       ...headers,
-      ...(successor !== null && { Link: `<${inVersion(path, successor)}>; rel=successor-version` }),
+      ...(successor !== null && { Link: `<${base}${inVersion(path, successor)}>; rel=successor-version` }),
     }),
     body: { deprecated: true, message, sunset: sunset?.toISOString() ?? null, migrationGuide },
   };
 }
 
 /** Whoever asks for what is no longer served is told where to go. */
-export function retirement(version: Version, path: string): ApiError {
+export function retirement(version: Version, path: string, base = ""): ApiError {
   const { headers, body } = noticeOf(version)!;
   const guide = version.migrationGuide === null ? "" : ` ${version.migrationGuide}`;
   return new ApiError(410, "VERSION_RETIRED", `${body.message}${guide}`, {
-    headers: headers(path),
+    headers: headers(path, base),
     beside: { deprecation: body },
   });
 }

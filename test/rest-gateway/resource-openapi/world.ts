@@ -95,7 +95,7 @@ const TABLES = `
   alter table public.drop_box enable row level security;
   create policy insert_all on public.drop_box for insert with check (true);
   grant insert on public.drop_box to anon, authenticated;
-  create table public.keyless (word text, number integer);
+  create table public.keyless (word text, number integer, sort text, version integer);
   alter table public.keyless enable row level security;
   create policy all_all on public.keyless using (true) with check (true);
   grant select, insert on public.keyless to anon, authenticated, service_role;

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../../until.ts";
 import { openResources, type Resources } from "./open-resources.ts";
 
 const SCHEMA = `
@@ -28,6 +29,7 @@ const SCHEMA = `
   insert into books values (1, 'A', 'One'), (2, 'B', 'Two');
   create view bosses as select * from people where id in (select boss_id from people);
   create view words as select word, count(*) from numbers group by word;
+  create table fleeting (id int primary key, gone text);
   create table hidden (id int primary key);
   create table secret (id int primary key, word text, other text);
   insert into secret values (1, 'shown', 'closed');
@@ -35,8 +37,12 @@ const SCHEMA = `
   create table wishes (id int primary key, wanted tsquery);
   create type place as (x int, y int);
   create type note as (at place, said json);
-  create table spots (id int primary key, at place, noted note, made_in xid, people text);
+  create table spots (id int primary key, at place, noted note, made_in xid, route jsonpath, people text);
   insert into spots (id, at) values (1, '(2,1)'), (2, '(1,2)');
+  create table parcels (id int primary key, label text);
+  create function send_on() returns trigger language plpgsql as $$
+    begin insert into heap (label) values (new.label); return null; end $$;
+  create trigger send_on before insert on parcels for each row when (new.label = 'on') execute function send_on();
   create table finds (id int primary key, spot_id int references spots);
 
   create function rename(people, new_name text, loud boolean default false) returns people language sql volatile
@@ -51,9 +57,13 @@ const SCHEMA = `
     as $$ begin raise exception 'Not on a Sunday' using errcode = 'NOPER', hint = 'Come back.'; end $$;
   create function give_up(p people) returns int language plpgsql volatile
     as $$ begin raise query_canceled; end $$;
+  create function wait_not(p people) returns text language plpgsql volatile
+    as $$ begin perform from people where id = p.id for update nowait; return 'mine'; end $$;
   create function finds(s spots) returns text language sql volatile as $$ select 'an action' $$;
   create function self(s spots) returns text language sql volatile as $$ select 'an action' $$;
   create function "update"(s spots) returns text language sql volatile as $$ select 'an action' $$;
+  create function praise(p people, word text default 'good', times int default 2, variadic names text[] default '{you}') returns text
+    language sql volatile as $$ select concat_ws(' ', repeat(word, times), array_to_string(names, '+')) $$;
   create function misspell(p people) returns int language plpgsql volatile as $$ begin execute 'selekt 1'; return 1; end $$;
 
   grant select, insert, update, delete on all tables in schema public to anon;
@@ -218,6 +228,18 @@ describe("views", () => {
   });
 });
 
+test("a row that a trigger has put elsewhere was created, and is not there to be shown", async () => {
+  const post = (body: unknown) => ask("/api/v1/parcels", { method: "POST", body });
+  const sentOn = await post({ id: 1, label: "on" });
+  expect([sentOn.status, sentOn.text, sentOn.headers.get("location")]).toEqual([201, "", null]);
+  expect((await ask("/api/v1/heap?label=on")).body.pagination.total).toBe(1);
+  const some = await post([
+    { id: 2, label: "on" },
+    { id: 3, label: "here" },
+  ]);
+  expect([some.status, some.body]).toEqual([201, [{ id: 3, label: "here" }]]);
+});
+
 describe("actions that are called like something else", () => {
   test("leave the address to the rows, and the link to what every row has", async () => {
     expect((await ask("/api/v1/spots/1/finds")).body.data).toEqual([]);
@@ -259,12 +281,36 @@ describe("actions", () => {
     expect((await ask("/api/v1/people/2/people/3/greet", { method: "POST" })).body).toBe("Hello Low");
   });
 
+  test("take as many values as they are given where they are variadic, and none left out before one that is given", async () => {
+    const praise = (body: object) => ask("/api/v1/people/1/praise", { method: "POST", body });
+    for (const [given, said] of [
+      [{}, "goodgood you"],
+      [{ word: "best" }, "bestbest you"],
+      [{ word: "best", times: 1 }, "best you"],
+      [{ names: ["a", "b"], times: 1, word: "best" }, "best a+b"],
+    ] as const) {
+      expect((await praise(given)).body).toBe(said);
+    }
+    const gap = await praise({ names: ["a"] });
+    expect(codeOf(gap)).toEqual([400, "MISSING_FIELD"]);
+    expect(gap.body.error.details.map(({ field }: { field: string }) => field)).toEqual(["word", "times"]);
+  });
+
   test("refuse what they do not take", async () => {
     expect(codeOf(await act("rename"))).toEqual([400, "MISSING_FIELD"]);
     expect(codeOf(await act("rename", { new_name: 5 }))).toEqual([400, "VALIDATION_ERROR"]);
     expect((await act("rename", { new_nmae: "x" })).body.error.message).toContain('"new_name"');
     expect(codeOf(await act("rename", { new_name: "" }))).toEqual([422, "VALIDATION_ERROR"]);
     expect(codeOf(await act("greet", []))).toEqual([400, "VALIDATION_ERROR"]);
+  });
+
+  test("what somebody else holds is a conflict, and may pass", async () => {
+    const holder = await resources.owner.connect();
+    await holder.query("begin; select from people where id = 3 for update");
+    expect(codeOf(await act("wait-not"))).toEqual([409, "RESOURCE_CONFLICT"]);
+    await holder.query("rollback");
+    holder.release();
+    expect((await act("wait-not")).body).toBe("mine");
   });
 
   test("what SQL raises is told, and what is broken in it is not", async () => {
@@ -279,6 +325,36 @@ describe("actions", () => {
     expect([...codeOf(buggy), buggy.text.includes("no_such_table")]).toEqual([500, "INTERNAL_ERROR", false]);
     expect(codeOf(await act("misspell"))).toEqual([500, "INTERNAL_ERROR"]);
     expect(codeOf(await act("give-up"))).toEqual([504, "TIMEOUT"]);
+  });
+});
+
+describe("conditions on actions", () => {
+  const call = (path: string, headers: Record<string, string> = {}) => ask(path, { method: "POST", headers });
+
+  test("hold of the row, as those on changes do", async () => {
+    const tag = (await ask("/api/v1/people/2")).headers.get("etag")!;
+    for (const headers of [{ "If-Match": '"x"' }, { "If-Match": `W/${tag}` }, { "If-None-Match": tag }]) {
+      expect(codeOf(await call("/api/v1/people/2/greet", headers))).toEqual([412, "PRECONDITION_FAILED"]);
+    }
+    for (const headers of [{ "If-Match": tag }, { "If-Match": "*" }, { "If-None-Match": '"x"' }]) {
+      expect((await call("/api/v1/people/2/greet", headers)).body).toBe("Hello Mid");
+    }
+    expect((await call("/api/v1/people/99/greet", { "If-Match": tag })).status).toBe(404);
+  });
+
+  test("leave what they refuse undone", async () => {
+    const before = (await ask("/api/v1/people/2")).body;
+    expect((await call("/api/v1/people/2/forget", { "If-Match": '"x"' })).status).toBe(412);
+    expect((await ask("/api/v1/people/2")).body).toEqual(before);
+    expect(before.mentor_id).not.toBeNull();
+  });
+
+  test("an action that gives a set tells a row without any from no row", async () => {
+    expect([(await call("/api/v1/people/3/team")).status, (await call("/api/v1/people/3/team")).body]).toEqual([
+      200,
+      [],
+    ]);
+    expect(codeOf(await call("/api/v1/people/99/team"))).toEqual([404, "RESOURCE_NOT_FOUND"]);
   });
 });
 
@@ -338,6 +414,12 @@ describe("values", () => {
     expect((await ask("/api/v1/people", { method: "POST", body: { __proto__: 1, constructor: 2 } })).status).toBe(400);
   });
 
+  test("a text with half a character in it is refused, and its field named", async () => {
+    const { status, body } = await ask("/api/v1/numbers", { method: "POST", body: '{"n": 77, "word": "a\\ud800"}' });
+    expect([status, body.error.code, body.error.details[0].field]).toEqual([400, "VALIDATION_ERROR", "word"]);
+    expect((await ask("/api/v1/numbers/77")).status).toBe(404);
+  });
+
   test("what is too long for an index is refused", async () => {
     const code = randomBytes(5000).toString("hex");
     const made = await ask("/api/v1/alone", { method: "POST", body: { code } });
@@ -358,6 +440,7 @@ describe("values", () => {
     expect(await refused("at=(2,1)")).toBe("at");
     expect(await refused("sort=noted")).toBe("sort");
     expect(await refused("sort=made_in")).toBe("sort");
+    expect([await refused("route=$.a"), await refused("sort=route")]).toEqual(["route", "sort"]);
     const sorted = await ask("/api/v1/spots?sort=at&fields=id,at");
     expect(sorted.body.data).toEqual([
       { id: 2, at: { x: 1, y: 2 } },
@@ -370,6 +453,32 @@ describe("values", () => {
     expect(status).toBe(400);
     expect(body.error.details).toEqual([{ field: "keyword", message: expect.any(String) }]);
   });
+});
+
+test("who asks for what was taken out of the schema a moment ago is told to come again", async () => {
+  expect((await ask("/api/v1/fleeting?gone=x")).status).toBe(200);
+  await resources.owner.query("alter table fleeting drop column gone");
+  const seen = new Set<string>();
+  await until(async () => {
+    const { status, body, headers } = await ask("/api/v1/fleeting");
+    if (status !== 200) seen.add([status, body.error.code, headers.get("retry-after")].join(" "));
+    return status === 200;
+  });
+  expect([...seen]).toEqual(["503 SERVICE_UNAVAILABLE 1"]);
+});
+
+test("who may only read is told so", async () => {
+  await resources.owner.query(`
+    create role reader; grant reader to authenticator; grant select, update on people to reader; grant usage on schema public to reader;
+    alter role reader set default_transaction_read_only = on; notify pgrst, 'reload schema'`);
+  try {
+    const patch = () => ask("/api/v1/people/1", { method: "PATCH", body: { name: "Top" }, as: { role: "reader" } });
+    // Until the catalogue knows the role, it has no fields.
+    await until(async () => (await patch()).status !== 400);
+    expect(codeOf(await patch())).toEqual([403, "PERMISSION_DENIED"]);
+  } finally {
+    await resources.owner.query("drop owned by reader; drop role reader");
+  }
 });
 
 test("a table that is made while the service runs appears by itself", async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../../until.ts";
 import { openResources, type Resources } from "./open-resources.ts";
 
 let resources: Resources;
@@ -321,10 +322,20 @@ test.each([
   }
 });
 
+test("a part of a user is not taken for the whole", async () => {
+  const id = await resources.addUser("Whole");
+  const headers = { "Content-Range": "bytes 0-9/100" };
+  const sent = { method: "PUT", headers, body: { name: "Part", email: `part-${id}@example.org` } };
+  expect(codeOf(await ask(`/users/${id}`, sent))).toEqual([400, "VALIDATION_ERROR"]);
+  expect((await ask(`/users/${id}`)).body.name).toBe("Whole");
+});
+
 describe("USERS_ACCESS=owner", () => {
   let closed: Resources;
   beforeAll(async () => {
-    closed = await openResources({ settings: { USERS_ACCESS: "owner", PUBLIC_URL: "https://api.example.org" } });
+    closed = await openResources({
+      settings: { USERS_ACCESS: "owner", PUBLIC_URL: "https://api.example.org/content/" },
+    });
   });
   afterAll(() => closed.close());
 
@@ -351,7 +362,20 @@ describe("USERS_ACCESS=owner", () => {
   test("links are made from PUBLIC_URL", async () => {
     await closed.addUser();
     const { body } = await closed.ask("/users?page=1&limit=1&links=true");
-    expect(body.links.first).toBe("https://api.example.org/users?page=1&limit=1&links=true");
-    expect(body.data[0]._links.self.href).toBe(`https://api.example.org/users/${body.data[0].id}`);
+    expect(body.links.first).toBe("https://api.example.org/content/users?page=1&limit=1&links=true");
+    expect(body.data[0]._links.self.href).toBe(`https://api.example.org/content/users/${body.data[0].id}`);
+  });
+
+  test("headers that lead on begin with the path of PUBLIC_URL", async () => {
+    const made = await closed.ask("/users", { method: "POST", body: { name: "Eve", email: "eve@example.org" } });
+    expect(made.headers.get("location")).toBe(`/content/users/${made.body.id}`);
+    const moved = await closed.ask("/api/v1/Articles/?limit=1");
+    expect([moved.status, moved.headers.get("location")]).toEqual([301, "/content/api/v1/articles?limit=1"]);
+    await closed.owner.query("update api.versions set status = 'deprecated', successor = 2 where number = 1");
+    const next = async () => (await closed.ask("/users")).headers.get("link");
+    await until(async () => (await next()) === "</content/api/v2/users>; rel=successor-version");
+    await closed.owner.query("update api.versions set status = 'retired' where number = 1");
+    await until(async () => (await closed.ask("/users")).status === 410);
+    expect(await next()).toBe("</content/api/v2/users>; rel=successor-version");
   });
 });

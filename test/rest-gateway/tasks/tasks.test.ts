@@ -26,6 +26,10 @@ const FUNCTIONS = `
     insert into public.ledger (note) values ('must not stay');
     raise exception '%', reason using errcode = 'WRONG', detail = 'reason';
   end $$;
+  create function public.copy(ledger public.ledger) returns text language sql set search_path = '' as $$
+    insert into public.ledger (note) values ('copy of ' || ledger.note) returning note
+  $$;
+  grant execute on function public.copy to anon, authenticated;
   create function public.digits() returns json language sql stable set search_path = '' as $$ select '{"b": 1.10, "a": 12345678901234567890}'::json $$;
   create function public.fragile() returns text language plpgsql set search_path = '' as $$
   begin
@@ -203,6 +207,58 @@ describe("Prefer: respond-async on a function", () => {
   });
 });
 
+describe("under one Idempotency-Key a call that is answered at once and one that is left for later", () => {
+  const now = (sent: Sent) => ({ ...sent, headers: { ...sent.headers, Prefer: "return=representation" } });
+  const asAdaUnder = (key: string) => ({
+    ...asAda(),
+    headers: { ...later, Prefer: "respond-async, return=representation", "Idempotency-Key": key },
+  });
+
+  test("are done once, whichever comes first", async () => {
+    const [first, second] = [randomUUID(), randomUUID()];
+    const made = await call("write_down", { note: first }, now(asAdaUnder(first)));
+    const { taskId } = (await call("write_down", { note: first }, asAdaUnder(first))).body;
+    expect(await outcome(taskId)).toMatchObject({ status: "done", result: made.body });
+    expect(await notesOf(first)).toHaveLength(1);
+
+    const left = (await call("write_down", { note: second }, asAdaUnder(second))).body;
+    const { result } = await outcome(left.taskId);
+    const told = await call("write_down", { note: second }, now(asAdaUnder(second)), gateways.two);
+    expect([told.headers.get("idempotent-replayed"), told.body]).toEqual(["true", result]);
+    expect(await notesOf(second)).toHaveLength(1);
+  });
+
+  test("are done once while the task is under way", async () => {
+    const gate = await closedGate(17);
+    const before = (await notesOf("took long")).length;
+    const sent = asAdaUnder(randomUUID());
+    const { taskId } = (await call("take_long", { gate: 17 }, sent)).body;
+    await vi.waitFor(async () => expect((await look(taskId)).body.status).toBe("running"), PATIENCE);
+    const told = call("take_long", { gate: 17 }, now(sent));
+    await gate.open();
+    expect((await told).body).toBe("at last");
+    expect(await outcome(taskId)).toMatchObject({ status: "done", result: "at last" });
+    expect(await notesOf("took long")).toHaveLength(before + 1);
+  });
+
+  test("of an action are done once, and of another request are refused", async () => {
+    const note = randomUUID();
+    const { id } = (await call("write_down", { note }, now(asAda()))).body;
+    const copy = `${gateways.one.url}/api/v1/ledger/${id}/copy`;
+    const made = await gateways.post(copy, undefined, now(asAdaUnder(note)));
+    const { taskId } = (await gateways.post(copy, undefined, asAdaUnder(note))).body;
+    expect(await outcome(taskId)).toMatchObject({ status: "done", result: made.body });
+    expect(await notesOf(`copy of ${note}`)).toHaveLength(1);
+
+    const key = randomUUID();
+    expect((await gateways.post(copy, undefined, now(asAdaUnder(key)))).status).toBe(200);
+    const other = (await gateways.post(`${gateways.one.url}/api/v1/ledger/${id}/stagger`, undefined, asAdaUnder(key)))
+      .body;
+    const error = { status: 422, code: "IDEMPOTENCY_KEY_REUSED" };
+    expect(await outcome(other.taskId)).toMatchObject({ status: "failed", error });
+  });
+});
+
 describe("Prefer: respond-async on an action", () => {
   test("is 202, and the action is done to the row as the caller", async () => {
     const { token } = asAda();
@@ -290,6 +346,17 @@ describe("a task", () => {
     });
     expect(taken.status).toBe(404);
     expect((await look(taskId)).status).toBe(200);
+  });
+
+  test("is told to an administrator, who may forget it, whosever it is", async () => {
+    const { taskId } = (await call("write_down", { note: "seen from above" }, asAda())).body;
+    await outcome(taskId);
+    const administrator = jwt.sign({ sub: String(eve.userId), role: "admin" }, SECRET);
+    expect((await look(taskId, administrator)).body).toMatchObject({ status: "done" });
+    expect((await look(randomUUID(), administrator)).status).toBe(404);
+    const address = `${gateways.one.url}/api/v1/tasks/${taskId}`;
+    expect((await gateways.get(address, { token: administrator, method: "DELETE" })).status).toBe(204);
+    expect((await look(taskId)).status).toBe(404);
   });
 
   test("is told in versions that are served, and in no other", async () => {
@@ -408,7 +475,8 @@ describe("a task", () => {
   });
 
   test("has no secrets of its sender in the database", async () => {
-    const { rows } = await gateways.owner.query("select string_agg(tasks::text, ' ') as all from private.tasks");
+    const { taskId } = (await call("write_down", { note: "no secret" }, asAda())).body;
+    const { rows } = await gateways.owner.query("select tasks::text as all from private.tasks where id = $1", [taskId]);
     expect(rows[0].all).toContain("write_down");
     expect(rows[0].all).not.toContain(ada.pair.accessToken);
     expect(rows[0].all).not.toContain(apikey);

@@ -15,13 +15,19 @@ test.each([
   ["application/vnd.acme.shop.v10+json", "application/vnd.acme.shop.v10+json; charset=utf-8", "10", false],
   ["application/vnd.acme+json", "application/vnd.acme+json; charset=utf-8", null, false],
   ["application/json, application/vnd.acme.v2+json;q=0.9", JSON_TYPE, null, false],
+  ["application/json;q=0, */*", "application/hal+json; charset=utf-8", null, true],
+  ["*/*, application/hal+json;q=0", JSON_TYPE, null, false],
 ])("%s is answered in %s", (accept, contentType, version, links) => {
   expect(agreeOn(accept)).toEqual({ contentType, version, links });
 });
 
-test.each(["text/html", "application/xml", "application/json;q=0", "", "application/jsonp"])(
-  "%s cannot be had",
-  (accept) => {
-    expect(() => agreeOn(accept)).toThrow(expect.objectContaining({ status: 406, code: "NOT_ACCEPTABLE" }));
-  },
-);
+test.each([
+  "text/html",
+  "application/xml",
+  "application/json;q=0",
+  "application/json;q=0, application/hal+json;q=0, */*",
+  "",
+  "application/jsonp",
+])("%s cannot be had", (accept) => {
+  expect(() => agreeOn(accept)).toThrow(expect.objectContaining({ status: 406, code: "NOT_ACCEPTABLE" }));
+});
