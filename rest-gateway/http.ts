@@ -69,13 +69,13 @@ export function originForm(target: string): string {
   return path === "" || path.startsWith("?") ? `/${path}` : path;
 }
 
-type Occasion = Pick<GatewayRequest, "id" | "stages" | "signal" | "connection" | "admit" | "tell"> & {
+type Means = Pick<GatewayRequest, "id" | "stages" | "signal" | "connection" | "admit" | "tell"> & {
   readonly maxBodyBytes: number;
 };
 
 export function toGatewayRequest(
   request: IncomingMessage,
-  { id, stages, signal, connection, admit, tell, maxBodyBytes }: Occasion,
+  { id, stages, signal, connection, admit, tell, maxBodyBytes }: Means,
 ): GatewayRequest {
   const url = request.url ?? "/";
   const mark = url.indexOf("?");

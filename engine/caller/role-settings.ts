@@ -13,6 +13,10 @@ const TAKEN = new Set([
   ...["transaction_timeout", "exit_on_error", "temp_buffers"],
 ]);
 
+/** As a default it would speak of transactions to come, and the role's own one has begun. */
+const READ_ONLY = "default_transaction_read_only";
+const ON = /^(on|t|tr|tru|true|y|ye|yes|1)$/i;
+
 const NONE: readonly (readonly [name: string, value: string])[] = [];
 
 /**
@@ -21,7 +25,7 @@ const NONE: readonly (readonly [name: string, value: string])[] = [];
  */
 export function settingsOfRole(role: Role | undefined): readonly (readonly [name: string, value: string])[] {
   if (!role || role.settings.size === 0) return NONE;
-  return [...role.settings].filter(
-    ([name]) => role.free.has(name) && !TAKEN.has(name.toLowerCase()) && !name.startsWith("pgrst."),
-  );
+  return [...role.settings]
+    .filter(([name]) => role.free.has(name) && !TAKEN.has(name.toLowerCase()) && !name.startsWith("pgrst."))
+    .map(([name, value]) => (name === READ_ONLY && ON.test(value) ? ["transaction_read_only", "on"] : [name, value]));
 }

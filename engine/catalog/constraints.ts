@@ -39,8 +39,9 @@ export type ConstraintRow = {
 };
 type ActionLetter = "a" | "r" | "c" | "n" | "d" | " ";
 
-// Foreign keys that Postgres made for partitions stand for the one of the partitioned table.
-const CONSTRAINTS = `
+// Foreign keys that Postgres made for partitions stand for the one of the partitioned table. One with a period is left out:
+// its rows go together by periods that contain each other, and not by equal values.
+const constraints = (serverVersion: number) => `
   select k.oid, k.conrelid as table, k.conname as name, k.contype, k.conindid as index,
     k.conkey as columns, k.confrelid as target, k.confkey as "targetColumns",
     k.confupdtype as "onUpdate", k.confdeltype as "onDelete",
@@ -48,7 +49,7 @@ const CONSTRAINTS = `
   from pg_constraint k join pg_class c on c.oid = k.conrelid
     left join pg_description d on d.classoid = 'pg_constraint'::regclass and d.objoid = k.oid
   where (c.relnamespace = any ($1) or c.oid = any ($2)) and k.contype in ('p', 'u', 'f', 'c', 'x')
-    and (k.contype <> 'f' or k.conparentid = 0)
+    and (k.contype <> 'f' or k.conparentid = 0 ${serverVersion >= 180000 ? "and not k.conperiod" : ""})
   order by k.conrelid, k.conname, k.oid`;
 
 /** Those of the tables in these schemas, and of the hidden tables that views show. */
@@ -56,8 +57,9 @@ export function readConstraints(
   read: Read,
   schemas: readonly number[],
   hidden: readonly number[],
+  serverVersion: number,
 ): Promise<ConstraintRow[]> {
-  return read("constraints", CONSTRAINTS, [schemas, hidden]);
+  return read("constraints", constraints(serverVersion), [schemas, hidden]);
 }
 
 const ACTIONS: Readonly<Record<ActionLetter, ReferentialAction>> = {

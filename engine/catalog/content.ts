@@ -43,7 +43,7 @@ export async function readContent(read: Read, { schemas: exposed, extraSearchPat
   const viewTargets = await readViewTargets(read, schemaOids);
   const beneathViews = [...toTableTargets(viewTargets).values()].flat().map(({ table }) => table);
   const hiddenOids = (oids: readonly number[]) => [...new Set(oids)].filter((oid) => oid !== 0 && !tableOids.has(oid));
-  const constraints = await readConstraints(read, schemaOids, hiddenOids(beneathViews));
+  const constraints = await readConstraints(read, schemaOids, hiddenOids(beneathViews), server.version);
   const hiddenTables = await readHiddenTables(
     read,
     hiddenOids([...beneathViews, ...constraints.map(({ target }) => target)]),

@@ -4,8 +4,11 @@ import type { Database } from "../../engine/database/database.ts";
 import type { Isolation } from "../../engine/database/exchange.ts";
 import type { Context, Statement } from "../../engine/database/statement.ts";
 import type { GatewayRequest, GatewayResponse } from "../http.ts";
+import { withoutApiKey } from "../idempotency/identity.ts";
 import type { KeyedChange } from "../idempotency/keyed-changes.ts";
+import type { Undertaking } from "../tasks/undertaking.ts";
 
+type Transact = Undertaking["transact"];
 type Transaction = {
   readonly context: Context;
   readonly database: Database;
@@ -15,7 +18,7 @@ type Transaction = {
   /** Of each statement; without it the usual limit holds. */
   readonly timeoutMs?: number;
 };
-type Asked = Transaction & {
+type Asked = {
   readonly key: string;
   readonly request: GatewayRequest;
   readonly body: Buffer;
@@ -25,29 +28,21 @@ type Asked = Transaction & {
 
 const SHAPING = ["content-type", "content-profile", "accept", "prefer"] as const;
 
-/** A write under an Idempotency-Key, in a transaction that is begun by itself. */
-export function tableChange(asked: Asked): KeyedChange {
-  const { key, request, body, caller, make } = asked;
+/** A write under an Idempotency-Key. */
+export function tableChange({ key, request, body, caller, make }: Asked): KeyedChange {
   return {
     key,
     scope: "table",
     caller,
     request,
-    parts: [request.method, request.path, request.rawQuery, body],
+    parts: [request.method, request.path, withoutApiKey(request.rawQuery), body],
     shaping: SHAPING,
-    transact: inTransaction(asked),
     make,
   };
 }
 
 /** Begun by itself, as the function that is called or the caller's role would have it. */
-export function inTransaction({
-  context,
-  database,
-  isolation,
-  before,
-  timeoutMs,
-}: Transaction): KeyedChange["transact"] {
+export function inTransaction({ context, database, isolation, before, timeoutMs }: Transaction): Transact {
   return (work) => {
     const inside = async (ask: Ask) => {
       if (before) await ask(before);

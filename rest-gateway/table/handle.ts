@@ -4,7 +4,8 @@ import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Ask } from "../../engine/database/as-login.ts";
 import type { Database } from "../../engine/database/database.ts";
-import type { Statement } from "../../engine/database/statement.ts";
+import type { Isolation } from "../../engine/database/exchange.ts";
+import type { Context, Statement } from "../../engine/database/statement.ts";
 import type { ApiError } from "../../engine/errors.ts";
 import { type Counts, makeCounts } from "../../engine/metrics/counts.ts";
 import { quotedName } from "../../engine/quoted-name.ts";
@@ -15,6 +16,7 @@ import { openApiAnswer } from "../openapi/answer.ts";
 import { DocumentCache } from "../openapi/document-cache.ts";
 import type { Manner } from "../statement/intent.ts";
 import type { Plan } from "../statement/plan/plan.ts";
+import type { Prepared } from "../statement/prepare.ts";
 import { runPrepared, runWithin } from "../statement/run.ts";
 import { type Defer, type Undertake, wantsLater } from "../tasks/undertaking.ts";
 import { inTransaction, tableChange } from "./change.ts";
@@ -22,12 +24,13 @@ import { isolationOf, makeTableContexts } from "./context.ts";
 import { identifyTableCaller } from "./credentials.ts";
 import { deploymentOf, makeTablePreparer } from "./deployment.ts";
 import { totalWithEstimate } from "./estimate.ts";
-import { Forms } from "./forms.ts";
+import { Forms, type Understood } from "./forms.ts";
 import { formOf } from "./parse/form.ts";
 import { type Deployment, hasBody, parseRequest, parseTarget, type TableRequest } from "./parse/request.ts";
 import { PREFIX } from "./prefix.ts";
 import { toTableError } from "./refusal.ts";
 import { methodsOf } from "./send/allow.ts";
+import { inBytes } from "./send/in-bytes.ts";
 import { sendAnswer } from "./send/send.ts";
 
 type Services = {
@@ -38,6 +41,15 @@ type Services = {
   /** Null: nothing can be left for later here, so calls are answered at once whatever the client would prefer. */
   readonly defer?: Defer | null;
   readonly counts?: Counts;
+};
+
+/** What was asked for, read and planned. */
+type Turn = Understood & {
+  readonly request: GatewayRequest;
+  readonly body: Buffer;
+  readonly caller: Caller;
+  readonly context: Context;
+  readonly isolation: Isolation | null;
 };
 
 export type TableInterface = Undertake & { readonly handle: Handler };
@@ -60,7 +72,7 @@ export function makeTableInterface({
   const forms = new Forms(counts.forms);
   const documents = new DocumentCache();
   const before = preRequest(config);
-  const once = makeKeyedChanges(config, counts);
+  const { once, onceWithin } = makeKeyedChanges(config, counts);
 
   const answer = async (request: GatewayRequest, caller: Caller): Promise<GatewayResponse<Body>> => {
     const catalog = current();
@@ -85,25 +97,39 @@ export function makeTableInterface({
     const context = contextOf({ request, path, caller, catalog, asked, plan: prepared.plan });
 
     request.stages.enter("transaction");
-    const rollback = isUndone(config, asked);
-    const isolation = isolationOf({ caller, catalog, plan: prepared.plan });
-    const key = rollback || prepared.plan.readOnly ? null : readIdempotencyKey(request.headers);
-    const isCall = prepared.plan.kind === "call" && request.method === "POST" && !rollback;
+    const { plan } = prepared;
+    const isolation = isolationOf({ caller, catalog, plan });
+    const turn: Turn = { request, body, caller, asked, intent, prepared, context, isolation };
+    if (isUndone(config, asked)) return answerNow(turn, true);
+    // A key that cannot be read is refused whatever the client would prefer.
+    const key = plan.readOnly ? null : readIdempotencyKey(request.headers);
+    const isCall = plan.kind === "call" && method === "POST";
     if (defer && isCall && wantsLater(request)) return defer({ request, body, caller, version: null });
-    if (key !== null) {
-      const make = async (ask: Ask) => {
-        const told = await runWithin(ask, prepared);
-        return sendAnswer(asked, prepared.plan, { ...told, body: toBytes(told.body, prepared.plan) });
-      };
-      return once(tableChange({ key, request, body, caller, context, database, isolation, before, make }));
-    }
-    const options = { rollback, isolation, before, signal: request.signal };
-    const told = await runPrepared(prepared, context, database, options);
+    return key === null ? answerNow(turn, false) : answerOnce(turn, key);
+  };
+
+  const answerOnce = ({ request, body, caller, asked, prepared, context, isolation }: Turn, key: string) => {
+    const make = answerWithin(asked, prepared);
+    return once(
+      tableChange({ key, request, body, caller, make }),
+      inTransaction({ context, database, isolation, before }),
+    );
+  };
+
+  const answerNow = async (turn: Turn, rollback: boolean): Promise<GatewayResponse<Body>> => {
+    const { request, asked, intent, prepared, context, isolation } = turn;
+    const { plan } = prepared;
+    const told = await runPrepared(prepared, context, database, {
+      rollback,
+      isolation,
+      before,
+      signal: request.signal,
+    });
     try {
       const means = { context, database, maxRows: config.maxRows };
-      const total = intent.count === null ? told.total : await totalWithEstimate(prepared.plan, intent, told, means);
+      const total = intent.count === null ? told.total : await totalWithEstimate(plan, intent, told, means);
       request.stages.enter("response");
-      return sendAnswer(asked, prepared.plan, { ...told, total, body: toBytes(told.body, prepared.plan) });
+      return sendAnswer(asked, plan, { ...told, total, body: toBytes(told.body, plan) });
     } catch (refusal) {
       // Nobody is going to read what is still coming.
       if (isFlow(told.body)) await told.body.return?.();
@@ -129,7 +155,7 @@ export function makeTableInterface({
     request.stages.enter("response");
     const profile = asked.profile.negotiated ? { "Content-Profile": asked.profile.schema } : {};
     const headers = { "Content-Type": contentType, ...profile, Vary: "Accept, Authorization, apikey" };
-    return { status: 200, headers, body: text };
+    return inBytes({ status: 200, headers, body: text });
   };
 
   /** As 405 has to (RFC 9110), unless somebody has told them already. */
@@ -152,12 +178,12 @@ export function makeTableInterface({
     const context = contextOf({ request, path, caller, catalog, asked, plan });
     const isolation = isolationOf({ caller, catalog, plan });
     const timeoutMs = config.taskTimeout * 1000;
+    const make = answerWithin(asked, prepared);
+    const key = readIdempotencyKey(request.headers);
+    const change = key === null ? null : tableChange({ key, request, body, caller, make });
     return {
       transact: inTransaction({ context, database, isolation, before, timeoutMs }),
-      make: async (ask) => {
-        const told = await runWithin(ask, prepared);
-        return sendAnswer(asked, plan, { ...told, body: toBytes(told.body, plan) });
-      },
+      make: change ? (ask) => onceWithin(change, ask) : make,
     };
   };
 
@@ -178,6 +204,15 @@ export function makeTableInterface({
   };
 
   return { handle, undertake, explain };
+}
+
+/** In a transaction that is begun and ended by somebody else. */
+function answerWithin(asked: TableRequest, prepared: Prepared): (ask: Ask) => Promise<GatewayResponse> {
+  const { plan } = prepared;
+  return async (ask) => {
+    const told = await runWithin(ask, prepared);
+    return sendAnswer(asked, plan, { ...told, body: toBytes(told.body, plan) });
+  };
 }
 
 /** Binary bodies come as hexadecimal digits. */

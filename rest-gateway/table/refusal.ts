@@ -1,6 +1,7 @@
 import pg from "pg";
 import { ContextError } from "../../engine/database/faults.ts";
 import { ApiError, statusOf, toApiError } from "../../engine/errors.ts";
+import { isHeader } from "./send/sql-response.ts";
 
 /** Whatever was thrown, as PostgREST would tell it. */
 export function toTableError(thrown: unknown, { anonymous }: { readonly anonymous: boolean }): ApiError {
@@ -74,7 +75,12 @@ function isRaised({ code, message, details, hint }: Record<string, unknown>): bo
 
 function isManner({ status, status_text, headers }: Record<string, unknown>): boolean {
   if (!isStatus(status) || !isTextIfAny(status_text) || typeof headers !== "object" || headers === null) return false;
-  return Object.values(headers).every((value) => typeof value === "string");
+  return !Array.isArray(headers) && Object.entries(headers).every((header) => isHeader(header) && isLatin(header[1]));
+}
+
+/** Node takes nothing else for a header of an answer whose body is text. */
+function isLatin(text: string): boolean {
+  return !/[\u0100-\u{10ffff}]/u.test(text);
 }
 
 /** Those below 200 announce an answer that never comes. */

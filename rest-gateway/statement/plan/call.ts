@@ -33,12 +33,17 @@ export type Call = {
 export type CallArguments =
   | { readonly kind: "none" }
   | { readonly kind: "body"; readonly sqlType: string }
-  | { readonly kind: "each"; readonly parameters: readonly (Parameter & { readonly slot: Slot })[] }
+  | {
+      readonly kind: "each";
+      readonly byPlace: boolean;
+      readonly parameters: readonly (Parameter & { readonly slot: Slot })[];
+    }
   /** Read from a JSON object, or from the first one of an array. */
   | {
       readonly kind: "record";
       readonly alias: string;
       readonly isArray: boolean;
+      readonly byPlace: boolean;
       readonly parameters: readonly Parameter[];
     };
 
@@ -135,12 +140,23 @@ function toArguments(routine: Routine, argument: CallArgument, alias: string): C
   const given = namesOf(argument);
   const parameters = routine.arguments.filter(({ name }) => name !== null && given.includes(name)).map(toParameter);
   if (parameters.length === 0) return { kind: "none" };
+  const byPlace = isByPlace(routine, parameters);
   if (argument.kind === "query") {
     const slotOf = ({ name, variadic }: Parameter): Slot => ({ kind: "argument", name, all: variadic });
-    return { kind: "each", parameters: parameters.map((parameter) => ({ ...parameter, slot: slotOf(parameter) })) };
+    return {
+      kind: "each",
+      byPlace,
+      parameters: parameters.map((parameter) => ({ ...parameter, slot: slotOf(parameter) })),
+    };
   }
   const isArray = argument.kind === "json" && !isObject(argument.body);
-  return { kind: "record", alias: alias === "arguments" ? "given" : "arguments", isArray, parameters };
+  return { kind: "record", alias: alias === "arguments" ? "given" : "arguments", isArray, byPlace, parameters };
+}
+
+/** By name Postgres finds a variadic function only when all its arguments are given. */
+function isByPlace({ arguments: all }: Routine, parameters: readonly Parameter[]): boolean {
+  const isPart = parameters.length < all.length && parameters.every(({ name }, at) => all[at]!.name === name);
+  return isPart && all.some(({ mode }) => mode === "variadic");
 }
 
 /** `bit` and `character` without a length are of length 1 as a column, and of any length as a parameter. */

@@ -44,19 +44,19 @@ function otherArguments({ arguments: given }: Call): Sql {
       return sql`${parameter(PAYLOAD)}::${fromCatalog(given.sqlType)}`;
     case "each":
       return join(
-        given.parameters.map((each) => named(each, sql`${parameter(each.slot)}::${fromCatalog(each.sqlType)}`)),
+        given.parameters.map((each) => passed(each, sql`${parameter(each.slot)}::${fromCatalog(each.sqlType)}`, given)),
         ", ",
       );
     case "record":
       return join(
-        given.parameters.map((each) => named(each, identifier(given.alias, each.name))),
+        given.parameters.map((each) => passed(each, identifier(given.alias, each.name), given)),
         ", ",
       );
   }
 }
 
-function named({ name, variadic }: Parameter, value: Sql): Sql {
-  return sql`${variadic ? sql`variadic ` : NOTHING}${identifier(name)} := ${value}`;
+function passed({ name, variadic }: Parameter, value: Sql, { byPlace }: { readonly byPlace: boolean }): Sql {
+  return sql`${variadic ? sql`variadic ` : NOTHING}${byPlace ? value : sql`${identifier(name)} := ${value}`}`;
 }
 
 function argumentRecord({ alias, isArray, parameters }: Call["arguments"] & { kind: "record" }): Sql {

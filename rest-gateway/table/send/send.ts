@@ -6,6 +6,7 @@ import { canonicalQueryString } from "../parse/query-string.ts";
 import type { TableRequest } from "../parse/request.ts";
 import { contentRange, lastOf, pageStatus } from "./content-range.ts";
 import { contentTypeOf } from "./content-type.ts";
+import { inBytes, isAscii } from "./in-bytes.ts";
 import { pageHeaders } from "./page-headers.ts";
 import { type PreferenceName, preferenceApplied } from "./preference-applied.ts";
 import { readSqlHeaders, readSqlStatus } from "./sql-response.ts";
@@ -15,20 +16,27 @@ type Headers = Record<string, string>;
 /** What an answer depends on, of what a client may say in headers. */
 const VARY = "Accept, Prefer, Range";
 
-type Sent<B> = { readonly status: number; readonly headers: Headers; readonly body: B | null };
+type Head = { readonly status: number; readonly headers: Headers };
+type Sent<B> = Head & { readonly body: B | null };
 
 /** What Postgres told, as the client asked to be answered. */
-export function sendAnswer<B extends Body>(request: TableRequest, plan: Plan, told: Told<B>): GatewayResponse<B> {
+export function sendAnswer<B extends Body>(
+  request: TableRequest,
+  plan: Plan,
+  told: Told<B>,
+): GatewayResponse<B | Buffer> {
   const { status, headers, body } = sendKind(request, plan, told);
   Object.assign(headers, pageHeaders(request.parameters, plan, told));
   if (request.profile.negotiated && headers["Content-Type"]) headers["Content-Profile"] = request.profile.schema;
   headers.Vary = VARY;
-  if (told.headers === null && told.status === null) return { status, headers, body };
+  if (told.headers === null && told.status === null) {
+    return isAscii(request.profile.schema) ? { status, headers, body } : inBytes({ status, headers, body });
+  }
   const said = readSqlHeaders(told.headers);
   for (const name of Object.keys(headers)) {
     if (Object.keys(said).some((other) => other.toLowerCase() === name.toLowerCase())) delete headers[name];
   }
-  return { status: readSqlStatus(told.status) ?? status, headers: { ...headers, ...said }, body };
+  return inBytes({ status: readSqlStatus(told.status) ?? status, headers: { ...headers, ...said }, body });
 }
 
 function sendKind<B extends Body>(request: TableRequest, plan: Plan, told: Told<B>): Sent<B> {
@@ -46,12 +54,16 @@ function sendKind<B extends Body>(request: TableRequest, plan: Plan, told: Told<
 const OF_READS: readonly PreferenceName[] = ["count", "tx", "handling", "timezone"];
 const OF_CALLS: readonly PreferenceName[] = [...OF_READS, "maxAffected"];
 
+/** Proxies take heads of 4 KiB and Node's fetch of 16, and a list of values makes an address as long as that. */
+const LONGEST_LOCATION = 2_048;
+
 function sendRows<B extends Body>(request: TableRequest, plan: ReadPlan, told: Told<B>): Sent<B> {
   if (plan.format.kind === "object" && told.page !== 1) throw notSingular(told.page!);
   const { status, range } = pageStatus(plan.rows, told.page, told.total);
   const headers: Headers = { "Content-Range": range, ...applied(request, OF_READS), ...typeOf(plan) };
   const query = request.canonicalQuery ?? canonicalQueryString(request.parameters);
-  headers["Content-Location"] = `/${encodeURIComponent(plan.table.name)}${query && `?${query}`}`;
+  const location = `/${encodeURIComponent(plan.table.name)}${query && `?${query}`}`;
+  if (location.length <= LONGEST_LOCATION) headers["Content-Location"] = location;
   return { status, headers, body: told.body };
 }
 
@@ -64,45 +76,69 @@ function sendResult<B extends Body>(request: TableRequest, plan: CallPlan, told:
   return { status, headers: { ...headers, ...typeOf(plan) }, body: told.body };
 }
 
+function sendWritten<B extends Body>(request: TableRequest, plan: WritePlan, told: Told<B>): Sent<B> {
+  const { status, headers } = headOfWritten(request, plan, told);
+  if (!showsRows(request)) return { status, headers, body: null };
+  return { status, headers: { ...headers, ...typeOf(plan) }, body: told.body };
+}
+
+function headOfWritten(request: TableRequest, plan: WritePlan, told: Told<unknown>): Head {
+  const { change } = plan;
+  switch (change.kind) {
+    case "insert":
+      return request.method === "PUT" ? headOfPut(request, told) : headOfInsert(request, plan, change, told);
+    case "update":
+      return headOfChange(request, contentRange(0, lastOf(0, told.page), countOf(request, told)), OF_UPDATES);
+    case "delete":
+      return headOfChange(request, contentRange(1, 0, countOf(request, told)), OF_DELETES);
+  }
+}
+
+const OF_PUTS: readonly PreferenceName[] = ["return", ...OF_READS];
 const OF_INSERTS: readonly PreferenceName[] = ["resolution", "missing", "return", ...OF_READS];
 const OF_UPDATES: readonly PreferenceName[] = ["missing", "return", ...OF_CALLS];
 const OF_DELETES: readonly PreferenceName[] = ["return", ...OF_CALLS];
 
-function sendWritten<B extends Body>(request: TableRequest, plan: WritePlan, told: Told<B>): Sent<B> {
-  const { change } = plan;
-  const showsRows = request.preferences.return === "representation";
-  const { count } = request.preferences;
-  // What is planned speaks of rows to be read.
-  const counted = count === "exact" || count === "estimated" ? told.page : null;
-  const body = showsRows ? { headers: typeOf(plan), body: told.body } : { headers: {}, body: null };
-  switch (change.kind) {
-    case "insert": {
-      const isNew = change.conflict?.resolution !== "merge" || (told.inserted ?? 0) > 0;
-      if (request.method === "PUT") {
-        const headers: Headers = applied(request, ["return", ...OF_READS]);
-        return {
-          status: showsRows ? (isNew ? 201 : 200) : 204,
-          headers: { ...headers, ...body.headers },
-          body: body.body,
-        };
-      }
-      const meaningful = change.conflict ? OF_INSERTS : OF_INSERTS.filter((name) => name !== "resolution");
-      const headers: Headers = { "Content-Range": contentRange(1, 0, counted), ...applied(request, meaningful) };
-      if (plan.location && told.location) headers.Location = locationOf(plan.table.name, plan.location, told.location);
-      return { status: isNew ? 201 : 200, headers: { ...headers, ...body.headers }, body: body.body };
-    }
-    case "update": {
-      const headers = {
-        "Content-Range": contentRange(0, lastOf(0, told.page), counted),
-        ...applied(request, OF_UPDATES),
-      };
-      return { status: showsRows ? 200 : 204, headers: { ...headers, ...body.headers }, body: body.body };
-    }
-    case "delete": {
-      const headers = { "Content-Range": contentRange(1, 0, counted), ...applied(request, OF_DELETES) };
-      return { status: showsRows ? 200 : 204, headers: { ...headers, ...body.headers }, body: body.body };
-    }
-  }
+type Insert = Extract<WritePlan["change"], { kind: "insert" }>;
+
+function headOfPut(request: TableRequest, told: Told<unknown>): Head {
+  const status = (told.inserted ?? 0) > 0 ? 201 : 200;
+  return { status: showsRows(request) ? status : 204, headers: applied(request, OF_PUTS) };
+}
+
+function headOfInsert(
+  request: TableRequest,
+  { table, location }: WritePlan,
+  change: Insert,
+  told: Told<unknown>,
+): Head {
+  const meaningful = change.conflict ? OF_INSERTS : OF_INSERTS.filter((name) => name !== "resolution");
+  const range = contentRange(1, 0, countOf(request, told));
+  const headers: Headers = { "Content-Range": range, ...applied(request, meaningful) };
+  if (location && told.location) headers.Location = locationOf(table.name, location, told.location);
+  return { status: isNew(request, told) ? 201 : 200, headers };
+}
+
+/** Of changes to rows that were there before. */
+function headOfChange(request: TableRequest, range: string, meaningful: readonly PreferenceName[]): Head {
+  return {
+    status: showsRows(request) ? 200 : 204,
+    headers: { "Content-Range": range, ...applied(request, meaningful) },
+  };
+}
+
+/** Where nothing was there to be merged with, for want of a key, all rows are. */
+function isNew({ preferences }: TableRequest, { inserted, page }: Told<unknown>): boolean {
+  return preferences.resolution !== "merge-duplicates" || (inserted ?? page ?? 0) > 0;
+}
+
+/** What is planned speaks of rows to be read. */
+function countOf({ preferences: { count } }: TableRequest, { page }: Told<unknown>): number | null {
+  return count === "exact" || count === "estimated" ? page : null;
+}
+
+function showsRows({ preferences }: TableRequest): boolean {
+  return preferences.return === "representation";
 }
 
 function sendExplanation<B extends Body>(plan: Plan, told: Told<B>): Sent<B> {

@@ -11,16 +11,16 @@ export function readSqlHeaders(text: string | null): Record<string, string | str
   return headers;
 }
 
-/** What SQL has put into response.status. */
+/** What SQL has put into response.status; those below 200 announce an answer that never comes. */
 export function readSqlStatus(text: string | null): number | null {
   if (text === null) return null;
   const status = Number(text);
-  if (/^\d{3}$/.test(text) && status >= 100 && status < 600) return status;
+  if (/^\d{3}$/.test(text) && status >= 200 && status < 600) return status;
   throw new ApiError(500, "PGRST112", "response.status guc must be a valid status code");
 }
 
 const NAME = /^[\w!#$%&'*+.^`|~-]+$/;
-const VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
+const VALUE = /^[\t\u0020-\u007e\u0080-\u{10ffff}]*$/u;
 
 function readPairs(text: string): [name: string, value: string][] {
   const pairs = readJson(text);
@@ -33,7 +33,8 @@ function readPairs(text: string): [name: string, value: string][] {
   return pairs.flatMap((pair) => Object.entries(pair));
 }
 
-function isHeader([name, value]: [string, unknown]): boolean {
+/** HTTP has no room for line breaks. */
+export function isHeader([name, value]: readonly [name: string, value: unknown]): boolean {
   return NAME.test(name) && typeof value === "string" && VALUE.test(value);
 }
 

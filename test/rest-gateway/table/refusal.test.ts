@@ -35,6 +35,9 @@ describe("an answer made by raise sqlstate 'PGRST'", () => {
     [TEA, '{"status":100,"headers":{}}', /^Invalid JSON value for DETAIL/],
     [TEA, '{"status":1000,"headers":{}}', /^Invalid JSON value for DETAIL/],
     [TEA, '{"status":418,"headers":{"X-Tea":1}}', /^Invalid JSON value for DETAIL/],
+    [TEA, '{"status":418,"headers":{"X-Tea":"green\\r\\nSet-Cookie: a=b"}}', /^Invalid JSON value for DETAIL/],
+    [TEA, '{"status":418,"headers":{"X Tea":"green"}}', /^Invalid JSON value for DETAIL/],
+    [TEA, '{"status":418,"headers":[]}', /^Invalid JSON value for DETAIL/],
     [TEA, '{"status":418,"headers":{},"status_text":1}', /^Invalid JSON value for DETAIL/],
     [TEA, undefined, "DETAIL is missing in the RAISE statement"],
   ])("of %s with %s cannot be read, and says why", (message, detail, details) => {

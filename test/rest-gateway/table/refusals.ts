@@ -178,6 +178,13 @@ export const REFUSALS: readonly Refusal[] = [
     says: { message: "response.status guc must be a valid status code" },
   },
   {
+    code: "PGRST112",
+    status: 500,
+    path: "/rpc/told",
+    ...post({ status: "103" }),
+    says: { message: "response.status guc must be a valid status code" },
+  },
+  {
     code: "PGRST114",
     status: 400,
     path: "/keyed?code=eq.one&limit=1",

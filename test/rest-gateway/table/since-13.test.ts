@@ -271,6 +271,47 @@ describe("13: rows that are written come back as they were asked for", () => {
   );
 });
 
+describe("12.1: a merge that adds nothing is 200", () => {
+  const merge = (body: object) => ({
+    method: "POST",
+    body,
+    headers: { Prefer: "return=representation, resolution=merge-duplicates" },
+  });
+  examples([
+    ["/keyed?select=code", [{ code: "one" }], merge({ code: "one", name: "Uno" })],
+    ["/keyed", [], merge([])],
+    ["/keyless", [], merge([])],
+  ]);
+  examples([["/keyless?select=a", [{ a: 9 }], merge({ a: 9 })]], 201);
+});
+
+describe("HEAD", () => {
+  test.each(["/rpc/stable_write", "/rpc/null_text", "/rpc/abyss", "/rpc/settings", "/rpc/word_table?up_to=3"])(
+    "calls the function as GET does: %s",
+    async (path) => {
+      const [head, get] = [await client.ask(path, { method: "HEAD" }), await client.ask(path)];
+      expect(head).toMatchObject({ status: get.status, text: "" });
+      expect(head.headers["content-range"]).toBe(get.headers["content-range"]);
+    },
+  );
+
+  test("finds a refusal too", async () => {
+    expect(await client.ask("/rpc/stable_write", { method: "HEAD" })).toMatchObject({ status: 400 });
+  });
+});
+
+describe("the address of what was read", () => {
+  test("is told in the order of its parameters, unless a head would be too long for proxies and clients", async () => {
+    const read = (ids: readonly number[]) => client.ask(`/works?select=id&id=in.(${ids})`);
+    const short = await read([1, 2]);
+    expect(short.headers["content-location"]).toBe("/works?id=in.%281%2C2%29&select=id");
+    const long = await read(Array.from({ length: 2_900 }, (_, index) => index));
+    expect(long).toMatchObject({ status: 200 });
+    expect(long.body.length).toBeGreaterThan(1);
+    expect(long.headers["content-location"]).toBeUndefined();
+  });
+});
+
 describe("13: a function's rows are filtered by columns that are not selected", () => {
   examples([
     ["/rpc/works_by?artist=1&select=title&year=gt.1900", [{ title: "Water Lilies" }]],
@@ -424,6 +465,22 @@ describe("14: roles", () => {
     expect(await setting("default_text_search_config")).toBe("pg_catalog.german");
     expect(await setting("intervalstyle")).toBe("postgres");
     expect(await setting("search_path")).toBe('"api", "public", "tools"');
+  });
+
+  test("may be said to read only, whatever they were granted", async () => {
+    const role = `reader_${randomUUID().slice(0, 8)}`;
+    await owner.query(`create role ${role}; grant ${role} to authenticator; grant usage on schema api to ${role}`);
+    onTestFinished(async () => {
+      await owner.query(`drop owned by ${role}; drop role ${role}`);
+    });
+    await owner.query(`grant select, update on api.items to ${role}`);
+    const write = () =>
+      client.ask("/items?id=eq.1", { method: "PATCH", body: { note: "x" }, as: { role }, headers: rowsBack });
+    expect(await write()).toMatchObject({ status: 200 });
+    await owner.query(`alter role ${role} set default_transaction_read_only = on; notify pgrst, 'reload config'`);
+    await until(async () => (await write()).status !== 200);
+    expect(await write()).toMatchObject({ status: 405, body: { code: "25006" } });
+    expect(await client.ask("/items?id=eq.1&select=id", { as: { role } })).toMatchObject({ status: 200 });
   });
 });
 

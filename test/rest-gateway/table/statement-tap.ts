@@ -1,5 +1,4 @@
-import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { openWire } from "../../postgres-wire.ts";
 
 export type StatementTap = {
   /** The same database, by way of the tap. */
@@ -13,40 +12,9 @@ const [PARSE, QUERY] = [0x50, 0x51];
 
 /** Passes on everything between clients and Postgres, and notes what they ask it to read as SQL. */
 export async function tapStatements(databaseUrl: string): Promise<StatementTap> {
-  const { username, pathname, searchParams } = new URL(databaseUrl.replace("@/", "@socket/"));
-  const socketPath = `${searchParams.get("host")}/.s.PGSQL.${searchParams.get("port")}`;
   const statements = new Set<string>();
-  const sockets = new Set<Socket>();
-
-  const server = createServer((client) => {
-    const postgres = connect(socketPath);
-    const read = makeReader((text) => statements.add(text));
-    client.on("data", read);
-    client.pipe(postgres).pipe(client);
-    for (const [socket, peer] of [
-      [client, postgres],
-      [postgres, client],
-    ] as const) {
-      sockets.add(socket);
-      socket.on("error", () => peer.destroy());
-      socket.on("close", () => {
-        sockets.delete(socket);
-        peer.destroy();
-      });
-    }
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-
-  return {
-    url: `postgresql://${username}@127.0.0.1:${port}${pathname}`,
-    statements,
-    stop: async () => {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, "close");
-    },
-  };
+  const { url, close } = await openWire(databaseUrl, { listen: () => makeReader((text) => statements.add(text)) });
+  return { url, statements, stop: close };
 }
 
 /** The first message of a session has no type; each of the others a type and a length, which counts itself. */

@@ -81,19 +81,16 @@ describe.skipIf(!isPostgrestInstalled)("beside PostgREST 12.0.2", () => {
 
   describe.each<Area>(AREAS)("$name", ({ settings, groups }) => {
     beforeAll(async () => {
-      await postgrest.start(settings);
-      await service.start(settings);
+      await Promise.all([postgrest.start(settings), service.start(settings)]);
     });
     afterAll(async () => {
-      await service.stop();
-      await postgrest.stop();
+      await Promise.all([service.stop(), postgrest.stop()]);
     });
 
     describe.each(groups)("$name", ({ cases }) => {
       test.each(cases)("$name", async (asked) => {
         compared += 1;
-        const theirs = await postgrest.ask(asked);
-        const ours = await service.ask(asked);
+        const [theirs, ours] = await Promise.all([postgrest.ask(asked), service.ask(asked)]);
         if (asked.outcome !== "any") expect(outcomeOf(theirs), "PostgREST itself").toBe(asked.outcome);
 
         if (asked.differs) {

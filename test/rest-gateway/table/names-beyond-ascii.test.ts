@@ -1,0 +1,93 @@
+import pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Service } from "../../../service.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { serve } from "../../serve.ts";
+import { type Client, openClient } from "./client.ts";
+
+const SCHEMA = `
+  create schema "тест";
+  create table "тест"."книги" ("номер" int primary key, title text);
+  insert into "тест"."книги" values (1, 'Идиот');
+  create function "тест"."отчёт"() returns json language plpgsql stable as $$
+  begin
+    perform set_config('response.headers', '[{"Content-Disposition": "attachment; filename=отчёт-é.json"}]', true);
+    return '{}';
+  end $$;
+  create schema "été";
+  create table "été".jours (id int primary key);
+  insert into "été".jours values (7);
+  grant usage on schema "тест", "été" to anon;
+  grant all on "тест"."книги", "été".jours to anon`;
+
+let database: TestDatabase;
+let service: Service;
+let client: Client;
+
+beforeAll(async () => {
+  database = await cloneDatabase("empty");
+  const owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  await owner.query(SCHEMA);
+  await owner.end();
+  service = await serve(database, { PGRST_DB_SCHEMAS: "тест,été" });
+  client = openClient(service.url);
+});
+afterAll(async () => {
+  client.close();
+  await service.stop();
+  await database.drop();
+});
+
+/** Node reads and writes a header byte by byte. */
+const inBytes = (text: string) => Buffer.from(text).toString("latin1");
+const readBytes = (text: unknown) => Buffer.from(String(text), "latin1").toString();
+
+test("an answer names its schema in UTF-8", async () => {
+  const told = await client.ask("/книги");
+  expect(told).toMatchObject({ status: 200, body: [{ номер: 1, title: "Идиот" }] });
+  expect(readBytes(told.headers["content-profile"])).toBe("тест");
+});
+
+test("so does the document of the interface", async () => {
+  const told = await client.ask("/");
+  expect(told.body.paths).toHaveProperty([`/${encodeURIComponent("книги")}`]);
+  expect(readBytes(told.headers["content-profile"])).toBe("тест");
+});
+
+test.each([
+  ["тест", "/книги", "тест"],
+  ["été", "/jours", "été"],
+])("a client may name the schema %s in UTF-8", async (schema, path, named) => {
+  const told = await client.ask(path, { headers: { "Accept-Profile": inBytes(schema) } });
+  expect(told.status).toBe(200);
+  expect(readBytes(told.headers["content-profile"])).toBe(named);
+});
+
+test("and in Latin-1, as browsers do where they can", async () => {
+  const told = await client.ask("/jours", { headers: { "Accept-Profile": "été" } });
+  expect(told).toMatchObject({ status: 200, body: [{ id: 7 }] });
+});
+
+test("one that is not served is refused in the words of who asked", async () => {
+  const told = await client.ask("/jours", { headers: { "Accept-Profile": inBytes("лето") } });
+  expect(told).toMatchObject({ status: 406, body: { code: "PGRST106", message: "Invalid schema: лето" } });
+});
+
+test("a row that was inserted has its address, and its schema", async () => {
+  const told = await client.ask("/книги", {
+    method: "POST",
+    body: Buffer.from('{"номер": 2}'),
+    headers: { "Content-Profile": inBytes("тест"), Prefer: "return=headers-only" },
+  });
+  expect(told.status).toBe(201);
+  expect(decodeURIComponent(told.headers.location!)).toBe("/книги?номер=eq.2");
+});
+
+test("what SQL says in a header goes as UTF-8, whatever the body is", async () => {
+  for (const method of ["GET", "HEAD", "POST"]) {
+    const told = await client.ask("/rpc/отчёт", { method, ...(method === "POST" && { body: {} }) });
+    expect(told.status).toBe(200);
+    expect(readBytes(told.headers["content-disposition"])).toBe("attachment; filename=отчёт-é.json");
+  }
+});
