@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { commandLine } from "./commands/command-line.ts";
 import { isEmbedded, type ReadConfig, readConfig } from "./engine/config/config.ts";
 import { makeLogger } from "./engine/log.ts";
+import { refuseClosedMailFolder } from "./engine/mail/mail-folder.ts";
 import { type WatchedMigrations, watchMigrations } from "./engine/migrate/migrate.ts";
 import { endAfter, fail } from "./processes/ending.ts";
 import { type Admin, openAdmin } from "./rest-gateway/admin.ts";
@@ -39,6 +40,7 @@ try {
   // Grafast reads this when it is loaded: with anything else it checks itself at each step, which costs time.
   process.env.GRAPHILE_ENV ??= "production";
   if (!hasHome()) process.env.HOME = "/";
+  await refuseClosedMailFolder(config);
   const isAlone = config.workers === 1 || isDevelopment;
   const start = isAlone
     ? (await import("./service.ts")).startService
@@ -95,6 +97,8 @@ async function renew(): Promise<void> {
     await service.renew();
     tell("renewed");
   } catch (error) {
+    // Who stops meanwhile ends the successor too.
+    if (stoppingSince !== null) return;
     log.error({ err: error }, "what has changed could not be taken up; all stays as it was");
   }
 }

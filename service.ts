@@ -1,30 +1,23 @@
 import { makeFirstAdministrator } from "./engine/auth/first-administrator.ts";
 import { hasAccounts } from "./engine/auth/has-accounts.ts";
 import { makeIdentification } from "./engine/auth/identification.ts";
+import type { Callers } from "./engine/caller/caller.ts";
 import { makeCrossSite } from "./engine/caller/cross-site.ts";
-import { keepCatalog } from "./engine/catalog/keep.ts";
 import { type Changes, openChanges } from "./engine/changes/changes.ts";
 import { PUBLICATION } from "./engine/changes/publication.ts";
-import { type Config, isEmbedded } from "./engine/config/config.ts";
-import { keepConfig } from "./engine/config/keep.ts";
-import { asPgReads } from "./engine/connection-string.ts";
-import type { AsOwner } from "./engine/database/as-owner.ts";
-import { openDatabase } from "./engine/database/database.ts";
-import { observeAll } from "./engine/database/observe.ts";
-import { logSlowStatements } from "./engine/database/slow-statements.ts";
+import type { Config } from "./engine/config/config.ts";
+import { missingFunctions } from "./engine/config/named-functions.ts";
 import { hasTasks } from "./engine/jobs/has-tasks.ts";
 import { openJobs } from "./engine/jobs/jobs.ts";
-import { makeRequestLimit } from "./engine/limits/request-limit.ts";
-import { makeSharedLimit } from "./engine/limits/shared-limit.ts";
-import { openListener } from "./engine/listen.ts";
+import { makeRequestLimit, type RequestLimit } from "./engine/limits/request-limit.ts";
+import { makeSharedLimit, type SharedLimit } from "./engine/limits/shared-limit.ts";
 import type { Logger } from "./engine/log.ts";
 import { makeMailer } from "./engine/mail/mailer.ts";
 import { openOutbox } from "./engine/mail/outbox.ts";
-import { makeCounts } from "./engine/metrics/counts.ts";
+import { type Counts, makeCounts } from "./engine/metrics/counts.ts";
 import { makeMeter } from "./engine/metrics/exposition.ts";
-import { bringUpToDate } from "./engine/migrate/bring-up-to-date.ts";
-import { type Postgres, type ServedPostgres, startPostgres } from "./engine/postgres.ts";
-import { openTracing } from "./engine/tracing/tracing.ts";
+import type { Postgres, ServedPostgres } from "./engine/postgres.ts";
+import { catalogOptions, type Foundation, layFoundation } from "./foundation.ts";
 import { measuresOf } from "./measures.ts";
 import { GRAPHQL_PATH, type GraphQL, openGraphQL } from "./plugins/serve/graphql.ts";
 import { openRealtime, type Realtime, SOCKET_PATH } from "./realtime/realtime.ts";
@@ -81,117 +74,24 @@ const ONE_HOUR = 3600;
 
 /** Everything that runs, wired from the bottom up; what was opened last is closed first. */
 export async function startService(given: Config, surroundings: Surroundings): Promise<Service> {
-  const { log, tell, giveUp, shortage = () => null } = surroundings;
   if (!surroundings.postgres) await checkAddress(given);
   await using opened = new AsyncDisposableStack();
+  const foundation = await layFoundation(given, surroundings, opened);
+  const { postgres, config, settings, database, asOwner, catalog, tracing, log } = foundation;
 
-  const postgres = surroundings.postgres ?? (await startPostgres(given, tell, giveUp));
-  opened.defer(() => postgres.close());
-  await bringUpToDate({ settings: postgres.migrate, ours: isEmbedded(given), tell });
-
-  const listener = openListener({ url: postgres.ownerUrl, log });
-  opened.defer(() => listener.close());
-  const reloads = given.channelEnabled ? listener : null;
-  const settings = await keepConfig({ config: given, url: postgres.requestUrl, listener: reloads, log });
-  const config = settings.current();
-
-  const tracing = await openTracing(config, log);
-  opened.defer(() => tracing?.close());
-  const slowStatements = config.slowQueryMs === 0 ? [] : [logSlowStatements({ log, milliseconds: config.slowQueryMs })];
-  const database = openDatabase({
-    url: postgres.requestUrl,
-    ownerUrl: postgres.ownerUrl,
-    log,
-    poolSize: config.poolSize,
-    preparedStatements: config.preparedStatements,
-    statementTimeout: config.statementTimeout * 1000,
-    acquireTimeout: config.acquireTimeout * 1000,
-    maxAnswerBytes: config.maxAnswerBytes,
-    observe: observeAll([...slowStatements, ...(tracing ? [tracing.observe] : [])]),
-    replicaUrls: config.readDatabaseUrls?.map(asPgReads) ?? [],
-    mostReplicaLag: config.maxReplicaLag,
-  });
-  opened.defer(() => database.close());
-
-  const readBy = ({ schemas, extraSearchPath, timezoneEnabled: timeZones }: Config) => {
-    return { schemas, extraSearchPath, timeZones, loginRole: postgres.loginRole };
-  };
-  const catalog = await keepCatalog({
-    ...readBy(config),
-    asOwner: (work) => database.asOwner(work),
-    listener: reloads,
-    channel: config.channel,
-    log,
-  });
-  opened.defer(() => catalog.close());
-  catalog.onChange(() => database.forgetStatements());
-
-  const asOwner: AsOwner = (work) => database.asOwner(work);
-  const canSignIn = await hasAccounts(asOwner);
-  if (!canSignIn) log.warn("nobody can sign in: there are no accounts (auth.credentials) that the login owns");
-  else if (await makeFirstAdministrator(asOwner, config)) tell(`${config.adminEmail} is the first administrator`);
-
-  const { rateLimit } = config;
-  const limit = rateLimit > 0 ? makeRequestLimit({ limit: rateLimit, asOwner, log }) : null;
-  opened.defer(() => limit?.close());
-  const signUps = { name: "sign-up", points: config.signUpLimit, seconds: ONE_HOUR, asOwner };
-  const signUpLimit = rateLimit > 0 && signUps.points > 0 ? makeSharedLimit(signUps) : null;
-
-  const mailer = makeMailer(config, log);
-  const outbox = mailer && openOutbox({ mailer, log });
-  opened.defer(() => outbox?.close());
+  // Where clients reach it is known when it listens, if nobody has said it.
   let siteUrl = config.publicUrl;
-
   const counts = makeCounts();
-  const requests = config.adminPort === null ? null : new RequestCounts();
-  const traffic = new Traffic();
-
-  const versions = readVersions(asOwner);
-  const defer = (await hasTasks(asOwner)) ? makeDefer(asOwner, versions) : null;
-
-  const identificationBy = makeIdentification({
-    asOwner,
-    canSignIn,
-    outbox,
-    siteUrl: () => siteUrl!,
-    hits: counts.tokens,
-    log,
-  });
+  const identificationBy = await openIdentification(
+    { ...foundation, siteUrl: () => siteUrl!, counts, tell: surroundings.tell },
+    opened,
+  );
   let identification = await identificationBy(config);
+  const limits = openLimits(foundation, opened);
 
-  const graphql = await openGraphQL({
-    config,
-    callers: () => identification.callers,
-    catalog,
-    database,
-    listener,
-    loginRole: postgres.loginRole,
-    log,
-    counts,
-    tracing,
-    patienceMs: surroundings.schemaPatienceMs,
-  });
-  opened.defer(() => graphql.close());
-
-  const changes = openChanges({
-    url: postgres.ownerUrl,
-    asOwner,
-    publication: PUBLICATION,
-    keep: config.realtimeSlot,
-    log,
-  });
-  opened.defer(() => changes.close());
-  const realtime = openRealtime({
-    config,
-    callers: () => identification.callers,
-    crossSite: makeCrossSite(config),
-    catalog,
-    database,
-    changes,
-    publication: PUBLICATION,
-    log,
-  });
-  opened.defer(() => realtime.close());
+  const callers = () => identification.callers;
+  const { schemaPatienceMs: patienceMs, shortage = () => null } = surroundings;
+  const { graphql, changes, realtime } = await openLive({ ...foundation, callers, counts, patienceMs }, opened);
 
   let accepting = true;
   const condition = conditionOf({
@@ -201,6 +101,9 @@ export async function startService(given: Config, surroundings: Surroundings): P
     shortage,
     acceptsWork: () => accepting,
   });
+  const versions = readVersions(asOwner);
+  const defer = (await hasTasks(asOwner)) ? makeDefer({ asOwner, versions, publicUrl: config.publicUrl }) : null;
+  const requests = config.adminPort === null ? null : new RequestCounts();
   const servingBy = makeServing({
     asOwner,
     database,
@@ -208,8 +111,7 @@ export async function startService(given: Config, surroundings: Surroundings): P
     graphql,
     realtime,
     condition,
-    limit,
-    signUpLimit,
+    ...limits,
     versions,
     defer,
     siteUrl: () => siteUrl!,
@@ -220,28 +122,20 @@ export async function startService(given: Config, surroundings: Surroundings): P
   });
   let serving = servingBy(config, identification);
   opened.defer(() => settings.close());
+  await warnOfMissing(foundation, config);
   settings.follow(async (changed) => {
-    await catalog.read(readBy(changed));
+    await catalog.read(catalogOptions(changed, postgres.loginRole));
+    await warnOfMissing(foundation, changed);
     identification = await identificationBy(changed);
     serving = servingBy(changed, identification);
   });
-
-  if (defer) {
-    const interfaceAt: Serving["interfaceAt"] = (path) => serving.interfaceAt(path);
-    const performer = makePerformer({ asOwner, callers: () => identification.callers, interfaceAt, log });
-    const jobs = await openJobs({
-      url: postgres.ownerUrl,
-      tasks: taskJobs(performer),
-      tend: () => tendTasks(asOwner),
-      abandon: performer.abandon,
-      log,
-    });
-    opened.defer(() => jobs.close(config.drainTimeout * 1000));
-  }
+  if (defer) await openTasks({ ...foundation, callers, interfaceAt: (path) => serving.interfaceAt(path) }, opened);
 
   const readConnection = makeReadConnection(config);
-  const admissionOf: AdmitUpgrade = (request) => admissionTo(request.url ?? "/", limit, () => readConnection(request));
+  const admissionOf: AdmitUpgrade = (request) =>
+    admissionTo(request.url ?? "/", limits.limit, () => readConnection(request));
   const upgrade = makeUpgrade({ [GRAPHQL_PATH]: graphql.upgrade, [SOCKET_PATH]: realtime.upgrade }, admissionOf);
+  const traffic = new Traffic();
   const measurable = {
     asOwner,
     database,
@@ -286,4 +180,95 @@ export async function startService(given: Config, surroundings: Surroundings): P
       return running.disposeAsync();
     },
   };
+}
+
+async function warnOfMissing({ asOwner, log }: Foundation, config: Config): Promise<void> {
+  for (const fault of await missingFunctions(asOwner, config)) log.warn(fault);
+}
+
+type Introduced = Foundation & {
+  readonly siteUrl: () => string;
+  readonly counts: Counts;
+  readonly tell: Surroundings["tell"];
+};
+
+/** Who calls, by keys and by accounts where there are some, and the mails to those. */
+async function openIdentification(introduced: Introduced, opened: AsyncDisposableStack) {
+  const { config, asOwner, siteUrl, counts, tell, log } = introduced;
+  const canSignIn = await hasAccounts(asOwner);
+  if (!canSignIn) log.warn("nobody can sign in: there are no accounts (auth.credentials) that the login owns");
+  else if (await makeFirstAdministrator(asOwner, config)) tell(`${config.adminEmail} is the first administrator`);
+
+  const mailer = makeMailer(config, log);
+  const outbox = mailer && openOutbox({ mailer, log });
+  opened.defer(() => outbox?.close());
+  return makeIdentification({ asOwner, canSignIn, outbox, siteUrl, hits: counts.tokens, log });
+}
+
+/** Null: nothing is counted. */
+type Limits = { readonly limit: RequestLimit | null; readonly signUpLimit: SharedLimit | null };
+
+function openLimits({ config, asOwner, log }: Foundation, opened: AsyncDisposableStack): Limits {
+  if (config.rateLimit === 0) return { limit: null, signUpLimit: null };
+  const limit = makeRequestLimit({ limit: config.rateLimit, asOwner, log });
+  opened.defer(() => limit.close());
+  const signUps = { name: "sign-up", points: config.signUpLimit, seconds: ONE_HOUR, asOwner };
+  return { limit, signUpLimit: signUps.points > 0 ? makeSharedLimit(signUps) : null };
+}
+
+type Live = Foundation & {
+  readonly callers: () => Callers;
+  readonly counts: Counts;
+  readonly patienceMs: number | undefined;
+};
+
+/** The interfaces that tell of changes, and where those come from. */
+async function openLive(live: Live, opened: AsyncDisposableStack) {
+  const { postgres, config, database, asOwner, catalog, listener, tracing, log } = live;
+  const { callers, counts, patienceMs } = live;
+  const graphql = await openGraphQL({
+    config,
+    callers,
+    catalog,
+    database,
+    listener,
+    loginRole: postgres.loginRole,
+    log,
+    counts,
+    tracing,
+    patienceMs,
+  });
+  opened.defer(() => graphql.close());
+
+  const keep = config.realtimeSlot;
+  const changes = openChanges({ url: postgres.ownerUrl, asOwner, publication: PUBLICATION, keep, log });
+  opened.defer(() => changes.close());
+  const realtime = openRealtime({
+    config,
+    callers,
+    crossSite: makeCrossSite(config),
+    catalog,
+    database,
+    changes,
+    publication: PUBLICATION,
+    log,
+  });
+  opened.defer(() => realtime.close());
+  return { graphql, changes, realtime };
+}
+
+type Performing = Foundation & Pick<Serving, "interfaceAt"> & { readonly callers: () => Callers };
+
+/** Does what requests have left for later. */
+async function openTasks(performing: Performing, opened: AsyncDisposableStack): Promise<void> {
+  const { postgres, config, asOwner, callers, interfaceAt, log } = performing;
+  const performer = makePerformer({ asOwner, callers, interfaceAt, log });
+  const jobs = await openJobs({
+    url: postgres.ownerUrl,
+    tasks: taskJobs(performer),
+    tend: () => tendTasks(asOwner),
+    abandon: performer.abandon,
+    log,
+  });
+  opened.defer(() => jobs.close(config.drainTimeout * 1000));
 }

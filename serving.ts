@@ -24,7 +24,7 @@ import { errorReferenceRoutes } from "./rest-gateway/error-reference/routes.ts";
 import { isUnder, makeGateway } from "./rest-gateway/gateway.ts";
 import { type Condition, healthRoutes } from "./rest-gateway/health.ts";
 import type { GatewayRequest } from "./rest-gateway/http.ts";
-import { sparing } from "./rest-gateway/limits/sparing.ts";
+import { makeAdmitCostly } from "./rest-gateway/limits/costly.ts";
 import type { RequestCounts } from "./rest-gateway/metrics/requests.ts";
 import { makeRouteOf, type RouteOf } from "./rest-gateway/metrics/route.ts";
 import { referenceRoutes } from "./rest-gateway/reference/reference.ts";
@@ -67,15 +67,6 @@ type Opened = {
   readonly tracing: Tracing | null;
 };
 
-/** What makes an account or sends a mail. */
-const SPARING = [
-  "/auth/register",
-  "/auth/forgot-password",
-  "/auth/resend-verification",
-  "/auth/sign-up",
-  "/auth/forgotten-password",
-];
-
 /** All that depends on settings which the database may change; a request ends with those that it began with. */
 export function makeServing(opened: Opened): (config: Config, identification: Identification) => Serving {
   const { asOwner, database, graphql, realtime, condition, limit, signUpLimit, versions, defer, siteUrl } = opened;
@@ -84,14 +75,12 @@ export function makeServing(opened: Opened): (config: Config, identification: Id
   const health = healthRoutes(condition);
   const references = { ...referenceRoutes(DOCUMENT_PATH, versions), ...errorReferenceRoutes() };
 
+  const admitCostly = makeAdmitCostly(signUpLimit);
+
   return (config, { callers, accounts, keys }) => {
-    const signIn = accounts ? authRoutes({ accounts, callers, config, siteUrl }) : {};
+    const signIn = accounts ? authRoutes({ accounts, callers, config, siteUrl, admitCostly }) : {};
     const signInFolders = accounts ? authFolders({ accounts, callers, config, siteUrl }) : {};
-    const routes = {
-      ...health,
-      ...keySetRoutes(keys),
-      ...(signUpLimit ? sparing(signIn, SPARING, signUpLimit) : signIn),
-    };
+    const routes = { ...health, ...keySetRoutes(keys), ...signIn };
     const table = makeTableInterface({ config, callers, database, catalog, defer, counts });
     const crossSite = makeCrossSite(config);
     const identify = (request: GatewayRequest) => identifyCaller(request, { callers, crossSite });
@@ -120,7 +109,14 @@ export function makeServing(opened: Opened): (config: Config, identification: Id
       routes: allRoutes,
       folders,
       otherwise: defer
-        ? makeTaskInterface({ asOwner, identify, versions, hasCollection: resource.has, otherwise: resource.handle })
+        ? makeTaskInterface({
+            asOwner,
+            identify,
+            versions,
+            publicUrl: config.publicUrl,
+            hasCollection: resource.has,
+            otherwise: resource.handle,
+          })
         : resource.handle,
       errorBody: config.errorBody,
       log,

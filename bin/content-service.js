@@ -7,6 +7,7 @@ import { createRequire } from "node:module";
 const NEEDED = 24;
 const [, , ...words] = process.argv;
 
+endWithShell();
 if (words[0] === "--version") {
   console.log(JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")).version);
 } else if (Number(process.versions.node.split(".")[0]) >= NEEDED) {
@@ -25,6 +26,18 @@ if (words[0] === "--version") {
   });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2"]) process.on(signal, () => child.kill(signal));
   child.on("exit", (code, signal) => process.exit(code ?? (signal ? 1 : 0)));
+}
+
+/** npm starts us by a shell, which dies of a signal that npm passes on and tells nobody: its end is the signal. */
+function endWithShell() {
+  if (process.env.npm_command === undefined) return;
+  const shell = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === shell) return;
+    clearInterval(watch);
+    process.kill(process.pid, "SIGTERM");
+  }, 250);
+  watch.unref();
 }
 
 /** The Node that comes with the packages, on platforms that have one. */

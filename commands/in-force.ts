@@ -6,9 +6,9 @@ import { joinPostgres } from "../engine/postgres.ts";
 /** What the database says of the settings; nothing, with a word about it, where it cannot be asked. */
 export async function settingsOfDatabase(config: Config): Promise<DatabaseSettings> {
   if (!config.databaseConfig) return new Map();
-  const postgres = isEmbedded(config) ? await joinPostgres(config) : { requestUrl: asPgReads(config.databaseUrl!) };
-  if (!postgres) return new Map();
   try {
+    const postgres = isEmbedded(config) ? await joinPostgres(config) : { requestUrl: asPgReads(config.databaseUrl!) };
+    if (!postgres) return new Map();
     return await readDatabaseSettings(postgres.requestUrl, config.preConfig);
   } catch (error) {
     console.error(`warning: what the database says of the settings is unknown: ${(error as Error).message}`);

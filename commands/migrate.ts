@@ -101,6 +101,7 @@ Example:
   options: { erase: { type: "boolean" } },
   async run(config, [action = "migrate", ...words], { erase }) {
     const act = actionOf(ACTIONS, "migrate", action);
+    if (words.length > 0 && action !== "commit") throw new UsageError(`"${words[0]}" is one word too many.`);
     const refusal = OF_THE_BOOK.includes(action) ? withoutBook(commandLine("migrate", action)) : null;
     if (refusal !== null) throw new Error(refusal);
     if (action === "reset") {

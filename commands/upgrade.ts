@@ -16,13 +16,18 @@ Example:
     if (words.length > 0) throw new UsageError(`"${words[0]}" is one word too many.`);
     if (!isEmbedded(config)) throw new Error("The database of DATABASE_URL is upgraded by whoever runs it.");
     const tell = (step: string) => console.error(step);
-    const { archive, original } = await upgradeCluster({
+    const upgraded = await upgradeCluster({
       dataDir: config.dataDir,
       programs: typeof programs === "string" ? programs : null,
       database: DATABASE,
       reach: (dataDir) => reachPostgres({ ...config, dataDir }, tell),
       tell,
     });
+    if (!upgraded) {
+      console.log(`The database in ${config.dataDir} is of this version already; there is nothing to upgrade.`);
+      return;
+    }
+    const { archive, original } = upgraded;
     console.log(`${archive.rows} rows of ${archive.tables.length} tables are carried over.`);
     console.log(`The original is in ${original}; remove it when you miss nothing.`);
   },

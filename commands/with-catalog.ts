@@ -18,7 +18,7 @@ export async function withCatalog<T>(given: Config, work: (means: Means) => Prom
   const tell = (step: string) => console.error(step);
   const postgres = await reachPostgres(given, tell);
   try {
-    await bringUpToDate({ settings: postgres.migrate, ours: isEmbedded(given), tell });
+    await bringUpToDate({ settings: postgres.migrate, requestUrl: postgres.requestUrl, ours: isEmbedded(given), tell });
     const { config } = withDatabaseSettings(given, await settingsOfDatabase(given));
     const loginRole = await loginRoleOf(postgres.requestUrl);
     const { schemas, extraSearchPath } = config;

@@ -17,6 +17,9 @@ const PASSING = [
 const PATIENCE_MS = 60_000;
 const UNTRUSTED =
   "the authority that signed its certificate is not trusted here: name the file that holds it with sslrootcert";
+/** What pg says, in words of the protocol, of a server that asks for one. */
+const NO_PASSWORD = "client password must be a string";
+const WRITE_PASSWORD = "the server asks for a password, and the connection string has none";
 /** What Node and pg say of TLS, in words that say what to do. */
 const ADVICE: Readonly<Record<string, string>> = {
   SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
@@ -41,7 +44,7 @@ export async function awaitDatabase(
     const place = new URL(url.replace("@/", "@localhost/")).host;
     const passing = PASSING.includes(fault.code ?? "");
     if (!passing || performance.now() >= giveUpAt) {
-      const advice = ADVICE[fault.code ?? ""];
+      const advice = fault.message.includes(NO_PASSWORD) ? WRITE_PASSWORD : ADVICE[fault.code ?? ""];
       const reason = advice ? `${fault.message}; ${advice}` : fault.message;
       throw new Error(`The database at ${place} (${setting}) cannot be used: ${reason}`, { cause: fault });
     }

@@ -237,7 +237,8 @@ export function toChannelReason(error: ApiError) {
 
 export type ErrorBody = "nested" | "detail" | "flat" | "spring";
 export type FieldFault = { readonly field: string; readonly message: string };
-export type Occasion = {
+/** What is told of a refusal beside the error. */
+export type Particulars = {
   readonly requestId: string;
   readonly at: Date;
   readonly faults?: readonly FieldFault[];
@@ -255,11 +256,11 @@ function isFieldFault(detail: object): detail is FieldFault {
 }
 
 /** The conventional interface's body, in the variant the deployment chose. */
-export function toEnvelope(error: ApiError, shape: ErrorBody, occasion: Occasion): object {
-  return { ...toVariant(error, shape, occasion), ...error.beside };
+export function toEnvelope(error: ApiError, shape: ErrorBody, particulars: Particulars): object {
+  return { ...toVariant(error, shape, particulars), ...error.beside };
 }
 
-function toVariant(error: ApiError, shape: ErrorBody, { requestId, at, faults = [] }: Occasion): object {
+function toVariant(error: ApiError, shape: ErrorBody, { requestId, at, faults = [] }: Particulars): object {
   const code = wordOf(error);
   const { message, status } = error;
   const timestamp = at.toISOString();

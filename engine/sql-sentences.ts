@@ -18,6 +18,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   "40": "Somebody else changed the same thing at the same moment; try again.",
   "42501": "You may not do this.",
   "44": "A value is not acceptable.",
+  "55P03": "Somebody else is changing the same thing; try again.",
   "57014": "This took too long and was given up.",
 };
 

@@ -17,7 +17,7 @@ export async function startWorkers(given: Config, { log, tell, giveUp }: Surroun
   await using opened = new AsyncDisposableStack();
   const { close, ...postgres } = await startPostgres(given, tell, giveUp);
   opened.defer(close);
-  await bringUpToDate({ settings: postgres.migrate, ours: isEmbedded(given), tell });
+  await bringUpToDate({ settings: postgres.migrate, requestUrl: postgres.requestUrl, ours: isEmbedded(given), tell });
 
   const size = given.workers;
   const poolSize = Math.max(LEAST_CONNECTIONS, Math.floor(given.poolSize / size));

@@ -20,7 +20,12 @@ const CHARACTERS_AT_ONCE = 4_000_000;
 export async function restoreArchive(file: string, settings: MigrateSettings): Promise<Archive> {
   const archive = await inspectArchive(file);
   const names = await knownMigrations(archive.header);
-  await withClient(settings.url, refuseUnlessEmpty);
+  await withClient(settings.url, async (client) => {
+    await refuseUnlessEmpty(client);
+    // Of a transaction that ends with the connection.
+    await client.query("begin");
+    await ignoreTriggers(client);
+  });
   await migrateTo(names, settings);
   await withClient(settings.url, (client) => load(client, file, archive));
   await runMigrations({ name: "migrate" }, settings);
@@ -73,6 +78,7 @@ async function load(client: pg.ClientBase, file: string, { tables }: Archive): P
   await ignoreTriggers(client);
   // The migrations have filled some of them.
   await client.query(`truncate ${[...here.keys()].join(", ")}`);
+  const imposeAgain = await liftUnvalidated(client);
   let table: ContentTable | null = null;
   let waiting: string[] = [];
   let characters = 0;
@@ -92,6 +98,7 @@ async function load(client: pg.ClientBase, file: string, { tables }: Archive): P
     if ("table" in line) table = here.get(line.table)!;
     else if ("sequence" in line) await setSequence(client, line);
   }
+  for (const statement of imposeAgain) await client.query(statement);
   for (const view of await contentRelations(client, "m")) await client.query(`refresh materialized view ${view}`);
   await client.query("commit");
   await client.query("analyze");
@@ -102,9 +109,24 @@ async function ignoreTriggers(client: pg.ClientBase): Promise<void> {
   await client.query("set local session_replication_role = replica").catch((error: unknown) => {
     if ((error as pg.DatabaseError).code !== "42501") throw error;
     throw new Error(
-      "The owner may not restore: a superuser has to run GRANT SET ON PARAMETER session_replication_role TO the owner first.",
+      "The owner may not restore: a superuser has to run GRANT SET ON PARAMETER session_replication_role TO the owner first. " +
+        "Nothing was changed.",
     );
   });
+}
+
+const UNVALIDATED = `
+  select format('alter table %s drop constraint %I', conrelid::regclass, conname) as lift, array_remove(array[
+      format('alter table %s add constraint %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid)),
+      'comment on constraint ' || quote_ident(conname) || ' on ' || conrelid::regclass
+        || ' is ' || quote_literal(obj_description(oid, 'pg_constraint'))], null) as impose
+    from pg_constraint where contype = 'c' and conrelid <> 0 and not convalidated and coninhcount = 0`;
+
+/** Checks that were added `not valid` hold for later rows alone. Gives the statements by which they are there again. */
+async function liftUnvalidated(client: pg.ClientBase): Promise<string[]> {
+  const { rows } = await client.query<{ lift: string; impose: string[] }>(UNVALIDATED);
+  for (const { lift } of rows) await client.query(lift);
+  return rows.flatMap(({ impose }) => impose);
 }
 
 async function setSequence(client: pg.ClientBase, { sequence, last, isCalled }: Sequence): Promise<void> {

@@ -24,13 +24,14 @@ export type Upgraded = { readonly archive: Archive; readonly original: string };
 
 /**
  * Carries the rows of an embedded cluster of another major version over to one of ours. The original stays beside it.
+ * Null: it is of ours already.
  */
-export async function upgradeCluster({ dataDir, programs, database, reach, tell }: Upgrade): Promise<Upgraded> {
+export async function upgradeCluster({ dataDir, programs, database, reach, tell }: Upgrade): Promise<Upgraded | null> {
   const { data, ownerFile } = foldersOf(dataDir);
   const major = await majorOf(data);
   const { major: ours } = await findBinaries();
   if (major === null) throw new Error(`${data} holds no cluster.`);
-  if (major === String(ours)) throw new Error(`${data} is of Postgres ${ours} already; there is nothing to upgrade.`);
+  if (major === String(ours)) return null;
   const original = join(resolve(dataDir), `postgres-${major}`);
   if ((await majorOf(original)) !== null) throw new Error(`${original} is there already; move it away first.`);
   const file = join(resolve(dataDir), `postgres-${major}.backup.gz`);

@@ -71,7 +71,8 @@ export const postgresUrl: Reader<string> = (value) => {
   const url = /^postgres(ql)?:\/\/\S+$/.test(value)
     ? URL.parse(value.replace(/^(\w+:\/\/(?:[^/@]*@)?)\//, "$1localhost/"))
     : null;
-  if (!url || url.pathname.length < 2) {
+  // With what stands behind a sign of the password, which is no database.
+  if (!url || url.pathname.length < 2 || url.pathname.includes("@") || url.hash !== "") {
     const advice = /[?#/].*@/.test(value.replace(/^\w+:\/\//, ""))
       ? ", in which a password's signs are percent-encoded: %2F for /, %3F for ?, %23 for #"
       : "";

@@ -351,7 +351,7 @@ export const SETTINGS = {
   preRequest: optional(
     "PGRST_DB_PRE_REQUEST",
     text,
-    "Function that is called at the start of every request's transaction.",
+    "Function that is called at the start of the transaction of every request to /rest/v1.",
   ),
   txEnd: required(
     "PGRST_DB_TX_END",

@@ -127,12 +127,22 @@ export async function runningCluster({ dataDir }: Pick<ClusterOptions, "dataDir"
   for (;;) {
     const owner = await claimantOf(ownerFile);
     if (owner === null) return null;
-    const lines = (await readFile(join(data, "postmaster.pid"), "utf8").catch(() => "")).split("\n");
+    const lines = (await readStatus(join(data, "postmaster.pid"))).split("\n");
     const [server, , , port, socket, , , status] = lines;
     if (status?.trim() === "ready" && (await parentOf(Number(server))) === owner) {
       return (role, database) => socketUrl(socket!, Number(port), role, database);
     }
     await sleep(50);
+  }
+}
+
+/** Empty before the server has written it; nobody else than who runs it may read it. */
+async function readStatus(file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EACCES") return "";
+    throw new Error(`${file} is closed to this user: run this as the user who runs the service.`, { cause: error });
   }
 }
 

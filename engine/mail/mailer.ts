@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { createTransport } from "nodemailer";
 import type { Config } from "../config/config.ts";
 import type { Logger } from "../log.ts";
+import { makeMailFolder } from "./mail-folder.ts";
 
 export type Message = { readonly to: string; readonly subject: string; readonly text: string };
 
@@ -55,8 +56,10 @@ function folderMailer(folder: string, from: string, log: Pick<Logger, "info">): 
   return {
     async send(message) {
       const { message: bytes } = await composer.sendMail(toMail(message, from));
-      const file = join(resolve(folder), `${new Date().toISOString().replaceAll(":", "")}-${randomUUID()}.eml`);
-      await mkdir(resolve(folder), { recursive: true, mode: 0o700 });
+      const file = join(
+        await makeMailFolder(folder),
+        `${new Date().toISOString().replaceAll(":", "")}-${randomUUID()}.eml`,
+      );
       await writeFile(file, bytes as Buffer, { mode: 0o600 });
       log.info({ file }, "a mail was written, not sent: SMTP_URL is not set");
     },

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type pg from "pg";
@@ -16,6 +17,9 @@ export type MigrationState =
   | { readonly kind: "ahead"; readonly unknown: readonly string[] };
 
 type Migration = { readonly name: string; readonly hash: string };
+
+/** What graphile-migrate writes above the SQL of a committed migration. */
+const HEADER = /^--! ([A-Z]\w*)(?::([^\n]*))?\n/gm;
 
 export async function migrationState(client: pg.ClientBase, folder = MIGRATIONS_FOLDER): Promise<MigrationState> {
   const committed = await committedMigrations(folder);
@@ -38,12 +42,31 @@ export async function committedMigrations(folder = MIGRATIONS_FOLDER): Promise<M
   return Promise.all(
     names.map(async (name) => {
       const text = await readFile(join(folder, "committed", name), "utf8");
-      const hash = /^--! Hash: (\S+)$/m.exec(text)?.[1];
+      const { headers, body } = takenApart(text);
+      const hash = headers.get("Hash");
       if (!hash)
         throw new Error(`${name} has no "--! Hash" line; committed migrations are made by npm run migrate -- commit`);
+      if (hash !== hashOf(body, headers.get("Previous") ?? "-") && !headers.has("AllowInvalidHash")) {
+        throw new Error(
+          `${name} was changed after it was committed, and databases that have it would not learn of it. ` +
+            "Put it back as it was, line ends too, and write what is to change as a new migration.",
+        );
+      }
       return { name, hash };
     }),
   );
+}
+
+function takenApart(text: string): { readonly headers: ReadonlyMap<string, string>; readonly body: string } {
+  const [head] = /^(?:--! [^\n]*\n)*/.exec(text)!;
+  const headers = [...head.matchAll(HEADER)].map(([, name, value]) => [name!, value?.trim() ?? ""] as const);
+  return { headers: new Map(headers), body: text.slice(head.length) };
+}
+
+/** As graphile-migrate reckons it: each depends on the one before. */
+function hashOf(body: string, previous: string): string {
+  const chained = `${previous === "-" ? "" : previous}\n${body.trim()}`;
+  return `sha1:${createHash("sha1").update(`${chained.trim()}\n`).digest("hex")}`;
 }
 
 /** Made in two branches that were merged; graphile-migrate speaks of their hashes. */
@@ -58,11 +81,12 @@ function refuseTwins(names: readonly string[]): void {
 }
 
 export async function appliedMigrations(client: pg.ClientBase): Promise<Migration[]> {
-  const { rows } = await client.query<{ known: boolean }>(
-    "select to_regclass('graphile_migrate.migrations') is not null as known",
-  );
-  if (!rows[0]?.known) return [];
   try {
+    // It refuses to look into a schema that is closed to who asks.
+    const { rows } = await client.query<{ known: boolean }>(
+      "select to_regclass('graphile_migrate.migrations') is not null as known",
+    );
+    if (!rows[0]?.known) return [];
     const { rows: applied } = await client.query<Migration>(
       "select filename as name, hash from graphile_migrate.migrations order by filename",
     );

@@ -1,9 +1,9 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { extname, join } from "node:path";
-import type pg from "pg";
 import { withClient } from "../with-client.ts";
 import { committedMigrations, MIGRATIONS_FOLDER } from "./history.ts";
+import { refuseOtherLetters, refuseOtherQuotes } from "./unfit.ts";
 
 export type MigrateCommand =
   | { readonly name: "migrate" }
@@ -39,22 +39,9 @@ export async function runMigrations(command: MigrateCommand, settings: MigrateSe
   return withClient(settings.url, async (client) => {
     await client.query("select pg_advisory_lock($1)", [LOCK]);
     await refuseOtherLetters(client);
+    await refuseOtherQuotes(client);
     return runChild(command, settings);
   });
-}
-
-/** What the migrations hold does not fit into other encodings, and half of them would be applied. */
-async function refuseOtherLetters(client: pg.ClientBase): Promise<void> {
-  const { rows } = await client.query<{ encoding: string; begun: boolean }>(
-    `select current_setting('server_encoding') as encoding,
-      to_regclass('graphile_migrate.migrations') is not null as begun`,
-  );
-  const { encoding, begun } = rows[0]!;
-  if (encoding === "UTF8" || begun) return;
-  throw new Error(
-    `The database's encoding is ${encoding}, and the migrations want UTF8. Nothing was changed. ` +
-      "Make another database: create database … template template0 encoding 'UTF8'.",
-  );
 }
 
 async function runChild(command: MigrateCommand, settings: MigrateSettings): Promise<string> {
