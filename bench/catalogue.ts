@@ -2,11 +2,11 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Bench } from "./bench.ts";
+import { type Load, type LoadResult, startLoadGenerator } from "./contest/load.ts";
+import { startOurs } from "./contest/ours.ts";
+import { API_KEY, TOKENS } from "./contest/tokens.ts";
 import { processorTimeOf } from "./processor-time.ts";
 import { residentMebibytes } from "./resident-memory.ts";
-import { startOurs } from "./rest/contestants.ts";
-import { type Load, type LoadResult, startLoadGenerator } from "./rest/load.ts";
-import { API_KEY, TOKENS } from "./rest/tokens.ts";
 import { SCHEMA } from "./schema.ts";
 import { type Scratch, startScratch } from "./scratch.ts";
 

@@ -1,6 +1,8 @@
 // GraphQL over HTTP, beside PostGraphile without our plugins and beside a server written by hand; and many subscriptions.
 
 import type { Bench } from "./bench.ts";
+import { startLoadGenerator } from "./contest/load.ts";
+import { describeOutcome, type Outcome, outcomeOf } from "./contest/report.ts";
 import { startContent } from "./graphql/content.ts";
 import { ENTRANTS, type Server } from "./graphql/contestants.ts";
 import { byTurns } from "./graphql/measure.ts";
@@ -8,8 +10,6 @@ import { measureSubscriptions, SUBSCRIPTIONS } from "./graphql/subscriptions.ts"
 import { judge } from "./graphql/targets.ts";
 import { answerOf, WORKS, type Work } from "./graphql/works.ts";
 import { tellPreface } from "./preface.ts";
-import { startLoadGenerator } from "./rest/load.ts";
-import { describeOutcome, type Outcome, outcomeOf } from "./rest/report.ts";
 import { startInstalled } from "./start-installed.ts";
 
 export const bench: Bench = async (options) => {

@@ -1,12 +1,12 @@
 import { arch, cpus, loadavg, release, totalmem, type } from "node:os";
-import type { Outcome } from "./rest/report.ts";
+import type { Outcome } from "./contest/report.ts";
 
 export type Told = { readonly name: string; readonly result: object; readonly told: readonly string[] };
 
-type Occasion = { readonly command: string; readonly at: Date; readonly loadBefore: number };
+type Run = { readonly command: string; readonly at: Date; readonly loadBefore: number };
 
 /** What was measured, for readers: ratios first, then all that was told. */
-export function benchmarksPage(records: readonly Told[], { command, at, loadBefore }: Occasion): string {
+export function benchmarksPage(records: readonly Told[], { command, at, loadBefore }: Run): string {
   const day = at.toISOString().slice(0, 10);
   const [processor] = cpus();
   return `# Benchmarks

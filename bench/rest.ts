@@ -1,14 +1,14 @@
 // The table interface over HTTP, beside pgbench with the same statements and beside others who serve the same.
 
 import type { Bench } from "./bench.ts";
+import { compare } from "./contest/compare.ts";
+import { judge } from "./contest/targets.ts";
 import { requirePgbench } from "./pgbench.ts";
 import { tellPreface } from "./preface.ts";
-import { compare } from "./rest/compare.ts";
 import { ENTRANTS } from "./rest/contestants.ts";
 import { startCopier } from "./rest/copy.ts";
-import { EXPORTED_ROWS, EXPORTERS, exportAll, READINGS } from "./rest/export.ts";
-import { describeExport } from "./rest/report.ts";
-import { judge, judgeExport } from "./rest/targets.ts";
+import { describeExport, EXPORTED_ROWS, EXPORTERS, exportAll, READINGS } from "./rest/export.ts";
+import { judgeExport, TARGETS } from "./rest/targets.ts";
 import { WORKS } from "./rest/works.ts";
 import { SCHEMA } from "./schema.ts";
 import { startScratch } from "./scratch.ts";
@@ -39,6 +39,6 @@ export const bench: Bench = async (options) => {
   }
 
   tell("\n  targets");
-  for (const verdict of [...judge(outcomes), ...judgeExport(exports[0]!)]) tell(verdict);
+  for (const verdict of [...judge(outcomes, TARGETS), ...judgeExport(exports[0]!)]) tell(verdict);
   return { version, outcomes, exports };
 };

@@ -1,11 +1,11 @@
 // The conventional interface's users over HTTP, beside pgbench with the same statements and a server with Drizzle.
 
 import type { Bench } from "./bench.ts";
+import { compare } from "./contest/compare.ts";
+import { judge } from "./contest/targets.ts";
 import { startContent } from "./graphql/content.ts";
 import { requirePgbench } from "./pgbench.ts";
 import { tellPreface } from "./preface.ts";
-import { compare } from "./rest/compare.ts";
-import { judge } from "./rest/targets.ts";
 import { startInstalled } from "./start-installed.ts";
 import { ENTRANTS, startOurs } from "./users/contestants.ts";
 import { PREPARATION, TARGETS, WORKS } from "./users/works.ts";

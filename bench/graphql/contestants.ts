@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
+import { startOurs } from "../contest/ours.ts";
+import { startPeer } from "../contest/peer.ts";
+import type { Contestant } from "../contest/program.ts";
 import { peerPackage } from "../peer-package.ts";
-import { startOurs } from "../rest/contestants.ts";
-import { startPeer } from "../rest/peer.ts";
-import type { Contestant } from "../rest/program.ts";
 import type { Scratch } from "../scratch.ts";
 
 export const BARE = "bare PostGraphile 5";

@@ -1,7 +1,7 @@
-import type { LoadGenerator } from "../rest/load.ts";
-import { sampleOfLoad } from "../rest/measure.ts";
-import type { Round } from "../rest/report.ts";
-import { type Runners, roundsOf } from "../rest/runners.ts";
+import type { LoadGenerator } from "../contest/load.ts";
+import { sampleOfLoad } from "../contest/measure.ts";
+import type { Round } from "../contest/report.ts";
+import { type Runners, roundsOf } from "../contest/runners.ts";
 import type { Scratch } from "../scratch.ts";
 import type { Server } from "./contestants.ts";
 import { loadOf, type Work } from "./works.ts";

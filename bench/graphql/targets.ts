@@ -1,4 +1,4 @@
-import type { Outcome } from "../rest/report.ts";
+import type { Outcome } from "../contest/report.ts";
 import { APOLLO, BARE } from "./contestants.ts";
 
 const TARGETS: Readonly<Record<string, number>> = { [BARE]: 2, [APOLLO]: 1.5 };

@@ -1,7 +1,7 @@
 import { makeTokenKeys } from "../../engine/caller/keys.ts";
 import { signToken } from "../../engine/caller/tokens.ts";
-import type { Load } from "../rest/load.ts";
-import { JWT_SECRET } from "../rest/tokens.ts";
+import type { Load } from "../contest/load.ts";
+import { JWT_SECRET } from "../contest/tokens.ts";
 import { ARTICLES, CALLER } from "./content.ts";
 import type { Server, Shape } from "./contestants.ts";
 

@@ -2,8 +2,8 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BenchOptions } from "../bench.ts";
+import { startOurs } from "../contest/ours.ts";
 import { processorTimeOf } from "../processor-time.ts";
-import { startOurs } from "../rest/contestants.ts";
 import { type Scratch, startScratch } from "../scratch.ts";
 import { NEWS } from "./news.ts";
 import { joinNews } from "./subscriber.ts";

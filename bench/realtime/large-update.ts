@@ -2,9 +2,9 @@
 
 import type { WebSocket } from "ws";
 import type { BenchOptions } from "../bench.ts";
+import { startOurs } from "../contest/ours.ts";
 import { processorTimeOf } from "../processor-time.ts";
 import { residentMebibytes } from "../resident-memory.ts";
-import { startOurs } from "../rest/contestants.ts";
 import { startScratch } from "../scratch.ts";
 import { NEWS } from "./news.ts";
 import { joinNews } from "./subscriber.ts";
@@ -18,8 +18,8 @@ const SIZES: readonly Size[] = [
 /** When the others have been told of this part, one that has read nothing so far reads on. */
 const PAUSE = 1 / 3;
 
-/** `…,"errors":null,"position":"0/16B3748.2"}}]` */
-const INDEX = /"errors":null,"position":"[^"]*\.(\d+)"\}\}\]$/;
+/** `…,"errors":null,"position":"0/16B3748.2@5f0c2a91"}}]` */
+const INDEX = /"errors":null,"position":"[^"]*\.(\d+)@[^"]*"\}\}\]$/;
 const LONGEST_END = 70;
 
 export async function benchLargeUpdate({ tell }: BenchOptions): Promise<object> {

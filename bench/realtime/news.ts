@@ -1,6 +1,6 @@
 import { makeTokenKeys } from "../../engine/caller/keys.ts";
 import { signToken } from "../../engine/caller/tokens.ts";
-import { JWT_SECRET } from "../rest/tokens.ts";
+import { JWT_SECRET } from "../contest/tokens.ts";
 
 /** A table with a policy that has to be asked who sees a row. */
 export const NEWS = `

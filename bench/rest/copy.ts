@@ -1,6 +1,8 @@
 import pg from "pg";
+import type { Copier } from "../contest/runners.ts";
 import { CALLER } from "../schema.ts";
 import type { Scratch } from "../scratch.ts";
+import { eventOf } from "./works.ts";
 
 /** The table that bulk inserts go to, but for row-level security, with which COPY refuses to work (0A000). */
 const UNGUARDED = `
@@ -8,13 +10,8 @@ const UNGUARDED = `
   grant insert on events_unguarded to authenticated;
 `;
 
-export type Copier = AsyncDisposable & {
-  /** Rows per second, each COPY in a transaction of its own. */
-  run(text: string, rows: number, seconds: number): Promise<number>;
-};
-
-/** What bulk loads are measured by: COPY from a client who has the text ready, as the same caller. */
-export async function startCopier(scratch: Scratch): Promise<Copier> {
+/** What bulk loads are measured by: COPY from a client who has the text ready, as the same caller, each in a transaction of its own. */
+export async function startCopier(scratch: Scratch): Promise<AsyncDisposable & Copier> {
   await scratch.execute(UNGUARDED);
   const client = new pg.Client({ connectionString: scratch.url("authenticator") });
   await client.connect();
@@ -22,8 +19,8 @@ export async function startCopier(scratch: Scratch): Promise<Copier> {
     JSON.stringify({ sub: CALLER, role: "authenticated" }),
   ]);
   return {
-    async run(text, rows, seconds) {
-      const data = Buffer.from(text);
+    async run(rows, seconds) {
+      const data = textOf(rows);
       const start = performance.now();
       let count = 0;
       for (; performance.now() < start + 1_000 * seconds; count++) await copy(client, data);
@@ -31,6 +28,14 @@ export async function startCopier(scratch: Scratch): Promise<Copier> {
     },
     [Symbol.asyncDispose]: () => client.end(),
   };
+}
+
+function textOf(rows: number): Buffer {
+  const line = (n: number) => {
+    const { kind, payload } = eventOf(n);
+    return `${kind}\t${JSON.stringify(payload)}\n`;
+  };
+  return Buffer.from(Array.from({ length: rows }, (_, n) => line(n)).join(""));
 }
 
 type CopyConnection = pg.Connection & { sendCopyFromChunk(chunk: Buffer): void; endCopyFrom(): void };

@@ -1,10 +1,11 @@
 import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
+import { OURS } from "../contest/ours.ts";
+import type { Contestant } from "../contest/program.ts";
+import { API_KEY, TOKENS } from "../contest/tokens.ts";
 import { residentMebibytes } from "../resident-memory.ts";
 import { CALLER } from "../schema.ts";
-import { OURS, POSTGREST } from "./contestants.ts";
-import type { Contestant } from "./program.ts";
-import { API_KEY, TOKENS } from "./tokens.ts";
+import { POSTGREST } from "./contestants.ts";
 
 export const EXPORTED_ROWS = 1_000_000;
 const LOOK_EVERY_MS = 20;
@@ -60,4 +61,13 @@ export async function exportAll({ base, pid }: Contestant): Promise<Export> {
   if (response.statusCode !== 200) throw new Error(`The export was answered ${response.statusCode}`);
   const grownMebibytes = before === null || most === null ? null : most - before;
   return { megabytes: bytes / 1e6, firstByteMilliseconds, seconds, grownMebibytes };
+}
+
+export function describeExport(
+  name: string,
+  { megabytes, firstByteMilliseconds, seconds, grownMebibytes }: Export,
+): string {
+  const grown = grownMebibytes === null ? "" : `, memory +${grownMebibytes.toFixed(0)} MiB`;
+  const told = `first byte ${firstByteMilliseconds.toFixed(0)} ms, all ${megabytes.toFixed(0)} MB in ${seconds.toFixed(1)} s`;
+  return `    ${name.padEnd(22)} ${told}${grown}`;
 }

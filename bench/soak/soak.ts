@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { makeTokenKeys } from "../../engine/caller/keys.ts";
 import { signToken } from "../../engine/caller/tokens.ts";
+import { freePort, startProgram } from "../contest/program.ts";
+import { JWT_SECRET } from "../contest/tokens.ts";
 import { startContent } from "../graphql/content.ts";
 import { type Heap, openHeap } from "../heap.ts";
 import { residentMebibytes } from "../resident-memory.ts";
-import { freePort, startProgram } from "../rest/program.ts";
-import { JWT_SECRET } from "../rest/tokens.ts";
 import { lineThrough } from "../slope.ts";
 import { ACTIVITIES, type Activity, type Client } from "./activities.ts";
 

@@ -1,7 +1,7 @@
+import { PGBENCH } from "../contest/runners.ts";
+import type { Targets } from "../contest/targets.ts";
+import { READ, type Work } from "../contest/work.ts";
 import { USERS } from "../graphql/content.ts";
-import { PGBENCH } from "../rest/runners.ts";
-import type { Targets } from "../rest/targets.ts";
-import { READ, type Work } from "../rest/works.ts";
 import { DRIZZLE } from "./contestants.ts";
 
 /** Ids begin at 1 there, and what is drawn begins at 0. And pgbench has its statements parsed before it takes a role. */

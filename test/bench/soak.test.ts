@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => soak[Symbol.asyncDispose]());
 
 test("nothing fails and nothing grows while clients do everything at once, and a leak would be seen", async () => {
-  const course = await soak.run(30);
+  const course = await soak.run(15);
   console.log(
     `${course.done} activities, ${course.bytesPerActivity.toFixed(0)} ± ${course.bytesPerActivityError.toFixed(0)} bytes each`,
   );
@@ -28,6 +28,6 @@ test("nothing fails and nothing grows while clients do everything at once, and a
     process.getBuiltinModule("node:diagnostics_channel").subscribe("http.server.request.start", ({ request }) => {
       leaked.push(new Array(${LEAK_BYTES / 8}).fill(request.url));
     })`);
-  const leaking = await soak.run(10);
+  const leaking = await soak.run(5);
   expect(leaking.bytesPerActivity).toBeGreaterThan(MOST_BYTES);
 });

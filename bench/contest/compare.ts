@@ -3,7 +3,7 @@ import { startLoadGenerator } from "./load.ts";
 import { describeOutcome, type Outcome, outcomeOf } from "./report.ts";
 import { byTurns, type Field, runnersOf } from "./runners.ts";
 import { recordScripts } from "./scripts.ts";
-import type { Work } from "./works.ts";
+import type { Work } from "./work.ts";
 
 /** Programs that compile themselves while they run are faster afterwards. */
 const FIRST_WARM_UP_SECONDS = 4;

@@ -1,10 +1,10 @@
 import type { PgbenchOptions } from "../pgbench.ts";
 import type { Scratch } from "../scratch.ts";
-import { startOurs } from "./contestants.ts";
 import type { LoadGenerator } from "./load.ts";
+import { startOurs } from "./ours.ts";
 import { openTap, type Sent } from "./tap.ts";
 import { TOKENS } from "./tokens.ts";
-import { DRAWN, type Drawn, requestOf, type Work } from "./works.ts";
+import { DRAWN, type Drawn, requestOf, type Work } from "./work.ts";
 
 export type Script = Pick<PgbenchOptions, "script" | "variables">;
 

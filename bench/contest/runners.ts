@@ -1,12 +1,14 @@
 import { pgbench } from "../pgbench.ts";
 import type { Scratch } from "../scratch.ts";
-import type { Copier } from "./copy.ts";
 import type { LoadGenerator } from "./load.ts";
 import { type Sample, sampleOf, sampleOfRate } from "./measure.ts";
 import type { Contestant } from "./program.ts";
 import type { Round } from "./report.ts";
 import type { Script } from "./scripts.ts";
-import { eventOf, type Work } from "./works.ts";
+import type { Work } from "./work.ts";
+
+/** Who only loads rows, and tells how many per second. */
+export type Copier = { run(rows: number, seconds: number): Promise<number> };
 
 export type Field = {
   readonly scratch: Scratch;
@@ -41,12 +43,7 @@ function pgbenchRunner(script: Script, clients: number, { scratch }: Field) {
 }
 
 function copyRunner(rows: number, scratch: Scratch, copier: Copier) {
-  const line = (n: number) => {
-    const { kind, payload } = eventOf(n);
-    return `${kind}\t${JSON.stringify(payload)}\n`;
-  };
-  const text = Array.from({ length: rows }, (_, n) => line(n)).join("");
-  return (seconds: number) => sampleOfRate(scratch, seconds, () => copier.run(text, rows, seconds));
+  return (seconds: number) => sampleOfRate(scratch, seconds, () => copier.run(rows, seconds));
 }
 
 /** What is measured first, to warm up, does not count. */

@@ -1,7 +1,6 @@
 import { median } from "../median.ts";
-import { OURS } from "./contestants.ts";
-import type { Export } from "./export.ts";
 import type { Sample } from "./measure.ts";
+import { OURS } from "./ours.ts";
 
 /** One for each contestant; it is missing where it had no part. */
 export type Round = ReadonlyMap<string, Sample>;
@@ -56,13 +55,4 @@ export function describeOutcome({ work, contestants, ratios }: Outcome, unit: st
     return `    ${name!.padEnd(24)}${others.map((cell) => cell.padStart(11)).join("")}`;
   });
   return [`  ${work} (processor time per ${unit})`, ...table, ""].join("\n");
-}
-
-export function describeExport(
-  name: string,
-  { megabytes, firstByteMilliseconds, seconds, grownMebibytes }: Export,
-): string {
-  const grown = grownMebibytes === null ? "" : `, memory +${grownMebibytes.toFixed(0)} MiB`;
-  const told = `first byte ${firstByteMilliseconds.toFixed(0)} ms, all ${megabytes.toFixed(0)} MB in ${seconds.toFixed(1)} s`;
-  return `    ${name.padEnd(22)} ${told}${grown}`;
 }

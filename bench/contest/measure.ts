@@ -3,7 +3,7 @@ import type { Scratch } from "../scratch.ts";
 import type { Load, LoadGenerator } from "./load.ts";
 import type { Contestant } from "./program.ts";
 import { TOKENS } from "./tokens.ts";
-import { requestOf, type Work } from "./works.ts";
+import { requestOf, type Work } from "./work.ts";
 
 export type Sample = {
   /** Per second: requests, or rows where a request writes many. */

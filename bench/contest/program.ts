@@ -2,7 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Dialect } from "./works.ts";
+import type { Scratch } from "../scratch.ts";
+import type { Dialect } from "./work.ts";
 
 /** A server under load, in a process of its own. */
 export type Contestant = {
@@ -11,6 +12,13 @@ export type Contestant = {
   readonly dialect: Dialect;
   readonly pid: number;
   stop(): Promise<void>;
+};
+
+/** Who may take part. */
+export type Entrant = {
+  readonly name: string;
+  readonly isInstalled: boolean;
+  start(scratch: Scratch): Promise<Contestant>;
 };
 
 type Program = {

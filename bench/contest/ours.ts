@@ -1,0 +1,29 @@
+import { join } from "node:path";
+import type { Scratch } from "../scratch.ts";
+import { type Contestant, startProgram } from "./program.ts";
+import { JWT_SECRET } from "./tokens.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+export const OURS = "ours";
+
+/** The program itself, as `npm start` runs it. */
+export function startOurs(scratch: Scratch, url: string, prefix = "/rest/v1/"): Promise<Contestant> {
+  return startProgram({
+    name: OURS,
+    command: process.execPath,
+    args: [join(ROOT, "server.ts")],
+    env: (port) => ({
+      PORT: port,
+      DATABASE_URL: url,
+      OWNER_DATABASE_URL: scratch.url("postgres"),
+      JWT_SECRET,
+      NODE_ENV: "production",
+      LOG_LEVEL: "error",
+      // Beyond reach, but counted.
+      RATE_LIMIT: "1000000000",
+    }),
+    dialect: "tables",
+    prefix,
+  });
+}
