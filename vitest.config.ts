@@ -1,9 +1,16 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/cluster.ts"],
+    // Most tests wait for Postgres or for another process: one worker less than there are cores leaves two cores half idle.
+    maxWorkers: availableParallelism(),
+    // No module of ours keeps anything that a file could leave to the next one, and to load them all takes longer than most
+    // files. Node loads them itself, as it does for the service.
+    isolate: false,
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     // A real Postgres answers each test and a slow machine is no failure: this only ends what hangs.
     testTimeout: 300_000,
     hookTimeout: 300_000,

@@ -50,16 +50,20 @@ export async function startProgram(environment: NodeJS.ProcessEnv, options: RunO
   };
 }
 
+/** As above; what ends before it is ready is an error. */
+export async function startReady(environment: NodeJS.ProcessEnv, options: RunOptions = {}): Promise<Program> {
+  const program = await startProgram(environment, options);
+  const { url, child, logged } = program;
+  if (url === "") throw new Error(`It ended with ${child.exitCode} before it was ready:\n${logged()}`);
+  return program;
+}
+
 /** On that database, and ready. */
-export async function startGateway(
+export function startGateway(
   { url, ownerUrl }: Pick<TestDatabase, "url" | "ownerUrl">,
   settings: NodeJS.ProcessEnv = {},
 ): Promise<Program> {
-  const own = { DATABASE_URL: url, OWNER_DATABASE_URL: ownerUrl, JWT_SECRET: SECRET };
-  const gateway = await startProgram({ ...own, ...settings });
-  const { child, logged } = gateway;
-  if (gateway.url === "") throw new Error(`It ended with ${child.exitCode} before it was ready:\n${logged()}`);
-  return gateway;
+  return startReady({ DATABASE_URL: url, OWNER_DATABASE_URL: ownerUrl, JWT_SECRET: SECRET, ...settings });
 }
 
 /** Its exit code. */

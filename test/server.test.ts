@@ -1,21 +1,30 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { chmod, cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import pg from "pg";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { cloneDatabase, urlOf } from "./database.ts";
 import { postmasterOf } from "./postmaster.ts";
 import { processesNaming } from "./processes-naming.ts";
-import { type Program, type RunOptions, run, startProgram, stopped } from "./program.ts";
+import { type Program, type RunOptions, run, startProgram, startReady, stopped } from "./program.ts";
 import { REPOSITORY } from "./repository.ts";
 import { SECRET } from "./secret.ts";
 import { until } from "./until.ts";
 
+/** Where a service has run once. */
+let before: string;
 let folder: string;
 const programs: Program[] = [];
+beforeAll(async () => {
+  before = await mkdtemp(join(tmpdir(), "server-before-"));
+  await chmod(before, 0o755);
+  await stopped(await startReady({ DATA_DIR: join(before, "data") }), "SIGTERM");
+});
+afterAll(() => rm(before, { recursive: true, force: true }));
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "server-"));
   await chmod(folder, 0o755);
@@ -28,6 +37,11 @@ afterEach(async () => {
 
 function settingsOf(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { DATA_DIR: join(folder, "data"), ...environment };
+}
+
+/** As if the service had been here before: a first start makes a cluster and migrates it, which few tests are about. */
+async function haveData(name = "data"): Promise<void> {
+  await promisify(execFile)("cp", ["-a", join(before, "data"), join(folder, name)]);
 }
 
 /** What a command printed, and how it ended. */
@@ -89,6 +103,7 @@ describe("npm start", () => {
   });
 
   test.each(["SIGINT", "SIGTERM"] as const)("%s stops it in good order and leaves no process", async (signal) => {
+    await haveData();
     const program = await serve();
     expect((await processesNaming(folder)).length).toBeGreaterThan(0);
     expect(await stopped(program, signal)).toBe(0);
@@ -96,6 +111,7 @@ describe("npm start", () => {
   });
 
   test("npm passes a signal on that was meant for it, and waits for the end", async () => {
+    await haveData();
     const environment = { PATH: process.env.PATH, PORT: "0", LOG_LEVEL: "error", DATA_DIR: join(folder, "data") };
     const npm = spawn("npm", ["start"], {
       cwd: REPOSITORY,
@@ -118,11 +134,13 @@ describe("npm start", () => {
   });
 
   test("what the shell says of another Postgres does not reach the embedded one", async () => {
+    await haveData();
     const { url } = await serve({ PGSSLMODE: "require", PGOPTIONS: "-c nonsense=1", PGUSER: "nobody" });
     expect((await health(url)).status).toBe(200);
   });
 
   test("kill -9 of the service, then start: every row that was acknowledged is there", async () => {
+    await haveData();
     const program = await serve();
     const databaseUrl = (await command("database-url")).printed.trim();
     const client = new pg.Client({ connectionString: databaseUrl });
@@ -145,6 +163,7 @@ describe("npm start", () => {
   });
 
   test("kill -9 of Postgres: it is told and started again, and all is well by itself", async () => {
+    await haveData();
     const { url, printed } = await serve();
     process.kill(await postmasterOf(join(folder, "data")), "SIGKILL");
     await until(async () => printed().includes("ended unasked"));
@@ -153,6 +172,7 @@ describe("npm start", () => {
   });
 
   test("a folder in use and a port in use are refused in words", async () => {
+    await haveData();
     const { url, child } = await serve();
     const folderTaken = await serve();
     expect(folderTaken.logged()).toContain(`in use by the service with process id ${child.pid}`);
@@ -165,6 +185,8 @@ describe("npm start", () => {
   });
 
   test("two services with folders of their own run side by side", async () => {
+    await haveData();
+    await haveData("other");
     const [one, other] = await Promise.all([serve(), serve({ DATA_DIR: join(folder, "other") })]);
     expect([(await health(one.url)).status, (await health(other.url)).status]).toEqual([200, 200]);
     expect(one.url).not.toBe(other.url);
@@ -178,6 +200,7 @@ describe("npm start", () => {
   });
 
   test("a misspelt setting is warned about", async () => {
+    await haveData();
     const { logged } = await serve({ PGRST_DB_SCHEMA: "public" });
     expect(logged()).toContain("did you mean PGRST_DB_SCHEMAS?");
   });
@@ -239,6 +262,7 @@ describe("npm start with DATABASE_URL", () => {
 
 describe("npm run dev", () => {
   test("a chapter is applied as it is written, and its end state is committed with a name", async () => {
+    await haveData();
     const root = await copyOfRepository();
     const { url, printed } = await serve({}, { args: ["--dev"], root });
     expect((await health(url)).status).toBe(200);
@@ -309,6 +333,7 @@ describe("commands", () => {
   });
 
   test("reset wants to be told twice, and never under a running service", async () => {
+    await haveData();
     expect(await command("migrate", ["reset"])).toMatchObject({ code: 2, logged: expect.stringContaining("--erase") });
     await serve();
     expect(await command("migrate", ["reset", "--erase"])).toMatchObject({
@@ -318,6 +343,7 @@ describe("commands", () => {
   });
 
   test.runIf(existsSync("/usr/bin/psql"))("psql gets its own arguments", async () => {
+    await haveData();
     expect(await command("psql", ["-Atc", "select 6 * 7"])).toMatchObject({ code: 0, printed: "42\n" });
   });
 
@@ -327,6 +353,7 @@ describe("commands", () => {
 
   test.each([
     ["migrate", ["explode"]],
+    ["migrate", ["status", "quickly"]],
     ["keys", ["create-all"]],
     ["config", ["--xml"]],
   ])("%s %j is refused with a message and no stack", async (name, args) => {

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import pg from "pg";
+import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { makeTokenKeys } from "../engine/caller/keys.ts";
 import { signToken } from "../engine/caller/tokens.ts";
@@ -105,6 +106,18 @@ describe("settings in the database", () => {
     await owner.query("create table public.fresh (id int); grant select on public.fresh to anon");
     await until(async () => (await ask("/rest/v1/fresh")).status === 200);
     expect(await rowsOf("/rest/v1/numbers")).toHaveLength(3);
+  });
+
+  test("that name a function which is not there are warned about, at the start and later", async () => {
+    const warned: string[] = [];
+    const log = pino({ level: "warn" }, { write: (line: string) => void warned.push(JSON.parse(line).msg) });
+    service = await serve(database, { PGRST_DB_PRE_REQUEST: "reports.check" }, { log });
+    expect(warned).toEqual([expect.stringMatching(/^PGRST_DB_PRE_REQUEST names the function reports\.check,/)]);
+    await say("pgrst.db_root_spec", "reports.root");
+    await owner.query("create function reports.check() returns void language sql return null");
+    await reload();
+    await until(async () => warned.length > 1);
+    expect(warned.slice(1)).toEqual([expect.stringMatching(/^PGRST_DB_ROOT_SPEC names the function reports\.root,/)]);
   });
 
   test("may come from a function", async () => {

@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cloneDatabase } from "../database.ts";
 import { REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
+import { until } from "../until.ts";
 
 const BIN = join(REPOSITORY, "bin/content-service.js");
 const run = promisify(execFile);
@@ -63,6 +65,20 @@ describe("content-service", () => {
     expect(code).toBe(1);
   });
 
+  test("ends with the shell that npm started it by, which passes no signal on", async () => {
+    const shell = spawn("sh", ["-c", '"$0" "$1" start; :', process.execPath, BIN], {
+      env: { ...servingEnvironment(), npm_command: "exec" },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const said = createInterface({ input: shell.stdout });
+    const [lines, ended]: [string[], Promise<unknown>] = [[], once(said, "close")];
+    said.on("line", (line) => lines.push(line));
+    await until(async () => shell.exitCode !== null || lines.some((line) => line.includes("ready in")));
+    shell.kill("SIGTERM");
+    await ended;
+    expect(lines.at(-1)).toContain("SIGTERM received, stopping");
+  });
+
   test("says what there is to somebody who mistypes", async () => {
     const { stderr, code } = await inClone("strat").catch((error) => error);
     expect(stderr).toContain('content-service has no command "strat"; did you mean start?');
@@ -89,13 +105,7 @@ describe("content-service", () => {
     }
     const service = spawn(process.execPath, [packed, "start"], {
       cwd: folder,
-      env: {
-        PATH: process.env.PATH,
-        PORT: "0",
-        DATABASE_URL: database.url,
-        OWNER_DATABASE_URL: database.ownerUrl,
-        JWT_SECRET: SECRET,
-      },
+      env: servingEnvironment(),
       stdio: ["ignore", "pipe", "inherit"],
     });
     try {
@@ -109,6 +119,16 @@ describe("content-service", () => {
     expect(await ended).toBe(0);
   });
 });
+
+function servingEnvironment(): NodeJS.ProcessEnv {
+  return {
+    PATH: process.env.PATH,
+    PORT: "0",
+    DATABASE_URL: database.url,
+    OWNER_DATABASE_URL: database.ownerUrl,
+    JWT_SECRET: SECRET,
+  };
+}
 
 async function announcedAddress(service: ChildProcess): Promise<string> {
   const said: string[] = [];

@@ -3,16 +3,17 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Program, startReady, stopped } from "../program.ts";
 import { REPOSITORY } from "../repository.ts";
 import { ADDRESS, type FiveMinutes, readFiveMinutes } from "./five-minutes.ts";
-import { linesUntil, type SpawnedService, spawnService } from "./spawned-service.ts";
+import { linesUntil } from "./lines-until.ts";
 import { openTerminal, type Terminal } from "./terminal.ts";
 
 /** Inside the repository, where the client's package is found. */
 const WATCHER = join(REPOSITORY, "node_modules/.watch-of-readme.mjs");
 
 let folder: string;
-let service: SpawnedService;
+let service: Program;
 let terminal: Terminal;
 let watcher: ChildProcess;
 let steps: FiveMinutes;
@@ -23,20 +24,20 @@ beforeAll(async () => {
   steps = readFiveMinutes(await read("README.md"));
   folder = await mkdtemp(join(tmpdir(), "content-service-readme-"));
   const environment = { PATH: `${REPOSITORY}/node_modules/.bin:${process.env.PATH}`, DATA_DIR: join(folder, "data") };
-  service = await spawnService({ folder: REPOSITORY, environment });
+  service = await startReady(environment);
   terminal = openTerminal({ folder: REPOSITORY, environment });
 });
 
 afterAll(async () => {
   watcher?.kill();
   await terminal?.close();
-  await service?.stop();
+  if (service) await stopped(service, "SIGINT");
   await rm(WATCHER, { force: true });
   await rm(folder, { recursive: true, force: true });
 });
 
 describe("the five minutes of the README", () => {
-  const atService = (text: string) => text.replaceAll(ADDRESS, service.address);
+  const atService = (text: string) => text.replaceAll(ADDRESS, service.url);
   const run = async (script: string) => (await terminal.run(atService(script))).output;
 
   test("can be walked as they are written: sign in, write, read, watch, add a table", async () => {

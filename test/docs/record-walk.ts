@@ -2,9 +2,10 @@ import { spawn } from "node:child_process";
 import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
+import { startReady, stopped } from "../program.ts";
 import { REPOSITORY, repositoryFiles } from "../repository.ts";
 import { ADDRESS, readFiveMinutes } from "./five-minutes.ts";
-import { linesUntil, spawnService } from "./spawned-service.ts";
+import { linesUntil } from "./lines-until.ts";
 import { openTerminal } from "./terminal.ts";
 
 // Walks the README's five minutes in a folder that has nothing but the repository's files, and keeps what was seen.
@@ -32,15 +33,15 @@ async function walk(): Promise<string> {
   record.push(section("Install", installed.seconds, "sh", "npm ci\n", shown(installed.output)));
 
   const startedAt = performance.now();
-  const service = await spawnService({ folder, environment });
-  const atService = (text: string) => text.replaceAll(ADDRESS, service.address);
-  const asWritten = (text: string) => shown(text.replaceAll(service.address, ADDRESS));
+  const service = await startReady({ ...environment, PORT: "0" }, { root: folder });
+  const atService = (text: string) => text.replaceAll(ADDRESS, service.url);
+  const asWritten = (text: string) => shown(text.replaceAll(service.url, ADDRESS));
   const typeIn = async (title: string, script: string) => {
     const { output, seconds } = await terminal.run(atService(script));
     record.push(section(title, seconds, "sh", script, asWritten(output)));
   };
   try {
-    record.push(section("Start", secondsSince(startedAt), "sh", "npm start\n", asWritten(service.announcement)));
+    record.push(section("Start", secondsSince(startedAt), "sh", "npm start\n", asWritten(service.printed().trimEnd())));
     await typeIn("Somebody to sign in as", steps.signIn);
     await typeIn("Write", steps.write);
     await typeIn("Read", steps.read);
@@ -70,7 +71,7 @@ async function walk(): Promise<string> {
     await typeIn("Add a table", steps.addTable);
   } finally {
     await terminal.close();
-    await service.stop();
+    await stopped(service, "SIGINT");
   }
   return record.join("\n");
 }

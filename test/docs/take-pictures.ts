@@ -5,9 +5,10 @@ import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { launchBrowser } from "../chromium.ts";
 import { pasteInto } from "../graphiql.ts";
+import { startReady, stopped } from "../program.ts";
 import { REPOSITORY } from "../repository.ts";
 import { ADDRESS, readFiveMinutes } from "./five-minutes.ts";
-import { linesUntil, spawnService } from "./spawned-service.ts";
+import { linesUntil } from "./lines-until.ts";
 import { openTerminal } from "./terminal.ts";
 
 // Takes the pictures of the documentation, in docs/pictures: `node_modules/.bin/node test/docs/take-pictures.ts`.
@@ -43,12 +44,12 @@ const environment = {
   PUBLIC_URL: ADDRESS,
 };
 await mkdir(PICTURES, { recursive: true });
-const service = await spawnService({ folder: REPOSITORY, environment });
+const service = await startReady(environment);
 const terminal = openTerminal({ folder: REPOSITORY, environment });
 const browser = await launchBrowser();
 try {
   const steps = readFiveMinutes(await readFile(join(REPOSITORY, "README.md"), "utf8"));
-  const atService = (text: string) => text.replaceAll(ADDRESS, service.address);
+  const atService = (text: string) => text.replaceAll(ADDRESS, service.url);
   await terminal.run(atService(steps.signIn));
   await terminal.run(atService(steps.write));
   for (const [title, content] of WRITINGS) {
@@ -65,7 +66,7 @@ try {
 } finally {
   await browser.close();
   await terminal.close();
-  await service.stop();
+  await stopped(service, "SIGINT");
   await rm(folder, { recursive: true, force: true });
 }
 
@@ -83,7 +84,7 @@ async function shoot(page: Page, name: string): Promise<void> {
 async function takeStartPage(browser: Browser): Promise<void> {
   const tall = { ...DESKTOP, viewport: { width: 1200, height: 1360 } };
   for (const [name, options] of Object.entries({ "start-page": tall, "start-page-phone": PHONE })) {
-    const page = await opened(browser, service.address, options);
+    const page = await opened(browser, service.url, options);
     await page.getByText("articles", { exact: true }).click();
     await page.evaluate("scrollTo(0, 0)");
     await shoot(page, name);
@@ -92,7 +93,7 @@ async function takeStartPage(browser: Browser): Promise<void> {
 
 async function takeGraphiql(browser: Browser): Promise<void> {
   const permissions = ["clipboard-read", "clipboard-write"];
-  const page = await opened(browser, `${service.address}/graphiql`, { ...DESKTOP, permissions });
+  const page = await opened(browser, `${service.url}/graphiql`, { ...DESKTOP, permissions });
   await page.waitForSelector(".graphiql-execute-button");
   await pasteInto(page, ".graphiql-query-editor", QUERY);
   await page.click(".graphiql-execute-button");
@@ -101,15 +102,15 @@ async function takeGraphiql(browser: Browser): Promise<void> {
 }
 
 async function takeReference(browser: Browser): Promise<void> {
-  const page = await opened(browser, `${service.address}/docs`, DESKTOP);
+  const page = await opened(browser, `${service.url}/docs`, DESKTOP);
   await page.waitForSelector(".opblock");
   await shoot(page, "reference");
 }
 
 async function takeSignIn(browser: Browser): Promise<void> {
-  const page = await opened(browser, `${service.address}/auth/sign-in`, DESKTOP);
+  const page = await opened(browser, `${service.url}/auth/sign-in`, DESKTOP);
   await shoot(page, "sign-in");
-  const onPhone = await opened(browser, `${service.address}/auth/sign-in`, PHONE);
+  const onPhone = await opened(browser, `${service.url}/auth/sign-in`, PHONE);
   await onPhone.getByLabel("Password").waitFor();
   await shoot(onPhone, "sign-in-phone");
 }
@@ -117,7 +118,7 @@ async function takeSignIn(browser: Browser): Promise<void> {
 async function takeExample(browser: Browser, key: string): Promise<void> {
   const example = spawn(process.execPath, ["examples/articles/server.ts"], {
     cwd: REPOSITORY,
-    env: { SERVICE_URL: service.address, ANON_KEY: key, PORT: "0" },
+    env: { SERVICE_URL: service.url, ANON_KEY: key, PORT: "0" },
     stdio: ["ignore", "pipe", "inherit"],
   });
   try {

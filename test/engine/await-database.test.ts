@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { awaitDatabase } from "../../engine/await-database.ts";
 import { startCluster } from "../../engine/embedded/cluster.ts";
 import { urlOf } from "../database.ts";
+import { freePort } from "../free-port.ts";
 
 test("a database that answers is awaited no longer", async () => {
   const steps: string[] = [];
@@ -17,6 +18,19 @@ test("a database that does not exist is told at once, with the setting's name an
   const attempt = awaitDatabase(url, "DATABASE_URL", () => {});
   await expect(attempt).rejects.toThrow(/DATABASE_URL\) cannot be used: database "nowhere" does not exist/);
   await expect(awaitDatabase(url, "DATABASE_URL", () => {})).rejects.not.toThrow("hunter2");
+});
+
+test("a password that is wanted and not given is told in words", async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), "await-"));
+  const port = await freePort();
+  const cluster = await startCluster({ dataDir, port, tell: () => {} });
+  try {
+    const attempt = awaitDatabase(`postgresql://postgres@127.0.0.1:${port}/postgres`, "DATABASE_URL", () => {});
+    await expect(attempt).rejects.toThrow("the server asks for a password, and the connection string has none");
+  } finally {
+    await cluster.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  }
 });
 
 test("a server that is not up yet is waited for", async () => {

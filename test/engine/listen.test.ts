@@ -1,10 +1,9 @@
-import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type Listener, type ListenerOptions, openListener } from "../../engine/listen.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { openWire } from "../postgres-wire.ts";
 import { until } from "../until.ts";
 
 let database: TestDatabase;
@@ -39,52 +38,8 @@ const backends = async () => {
   return rows.map(({ pid }) => pid);
 };
 
-/** A wire to the database that can be cut, or go silent with nobody noticing. */
-async function openWire() {
-  const upstream = new URL(database.ownerUrl.replace("@/", "@localhost/"));
-  const folder = upstream.searchParams.get("host");
-  const port = upstream.port || upstream.searchParams.get("port") || "5432";
-  const sockets = new Set<Socket>();
-  let isUp = true;
-  let isSilent = false;
-  const server = createServer((client) => {
-    if (!isUp) {
-      client.destroy();
-      return;
-    }
-    const deaf = isSilent;
-    const target = folder ? connect(`${folder}/.s.PGSQL.${port}`) : connect(Number(port), upstream.hostname);
-    for (const socket of [client, target]) {
-      sockets.add(socket);
-      socket.on("error", () => {});
-      socket.on("close", () => {
-        client.destroy();
-        target.destroy();
-      });
-    }
-    client.on("data", (data) => target.write(data));
-    target.on("data", (data) => !(isSilent && !deaf) && client.write(data));
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const wire = {
-    url: `postgresql://postgres@127.0.0.1:${(server.address() as AddressInfo).port}${upstream.pathname}`,
-    silence: () => {
-      isSilent = true;
-    },
-    cut: () => {
-      isUp = false;
-      for (const socket of sockets) socket.destroy();
-    },
-    mend: () => {
-      isUp = true;
-    },
-    async close() {
-      wire.cut();
-      server.close();
-      await once(server, "close");
-    },
-  };
+async function openLine() {
+  const wire = await openWire(database.ownerUrl);
   opened.push(wire);
   return wire;
 }
@@ -173,7 +128,7 @@ describe("when the connection is lost", () => {
   });
 
   test("a session that fell silent is noticed by its own heartbeat", async () => {
-    const wire = await openWire();
+    const wire = await openLine();
     const listener = open({ url: wire.url, heartbeatMs: 30, answerWithinMs: 200 });
     const heard: string[] = [];
     let gaps = 0;
@@ -188,7 +143,7 @@ describe("when the connection is lost", () => {
   });
 
   test("it is tried until the database is there, and who asked meanwhile is answered then", async () => {
-    const wire = await openWire();
+    const wire = await openLine();
     wire.cut();
     const warnings: object[] = [];
     const listener = open({ url: wire.url, log: { ...log, warn: (fields: object) => warnings.push(fields) } });
@@ -204,7 +159,7 @@ describe("when the connection is lost", () => {
   });
 
   test("a handler taken away in the meantime stays away", async () => {
-    const wire = await openWire();
+    const wire = await openLine();
     const listener = open({ url: wire.url });
     const heard: string[] = [];
     const leave = await listener.listen("news", () => heard.push("leaving"));
@@ -232,7 +187,7 @@ describe("closing", () => {
   });
 
   test("rejects those who wait to be listening, while the database is away", async () => {
-    const wire = await openWire();
+    const wire = await openLine();
     wire.cut();
     const listener = open({ url: wire.url });
     const listening = listener.listen("news", () => {});

@@ -23,3 +23,13 @@ test("of a role's settings those hold that anybody may set, and that are the rol
   ]);
   expect(settingsOfRole(undefined)).toEqual([]);
 });
+
+test("a role that is to read only does so in the transaction that has begun", () => {
+  const settingsOf = (value: string) => {
+    const settings = new Map([["default_transaction_read_only", value]]);
+    const free = new Set(settings.keys());
+    return settingsOfRole({ name: "r", superuser: false, canLogin: false, bypassesRowSecurity: false, settings, free });
+  };
+  for (const value of ["on", "TRUE", "yes", "1"]) expect(settingsOf(value)).toEqual([["transaction_read_only", "on"]]);
+  expect(settingsOf("off")).toEqual([["default_transaction_read_only", "off"]]);
+});

@@ -86,6 +86,24 @@ describe("foreign keys", () => {
   });
 });
 
+describe("foreign keys with a period", () => {
+  test("relate nothing, since their rows do not go together by equal values", async ({ skip }) => {
+    skip(catalog.server.version < 180000, "Postgres has them since 18");
+    // Keys of ranges alone need no extension.
+    await fixture.owner.query(`
+      create table api.rooms (floors int4range, during daterange, primary key (floors, during without overlaps));
+      create table api.bookings (floors int4range, during daterange,
+        constraint bookings_room foreign key (floors, period during) references api.rooms (floors, period during));
+      create table api.plans (film int constraint plans_film references api.films, during daterange)`);
+    const now = await fixture.load();
+    const fromTo = (from: string, to: string) =>
+      now.relationshipsBetween(tableOf(now, from), tableOf(now, to)).map(spell);
+    expect(fromTo("bookings", "rooms")).toEqual([]);
+    expect(fromTo("rooms", "bookings")).toEqual([]);
+    expect(fromTo("plans", "films")).toEqual(["many-to-one films by plans_film (film=id)"]);
+  });
+});
+
 describe("views", () => {
   test.each([
     ["awards", "film_titles", ["many-to-one film_titles by awards_film (film_id=film)"]],

@@ -149,6 +149,7 @@ describe("readers", () => {
 
   test.each(["#", "/", "?"])("postgresUrl says how a password with %s is written", (sign) => {
     expect(() => postgresUrl(`postgresql://u:p${sign}ss@db/app`)).toThrow("percent-encoded");
+    expect(() => postgresUrl(`postgresql://u:p@s${sign}s#w@db/app`)).toThrow("percent-encoded");
     expect(postgresUrl(`postgresql://u:p${encodeURIComponent(sign)}ss@db/app`)).toContain("@db/app");
   });
 

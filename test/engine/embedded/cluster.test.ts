@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
@@ -6,18 +6,34 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
+import { promisify } from "node:util";
 import pg from "pg";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Cluster, type ClusterOptions, runningCluster, startCluster } from "../../../engine/embedded/cluster.ts";
 import { freePort } from "../../free-port.ts";
 import { postmasterOf } from "../../postmaster.ts";
 import { processesNaming } from "../../processes-naming.ts";
+import { REPOSITORY } from "../../repository.ts";
 import { until } from "../../until.ts";
 
+const CLUSTER = join(REPOSITORY, "engine/embedded/cluster.ts");
+const NOBODY = 65_534;
+
+/** Where a cluster has run once. */
+let before: string;
 let root: string;
 let dataDir: string;
 const running: Cluster[] = [];
 const children: ChildProcess[] = [];
+
+beforeAll(async () => {
+  before = await mkdtemp(join(tmpdir(), "cluster-before-"));
+  await chmod(before, 0o755);
+  const cluster = await startCluster({ dataDir: join(before, "data"), port: null, tell: () => {} });
+  await cluster.stop();
+});
+afterAll(() => rm(before, { recursive: true, force: true }));
 
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), "cluster-"));
@@ -30,6 +46,11 @@ afterEach(async () => {
   await until(async () => (await processesNaming(root)).length === 0);
   await rm(root, { recursive: true, force: true });
 });
+
+/** As if a cluster had run here before: few tests are about how it is made, which takes long. */
+async function haveCluster(): Promise<void> {
+  await promisify(execFile)("cp", ["-a", join(before, "data"), dataDir]);
+}
 
 async function start(options: Partial<ClusterOptions> = {}): Promise<Cluster> {
   const cluster = await startCluster({ dataDir, port: null, tell: () => {}, ...options });
@@ -105,6 +126,7 @@ describe("startCluster", () => {
   });
 
   test("stopping leaves no process behind", async () => {
+    await haveCluster();
     const cluster = await start();
     expect((await processesNaming(dataDir)).length).toBeGreaterThan(0);
     await cluster.stop();
@@ -118,6 +140,7 @@ describe("startCluster", () => {
   });
 
   test("a folder in use is refused with the process that uses it, which goes on", async () => {
+    await haveCluster();
     const { child } = await startHolder();
     await expect(start()).rejects.toThrow(`in use by the service with process id ${child.pid}`);
     const url = await runningCluster({ dataDir });
@@ -125,9 +148,21 @@ describe("startCluster", () => {
   });
 
   test("runningCluster finds nothing where nothing runs", async () => {
+    await haveCluster();
     expect(await runningCluster({ dataDir })).toBeNull();
     await (await start()).stop();
     expect(await runningCluster({ dataDir })).toBeNull();
+  });
+
+  test.runIf(process.getuid!() === 0)("runningCluster waits for nothing that this user may not see", async () => {
+    await start();
+    const look = `import { runningCluster } from ${JSON.stringify(CLUSTER)};
+      await runningCluster({ dataDir: ${JSON.stringify(dataDir)} }).catch(({ message }) => console.log(message));`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", look], {
+      uid: NOBODY,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    expect(await text(child.stdout)).toContain("run this as the user who runs the service");
   });
 
   test("a cluster of another major version is refused with advice and left alone", async () => {
@@ -140,6 +175,7 @@ describe("startCluster", () => {
   });
 
   test("an upgrade that died before its last step is finished by the next start", async () => {
+    await haveCluster();
     const first = await start();
     await ask(first.url("postgres", "postgres"), "create table kept as select 42 as answer");
     await first.stop();
@@ -200,6 +236,7 @@ describe("startCluster", () => {
   });
 
   test("a second start in the same process is refused, and the first goes on", async () => {
+    await haveCluster();
     const { url } = await start();
     await expect(start()).rejects.toThrow(`in use by the service with process id ${process.pid}`);
     expect(await ask(url("postgres", "postgres"), "select 1")).toEqual([1]);
@@ -207,6 +244,7 @@ describe("startCluster", () => {
   });
 
   test("nobody waits any longer to signal a server that has ended", async () => {
+    await haveCluster();
     const cluster = await start();
     const postmaster = await postmasterOf(dataDir);
     expect(await processesNaming(`kill -INT ${postmaster}`)).toHaveLength(1);
@@ -216,6 +254,7 @@ describe("startCluster", () => {
   });
 
   test("a pid file whose number is somebody else's now does not stand in the way", async () => {
+    await haveCluster();
     await (await start()).stop();
     const somebody = spawn("sleep", ["600"]);
     children.push(somebody);
@@ -236,6 +275,7 @@ describe("startCluster", () => {
   });
 
   test("loopback is open only when asked for, and wants a password", async () => {
+    await haveCluster();
     const port = await freePort();
     const { url } = await start({ port });
     const joined = await runningCluster({ dataDir });
@@ -248,6 +288,7 @@ describe("startCluster", () => {
   });
 
   test("a port that is in use is told by its setting", async () => {
+    await haveCluster();
     const other = createServer().listen(0, "127.0.0.1");
     await once(other, "listening");
     try {
@@ -264,6 +305,7 @@ describe("startCluster", () => {
   });
 
   test("a start that fails says why in Postgres's own words and leaves nothing behind", async () => {
+    await haveCluster();
     await expect(start({ settings: { shared_buffers: "none" } })).rejects.toThrow(/did not start.*shared_buffers/s);
     expect(existsSync(join(dataDir, "service.pid"))).toBe(false);
     await until(async () => (await processesNaming(dataDir)).length === 0);
@@ -278,6 +320,7 @@ describe("startCluster", () => {
 
 describe("a crash loses nothing that was acknowledged", () => {
   test("kill -9 of the parent ends Postgres, and the next start has every row", async () => {
+    await haveCluster();
     const { child, acknowledged } = await startHolder();
     await until(async () => acknowledged.length > 200);
     child.kill("SIGKILL");
@@ -288,12 +331,14 @@ describe("a crash loses nothing that was acknowledged", () => {
   });
 
   test("kill -9 of the parent alone leaves no Postgres running", async () => {
+    await haveCluster();
     const { child } = await startHolder();
     child.kill("SIGKILL");
     await until(async () => (await processesNaming(dataDir)).length === 0);
   });
 
   test("kill -9 of Postgres: it is started again by itself, and has every row", async () => {
+    await haveCluster();
     const { acknowledged } = await startHolder();
     await until(async () => acknowledged.length > 200);
     process.kill(await postmasterOf(dataDir), "SIGKILL");
@@ -306,6 +351,7 @@ describe("a crash loses nothing that was acknowledged", () => {
   });
 
   test("kill -9 of both at once: the next start waits for what is left and has every row", async () => {
+    await haveCluster();
     const { child, acknowledged } = await startHolder();
     await until(async () => acknowledged.length > 200);
     const postmaster = await postmasterOf(dataDir);

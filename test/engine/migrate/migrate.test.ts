@@ -1,4 +1,4 @@
-import { cp, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
@@ -50,6 +50,12 @@ describe("migrationState", () => {
     expect(await migrationState(client, folder)).toEqual({ kind: "current", applied });
   });
 
+  test("a login that may not look is told to name the owner", async () => {
+    await runMigrations({ name: "migrate" }, settings());
+    const looking = withClient(database.url, (login) => migrationState(login, folder));
+    await expect(looking).rejects.toThrow("Set OWNER_DATABASE_URL");
+  });
+
   test("a database of an older release is behind, by name", async () => {
     const newest = await older(2);
     await runMigrations({ name: "migrate" }, settings());
@@ -67,7 +73,12 @@ describe("migrationState", () => {
 describe("bringUpToDate", () => {
   test("migrates what is ours, once, and says so", async () => {
     const steps: string[] = [];
-    const options = { settings: settings(), ours: true, tell: (step: string) => steps.push(step) };
+    const options = {
+      settings: settings(),
+      requestUrl: database.url,
+      ours: true,
+      tell: (step: string) => steps.push(step),
+    };
     expect(await bringUpToDate(options)).toMatchObject({ kind: "current" });
     expect(await bringUpToDate(options)).toMatchObject({ kind: "current" });
     expect(steps).toEqual(["migrating the database"]);
@@ -76,14 +87,23 @@ describe("bringUpToDate", () => {
   test("refuses somebody else's database when it is half migrated, naming what is missing", async () => {
     const newest = await older(1);
     await runMigrations({ name: "migrate" }, settings());
-    const attempt = bringUpToDate({ settings: settings(), ours: false, tell: () => {} });
+    const attempt = bringUpToDate({ settings: settings(), requestUrl: database.url, ours: false, tell: () => {} });
     await expect(attempt).rejects.toThrow(`half migrated`);
-    await expect(bringUpToDate({ settings: settings(), ours: false, tell: () => {} })).rejects.toThrow(newest[0]!);
+    await expect(
+      bringUpToDate({ settings: settings(), requestUrl: database.url, ours: false, tell: () => {} }),
+    ).rejects.toThrow(newest[0]!);
   });
 
   test("leaves a foreign database as it is", async () => {
     const steps: string[] = [];
-    expect(await bringUpToDate({ settings: settings(), ours: false, tell: (step) => steps.push(step) })).toEqual({
+    expect(
+      await bringUpToDate({
+        settings: settings(),
+        requestUrl: database.url,
+        ours: false,
+        tell: (step) => steps.push(step),
+      }),
+    ).toEqual({
       kind: "foreign",
     });
     expect(steps[0]).toContain("served as it is");
@@ -93,7 +113,7 @@ describe("bringUpToDate", () => {
 });
 
 describe("bringUpToDate, of a database that takes no writes", () => {
-  const attempt = () => bringUpToDate({ settings: settings(), ours: false, tell: () => {} });
+  const attempt = () => bringUpToDate({ settings: settings(), requestUrl: database.url, ours: false, tell: () => {} });
 
   test("refuses ours, and says what to switch off", async () => {
     await runMigrations({ name: "migrate" }, settings());
@@ -101,9 +121,57 @@ describe("bringUpToDate, of a database that takes no writes", () => {
     await expect(attempt()).rejects.toThrow("default_transaction_read_only is on");
   });
 
+  test("refuses ours when the login of requests alone may not write", async () => {
+    await runMigrations({ name: "migrate" }, settings());
+    await client.query(`alter role authenticator in database ${database.name} set default_transaction_read_only = on`);
+    await expect(attempt()).rejects.toThrow('no writes from the login "authenticator"');
+  });
+
   test("leaves somebody else's as it is", async () => {
     await client.query(`alter database ${database.name} set default_transaction_read_only = on`);
     expect(await attempt()).toEqual({ kind: "foreign" });
+  });
+});
+
+describe("bringUpToDate, where SQL is read in another way", () => {
+  const attempt = () => bringUpToDate({ settings: settings(), requestUrl: database.url, ours: false, tell: () => {} });
+
+  test.each(["postgres", "authenticator"])("refuses the login %s by its name", async (login) => {
+    await client.query(`alter role ${login} in database ${database.name} set standard_conforming_strings = off`);
+    await expect(attempt()).rejects.toThrow(`standard_conforming_strings is off for the login "${login}"`);
+  });
+
+  test("nothing is migrated", async () => {
+    await client.query(`alter database ${database.name} set standard_conforming_strings = off`);
+    const migrating = runMigrations({ name: "migrate" }, settings());
+    await expect(migrating).rejects.toThrow("standard_conforming_strings is off");
+    expect(await migrationState(client, folder)).toEqual({ kind: "foreign" });
+  });
+});
+
+describe("a committed migration that was changed", () => {
+  const changeFirst = async (change: (text: string) => string) => {
+    const [first] = (await readdir(join(folder, "committed"))).sort();
+    const file = join(folder, "committed", first!);
+    await writeFile(file, change(await readFile(file, "utf8")));
+    return first!;
+  };
+
+  test.each([
+    ["a line more", (text: string) => `${text}create table public.more ();\n`],
+    ["other line ends", (text: string) => text.replaceAll("\n", "\r\n")],
+  ])("is named wherever migrations are read: %s", async (_, change) => {
+    await runMigrations({ name: "migrate" }, settings());
+    const name = await changeFirst(change);
+    const refusal = `${name} was changed after it was committed`;
+    await expect(migrationState(client, folder)).rejects.toThrow(refusal);
+    await expect(runMigrations({ name: "migrate" }, settings())).rejects.toThrow(refusal);
+  });
+
+  test("passes where its header allows it", async () => {
+    await runMigrations({ name: "migrate" }, settings());
+    await changeFirst((text) => text.replace("\n\n", "\n--! AllowInvalidHash\n\n-- As it should have been.\n"));
+    expect(await migrationState(client, folder)).toMatchObject({ kind: "current" });
   });
 });
 

@@ -1,0 +1,82 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+/** A way to the Postgres of the tests that falls silent or is cut when a test wants it. */
+export type Wire = {
+  /** The same login and database, by way of the wire. */
+  readonly url: string;
+  /** How many have connected so far. */
+  opened(): number;
+  /** Who is connected hears nothing any more, and nobody is told. */
+  silence(): void;
+  /** Who is connected is thrown out, and nobody gets through until it is mended. */
+  cut(): void;
+  mend(): void;
+  close(): Promise<void>;
+};
+
+type Listeners = {
+  /** Made for each connection, and given what the client says. */
+  readonly listen?: () => (said: Buffer) => void;
+  /** Of what Postgres says; what is not passed on is lost, and the connection with it. */
+  readonly passes?: (said: Buffer) => boolean;
+};
+
+export async function openWire(url: string, { listen, passes = () => true }: Listeners = {}): Promise<Wire> {
+  const { username, pathname, searchParams } = new URL(url.replace("@/", "@localhost/"));
+  const path = `${searchParams.get("host")}/.s.PGSQL.${searchParams.get("port")}`;
+  const sockets = new Set<Socket>();
+  const silent = new Set<Socket>();
+  let opened = 0;
+  let isUp = true;
+  const server = createServer((client) => {
+    if (!isUp) {
+      client.destroy();
+      return;
+    }
+    opened++;
+    const postgres = connect(path);
+    const part = () => {
+      client.destroy();
+      if (!silent.has(postgres)) postgres.destroy();
+    };
+    for (const socket of [client, postgres]) {
+      sockets.add(socket);
+      socket.on("error", part).on("close", () => {
+        sockets.delete(socket);
+        part();
+      });
+    }
+    const hear = listen?.();
+    client.on("data", (said) => {
+      hear?.(said);
+      postgres.write(said);
+    });
+    postgres.on("data", (said) => {
+      if (silent.has(postgres)) return;
+      if (passes(said)) client.write(said);
+      else part();
+    });
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const cut = () => {
+    isUp = false;
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    url: `postgresql://${username}@127.0.0.1:${(server.address() as AddressInfo).port}${pathname}`,
+    opened: () => opened,
+    silence: () => {
+      for (const socket of sockets) silent.add(socket);
+    },
+    cut,
+    mend: () => {
+      isUp = true;
+    },
+    async close() {
+      cut();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
