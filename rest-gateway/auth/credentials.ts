@@ -49,13 +49,24 @@ export function authRequired(): ApiError {
   return new ApiError(401, "AUTH_REQUIRED", "Sign in first.", { headers: { "WWW-Authenticate": "Bearer" } });
 }
 
+const KEY_IN_QUERY = "api_key";
+
+/** What is asked for, whoever asks. */
+export function queryWithoutApiKey(rawQuery: string): string {
+  if (!rawQuery.includes(`${KEY_IN_QUERY}=`)) return rawQuery;
+  return rawQuery
+    .split("&")
+    .filter((part) => !new URLSearchParams(part).has(KEY_IN_QUERY))
+    .join("&");
+}
+
 /** `Authorization: Bearer …` or `Basic …`, `X-API-Key: …`, `?api_key=…`, `Cookie: SESSION=…`; of several the first counts. */
 function credentialsOf(request: GatewayRequest): Credentials {
   const { headers, rawQuery } = request;
   const login = readBasic(request);
   if (login) return { authorization: null, login };
   const { authorization = null, "x-api-key": inHeader } = headers;
-  const inQuery = rawQuery.includes("api_key=") ? new URLSearchParams(rawQuery).get("api_key") : null;
+  const inQuery = rawQuery.includes(`${KEY_IN_QUERY}=`) ? new URLSearchParams(rawQuery).get(KEY_IN_QUERY) : null;
   const apiKey = typeof inHeader === "string" && inHeader !== "" ? inHeader : inQuery;
   return { authorization, apiKey, session: readSessionCookie(headers) };
 }

@@ -1,4 +1,5 @@
 import type { ApiKey } from "../../engine/auth/api-keys.ts";
+import { isAdministrator } from "../../engine/caller/administrator.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { readMoment } from "../../engine/moment.ts";
 import { notFound } from "../../engine/wrong-address.ts";
@@ -11,8 +12,6 @@ import { senderOf } from "./sender.ts";
 import type { AuthServices } from "./services.ts";
 
 export const KEYS = "/auth/keys";
-
-const ADMIN = "admin";
 
 const isMoment = (value: unknown): value is string => typeof value === "string" && readMoment(value) !== null;
 const OPTIONAL_MOMENT: Field<string | null> = {
@@ -33,7 +32,7 @@ export function keyFolder(services: AuthServices): Handler {
 
   const identifyAdmin = async (request: GatewayRequest): Promise<string> => {
     const { userId, caller } = await identifyUser(request, services);
-    if (caller.role === ADMIN) return userId;
+    if (isAdministrator(caller)) return userId;
     throw new ApiError(403, "PERMISSION_DENIED", "Only an administrator may do this.");
   };
 

@@ -13,10 +13,3 @@ export function identityOf({ role, claims }: Caller): string {
   const lasting = Object.entries(claims).filter(([name]) => !OF_THE_TOKEN.has(name));
   return JSON.stringify([role, Object.fromEntries(lasting.sort(([a], [b]) => (a < b ? -1 : 1)))]);
 }
-
-const KEY_IN_QUERY = /(?:^|&)api_?key=[^&]*/g;
-
-/** Of an address what says what is asked for, and not who asks. */
-export function withoutApiKey(rawQuery: string): string {
-  return rawQuery.replace(KEY_IN_QUERY, "");
-}

@@ -7,7 +7,7 @@ import type { Database } from "../../engine/database/database.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { type Counts, makeCounts } from "../../engine/metrics/counts.ts";
 import { methodNotAllowed, notFound } from "../../engine/wrong-address.ts";
-import { identifyCaller } from "../auth/credentials.ts";
+import { identifyCaller, queryWithoutApiKey } from "../auth/credentials.ts";
 import type { GatewayRequest, GatewayResponse, Handler } from "../http.ts";
 import { readIdempotencyKey } from "../idempotency/key.ts";
 import { makeKeyedChanges } from "../idempotency/keyed-changes.ts";
@@ -149,7 +149,8 @@ export function makeResourceInterface(services: Services): ResourceInterface {
     if (defer && target.action && wantsLater(request)) {
       const body = await request.readBody();
       await checkAct(withBody(asked, body));
-      return defer({ request, body, caller, version: asked.collections.version });
+      const rawQuery = queryWithoutApiKey(request.rawQuery);
+      return defer({ request: { ...request, rawQuery }, body, caller, version: asked.collections.version });
     }
     const key = changesNothing(request.method) ? null : readIdempotencyKey(request.headers);
     if (key === null) return perform(asked, exchangeFor(asked));

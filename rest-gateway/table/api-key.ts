@@ -16,6 +16,20 @@ export function withoutApiKey(parameters: readonly Parameter[], key: string | nu
   return parameters.filter(([name, value]) => name !== NAME || value !== (key ?? ""));
 }
 
+/** The same of an address as it stands: what is asked for, whoever asks. */
+export function queryWithoutApiKey(headers: IncomingHttpHeaders, rawQuery: string): string {
+  if (!rawQuery.includes(`${NAME}=`)) return rawQuery;
+  const key = readApiKey(headers, rawQuery);
+  const isKey = (part: string) => {
+    const parameters = parseQueryString(part);
+    return parameters.length > 0 && withoutApiKey(parameters, key).length === 0;
+  };
+  return rawQuery
+    .split(/[&;]/)
+    .filter((part) => !isKey(part))
+    .join("&");
+}
+
 /** How a parameter is repeated in a refusal: it may be another key. */
 export function shownValue(name: string, value: string): string {
   return name === NAME ? "…" : value;

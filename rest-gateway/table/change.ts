@@ -4,9 +4,9 @@ import type { Database } from "../../engine/database/database.ts";
 import type { Isolation } from "../../engine/database/exchange.ts";
 import type { Context, Statement } from "../../engine/database/statement.ts";
 import type { GatewayRequest, GatewayResponse } from "../http.ts";
-import { withoutApiKey } from "../idempotency/identity.ts";
 import type { KeyedChange } from "../idempotency/keyed-changes.ts";
 import type { Undertaking } from "../tasks/undertaking.ts";
+import { queryWithoutApiKey } from "./api-key.ts";
 
 type Transact = Undertaking["transact"];
 type Transaction = {
@@ -35,7 +35,7 @@ export function tableChange({ key, request, body, caller, make }: Asked): KeyedC
     scope: "table",
     caller,
     request,
-    parts: [request.method, request.path, withoutApiKey(request.rawQuery), body],
+    parts: [request.method, request.path, queryWithoutApiKey(request.headers, request.rawQuery), body],
     shaping: SHAPING,
     make,
   };

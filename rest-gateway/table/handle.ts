@@ -19,6 +19,7 @@ import type { Plan } from "../statement/plan/plan.ts";
 import type { Prepared } from "../statement/prepare.ts";
 import { runPrepared, runWithin } from "../statement/run.ts";
 import { type Defer, type Undertake, wantsLater } from "../tasks/undertaking.ts";
+import { queryWithoutApiKey } from "./api-key.ts";
 import { inTransaction, tableChange } from "./change.ts";
 import { isolationOf, makeTableContexts } from "./context.ts";
 import { identifyTableCaller } from "./credentials.ts";
@@ -104,7 +105,10 @@ export function makeTableInterface({
     // A key that cannot be read is refused whatever the client would prefer.
     const key = plan.readOnly ? null : readIdempotencyKey(request.headers);
     const isCall = plan.kind === "call" && method === "POST";
-    if (defer && isCall && wantsLater(request)) return defer({ request, body, caller, version: null });
+    if (defer && isCall && wantsLater(request)) {
+      const rawQuery = queryWithoutApiKey(request.headers, request.rawQuery);
+      return defer({ request: { ...request, rawQuery }, body, caller, version: null });
+    }
     return key === null ? answerNow(turn, false) : answerOnce(turn, key);
   };
 

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { ApiError } from "../../engine/errors.ts";
 import type { GatewayRequest } from "../http.ts";
-import { withoutApiKey } from "../idempotency/identity.ts";
 import { NO_STAGES } from "../stages.ts";
 
 /** All of a request that counts when it is answered later. */
@@ -13,7 +12,7 @@ const LATER: readonly string[] = ["if-none-match", "if-modified-since"];
 
 export function keepRequest({ id, method, path, rawQuery, headers }: GatewayRequest): KeptRequest {
   const kept = Object.entries(headers).filter(([name]) => !LEFT_OUT.includes(name) && !LATER.includes(name));
-  return { id, method, path, rawQuery: withoutApiKey(rawQuery), headers: Object.fromEntries(kept) };
+  return { id, method, path, rawQuery, headers: Object.fromEntries(kept) };
 }
 
 /** The request as it came, for who answers it now: nobody waits at its other end. */

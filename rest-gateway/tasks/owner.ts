@@ -1,3 +1,4 @@
+import { isAdministrator } from "../../engine/caller/administrator.ts";
 import type { Caller } from "../../engine/caller/caller.ts";
 
 /**
@@ -8,9 +9,7 @@ export function taskOwner({ role, claims: { sub } }: Caller): string {
   return typeof sub === "string" && sub !== "" ? `user ${sub}` : `role ${role}`;
 }
 
-const ADMIN = "admin";
-
 /** Whose tasks the caller is told of. Null is everybody's: an administrator passes every check of ownership. */
 export function ownerSought(caller: Caller): string | null {
-  return caller.role === ADMIN ? null : taskOwner(caller);
+  return isAdministrator(caller) ? null : taskOwner(caller);
 }

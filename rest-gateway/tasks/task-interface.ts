@@ -40,8 +40,9 @@ const WITHDRAW_TASK = `select private.withdraw_task($1, ${OWNER}) as status`;
 type Find = (id: string, caller: Caller) => Promise<GatewayResponse | null>;
 
 /**
- * `/api/v1/tasks/{id}`: what has become of a task, for whoever left it, and for administrators. For anybody else there is none. Where a table is
- * called tasks, what is no task of the caller's is a row of it: ids that are made at random never meet.
+ * `/api/v1/tasks/{id}`: what has become of a task, for whoever left it and for administrators. For anybody else there is
+ * none. Where a table is called tasks, what is no task of the caller's is a row of it: ids that are made at random never
+ * meet.
  */
 export function makeTaskInterface(options: Options): Handler {
   const { asOwner, identify, hasCollection, otherwise } = options;

@@ -19,6 +19,7 @@ export type Undertake = {
 };
 
 export type Deferred = {
+  /** Its query without the key that lets somebody in: it is written down. */
   readonly request: GatewayRequest;
   readonly body: Buffer;
   readonly caller: Caller;

@@ -279,6 +279,21 @@ describe("who sends the key", () => {
   });
 });
 
+describe("a key among the filters", () => {
+  test("is one of a column of that name: changes of two rows are two requests", async () => {
+    const { item, headers } = newOrder();
+    await shop.owner.query(`
+      create table if not exists public.programs (api_key text primary key, note text);
+      grant select, update on public.programs to anon, authenticated;
+      insert into public.programs values ('a'), ('b') on conflict do nothing;
+      notify pgrst, 'reload schema'`);
+    const asked = { method: "PATCH", body: { note: item }, headers };
+    await until(async () => (await client.ask("/programs")).status === 200);
+    expect((await client.ask("/programs?api_key=eq.a", asked)).status).toBe(204);
+    expect((await client.ask("/programs?api_key=eq.b", asked)).status).toBe(422);
+  });
+});
+
 describe("attempts at the same time", () => {
   test.each([
     ["one gateway", () => [client]],

@@ -1,6 +1,6 @@
 import type { Ask } from "../../../engine/database/as-login.ts";
+import { queryWithoutApiKey } from "../../auth/credentials.ts";
 import type { GatewayResponse } from "../../http.ts";
-import { withoutApiKey } from "../../idempotency/identity.ts";
 import type { KeyedChange } from "../../idempotency/keyed-changes.ts";
 import { type Asked, withBody } from "../asked.ts";
 
@@ -20,7 +20,7 @@ export async function resourceChange(asked: Asked, { key, make }: Means): Promis
     scope: "resource",
     caller,
     request,
-    parts: [request.method, address.canonical, withoutApiKey(request.rawQuery), String(collections.version), body],
+    parts: [request.method, address.canonical, queryWithoutApiKey(request.rawQuery), String(collections.version), body],
     shaping: SHAPING,
     make: (ask) => make(again, ask),
   };

@@ -3,6 +3,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
+import { collectGarbage } from "../../collect-garbage.ts";
 import { until } from "../../until.ts";
 import { changesOf, Followed, QUIET, useFollowed } from "./followed.ts";
 
@@ -131,13 +132,17 @@ describe("a follower", () => {
     const rows = 30_000;
     let told = 0;
     let most = 0;
+    const buffersInUse = () => {
+      collectGarbage();
+      return process.memoryUsage().arrayBuffers;
+    };
     record.change = async ({ new: row }) => {
       if (row?.[1]?.length !== 2_000) return;
       if (++told % 1_000 === 0) await sleep(5);
-      if (told % 5_000 === 0) most = Math.max(most, process.memoryUsage().arrayBuffers);
+      if (told % 5_000 === 0) most = Math.max(most, buffersInUse());
     };
     await changes.follow(record).from;
-    const before = process.memoryUsage().arrayBuffers;
+    const before = buffersInUse();
     await followed.owner.query(
       "insert into items select 10000 + number, repeat('x', 2000) from generate_series(1, $1) as number",
       [rows],

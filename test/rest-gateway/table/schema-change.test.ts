@@ -23,8 +23,9 @@ const ROWS = `
   alter sequence public.books_id_seq restart 1000;
   create function public.count_books(shelf int) returns bigint language sql stable
     return (select count(*) from public.books where shelf_id = shelf);
-  create function public.add_book(title text) returns public.books language sql volatile
-    as $$ insert into public.books (title) values (add_book.title) returning * $$;
+  -- Of one that returns a row, Postgres itself refuses the call that meets a new column half way.
+  create function public.add_book(title text) returns int language sql volatile
+    as $$ insert into public.books (title) values (add_book.title) returning id $$;
   grant select on public.shelves to anon;
   grant select, insert, update, delete on public.books to anon;
 `;
@@ -60,6 +61,9 @@ type Traffic = {
   stop(): Promise<string[]>;
 };
 
+/** Those who change the same rows may get into each other's way, whatever else is changed. */
+const isDeadlock = (text: string) => text.includes('"40P01"');
+
 /** Many clients, each on a connection of its own, each with its habits one after another. */
 function keepAsking(serviceUrl: string, habits: readonly Habit[], clients = 6): Traffic {
   const surprises: string[] = [];
@@ -72,7 +76,8 @@ function keepAsking(serviceUrl: string, habits: readonly Habit[], clients = 6): 
       const { status, text } = await client
         .ask(path, asked)
         .catch((error: Error) => ({ status: 0, text: String(error) }));
-      if (status !== expected) surprises.push(`${asked.method ?? "GET"} ${path}: ${status} ${text}`);
+      if (status !== expected && !isDeadlock(text))
+        surprises.push(`${asked.method ?? "GET"} ${path}: ${status} ${text}`);
       answered += 1;
     }
     client.close();
