@@ -125,9 +125,9 @@ export async function startService(given: Config, surroundings: Surroundings): P
   await warnOfMissing(foundation, config);
   settings.follow(async (changed) => {
     await catalog.read(catalogOptions(changed, postgres.loginRole));
-    await warnOfMissing(foundation, changed);
     identification = await identificationBy(changed);
     serving = servingBy(changed, identification);
+    await warnOfMissing(foundation, changed);
   });
   if (defer) await openTasks({ ...foundation, callers, interfaceAt: (path) => serving.interfaceAt(path) }, opened);
 
@@ -183,7 +183,11 @@ export async function startService(given: Config, surroundings: Surroundings): P
 }
 
 async function warnOfMissing({ asOwner, log }: Foundation, config: Config): Promise<void> {
-  for (const fault of await missingFunctions(asOwner, config)) log.warn(fault);
+  try {
+    for (const fault of await missingFunctions(asOwner, config)) log.warn(fault);
+  } catch (err) {
+    log.warn({ err }, "whether the functions that settings name are there could not be looked up");
+  }
 }
 
 type Introduced = Foundation & {
