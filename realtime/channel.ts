@@ -158,8 +158,8 @@ export class Channel implements Occupant {
   async broadcast(broadcast: Broadcast): Promise<void> {
     const { speech } = this.#services;
     if (!(await this.#maySay("broadcast"))) throw unauthorized("write to", this.room);
-    const said = speech.say(this.room, broadcast, this);
-    if (this.acknowledges || speech.isCrowded) await said;
+    const passedOn = speech.say(this.room, broadcast, this);
+    if (this.acknowledges || speech.isCrowded) await passedOn();
   }
 
   /** `{"type":"presence","event":"track","payload":{"name":"Alice"}}`; refuses by throwing. */

@@ -65,7 +65,7 @@ export function makeHttpBroadcast({ callers, authorization, speech }: Services) 
       const room = keyOf(sent.room);
       const isAllowed = answers.get(room) ?? (await maySay(caller, sent));
       answers.set(room, isAllowed);
-      if (isAllowed) await speech.say(sent.room, sent.broadcast, null);
+      if (isAllowed) await speech.say(sent.room, sent.broadcast, null)();
     }
     return ACCEPTED;
   };
@@ -87,7 +87,7 @@ export function makeHttpBroadcast({ callers, authorization, speech }: Services) 
         "The policies on realtime.messages do not let you write to this topic.",
       );
     }
-    await speech.say(sent.room, sent.broadcast, null);
+    await speech.say(sent.room, sent.broadcast, null)();
     return ACCEPTED;
   };
 

@@ -11,7 +11,7 @@ import type { Database } from "../engine/database/database.ts";
 import type { Context } from "../engine/database/statement.ts";
 import type { Logger } from "../engine/log.ts";
 import { makeAuthorization } from "./authorization.ts";
-import { resolveBinding } from "./changes/binding.ts";
+import { makeBindingReader } from "./changes/binding.ts";
 import { makeBlindSpots } from "./changes/blind-spots.ts";
 import { makeClaimsReader } from "./changes/claims-read.ts";
 import { Feeds } from "./changes/feeds.ts";
@@ -109,8 +109,8 @@ export function openRealtime(given: RealtimeServices): Realtime {
     limits: limitsOf(config),
     tally: makeTally(),
     log,
-    bindingReader: (caller) => (request, id) =>
-      resolveBinding(request, id, {
+    bindingReader: (caller) =>
+      makeBindingReader({
         catalog,
         role: caller.role,
         published,

@@ -21,8 +21,8 @@ export class Speech {
     return this.#relay.isCrowded;
   }
 
-  /** Resolves when it has been passed on. */
-  async say(room: Room, broadcast: Broadcast, sayer: Occupant | null): Promise<void> {
+  /** What it answers is for whoever waits until that has been passed on, which those who read slowly may delay. */
+  say(room: Room, broadcast: Broadcast, sayer: Occupant | null): () => Promise<void> {
     const due = this.#rooms.broadcast(room, broadcast, sayer);
     const { event, encoding, payload } = broadcast;
     const text = payload.toString(encoding === "raw" ? "base64" : "utf8");
@@ -34,8 +34,10 @@ export class Speech {
       encoding,
       payload: text,
     });
-    if (due.length > 0) await this.#pacer.wait(due);
-    await relayed;
+    return async () => {
+      if (due.length > 0) await this.#pacer.wait(due);
+      await relayed;
+    };
   }
 
   /** Another gateway, or SQL, has said it: one transaction may say more than anybody reads at once. */

@@ -225,10 +225,12 @@ export class Reading implements SessionReader {
 
   #lose(error: unknown, failures: number): void {
     const isRefused = error instanceof ApiError;
-    if (isRefused && this.#status !== "refused") this.#giveNotice(error);
+    const isNewlyRefused = isRefused && this.#status !== "refused";
+    if (isNewlyRefused) this.#giveNotice(error);
     this.#status = isRefused ? "refused" : "away";
     this.#reason = (error as Error).message;
-    if (failures === 1) this.#options.log.warn({ err: error }, "not following the changes; trying again");
+    if (failures === 1 || isNewlyRefused)
+      this.#options.log.warn({ err: error }, "not following the changes; trying again");
   }
 }
 

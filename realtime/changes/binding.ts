@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import type { Column } from "../../engine/catalog/columns.ts";
 import type { CatalogKeeper } from "../../engine/catalog/keep.ts";
+import { memoized } from "../../engine/catalog/memoized.ts";
 import type { QualifiedName } from "../../engine/catalog/qualified-name.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
 import type { Statement } from "../../engine/database/statement.ts";
@@ -52,8 +53,15 @@ export function bindingIds(requests: readonly BindingRequest[]): readonly number
   });
 }
 
+/** What one join asks for: many bindings of one table ask Postgres the same. */
+export function makeBindingReader(ground: BindingGround) {
+  const answers = memoized((statement: string) => ground.ask(JSON.parse(statement)));
+  const own: BindingGround = { ...ground, ask: (statement) => answers(JSON.stringify(statement)) };
+  return (request: BindingRequest, id: number) => resolveBinding(request, id, own);
+}
+
 /** Null: nobody here may hear of such changes, and nobody is told why: that would tell what there is. */
-export async function resolveBinding(
+async function resolveBinding(
   request: BindingRequest,
   id: number,
   { catalog, role, published, blindSpots, ask }: BindingGround,

@@ -10,6 +10,7 @@ import type {
   Relation,
   Transaction,
 } from "../../engine/changes/changes.ts";
+import { unavailable } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/log.ts";
 import { oneAtATime } from "../../engine/one-at-a-time.ts";
 import type { Outbox } from "../outbox.ts";
@@ -97,6 +98,12 @@ export class Feed {
     await this.#following.from;
   }
 
+  /** Throws where the stream is refused after all, as where the publication is gone; it is taken up again by itself. */
+  assertOffered(): void {
+    const { status, reason } = this.#options.changes.state();
+    if (status === "refused") throw unavailable(reason!);
+  }
+
   get isEmpty(): boolean {
     return this.#interested.size === 0;
   }
@@ -130,6 +137,8 @@ export class Feed {
     try {
       await this.opened();
       await this.#markTogether("");
+      // Those who are there were told of it; who comes behind that would wait in vain.
+      this.assertOffered();
     } catch (error) {
       this.#interested.delete(subscriber);
       throw error;
@@ -218,6 +227,7 @@ export class Feed {
 
   /** Sends a message to itself by way of the stream: what was committed before has arrived before it. */
   async #mark(): Promise<void> {
+    this.assertOffered();
     const id = randomUUID();
     const marked = Promise.withResolvers<void>();
     this.#marks.set(id, marked.resolve);
@@ -309,6 +319,7 @@ export class Feed {
   }
 
   async #tell(entries: readonly Entry[]): Promise<void> {
+    const gaps = this.#gaps;
     const items = entries.filter((entry): entry is Item => !("kind" in entry));
     if (items.length > 0) await this.#upToDate;
     const deliveries = new Map<Relation, Delivery>();
@@ -320,7 +331,6 @@ export class Feed {
     // First: a policy that reads other tables is to find there what the same transaction has written.
     if (deliveries.size > 0) await this.#options.awaitVisible(xids);
     await Promise.all([...deliveries.values()].map((delivery) => delivery.judge(this.#options.judge)));
-    const gaps = this.#gaps;
     for (const entry of entries) {
       // What was told before a gap says nothing of how far those are told who come behind it.
       if (this.#gaps !== gaps && !isStep(entry)) continue;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Message } from "../../engine/changes/changes.ts";
-import { toApiError, unavailable } from "../../engine/errors.ts";
+import { toApiError } from "../../engine/errors.ts";
 import { Feed, type FeedServices } from "./feed.ts";
 import { type Bookmark, earliest, isAfter } from "./position.ts";
 import type { Subscriber } from "./subscriber.ts";
@@ -107,9 +107,7 @@ export class Feeds {
       }
       throw error;
     }
-    // It may be refused after all, as where the publication is gone; then it is taken up again by itself.
-    const { status, reason } = this.#services.changes.state();
-    if (status === "refused") throw unavailable(reason!);
+    feed.assertOffered();
     return feed;
   }
 
@@ -124,9 +122,9 @@ export class Feeds {
     const returning = this.#returning;
     this.#returning = [];
     const { history } = this.#services.changes.state();
-    const strangers = returning.filter((each) => failure !== null || each.history !== history);
-    for (const stranger of strangers) stranger.lose(failure?.message ?? ANOTHER_HISTORY);
-    const subscribers = returning.filter((each) => !strangers.includes(each));
+    const isStranger = (each: Subscriber) => failure !== null || each.history !== history;
+    const subscribers = returning.filter((each) => !isStranger(each));
+    for (const stranger of returning.filter(isStranger)) stranger.lose(failure?.message ?? ANOTHER_HISTORY);
     const since = earliest(subscribers.map(({ position }) => position));
     if (!since || this.#isClosed) return;
     const feed = new Feed({ ...this.#services, since });
@@ -148,6 +146,7 @@ export class Feeds {
       const live = this.#present();
       const { position } = feed;
       if (feed.isEmpty || this.#isClosed) return;
+      live.assertOffered();
       if (feed.isIdle && !isAfter(live.told, position)) {
         for (const subscriber of feed.leave()) {
           subscriber.position = position;

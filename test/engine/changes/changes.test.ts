@@ -451,7 +451,9 @@ describe("a database that gives no stream", () => {
 
   test("that is refused later on says so, and goes on when it may", async () => {
     await followed.owner.query("create table gone (id int); create publication gone for table gone");
-    const changes = followed.open({ publication: "gone", keep: "always" });
+    const warnings: object[] = [];
+    const log = { ...QUIET, warn: (fields: object) => warnings.push(fields) };
+    const changes = followed.open({ publication: "gone", keep: "always", log });
     const record = new Followed();
     await changes.follow(record).from;
     await followed.owner.query("drop publication gone");
@@ -459,6 +461,7 @@ describe("a database that gives no stream", () => {
     await until(() => changes.state().status === "refused");
     expect(changes.state().reason).toContain("no publication gone");
     expect(record.gaps.map(({ reason }) => reason)).toEqual([changes.state().reason]);
+    expect(warnings).toContainEqual({ err: expect.objectContaining({ message: changes.state().reason }) });
     await followed.owner.query("create publication gone for table gone");
     await until(() => changes.state().status === "streaming");
     await followed.owner.query("insert into gone values (1)");

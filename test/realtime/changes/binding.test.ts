@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { makeBindingReader } from "../../../realtime/changes/binding.ts";
 import { RawClient } from "../raw-client.ts";
 import { type Ground, openGround } from "../service.ts";
+import { StreamByHand, servicesWith } from "./stream-by-hand.ts";
 
 let ground: Ground;
 beforeAll(async () => {
@@ -23,4 +25,19 @@ test.each([
   await ground.owner.query(grant);
   expect(await join("realtime:after")).toBe("ok");
   await client.close();
+});
+
+test("many bindings of a table that is closed ask once whether it is", async () => {
+  const { catalog, published, blindSpots } = await servicesWith(new StreamByHand(), ground);
+  let asked = 0;
+  const ask = async () => {
+    asked++;
+    return [["f"]];
+  };
+  const read = makeBindingReader({ catalog, role: "anon", published, blindSpots, ask });
+  const bindings = Array.from({ length: 100 }, (_, n) => ({ event: "*", table: "notes", filter: `price=eq.${n}` }));
+  const resolved = await Promise.all(bindings.map((binding, at) => read(binding, at + 1)));
+  expect(resolved).toEqual(bindings.map(() => null));
+  expect(asked).toBe(1);
+  await catalog.close();
 });

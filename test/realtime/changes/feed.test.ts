@@ -1,7 +1,10 @@
 import { once } from "node:events";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { Feed } from "../../../realtime/changes/feed.ts";
+import { until } from "../../until.ts";
 import { type Message, RawClient } from "../raw-client.ts";
 import { type Ground, openGround, token } from "../service.ts";
+import { Listener, StreamByHand, servicesWith } from "./stream-by-hand.ts";
 
 const ROWS = 20;
 
@@ -42,4 +45,57 @@ test.each([
   expect(client.items.filter(({ event }) => event === "postgres_changes")).toHaveLength(rows * channels);
   await client.close();
   await ground.owner.query("delete from news");
+});
+
+test.each([
+  { what: "has said when it begins", joins: 1 },
+  { what: "has not said yet when it begins, as others are before them", joins: 2 },
+])("who comes while the stream is away, and $what, is refused where it then is", async ({ joins }) => {
+  const stream = new StreamByHand();
+  const services = await servicesWith(stream, ground);
+  const feed = new Feed({ ...services, since: null });
+  const joining: Promise<unknown>[] = [];
+  for (let nth = 0; nth < joins; nth++) {
+    joining.push(feed.subscribe(new Listener()).catch((error: unknown) => error));
+    await until(() => stream.underway.length === 1);
+  }
+  stream.refuse("there is no publication");
+  for (const refusal of await Promise.all(joining)) {
+    expect(refusal).toMatchObject({ status: 503, message: "there is no publication" });
+  }
+  expect(feed.isEmpty).toBe(true);
+  feed.close();
+  await services.catalog.close();
+});
+
+test("what was on its way at a gap says nothing of what comes behind it, where positions begin again", async () => {
+  const stream = new StreamByHand();
+  const hanging = Promise.withResolvers<void>();
+  const asked: ReadonlySet<number>[] = [];
+  const awaitVisible = (xids: ReadonlySet<number>) => (asked.push(xids) === 1 ? hanging.promise : Promise.resolve());
+  const services = await servicesWith(stream, { owner: ground.owner, awaitVisible });
+  const feed = new Feed({ ...services, since: null });
+  const subscribe = async (listener: Listener) => {
+    const subscribed = feed.subscribe(listener);
+    await until(() => stream.underway.length === 1);
+    stream.arrive();
+    return { subscribed };
+  };
+  const before = new Listener();
+  await (await subscribe(before)).subscribed;
+  stream.insert(1_000n, "41");
+  await until(() => asked.length === 1);
+  stream.gap(500n);
+  expect(before.lost).toBe("a gap");
+  feed.remove(before);
+  const behind = new Listener();
+  const { subscribed } = await subscribe(behind);
+  hanging.resolve();
+  await subscribed;
+  stream.insert(700n, "42");
+  await until(() => feed.isIdle);
+  behind.outbox.flush();
+  expect(behind.sent.join()).toContain('"record":{"id":42}');
+  feed.close();
+  await services.catalog.close();
 });

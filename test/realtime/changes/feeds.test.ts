@@ -1,0 +1,26 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Feeds } from "../../../realtime/changes/feeds.ts";
+import { until } from "../../until.ts";
+import { type Ground, openGround } from "../service.ts";
+import { Listener, StreamByHand, servicesWith } from "./stream-by-hand.ts";
+
+let ground: Ground;
+beforeAll(async () => {
+  ground = await openGround();
+});
+afterAll(() => ground.close());
+
+test("who resumes is told so where the stream was refused while the past was read", async () => {
+  const stream = new StreamByHand();
+  const services = await servicesWith(stream, ground);
+  const feeds = new Feeds(services, { hear: () => {}, begun: () => {} });
+  const listener = new Listener();
+  feeds.resume(listener);
+  await until(() => stream.replaying.length === 1);
+  stream.refuse("there is no publication");
+  for (const place of stream.replaying) place();
+  await until(() => listener.lost !== null);
+  expect(listener.lost).toBe("there is no publication");
+  feeds.close();
+  await services.catalog.close();
+});

@@ -1,0 +1,136 @@
+import { Duplex } from "node:stream";
+import type pg from "pg";
+import { keepCatalog } from "../../../engine/catalog/keep.ts";
+import type { Changes, ChangesState, Follower } from "../../../engine/changes/changes.ts";
+import type { Lsn } from "../../../engine/changes/lsn.ts";
+import { makeBlindSpots } from "../../../realtime/changes/blind-spots.ts";
+import { makeClaimsReader } from "../../../realtime/changes/claims-read.ts";
+import type { FeedServices } from "../../../realtime/changes/feed.ts";
+import { VISIBLE } from "../../../realtime/changes/judgement.ts";
+import { behind } from "../../../realtime/changes/position.ts";
+import { makePublished } from "../../../realtime/changes/published.ts";
+import type { Subscriber } from "../../../realtime/changes/subscriber.ts";
+import type { AwaitVisible } from "../../../realtime/changes/visible.ts";
+import { Outbox } from "../../../realtime/outbox.ts";
+import { makeTally } from "../../../realtime/statistics.ts";
+
+const log = { info: () => {}, warn: () => {}, error: () => {} };
+const NEWS = { schema: "public", name: "news" };
+
+/** What happens to the stream is what the test says, at the moment of which it says so. */
+export class StreamByHand implements Changes {
+  readonly #followers = new Set<Follower>();
+  #state: ChangesState = { status: "streaming", reason: null, position: 0n, history: "one" };
+  /** What was sent, and is still to arrive. */
+  readonly underway: (() => void)[] = [];
+  /** Those who follow from the past, who are then to be told what comes. */
+  readonly replaying: (() => void)[] = [];
+  newsOid = 0;
+
+  state(): ChangesState {
+    return this.#state;
+  }
+
+  follow(follower: Follower, since?: Lsn) {
+    const from = Promise.withResolvers<Lsn>();
+    const place = () => {
+      this.#followers.add(follower);
+      from.resolve(since ?? 0n);
+    };
+    if (since === undefined) place();
+    else this.replaying.push(place);
+    return { from: from.promise, close: () => void this.#followers.delete(follower) };
+  }
+
+  async emit(prefix: string, content: Uint8Array): Promise<void> {
+    const message = { prefix, content: Buffer.from(content), transaction: null, lsn: 0n, index: 0 };
+    this.underway.push(() => {
+      for (const { message: hear } of this.#followers) hear?.(message);
+    });
+  }
+
+  async close(): Promise<void> {}
+
+  async statistics(): Promise<never> {
+    throw new Error("Nobody counts");
+  }
+
+  arrive(): void {
+    for (const message of this.underway.splice(0)) message();
+  }
+
+  /** One transaction, which inserts one row. */
+  insert(commitLsn: Lsn, id: string): void {
+    const transaction = { xid: Number(commitLsn), commitLsn, commitTime: new Date() };
+    const columns = [{ name: "id", typeOid: 23, typeName: "int4", isIdentity: true }];
+    const relation = { oid: this.newsOid, ...NEWS, replicaIdentity: "full" as const, columns };
+    for (const follower of this.#followers) {
+      follower.change({ kind: "INSERT", relation, new: [id], old: null, index: 0 }, transaction);
+      follower.commit?.(transaction);
+    }
+  }
+
+  gap(until: Lsn, reason = "a gap"): void {
+    for (const follower of this.#followers) follower.gap({ reason, after: until, until });
+  }
+
+  /** As a reading does it that was lost. */
+  refuse(reason: string): void {
+    this.gap(0n, reason);
+    this.#state = { ...this.#state, status: "refused", reason };
+  }
+}
+
+/** All of a feed but its stream is real, and all rows are seen by all. */
+export async function servicesWith(
+  changes: StreamByHand,
+  { owner, awaitVisible = async () => {} }: { owner: pg.Client; awaitVisible?: AwaitVisible },
+): Promise<FeedServices> {
+  const asOwner: Parameters<typeof makePublished>[0] = (work) => work(owner);
+  const catalog = await keepCatalog({
+    schemas: ["public"],
+    extraSearchPath: [],
+    loginRole: "authenticator",
+    asOwner,
+    listener: null,
+    channel: "pgrst",
+    log,
+    lookEveryMs: 1_000_000,
+  });
+  changes.newsOid = catalog.current().findTable(NEWS)!.oid;
+  return {
+    changes,
+    catalog,
+    claims: makeClaimsReader(asOwner),
+    published: makePublished(asOwner, "supabase_realtime"),
+    blindSpots: makeBlindSpots(asOwner),
+    judge: async (_group, _table, images) => images.map(() => VISIBLE),
+    awaitVisible,
+    log,
+  };
+}
+
+/** Anybody who listens to the table of news, what was sent there, and why it was ended. */
+export class Listener implements Subscriber {
+  readonly caller = { kind: "anonymous", role: "anon", claims: {}, claimsText: "{}", expiresAt: null } as const;
+  readonly bindings = [{ id: 1, event: "*", schema: NEWS.schema, table: NEWS.name, tests: [], select: null }] as const;
+  readonly version = "2.0.0";
+  readonly topic = "realtime:news";
+  readonly outbox: Outbox;
+  readonly history = "one";
+  readonly sent: string[] = [];
+  position = behind(0n);
+  lost: string | null = null;
+
+  constructor() {
+    const write = (chunk: Buffer, _encoding: string, done: () => void) => {
+      this.sent.push(chunk.toString());
+      done();
+    };
+    this.outbox = new Outbox(new Duplex({ read() {}, write }), makeTally(), () => {});
+  }
+
+  lose(reason: string): void {
+    this.lost = reason;
+  }
+}
