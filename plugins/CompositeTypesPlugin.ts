@@ -1,6 +1,6 @@
 import type {} from "postgraphile";
 import { PgClassExpressionStep, PgSelectSingleStep, pgSelectSingleFromRecord } from "postgraphile/@dataplan/pg";
-import { get, inhibitOnNull, type Step } from "postgraphile/grafast";
+import { type GrafastInputFieldConfig, get, inhibitOnNull, type Step } from "postgraphile/grafast";
 import type { Codec, Resource } from "./table.ts";
 
 declare global {
@@ -44,6 +44,16 @@ export const CompositeTypesPlugin: GraphileConfig.Plugin = {
         }
         const table = codec.attributes ? (build.pgTableResource(codec as never) as Resource | null) : null;
         return table ? { ...field, plan: ($value) => planRow(table, get($value, column) as Step) } : field;
+      },
+      GraphQLInputObjectType_fields_field(field, _build, { scope: { fieldName, pgAttribute } }) {
+        const { apply } = field as GrafastInputFieldConfig;
+        if (!pgAttribute || !apply || !(fieldName in Object.prototype)) return field;
+        const guarded: GrafastInputFieldConfig = {
+          ...field,
+          // What every object of JavaScript has under that name: it was left out.
+          apply: (target, value, info) => (typeof value === "function" ? undefined : apply(target, value, info)),
+        };
+        return guarded;
       },
     },
   },

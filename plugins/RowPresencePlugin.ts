@@ -31,8 +31,10 @@ export const RowPresencePlugin: GraphileConfig.Plugin = {
   },
   schema: {
     hooks: {
-      init(_, { pgResources }) {
-        for (const resource of Object.values(pgResources)) {
+      init(_, { pgResources, allPgCodecs }) {
+        const values = typesOfColumns(allPgCodecs);
+        const rows = Object.values(pgResources).filter(({ codec }) => !values.has(codec));
+        for (const resource of rows) {
           if (mayBeAllNull(resource)) Object.assign(resource, { getNullCheckExpression: isThere });
         }
         return _;
@@ -41,10 +43,22 @@ export const RowPresencePlugin: GraphileConfig.Plugin = {
   },
 };
 
-/** As the row of `max(price)` over nothing. Where one row at most is returned, it stands for none. */
-function mayBeAllNull({ isUnique, codec }: Resource): boolean {
+/** The rows of such a type are read out of values and lists as well, where one of which all is null is the null it stood for. */
+function typesOfColumns(codecs: Iterable<Codec>): ReadonlySet<Codec> {
+  const columns = [...codecs].flatMap(({ attributes }) => Object.values(attributes ?? {}));
+  return new Set(columns.flatMap(({ codec }) => withInner(codec)));
+}
+
+/** A type, and what it is a list of or a domain over. */
+function withInner(codec: Codec): Codec[] {
+  const inner = codec.arrayOfCodec ?? codec.domainOfCodec;
+  return inner ? [codec, ...withInner(inner)] : [codec];
+}
+
+/** As the row of `max(price)` over nothing. Where one row at most is returned, or a list, it stands for none. */
+function mayBeAllNull({ isUnique, isList, codec }: Resource): boolean {
   const { attributes, notNullExpression } = codec as Codec;
-  if (isUnique || !attributes || notNullExpression) return false;
+  if (isUnique || isList || !attributes || notNullExpression) return false;
   return !Object.values(attributes).some(({ notNull }) => notNull);
 }
 

@@ -11,8 +11,9 @@ import {
   listen,
   type Step,
 } from "postgraphile/grafast";
-import { type RowEvent, topicOf } from "./subscription-topic.ts";
+import { momentTopicOf, type RowEvent, topicOf } from "./subscription-topic.ts";
 import { type Codec, inputTypeOf, isTable, keyOf, outputTypeOf, sqlNameOf, type Table } from "./table.ts";
+import { isMoment } from "./time-codec.ts";
 import { topicValue } from "./topic-value.ts";
 
 declare global {
@@ -85,7 +86,10 @@ function fieldOf(build: GraphileBuild.Build, subscription: Subscription): Grafas
   const argument = by === null ? null : build.inflection.attribute({ attributeName: by, codec });
   const byCodec = by === null ? null : codec.attributes[by]!.codec;
 
-  const topicFor = (value: string | null) => (value === null ? topicOf(change) : topicOf(change, [by!, value]));
+  const topicFor = (value: string | null) => {
+    if (value === null) return topicOf(change);
+    return isMoment(byCodec!) ? momentTopicOf(change, by!, value) : topicOf(change, [by!, value]);
+  };
   return {
     description: `Each row of ${build.inflection._allRows(table)} from now on, after its ${operation}.`,
     type: build.nullableIf(!isNotNull, outputTypeOf(build, codec)!),

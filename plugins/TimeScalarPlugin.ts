@@ -4,7 +4,7 @@ import { GraphQLError, Kind } from "postgraphile/graphql";
 import { oncePer } from "../engine/once-per.ts";
 import type { Codec } from "./table.ts";
 import { readTime, toTime } from "./time.ts";
-import { LISTS_OF_TIMES, TIMES } from "./time-codec.ts";
+import { isMoment, LISTS_OF_TIMES, TIMES } from "./time-codec.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -76,16 +76,12 @@ export const TimeScalarPlugin: GraphileConfig.Plugin = {
 
 /** Time, and the domains over timestamptz: their values are written and read as its are. */
 const namesOfTimes = oncePer(({ allPgCodecs, inflection }: GraphileBuild.Build): ReadonlySet<string> => {
-  const domains = [...allPgCodecs].filter(isDomainOfTime);
+  const domains = [...allPgCodecs].filter(({ domainOfCodec }) => domainOfCodec && isMoment(domainOfCodec));
   return new Set([
     NAMES.Datetime!,
     ...domains.map((codec) => inflection.scalarCodecTypeName(codec as PgCodecAnyScalar)),
   ]);
 });
-
-function isDomainOfTime({ domainOfCodec }: Codec): boolean {
-  return domainOfCodec === TIMES.timestamptz || Boolean(domainOfCodec && isDomainOfTime(domainOfCodec));
-}
 
 function parse(value: unknown): string {
   const time = typeof value === "string" ? readTime(value) : null;

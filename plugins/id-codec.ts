@@ -17,7 +17,8 @@ export function idKindOf(codec: Codec): "number" | "word" | null {
 export type Malformed = "matches nothing" | "is refused";
 
 const variants = new WeakMap<Codec, Map<Malformed, Codec>>();
-const made = new WeakSet<Codec>();
+/** An ID, and what it is of. */
+const made = new WeakMap<Codec, Codec>();
 
 /** The same type of Postgres, as GraphQL's ID. */
 export function idCodecOf(codec: Codec, malformed: Malformed): Codec {
@@ -36,13 +37,18 @@ export function idCodecOf(codec: Codec, malformed: Malformed): Codec {
       return id;
     },
   };
-  made.add(idCodec);
+  made.set(idCodec, codec);
   variants.set(codec, (variants.get(codec) ?? new Map()).set(malformed, idCodec));
   return idCodec;
 }
 
 export function isIdCodec(codec: Codec): boolean {
   return made.has(codec);
+}
+
+/** The type that Postgres knows. */
+export function withoutId(codec: Codec): Codec {
+  return made.get(codec) ?? codec;
 }
 
 export function notAnId(value: unknown): ApiError {

@@ -23,6 +23,11 @@ export const LISTS_OF_TIMES: Readonly<Record<string, Codec>> = {
   _date: listOfCodec(TIMES.date, { name: "date[]" }),
 };
 
+/** A point in time: timestamptz, and the domains over it. */
+export function isMoment(codec: Codec): boolean {
+  return codec === TIMES.timestamptz || Boolean(codec.domainOfCodec && isMoment(codec.domainOfCodec));
+}
+
 function written<Time extends Codec>(codec: Time, asText: (time: SQL) => SQL): Time {
   return {
     ...codec,

@@ -4,7 +4,7 @@ import { GraphQLError, type GraphQLFormattedError, Kind } from "postgraphile/gra
 import type { Asker, Callers } from "../../engine/caller/caller.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { ContextError } from "../../engine/database/faults.ts";
-import { isOutdated } from "../../engine/database/outdated.ts";
+import { isOutdated, JUST_CHANGED } from "../../engine/database/outdated.ts";
 import { ApiError, toApiError, toGraphQLBody } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/log.ts";
 import type { Occurrences } from "../../engine/metrics/occurrences.ts";
@@ -97,9 +97,7 @@ function meaningOfDatabaseError(error: pg.DatabaseError, { anonymous, catalog }:
   }
   const tooLong = lengthFault(error);
   if (tooLong) return { message: tooLong, code: "VALIDATION_ERROR" };
-  if (isOutdated(error)) {
-    return { message: "The database has just been changed; try again in a moment.", code: "SERVICE_UNAVAILABLE" };
-  }
+  if (isOutdated(error)) return { message: JUST_CHANGED, code: "SERVICE_UNAVAILABLE" };
   const met = MET[error.code ?? ""];
   if (met) return met;
   const known = toApiError(error, { anonymous });

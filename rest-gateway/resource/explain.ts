@@ -1,7 +1,7 @@
 import pg from "pg";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { ContextError } from "../../engine/database/faults.ts";
-import { isOutdated } from "../../engine/database/outdated.ts";
+import { isOutdated, JUST_CHANGED } from "../../engine/database/outdated.ts";
 import { ApiError, type FieldFault, toApiError, unavailable } from "../../engine/errors.ts";
 import { lengthFault, type Sentence, sentenceOf } from "../../engine/sql-sentences.ts";
 import type { Collection } from "./collections.ts";
@@ -34,7 +34,7 @@ function inOurWords(thrown: unknown, around: Circumstances): ApiError {
   }
   if (!(thrown instanceof pg.DatabaseError)) return toApiError(thrown);
   if (thrown.code === "42501") return notPermitted(around);
-  if (isOutdated(thrown)) return unavailable("The database has just been changed; try again in a moment.", thrown);
+  if (isOutdated(thrown)) return unavailable(JUST_CHANGED, thrown);
   if (thrown.code === "25006") {
     const message = "Nothing can be changed: you, or the database, may only read.";
     return new ApiError(403, "PERMISSION_DENIED", message, { cause: thrown });

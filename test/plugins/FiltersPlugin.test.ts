@@ -29,6 +29,10 @@ const generated = useGeneratedSchema({
     create index on public.pins using gin (tags);
     create index on public.pins (tag);
     grant select on public.pins to anon;
+    create function public.pins_tagged(tag text) returns setof public.pins stable language sql
+      as 'select * from public.pins where pins.tag = pins_tagged.tag or pins_tagged.tag = any (pins.tags)';
+    comment on function public.pins_tagged is '@filter';
+    grant execute on function public.pins_tagged to anon;
     insert into public.pins values (1, '{a}', 'b'), (2, '{b}', 'a');
   `,
 });
@@ -110,10 +114,12 @@ describe("a table", () => {
   test("has a name for each, where an element of a list is called as another column is", async () => {
     const answer = await read(
       anonymous,
-      `{ own: pins(filter: { tag: "a" }) { ...ids } element: pins(filter: { tag_: "a" }) { ...ids } }
+      `{ own: pins(filter: { tag: "a" }) { ...ids } element: pins(filter: { tag_: "a" }) { ...ids }
+        both: pins(filter: { tag_2: "a" }) { ...ids } }
        fragment ids on PinConnection { edges { node { id } } }`,
     );
-    expect(answer).toEqual({ own: { edges: [{ node: { id: "2" } }] }, element: { edges: [{ node: { id: "1" } }] } });
+    const pins = (...ids: string[]) => ({ edges: ids.map((id) => ({ node: { id } })) });
+    expect(answer).toEqual({ own: pins("2"), element: pins("1"), both: pins("1", "2") });
   });
 
   test("takes variables, absent ones too", async () => {

@@ -30,12 +30,17 @@ const generated = useGeneratedSchema({
     grant select on public.readings to anon;
     comment on table public.readings is '@subscription onReading on:insert by:is_final notNull';
     create domain public.moment as timestamptz;
+    create schema hidden;
+    create domain hidden.price as numeric(10, 2);
+    create domain hidden.fair_price as hidden.price check (value > 0);
+    create table public.codes (code char(5) primary key);
+    insert into public.codes values ('ab');
     create table public.signals (
       id int primary key, at timestamptz, noticed public.moment, span int4range, code char(5), day date, price numeric(10, 2),
-      length interval, raw bytea, extra jsonb
+      length interval, raw bytea, extra jsonb, note text, code_known char(5) references public.codes, fair hidden.fair_price
     );
     create trigger _500_event after insert on public.signals for each row execute function
-      private.tg__event('at', 'noticed', 'span', 'code', 'day', 'price', 'length', 'raw', 'extra');
+      private.tg__event('at', 'noticed', 'span', 'code', 'day', 'price', 'length', 'raw', 'extra', 'note', 'code_known', 'fair');
     grant select on public.signals to anon;
     comment on table public.signals is e'@subscription onAt on:insert by:at
       @subscription onNoticed on:insert by:noticed
@@ -45,7 +50,10 @@ const generated = useGeneratedSchema({
       @subscription onPrice on:insert by:price
       @subscription onLength on:insert by:length
       @subscription onRaw on:insert by:raw
-      @subscription onExtra on:insert by:extra';
+      @subscription onExtra on:insert by:extra
+      @subscription onNote on:insert by:note
+      @subscription onCodeKnown on:insert by:code_known
+      @subscription onFair on:insert by:fair';
   `,
 });
 
@@ -169,6 +177,9 @@ describe("a value that can be spelt in several ways", () => {
     ["onLength(length: { hours: 24 })", "length", "24:00:00"],
     ['onRaw(raw: "AP8=")', "raw", String.raw`\x00ff`],
     ["onExtra(extra: { b: 1, a: 2 })", "extra", '{"a": 2, "b": 1}'],
+    ['onAt(at: "2026-01-01T10:00:00.5Z")', "at", "2026-01-01T10:00:00.5Z"],
+    ['onCodeKnown(codeKnown: "ab")', "code_known", "ab"],
+    ['onFair(fair: "1.5")', "fair", "1.50"],
   ])("%s hears of the row that has it, and of no other", async (field, column, value) => {
     await generated.owner.query("delete from public.signals");
     const sql = `
@@ -180,6 +191,30 @@ describe("a value that can be spelt in several ways", () => {
     expect(await toldOf(anonymous, `subscription { ${field} { id } }`, {}, sql, 1)).toEqual([
       { data: { [name]: { id: "2" } } },
     ]);
+  });
+
+  test("is another where it is a text that reads like a time", async () => {
+    const sql = `insert into public.signals (id, note) values
+      (1, '2026-01-01T10:00:00+00:00'), (2, '2026-01-01T10:00:00.000Z'), (3, '2026-01-01T12:00:00+02:00')`;
+    for (const [note, id] of [
+      ["2026-01-01T12:00:00+02:00", "3"],
+      ["2026-01-01T10:00:00.000Z", "2"],
+    ]) {
+      await generated.owner.query("delete from public.signals");
+      expect(await toldOf(anonymous, `subscription { onNote(note: "${note}") { id } }`, {}, sql, 1)).toEqual([
+        { data: { onNote: { id } } },
+      ]);
+    }
+  });
+
+  test.each([
+    ["column", "alter table public.signals rename day to date", "alter table public.signals rename date to day"],
+    ["table", "alter table public.signals rename to signs", "alter table public.signs rename to signals"],
+  ])("is refused for a moment where its %s has just got another name", async (_, rename, back) => {
+    await generated.owner.query(rename);
+    const answer = await generated.subscribe(anonymous, 'subscription { onDay(day: "2026-01-01") { id } }', {}, events);
+    await generated.owner.query(back);
+    expect(answer).toMatchObject({ errors: [{ message: expect.stringContaining("has just been changed") }] });
   });
 
   test("is refused where it is none", async () => {

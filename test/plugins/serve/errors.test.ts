@@ -56,6 +56,11 @@ const TABLE = `
     source regclass);
   insert into public.oddities values (1);
   grant select, update on public.oddities to authenticated;
+  create table public.counted (id int primary key default nextval('no_such_sequence'::text), note text);
+  grant select, insert on public.counted to authenticated;
+  create type public.mark as (i int, "constructor" text);
+  create function public.mark_text(m public.mark) returns text stable language sql as $$ select m::text $$;
+  grant execute on function public.mark_text to anon;
   create function public.echo(value jsonb) returns text stable language sql as $$ select left(value::text, 9) $$;
   grant execute on function public.echo to anon;
   insert into public.users (name, email) values ('Ann', 'ann@example.org');`;
@@ -135,6 +140,15 @@ describe("an error", () => {
     const change = 'mutation { updateOddity(id: 1, input: { source: "no_such_table" }) { id } }';
     const { errors } = await graphql.ask(change, { token: tokenFor(1) });
     expect(errors).toMatchObject([{ message: "A value is not acceptable.", extensions: { code: "VALIDATION_ERROR" } }]);
+  });
+
+  test("of a name that the database itself looks for in vain is a fault for good, and logged", async () => {
+    const change = 'mutation { createCounted(input: { note: "x" }) { id } }';
+    const { errors } = await graphql.ask(change, { token: tokenFor(1) });
+    expect(errors).toMatchObject([{ message: "Internal error", extensions: { code: "INTERNAL_ERROR" } }]);
+    expect(lines.find(({ request }) => request === errors[0].extensions.requestId)).toMatchObject({
+      msg: "internal error",
+    });
   });
 
   test("of a change where one may only read says so", async () => {
@@ -235,6 +249,11 @@ describe("an error", () => {
       });
     expect((await find({})).data).toEqual({ makers: { totalCount: 2 } });
     expect((await find({ constructor: "Lotus" })).data).toEqual({ makers: { totalCount: 1 } });
+    const mark = async (m: object) =>
+      (await graphql.ask("query ($m: MarkInput!) { markText(m: $m) }", { variables: { m } })).data;
+    expect(await mark({ i: 1 })).toEqual({ markText: "(1,)" });
+    expect(await mark({ i: 1, constructor: "Lotus" })).toEqual({ markText: "(1,Lotus)" });
+    expect((await graphql.ask("{ markText(m: { i: 1 }) }")).data).toEqual({ markText: "(1,)" });
   });
 
   test("in a variable says which one, before anything is asked", async () => {

@@ -121,6 +121,29 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket that sp
     await graphql.sql("drop table public.renamed");
   });
 
+  test("goes on where the value of one row names what there is not", async () => {
+    await graphql.sql(`
+      create table public.named (id int primary key, word text);
+      create trigger event after insert on public.named for each row execute function private.tg__event();
+      create function public.named_relation(named public.named) returns text stable language sql as 'select named.word::regclass::text';
+      comment on table public.named is '@subscription onNamed on:insert';
+      grant execute on function public.named_relation to anon;
+      grant select on public.named to anon`);
+    const isServed = async () => (await graphql.ask("{ nameds { edges { node { relation } } } }")).data;
+    await expect.poll(isServed, { timeout: 30_000 }).toBeTruthy();
+    const wire = await connect(protocol);
+    wire.say({ type: start, id: "n", payload: { query: "subscription { onNamed { id relation } }" } });
+    await expect.poll(() => counts()).toMatchObject({ subscriptions: 1 });
+
+    await graphql.sql("insert into public.named values (1, 'no_such_table'), (2, 'pg_class')");
+    const heard = [await wire.hear(), await wire.hear()];
+    expect(heard).toMatchObject([
+      { type: data, payload: { data: { onNamed: null }, errors: [{ extensions: { code: "INTERNAL_ERROR" } }] } },
+      { type: data, payload: { data: { onNamed: { id: "2", relation: "pg_class" } } } },
+    ]);
+    await graphql.sql("drop table public.named cascade");
+  });
+
   test("refuses what does not fit the schema, and goes on", async () => {
     const wire = await connect(protocol);
     wire.say({ type: start, id: "bad", payload: { query: "{ nothing }" } });
