@@ -24,7 +24,7 @@ export type ApiKey = {
 };
 
 export type ApiKeys = {
-  /** The key itself is told this once. */
+  /** The key itself is told this once. Refuses who was an administrator a moment ago. */
   create(key: NewApiKey, sender?: Sender): Promise<{ readonly id: string; readonly key: string }>;
   /** Of one owner, or all. */
   list(options?: { readonly ownerId?: string }): Promise<ApiKey[]>;

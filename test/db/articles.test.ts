@@ -231,7 +231,7 @@ describe("create_comment", () => {
   test("refuses who is not signed in, an article that is missing, and emptiness", async () => {
     await expect(content.as(anonymous, CREATE, [1, "Hm."])).rejects.toMatchObject({ code: "LOGIN" });
     await expect(content.as(bob, CREATE, [99, "Hm."])).rejects.toMatchObject({ code: "NTFND", detail: "article_id" });
-    for (const nothing of ["", " ", "\t\n", "\u00a0\u3000", "\u200b"]) {
+    for (const nothing of ["", " ", "\t\n", "\u00a0\u3000", "\u200b", "\u034f\u061c\u115f\u1160\u180b\u180f"]) {
       const empty = { code: "23514", constraint: "comments_content_present" };
       await expect(content.as(bob, CREATE, [1, nothing])).rejects.toMatchObject(empty);
     }

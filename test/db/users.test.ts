@@ -51,6 +51,17 @@ describe("a user", () => {
     ["a name of tabs", "(e'\\t', 'd@example.org', null, null)", "users_name_present"],
     ["a name of no-break spaces", "(u&'\\00a0', 'd@example.org', null, null)", "users_name_present"],
     ["a name that nobody sees", "(u&'\\200b\\feff', 'd@example.org', null, null)", "users_name_present"],
+    [
+      "a name of joiners and marks of direction",
+      "(u&'\\034f\\061c', 'd@example.org', null, null)",
+      "users_name_present",
+    ],
+    ["a name of fillers", "(u&'\\115f\\1160\\3164\\ffa0', 'd@example.org', null, null)", "users_name_present"],
+    [
+      "a name of variants of nothing",
+      "(u&'\\180b\\180c\\180d\\180f', 'd@example.org', null, null)",
+      "users_name_present",
+    ],
     ["no e-mail address", "('D', 'nobody', null, null)", "users_email_format"],
     ["an e-mail address with a blank", "('D', 'd @example.org', null, null)", "users_email_format"],
     ["an e-mail address of a host without a dot", "('D', 'd@example', null, null)", "users_email_format"],

@@ -1,5 +1,5 @@
---! Previous: sha1:d26d7214e0a75c58033acfbe37617b9aab934a34
---! Hash: sha1:e9a1e8f5c36bc2cf656c833625fe766c5eb362bb
+--! Previous: sha1:731e436d07311f5ca448b9636a7f7c93632f36e7
+--! Hash: sha1:9330b7f85dc0062705c928e60b17fdb0653ee37f
 --! Message: auth-rules
 
 --! split: 1-current.sql
@@ -155,3 +155,54 @@ $$ language plpgsql security definer set search_path = '';
 comment on function auth.tg_user_roles__end_tokens is
   'After a change, by whomever: ends the tokens that name the role the user had, and the user''s keys in it.';
 --! EndIncluded auth/tg_user_roles__end_tokens.sql
+-- Nor by one that is made while the role is lost: whoever acts is asked again, with the account held.
+--! Included auth/create_api_key.sql
+create or replace function auth.create_api_key(
+  key_hash bytea, prefix text, role text, owner_id bigint, name text, expires_at timestamptz, sender auth.sender
+) returns bigint as $$
+declare
+  v_id bigint;
+begin
+  -- The lower id first, whoever it is: two who went different ways would wait for each other.
+  perform auth.hold_account(held.id)
+    from (select distinct unnest(array[create_api_key.owner_id, (sender).actor]) as id order by id) as held;
+  -- A token outlives the role that it names by some seconds. Who has it by the word of another issuer is believed.
+  if exists (
+    select from auth.credentials left join auth.user_roles using (user_id)
+    where credentials.user_id = (sender).actor
+      and (credentials.disabled_at is not null
+        or credentials.tokens_valid_from > now() - interval '1 minute' and user_roles.role is distinct from 'admin')
+  ) then
+    raise exception 'Only an administrator may do this' using errcode = 'NOPER';
+  elsif not exists (select from auth.roles where roles.name = create_api_key.role) then
+    raise exception 'There is no role of that name for keys' using errcode = 'WRONG', detail = 'role';
+  elsif owner_id is not null and not exists (select from public.users where users.id = owner_id) then
+    raise exception 'There is no user of that id' using errcode = 'NTFND', detail = 'owner';
+  elsif create_api_key.expires_at <= now() then
+    raise exception 'A key expires in the future' using errcode = 'WRONG', detail = 'expires';
+  end if;
+  insert into auth.api_keys (key_hash, prefix, role, owner_id, name, expires_at)
+    values (
+      create_api_key.key_hash, create_api_key.prefix, create_api_key.role, create_api_key.owner_id,
+      create_api_key.name, create_api_key.expires_at
+    )
+    returning id into v_id;
+  perform auth.log_event('api_key.created', owner_id, sender, jsonb_build_object('api_key', v_id, 'role', role));
+  return v_id;
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.create_api_key is
+  'Stores a key of a program, in any role, for an administrator or whoever runs the service.';
+--! EndIncluded auth/create_api_key.sql
+-- The keys of those who have lost it until now. Others in that role were given to who never had it, on purpose.
+with ended as (
+  update auth.api_keys set revoked_at = now()
+  where role = 'admin' and revoked_at is null
+    and not exists (select from auth.user_roles where user_roles.user_id = owner_id and user_roles.role = 'admin')
+    and exists (
+      select from auth.audit_log
+      where audit_log.user_id = owner_id and event = 'role.assigned' and details ->> 'role' = 'admin'
+    )
+  returning id, owner_id
+)
+select auth.log_event('api_key.revoked', owner_id, null, jsonb_build_object('api_key', id)) from ended;

@@ -11,6 +11,7 @@ import { makeLand } from "./landing.ts";
 import { makeProtocols } from "./protocols.ts";
 import { type ListedProvider, makeProviders } from "./providers.ts";
 import { makeRedirectTargets, type RedirectTargets } from "./redirect-targets.ts";
+import { inWords } from "./refusals.ts";
 import { makeSecondFactor, type SecondFactor } from "./second-factor.ts";
 import { makeSignIn, type SignIn } from "./sign-in.ts";
 import { makeSignOut, type SignOut } from "./sign-out.ts";
@@ -53,6 +54,9 @@ export function makeFederation(options: Options): Federation {
     list: async () => (await providers.list()).filter(({ enabled }) => enabled),
     finishWithCode: secondFactor.land,
     exchangeCode: makeExchangeCode(asOwner, tokens),
-    metadata: async (name) => protocols.samlOf(await providers.find(name)).metadata,
+    async metadata(name) {
+      const provider = await providers.find(name);
+      return inWords(() => protocols.samlOf(provider).metadata);
+    },
   };
 }

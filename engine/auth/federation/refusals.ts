@@ -38,6 +38,15 @@ export function providerUnavailable(cause: unknown, { isTimeout = false } = {}):
   );
 }
 
+/** Of a row that somebody has written wrong (an address that is none, another key than one) the libraries say so only when it is used. */
+export async function inWords<T>(use: () => T | Promise<T>): Promise<T> {
+  try {
+    return await use();
+  } catch (error) {
+    throw error instanceof ApiError ? error : providerUnavailable(error);
+  }
+}
+
 export function accountConflict(): ApiError {
   return new ApiError(409, "RESOURCE_CONFLICT", "There is an account with this e-mail address already.", {
     hint: "Sign in to it as before, and link the provider there; or verify the address at both ends.",

@@ -7,14 +7,14 @@ import type { Audited } from "./audit.ts";
 import type { Departures, Wish } from "./departures.ts";
 import type { Ending, Land } from "./landing.ts";
 import type { Protocols } from "./protocols.ts";
-import type { Arrival, Protocol, Provider, Statement } from "./provider.ts";
+import type { Arrival, Provider, Statement } from "./provider.ts";
 import type { Providers } from "./providers.ts";
 import type { RedirectTargets } from "./redirect-targets.ts";
 import {
   accountConflict,
   emailMissing,
   identityTaken,
-  providerUnavailable,
+  inWords,
   signInEnded,
   signUpsClosed,
   statementRefused,
@@ -52,8 +52,8 @@ const REFUSALS = {
 type Refusal = keyof typeof REFUSALS;
 type Outcome = "passed" | "linked" | "code_missing" | Refusal;
 
-/** The standards say 255 characters; beyond some thousand bytes no index would find it. */
-const LONGEST_SUBJECT = 1_000;
+/** In bytes: the standards say 256 characters, and beyond some 2,700 bytes, with the issuer's, no index would hold it. */
+const LONGEST_INDEXED = 1_024;
 const PASS = `select * from auth.pass_federation($2, $3, $4, $5, $6, ${SENDER})`;
 
 export function makeSignIn(options: Options): SignIn {
@@ -93,7 +93,7 @@ export function makeSignIn(options: Options): SignIn {
         const redirectTo = readTarget(wish.redirectTo);
         if (wish.mode === "token" && redirectTo === null) throw targetMissing();
         const state = newSecret();
-        const { address, kept } = await depart(protocols, provider, state);
+        const { address, kept } = await inWords(() => protocols.of(provider).depart(state));
         await departures.remember(
           state,
           { provider: name, purpose: "sign-in", browser },
@@ -119,26 +119,18 @@ export function makeSignIn(options: Options): SignIn {
   };
 }
 
-/** Of a row that somebody has written wrong (an address that is none, another key than one) the libraries say so only here. */
-async function depart(protocols: Protocols, provider: Provider, state: string): ReturnType<Protocol["depart"]> {
-  try {
-    return await protocols.of(provider).depart(state);
-  } catch (error) {
-    throw error instanceof ApiError ? error : providerUnavailable(error);
-  }
-}
-
 /**
  * Postgres has no place for the character zero, nor UTF-8 for half a character. A name does without: one that was cut
  * may end with half of one. Of who it is nothing may be left out.
  */
 function inWholeCharacters(statement: Statement): Statement {
-  const { subject, email, name } = statement;
+  const { subject, signOut, message, email, name } = statement;
+  const indexed = [subject, signOut.subject, message?.id ?? ""];
   const isWhole = (text: string) => text.isWellFormed() && !text.includes("\0");
-  if (subject === "" || subject.length > LONGEST_SUBJECT) {
-    throw statementRefused(new Error("Its subject is empty, or too long"));
+  if (subject === "" || indexed.some((text) => Buffer.byteLength(text) > LONGEST_INDEXED)) {
+    throw statementRefused(new Error("Its subject is empty, or what it is found by is too long"));
   }
-  if (!isWhole(subject) || !isWhole(email ?? "")) {
+  if (![...indexed, email ?? ""].every(isWhole)) {
     throw statementRefused(new Error("Its subject, or its address, is no text of whole characters"));
   }
   return { ...statement, name: name === null ? null : name.toWellFormed().replaceAll("\0", "") };

@@ -8,7 +8,7 @@ import type { Protocols } from "./protocols.ts";
 import type { Arrival, Farewell, Kept } from "./provider.ts";
 import type { Providers } from "./providers.ts";
 import type { RedirectTargets } from "./redirect-targets.ts";
-import { statementRefused } from "./refusals.ts";
+import { inWords, statementRefused } from "./refusals.ts";
 
 export type SignOut = {
   /** Where the browser ends the provider's session too, which that one of ours came from; null when nowhere. */
@@ -38,7 +38,7 @@ export function makeSignOut({ asOwner, providers, protocols, departures, audited
     const { rows } = await inTransaction(asOwner, (client) => client.query<{ ended: number | null }>(END, values));
     const { ended } = rows[0]!;
     if (ended === null) throw statementRefused(new Error("The request to sign out was obeyed before"));
-    return farewell.answerAddress(ended > 0);
+    return inWords(() => farewell.answerAddress(ended > 0));
   };
 
   return {
@@ -49,8 +49,8 @@ export function makeSignOut({ asOwner, providers, protocols, departures, audited
         client.query<{ sign_out_hint: string }>(FIND, [digestOf(session), name]),
       );
       if (!rows[0]) return null;
-      const state = newSecret();
-      const address = await protocols.of(provider).signOutAddress(unsealHint(rows[0].sign_out_hint, session), state);
+      const [state, hint] = [newSecret(), unsealHint(rows[0].sign_out_hint, session)];
+      const address = await inWords(() => protocols.of(provider).signOutAddress(hint, state));
       if (address === null) return null;
       await departures.remember(state, { provider: name, purpose: "sign-out", browser }, wish, NOTHING_KEPT);
       return address;
@@ -59,7 +59,7 @@ export function makeSignOut({ asOwner, providers, protocols, departures, audited
     async finishSignOut(name, arrival, browser, sender) {
       const provider = await providers.find(name);
       return audited(name, sender, async () => {
-        const farewell = await protocols.of(provider).readFarewell(arrival);
+        const farewell = await inWords(() => protocols.of(provider).readFarewell(arrival));
         if (farewell.kind === "asked") return obey(name, farewell, sender);
         // Whoever comes back without having left is signed out as well.
         const recalled = await departures

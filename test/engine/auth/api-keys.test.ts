@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeKeyFinder } from "../../../engine/caller/api-keys.ts";
+import { until } from "../../until.ts";
 import { eventsOf, from, newPerson, type Opened, openAccounts } from "./open-accounts.ts";
 
 let opened: Opened;
@@ -64,6 +65,56 @@ describe("an API key", () => {
     expect(await callerOf(lost.key)).toBeNull();
     for (const { key } of [kept, theirs]) expect(await callerOf(key)).not.toBeNull();
     expect(await eventsOf(opened, userId)).toContain("api_key.revoked");
+  });
+
+  test("is made neither by who was an administrator a moment ago nor by who is disabled", async () => {
+    const { apiKeys } = opened.accounts;
+    const { userId } = await newPerson(opened);
+    const make = () => apiKeys.create({ role: "admin" }, { ...from(), actor: userId });
+    await opened.owner.query("select auth.assign_role($1, 'admin', null)", [userId]);
+    expect(await callerOf((await make()).key)).toMatchObject({ role: "admin" });
+    await opened.owner.query("select auth.disable_account($1, null)", [userId]);
+    await expect(make()).rejects.toMatchObject({ code: "NOPER" });
+    await opened.owner.query("select auth.enable_account($1, null)", [userId]);
+    await make();
+    await opened.owner.query("select auth.assign_role($1, 'authenticated', null)", [userId]);
+    await expect(make()).rejects.toMatchObject({ code: "NOPER" });
+  });
+
+  test("that is being made while its owner loses the role waits, and is refused or ended", async () => {
+    const { apiKeys } = opened.accounts;
+    const [root, { userId }] = [await newPerson(opened), await newPerson(opened)];
+    for (const id of [root.userId, userId])
+      await opened.owner.query("select auth.assign_role($1, 'admin', null)", [id]);
+    const blocked = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
+      and query like $1`;
+    const waitsAt = (text: string) => until(async () => (await opened.owner.query(blocked, [text])).rowCount === 1);
+
+    const maker = await opened.owner.connect();
+    try {
+      await maker.query("begin");
+      await maker.query(
+        `select auth.create_api_key(sha256('open'), 'key_open', 'admin', $1, '', null,
+          jsonb_populate_record(null::auth.sender, jsonb_build_object('actor', $2::bigint)))`,
+        [userId, userId],
+      );
+      const losing = opened.owner.query("select auth.assign_role($1, 'authenticated', null)", [userId]);
+      await waitsAt("select auth.assign_role%");
+      await maker.query("commit");
+      await losing;
+      expect((await apiKeys.list({ ownerId: userId })).map(({ revokedAt }) => revokedAt)).toEqual([expect.any(Date)]);
+
+      await maker.query("begin");
+      await maker.query("select auth.assign_role($1, 'authenticated', null)", [root.userId]);
+      const made = expect(
+        apiKeys.create({ role: "admin", ownerId: root.userId }, { ...from(), actor: root.userId }),
+      ).rejects.toMatchObject({ code: "NOPER" });
+      await waitsAt("%auth.create_api_key%");
+      await maker.query("commit");
+      await made;
+    } finally {
+      maker.release();
+    }
   });
 
   test("is revoked by its owner, and by nobody else's", async () => {

@@ -117,6 +117,25 @@ describe("everybody else", () => {
     }
   });
 
+  test("who was an administrator a moment ago is refused, though the token still says so: 403", async () => {
+    const { email, userId } = await newPerson(gateways);
+    await gateways.owner.query("select auth.assign_role($1, 'admin', null)", [userId]);
+    const session = await newSession(gateways, email);
+    const making = await gateways.owner.connect();
+    try {
+      await making.query("begin");
+      await making.query("select auth.assign_role($1, 'authenticated', null)", [userId]);
+      const answer = create({ role: "admin" }, { headers: session });
+      const blocked = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
+        and query like '%auth.create_api_key%'`;
+      await until(async () => (await gateways.owner.query(blocked)).rowCount === 1);
+      await making.query("commit");
+      expect(await answer).toMatchObject({ status: 403, body: { error: { code: "PERMISSION_DENIED" } } });
+    } finally {
+      making.release();
+    }
+  });
+
   test("is told which methods there are, and what an id looks like", async () => {
     expect((await gateways.get(at("/auth/keys"), { token, method: "PUT" })).headers.get("allow")).toBe(
       "GET, HEAD, OPTIONS, POST",

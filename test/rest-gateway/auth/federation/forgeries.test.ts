@@ -1,4 +1,4 @@
-import { createHmac, createPrivateKey, generateKeyPairSync, randomBytes, sign } from "node:crypto";
+import { createHmac, createPrivateKey, generateKeyPairSync, randomBytes, randomInt, sign } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { newFactor } from "../gateways.ts";
 import type { Browser } from "./browser.ts";
@@ -7,6 +7,9 @@ import { type Forger, json, openForger } from "./forger.ts";
 
 const CLIENT = { id: "content-service", secret: "a secret of the client that nobody else knows" };
 const PERSON = { email: "forged@example.org", email_verified: true, name: "Forged" };
+/** Of three bytes each, in no order that could be compressed. */
+const ideographs = (count: number) =>
+  String.fromCharCode(...Array.from({ length: count }, () => 0x4e00 + randomInt(0x5000)));
 let gateways: FederatedGateways;
 let forger: Forger;
 let browser: Browser;
@@ -135,6 +138,8 @@ describe("an ID token is refused, 401,", () => {
     "about somebody without a name": (nonce) => forger.idToken({ nonce, ...PERSON, sub: "" }),
     "about somebody whose name no index holds": (nonce) =>
       forger.idToken({ nonce, ...PERSON, sub: randomBytes(9_000).toString("base64url") }),
+    "about somebody whose name is short in characters alone": (nonce) =>
+      forger.idToken({ nonce, ...PERSON, sub: ideographs(1_000) }),
     "that is not signed": (nonce) => `${unsigned({ alg: "none" }, nonce)}.`,
     "with the signature taken off": async (nonce) =>
       `${(await forger.idToken({ nonce, ...PERSON })).replace(/[^.]+$/, "")}`,

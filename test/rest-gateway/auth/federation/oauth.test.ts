@@ -74,6 +74,22 @@ describe("a provider whose row in SQL is wrong", () => {
   });
 });
 
+describe("a provider of SAML whose row in SQL has no certificates", () => {
+  beforeAll(() =>
+    gateways.owner.query(
+      `insert into auth.providers (name, kind, issuer, settings) values ('bare', 'saml', 'bare', '{"entry_point": "https://idp.example.org"}')`,
+    ),
+  );
+  afterAll(() => gateways.owner.query("delete from auth.providers where name = 'bare'"));
+
+  test.each(["sign-in", "metadata", "signed-out"])("is at /%s one that cannot be reached: 502", async (place) => {
+    expect(await browser.ask(at(`/auth/providers/bare/${place}`))).toMatchObject({
+      status: 502,
+      body: { error: { code: "PROVIDER_UNAVAILABLE" } },
+    });
+  });
+});
+
 describe("signing in through a provider of OAuth 2.0 alone", () => {
   test("exchanges the code as the standard says, and finds who it is by the names that it was told", async () => {
     const { departure, shown } = await signIn();
