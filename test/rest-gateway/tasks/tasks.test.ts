@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import jwt from "jsonwebtoken";
+import type { PoolClient } from "pg";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { SECRET } from "../../secret.ts";
 import { type Gateways, newPerson, openGateways, type Person, type Sent, type Told } from "../auth/gateways.ts";
@@ -491,21 +492,34 @@ describe("a task", () => {
 
 describe("tending to tasks", () => {
   test("gives up one that has no attempts left, unless a last one is under way", async () => {
-    const { rows } = await gateways.owner.query(`
-      insert into private.tasks (owner, work, status, caller, request, body, created_at)
-        values ('user ${ada.userId}', 'POST /nothing', 'running', '{}', '{}', '', now() - interval '1 hour') returning id`);
-    const { id } = rows[0];
     const attempt = await gateways.owner.connect();
-    await attempt.query("begin");
-    await attempt.query("select from private.tasks where id = $1 for update", [id]);
-    await gateways.owner.query("select private.tend_tasks()");
-    expect((await look(id)).body.status).toBe("running");
+    try {
+      const id = await beginAttempt(attempt);
+      await gateways.owner.query("select private.tend_tasks()");
+      expect((await look(id)).body.status).toBe("running");
 
-    await attempt.query("rollback");
-    attempt.release();
-    await gateways.owner.query("select private.tend_tasks()");
-    expect((await look(id)).body).toMatchObject({ status: "failed", error: { status: 500 } });
+      await attempt.query("rollback");
+      await gateways.owner.query("select private.tend_tasks()");
+      expect((await look(id)).body).toMatchObject({ status: "failed", error: { status: 500 } });
+    } finally {
+      await attempt.query("rollback");
+      attempt.release();
+    }
   });
+
+  /** The service tends to tasks itself, and may have come before the attempt. */
+  async function beginAttempt(attempt: PoolClient): Promise<string> {
+    for (;;) {
+      const made = await gateways.owner.query(`
+        insert into private.tasks (owner, work, status, caller, request, body, created_at)
+          values ('user ${ada.userId}', 'POST /nothing', 'running', '{}', '{}', '', now() - interval '1 hour') returning id`);
+      const { id } = made.rows[0];
+      await attempt.query("begin");
+      const { rows } = await attempt.query("select status from private.tasks where id = $1 for update", [id]);
+      if (rows[0].status === "running") return id;
+      await attempt.query("rollback");
+    }
+  }
 });
 
 describe("a table that is called tasks", () => {
