@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { LightAbort } from "../engine/abort.ts";
 import type { Config } from "../engine/config/config.ts";
 import { toApiError } from "../engine/errors.ts";
 import type { RequestLimit } from "../engine/limits/request-limit.ts";
@@ -41,26 +42,26 @@ export function answerWith(serve: Serve, config: Settings, log: Logger, limit: R
   return async (request, response, base = {}) => {
     const id = String(request.headers["x-request-id"]);
     const stages = serverTiming ? makeStages() : NO_STAGES;
-    const left = new AbortController();
+    const left = new LightAbort();
     response.on("close", () => {
       if (!response.writableEnded) left.abort(clientLeft());
     });
     const connection = () => readConnection(request);
     const { admit, standing } = admissionTo(request.url ?? "/", limit, connection);
-    const told: Record<string, string> = {};
+    const told: Record<string, string> = { ...base };
     const tell = (headers: Readonly<Record<string, string>>) => void Object.assign(told, headers);
-    const occasion = { id, stages, signal: left.signal, connection, admit, tell, maxBodyBytes };
+    const occasion = { id, stages, signal: left, connection, admit, tell, maxBodyBytes };
     const asked = toGatewayRequest(request, occasion);
     const { status, headers: said, body, reason } = await serve(asked);
-    const timing = serverTiming ? { "Server-Timing": stages.header() } : {};
-    const vary = base.Vary && said.Vary ? { Vary: `${said.Vary}, ${base.Vary}` } : {};
-    const headers = { ...base, ...timing, ...standing(), ...told, ...said, ...vary };
+    if (serverTiming) told["Server-Timing"] = stages.header();
+    const headers: GatewayResponse["headers"] = Object.assign(told, standing(), said);
+    if (base.Vary && said.Vary) told.Vary = `${said.Vary}, ${base.Vary}`;
     try {
       if (isFlow(body)) await sendFlow(response, { status, headers, flow: body });
       else send(response, { status, headers, body, reason });
       unread(response);
     } catch (fault) {
-      if (left.signal.aborted) return;
+      if (left.aborted) return;
       const isBegun = response.headersSent;
       log.error({ request: id, err: fault }, isBegun ? "an answer broke off" : "an answer could not be sent");
       if (isBegun) return cutOff(response);

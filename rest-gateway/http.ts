@@ -6,6 +6,7 @@ import {
   STATUS_CODES,
 } from "node:http";
 import { TLSSocket } from "node:tls";
+import type { Abort } from "../engine/abort.ts";
 import { ApiError } from "../engine/errors.ts";
 import type { Admission } from "./limits/admission.ts";
 import type { Stages } from "./stages.ts";
@@ -21,7 +22,7 @@ export type GatewayRequest = {
   readonly headers: IncomingHttpHeaders;
   readonly stages: Stages;
   /** Aborted when the client leaves before it is answered. */
-  readonly signal: AbortSignal;
+  readonly signal: Abort;
   /** Where it came from, as far as the proxies in front are to be believed (TRUST_PROXY). */
   connection(): Connection;
   /** To be told as soon as it is known who asks, and before anything is done for them. Refuses what is too much. */

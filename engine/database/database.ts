@@ -1,4 +1,5 @@
 import { DatabaseError, type PoolClient } from "pg";
+import type { Abort } from "../abort.ts";
 import { Budget, rowsOf, UNLIMITED } from "./budget.ts";
 import type { Condition, Log } from "./condition.ts";
 import { type Isolation, patienceFor, requestSteps, type Step, statementStep, undoneSteps } from "./exchange.ts";
@@ -66,7 +67,7 @@ export type RunOptions = {
    */
   readonly budget?: Budget | undefined;
   /** Ends the wait; and the statement, where it does not share its connection. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: Abort | undefined;
 };
 
 /** The budget is shared too; without one, each statement may hold as much as an answer may. */

@@ -1,3 +1,4 @@
+import type { Abort } from "../abort.ts";
 import type { ApiError } from "../errors.ts";
 import type { Allowance } from "./budget.ts";
 import type { Collector, Exchange, Outcome, Step } from "./exchange.ts";
@@ -26,7 +27,7 @@ export type Question = {
   /** What of its answer may be held. */
   readonly allowance: Allowance;
   readonly expires: number;
-  readonly signal: AbortSignal | undefined;
+  readonly signal: Abort | undefined;
   /** Of the primary, where the request goes to a replica first. */
   readonly elsewhere?: Lane | undefined;
   /** For who wants to know how it goes. */
@@ -58,7 +59,7 @@ export class Request implements Ticket, Exchange {
   readonly #shape: Pick<Shape, "ran" | "isBrief">;
   readonly #readOnly: boolean;
   readonly #answer: Answer;
-  readonly #signal: AbortSignal | undefined;
+  readonly #signal: Abort | undefined;
   readonly #allowance: Allowance;
   readonly #watch: Watch | null;
   /** How much of the allowance is taken. */

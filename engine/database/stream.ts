@@ -1,3 +1,4 @@
+import { type Abort, toSignal } from "../abort.ts";
 import { readerStalled } from "./faults.ts";
 import type { Answer, Request, RestartableCollector } from "./request.ts";
 import { int32 } from "./wire/decode.ts";
@@ -25,7 +26,7 @@ export type RowStreamOptions = {
   readonly separator: string;
   /** How long nobody may read, in milliseconds. */
   readonly stallTimeout: number;
-  readonly signal: AbortSignal | undefined;
+  readonly signal: Abort | undefined;
   readonly request: (collector: RestartableCollector, answer: Answer, signal: AbortSignal) => Request;
 };
 
@@ -58,7 +59,7 @@ export class RowStream implements RestartableCollector, AsyncIterableIterator<Ch
   constructor({ separator, stallTimeout, signal, request }: RowStreamOptions) {
     this.#separator = Buffer.from(separator);
     this.#stallTimeout = stallTimeout;
-    this.#signal = signal ? AbortSignal.any([signal, this.#stopper.signal]) : this.#stopper.signal;
+    this.#signal = signal ? AbortSignal.any([toSignal(signal), this.#stopper.signal]) : this.#stopper.signal;
     const answer = { resolve: () => this.#finish(null), reject: (error: unknown) => this.#finish({ error }) };
     this.#request = request(this, answer, this.#signal);
   }

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { Abort } from "../../engine/abort.ts";
 import type { Caller } from "../../engine/caller/caller.ts";
 
 /** What is known of a request here; whoever listens on the socket says the rest. */
@@ -9,7 +10,7 @@ export type HttpRequest = {
   readonly rawQuery: string;
   readonly headers: IncomingHttpHeaders;
   readonly stages: { enter(name: string): void };
-  readonly signal: AbortSignal;
+  readonly signal: Abort;
   /** Refuses a caller whose requests are too many. */
   admit(caller: Caller): void;
   /** Headers of the answer, whatever it will be. */

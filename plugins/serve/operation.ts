@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { execute, subscribe } from "postgraphile/grafast";
 import type { ExecutionArgs, ExecutionResult, GraphQLError, OperationTypeNode } from "postgraphile/graphql";
+import type { Abort } from "../../engine/abort.ts";
 import type { Asker } from "../../engine/caller/caller.ts";
 import { Budget } from "../../engine/database/budget.ts";
 import type { Database } from "../../engine/database/database.ts";
@@ -28,7 +29,7 @@ export type Circumstances = {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   /** Aborted when nobody waits for the answer any more. */
-  readonly signal?: AbortSignal;
+  readonly signal?: Abort;
   /** Headers of the answer, where it has any. */
   readonly tell?: (headers: Readonly<Record<string, string>>) => void;
   /** The data as text, for who passes it on as it is. */

@@ -1,4 +1,5 @@
 import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from "postgraphile/@dataplan/pg";
+import type { Abort } from "../../engine/abort.ts";
 import type { Budget } from "../../engine/database/budget.ts";
 import type { Database } from "../../engine/database/database.ts";
 import type { Context, Result, Statement } from "../../engine/database/statement.ts";
@@ -13,7 +14,7 @@ export type ClientOptions = {
   readonly budgetOf?: () => Budget;
   /** Told of the rows of each statement; may refuse what they would become. */
   readonly admit?: (rows: Result["rows"]) => void;
-  readonly signal?: AbortSignal;
+  readonly signal?: Abort;
 };
 
 /**

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Abort, toSignal } from "../../engine/abort.ts";
 import { type Ask, asLogin } from "../../engine/database/as-login.ts";
 import { delayBefore } from "../../engine/database/connector.ts";
 import { answerTooLarge } from "../../engine/database/faults.ts";
@@ -17,7 +18,7 @@ export type Change = {
   readonly request: readonly (string | Buffer)[];
   readonly lifetimeSeconds: number;
   /** Aborted when nobody waits for the answer any more. A change that has begun is finished all the same. */
-  readonly signal: AbortSignal;
+  readonly signal: Abort;
   /** A transaction that is undone when the work rejects. */
   transact(work: (ask: Ask) => Promise<GatewayResponse>): Promise<GatewayResponse>;
   /** Makes the change, and the answer to be kept with it. */
@@ -63,7 +64,7 @@ export function makeOnce({ waitMilliseconds, mostBytes, onReplay = () => {} }: O
       } catch (error) {
         if (!isUnsettled(error) || performance.now() > deadline) throw error;
         // No connection is held meanwhile: a crowd that waits for one slow change keeps nobody else from writing.
-        const pause = sleep(delayBefore(attempts, Math.random()), true, { signal: change.signal });
+        const pause = sleep(delayBefore(attempts, Math.random()), true, { signal: toSignal(change.signal) });
         const isStillThere = await pause.catch(() => false);
         if (!isStillThere) throw error;
       }

@@ -1,3 +1,4 @@
+import type { Abort } from "../../engine/abort.ts";
 import type { Database } from "../../engine/database/database.ts";
 import { isTooLarge } from "../../engine/database/faults.ts";
 import type { Context, Row, Statement } from "../../engine/database/statement.ts";
@@ -16,7 +17,7 @@ export type Told<Body = string | Buffer | RowFlow> = Omit<Answer, "body" | "page
 
 type PreparedRead = Pick<Prepared, "plan"> & { readonly long: LongRead };
 
-type Means = { readonly before: Statement | undefined; readonly signal: AbortSignal };
+type Means = { readonly before: Statement | undefined; readonly signal: Abort };
 
 /** An answer of more bytes is not held a second time. */
 const MOST_BYTES = 2 * 2 ** 20;

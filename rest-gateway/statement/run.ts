@@ -1,7 +1,8 @@
+import type { Abort } from "../../engine/abort.ts";
 import type { Ask } from "../../engine/database/as-login.ts";
 import type { Database } from "../../engine/database/database.ts";
 import type { Isolation } from "../../engine/database/exchange.ts";
-import type { Context, Row, Statement } from "../../engine/database/statement.ts";
+import type { Context, Result, Row, Statement } from "../../engine/database/statement.ts";
 import type { Query } from "../../engine/database/transaction.ts";
 import type { Plan } from "./plan/plan.ts";
 import type { Prepared } from "./prepare.ts";
@@ -17,7 +18,7 @@ export type RunOptions = {
   /** Called in the same transaction first. */
   readonly before: Statement | undefined;
   /** Aborted when nobody waits for the answer any more. */
-  readonly signal: AbortSignal;
+  readonly signal: Abort;
 };
 
 /** One round trip. Refuses with Postgres's own error, or with what a guard of the plan says. */
@@ -31,16 +32,17 @@ export async function runPrepared(
     // Rows come one by one in a transaction of the usual kind alone.
     const isUsual = !options.rollback && options.isolation === null;
     if (long && isUsual) return await runLong({ plan, long }, context, database, options);
-    return answerOf(plan, await rowsOf(plan.readOnly, statement, context, database, options));
+    const { rows } = await ask(plan.readOnly, statement, context, database, options);
+    return answerOf(plan, rows);
   } catch (error) {
     throw refusalOf(error) ?? error;
   }
 }
 
 /** The same in a transaction that somebody else has begun. */
-export async function runWithin(ask: Ask, { plan, statement }: Prepared): Promise<Answer<string | Buffer>> {
+export async function runWithin(query: Ask, { plan, statement }: Prepared): Promise<Answer<string | Buffer>> {
   try {
-    return answerOf(plan, (await ask(statement)).rows);
+    return answerOf(plan, (await query(statement)).rows);
   } catch (error) {
     throw refusalOf(error) ?? error;
   }
@@ -51,30 +53,25 @@ function answerOf(plan: Plan, rows: readonly Row<string | Buffer | null>[]): Ans
   return toAnswer(rows[0]! as readonly (string | Buffer)[], plan);
 }
 
-async function rowsOf(
+type Rows = Pick<Result<string | Buffer | null>, "rows">;
+
+function ask(
   readOnly: boolean,
   statement: Statement,
   context: Context,
   database: Database,
   { rollback, isolation, before, signal }: RunOptions,
-): Promise<readonly Row<string | Buffer | null>[]> {
+): Promise<Rows> {
   if (isolation === null) {
-    const { rows } = await database.run(context, statement, {
-      readOnly,
-      rollback,
-      before,
-      signal,
-      largeValues: "buffer",
-    });
-    return rows;
+    return database.run(context, statement, { readOnly, rollback, before, signal, largeValues: "buffer" });
   }
-  let undone: readonly Row[] | null = null;
+  let undone: Rows | null = null;
   const work = async (query: Query) => {
     if (before) await query(before);
-    const { rows } = await query(statement);
-    if (!rollback) return rows;
+    const result = await query(statement);
+    if (!rollback) return result;
     await query(CHECK_CONSTRAINTS);
-    undone = rows;
+    undone = result;
     throw new Error("undone on purpose");
   };
   return database.transaction(context, work, { readOnly, isolation }).catch((error: unknown) => {

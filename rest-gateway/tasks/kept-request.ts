@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { LightAbort } from "../../engine/abort.ts";
 import { ApiError } from "../../engine/errors.ts";
 import type { GatewayRequest } from "../http.ts";
 import { NO_STAGES } from "../stages.ts";
@@ -21,7 +22,7 @@ export function asRequest({ headers, ...kept }: KeptRequest, body: Buffer): Gate
     ...kept,
     headers: withoutLater(headers),
     stages: NO_STAGES,
-    signal: new AbortController().signal,
+    signal: new LightAbort(),
     connection: () => ({ address: null, isSecure: false }),
     admit: () => {},
     tell: () => {},

@@ -5,6 +5,7 @@ import { Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { toSignal } from "../../engine/abort.ts";
 import { readConfig } from "../../engine/config/config.ts";
 import { type Answer, answerWith } from "../../rest-gateway/answer.ts";
 import { makeGateway } from "../../rest-gateway/gateway.ts";
@@ -252,7 +253,7 @@ describe("a client that leaves", () => {
 
   test("while its answer is being made is no fault of the service", async () => {
     const { port, lines } = await start(async ({ signal }) => {
-      await once(signal, "abort");
+      await once(toSignal(signal), "abort");
       throw signal.reason;
     });
     const socket = dial(port, GET);
@@ -279,7 +280,7 @@ describe("a client that leaves", () => {
 
   test("before anybody asks for its body there is none either", async () => {
     const { port, lines } = await start(async ({ readBody, signal }) => {
-      await once(signal, "abort");
+      await once(toSignal(signal), "abort");
       return { status: 200, headers: {}, body: await readBody() };
     });
     const socket = dial(port, "POST /rest/v1 HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf");
