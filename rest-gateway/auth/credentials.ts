@@ -14,24 +14,27 @@ export type User = { readonly userId: string; readonly caller: Caller };
  * Who asks, by any credential of the conventional interface. A browser shows its cookie, and a password that it has once
  * been told, unasked: a change by those wants more.
  */
-export async function identifyCaller(request: GatewayRequest, { callers, crossSite }: Services): Promise<Caller> {
+export function identifyCaller(request: GatewayRequest, { callers, crossSite }: Services): Caller | Promise<Caller> {
   const credentials = credentialsOf(request);
   const { login = null, session = null } = credentials;
-  const caller = await identify(credentials, callers);
-  request.admit(caller);
-  if (login) crossSite.guard(request, null);
-  if (caller.kind === "session") {
-    crossSite.guard(request, session);
-    request.tell(keepSession(session!));
-  }
-  return caller;
+  const welcome = (caller: Caller): Caller => {
+    request.admit(caller);
+    if (login) crossSite.guard(request, null);
+    if (caller.kind === "session") {
+      crossSite.guard(request, session);
+      request.tell(keepSession(session!));
+    }
+    return caller;
+  };
+  const caller = login ? challenging(callers, credentials) : callers.identify(credentials);
+  return caller instanceof Promise ? caller.then(welcome) : welcome(caller);
 }
 
-async function identify(credentials: Credentials, callers: Callers): Promise<Caller> {
+async function challenging(callers: Callers, credentials: Credentials): Promise<Caller> {
   try {
     return await callers.identify(credentials);
   } catch (error) {
-    throw credentials.login ? challenged(error) : error;
+    throw challenged(error);
   }
 }
 

@@ -15,7 +15,7 @@ type Options = {
   readonly config: Pick<Config, "errorBody" | "publicUrl">;
   readonly catalog: () => Catalog;
   readonly versions: Versions;
-  readonly identify: (request: GatewayRequest) => Promise<Caller>;
+  readonly identify: (request: GatewayRequest) => Caller | Promise<Caller>;
   /** All addresses besides collections. */
   readonly routes: Routes;
   /** Those that look at the rest of the address themselves. */

@@ -38,8 +38,11 @@ export type Rows = {
   readonly total: number | null;
 };
 
-/** Asks Postgres as the caller: one round trip. */
-export type AskRows = (intent: Intent) => Promise<Rows>;
+/**
+ * Asks Postgres as the caller: one round trip. Intents that come with the same model differ in their values only, and it
+ * need not be looked at them to see that.
+ */
+export type AskRows = (intent: Intent, model?: object) => Promise<Rows>;
 
 export type Exchange = {
   readonly ask: AskRows;

@@ -1,4 +1,4 @@
-import type { Caller, Callers } from "../../engine/caller/caller.ts";
+import type { Callers } from "../../engine/caller/caller.ts";
 import type { CrossSite } from "../../engine/caller/cross-site.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Config } from "../../engine/config/config.ts";
@@ -8,7 +8,7 @@ import { ApiError } from "../../engine/errors.ts";
 import { type Counts, makeCounts } from "../../engine/metrics/counts.ts";
 import { methodNotAllowed, notFound } from "../../engine/wrong-address.ts";
 import { identifyCaller, queryWithoutApiKey } from "../auth/credentials.ts";
-import type { GatewayRequest, GatewayResponse, Handler } from "../http.ts";
+import type { GatewayResponse, Handler } from "../http.ts";
 import { readIdempotencyKey } from "../idempotency/key.ts";
 import { makeKeyedChanges } from "../idempotency/keyed-changes.ts";
 import { publicPath } from "../public-address.ts";
@@ -30,7 +30,7 @@ import { readList, readRow } from "./perform/read.ts";
 import { notPermitted } from "./refusals.ts";
 import { cacheHeaders } from "./send/headers.ts";
 import { sentValues } from "./sent-values.ts";
-import type { Versions } from "./versions/served.ts";
+import type { Version, Versions } from "./versions/served.ts";
 import { settleVersion } from "./versions/settle.ts";
 
 type Services = {
@@ -51,6 +51,9 @@ export type ResourceInterface = Undertake & {
   has(name: string): boolean;
 };
 
+/** What is known of a request before its address is looked up. */
+type Met = Pick<Asked, "request" | "address" | "caller"> & { readonly served: readonly Version[] };
+
 /** The rows are JSON; none of our conditions needs another form. */
 const MANNER: Manner = { formats: [{ kind: "media", type: "application/json" }], body: true, maxAffected: null };
 
@@ -58,20 +61,28 @@ const MANNER: Manner = { formats: [{ kind: "media", type: "application/json" }],
 export function makeResourceInterface(services: Services): ResourceInterface {
   const { config, callers, crossSite, database, catalog: current, versions, defer, counts = makeCounts() } = services;
   const prepare = makePreparer(
-    { aggregates: false, maxRows: config.maxPageSize, safeWrites: true, legacyTargetNames: false, explain: false },
+    {
+      aggregates: false,
+      maxRows: config.maxPageSize,
+      safeWrites: true,
+      legacyTargetNames: false,
+      explain: false,
+      // A digest of each answer stands before it.
+      whole: true,
+    },
     counts.plans,
   );
+  /** By the model that intents of one plan have in common, which lives as long as the catalogue. */
+  const preparedLike = new WeakMap<object, Prepared>();
   const contextOf = makeResourceContexts(config);
   const { once, onceWithin } = makeKeyedChanges(config, counts);
 
   /** Null: nothing of this interface is at that address. */
-  const understand = async (request: GatewayRequest, address: Address, caller: Caller): Promise<Asked | null> => {
+  const understand = ({ request, address, caller, served }: Met): Asked | null => {
     const catalog = current();
     const parameters = new URLSearchParams(request.rawQuery);
-    const { agreed, version, notice } = await settleVersion(request, address, parameters, {
-      versions,
-      publicUrl: config.publicUrl,
-    });
+    const terms = { versions: served, publicUrl: config.publicUrl };
+    const { agreed, version, notice } = settleVersion(request, address, parameters, terms);
     const collections = collectionsOf(catalog, { role: caller.role, version: version.number });
     const target = findTarget(address, collections);
     if (!target) return null;
@@ -80,19 +91,27 @@ export function makeResourceInterface(services: Services): ResourceInterface {
 
   const contextFor = ({ request, caller, catalog, target }: Asked) =>
     contextOf({ request, caller, catalog, schema: target.collection.table.schema });
-  const prepareFor = ({ catalog, caller }: Asked, intent: Intent): Prepared =>
-    // Answers are told whole: their digest stands before them.
-    ({ ...prepare(intent, MANNER, catalog, caller.role), long: null });
+  const prepareFor = ({ catalog, caller }: Asked, intent: Intent, model?: object): Prepared => {
+    const like = model && preparedLike.get(model);
+    if (like) {
+      counts.plans.found++;
+      return like.again(intent);
+    }
+    const prepared = prepare(intent, MANNER, catalog, caller.role);
+    if (model) preparedLike.set(model, prepared);
+    return prepared;
+  };
   const within =
     (asked: Asked, ask: Ask): AskRows =>
-    (intent) =>
-      noting(intent, () => runWithin(ask, prepareFor(asked, intent)));
+    (intent, model) =>
+      noting(intent, () => runWithin(ask, prepareFor(asked, intent, model)));
 
   const exchangeFor = (asked: Asked): Exchange => {
     const context = contextFor(asked);
     const options: RunOptions = { rollback: false, isolation: null, before: undefined, signal: asked.request.signal };
     return {
-      ask: (intent) => noting(intent, () => runPrepared(prepareFor(asked, intent), context, database, options)),
+      ask: (intent, model) =>
+        noting(intent, () => runPrepared(prepareFor(asked, intent, model), context, database, options)),
       together: (work) => database.transaction(context, (query) => work(within(asked, query))),
     };
   };
@@ -123,10 +142,12 @@ export function makeResourceInterface(services: Services): ResourceInterface {
     if (!isOurs) throw notFound();
     request.stages.enter("caller");
     request.tell(cacheHeaders(null));
-    const caller = await identifyCaller(request, { callers, crossSite });
+    const identified = identifyCaller(request, { callers, crossSite });
+    const caller = identified instanceof Promise ? await identified : identified;
     request.tell(cacheHeaders(caller));
     request.stages.enter("parse");
-    const asked = await understand(request, address, caller);
+    const served = versions();
+    const asked = understand({ request, address, caller, served: served instanceof Promise ? await served : served });
     if (!asked) throw notFound();
     if (address.canonical !== request.path) return moved(asked);
     try {
@@ -162,7 +183,7 @@ export function makeResourceInterface(services: Services): ResourceInterface {
   };
 
   const undertake: Undertake["undertake"] = async (request, caller) => {
-    const asked = await understand(request, parseAddress(request.path), caller);
+    const asked = understand({ request, address: parseAddress(request.path), caller, served: await versions() });
     if (!asked?.target.action) throw notFound();
     const timeoutMs = config.taskTimeout * 1000;
     const make = (again: Asked, ask: Ask) => act(again, within(again, ask));

@@ -45,8 +45,13 @@ type KnownLong = {
 
 const MOST_KNOWN = 2_000;
 
+type Settings = Omit<PlanOptions, "role"> & {
+  /** Answers are told whole, however long they are. */
+  readonly whole?: boolean;
+};
+
 /** Plans what an intent of its shape needs, once per catalogue and role; each request brings only its values. */
-export function makePreparer(settings: Omit<PlanOptions, "role">, hits?: Hits) {
+export function makePreparer({ whole = false, ...settings }: Settings, hits?: Hits) {
   const known = new RecentMap<string, Known>(MOST_KNOWN, undefined, hits);
   let of: Catalog | null = null;
 
@@ -58,15 +63,15 @@ export function makePreparer(settings: Omit<PlanOptions, "role">, hits?: Hits) {
     const key = `${role}\n${shapeKey(intent, manner)}`;
     let found = known.get(key);
     if (!found) {
-      found = toKnown(planIntent(intent, manner, catalog, { ...settings, role }));
+      found = toKnown(planIntent(intent, manner, catalog, { ...settings, role }), whole);
       known.set(key, found);
     }
     return withValues(found, intent);
   };
 }
 
-function toKnown(plan: Plan): Known {
-  const long = toLongPlan(plan);
+function toKnown(plan: Plan, whole: boolean): Known {
+  const long = whole ? null : toLongPlan(plan);
   return { plan, query: toQuery(plan), long: long && toKnownLong(plan, long) };
 }
 

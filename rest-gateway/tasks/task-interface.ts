@@ -10,7 +10,7 @@ import { ownerSought } from "./owner.ts";
 
 type Options = {
   readonly asOwner: AsOwner;
-  readonly identify: (request: GatewayRequest) => Promise<Caller>;
+  readonly identify: (request: GatewayRequest) => Caller | Promise<Caller>;
   readonly versions: Versions;
   readonly publicUrl: string | null;
   /** Whether the database has a collection of that name. */
@@ -45,7 +45,7 @@ type Find = (id: string, caller: Caller) => Promise<GatewayResponse | null>;
  * meet.
  */
 export function makeTaskInterface(options: Options): Handler {
-  const { asOwner, identify, hasCollection, otherwise } = options;
+  const { asOwner, identify, versions, publicUrl, hasCollection, otherwise } = options;
   const read: Find = async (id, caller) => {
     const { rows } = await asOwner((client) => client.query<Task>(READ_TASK, [id, ownerSought(caller)]));
     if (!rows[0]) return null;
@@ -66,7 +66,10 @@ export function makeTaskInterface(options: Options): Handler {
   return async (request) => {
     const id = TASK.exec(request.path)?.[1];
     if (id === undefined) return otherwise(request);
-    await settleVersion(request, parseAddress(request.path), new URLSearchParams(request.rawQuery), options);
+    settleVersion(request, parseAddress(request.path), new URLSearchParams(request.rawQuery), {
+      versions: await versions(),
+      publicUrl,
+    });
     const isShared = hasCollection(TASKS);
     const orRow =
       (find: Find): Handler =>

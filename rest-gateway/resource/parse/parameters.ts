@@ -31,6 +31,8 @@ export function parseRowParameters(
   about: About,
   { choosing = true }: { readonly choosing?: boolean } = {},
 ): RowParameters {
+  // As most are asked for.
+  if (parameters.size === 0) return { select: everyField(about.collection), links: false };
   const known = [...OF_ROWS.filter((name) => choosing || name !== "fields"), ...OF_REQUESTS];
   const unknown = [...parameters.keys()].filter((name) => !isOneOf(known, name));
   refuseUnknown(unknown, known);

@@ -4,6 +4,7 @@ import { isRow, liesWithin } from "../belonging.ts";
 import { readIntent } from "../intents.ts";
 import { windowOf } from "../parse/paging.ts";
 import { parseListParameters, parseRowParameters } from "../parse/parameters.ts";
+import { everyField } from "../parse/selected-fields.ts";
 import { noRow } from "../refusals.ts";
 import { sendList } from "../send/list.ts";
 import { sendRow } from "../send/row.ts";
@@ -29,7 +30,8 @@ export async function readRow(asked: Asked, ask: AskRows): Promise<GatewayRespon
   const { collection, key, nested, parents } = asked.target;
   const { select, links } = parseRowParameters(asked.parameters, about(asked));
   const conditions = isRow({ collection, key: key!, nested }, parents);
-  const rows = await ask(readIntent(collection, { select, conditions }));
+  const isPlain = parents.length === 0 && select === everyField(collection);
+  const rows = await ask(readIntent(collection, { select, conditions }), isPlain ? select : undefined);
   if (rows.count === 0) throw noRow(collection);
   return sendRow(asked, { status: 200, text: rowOf(rows.text), collection, links });
 }

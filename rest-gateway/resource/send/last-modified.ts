@@ -16,10 +16,11 @@ export function lastModified(row: string, collection: Collection, now: Date): Mo
   const names = namesOfTimes(collection);
   if (names === null) return null;
   const { [names.created]: created, [names.updated]: updated }: Record<string, unknown> = JSON.parse(row);
-  const [made, changed] = [toSecond(created), toSecond(updated)];
+  const made = toSecond(created);
   if (made === null || updated === undefined) return null;
   // Microseconds are told apart by the text.
   if (updated === null || updated === created) return new Date(made);
+  const changed = toSecond(updated);
   const isSettled = now.getTime() - Date.parse(String(updated)) > SETTLED_MS;
   return changed !== null && changed !== made && isSettled ? new Date(changed) : null;
 }

@@ -21,11 +21,9 @@ export function sendRow(asked: Asked, { status, text, collection, links, headers
   const linked = links || asked.agreed.links ? withLinks(text, collection, asked) : text;
   const body = withDeprecation(linked, asked);
   const modified = lastModified(text, collection, new Date());
-  const validators = {
-    ETag: entityTag(text, body),
-    ...(modified && { "Last-Modified": modified.toUTCString() }),
-  };
-  if (isRead(asked) && isUnchanged(asked, text, validators.ETag, modified)) {
+  const validators: Record<string, string> = { ETag: entityTag(text, body) };
+  if (modified) validators["Last-Modified"] = modified.toUTCString();
+  if (isRead(asked) && isUnchanged(asked, text, validators.ETag!, modified)) {
     return { status: 304, headers: validators, body: null };
   }
   return { status, headers: { "Content-Type": asked.agreed.contentType, ...validators, ...headers }, body };

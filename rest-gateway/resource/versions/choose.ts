@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { ApiError } from "../../../engine/errors.ts";
+import { publicPath } from "../../public-address.ts";
 import type { Address } from "../parse/address.ts";
 import { retirement } from "./notice.ts";
 import { USUAL_VERSION, type Version } from "./served.ts";
@@ -8,8 +9,7 @@ type Said = {
   readonly headers: IncomingHttpHeaders;
   readonly parameters: URLSearchParams;
   readonly address: Pick<Address, "version" | "canonical">;
-  /** What stands before the path for clients. */
-  readonly base: string;
+  readonly publicUrl: string | null;
   /** Of the media type that was agreed on. */
   readonly mediaType: string | null;
 };
@@ -19,27 +19,25 @@ type Said = {
  * ask for one version in all of them.
  */
 export function chooseVersion(said: Said, versions: readonly Version[]): Version {
-  const { headers, parameters, address, base, mediaType } = said;
-  const wishes = [
-    address.version,
-    ...parameters.getAll("version"),
-    textOf(headers["x-api-version"]),
-    textOf(headers["accept-version"]),
-    mediaType,
-  ].filter((wish) => wish !== null);
-  const asked = [...new Set(wishes.map((wish) => wish.trim()))];
-  if (asked.length > 1) {
-    throw new ApiError(400, "VALIDATION_ERROR", `Ask for one version: this request asks for ${asked.join(" and ")}.`);
+  const { headers, parameters, address, publicUrl, mediaType } = said;
+  const asked = new Set<string>();
+  const ask = (wish: string | readonly string[] | null | undefined) => {
+    if (wish !== null && wish !== undefined) asked.add(String(wish).trim());
+  };
+  ask(address.version);
+  for (const wish of parameters.getAll("version")) ask(wish);
+  ask(headers["x-api-version"]);
+  ask(headers["accept-version"]);
+  ask(mediaType);
+  const [wanted = USUAL_VERSION, ...others] = asked;
+  if (others.length > 0) {
+    const all = [...asked].join(" and ");
+    throw new ApiError(400, "VALIDATION_ERROR", `Ask for one version: this request asks for ${all}.`);
   }
-  const wanted = asked[0] ?? USUAL_VERSION;
   const version = versions.find(({ number }) => String(number) === wanted);
   if (!version) throw unsupported(wanted, versions);
-  if (version.status === "retired") throw retirement(version, address.canonical, base);
+  if (version.status === "retired") throw retirement(version, address.canonical, publicPath(publicUrl));
   return version;
-}
-
-function textOf(header: string | readonly string[] | undefined): string | null {
-  return header === undefined ? null : String(header);
 }
 
 function unsupported(wanted: string, versions: readonly Version[]): ApiError {

@@ -4,7 +4,7 @@ import type { Version } from "./served.ts";
 /** What is said of a version that goes away; null for one that stays. */
 export type Notice = {
   /** The path is that which was asked for; the base stands before it for clients. */
-  headers(path: string, base?: string): Readonly<Record<string, string>>;
+  headers(path: string, base: string): Readonly<Record<string, string>>;
   readonly body: Deprecation;
 };
 
@@ -27,7 +27,7 @@ export function noticeOf(version: Version): Notice | null {
     ...(sunset !== null && { "X-API-Sunset": sunset.toUTCString() }),
   };
   return {
-    headers: (path, base = "") => ({
+    headers: (path, base) => ({
       ...headers,
       ...(successor !== null && { Link: `<${base}${inVersion(path, successor)}>; rel=successor-version` }),
     }),
@@ -36,7 +36,7 @@ export function noticeOf(version: Version): Notice | null {
 }
 
 /** Whoever asks for what is no longer served is told where to go. */
-export function retirement(version: Version, path: string, base = ""): ApiError {
+export function retirement(version: Version, path: string, base: string): ApiError {
   const { headers, body } = noticeOf(version)!;
   const guide = version.migrationGuide === null ? "" : ` ${version.migrationGuide}`;
   return new ApiError(410, "VERSION_RETIRED", `${body.message}${guide}`, {

@@ -26,22 +26,22 @@ test("what goes away says when and where to", () => {
     sunset: "2030-06-07T08:09:10.000Z",
     migrationGuide: "https://x/",
   });
-  expect(notice.headers("/api/v1/notes/7")).toEqual({
+  expect(notice.headers("/api/v1/notes/7", "")).toEqual({
     "X-API-Warn": notice.body.message,
     "X-API-Sunset": "Fri, 07 Jun 2030 08:09:10 GMT",
     Link: "</api/v2/notes/7>; rel=successor-version",
   });
-  expect(notice.headers("/users").Link).toBe("</api/v2/users>; rel=successor-version");
-  expect(notice.headers("/api/notes").Link).toBe("</api/v2/notes>; rel=successor-version");
+  expect(notice.headers("/users", "").Link).toBe("</api/v2/users>; rel=successor-version");
+  expect(notice.headers("/api/notes", "").Link).toBe("</api/v2/notes>; rel=successor-version");
 });
 
 test("what is not decided is not told", () => {
   const { headers, body } = noticeOf(version({}))!;
-  expect([headers("/users"), body.sunset]).toEqual([{ "X-API-Warn": "Version 1 is deprecated." }, null]);
+  expect([headers("/users", ""), body.sunset]).toEqual([{ "X-API-Warn": "Version 1 is deprecated." }, null]);
 });
 
 test("what is over is 410", () => {
-  const error = retirement(version({ status: "retired", successor: 2, migrationGuide: "https://x/" }), "/users");
+  const error = retirement(version({ status: "retired", successor: 2, migrationGuide: "https://x/" }), "/users", "");
   expect([error.status, error.code, error.message]).toEqual([
     410,
     "VERSION_RETIRED",
