@@ -7,6 +7,7 @@ import type { Logger } from "../engine/log.ts";
 import { makeReadConnection } from "./connection.ts";
 import { refuse } from "./gateway.ts";
 import {
+  type BaseHeaders,
   type Body,
   clientLeft,
   cutOff,
@@ -24,11 +25,7 @@ import { boundUnread } from "./unread.ts";
 /** How many of the largest answers may wait for clients to read them. */
 const UNREAD_ANSWERS = 8;
 
-export type Answer = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  base?: Readonly<Record<string, string>>,
-) => Promise<void>;
+export type Answer = (request: IncomingMessage, response: ServerResponse, base?: BaseHeaders) => Promise<void>;
 
 type Serve = (request: GatewayRequest) => Promise<GatewayResponse<Body>>;
 
@@ -39,7 +36,7 @@ export function answerWith(serve: Serve, config: Settings, log: Logger, limit: R
   const { serverTiming, maxBodyBytes, maxAnswerBytes, errorBody } = config;
   const readConnection = makeReadConnection(config);
   const unread = boundUnread(UNREAD_ANSWERS * maxAnswerBytes);
-  return async (request, response, base = {}) => {
+  return async (request, response, base) => {
     const id = String(request.headers["x-request-id"]);
     const stages = serverTiming ? makeStages() : NO_STAGES;
     const left = new LightAbort();
@@ -48,17 +45,17 @@ export function answerWith(serve: Serve, config: Settings, log: Logger, limit: R
     });
     const connection = () => readConnection(request);
     const { admit, standing } = admissionTo(request.url ?? "/", limit, connection);
-    const told: Record<string, string> = { ...base };
+    const told: Record<string, string> = { "X-Request-Id": id };
     const tell = (headers: Readonly<Record<string, string>>) => void Object.assign(told, headers);
     const occasion = { id, stages, signal: left, connection, admit, tell, maxBodyBytes };
     const asked = toGatewayRequest(request, occasion);
     const { status, headers: said, body, reason } = await serve(asked);
     if (serverTiming) told["Server-Timing"] = stages.header();
     const headers: GatewayResponse["headers"] = Object.assign(told, standing(), said);
-    if (base.Vary && said.Vary) told.Vary = `${said.Vary}, ${base.Vary}`;
+    if (base?.Vary && said.Vary) told.Vary = `${said.Vary}, ${base.Vary}`;
     try {
-      if (isFlow(body)) await sendFlow(response, { status, headers, flow: body });
-      else send(response, { status, headers, body, reason });
+      if (isFlow(body)) await sendFlow(response, { status, headers, flow: body }, base);
+      else send(response, { status, headers, body, reason }, base);
       unread(response);
     } catch (fault) {
       if (left.aborted) return;
@@ -67,7 +64,7 @@ export function answerWith(serve: Serve, config: Settings, log: Logger, limit: R
       if (isBegun) return cutOff(response);
       for (const name in said) response.removeHeader(name);
       const refusal = refuse(toApiError(fault), asked, errorBody);
-      send(response, { ...refusal, headers: { ...base, ...refusal.headers } });
+      send(response, { ...refusal, headers: { "X-Request-Id": id, ...refusal.headers } }, base);
     }
   };
 }

@@ -4,11 +4,9 @@ import type { Config } from "../engine/config/config.ts";
 import type { Logger } from "../engine/log.ts";
 import type { Answer } from "./answer.ts";
 import { makeCrossOrigin } from "./cross-origin.ts";
-import { originForm, send } from "./http.ts";
+import { type BaseHeaders, originForm, send } from "./http.ts";
 import { type CountRequest, identifyRequest, logRequest } from "./request-log.ts";
 import { securityHeaders } from "./security-headers.ts";
-
-type Headers = Readonly<Record<string, string>>;
 
 type EntryOptions = {
   readonly config: Config;
@@ -23,7 +21,7 @@ type EntryOptions = {
 export function makeEntry({ config, log, ahead, app, count = null }: EntryOptions): RequestListener {
   const security = securityHeaders();
   /** There are but few, so they are put together once. */
-  const commonWith = memoized((others: Headers): Headers => ({ ...security, ...others }));
+  const commonWith = memoized((others: BaseHeaders): BaseHeaders => ({ ...security, ...others }));
   const crossOrigin = makeCrossOrigin(config);
   const echo = makeEcho(config);
 
@@ -33,25 +31,26 @@ export function makeEntry({ config, log, ahead, app, count = null }: EntryOption
     logRequest(log, { id, request, response, count });
     const { method = "GET", headers, url } = request;
     const path = url.split("?", 1)[0]!;
-    const base = { ...commonWith(crossOrigin.headersFor(headers.origin)), ...echo(headers), "X-Request-Id": id };
+    const base = echo(headers, commonWith(crossOrigin.headersFor(headers.origin)));
     const preflight = crossOrigin.preflight(method, headers);
     if (preflight) {
-      send(response, { status: 200, headers: { ...base, ...preflight }, body: null });
+      send(response, { status: 200, headers: { "X-Request-Id": id, ...preflight }, body: null }, base);
     } else if (ahead.takes(path)) {
       // Whoever answers has caught what went wrong; what still arrives here could not even be written.
       ahead.answer(request, response, base).catch(() => response.destroy());
     } else {
+      response.setHeader("X-Request-Id", id);
       for (const [name, value] of Object.entries(base)) response.setHeader(name, value);
       app(request, response);
     }
   };
 }
 
+type Echo = (headers: IncomingHttpHeaders, base: BaseHeaders) => BaseHeaders;
+
 /** PGRST_SERVER_TRACE_HEADER, where the request has it: `X-Request-Id` is in every answer anyhow. */
-function makeEcho({
-  traceHeader,
-}: Pick<Config, "traceHeader">): (headers: IncomingHttpHeaders) => Record<string, string> {
+function makeEcho({ traceHeader }: Pick<Config, "traceHeader">): Echo {
   const name = traceHeader?.toLowerCase() ?? "x-request-id";
-  if (name === "x-request-id") return () => ({});
-  return (headers) => (headers[name] === undefined ? {} : { [traceHeader!]: String(headers[name]) });
+  if (name === "x-request-id") return (_headers, base) => base;
+  return (headers, base) => (headers[name] === undefined ? base : { ...base, [traceHeader!]: String(headers[name]) });
 }

@@ -99,10 +99,19 @@ export function isFlow(body: Body | null): body is Flow {
   return body !== null && typeof body !== "string" && !Buffer.isBuffer(body);
 }
 
-export function send(response: ServerResponse, { status, headers, body, reason }: GatewayResponse): void {
+/** What every answer says, unless it says otherwise itself. */
+export type BaseHeaders = Readonly<Record<string, string>>;
+
+const NO_HEADERS: BaseHeaders = {};
+
+export function send(
+  response: ServerResponse,
+  { status, headers, body, reason }: GatewayResponse,
+  base = NO_HEADERS,
+): void {
   // A client that has left has nothing to be told.
   if (response.destroyed) return;
-  const head = flat(headers);
+  const head = flat(headers, base);
   const isHead = response.req.method === "HEAD";
   // With HEAD it is the length that GET would have, which nobody knows where no body was made (RFC 9110, 8.6).
   const isLengthKnown = status !== 204 && status !== 304 && !(isHead && body === null);
@@ -126,10 +135,11 @@ function reasonPhrase(status: number, reason: string | undefined): string {
 export async function sendFlow(
   response: ServerResponse,
   { status, headers, flow }: Pick<GatewayResponse, "status" | "headers"> & { readonly flow: Flow },
+  base = NO_HEADERS,
 ): Promise<void> {
   try {
     if (response.destroyed) return;
-    response.writeHead(status, reasonPhrase(status, undefined), flat(headers) as OutgoingHttpHeader[]);
+    response.writeHead(status, reasonPhrase(status, undefined), flat(headers, base) as OutgoingHttpHeader[]);
     if (response.req.method !== "HEAD") await pour(flow, response);
     response.end();
   } finally {
@@ -174,8 +184,9 @@ export function cutOff({ socket }: ServerResponse): void {
 const FRAMING = /^(content-length|transfer-encoding)$/i;
 
 /** A flat list is what node writes fastest. */
-function flat(headers: GatewayResponse["headers"]): (string | readonly string[])[] {
+function flat(headers: GatewayResponse["headers"], base: BaseHeaders): (string | readonly string[])[] {
   const list: (string | readonly string[])[] = [];
+  for (const name in base) if (headers[name] === undefined) list.push(name, base[name]!);
   for (const name in headers) if (!isFraming(name)) list.push(name, headers[name]!);
   return list;
 }

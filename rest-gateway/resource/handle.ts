@@ -57,6 +57,9 @@ type Met = Pick<Asked, "request" | "address" | "caller"> & { readonly served: re
 /** The rows are JSON; none of our conditions needs another form. */
 const MANNER: Manner = { formats: [{ kind: "media", type: "application/json" }], body: true, maxAffected: null };
 
+/** Nobody changes those of a request. */
+const NO_PARAMETERS = new URLSearchParams();
+
 /** `/users` and `/api/v<N>/<collection>`: each stage may refuse in its own way, and only `perform` asks Postgres. */
 export function makeResourceInterface(services: Services): ResourceInterface {
   const { config, callers, crossSite, database, catalog: current, versions, defer, counts = makeCounts() } = services;
@@ -80,7 +83,7 @@ export function makeResourceInterface(services: Services): ResourceInterface {
   /** Null: nothing of this interface is at that address. */
   const understand = ({ request, address, caller, served }: Met): Asked | null => {
     const catalog = current();
-    const parameters = new URLSearchParams(request.rawQuery);
+    const parameters = request.rawQuery === "" ? NO_PARAMETERS : new URLSearchParams(request.rawQuery);
     const terms = { versions: served, publicUrl: config.publicUrl };
     const { agreed, version, notice } = settleVersion(request, address, parameters, terms);
     const collections = collectionsOf(catalog, { role: caller.role, version: version.number });

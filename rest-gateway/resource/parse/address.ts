@@ -12,17 +12,21 @@ export type Address = {
   readonly canonical: string;
 };
 
+/** Each part is spelled as it ought to be, whatever it names. */
+const PLAIN = /^(?:\/[a-z0-9]+)+$/;
 const API = /^\/api(?:\/v(?<version>\d+))?(?=\/)/i;
 
 export function parseAddress(path: string): Address {
   const found = API.exec(path);
   const base = found?.[0].toLowerCase() ?? "";
+  const version = found?.groups?.version ?? null;
   const segments = path.slice(base.length + 1).split("/");
+  if (PLAIN.test(path)) return { version, base, segments, canonical: path };
   if (segments.length > 1 && segments.at(-1) === "") segments.pop();
   // Keys keep their case: only what names a collection or an action is ours to spell.
   const spelled = segments.map((segment, index) => (isName(index) ? spell(segment) : segment));
   const encoded = spelled.map((segment, index) => (isName(index) ? encodeURIComponent(segment) : segment));
-  return { version: found?.groups?.version ?? null, base, segments: spelled, canonical: [base, ...encoded].join("/") };
+  return { version, base, segments: spelled, canonical: [base, ...encoded].join("/") };
 }
 
 function isName(index: number): boolean {

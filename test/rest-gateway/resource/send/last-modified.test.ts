@@ -31,6 +31,19 @@ describe("a row is dated", () => {
     expect(dated("2026-01-01T00:00:00.100000Z", "2026-01-01T00:00:00.100001Z", "2027-01-01T00:00:00Z")).toBeNull();
   });
 
+  test("by its own times, whatever its texts and what lies within it say", () => {
+    const times = { created_at: "2026-01-01T00:00:00Z", updatedAt: "2026-01-01T00:00:00Z" };
+    const others = { created_at: "2020-01-01T00:00:00Z", updatedAt: "2021-01-01T00:00:00Z" };
+    const text = JSON.stringify(others);
+    const dateOf = (row: object) => lastModified(JSON.stringify(row), TIMES, new Date())?.toISOString();
+    expect(dateOf({ text: '"created_at":"', ...times })).toBe("2026-01-01T00:00:00.000Z");
+    expect(dateOf({ text, list: ['","created_at":"'], ...times, author: null })).toBe("2026-01-01T00:00:00.000Z");
+    expect(dateOf({ author: others, ...times })).toBe("2026-01-01T00:00:00.000Z");
+    expect(
+      lastModified(`{ "created_at" : "${times.created_at}", "updatedAt" : null }`, TIMES, new Date()),
+    ).not.toBeNull();
+  });
+
   test("not where its times are not shown", () => {
     expect(lastModified(`{"name":"x"}`, TIMES, new Date())).toBeNull();
     expect(lastModified(`{"created_at":"2026-01-01T00:00:00Z"}`, collectionOf(), new Date())).toBeNull();
