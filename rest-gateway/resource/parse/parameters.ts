@@ -17,7 +17,7 @@ const OF_LISTS = [...PAGING_PARAMETERS, "sort", "order"] as const;
 export const RESERVED: readonly string[] = [...OF_LISTS, ...OF_ROWS, ...OF_REQUESTS];
 
 type RowParameters = { readonly select: readonly SelectItem[]; readonly links: boolean };
-type ListParameters = RowParameters & {
+export type ListParameters = RowParameters & {
   readonly conditions: readonly Condition[];
   readonly order: readonly OrderTerm[];
   readonly paging: Paging;
@@ -56,7 +56,7 @@ export function parseListParameters(
     if (condition) conditions.push(condition);
     else unknown.push(name);
   }
-  refuseUnknown(unknown, [...RESERVED, ...filterNames(collection)]);
+  if (unknown.length > 0) refuseUnknown(unknown, [...RESERVED, ...filterNames(collection)]);
   if (faults.length > 0) throw invalid(faults);
   const given = (name: string) => single(parameters, name);
   return {

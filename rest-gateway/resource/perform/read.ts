@@ -2,8 +2,9 @@ import type { GatewayResponse } from "../../http.ts";
 import type { Asked, AskRows } from "../asked.ts";
 import { isRow, liesWithin } from "../belonging.ts";
 import { readIntent } from "../intents.ts";
+import { listParameters } from "../parse/latest-lists.ts";
 import { windowOf } from "../parse/paging.ts";
-import { parseListParameters, parseRowParameters } from "../parse/parameters.ts";
+import { parseRowParameters } from "../parse/parameters.ts";
 import { everyField } from "../parse/selected-fields.ts";
 import { noRow } from "../refusals.ts";
 import { sendList } from "../send/list.ts";
@@ -11,16 +12,17 @@ import { sendRow } from "../send/row.ts";
 import { readParent } from "./parents.ts";
 
 export async function readList(asked: Asked, ask: AskRows): Promise<GatewayResponse> {
-  const { target, parameters, settings } = asked;
-  const { collection, nested, parents } = target;
-  const { select, conditions, order, paging, links } = parseListParameters(parameters, about(asked), settings);
+  const { collection, nested, parents } = asked.target;
+  const parameters = listParameters(asked);
+  const { select, conditions, order, paging, links } = parameters;
   const wish = {
     select,
     conditions: [...liesWithin(nested, parents), ...conditions],
     order,
     window: windowOf(paging),
   };
-  const rows = await ask(readIntent(collection, wish, paging.kind === "plain" ? null : "exact"));
+  const count = paging.kind === "plain" ? null : "exact";
+  const rows = await ask(readIntent(collection, wish, count), parents.length === 0 ? parameters : undefined);
   // Where there are rows, there is what they lie within.
   if (rows.count === 0) await readParent(asked, ask);
   return sendList(asked, { rows, paging, links });
