@@ -108,18 +108,20 @@ export function endingStep(how: "commit" | "rollback"): Step {
   return how === "commit" ? COMMIT : ROLLBACK;
 }
 
+const READ_ONLY: Context["settings"] = [["transaction_read_only", "on"]];
+const NOTHING: Context["settings"] = [];
+
 function contextStep({ role, settings }: Context, { readOnly, statementTimeout, timeoutMs }: Terms): Step {
-  // "none" would mean the login itself. As a name it exists in no database, and neither does "".
-  const names = ["role", "statement_timeout"];
-  const values = [role === "none" ? "" : role, String(statementTimeout)];
-  const set = (name: string, value: string) => {
-    names.push(name);
-    values.push(value);
-  };
-  if (readOnly) set("transaction_read_only", "on");
-  for (const [name, value] of settings) set(name, value);
-  if (timeoutMs !== undefined) set("statement_timeout", String(timeoutMs));
-  return { shape: contextShape(names), values: checked(values), sync: false, isContext: true };
+  const all: Context["settings"] = [
+    // "none" would mean the login itself. As a name it exists in no database, and neither does "".
+    ["role", role === "none" ? "" : role],
+    ["statement_timeout", String(statementTimeout)],
+    ...(readOnly ? READ_ONLY : NOTHING),
+    ...settings,
+    ...(timeoutMs === undefined ? NOTHING : [["statement_timeout", String(timeoutMs)] as const]),
+  ];
+  const values = all.map(([, value]) => value);
+  return { shape: contextShape(all), values: checked(values), sync: false, isContext: true };
 }
 
 /** Nothing that the encoder would choke on in the middle of a message may come as far as that. */
@@ -144,11 +146,12 @@ export function patienceFor({ settings }: Context, { statementTimeout, timeoutMs
 const contextShapes: { readonly names: readonly string[]; readonly shape: Shape }[][] = [];
 
 /** Names are part of the text: Postgres takes a tenth longer for a request whose settings have theirs among the values. */
-function contextShape(names: readonly string[]): Shape {
-  contextShapes[names.length] ??= [];
-  const alike = contextShapes[names.length]!;
-  const known = alike.find((other) => other.names.every((name, index) => name === names[index]));
+function contextShape(settings: Context["settings"]): Shape {
+  contextShapes[settings.length] ??= [];
+  const alike = contextShapes[settings.length]!;
+  const known = alike.find((other) => other.names.every((name, index) => name === settings[index]![0]));
   if (known) return known.shape;
+  const names = settings.map(([name]) => name);
   const calls = names.map((name, index) => `set_config(${pg.escapeLiteral(name)},$${index + 1},true)`);
   const shape = new Shape(`select ${calls}`);
   alike.push({ names, shape });
