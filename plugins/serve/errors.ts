@@ -77,14 +77,8 @@ function isTooDeep({ name, stack = "" }: Error): boolean {
   return name === "RangeError" && /^.*call stack.*\n\s+at JSON\.stringify /.test(stack);
 }
 
-/** By SQLSTATE: what elsewhere is told otherwise, or not at all. */
-const MET: Readonly<Record<string, Meaning>> = {
-  "25006": {
-    message: "Nothing can be changed: you, or the database, may only read.",
-    code: "PERMISSION_DENIED",
-  },
-  "55P03": { message: "Somebody else is changing the same thing; try again.", code: "RESOURCE_CONFLICT" },
-};
+/** By SQLSTATE: what has another code elsewhere. */
+const CODES: Readonly<Record<string, string>> = { "25006": "PERMISSION_DENIED", "55P03": "RESOURCE_CONFLICT" };
 
 /** The name of a table, as a value of type regclass, that there is not has the code of a broken statement. */
 const OF_A_VALUE = /^(unnamed portal|portal ".*") parameter /;
@@ -98,10 +92,8 @@ function meaningOfDatabaseError(error: pg.DatabaseError, { anonymous, catalog }:
   const tooLong = lengthFault(error);
   if (tooLong) return { message: tooLong, code: "VALIDATION_ERROR" };
   if (isOutdated(error)) return { message: JUST_CHANGED, code: "SERVICE_UNAVAILABLE" };
-  const met = MET[error.code ?? ""];
-  if (met) return met;
   const known = toApiError(error, { anonymous });
-  const { code } = toGraphQLBody(known).extensions;
+  const code = CODES[error.code ?? ""] ?? toGraphQLBody(known).extensions.code;
   if (code === "INTERNAL_ERROR") return null;
   if (code === "SERVICE_UNAVAILABLE") return { message: known.message, code };
   if (error.code === "42501" && code === "AUTH_REQUIRED") return { message: "Sign in to do this.", code };

@@ -35,10 +35,6 @@ function inOurWords(thrown: unknown, around: Circumstances): ApiError {
   if (!(thrown instanceof pg.DatabaseError)) return toApiError(thrown);
   if (thrown.code === "42501") return notPermitted(around);
   if (isOutdated(thrown)) return unavailable(JUST_CHANGED, thrown);
-  if (thrown.code === "25006") {
-    const message = "Nothing can be changed: you, or the database, may only read.";
-    return new ApiError(403, "PERMISSION_DENIED", message, { cause: thrown });
-  }
   const unfit = faultOfValue(thrown);
   const general = toApiError(thrown, around);
   const sentence: Sentence | null = unfit === null ? sentenceOf(thrown, around.catalog) : { message: unfit };
@@ -80,6 +76,8 @@ function refusal(
     case "23514":
       if (collection?.plain) return new ApiError(400, "VALIDATION_ERROR", message, extra);
       return new ApiError(422, "VALIDATION_ERROR", message, { ...extra, beside: { errors: faults } });
+    case "25006":
+      return new ApiError(403, "PERMISSION_DENIED", message, extra);
     case "40001":
     case "40P01":
     case "55P03":

@@ -2,10 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { freePort } from "../../bench/free-port.ts";
 import { awaitDatabase } from "../../engine/await-database.ts";
 import { startCluster } from "../../engine/embedded/cluster.ts";
 import { urlOf } from "../database.ts";
-import { freePort } from "../free-port.ts";
 
 test("a database that answers is awaited no longer", async () => {
   const steps: string[] = [];
