@@ -108,20 +108,14 @@ export function endingStep(how: "commit" | "rollback"): Step {
   return how === "commit" ? COMMIT : ROLLBACK;
 }
 
-const READ_ONLY: Context["settings"] = [["transaction_read_only", "on"]];
-const NOTHING: Context["settings"] = [];
-
 function contextStep({ role, settings }: Context, { readOnly, statementTimeout, timeoutMs }: Terms): Step {
-  const all: Context["settings"] = [
-    // "none" would mean the login itself. As a name it exists in no database, and neither does "".
-    ["role", role === "none" ? "" : role],
-    ["statement_timeout", String(statementTimeout)],
-    ...(readOnly ? READ_ONLY : NOTHING),
-    ...settings,
-    ...(timeoutMs === undefined ? NOTHING : [["statement_timeout", String(timeoutMs)] as const]),
-  ];
-  const values = all.map(([, value]) => value);
-  return { shape: contextShape(all), values: checked(values), sync: false, isContext: true };
+  // "none" would mean the login itself. As a name it exists in no database, and neither does "".
+  const values = [role === "none" ? "" : role, String(statementTimeout)];
+  if (readOnly) values.push("on");
+  for (const [, value] of settings) values.push(value);
+  if (timeoutMs !== undefined) values.push(String(timeoutMs));
+  const shape = contextShape(settings, { readOnly, isTimed: timeoutMs !== undefined });
+  return { shape, values: checked(values), sync: false, isContext: true };
 }
 
 /** Nothing that the encoder would choke on in the middle of a message may come as far as that. */
@@ -142,18 +136,27 @@ export function patienceFor({ settings }: Context, { statementTimeout, timeoutMs
   return limit ? limit + TRAVEL : Number.POSITIVE_INFINITY;
 }
 
+type Manner = { readonly readOnly: boolean; readonly isTimed: boolean };
+type KnownShape = Manner & { readonly names: readonly string[]; readonly shape: Shape };
+
 /** By how many settings there are. */
-const contextShapes: { readonly names: readonly string[]; readonly shape: Shape }[][] = [];
+const contextShapes: KnownShape[][] = [];
 
 /** Names are part of the text: Postgres takes a tenth longer for a request whose settings have theirs among the values. */
-function contextShape(settings: Context["settings"]): Shape {
+function contextShape(settings: Context["settings"], { readOnly, isTimed }: Manner): Shape {
   contextShapes[settings.length] ??= [];
   const alike = contextShapes[settings.length]!;
-  const known = alike.find((other) => other.names.every((name, index) => name === settings[index]![0]));
-  if (known) return known.shape;
+  for (const known of alike) {
+    const isSame = known.readOnly === readOnly && known.isTimed === isTimed;
+    if (isSame && known.names.every((name, index) => name === settings[index]![0])) return known.shape;
+  }
   const names = settings.map(([name]) => name);
-  const calls = names.map((name, index) => `set_config(${pg.escapeLiteral(name)},$${index + 1},true)`);
+  const all = ["role", "statement_timeout"];
+  if (readOnly) all.push("transaction_read_only");
+  all.push(...names);
+  if (isTimed) all.push("statement_timeout");
+  const calls = all.map((name, index) => `set_config(${pg.escapeLiteral(name)},$${index + 1},true)`);
   const shape = new Shape(`select ${calls}`);
-  alike.push({ names, shape });
+  alike.push({ readOnly, isTimed, names, shape });
   return shape;
 }
