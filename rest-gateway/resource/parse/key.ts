@@ -10,10 +10,10 @@ export function parseKey(segment: string, collection: Collection, version: numbe
     throw invalidId(version, `It takes ${key.map(({ name }) => name).join(",")}.`);
   }
   const values = parts.map((part) => decode(part, version));
-  for (const [index, { name, column }] of key.entries()) {
+  key.forEach(({ name, column }, index) => {
     const fault = faultOfText(column.type, values[index]!);
     if (fault) throw invalidId(version, `${name} ${fault}.`);
-  }
+  });
   if (key.some(({ column }, index) => isBeyond(column.type, values[index]!))) throw noRow(collection);
   return values;
 }
