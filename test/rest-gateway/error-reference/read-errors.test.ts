@@ -6,12 +6,14 @@ import { repositoryFiles } from "../../repository.ts";
 const chapters = readErrors();
 const codes = chapters.flatMap(({ entries }) => entries.map(({ code }) => code));
 
-/** Codes as they stand in the programs: in errors, in GraphQL's extensions, in the table of SQLSTATEs. */
+/** Codes as they stand in the programs: in errors, SQLSTATEs among them, in GraphQL's extensions, in the table of SQLSTATEs. */
 function codesInPrograms(): Set<string> {
   const programs = repositoryFiles().filter((file) => /^(engine|plugins|realtime|rest-gateway)\/.*\.ts$/.test(file));
   const texts = programs.map((file) => readFileSync(file, "utf8"));
   const thrown = /(?:new ApiError\(\s*\d+,|\bcode:|\bcode =|: )\s*"([A-Z]+(?:_[A-Z]+)+|PGRST\d{3})"/g;
-  return new Set(texts.flatMap((text) => [...text.matchAll(thrown)].map(([, code]) => code!)));
+  const inPostgresWords = /new ApiError\(\s*\d+,\s*"([0-9A-Z]{5})"/g;
+  const found = (text: string) => [...text.matchAll(thrown), ...text.matchAll(inPostgresWords)];
+  return new Set(texts.flatMap((text) => found(text).map(([, code]) => code!)));
 }
 
 /** What looks like a code in the programs and is none that a client is told. */
