@@ -74,7 +74,6 @@ export function makeServing(opened: Opened): (config: Config, identification: Id
   const catalog = () => opened.catalog.current();
   const health = healthRoutes(condition);
   const references = { ...referenceRoutes(DOCUMENT_PATH, versions), ...errorReferenceRoutes() };
-
   const admitCostly = makeAdmitCostly(signUpLimit);
 
   return (config, { callers, accounts, keys }) => {
@@ -103,21 +102,22 @@ export function makeServing(opened: Opened): (config: Config, identification: Id
       links: doorsOf(config, { canSignIn: accounts !== null }),
       graphqlQuery: graphql.sampleQuery,
     });
+    const collections = defer
+      ? makeTaskInterface({
+          asOwner,
+          identify,
+          versions,
+          publicUrl: config.publicUrl,
+          hasCollection: resource.has,
+          otherwise: resource.handle,
+        })
+      : resource.handle;
     const allRoutes = { ...routes, ...documents, ...references, ...startPage };
     const folders = { [PREFIX]: table.handle, ...signInFolders, ...graphql.folders, ...realtime.folders };
     const gateway = makeGateway({
       routes: allRoutes,
       folders,
-      otherwise: defer
-        ? makeTaskInterface({
-            asOwner,
-            identify,
-            versions,
-            publicUrl: config.publicUrl,
-            hasCollection: resource.has,
-            otherwise: resource.handle,
-          })
-        : resource.handle,
+      otherwise: collections,
       errorBody: config.errorBody,
       log,
       errors: counts.errors,

@@ -1,6 +1,6 @@
 import type {} from "postgraphile";
 import { oncePer } from "../engine/once-per.ts";
-import type { Codec, Resource } from "./table.ts";
+import type { Codec, Relation, Resource } from "./table.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -53,19 +53,8 @@ export const FunctionsFirstPlugin: GraphileConfig.Plugin = {
         inferred: {
           ...phase,
           callback(behavior, relation, build) {
-            const registry = build.input.pgRegistry;
-            const codec = relation.localCodec;
-            const [relationName] =
-              Object.entries(registry.pgRelations[codec.name] ?? {}).find(([, it]) => it === relation) ?? [];
-            if (relationName === undefined) return behavior;
-            const details = { registry, codec, relationName };
-            const { inflection } = build;
-            const name = relation.isUnique
-              ? relation.isReferencee
-                ? inflection.singleRelationBackwards(details)
-                : inflection.singleRelation(details)
-              : inflection.manyRelationList(details);
-            return functionsOfType(build, codec).has(name)
+            const field = fieldOfRelation(relation, build);
+            return field !== null && functionsOfType(build, relation.localCodec).has(field)
               ? [behavior, "-singularRelation:resource:single", "-manyRelation:resource:list"]
               : behavior;
           },
@@ -74,6 +63,19 @@ export const FunctionsFirstPlugin: GraphileConfig.Plugin = {
     },
   },
 };
+
+/** What the field of a relation is called, on the table from which it leads; null where the registry has no such relation. */
+function fieldOfRelation(relation: Relation, build: GraphileBuild.Build): string | null {
+  const registry = build.input.pgRegistry;
+  const { inflection } = build;
+  const codec = relation.localCodec;
+  const relations = Object.entries(registry.pgRelations[codec.name] ?? {});
+  const relationName = relations.find(([, other]) => other === relation)?.[0];
+  if (relationName === undefined) return null;
+  const details = { registry, codec, relationName };
+  if (!relation.isUnique) return inflection.manyRelationList(details);
+  return relation.isReferencee ? inflection.singleRelationBackwards(details) : inflection.singleRelation(details);
+}
 
 type FunctionNames = { readonly root: ReadonlySet<string>; readonly types: ReadonlyMap<Codec, ReadonlySet<string>> };
 

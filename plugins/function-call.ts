@@ -66,6 +66,8 @@ class FunctionCallStep extends Step<FunctionCall> {
   constructor(resource: Resource, args: readonly PgSelectArgumentSpec[]) {
     super();
     this.hasSideEffects = true;
+    // Grafast may move a step that is; unsaid, it takes it for none and warns in development.
+    this.isSyncAndSafe = false;
     this.#resource = resource;
     this.#analysis = generatePgParameterAnalysis(resource.parameters);
     this.#args = args.map(({ step, name }) => ({

@@ -117,26 +117,7 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
   const stopFollowing = catalog.onChange(() => keeper.renew());
   await keeper.start(patienceMs);
 
-  const contexts = makeContexts(config);
-  const footing = makeFootings(config);
-  const searchPathFrom = makeSearchPaths(config.extraSearchPath);
-  /** Types and operators of extensions are found by it, such as those of citext. */
-  const searchPathOf = oncePer((current: Catalog) => searchPathFrom(exposedSchemas(current)[0]?.name ?? "public"));
-  const patience = patienceOf(config);
-  const contextOf = (circumstances: Circumstances, kind: Operation["kind"]): Context => {
-    const { caller } = circumstances.asker;
-    const { role, settings } = contexts(
-      caller,
-      occasionOf("graphql", { ...circumstances, id: circumstances.requestId }),
-    );
-    const current = catalog.current();
-    return {
-      role,
-      settings: [searchPathOf(current), ...patience, ...settingsOfRole(current.roles.get(role)), ...settings],
-      // What a subscription tells has only just happened.
-      ...(kind !== "subscription" && footing(caller, circumstances)),
-    };
-  };
+  const contextOf = makeOperationContexts(config, () => catalog.current());
   const asOwner: AsOwner = (work) => database.asOwner(work);
   const askLease = makeLeaseQuestions({ asOwner, log });
   const events = new Events({ listener, askGiven: makeAskGiven(asOwner), askLease, log });
@@ -166,6 +147,33 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
       events.close();
       keeper.close();
     },
+  };
+}
+
+/** What the statements of an operation run as. */
+function makeOperationContexts(
+  config: Config,
+  catalog: () => Catalog,
+): (circumstances: Circumstances, kind: Operation["kind"]) => Context {
+  const contexts = makeContexts(config);
+  const footing = makeFootings(config);
+  const searchPathFrom = makeSearchPaths(config.extraSearchPath);
+  /** Types and operators of extensions are found by it, such as those of citext. */
+  const searchPathOf = oncePer((current: Catalog) => searchPathFrom(exposedSchemas(current)[0]?.name ?? "public"));
+  const patience = patienceOf(config);
+  return (circumstances, kind) => {
+    const { caller } = circumstances.asker;
+    const { role, settings } = contexts(
+      caller,
+      occasionOf("graphql", { ...circumstances, id: circumstances.requestId }),
+    );
+    const current = catalog();
+    return {
+      role,
+      settings: [searchPathOf(current), ...patience, ...settingsOfRole(current.roles.get(role)), ...settings],
+      // What a subscription tells has only just happened.
+      ...(kind !== "subscription" && footing(caller, circumstances)),
+    };
   };
 }
 

@@ -42,7 +42,7 @@ export function tableChange({ key, request, body, caller, make }: Asked): KeyedC
 }
 
 /** Begun by itself, as the function that is called or the caller's role would have it. */
-export function inTransaction({ context, database, isolation, before, timeoutMs }: Transaction): Transact {
+export function transactionFor({ context, database, isolation, before, timeoutMs }: Transaction): Transact {
   return (work) => {
     const inside = async (ask: Ask) => {
       if (before) await ask(before);

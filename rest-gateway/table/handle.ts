@@ -20,7 +20,7 @@ import type { Prepared } from "../statement/prepare.ts";
 import { runPrepared, runWithin } from "../statement/run.ts";
 import { type Defer, type Undertake, wantsLater } from "../tasks/undertaking.ts";
 import { queryWithoutApiKey } from "./api-key.ts";
-import { inTransaction, tableChange } from "./change.ts";
+import { tableChange, transactionFor } from "./change.ts";
 import { isolationOf, makeTableContexts } from "./context.ts";
 import { identifyTableCaller } from "./credentials.ts";
 import { deploymentOf, makeTablePreparer } from "./deployment.ts";
@@ -72,7 +72,7 @@ export function makeTableInterface({
   const deploymentWith = ({ timeZones }: Catalog): Deployment => ({ ...deployment, timeZones });
   const forms = new Forms(counts.forms);
   const documents = new DocumentCache();
-  const before = preRequest(config);
+  const before = preRequestOf(config);
   const { once, onceWithin } = makeKeyedChanges(config, counts);
 
   const answer = async (request: GatewayRequest, caller: Caller): Promise<GatewayResponse<Body>> => {
@@ -116,7 +116,7 @@ export function makeTableInterface({
     const make = answerWithin(asked, prepared);
     return once(
       tableChange({ key, request, body, caller, make }),
-      inTransaction({ context, database, isolation, before }),
+      transactionFor({ context, database, isolation, before }),
     );
   };
 
@@ -186,7 +186,7 @@ export function makeTableInterface({
     const key = readIdempotencyKey(request.headers);
     const change = key === null ? null : tableChange({ key, request, body, caller, make });
     return {
-      transact: inTransaction({ context, database, isolation, before, timeoutMs }),
+      transact: transactionFor({ context, database, isolation, before, timeoutMs }),
       make: change ? (ask) => onceWithin(change, ask) : make,
     };
   };
@@ -246,8 +246,8 @@ function allow({ action, profile }: TableRequest, catalog: Catalog, role: string
   };
 }
 
-/** A name from the settings, with or without its schema. */
-function preRequest({ preRequest: name }: Config): Statement | undefined {
+/** The call of PGRST_DB_PRE_REQUEST, a name with or without its schema; ahead of each request's own statement. */
+function preRequestOf({ preRequest: name }: Config): Statement | undefined {
   if (name === null) return undefined;
   return { text: `select ${quotedName(...name.split("."))}()`, values: [] };
 }

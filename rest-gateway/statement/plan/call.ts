@@ -5,7 +5,7 @@ import { baseTypeOf } from "../../../engine/catalog/types.ts";
 import { ApiError } from "../../../engine/errors.ts";
 import type { CallArgument, CallIntent, Manner } from "../intent.ts";
 import { type Body, negotiate } from "./format.ts";
-import { isObject } from "./json-object.ts";
+import { beginsAsObject } from "./json-object.ts";
 import { planCallPage } from "./page.ts";
 import { noPage } from "./page-refusals.ts";
 import { namesOf, takesBody } from "./parameters.ts";
@@ -149,7 +149,7 @@ function toArguments(routine: Routine, argument: CallArgument, alias: string): C
       parameters: parameters.map((parameter) => ({ ...parameter, slot: slotOf(parameter) })),
     };
   }
-  const isArray = argument.kind === "json" && !isObject(argument.body);
+  const isArray = argument.kind === "json" && !beginsAsObject(argument.body);
   return { kind: "record", alias: alias === "arguments" ? "given" : "arguments", isArray, byPlace, parameters };
 }
 

@@ -92,7 +92,7 @@ export function planIntent(intent: Intent, manner: Manner, catalog: Catalog, opt
     slotOf: (operation: Operation | RowOperation) => ({ kind: "operand", index: slots.get(operation)! }),
   };
   const plan = planKind(intent, manner, planning, options);
-  if (!options.aggregates && intent.shape.select.some(hasAggregate)) throw noAggregates();
+  if (!options.aggregates && intent.shape.select.some(hasAggregate)) throw aggregatesSwitchedOff();
   return plan;
 }
 
@@ -111,6 +111,6 @@ function hasAggregate(item: SelectItem): boolean {
   return item.kind === "column" ? item.aggregate !== null : item.select.some(hasAggregate);
 }
 
-function noAggregates(): ApiError {
+function aggregatesSwitchedOff(): ApiError {
   return new ApiError(400, "PGRST123", "Use of aggregate functions is not allowed");
 }

@@ -107,7 +107,7 @@ function planRelation(branch: Branch, from: Scope, planning: Planning): PlannedR
     return { branch, toOne, within, selection, spread: null, columns };
   }
   const named = own.filter((one) => one.kind === "value");
-  if (!toOne && named.some(({ aggregate }) => aggregate)) throw noAggregates();
+  if (!toOne && named.some(({ aggregate }) => aggregate)) throw aggregatesInSpread();
   const selection = toSelection(within, start, { outputs: named.map(toSpreadOutput), grouped: false }, most);
   const alias = pickAlias("spread", from.depth + 1, from.taken);
   const spread: Spread = { alias, form: toOne ? "columns" : "arrays", selection };
@@ -194,7 +194,7 @@ function least(a: number | null, b: number | null): number | null {
   return a === null ? b : b === null ? a : Math.min(a, b);
 }
 
-function noAggregates(): ApiError {
+function aggregatesInSpread(): ApiError {
   return new ApiError(400, "PGRST127", "Feature not implemented", {
     details: "Aggregates are not implemented for one-to-many or many-to-many spreads.",
   });

@@ -15,7 +15,7 @@ import type {
   SelectItem,
   Shape,
 } from "../intent.ts";
-import { isObject } from "./json-object.ts";
+import { beginsAsObject } from "./json-object.ts";
 
 /**
  * Equal for intents that differ in their values only: they have one plan, and so one statement. Refuses names that
@@ -78,7 +78,7 @@ function outlineOfArgument(argument: CallArgument): unknown[] {
     case "query":
       return ["query", argument.values.map(([name]) => name)];
     case "json":
-      return ["json", argument.names, isObject(argument.body), argument.isCsv === true];
+      return ["json", argument.names, beginsAsObject(argument.body), argument.isCsv === true];
     case "raw":
       return ["raw", argument.type];
   }
