@@ -38,8 +38,9 @@ export function connectionLost(cause: unknown): ApiError {
 
 /** SQLSTATE 08007 is transaction_resolution_unknown. */
 export function outcomeUnknown(cause: unknown): ApiError {
-  return new ApiError(503, "08007", "The database connection was lost before the outcome was known.", {
-    hint: "The change may or may not have been applied. Look before you try again.",
+  const message = "The database connection was lost, and the change may have been made. Look before you try again.";
+  return new ApiError(503, "08007", message, {
+    hint: "With an Idempotency-Key from the beginning it is made once, however often it is tried.",
     headers: SOON,
     cause,
   });

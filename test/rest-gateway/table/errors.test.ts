@@ -287,7 +287,7 @@ describe("a database that cannot answer", () => {
     expect(await answer).toMatchObject({
       status: 503,
       headers: RETRY,
-      body: { code: "08007", hint: like(/Look before you try again/) },
+      body: { code: "08007", message: like(/Look before you try again/), hint: like(/Idempotency-Key/) },
     });
     expectPlainError(await answer, { path: "/rpc/slow" });
   });
