@@ -1,6 +1,7 @@
 import pg from "pg";
 import { ContextError } from "../../engine/database/faults.ts";
 import { ApiError, statusOf, toApiError } from "../../engine/errors.ts";
+import { spelled } from "./send/spelled.ts";
 import { isHeader } from "./send/sql-response.ts";
 
 /** Whatever was thrown, as PostgREST would tell it. */
@@ -56,7 +57,8 @@ function raisedError(thrown: pg.DatabaseError): ApiError {
   const manner = readObject<Manner>(thrown.detail ?? "", isManner);
   if (!manner) return unreadable("DETAIL", thrown.detail);
   const { code, message, details = null, hint = null } = raised;
-  const { status, status_text: reason = null, headers } = manner;
+  const { status, status_text: reason = null } = manner;
+  const headers = Object.fromEntries(Object.entries(manner.headers).map(([name, value]) => [spelled(name), value]));
   return new ApiError(status, code, message, { details, hint, reason, headers, cause: thrown });
 }
 

@@ -1,14 +1,16 @@
 import { ApiError } from "../../../engine/errors.ts";
+import { spelled } from "./spelled.ts";
 
 /** `[{"Set-Cookie":"a"},{"Set-Cookie":"b"}]`, what SQL has put into response.headers; a header may come several times. */
 export function readSqlHeaders(text: string | null): Record<string, string | string[]> {
   if (text === null) return {};
-  const headers: Record<string, string | string[]> = {};
-  for (const [name, value] of readPairs(text)) {
-    const before = headers[name];
-    headers[name] = before === undefined ? value : [before, value].flat();
+  const headers = new Map<string, string | string[]>();
+  for (const [given, value] of readPairs(text)) {
+    const name = spelled(given);
+    const before = headers.get(name);
+    headers.set(name, before === undefined ? value : [before, value].flat());
   }
-  return headers;
+  return Object.fromEntries(headers);
 }
 
 /** What SQL has put into response.status; those below 200 announce an answer that never comes. */

@@ -1,0 +1,73 @@
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { text } from "node:stream/consumers";
+import pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Service } from "../../../service.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { serve } from "../../serve.ts";
+
+const FUNCTIONS = `
+  create function public.say(headers text) returns text language sql stable set search_path = '' as $$
+    select set_config('response.headers', headers, true) $$;
+  create function public.refuse(headers text) returns text language plpgsql stable set search_path = '' as $$
+  begin
+    raise sqlstate 'PGRST' using message = '{"code":"WRONG","message":"wrong"}',
+      detail = format('{"status":418,"headers":%s}', headers);
+  end $$;
+  grant execute on function public.say, public.refuse to anon;`;
+
+let database: TestDatabase;
+let service: Service;
+
+beforeAll(async () => {
+  database = await cloneDatabase("empty");
+  const owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  await owner.query(FUNCTIONS);
+  await owner.end();
+  service = await serve(database, {
+    REST_REQUIRE_APIKEY: "false",
+    CORS_ORIGINS: "https://shop.example",
+    SERVER_TIMING: "true",
+  });
+});
+afterAll(async () => {
+  await service.stop();
+  await database.drop();
+});
+
+/** What stands on the wire, in its order. */
+async function ask(name: "say" | "refuse", headers: unknown): Promise<[name: string, value: string][]> {
+  const url = new URL(`/rest/v1/rpc/${name}`, service.url);
+  url.searchParams.set("headers", JSON.stringify(headers));
+  const sent = request(url, { headers: { Origin: "https://shop.example" } }).end();
+  const [answer]: [IncomingMessage] = (await once(sent, "response")) as [IncomingMessage];
+  expect([answer.statusCode, await text(answer)]).toEqual([name === "say" ? 200 : 418, expect.any(String)]);
+  const { rawHeaders: raw } = answer;
+  return Array.from({ length: raw.length / 2 }, (_, index) => [raw[2 * index]!, raw[2 * index + 1]!]);
+}
+
+const BY_CONNECTION = /^(connection|keep-alive|date|content-length|transfer-encoding)$/i;
+const named = (wire: [string, string][], name: string) => wire.filter(([each]) => each.toLowerCase() === name);
+
+test.each<["say" | "refuse", (names: string[]) => object]>([
+  ["say", (names) => names.map((name) => ({ [name]: "ours" }))],
+  ["refuse", (names) => Object.fromEntries(names.map((name) => [name, "ours"]))],
+])("what %s sets in other letters is sent once, in place of what every answer says", async (name, toSet) => {
+  const usual = await ask(name, toSet([]));
+  const names = usual.map(([each]) => each.toLowerCase()).filter((each) => !BY_CONNECTION.test(each));
+  expect(names).toEqual(expect.arrayContaining(["vary", "x-request-id", "access-control-allow-origin"]));
+  const wire = await ask(name, toSet(names));
+  for (const each of names) {
+    expect(named(wire, each)).toEqual([[expect.any(String), each === "vary" ? "ours, Origin" : "ours"]]);
+  }
+});
+
+test("a header may have the name of what every object has", async () => {
+  const wire = await ask("say", [{ constructor: "x" }, { constructor: "y" }]);
+  expect(named(wire, "constructor")).toEqual([
+    ["constructor", "x"],
+    ["constructor", "y"],
+  ]);
+});
