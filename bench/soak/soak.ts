@@ -65,7 +65,7 @@ export async function openSoak(): Promise<Soak> {
     prefix: "/",
   });
   opened.adopt(program, () => program.stop());
-  const heap = opened.use(await openHeap(await inspectorOf(String(inspectorPort))));
+  const heap = opened.use(await openHeap(await inspectorOf(inspectorPort)));
   const client = await signUp(program.base.origin);
   const look = async (): Promise<Omit<Sample, "seconds" | "done">> => ({
     heapBytes: await heap.used(),
@@ -132,7 +132,7 @@ const TURNS: readonly Activity[] = ACTIVITIES.flatMap((activity) =>
   .toSorted((a, b) => a.place - b.place)
   .map(({ activity }) => activity);
 
-async function inspectorOf(port: string): Promise<string> {
+async function inspectorOf(port: number): Promise<string> {
   const targets = (await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()) as {
     webSocketDebuggerUrl: string;
   }[];

@@ -39,8 +39,8 @@ export type Rows = {
 };
 
 /**
- * Asks Postgres as the caller: one round trip. Intents that come with the same model differ in their values only, and it
- * need not be looked at them to see that.
+ * Asks Postgres as the caller: one round trip. Intents that come with the same model differ in their values only, so
+ * their plan is known without looking at them.
  */
 export type AskRows = (intent: Intent, model?: object) => Promise<Rows>;
 

@@ -57,7 +57,7 @@ type Met = Pick<Asked, "request" | "address" | "caller"> & { readonly served: re
 /** The rows are JSON; none of our conditions needs another form. */
 const MANNER: Manner = { formats: [{ kind: "media", type: "application/json" }], body: true, maxAffected: null };
 
-/** Nobody changes those of a request. */
+/** Shared by all requests that have none: nobody changes them. */
 const NO_PARAMETERS = new URLSearchParams();
 
 /** `/users` and `/api/v<N>/<collection>`: each stage may refuse in its own way, and only `perform` asks Postgres. */

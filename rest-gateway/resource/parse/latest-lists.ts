@@ -1,5 +1,6 @@
 import { oncePer } from "../../../engine/once-per.ts";
 import { RecentMap } from "../../../engine/recent-map.ts";
+import { queryWithoutApiKey } from "../../auth/credentials.ts";
 import type { Asked } from "../asked.ts";
 import type { Collection } from "../collections.ts";
 import { type ListParameters, parseListParameters } from "./parameters.ts";
@@ -16,7 +17,7 @@ const latestOf = oncePer((_collection: Collection) => {
 /** What a list is asked for by: the same object for the same words, as long as the catalogue lasts. */
 export function listParameters({ request, target: { collection }, collections, parameters, settings }: Asked) {
   const latest = latestOf(collection);
-  const words = `${settings.maxPageSize}?${request.rawQuery}`;
+  const words = `${settings.maxPageSize}?${queryWithoutApiKey(request.rawQuery)}`;
   const known = latest.get(words);
   if (known) return known;
   const read = parseListParameters(parameters, { collection, collections }, settings);

@@ -61,13 +61,15 @@ const namesOfTimes = oncePer(({ fields }: Collection) => {
 
 /**
  * Of a row that holds no objects, whose members may be called the same, it is cut out: all of it is read in a multiple of
- * that time. Within a text no quotation mark stands without a backslash.
+ * that time. Within a text or a name a quotation mark has a backslash before it.
  */
 function valueIn(row: string, name: string): unknown {
   const head = `${JSON.stringify(name)}:"`;
-  const start = row.indexOf(head) + head.length;
+  const at = row.indexOf(head);
   const isFlat = row.indexOf("{", 1) < 0;
-  if (!isFlat || start < head.length) return (JSON.parse(row) as Record<string, unknown>)[name];
+  const isMember = at > 0 && row[at - 1] !== "\\";
+  if (!isFlat || !isMember) return (JSON.parse(row) as Record<string, unknown>)[name];
+  const start = at + head.length;
   return row.slice(start, row.indexOf('"', start));
 }
 

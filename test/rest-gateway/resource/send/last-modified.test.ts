@@ -38,6 +38,7 @@ describe("a row is dated", () => {
     const dateOf = (row: object) => lastModified(JSON.stringify(row), TIMES, new Date())?.toISOString();
     expect(dateOf({ text: '"created_at":"', ...times })).toBe("2026-01-01T00:00:00.000Z");
     expect(dateOf({ text, list: ['","created_at":"'], ...times, author: null })).toBe("2026-01-01T00:00:00.000Z");
+    expect(dateOf({ 'x"created_at': "2020-01-01T00:00:00Z", ...times })).toBe("2026-01-01T00:00:00.000Z");
     expect(dateOf({ author: others, ...times })).toBe("2026-01-01T00:00:00.000Z");
     expect(
       lastModified(`{ "created_at" : "${times.created_at}", "updatedAt" : null }`, TIMES, new Date()),
