@@ -2922,7 +2922,7 @@ CREATE OR REPLACE FUNCTION private.tg__schema_changed()
 AS $function$
 begin
   if TG_EVENT = 'sql_drop' then
-    if not exists (select from pg_event_trigger_dropped_objects() where not is_temporary) then
+    if not exists (select from pg_event_trigger_dropped_objects() where original and not is_temporary) then
       return;
     end if;
   elsif not exists (

@@ -1,9 +1,10 @@
 -- Runs as whoever changes something. A temporary table is nobody else's business, and a materialized view that is
--- refreshed has the shape it had.
+-- refreshed has the shape it had. What goes with something else is not looked at: on Postgres 14 the defaults of a
+-- temporary table pass for ones that are not temporary.
 create or replace function private.tg__schema_changed() returns event_trigger as $$
 begin
   if TG_EVENT = 'sql_drop' then
-    if not exists (select from pg_event_trigger_dropped_objects() where not is_temporary) then
+    if not exists (select from pg_event_trigger_dropped_objects() where original and not is_temporary) then
       return;
     end if;
   elsif not exists (
