@@ -2,7 +2,7 @@ import type { Catalog } from "../engine/catalog/catalog.ts";
 import { loadCatalog } from "../engine/catalog/load.ts";
 import { type Config, isEmbedded, withDatabaseSettings } from "../engine/config/config.ts";
 import { bringUpToDate } from "../engine/migrate/bring-up-to-date.ts";
-import { loginRoleOf, type Postgres, reachPostgres } from "../engine/postgres.ts";
+import { awaitLogin, loginRoleOf, type Postgres, reachPostgres } from "../engine/postgres.ts";
 import { withClient } from "../engine/with-client.ts";
 import { settingsOfDatabase } from "./in-force.ts";
 
@@ -18,6 +18,7 @@ export async function withCatalog<T>(given: Config, work: (means: Means) => Prom
   const tell = (step: string) => console.error(step);
   const postgres = await reachPostgres(given, tell);
   try {
+    if (!isEmbedded(given)) await awaitLogin(given, tell, 0);
     await bringUpToDate({ settings: postgres.migrate, requestUrl: postgres.requestUrl, ours: isEmbedded(given), tell });
     const { config } = withDatabaseSettings(given, await settingsOfDatabase(given));
     const loginRole = await loginRoleOf(postgres.requestUrl);

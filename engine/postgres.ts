@@ -37,7 +37,10 @@ export const DATABASE = "content";
 const LOGIN = "authenticator";
 const MOST_CONNECTIONS = 100;
 const MOST_SENDERS = 20;
-/** Beside its share of DB_POOL, and twice while it is being replaced: the owner's, those of the queue, one that listens, one that reads the log. */
+/**
+ * Beside its share of DB_POOL: the owner's, those of the queue, one that listens, one that reads the log, one to spare.
+ * While it is being replaced it needs them twice, for which the others leave room.
+ */
 const CONNECTIONS_PER_WORKER = 12;
 
 /** For the service: the database of DATABASE_URL, or a cluster that is ours alone and is kept alive. */
@@ -47,7 +50,8 @@ export async function startPostgres(
   giveUp: (reason: Error) => void,
 ): Promise<ServedPostgres> {
   if (!isEmbedded(config)) {
-    await awaitExternal(config, tell);
+    await awaitLogin(config, tell);
+    if (config.ownerDatabaseUrl) await awaitOwner(config, tell);
     const postgres = external(config);
     await refuseTwoDatabases(postgres);
     return { ...postgres, loginRole: await loginRoleOf(postgres.requestUrl) };
@@ -56,10 +60,13 @@ export async function startPostgres(
   return { ...(await embedded(config, cluster.url, () => cluster.stop())), loginRole: LOGIN };
 }
 
-/** For commands: joins the cluster of a service that is running, and starts it for the moment when none is. */
+/**
+ * For commands: joins the cluster of a service that is running, and starts it for the moment when none is.
+ * Of an external one only the owner is awaited: the first migration makes the login of requests.
+ */
 export async function reachPostgres(config: Config, tell: Tell): Promise<Postgres> {
   if (!isEmbedded(config)) {
-    await awaitExternal(config, tell, 0);
+    await awaitOwner(config, tell, 0);
     return external(config);
   }
   const running = await runningCluster({ dataDir: config.dataDir });
@@ -83,9 +90,15 @@ function clusterOptions({ dataDir, embeddedPort, workers }: Config) {
   return { dataDir, port: embeddedPort, settings };
 }
 
-async function awaitExternal({ databaseUrl, ownerDatabaseUrl }: Config, tell: Tell, patience?: number): Promise<void> {
-  await awaitDatabase(asPgReads(databaseUrl!), "DATABASE_URL", tell, patience);
-  if (ownerDatabaseUrl) await awaitDatabase(asPgReads(ownerDatabaseUrl), "OWNER_DATABASE_URL", tell, patience);
+/** The login of requests to a database that is not embedded. */
+export function awaitLogin({ databaseUrl }: Config, tell: Tell, patience?: number): Promise<void> {
+  return awaitDatabase(asPgReads(databaseUrl!), "DATABASE_URL", tell, patience);
+}
+
+function awaitOwner(config: Config, tell: Tell, patience?: number): Promise<void> {
+  const { ownerDatabaseUrl } = config;
+  if (!ownerDatabaseUrl) return awaitLogin(config, tell, patience);
+  return awaitDatabase(asPgReads(ownerDatabaseUrl), "OWNER_DATABASE_URL", tell, patience);
 }
 
 function external(config: Config): Postgres {

@@ -109,8 +109,8 @@ async function ignoreTriggers(client: pg.ClientBase): Promise<void> {
   await client.query("set local session_replication_role = replica").catch((error: unknown) => {
     if ((error as pg.DatabaseError).code !== "42501") throw error;
     throw new Error(
-      "The owner may not restore: a superuser has to run GRANT SET ON PARAMETER session_replication_role TO the owner first. " +
-        "Nothing was changed.",
+      "The owner may not restore: a superuser has to run GRANT SET ON PARAMETER session_replication_role TO the owner first, " +
+        "which Postgres 14 does not have: there, restore as a superuser. Nothing was changed.",
     );
   });
 }

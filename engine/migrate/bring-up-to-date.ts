@@ -1,7 +1,7 @@
 import { withClient } from "../with-client.ts";
 import { type MigrationState, migrationState } from "./history.ts";
 import { type MigrateSettings, runMigrations } from "./migrate.ts";
-import { refuseOtherQuotes, refuseReadOnly } from "./unfit.ts";
+import { refuseOldServer, refuseOtherQuotes, refuseReadOnly } from "./unfit.ts";
 
 type Options = {
   readonly settings: MigrateSettings;
@@ -46,6 +46,7 @@ async function migrated(state: MigrationState, { settings, ours, tell }: Options
 
 function refuseUnfit(url: string, { kind }: MigrationState): Promise<void> {
   return withClient(url, async (client) => {
+    await refuseOldServer(client);
     await refuseOtherQuotes(client);
     if (kind !== "foreign") await refuseReadOnly(client);
   });

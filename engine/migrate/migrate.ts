@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { extname, join } from "node:path";
 import { withClient } from "../with-client.ts";
 import { committedMigrations, MIGRATIONS_FOLDER } from "./history.ts";
-import { refuseOtherLetters, refuseOtherQuotes } from "./unfit.ts";
+import { refuseOldServer, refuseOtherLetters, refuseOtherQuotes } from "./unfit.ts";
 
 export type MigrateCommand =
   | { readonly name: "migrate" }
@@ -38,6 +38,7 @@ export async function runMigrations(command: MigrateCommand, settings: MigrateSe
   if (command.name === "reset") return runChild(command, settings);
   return withClient(settings.url, async (client) => {
     await client.query("select pg_advisory_lock($1)", [LOCK]);
+    await refuseOldServer(client);
     await refuseOtherLetters(client);
     await refuseOtherQuotes(client);
     return runChild(command, settings);

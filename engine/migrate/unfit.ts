@@ -1,5 +1,20 @@
 import type pg from "pg";
 
+const OLDEST_MAJOR = 14;
+
+/** Half of the migrations would be applied before one of them is not understood. */
+export async function refuseOldServer(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ number: number; release: string }>(
+    "select current_setting('server_version_num')::int as number, current_setting('server_version') as release",
+  );
+  const { number, release } = rows[0]!;
+  if (number >= OLDEST_MAJOR * 10_000) return;
+  throw new Error(
+    `The database is of Postgres ${release}, and ${OLDEST_MAJOR} is the oldest that can be served. Nothing was changed. ` +
+      "Carry it over to a newer one with pg_upgrade or pg_dump.",
+  );
+}
+
 /** What the migrations hold does not fit into other encodings, and half of them would be applied. */
 export async function refuseOtherLetters(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ encoding: string; begun: boolean }>(

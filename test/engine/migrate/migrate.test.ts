@@ -149,6 +149,30 @@ describe("bringUpToDate, where SQL is read in another way", () => {
   });
 });
 
+describe("a server that is too old", () => {
+  /** What a name without a schema means is up to the database: this one says that it is of Postgres 13. */
+  beforeEach(async () => {
+    await client.query(`
+      create function public.current_setting(name text) returns text language sql as $$
+        select case name when 'server_version_num' then '130023' when 'server_version' then '13.23'
+          else pg_catalog.current_setting(name) end
+      $$;
+      alter database ${database.name} set search_path = public, pg_catalog`);
+  });
+
+  test("is not migrated", async () => {
+    await expect(runMigrations({ name: "migrate" }, settings())).rejects.toThrow(
+      "of Postgres 13.23, and 14 is the oldest",
+    );
+    expect(await migrationState(client, folder)).toEqual({ kind: "foreign" });
+  });
+
+  test("is not served either, whosever it is", async () => {
+    const attempt = bringUpToDate({ settings: settings(), requestUrl: database.url, ours: false, tell: () => {} });
+    await expect(attempt).rejects.toThrow("14 is the oldest that can be served");
+  });
+});
+
 describe("a committed migration that was changed", () => {
   const changeFirst = async (change: (text: string) => string) => {
     const [first] = (await readdir(join(folder, "committed"))).sort();
