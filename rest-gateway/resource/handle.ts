@@ -107,14 +107,13 @@ export function makeResourceInterface(services: Services): ResourceInterface {
   const within =
     (asked: Asked, ask: Ask): AskRows =>
     (intent, model) =>
-      noting(intent, () => runWithin(ask, prepareFor(asked, intent, model)));
+      noting(intent, runWithin(ask, prepareFor(asked, intent, model)));
 
   const exchangeFor = (asked: Asked): Exchange => {
     const context = contextFor(asked);
     const options: RunOptions = { rollback: false, isolation: null, before: undefined, signal: asked.request.signal };
     return {
-      ask: (intent, model) =>
-        noting(intent, () => runPrepared(prepareFor(asked, intent, model), context, database, options)),
+      ask: (intent, model) => noting(intent, runPrepared(prepareFor(asked, intent, model), context, database, options)),
       together: (work) => database.transaction(context, (query) => work(within(asked, query))),
     };
   };
@@ -122,9 +121,9 @@ export function makeResourceInterface(services: Services): ResourceInterface {
   /** What Postgres was asked when it refused. It is explained later: a transaction has yet to see what it was. */
   const refused = new WeakMap<object, Intent>();
 
-  const noting = async (intent: Intent, ask: () => Promise<Told>): Promise<Rows> => {
+  const noting = async (intent: Intent, told: Promise<Told>): Promise<Rows> => {
     try {
-      return toRows(await ask());
+      return toRows(await told);
     } catch (thrown) {
       if (thrown instanceof Error) refused.set(thrown, intent);
       throw thrown;
@@ -165,18 +164,23 @@ export function makeResourceInterface(services: Services): ResourceInterface {
   const addresses = () => collectionsOf(current(), { role: config.anonRole, version: 1 });
   const isAtRoot = ({ segments: [name = ""] }: Address): boolean => addresses().findAtRoot(name) !== undefined;
 
-  const answer = async (asked: Asked): Promise<GatewayResponse> => {
-    const { request, target, caller } = asked;
+  const answer = (asked: Asked): GatewayResponse | Promise<GatewayResponse> => {
+    const { request } = asked;
     const allow = methodsOf(asked);
     if (!allow.includes(request.method)) throw methodNotAllowed(request.method, allow.join(", "));
     if (request.method === "OPTIONS") return { status: 204, headers: { Allow: allow.join(", ") }, body: null };
+    return changesNothing(request.method) ? perform(asked, exchangeFor(asked)) : answerChange(asked);
+  };
+
+  const answerChange = async (asked: Asked): Promise<GatewayResponse> => {
+    const { request, target, caller } = asked;
     if (defer && target.action && wantsLater(request)) {
       const body = await request.readBody();
       await checkAct(withBody(asked, body));
       const rawQuery = queryWithoutApiKey(request.rawQuery);
       return defer({ request: { ...request, rawQuery }, body, caller, version: asked.collections.version });
     }
-    const key = changesNothing(request.method) ? null : readIdempotencyKey(request.headers);
+    const key = readIdempotencyKey(request.headers);
     if (key === null) return perform(asked, exchangeFor(asked));
     const make = (again: Asked, ask: Ask) => {
       const askWithin = within(again, ask);

@@ -75,11 +75,13 @@ export function makeTableInterface({
   const before = preRequestOf(config);
   const { once, onceWithin } = makeKeyedChanges(config, counts);
 
-  const answer = async (request: GatewayRequest, caller: Caller): Promise<GatewayResponse<Body>> => {
+  const answer = (
+    request: GatewayRequest,
+    caller: Caller,
+    body: Buffer,
+  ): GatewayResponse<Body> | Promise<GatewayResponse<Body>> => {
     const catalog = current();
-    request.stages.enter("parse");
     const { method, rawQuery, headers } = request;
-    const body = hasBody(method) ? await request.readBody() : NO_BODY;
     const path = request.path.slice(PREFIX.length);
     const raw = { method, path, rawQuery, headers, body };
     const form = formOf(raw);
@@ -200,7 +202,9 @@ export function makeTableInterface({
     const caller = identified instanceof Promise ? await identified : identified;
     request.admit(caller);
     try {
-      return await answer(request, caller);
+      request.stages.enter("parse");
+      const body = hasBody(request.method) ? await request.readBody() : NO_BODY;
+      return await answer(request, caller, body);
     } catch (thrown) {
       const error = explain(thrown, caller);
       throw error.status === 405 ? tellMethods(error, request, caller.role) : error;

@@ -2,7 +2,7 @@ import type { Caller } from "../../engine/caller/caller.ts";
 import type { AsOwner } from "../../engine/database/as-owner.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { dispatch } from "../gateway.ts";
-import { type GatewayRequest, type GatewayResponse, type Handler, json } from "../http.ts";
+import { type Body, type GatewayRequest, type GatewayResponse, type Handler, json } from "../http.ts";
 import { parseAddress } from "../resource/parse/address.ts";
 import type { Versions } from "../resource/versions/served.ts";
 import { settleVersion } from "../resource/versions/settle.ts";
@@ -63,9 +63,7 @@ export function makeTaskInterface(options: Options): Handler {
     return { status: 204, headers: {}, body: null };
   };
 
-  return async (request) => {
-    const id = TASK.exec(request.path)?.[1];
-    if (id === undefined) return otherwise(request);
+  const answer = async (id: string, request: GatewayRequest): Promise<GatewayResponse<Body>> => {
     settleVersion(request, parseAddress(request.path), new URLSearchParams(request.rawQuery), {
       versions: await versions(),
       publicUrl,
@@ -85,6 +83,11 @@ export function makeTaskInterface(options: Options): Handler {
       ["DELETE", orRow(withdraw)],
     ]);
     return isShared && !methods.has(request.method) ? otherwise(request) : dispatch(methods, request);
+  };
+
+  return (request) => {
+    const id = TASK.exec(request.path)?.[1];
+    return id === undefined ? otherwise(request) : answer(id, request);
   };
 }
 
