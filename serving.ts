@@ -126,8 +126,8 @@ export function makeServing(opened: Opened): (config: Config, identification: Id
     const answer = answerWith(gateway, config, log, limit);
     const signInPaths = Object.keys(signInFolders);
     // Signing in and pages go through Express, whatever has rows ahead of it.
-    const isForExpress = (path: string) =>
-      Object.hasOwn(allRoutes, path) || signInPaths.some((folder) => isUnder(folder, path));
+    const routePaths = new Set(Object.keys(allRoutes));
+    const isForExpress = (path: string) => routePaths.has(path) || signInPaths.some((folder) => isUnder(folder, path));
     const ahead = { takes: (path: string) => !isForExpress(path), answer };
     const app = makeApp({ config, answer });
     const entry = makeEntry({ config, log, ahead, app, count: countBy(routeOf, opened.requests) });

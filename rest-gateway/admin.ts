@@ -4,6 +4,7 @@ import type { UnderWay } from "../engine/database/under-way.ts";
 import type { Logger } from "../engine/log.ts";
 import { EXPOSITION_TYPE, type Measured, toExposition } from "../engine/metrics/exposition.ts";
 import { drain } from "./drain.ts";
+import { pathOf } from "./http.ts";
 import { addressOf, listen } from "./listen.ts";
 
 /** What operators may ask of the service, in however many processes it runs. */
@@ -45,7 +46,7 @@ export async function openAdmin({ config, service, log }: Options): Promise<Admi
 
   const handle: RequestListener = (request, response) => {
     if (request.method !== "GET" && request.method !== "HEAD") return write(response, { status: 405 });
-    answerTo(request.url!.split("?", 1)[0]!)
+    answerTo(pathOf(request.url!))
       .catch((error: unknown): Answer => {
         log.error({ err: error, path: request.url }, "an operator's question could not be answered");
         return { status: 500 };

@@ -4,8 +4,9 @@ import type { Config } from "../engine/config/config.ts";
 import type { Logger } from "../engine/log.ts";
 import type { Answer } from "./answer.ts";
 import { makeCrossOrigin } from "./cross-origin.ts";
-import { type BaseHeaders, originForm, send } from "./http.ts";
-import { type CountRequest, identifyRequest, logRequest } from "./request-log.ts";
+import { type BaseHeaders, originForm, pathOf, send } from "./http.ts";
+import { identifyRequest } from "./request-id.ts";
+import { type CountRequest, logRequest } from "./request-log.ts";
 import { securityHeaders } from "./security-headers.ts";
 
 type EntryOptions = {
@@ -30,7 +31,7 @@ export function makeEntry({ config, log, ahead, app, count = null }: EntryOption
     const id = identifyRequest(request);
     logRequest(log, { id, request, response, count });
     const { method = "GET", headers, url } = request;
-    const path = url.split("?", 1)[0]!;
+    const path = pathOf(url);
     const base = echo(headers, commonWith(crossOrigin.headersFor(headers.origin)));
     const preflight = crossOrigin.preflight(method, headers);
     if (preflight) {

@@ -63,6 +63,12 @@ export function json(status: number, body: unknown, headers: GatewayResponse["he
   };
 }
 
+/** What stands in front of the question mark. */
+export function pathOf(target: string): string {
+  const mark = target.indexOf("?");
+  return mark < 0 ? target : target.slice(0, mark);
+}
+
 /** Proxies may ask for `http://host/path`; who is asked is known, so the path is what counts. */
 export function originForm(target: string): string {
   if (target.startsWith("/")) return target;
@@ -83,7 +89,7 @@ export function toGatewayRequest(
   return {
     id,
     method: request.method ?? "GET",
-    path: mark < 0 ? url : url.slice(0, mark),
+    path: pathOf(url),
     rawQuery: mark < 0 ? "" : url.slice(mark + 1),
     headers: request.headers,
     stages,

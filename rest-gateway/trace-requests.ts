@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener } from "node:http";
 import type { Tracing } from "../engine/tracing/tracing.ts";
 import type { ReadConnection } from "./connection.ts";
-import { originForm } from "./http.ts";
+import { originForm, pathOf } from "./http.ts";
 import type { RouteOf } from "./metrics/route.ts";
 
 type Options = {
@@ -20,7 +20,7 @@ export function traceRequests(
 ): RequestListener {
   return (request, response) => {
     const { method = "GET" } = request;
-    const path = originForm(request.url ?? "/").split("?", 1)[0]!;
+    const path = pathOf(originForm(request.url ?? "/"));
     const route = routeOf(path);
     const span = tracing.begin(`${method} ${route.template}`, {
       kind: "server",

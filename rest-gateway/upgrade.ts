@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { toApiError } from "../engine/errors.ts";
-import { originForm } from "./http.ts";
+import { originForm, pathOf } from "./http.ts";
 import type { Admission } from "./limits/admission.ts";
-import { identifyRequest } from "./request-log.ts";
+import { identifyRequest } from "./request-id.ts";
 
 /** Takes over the connection that a request for another protocol came by. */
 export type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
@@ -23,7 +23,7 @@ export function makeUpgrade(interfaces: Readonly<Record<string, Upgrade>>, admis
     socket.on("error", () => socket.destroy());
     request.url = originForm(request.url ?? "/");
     identifyRequest(request);
-    const path = request.url.split("?", 1)[0]!;
+    const path = pathOf(request.url);
     if (!Object.hasOwn(interfaces, path)) return end(socket, "404 Not Found");
     try {
       admissionOf?.(request).admit(null);
