@@ -7,7 +7,7 @@ import { makeCrossOrigin } from "./cross-origin.ts";
 import { type BaseHeaders, originForm, pathOf, send } from "./http.ts";
 import { identifyRequest } from "./request-id.ts";
 import { type CountRequest, logRequest } from "./request-log.ts";
-import { securityHeaders } from "./security-headers.ts";
+import { mayBeSecure, securityHeaders } from "./security-headers.ts";
 
 type EntryOptions = {
   readonly config: Config;
@@ -20,7 +20,7 @@ type EntryOptions = {
 
 /** What every request meets first, whoever answers it: an id, a log line, the headers of a careful server. */
 export function makeEntry({ config, log, ahead, app, count = null }: EntryOptions): RequestListener {
-  const security = securityHeaders();
+  const security = securityHeaders({ overHttps: mayBeSecure(config) });
   /** There are but few, so they are put together once. */
   const commonWith = memoized((others: BaseHeaders): BaseHeaders => ({ ...security, ...others }));
   const crossOrigin = makeCrossOrigin(config);

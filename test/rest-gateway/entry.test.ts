@@ -35,7 +35,7 @@ const routes: Routes = {
   "/rest/v1/unsendable": { GET: () => json(200, {}, { "Content-Encoding": "br", "X-Note": "two\nlines" }) },
   "/rest/v1/busy": {
     GET: () => {
-      throw new ApiError(503, "BUSY", "Not now.", { headers: { "retry-after": "60" } });
+      throw new ApiError(503, "BUSY", "Not now.", { headers: { "Retry-After": "60" } });
     },
   },
   "/rest/v1/broken": {
@@ -116,7 +116,7 @@ describe("errors", () => {
     expect(answer.headers["retry-after"]).toBe("9");
   });
 
-  test("who may come back later is told when, once, however SQL has written that", async () => {
+  test("who may come back later is told when, once", async () => {
     const answer = await request(start().app).get("/rest/v1/busy").expect(503);
     expect(answer.headers["retry-after"]).toBe("60");
   });
@@ -247,6 +247,17 @@ describe("headers for browsers", () => {
       "referrer-policy": "no-referrer",
     });
     expect(headers["x-powered-by"]).toBeUndefined();
+  });
+
+  test.each<[way: string, environment: NodeJS.ProcessEnv, isAsked: boolean]>([
+    ["over plain HTTP", {}, false],
+    ["at a public address of plain HTTP", { PUBLIC_URL: "http://app.example" }, false],
+    ["at a public address of HTTPS", { PUBLIC_URL: "https://app.example" }, true],
+    ["behind a proxy", { TRUST_PROXY: "1" }, true],
+    ["with a certificate", { HTTPS_CERT_FILE: "cert.pem", HTTPS_KEY_FILE: "key.pem" }, true],
+  ])("%s browsers are asked to come by HTTPS only if they can", async (_way, environment, isAsked) => {
+    const { headers } = await request(start(environment).app).get("/things");
+    expect("strict-transport-security" in headers).toBe(isAsked);
   });
 
   test("any origin may call, without cookies", async () => {

@@ -1,13 +1,21 @@
 import { securityHeaders } from "../../security-headers.ts";
 
-/** Those of an answer that stand beside what SQL says. */
+/** Those that an answer or a refusal may have beside what SQL says. */
 const OURS = [
-  ...Object.keys(securityHeaders()),
+  ...Object.keys(securityHeaders({ overHttps: true })),
   "Access-Control-Allow-Credentials",
   "Access-Control-Allow-Origin",
   "Access-Control-Expose-Headers",
+  "Allow",
+  "Content-Location",
+  "Content-Profile",
+  "Content-Range",
   "Content-Type",
+  "Link",
+  "Location",
+  "Preference-Applied",
   "Proxy-Status",
+  "Retry-After",
   "Server-Timing",
   "Vary",
   "WWW-Authenticate",
