@@ -95,7 +95,7 @@ const FOR_NOW: ReadonlySet<number> = new Set([429, 503]);
 
 /** What is refused for now says when to come back, where SQL refused it too. */
 function sayingWhen(error: ApiError): ApiError {
-  const isSaid = Object.keys(error.headers).some((name) => name.toLowerCase() === "retry-after");
+  const isSaid = error.headers["Retry-After"] !== undefined;
   return isSaid || !FOR_NOW.has(error.status) ? error : error.withHeaders({ "Retry-After": "1" });
 }
 

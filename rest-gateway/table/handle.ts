@@ -166,7 +166,7 @@ export function makeTableInterface({
 
   /** As 405 has to (RFC 9110), unless somebody has told them already. */
   const tellMethods = (error: ApiError, request: GatewayRequest, role: string): ApiError => {
-    if (Object.keys(error.headers).some((name) => name.toLowerCase() === "allow")) return error;
+    if (error.headers.Allow !== undefined) return error;
     const catalog = current();
     const path = request.path.slice(PREFIX.length);
     const { resource, profile } = parseTarget({ ...request, path }, deploymentWith(catalog));

@@ -33,9 +33,6 @@ export function sendAnswer<B extends Body>(
     return isAscii(request.profile.schema) ? { status, headers, body } : inBytes({ status, headers, body });
   }
   const said = readSqlHeaders(told.headers);
-  for (const name of Object.keys(headers)) {
-    if (Object.keys(said).some((other) => other.toLowerCase() === name.toLowerCase())) delete headers[name];
-  }
   return inBytes({ status: readSqlStatus(told.status) ?? status, headers: { ...headers, ...said }, body });
 }
 

@@ -10,10 +10,10 @@ import { serve } from "../../serve.ts";
 const FUNCTIONS = `
   create function public.say(headers text) returns text language sql stable set search_path = '' as $$
     select set_config('response.headers', headers, true) $$;
-  create function public.refuse(headers text) returns text language plpgsql stable set search_path = '' as $$
+  create function public.refuse(headers text, status integer default 418) returns text language plpgsql stable set search_path = '' as $$
   begin
     raise sqlstate 'PGRST' using message = '{"code":"WRONG","message":"wrong"}',
-      detail = format('{"status":418,"headers":%s}', headers);
+      detail = format('{"status":%s,"headers":%s}', status, headers);
   end $$;
   grant execute on function public.say, public.refuse to anon;`;
 
@@ -38,12 +38,18 @@ afterAll(async () => {
 });
 
 /** What stands on the wire, in its order. */
-async function ask(name: "say" | "refuse", headers: unknown): Promise<[name: string, value: string][]> {
+async function ask(
+  name: "say" | "refuse",
+  headers: unknown,
+  status?: number,
+): Promise<[name: string, value: string][]> {
   const url = new URL(`/rest/v1/rpc/${name}`, service.url);
   url.searchParams.set("headers", JSON.stringify(headers));
+  if (status !== undefined) url.searchParams.set("status", String(status));
   const sent = request(url, { headers: { Origin: "https://shop.example" } }).end();
   const [answer]: [IncomingMessage] = (await once(sent, "response")) as [IncomingMessage];
-  expect([answer.statusCode, await text(answer)]).toEqual([name === "say" ? 200 : 418, expect.any(String)]);
+  const expected = status ?? (name === "say" ? 200 : 418);
+  expect([answer.statusCode, await text(answer)]).toEqual([expected, expect.any(String)]);
   const { rawHeaders: raw } = answer;
   return Array.from({ length: raw.length / 2 }, (_, index) => [raw[2 * index]!, raw[2 * index + 1]!]);
 }
@@ -62,6 +68,14 @@ test.each<["say" | "refuse", (names: string[]) => object]>([
   for (const each of names) {
     expect(named(wire, each)).toEqual([[expect.any(String), each === "vary" ? "ours, Origin" : "ours"]]);
   }
+});
+
+test.each([
+  [503, "retry-after", "60"],
+  [405, "allow", "BREW"],
+])("a refusal with %d has our %s, unless SQL sets it in any letters", async (status, header, value) => {
+  expect(named(await ask("refuse", {}, status), header)).toHaveLength(1);
+  expect(named(await ask("refuse", { [header]: value }, status), header)).toEqual([[expect.any(String), value]]);
 });
 
 test("a header may have the name of what every object has", async () => {
