@@ -8,13 +8,13 @@ export type Hits = { found: number; missed: number };
  */
 export class RecentMap<Key, Value extends NonNullable<unknown>> {
   readonly #most: number;
-  readonly #weightOf: (key: Key) => number;
+  readonly #weightOf: (key: Key, value: Value) => number;
   readonly #hits: Hits;
   #young = new Map<Key, Value>();
   #old = new Map<Key, Value>();
   #weight = 0;
 
-  constructor(most: number, weightOf: (key: Key) => number = () => 1, hits: Hits = { found: 0, missed: 0 }) {
+  constructor(most: number, weightOf: (key: Key, value: Value) => number = () => 1, hits: Hits = { found: 0, missed: 0 }) {
     this.#most = most;
     this.#weightOf = weightOf;
     this.#hits = hits;
@@ -36,7 +36,7 @@ export class RecentMap<Key, Value extends NonNullable<unknown>> {
   }
 
   set(key: Key, value: Value): void {
-    const weight = this.#weightOf(key);
+    const weight = this.#weightOf(key, value);
     if (weight > this.#most) return;
     if (this.#young.has(key)) {
       this.#young.set(key, value);

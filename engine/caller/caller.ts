@@ -62,6 +62,8 @@ type CallersOptions = Pick<Config, "anonRole" | "jwtAudience" | "jwtRoleClaim" |
   readonly hits?: Hits;
 };
 
+type Remembered = { readonly token: string; readonly caller: Caller };
+
 /** Tokens together may take this many characters of the cache. */
 const CACHE_CHARACTERS = 8_000_000;
 
@@ -75,15 +77,17 @@ export function makeCallers(options: CallersOptions): Callers {
     expiresAt: null,
   });
   const terms = { keys, audience: options.jwtAudience };
-  const shareOfCache = ({ length }: string) => Math.max(1 / options.jwtCacheEntries, length / CACHE_CHARACTERS);
-  /** By their tokens; a token that is refused is never remembered. */
-  const known = new RecentMap<string, Caller>(1, shareOfCache, options.hits);
+  const shareOfCache = (_signature: string, { token: { length } }: Remembered) =>
+    Math.max(1 / options.jwtCacheEntries, length / CACHE_CHARACTERS);
+  /** By the signatures of their tokens, which are as good and short; a token that is refused is never remembered. */
+  const known = new RecentMap<string, Remembered>(1, shareOfCache, options.hits);
 
   const fromToken = (token: string): Caller => {
-    const remembered = known.get(token);
-    if (remembered && !isOver(remembered)) return remembered;
+    const signature = token.slice(token.lastIndexOf(".") + 1);
+    const remembered = known.get(signature);
+    if (remembered?.token === token && !isOver(remembered.caller)) return remembered.caller;
     const caller = toCaller(verifyToken(token, terms), jwtRoleClaim, anonymous.role);
-    known.set(token, caller);
+    known.set(signature, { token, caller });
     return caller;
   };
 

@@ -316,6 +316,16 @@ describe("the cache of verified tokens", () => {
     }
   });
 
+  test("knows nobody by the signature alone", async () => {
+    const callers = callersWith();
+    const token = signToken({ sub: "7", role: "authenticated" }, keys);
+    await callers.identify(bearer(token));
+    const [head, , signature] = token.split(".");
+    const others = Buffer.from(JSON.stringify({ sub: "8", role: "admin" })).toString("base64url");
+    expect(refusalOf(callers, `${head}.${others}.${signature}`)).toMatchObject({ status: 401, code: "INVALID_TOKEN" });
+    expect(refusalOf(callers, signature!)).toMatchObject({ status: 401, code: "INVALID_TOKEN" });
+  });
+
   test("is bounded: the oldest is forgotten, and verified anew when it comes back", async () => {
     const callers = callersWith({ jwtCacheEntries: 2 });
     const tokens = ["1", "2", "3"].map((sub) => signToken({ sub, role: "admin" }, keys));
