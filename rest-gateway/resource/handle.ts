@@ -121,14 +121,11 @@ export function makeResourceInterface(services: Services): ResourceInterface {
   /** What Postgres was asked when it refused. It is explained later: a transaction has yet to see what it was. */
   const refused = new WeakMap<object, Intent>();
 
-  const noting = async (intent: Intent, told: Promise<Told>): Promise<Rows> => {
-    try {
-      return toRows(await told);
-    } catch (thrown) {
+  const noting = (intent: Intent, told: Promise<Told>): Promise<Rows> =>
+    told.then(toRows, (thrown: unknown) => {
       if (thrown instanceof Error) refused.set(thrown, intent);
       throw thrown;
-    }
-  };
+    });
 
   const explainTo = (thrown: unknown, asked: Asked): ApiError => {
     const { caller, catalog, collections, target } = asked;

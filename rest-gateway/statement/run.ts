@@ -22,30 +22,25 @@ export type RunOptions = {
 };
 
 /** One round trip. Refuses with Postgres's own error, or with what a guard of the plan says. */
-export async function runPrepared(
+export function runPrepared(
   { plan, statement, long }: Prepared,
   context: Context,
   database: Database,
   options: RunOptions,
 ): Promise<Told> {
-  try {
-    // Rows come one by one in a transaction of the usual kind alone.
-    const isUsual = !options.rollback && options.isolation === null;
-    if (long && isUsual) return await runLong({ plan, long }, context, database, options);
-    const { rows } = await ask(plan.readOnly, statement, context, database, options);
-    return answerOf(plan, rows);
-  } catch (error) {
-    throw refusalOf(error) ?? error;
-  }
+  // Rows come one by one in a transaction of the usual kind alone.
+  const isUsual = !options.rollback && options.isolation === null;
+  if (long && isUsual) return runLong({ plan, long }, context, database, options).catch(refuse);
+  return ask(plan.readOnly, statement, context, database, options).then(({ rows }) => answerOf(plan, rows), refuse);
 }
 
 /** The same in a transaction that somebody else has begun. */
-export async function runWithin(query: Ask, { plan, statement }: Prepared): Promise<Answer<string | Buffer>> {
-  try {
-    return answerOf(plan, (await query(statement)).rows);
-  } catch (error) {
-    throw refusalOf(error) ?? error;
-  }
+export function runWithin(query: Ask, { plan, statement }: Prepared): Promise<Answer<string | Buffer>> {
+  return query(statement).then(({ rows }) => answerOf(plan, rows), refuse);
+}
+
+function refuse(error: unknown): never {
+  throw refusalOf(error) ?? error;
 }
 
 function answerOf(plan: Plan, rows: readonly Row<string | Buffer | null>[]): Answer<string | Buffer> {
