@@ -18,7 +18,7 @@ export async function stillUnmodified({ request, target }: Asked, ask: AskRows):
   const { collection, key, nested, parents } = target;
   const conditions = isRow({ collection, key: key!, nested }, parents);
   const { text, count } = await ask(readIntent(collection, { select: everyField(collection), conditions }));
-  const change = count === 0 ? null : changeOf(rowOf(text), since, collection, new Date());
+  const change = count === 0 ? null : changeOf(rowOf(text), since, collection, Date.now());
   if (change === null) return [];
   if (change.isLater) throw preconditionFailed();
   return [change.at === null ? isNull(UPDATED) : equals(UPDATED, change.at)];

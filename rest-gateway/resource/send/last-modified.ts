@@ -12,18 +12,18 @@ const SETTLED_MS = 2_000;
  * HTTP tells times in seconds, and a row may change twice in one. So a change is dated when no other can bear its second:
  * the first version of a row at once, a later one when it is some seconds old and was not made in the second of the first.
  */
-export function lastModified(row: string, collection: Collection, now: Date): Modified {
-  const names = namesOfTimes(collection);
-  if (names === null) return null;
-  const created = valueIn(row, names.created);
-  const updated = valueIn(row, names.updated);
-  const made = toSecond(created);
-  if (made === null || updated === undefined) return null;
+export function lastModified(row: string, collection: Collection, now: number): Modified {
+  const times = timesOf(collection);
+  if (times === null) return null;
+  const created = valueIn(row, times.created);
+  const updated = valueIn(row, times.updated);
+  const made = secondOf(timeOf(created));
+  if (Number.isNaN(made) || updated === undefined) return null;
   // Microseconds are told apart by the text.
   if (updated === null || updated === created) return new Date(made);
-  const changed = toSecond(updated);
-  const isSettled = now.getTime() - Date.parse(String(updated)) > SETTLED_MS;
-  return changed !== null && changed !== made && isSettled ? new Date(changed) : null;
+  const changed = timeOf(updated);
+  const isSettled = now - changed > SETTLED_MS;
+  return isSettled && secondOf(changed) !== made ? new Date(secondOf(changed)) : null;
 }
 
 export function isUnmodified(since: string | undefined, modified: Modified): boolean {
@@ -37,11 +37,11 @@ export function isModified(since: string | undefined, modified: Modified): boole
 }
 
 /** `If-Unmodified-Since` of a write: what might be another row by now is taken for one. Null where rows have no dates. */
-export function changeOf(row: string, since: number, collection: Collection, now: Date): Change | null {
-  const names = namesOfTimes(collection);
-  if (names === null) return null;
+export function changeOf(row: string, since: number, collection: Collection, now: number): Change | null {
+  const times = timesOf(collection);
+  if (times === null) return null;
   const modified = lastModified(row, collection, now);
-  const at = valueIn(row, names.updated);
+  const at = valueIn(row, times.updated);
   return { isLater: modified === null || modified.getTime() > since, at: typeof at === "string" ? at : null };
 }
 
@@ -51,20 +51,25 @@ export type Change = {
   readonly at: string | null;
 };
 
-/** Under which names rows show when they were made and changed; null where they don't. */
-const namesOfTimes = oncePer(({ fields }: Collection) => {
+/** A column as it stands in the text of a row. */
+type Member = { readonly name: string; readonly head: string };
+
+/** Where rows show when they were made and changed; null where they don't. */
+const timesOf = oncePer(({ fields }: Collection) => {
   const isTime = ({ readable, column }: Field) => readable && column.baseType.name === "timestamptz";
-  const nameOf = (column: string) => fields.find((field) => field.column.name === column && isTime(field))?.name;
-  const [created, updated] = [nameOf("created_at"), nameOf("updated_at")];
-  return created === undefined || updated === undefined ? null : { created, updated };
+  const memberOf = (column: string): Member | null => {
+    const name = fields.find((field) => field.column.name === column && isTime(field))?.name;
+    return name === undefined ? null : { name, head: `${JSON.stringify(name)}:"` };
+  };
+  const [created, updated] = [memberOf("created_at"), memberOf("updated_at")];
+  return created && updated && { created, updated };
 });
 
 /**
  * Of a row that holds no objects, whose members may be called the same, it is cut out: all of it is read in a multiple of
  * that time. Within a text or a name a quotation mark has a backslash before it.
  */
-function valueIn(row: string, name: string): unknown {
-  const head = `${JSON.stringify(name)}:"`;
+function valueIn(row: string, { name, head }: Member): unknown {
   const at = row.indexOf(head);
   const isFlat = row.indexOf("{", 1) < 0;
   const isMember = at > 0 && row[at - 1] !== "\\";
@@ -73,8 +78,11 @@ function valueIn(row: string, name: string): unknown {
   return row.slice(start, row.indexOf('"', start));
 }
 
-/** When its second began; null where that is no time. */
-function toSecond(value: unknown): number | null {
-  const time = typeof value === "string" ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(time) ? null : Math.floor(time / 1000) * 1000;
+/** NaN where that is no time. */
+function timeOf(value: unknown): number {
+  return typeof value === "string" ? Date.parse(value) : Number.NaN;
+}
+
+function secondOf(time: number): number {
+  return Math.floor(time / 1000) * 1000;
 }

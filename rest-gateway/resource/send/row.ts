@@ -20,10 +20,11 @@ type Shown = {
 export function sendRow(asked: Asked, { status, text, collection, links, headers }: Shown): GatewayResponse {
   const linked = links || asked.agreed.links ? withLinks(text, collection, asked) : text;
   const body = withDeprecation(linked, asked);
-  const modified = lastModified(text, collection, new Date());
-  const validators: Record<string, string> = { ETag: entityTag(text, body) };
+  const modified = lastModified(text, collection, Date.now());
+  const tag = entityTag(text, body);
+  const validators: Record<string, string> = { ETag: tag };
   if (modified) validators["Last-Modified"] = modified.toUTCString();
-  if (isRead(asked) && isUnchanged(asked, text, validators.ETag!, modified)) {
+  if (isRead(asked) && isUnchanged(asked, text, tag, modified)) {
     return { status: 304, headers: validators, body: null };
   }
   return { status, headers: { "Content-Type": asked.agreed.contentType, ...validators, ...headers }, body };
