@@ -6,10 +6,12 @@ import { makeLogger } from "./engine/log.ts";
 import { refuseClosedMailFolder } from "./engine/mail/mail-folder.ts";
 import { type WatchedMigrations, watchMigrations } from "./engine/migrate/migrate.ts";
 import { endAfter, fail } from "./processes/ending.ts";
+import { keepYoungSpace } from "./processes/young-space.ts";
 import { type Admin, openAdmin } from "./rest-gateway/admin.ts";
 import type { Running } from "./service.ts";
 
 const startedAt = performance.now();
+keepYoungSpace();
 const { config, warnings } = readOrExit();
 const log = makeLogger(config);
 for (const warning of warnings) log.warn(warning);

@@ -3,7 +3,9 @@ import type { Departure } from "../rest-gateway/drain.ts";
 import { type Service, startService } from "../service.ts";
 import { endAfter, fail } from "./ending.ts";
 import type { Order, Report } from "./orders.ts";
+import { keepYoungSpace } from "./young-space.ts";
 
+keepYoungSpace();
 let service: Service | null = null;
 let drainTimeout = 0;
 let isLeaving = false;
