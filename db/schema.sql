@@ -2946,7 +2946,7 @@ CREATE OR REPLACE FUNCTION private.tg__timestamps()
 AS $function$
 begin
   NEW.created_at := OLD.created_at;
-  NEW.updated_at := greatest(now(), OLD.updated_at + interval '1 millisecond');
+  NEW.updated_at := greatest(clock_timestamp(), OLD.updated_at + interval '1 millisecond');
   return NEW;
 end;
 $function$;

@@ -1,7 +1,7 @@
 import type { Caller } from "../../engine/caller/caller.ts";
+import { readingPolicies } from "../../engine/catalog/reading-policies.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
 import type { AsOwner } from "../../engine/database/as-owner.ts";
-import { readingPolicies } from "./sight.ts";
 
 /** The claims on which it depends who sees a row; `all` where that cannot be told. */
 export type ClaimsRead = ReadonlySet<string> | "all";

@@ -1,5 +1,5 @@
 import type { Catalog } from "../../engine/catalog/catalog.ts";
-import type { Policy } from "../../engine/catalog/policies.ts";
+import { readingPoliciesFor } from "../../engine/catalog/reading-policies.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
 
 /** What a role may see of a table. */
@@ -41,10 +41,8 @@ function makeSight(catalog: Catalog, table: Table, role: string): Sight | null {
 }
 
 function rowSight(catalog: Catalog, table: Table, role: string): RowSight {
-  if (!isBound(catalog, table, role)) return "all";
-  const policies = readingPolicies(table).filter(({ roles }) =>
-    roles.some((name) => name === "public" || catalog.hasRole(role, name)),
-  );
+  const policies = readingPoliciesFor(catalog, table, role);
+  if (policies === null) return "all";
   const permissive = policies.filter((policy) => policy.permissive).map(({ using }) => using ?? "true");
   const restrictive = policies.filter((policy) => !policy.permissive).map(({ using }) => using ?? "true");
   if (permissive.length === 0) return "none";
@@ -52,15 +50,4 @@ function rowSight(catalog: Catalog, table: Table, role: string): RowSight {
   const shows = permissive.includes("true") ? [] : [permissive.map((using) => `(${using})`).join(" or ")];
   const conditions = [...shows, ...hides].map((using) => `(${using})`);
   return conditions.length === 0 ? "all" : { using: conditions.join(" and ") };
-}
-
-/** The policies that say which rows can be read. */
-export function readingPolicies({ policies }: Table): readonly Policy[] {
-  return policies.filter(({ command }) => command === "all" || command === "select");
-}
-
-function isBound(catalog: Catalog, { rowSecurity, owner }: Table, name: string): boolean {
-  const role = catalog.roles.get(name);
-  if (rowSecurity === "off" || role?.superuser || role?.bypassesRowSecurity) return false;
-  return rowSecurity === "forced" || !catalog.hasRole(name, owner);
 }

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Abort, toSignal } from "../../engine/abort.ts";
 import { type Ask, asLogin } from "../../engine/database/as-login.ts";
-import { delayBefore } from "../../engine/database/connector.ts";
 import { answerTooLarge } from "../../engine/database/faults.ts";
+import { delayBefore } from "../../engine/delay-before.ts";
 import { ApiError } from "../../engine/errors.ts";
 import type { GatewayResponse } from "../http.ts";
 import { claimAnswer, keepAnswer } from "./kept-answers.ts";
@@ -58,13 +58,15 @@ export function makeOnce({ waitMilliseconds, mostBytes, onReplay = () => {} }: O
       return response;
     };
 
+    let left: AbortSignal | undefined;
     for (let attempts = 1; ; attempts++) {
       try {
         return await change.transact(attempt);
       } catch (error) {
         if (!isUnsettled(error) || performance.now() > deadline) throw error;
         // No connection is held meanwhile: a crowd that waits for one slow change keeps nobody else from writing.
-        const pause = sleep(delayBefore(attempts, Math.random()), true, { signal: toSignal(change.signal) });
+        left ??= toSignal(change.signal);
+        const pause = sleep(delayBefore(attempts), true, { signal: left });
         const isStillThere = await pause.catch(() => false);
         if (!isStillThere) throw error;
       }

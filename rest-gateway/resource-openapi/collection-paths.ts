@@ -97,7 +97,7 @@ function create(place: Place, collection: Collection): Operation {
     summary: `Create one of ${collection.name}, or several`,
     requestBody: body({ anyOf: [row, { type: "array", items: row, minItems: 1 }] }),
     responses: {
-      201: collection.may.read ? created : { description: "Created, and not for whoever asks to read" },
+      201: collection.showsNew ? created : { description: "Created, and not for whoever asks to read" },
       ...refuses(403, 404, 409, 413, 415, 422, 501),
     },
   };

@@ -1,11 +1,12 @@
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { exposedSchemas } from "../../engine/catalog/exposed-schemas.ts";
-import { memoized } from "../../engine/catalog/memoized.ts";
+import { readingPoliciesFor } from "../../engine/catalog/reading-policies.ts";
 import type { ComputedRelationship, DirectRelationship } from "../../engine/catalog/relationships.ts";
 import type { Argument, Routine } from "../../engine/catalog/routines.ts";
 import { spokenComment } from "../../engine/catalog/spoken-comment.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
 import { baseTypeOf } from "../../engine/catalog/types.ts";
+import { memoized } from "../../engine/memoized.ts";
 import { oncePer } from "../../engine/once-per.ts";
 import { commentTags } from "./comment-tags.ts";
 import { type Field, fieldsOf } from "./fields.ts";
@@ -44,6 +45,8 @@ export type Collection = {
   /** What the table can do at all; what the role may do is asked by `may`. */
   readonly methods: { readonly collection: readonly string[]; readonly row: readonly string[] };
   readonly may: Readonly<Record<"read" | "create" | "update" | "delete", boolean>>;
+  /** Whether the role is shown what it has made: Postgres refuses to, where no policy lets it read any row. */
+  readonly showsNew: boolean;
 };
 
 /** Plain lists, 400 for every broken rule, and a code of its own for what is not there. */
@@ -136,6 +139,7 @@ function toCollection(name: string, table: Table, around: Surroundings): Collect
   const schema = catalog.schemas.get(table.schema);
   const nested = nestedOf(table, around);
   const isInSight = schema !== undefined && catalog.mayRole(role, "usage", schema);
+  const mayRead = isInSight && fields.some(({ readable }) => readable);
   return {
     name,
     table,
@@ -149,11 +153,12 @@ function toCollection(name: string, table: Table, around: Surroundings): Collect
     searches: searchesOf(table, around, nameOf),
     methods: methodsOf(table),
     may: {
-      read: isInSight && fields.some(({ readable }) => readable),
+      read: mayRead,
       create: isInSight && (fields.some(({ insertable }) => insertable) || catalog.mayRole(role, "insert", table)),
       update: isInSight && fields.some(({ updatable }) => updatable),
       delete: isInSight && table.deletable && catalog.mayRole(role, "delete", table),
     },
+    showsNew: mayRead && readingPoliciesFor(catalog, table, role)?.some(({ permissive }) => permissive) !== false,
   };
 }
 

@@ -1,4 +1,4 @@
-import { memoized } from "../../engine/catalog/memoized.ts";
+import { memoized } from "../../engine/memoized.ts";
 
 /** What the lines at the beginning of a comment that begin with `@` say, by their first word. */
 type CommentTags = ReadonlyMap<string, readonly string[]>;

@@ -12,8 +12,6 @@ import type { GatewayResponse, Handler } from "../http.ts";
 import { readIdempotencyKey } from "../idempotency/key.ts";
 import { makeKeyedChanges } from "../idempotency/keyed-changes.ts";
 import { publicPath } from "../public-address.ts";
-import type { Intent, Manner } from "../statement/intent.ts";
-import { makePreparer, type Prepared } from "../statement/prepare.ts";
 import { type RunOptions, runPrepared, runWithin } from "../statement/run.ts";
 import { type Defer, type Undertake, wantsLater } from "../tasks/undertaking.ts";
 import { type Asked, type AskRows, type Exchange, type Rows, withBody } from "./asked.ts";
@@ -27,9 +25,10 @@ import { change, remove } from "./perform/change.ts";
 import { create } from "./perform/create.ts";
 import { resourceChange } from "./perform/once.ts";
 import { readList, readRow } from "./perform/read.ts";
+import { makeResourcePreparer } from "./prepare.ts";
 import { notPermitted } from "./refusals.ts";
+import { Refused } from "./refused.ts";
 import { cacheHeaders } from "./send/headers.ts";
-import { sentValues } from "./sent-values.ts";
 import type { Version, Versions } from "./versions/served.ts";
 import { settleVersion } from "./versions/settle.ts";
 
@@ -54,29 +53,14 @@ export type ResourceInterface = Undertake & {
 /** What is known of a request before its address is looked up. */
 type Met = Pick<Asked, "request" | "address" | "caller"> & { readonly served: readonly Version[] };
 
-/** The rows are JSON; none of our conditions needs another form. */
-const MANNER: Manner = { formats: [{ kind: "media", type: "application/json" }], body: true, maxAffected: null };
-
 /** Shared by all requests that have none: nobody changes them. */
 const NO_PARAMETERS = new URLSearchParams();
 
 /** `/users` and `/api/v<N>/<collection>`: each stage may refuse in its own way, and only `perform` asks Postgres. */
 export function makeResourceInterface(services: Services): ResourceInterface {
   const { config, callers, crossSite, database, catalog: current, versions, defer, counts = makeCounts() } = services;
-  const prepare = makePreparer(
-    {
-      aggregates: false,
-      maxRows: config.maxPageSize,
-      safeWrites: true,
-      legacyTargetNames: false,
-      explain: false,
-      // A digest of each answer stands before it.
-      whole: true,
-    },
-    counts.plans,
-  );
-  /** By the model that intents of one plan have in common, which lives as long as the catalogue. */
-  const preparedLike = new WeakMap<object, Prepared>();
+  const prepareFor = makeResourcePreparer(config, counts.plans);
+  const refused = new Refused(config);
   const contextOf = makeResourceContexts(config);
   const { once, onceWithin } = makeKeyedChanges(config, counts);
 
@@ -94,45 +78,19 @@ export function makeResourceInterface(services: Services): ResourceInterface {
 
   const contextFor = ({ request, caller, catalog, target }: Asked) =>
     contextOf({ request, caller, catalog, schema: target.collection.table.schema });
-  const prepareFor = ({ catalog, caller }: Asked, intent: Intent, model?: object): Prepared => {
-    const like = model && preparedLike.get(model);
-    if (like) {
-      counts.plans.found++;
-      return like.again(intent);
-    }
-    const prepared = prepare(intent, MANNER, catalog, caller.role);
-    if (model) preparedLike.set(model, prepared);
-    return prepared;
-  };
   const within =
     (asked: Asked, ask: Ask): AskRows =>
     (intent, model) =>
-      noting(intent, runWithin(ask, prepareFor(asked, intent, model)));
+      runWithin(ask, prepareFor(asked, intent, model)).then(toRows, refused.noting(intent));
 
   const exchangeFor = (asked: Asked): Exchange => {
     const context = contextFor(asked);
     const options: RunOptions = { rollback: false, isolation: null, before: undefined, signal: asked.request.signal };
     return {
-      ask: (intent, model) => noting(intent, runPrepared(prepareFor(asked, intent, model), context, database, options)),
+      ask: (intent, model) =>
+        runPrepared(prepareFor(asked, intent, model), context, database, options).then(toRows, refused.noting(intent)),
       together: (work) => database.transaction(context, (query) => work(within(asked, query))),
     };
-  };
-
-  /** What Postgres was asked when it refused. It is explained later: a transaction has yet to see what it was. */
-  const refused = new WeakMap<object, Intent>();
-
-  const noting = (intent: Intent, told: Promise<Told>): Promise<Rows> =>
-    told.then(toRows, (thrown: unknown) => {
-      if (thrown instanceof Error) refused.set(thrown, intent);
-      throw thrown;
-    });
-
-  const explainTo = (thrown: unknown, asked: Asked): ApiError => {
-    const { caller, catalog, collections, target } = asked;
-    const anonymous = caller.role === config.anonRole;
-    const intent = thrown instanceof Error ? refused.get(thrown) : undefined;
-    const sent = () => (intent ? sentValues(intent, asked) : []);
-    return explain(thrown, { anonymous, catalog, version: collections.version, collection: target.collection, sent });
   };
 
   const handle: Handler = async (request) => {
@@ -153,7 +111,7 @@ export function makeResourceInterface(services: Services): ResourceInterface {
       request.stages.enter("run");
       return await answer(asked);
     } catch (thrown) {
-      throw explainTo(thrown, asked);
+      throw refused.explain(thrown, asked);
     }
   };
 
@@ -199,7 +157,7 @@ export function makeResourceInterface(services: Services): ResourceInterface {
         try {
           return await (change ? onceWithin(change, ask) : make(asked, ask));
         } catch (thrown) {
-          throw explainTo(thrown, asked);
+          throw refused.explain(thrown, asked);
         }
       },
     };

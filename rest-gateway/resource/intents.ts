@@ -24,8 +24,8 @@ export function readIntent({ table }: Collection, wish: Wish, count: Count | nul
   return { kind: "read", target: targetOf(table), shape: toShape(wish), count, page: null };
 }
 
-export function insertIntent({ table, may }: Collection, wish: Wish, payload: Payload): InsertIntent {
-  const returned = may.read ? "rows" : "nothing";
+export function insertIntent({ table, showsNew }: Collection, wish: Wish, payload: Payload): InsertIntent {
+  const returned = showsNew ? "rows" : "nothing";
   const write = { target: targetOf(table), shape: toShape(wish), returned, count: null } as const;
   // One row leaves out what it does not say; of several each may say something else.
   return { kind: "insert", ...write, payload, missingAsDefault: payload.isArray, upsert: null, single: false };

@@ -49,7 +49,7 @@ export function makeTaskInterface(options: Options): Handler {
   const read: Find = async (id, caller) => {
     const { rows } = await asOwner((client) => client.query<Task>(READ_TASK, [id, ownerSought(caller)]));
     if (!rows[0]) return null;
-    return { ...json(200, {}, { "Cache-Control": "no-store" }), body: textOf(id, rows[0]) };
+    return { ...json(200, {}), body: textOf(id, rows[0]) };
   };
 
   const withdraw: Find = async (id, caller) => {
@@ -64,6 +64,7 @@ export function makeTaskInterface(options: Options): Handler {
   };
 
   const answer = async (id: string, request: GatewayRequest): Promise<GatewayResponse<Body>> => {
+    request.tell({ "Cache-Control": "no-store" });
     settleVersion(request, parseAddress(request.path), new URLSearchParams(request.rawQuery), {
       versions: await versions(),
       publicUrl,

@@ -17,6 +17,17 @@ describe("timestamps", () => {
     },
   );
 
+  test("tell when a row was changed, not when the transaction began", async () => {
+    await content.owner.query("begin");
+    await content.owner.query("select pg_sleep(0.01)");
+    const { rows } = await content.owner.query("select clock_timestamp() as now");
+    const { rows: changed } = await content.owner.query(
+      "update public.users set age = 3 where id = 1 returning updated_at",
+    );
+    await content.owner.query("rollback");
+    expect(changed[0].updated_at.getTime()).toBeGreaterThanOrEqual(rows[0].now.getTime());
+  });
+
   test("never step back, not even within one transaction", async () => {
     await content.owner.query("begin");
     const { rows: first } = await content.owner.query(

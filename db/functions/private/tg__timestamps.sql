@@ -1,9 +1,9 @@
--- A clock that never steps back: of two overlapping updates the later one to commit may have begun first. One
--- millisecond, because clients read times in milliseconds.
+-- When the row is changed, not when the transaction began: meanwhile others may have changed it too, and been read. And it
+-- never steps back, whatever the clock does: by one millisecond, because clients read times in milliseconds.
 create or replace function private.tg__timestamps() returns trigger as $$
 begin
   NEW.created_at := OLD.created_at;
-  NEW.updated_at := greatest(now(), OLD.updated_at + interval '1 millisecond');
+  NEW.updated_at := greatest(clock_timestamp(), OLD.updated_at + interval '1 millisecond');
   return NEW;
 end;
 $$ language plpgsql set search_path = '';

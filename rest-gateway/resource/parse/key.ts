@@ -18,9 +18,9 @@ export function parseKey(segment: string, collection: Collection, version: numbe
   return values;
 }
 
-/** As it stands in an address. */
-export function formatKey(values: readonly string[]): string {
-  return values.map(encodeURIComponent).join(",");
+/** As it stands in an address; null where that is nothing at all, for an address with nothing there is another one. */
+export function formatKey(values: readonly string[]): string | null {
+  return values.map(encodeURIComponent).join(",") || null;
 }
 
 function decode(part: string, version: number): string {

@@ -1,4 +1,4 @@
-import type { FieldFault } from "../../../engine/errors.ts";
+import type { ApiError, FieldFault } from "../../../engine/errors.ts";
 import type { Condition, OrderTerm, SelectItem } from "../../statement/intent.ts";
 import type { Collection, Collections } from "../collections.ts";
 import { invalid } from "../refusals.ts";
@@ -35,7 +35,7 @@ export function parseRowParameters(
   if (parameters.size === 0) return { select: everyField(about.collection), links: false };
   const known = [...OF_ROWS.filter((name) => choosing || name !== "fields"), ...OF_REQUESTS];
   const unknown = [...parameters.keys()].filter((name) => !isOneOf(known, name));
-  refuseUnknown(unknown, known);
+  if (unknown.length > 0) throw unknownParameters(unknown, known);
   return toRow(parameters, about);
 }
 
@@ -56,7 +56,7 @@ export function parseListParameters(
     if (condition) conditions.push(condition);
     else unknown.push(name);
   }
-  if (unknown.length > 0) refuseUnknown(unknown, [...RESERVED, ...filterNames(collection)]);
+  if (unknown.length > 0) throw unknownParameters(unknown, [...RESERVED, ...filterNames(collection)]);
   if (faults.length > 0) throw invalid(faults);
   const given = (name: string) => single(parameters, name);
   return {
@@ -83,13 +83,12 @@ function single(parameters: URLSearchParams, name: string): string | undefined {
   return value;
 }
 
-function refuseUnknown(names: readonly string[], known: readonly string[]): void {
-  if (names.length === 0) return;
+function unknownParameters(names: readonly string[], known: readonly string[]): ApiError {
   const toFault = (field: string): FieldFault => ({
     field,
     message: `There is no such parameter here.${nearMiss(field, known)}`,
   });
-  throw invalid(names.map(toFault));
+  return invalid(names.map(toFault));
 }
 
 function isOneOf(names: readonly string[], name: string): boolean {

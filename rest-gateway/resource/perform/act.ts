@@ -30,7 +30,7 @@ export async function act(asked: Asked, ask: AskRows): Promise<GatewayResponse> 
   if (rows.count === 0 && !routine.returns.set) throw noRow(collection);
   if (routine.returns.shape === "void") return { status: 204, headers: {}, body: null };
   if (givesOwnRow && !routine.returns.set) {
-    return sendRow(asked, { status: 200, text: rows.text, collection, links });
+    return sendRow(asked, { status: 200, text: rows.text, collection, select: everyField(collection), links });
   }
   return { status: 200, headers: { "Content-Type": agreed.contentType }, body: rows.text };
 }

@@ -31,7 +31,7 @@ export async function change(asked: Asked, ask: AskRows): Promise<GatewayRespons
   const update = { payload, missingAsDefault: verb === "replace" };
   const rows = await ask(isEmpty ? readIntent(collection, wish) : updateIntent(collection, wish, update));
   if (rows.count === 0) throw await whyNothing(asked, select, ask);
-  return sendRow(asked, { status: 200, text: rowOf(rows.text), collection, links });
+  return sendRow(asked, { status: 200, text: rowOf(rows.text), collection, select, links });
 }
 
 /** To take it for the whole would lose the rest (RFC 9110, 14.5). */

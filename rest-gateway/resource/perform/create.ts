@@ -26,11 +26,12 @@ export async function create(asked: Asked, { ask, together }: Exchange): Promise
       ? await ask(toIntent(body, asked, new Map()))
       : await together((askWithin) => createWithin(body, asked, askWithin));
   // Who may write and not read is told no more than that, nor is anybody where a trigger has put the row elsewhere.
-  const isTold = collection.may.read && (Array.isArray(body) || rows.count > 0);
+  const isTold = collection.showsNew && (Array.isArray(body) || rows.count > 0);
   if (!isTold) return { status: 201, headers: {}, body: null };
   if (!Array.isArray(body)) {
     const text = rowOf(rows.text);
-    return sendRow(asked, { status: 201, text, collection, links, headers: locationOf(text, asked) });
+    const headers = locationOf(text, asked);
+    return sendRow(asked, { status: 201, text, collection, select: everyField(collection), links, headers });
   }
   const shown = links || agreed.links ? withLinks(rows.text, collection, asked) : rows.text;
   return { status: 201, headers: { "Content-Type": agreed.contentType }, body: shown };
@@ -66,7 +67,6 @@ function locationOf(
 ): Readonly<Record<string, string>> {
   const row = parseExactly(text) as Row;
   const isShown = collection.key.every(({ name }) => row[name] !== undefined);
-  if (collection.key.length === 0 || !isShown) return {};
-  const key = collection.key.map(({ name }) => textOfValue(row[name]));
-  return { Location: `${publicPath(settings.publicUrl)}${address.canonical}/${formatKey(key)}` };
+  const key = isShown ? formatKey(collection.key.map(({ name }) => textOfValue(row[name]))) : null;
+  return key === null ? {} : { Location: `${publicPath(settings.publicUrl)}${address.canonical}/${key}` };
 }

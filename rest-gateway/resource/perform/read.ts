@@ -35,7 +35,7 @@ export async function readRow(asked: Asked, ask: AskRows): Promise<GatewayRespon
   const isPlain = parents.length === 0 && select === everyField(collection);
   const rows = await ask(readIntent(collection, { select, conditions }), isPlain ? select : undefined);
   if (rows.count === 0) throw noRow(collection);
-  return sendRow(asked, { status: 200, text: rowOf(rows.text), collection, links });
+  return sendRow(asked, { status: 200, text: rowOf(rows.text), collection, select, links });
 }
 
 /** The one row of an array, as it stands there. */

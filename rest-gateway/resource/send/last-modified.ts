@@ -10,7 +10,8 @@ const SETTLED_MS = 2_000;
 
 /**
  * HTTP tells times in seconds, and a row may change twice in one. So a change is dated when no other can bear its second:
- * the first version of a row at once, a later one when it is some seconds old and was not made in the second of the first.
+ * the first version of a row at once, a later one when it is some seconds old and of a later second than the first. (It is
+ * of an earlier one where a transaction that had begun before the row was made has changed it.)
  */
 export function lastModified(row: string, collection: Collection, now: number): Modified {
   const times = timesOf(collection);
@@ -23,7 +24,7 @@ export function lastModified(row: string, collection: Collection, now: number): 
   if (updated === null || updated === created) return new Date(made);
   const changed = timeOf(updated);
   const isSettled = now - changed > SETTLED_MS;
-  return isSettled && secondOf(changed) !== made ? new Date(secondOf(changed)) : null;
+  return isSettled && secondOf(changed) > made ? new Date(secondOf(changed)) : null;
 }
 
 export function isUnmodified(since: string | undefined, modified: Modified): boolean {

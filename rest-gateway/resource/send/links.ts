@@ -1,7 +1,7 @@
 import { parseExactly, textOfValue } from "../../../engine/exact-json.ts";
 import { publicBase } from "../../public-address.ts";
 import type { Asked } from "../asked.ts";
-import type { Collection } from "../collections.ts";
+import type { Collection, Reference } from "../collections.ts";
 import { formatKey } from "../parse/key.ts";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -17,19 +17,26 @@ export function withLinks(text: string, collection: Collection, asked: Asked): s
 /** `/users/7`; null where the row does not show its whole key, or has none. */
 function addressOf(row: Row, collection: Collection, asked: Asked): string | null {
   const values = collection.key.map(({ name }) => row[name]);
-  if (values.length === 0 || values.some((value) => value === undefined)) return null;
-  return `${collectionAddress(collection, asked)}/${formatKey(values.map(textOfValue))}`;
+  if (values.includes(undefined)) return null;
+  return addressBy(values, collection, asked);
+}
+
+/** Null where nothing would stand in it. */
+function addressBy(key: readonly unknown[], collection: Collection, asked: Asked): string | null {
+  const text = formatKey(key.map(textOfValue));
+  return text === null ? null : `${collectionAddress(collection, asked)}/${text}`;
 }
 
 function linksOf(row: Row, collection: Collection, asked: Asked): Readonly<Record<string, Link>> {
   const { collections, settings } = asked;
   const base = publicBase(settings.publicUrl);
   const links: Record<string, Link> = {};
-  for (const { name, field, target } of collection.references) {
+  for (const { name, field, target, relationship } of collection.references) {
     const value = row[field.name];
     const there = collections.find(target);
-    if (value === undefined || value === null || !there?.may.read || there.key.length !== 1) continue;
-    links[name] = { href: `${base}${collectionAddress(there, asked)}/${formatKey([textOfValue(value)])}` };
+    const isShown = value !== undefined && value !== null && there?.may.read;
+    const address = isShown && refersToKey(relationship, there) ? addressBy([value], there, asked) : null;
+    if (address !== null) links[name] = { href: `${base}${address}` };
   }
   const own = addressOf(row, collection, asked);
   if (own === null) return links;
@@ -43,6 +50,11 @@ function linksOf(row: Row, collection: Collection, asked: Asked): Readonly<Recor
   // Of one name the link that every row has counts.
   for (const { name } of collection.actions) links[name] ??= { href: `${href}/${name}`, method: "POST" };
   return links;
+}
+
+/** A reference may be to another unique column, whose value addresses no row, or the wrong one. */
+function refersToKey({ columns: [pair] }: Reference["relationship"], { key: [only, ...more] }: Collection): boolean {
+  return more.length === 0 && only?.column.name === pair!.target;
 }
 
 /** Where the request stayed, as far as the collection is served there. */

@@ -1,4 +1,5 @@
 import type { GatewayResponse } from "../../http.ts";
+import type { SelectItem } from "../../statement/intent.ts";
 import type { Asked } from "../asked.ts";
 import type { Collection } from "../collections.ts";
 import { isMet, parsePreconditions } from "../parse/preconditions.ts";
@@ -13,14 +14,17 @@ type Shown = {
   /** The row as Postgres wrote it. */
   readonly text: string;
   readonly collection: Collection;
+  /** What is shown of it. */
+  readonly select: readonly SelectItem[];
   readonly links: boolean;
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-export function sendRow(asked: Asked, { status, text, collection, links, headers }: Shown): GatewayResponse {
+export function sendRow(asked: Asked, { status, text, collection, select, links, headers }: Shown): GatewayResponse {
   const linked = links || asked.agreed.links ? withLinks(text, collection, asked) : text;
   const body = withDeprecation(linked, asked);
-  const modified = lastModified(text, collection, Date.now());
+  // What belongs to other rows changes without this one.
+  const modified = select.every(isOwn) ? lastModified(text, collection, Date.now()) : null;
   const tag = entityTag(text, body);
   const validators: Record<string, string> = { ETag: tag };
   if (modified) validators["Last-Modified"] = modified.toUTCString();
@@ -38,6 +42,10 @@ function isUnchanged({ request: { headers } }: Asked, text: string, tag: string,
   const known = headers["if-none-match"];
   // Where there is a tag, the date says nothing more (RFC 9110, 13.2.2).
   return known === undefined ? isUnmodified(headers["if-modified-since"], modified) : matches(known, tag);
+}
+
+function isOwn({ kind }: SelectItem): boolean {
+  return kind === "column";
 }
 
 function isRead({ request: { method } }: Asked): boolean {

@@ -86,6 +86,22 @@ describe("If-Modified-Since", () => {
     expect(Date.parse(told.headers.get("last-modified")!)).toBe(Math.floor(at.getTime() / 1000) * 1000);
   });
 
+  test("a row that shows others has no date, for they change without it", async () => {
+    const as = await resources.addUser("Ada");
+    const body = { title: "Of spring", content: "Green." };
+    const { id } = (await ask("/api/v1/articles", { method: "POST", body, as })).body;
+    const own = `/api/v1/articles/${id}?fields=title,created_at,updated_at`;
+    const since = (await ask(own)).headers.get("last-modified")!;
+    const headers = { "If-Modified-Since": since };
+    expect((await ask(own, { headers })).status).toBe(304);
+    for (const others of ["author.name", "comments.content"]) {
+      const told = await ask(`${own},${others}`, { headers });
+      expect([told.status, told.headers.get("last-modified")]).toEqual([200, null]);
+      const tag = told.headers.get("etag")!;
+      expect((await ask(`${own},${others}`, { headers: { "If-None-Match": tag } })).status).toBe(304);
+    }
+  });
+
   test("a tag says more than a date", async () => {
     const { path, tag } = await newUser();
     const since = (await ask(path)).headers.get("last-modified")!;

@@ -349,6 +349,22 @@ describe("a task", () => {
     expect((await look(taskId)).status).toBe(200);
   });
 
+  test("is kept by no cache, be it told or refused", async () => {
+    const { taskId } = (await call("write_down", { note: "uncached" }, asAda())).body;
+    await outcome(taskId);
+    const tasks = `${gateways.one.url}/api/v1/tasks`;
+    const token = ada.pair.accessToken;
+    const told = [
+      await look(taskId),
+      await look(taskId, eve.pair.accessToken),
+      await look(taskId, "no token"),
+      await gateways.get(`${tasks}/${taskId}`, { token, method: "PUT" }),
+      await gateways.get(`${tasks}/${taskId}?version=3`, { token }),
+    ];
+    expect(told.map(({ status }) => status)).toEqual([200, 404, 401, 405, 400]);
+    expect(new Set(told.map(({ headers }) => headers.get("cache-control")))).toEqual(new Set(["no-store"]));
+  });
+
   test("is told to an administrator, who may forget it, whosever it is", async () => {
     const { taskId } = (await call("write_down", { note: "seen from above" }, asAda())).body;
     await outcome(taskId);

@@ -31,6 +31,10 @@ describe("a row is dated", () => {
     expect(dated("2026-01-01T00:00:00.100000Z", "2026-01-01T00:00:00.100001Z", "2027-01-01T00:00:00Z")).toBeNull();
   });
 
+  test("never by a change that is dated before it was made: a transaction that began earlier made it", () => {
+    expect(dated("2026-01-01T00:00:09Z", "2026-01-01T00:00:02Z", "2027-01-01T00:00:00Z")).toBeNull();
+  });
+
   test("by its own times, whatever its texts and what lies within it say", () => {
     const times = { created_at: "2026-01-01T00:00:00Z", updatedAt: "2026-01-01T00:00:00Z" };
     const others = { created_at: "2020-01-01T00:00:00Z", updatedAt: "2021-01-01T00:00:00Z" };
