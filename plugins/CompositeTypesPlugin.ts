@@ -1,5 +1,6 @@
 import type {} from "postgraphile";
 import { PgClassExpressionStep, PgSelectSingleStep, pgSelectSingleFromRecord } from "postgraphile/@dataplan/pg";
+import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
 import { type GrafastInputFieldConfig, get, inhibitOnNull, type Step } from "postgraphile/grafast";
 import type { Codec, Resource } from "./table.ts";
 
@@ -17,7 +18,16 @@ declare global {
 /** Core sends each value of a composite type back to Postgres to have its fields taken out. They are here already. */
 export const CompositeTypesPlugin: GraphileConfig.Plugin = {
   name: "CompositeTypesPlugin",
-  description: "Fields of composite types are taken from the value, without another statement",
+  description:
+    "Fields of composite types are taken from the value, without another statement; a null in a list is null",
+  gather: {
+    hooks: {
+      pgCodecs_PgCodec(_info, { pgCodec }) {
+        const { castFromPg } = pgCodec;
+        if (isValue(pgCodec) && castFromPg) pgCodec.listCastFromPg = listedBy(castFromPg);
+      },
+    },
+  },
   schema: {
     entityBehavior: {
       pgResource: {
@@ -58,6 +68,15 @@ export const CompositeTypesPlugin: GraphileConfig.Plugin = {
     },
   },
 };
+
+/** Core takes the values apart in `from`, where Postgres makes a row of nulls of one that is null. */
+function listedBy(cast: (value: SQL) => SQL) {
+  return (list: SQL): SQL => {
+    const [items, item] = [sql.identifier(Symbol("items")), sql.identifier("item")];
+    const each = sql`select ${cast(sql`${items}.${item}`)} from (select unnest(${list}) as ${item}) as ${items}`;
+    return sql`(case when ${list} is null then null else array(${each})::text end)`;
+  };
+}
 
 /** A composite type that is the row of no table. */
 function isValue(codec: Codec | undefined): boolean {

@@ -2,6 +2,7 @@ import { type PgSelectQueryBuilder, sqlValueWithCodec } from "postgraphile/@data
 import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
 import type { GraphQLInputType } from "postgraphile/graphql";
 import { oncePer } from "../engine/once-per.ts";
+import { comparable } from "./comparable.ts";
 import { settleNames } from "./free-names.ts";
 import { type Codec, inputTypeOf, keyOf, resourcesOf, type Table } from "./table.ts";
 
@@ -129,7 +130,10 @@ function columnFilters(build: GraphileBuild.Build, { codec: row }: Table, column
     ];
   }
   if (!methods.some((method) => EQUALS.has(method)) && !extensions?.tags?.filterable) return [];
-  return where(name, `With this ${name}.`, codec, true, (it, value) => sql`${it} = ${sqlValueWithCodec(value, codec)}`);
+  return where(name, `With this ${name}.`, codec, true, (it, value) => {
+    const [compared, comparedCodec] = comparable(it, codec);
+    return sql`${compared} = ${sqlValueWithCodec(value, comparedCodec)}`;
+  });
 }
 
 function functionFilters(build: GraphileBuild.Build, table: Table): Filter[] {

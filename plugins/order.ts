@@ -1,6 +1,7 @@
 import { type PgSelectStep, TYPES } from "postgraphile/@dataplan/pg";
 import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
 import { oncePer } from "../engine/once-per.ts";
+import { comparable } from "./comparable.ts";
 import { type Codec, keyOf, sqlNameOf, type Table } from "./table.ts";
 import { TIMES } from "./time-codec.ts";
 
@@ -59,7 +60,8 @@ export function applyOrder($rows: PgSelectStep<Table>, { terms, isTotal }: Order
  * shows of them instead, which is another value for null, NaN, intervals, bytes and others.
  */
 function comparedAsWritten(column: SQL, codec: Codec, isNullable: boolean): [SQL, Codec, boolean] {
-  return [column, writtenBy(codec), isNullable];
+  const [compared, comparedCodec] = comparable(column, codec);
+  return [compared, writtenBy(comparedCodec), isNullable];
 }
 
 const writtenBy = oncePer((codec: Codec): Codec => {

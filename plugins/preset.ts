@@ -15,6 +15,7 @@ import { FunctionMutationsPlugin } from "./FunctionMutationsPlugin.ts";
 import { FunctionsFirstPlugin } from "./FunctionsFirstPlugin.ts";
 import { GeneratedColumnsPlugin } from "./GeneratedColumnsPlugin.ts";
 import { IdScalarPlugin } from "./IdScalarPlugin.ts";
+import { LinePlugin } from "./LinePlugin.ts";
 import { NameClashesPlugin } from "./NameClashesPlugin.ts";
 import { NamesPlugin } from "./NamesPlugin.ts";
 import { NonNullPlugin } from "./NonNullPlugin.ts";
@@ -24,6 +25,7 @@ import { QuickLookupsPlugin } from "./QuickLookupsPlugin.ts";
 import { QuickTablesPlugin } from "./QuickTablesPlugin.ts";
 import { RangesPlugin } from "./RangesPlugin.ts";
 import { RowPresencePlugin } from "./RowPresencePlugin.ts";
+import { ScalarInputPlugin } from "./ScalarInputPlugin.ts";
 import { SharedContextPlugin } from "./SharedContextPlugin.ts";
 import { SubscriptionsPlugin } from "./SubscriptionsPlugin.ts";
 import { TableMutationsPlugin } from "./TableMutationsPlugin.ts";
@@ -56,6 +58,8 @@ export function makePreset({ pgService, maxPageSize }: ShapeOptions): GraphileCo
       IdScalarPlugin,
       TimeScalarPlugin,
       BinaryScalarPlugin,
+      LinePlugin,
+      ScalarInputPlugin,
       NamesPlugin,
       NameClashesPlugin,
       CollectionsPlugin,

@@ -44,6 +44,8 @@ const NOTHING: Size = {
   branches: 0,
 };
 
+/** Tools ask some 230 to know the whole schema, whatever a deployment allows of the others. */
+const LEAST_ABOUT_SCHEMA = 1000;
 /** Whoever wants to know the schema asks for them once. */
 const MOST_TYPE_LISTS = 2;
 
@@ -79,7 +81,7 @@ function excessesOf(operation: OperationDefinitionNode, size: Size, limits: Limi
   if (size.depth > limits.depth) errors.push(tooDeep(size.depth, limits.depth, operation));
   const counted = [
     [size.complexity, limits.complexity, "fields"],
-    [size.introspection, limits.complexity, "fields about the schema"],
+    [size.introspection, Math.max(limits.complexity, LEAST_ABOUT_SCHEMA), "fields about the schema"],
     [size.typeLists, MOST_TYPE_LISTS, "lists of all types"],
     [size.rootFields, limits.rootFields, "fields at its root"],
   ] as const;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { GraphQLSchema } from "postgraphile/graphql";
-import { Coalescer } from "../../engine/catalog/coalescer.ts";
+import { Coalescer } from "../../engine/coalescer.ts";
 import { ApiError, unavailable } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/log.ts";
 import type { Hits } from "../../engine/recent-map.ts";

@@ -34,6 +34,14 @@ const generated = useGeneratedSchema({
     comment on function public.pins_tagged is '@filter';
     grant execute on function public.pins_tagged to anon;
     insert into public.pins values (1, '{a}', 'b'), (2, '{b}', 'a');
+    create type public.level as enum ('LOW', 'MIDDLE', 'HIGH');
+    create domain public.told_level as public.level;
+    create domain public.alarm_level as public.told_level check (value::public.level <> 'LOW');
+    create table public.alarms (id int primary key, level public.alarm_level not null);
+    comment on table public.alarms is '@order level desc';
+    create index on public.alarms (level);
+    grant select on public.alarms to anon;
+    insert into public.alarms values (1, 'HIGH'), (2, 'MIDDLE'), (3, 'HIGH');
   `,
 });
 const read: typeof generated.read = (...question) => generated.read(...question);
@@ -120,6 +128,18 @@ describe("a table", () => {
     );
     const pins = (...ids: string[]) => ({ edges: ids.map((id) => ({ node: { id } })) });
     expect(answer).toEqual({ own: pins("2"), element: pins("1"), both: pins("1", "2") });
+  });
+
+  test("is filtered and paged by a domain over an enum", async () => {
+    const alarms = "{ edges { node { id } cursor } }";
+    const idsOf = ({ edges }: { edges: { node: { id: string } }[] }) => edges.map(({ node }) => node.id);
+    const { high, low, some } = await read(
+      anonymous,
+      `{ high: alarms(level: HIGH) ${alarms} low: alarms(filter: { level: LOW }) ${alarms} some: alarms(first: 2) ${alarms} }`,
+    );
+    expect([idsOf(high), idsOf(low), idsOf(some)]).toEqual([["3", "1"], [], ["3", "1"]]);
+    const { rest } = await read(anonymous, `{ rest: alarms(after: "${some.edges[1].cursor}") ${alarms} }`);
+    expect(idsOf(rest)).toEqual(["2"]);
   });
 
   test("takes variables, absent ones too", async () => {

@@ -1,4 +1,4 @@
-import { buildSchema, parse } from "postgraphile/graphql";
+import { buildSchema, getIntrospectionQuery, parse } from "postgraphile/graphql";
 import { describe, expect, test } from "vitest";
 import { makeDocumentReader, Refusal } from "../../../plugins/serve/documents.ts";
 import { type Limits, measure } from "../../../plugins/serve/limits.ts";
@@ -74,6 +74,12 @@ describe("complexity", () => {
   test("of what asks about the schema has a budget of its own", () => {
     expect(codes(`{ __schema { ${fields(999)} } a { ${fields(999)} } }`)).toEqual([]);
     expect(codes(`{ __schema { ${fields(1000)} } }`)).toEqual(["QUERY_TOO_COMPLEX"]);
+  });
+
+  test("of what asks about the schema is never less than tools need, where a deployment allows less of the others", () => {
+    expect(codes(getIntrospectionQuery(), { complexity: 1 })).toEqual([]);
+    expect(codes(`{ __schema { ${fields(1000)} } }`, { complexity: 1 })).toEqual(["QUERY_TOO_COMPLEX"]);
+    expect(codes(`{ __schema { ${fields(1000)} } }`, { complexity: 1001 })).toEqual([]);
   });
 
   test("is too much where all types are asked for again and again, and not where a table is called so", () => {

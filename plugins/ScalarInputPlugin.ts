@@ -1,0 +1,81 @@
+import type {} from "postgraphile";
+import {
+  type EnumValueNode,
+  GraphQLError,
+  type GraphQLScalarLiteralParser,
+  Kind,
+  type ValueNode,
+} from "postgraphile/graphql";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      ScalarInputPlugin: true;
+    }
+  }
+}
+
+type TextType = GraphileBuild.Build["stringTypeSpec"];
+
+export const ScalarInputPlugin: GraphileConfig.Plugin = {
+  name: "ScalarInputPlugin",
+  description:
+    "What is written as text may be a number too, in a document as in a variable; what is refused, says where",
+  schema: {
+    hooks: {
+      build(build) {
+        build.stringTypeSpec = takingNumbers(build.stringTypeSpec);
+        return build;
+      },
+      GraphQLScalarType: (config) =>
+        config.parseLiteral ? { ...config, parseLiteral: placed(config.name, config.parseLiteral) } : config,
+    },
+  },
+};
+
+/** Core takes numbers from variables only, and makes `[object Object]` of an object there. */
+function takingNumbers(typeOf: TextType): TextType {
+  return (description, coerce, name) => {
+    const refusal = `${name ?? "This type"} takes a text or a number.`;
+    const read = (text: string) => (coerce ? coerce(text) : text);
+    return {
+      ...typeOf(description, coerce, name),
+      parseValue(value) {
+        if (typeof value !== "string" && typeof value !== "number") throw new GraphQLError(refusal);
+        if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
+          throw new GraphQLError("Write a number as large as this as a text: it has lost digits.");
+        }
+        return read(String(value));
+      },
+      parseLiteral(node) {
+        if (node.kind !== Kind.STRING && node.kind !== Kind.INT && node.kind !== Kind.FLOAT) {
+          throw new GraphQLError(refusal);
+        }
+        return read(node.value);
+      },
+    };
+  };
+}
+
+function placed(type: string, parse: GraphQLScalarLiteralParser<unknown>): GraphQLScalarLiteralParser<unknown> {
+  return (node, variables) => {
+    const word = wordIn(node);
+    // Grafast finds it when it plans, and that would be a fault of ours.
+    if (word) throw new GraphQLError(`${type} has no value ${word.value}: put it into quotes.`, { nodes: word });
+    try {
+      return parse(node, variables);
+    } catch (error) {
+      throw error instanceof GraphQLError && !error.nodes ? new GraphQLError(error.message, { nodes: node }) : error;
+    }
+  };
+}
+
+/** The first one within a list or an object; what stands alone is refused already. */
+function wordIn(node: ValueNode): EnumValueNode | undefined {
+  const values =
+    node.kind === Kind.LIST ? node.values : node.kind === Kind.OBJECT ? node.fields.map(({ value }) => value) : [];
+  for (const value of values) {
+    const word = value.kind === Kind.ENUM ? value : wordIn(value);
+    if (word) return word;
+  }
+}
