@@ -1,9 +1,12 @@
 import { type Envelope, isJson } from "./protocol.ts";
 
-/** What somebody says to a room. The bytes of the payload are passed on as they came. */
+/**
+ * What somebody says to a room. The bytes of the payload are passed on as they came; `whole` is a message that says more,
+ * or less, than an event and its payload: some clients put what they say beside the event.
+ */
 export type Broadcast = {
   readonly event: string;
-  readonly encoding: "json" | "raw";
+  readonly encoding: "json" | "raw" | "whole";
   readonly payload: Buffer;
 };
 
@@ -35,8 +38,9 @@ export function parseBroadcastPush(frame: Buffer): BroadcastPush | null {
   return { joinRef: joinRef || null, ref: ref || null, topic, event: "broadcast", broadcast };
 }
 
-/** `04 0e 02 00 01 | "realtime:room1" "hi" {"a":1}`; null where a name is too long for it. */
+/** `04 0e 02 00 01 | "realtime:room1" "hi" {"a":1}`; null for what has no place in it. */
 export function writeBroadcast(topic: string, { event, encoding, payload }: Broadcast): Buffer | null {
+  if (encoding === "whole") return null;
   const names = [Buffer.from(topic), Buffer.from(event)] as const;
   if (names.some(({ length }) => length > LONGEST)) return null;
   const header = Buffer.from([PASSED_ON, names[0].length, names[1].length, 0, ENCODINGS.indexOf(encoding)]);
@@ -44,6 +48,7 @@ export function writeBroadcast(topic: string, { event, encoding, payload }: Broa
 }
 
 /** The same as text, which has no place for raw bytes. */
-export function spellBroadcast({ event, payload }: Broadcast): string {
+export function spellBroadcast({ event, encoding, payload }: Broadcast): string {
+  if (encoding === "whole") return payload.toString("utf8");
   return `{"type":"broadcast","event":${JSON.stringify(event)},"payload":${payload.toString("utf8")}}`;
 }

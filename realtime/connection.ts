@@ -10,6 +10,7 @@ import {
   isDeeperThan,
   type Message,
   parseMessage,
+  payloadText,
   spellMessage,
   type Version,
 } from "./protocol.ts";
@@ -24,6 +25,8 @@ const UNAUTHORIZED = 4401;
 const KEPT = ["phx_join", "access_token", "presence"];
 const MOST_KEPT_LENGTH = 256 * 2 ** 10;
 const DEEPEST_KEPT = 100;
+
+const LONG_NUMBER = /\d{16}/;
 
 const TOO_MANY_CHANNELS = new Refusal("ChannelRateLimitReached", "Too many channels");
 const TOO_MANY_JOINS = new Refusal("ClientJoinRateLimitReached", "Too many joins per second");
@@ -80,7 +83,7 @@ export class Connection {
     if (!message) return Promise.resolve();
     const refusal = unfit(message, data.length);
     if (refusal) return this.#inLine(message.topic, () => this.#refuse(message, refusal));
-    return this.#admit(message, () => (message.topic === "phoenix" ? this.#beat(message) : this.#hear(message)));
+    return this.#admit(message, () => (message.topic === "phoenix" ? this.#beat(message) : this.#hear(message, data)));
   }
 
   /** Ends what was begun with credentials that are good no longer. */
@@ -111,7 +114,7 @@ export class Connection {
     return this.#inLine(message.topic, isFlood ? () => this.#limit(message, FLOOD) : work);
   }
 
-  async #hear(message: Message): Promise<void> {
+  async #hear(message: Message, text: string): Promise<void> {
     const channel = this.#channels.get(message.topic);
     if (message.event === "phx_join") return this.#join(message);
     if (message.event === "phx_leave") {
@@ -127,7 +130,7 @@ export class Connection {
       case "presence":
         return this.#present(message, channel);
       case "broadcast":
-        return this.#broadcast(message, readBroadcast(message.payload));
+        return this.#broadcast(message, readBroadcast(message.payload, exactly(text, this.#peer.version)));
     }
   }
 
@@ -175,7 +178,7 @@ export class Connection {
       await channel.broadcast(broadcast);
       if (channel.acknowledges) this.#reply(push, "ok");
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
+      if (!(error instanceof Refusal)) this.#services.log.warn({ err: error }, "a broadcast could not be passed on");
       if (channel.acknowledges) this.#refuse(push, error);
     }
   }
@@ -270,8 +273,20 @@ function tooManyBindings(most: number): Refusal {
   return new Refusal("InvalidJoinPayload", `A channel can ask for ${most} postgres_changes at most`);
 }
 
-/** `{"type":"broadcast","event":"hi","payload":{…}}` */
-function readBroadcast(written: unknown): Broadcast | null {
-  if (!isJsonObject(written) || typeof written.event !== "string") return null;
-  return { event: written.event, encoding: "json", payload: Buffer.from(JSON.stringify(written.payload ?? {})) };
+/** Other languages have longer numbers than JavaScript, which would pass on others than it was told. */
+function exactly(text: string, version: Version): string | null {
+  return LONG_NUMBER.test(text) ? payloadText(text, version) : null;
+}
+
+/** `{"type":"broadcast","event":"hi","payload":{…}}`, or whatever a client makes of it. */
+function readBroadcast(written: unknown, exact: string | null): Broadcast | null {
+  if (!isJsonObject(written)) return null;
+  const { type, event = "", payload, ...rest } = written;
+  // Clients compare it with texts, and fail at anything else.
+  if (typeof event !== "string") return null;
+  if (exact !== null) return { event, encoding: "whole", payload: Buffer.from(exact) };
+  const isUsual = type === "broadcast" && event !== "" && payload !== undefined && Object.keys(rest).length === 0;
+  return isUsual
+    ? { event, encoding: "json", payload: Buffer.from(JSON.stringify(payload)) }
+    : { event, encoding: "whole", payload: Buffer.from(JSON.stringify(written)) };
 }

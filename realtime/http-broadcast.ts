@@ -4,6 +4,7 @@ import { unauthorized } from "../engine/caller/unauthorized.ts";
 import { ApiError } from "../engine/errors.ts";
 import { isJsonObject } from "../engine/json-object.ts";
 import { methodNotAllowed, notFound } from "../engine/wrong-address.ts";
+import { readApiKey } from "./api-key.ts";
 import type { Authorization } from "./authorization.ts";
 import type { Broadcast } from "./broadcast-frame.ts";
 import { DEEPEST, isDeeperThan } from "./protocol.ts";
@@ -44,14 +45,16 @@ type Sent = { readonly room: Room; readonly broadcast: Broadcast };
 
 /** Broadcasts without a socket. */
 export function makeHttpBroadcast({ callers, authorization, speech }: Services) {
-  const identify = async ({ headers }: HttpRequest): Promise<Caller> => {
+  const identify = async ({ headers, rawQuery }: HttpRequest): Promise<Caller> => {
     const { authorization = null } = headers;
-    const apiKey = keyIn(headers);
-    if (!authorization && !apiKey) {
+    const apiKey = readApiKey(headers, new URLSearchParams(rawQuery));
+    // A client that has no token shows its key twice, and a key need not be a token.
+    const token = authorization === `Bearer ${apiKey}` ? null : authorization;
+    const caller = await callers().identify({ authorization: token, apiKey });
+    if (caller.kind === "anonymous") {
       throw unauthorized("AUTH_REQUIRED", "A key or a token is needed: send the header apikey.", "no credential");
     }
-    // A client that has no token shows its key twice, and a key need not be a token.
-    return callers().identify({ authorization: authorization === `Bearer ${apiKey}` ? null : authorization, apiKey });
+    return caller;
   };
 
   const maySay = async (caller: Caller, { room }: Sent): Promise<boolean> =>
@@ -98,10 +101,6 @@ export function makeHttpBroadcast({ callers, authorization, speech }: Services) 
     if (request.method !== "POST") throw methodNotAllowed(request.method, METHODS);
     return single ? saySingle(request, single.topic!, single.event!) : sayBatch(request);
   };
-}
-
-function keyIn({ apikey, "x-api-key": otherName }: IncomingHttpHeaders): string | null {
-  return [apikey, otherName].find((key): key is string => typeof key === "string" && key !== "") ?? null;
 }
 
 /** `{"messages":[{"topic":"room1","event":"hi","payload":{…},"private":false}]}`; all are read before any is sent. */

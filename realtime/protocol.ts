@@ -31,6 +31,25 @@ export function parseMessage(text: string, version: Version): Message | null {
   return isJsonObject(written) ? toMessage(written) : null;
 }
 
+// As long as a topic can be whose letters are all escaped.
+const SCALAR = String.raw`(?:"(?:[^"\\]|\\.){0,6000}"|[\w.+-]{1,100})`;
+const MEMBER = String.raw`\s*"(?:topic|event|ref|join_ref)"\s*:\s*${SCALAR}\s*`;
+const BEFORE = {
+  "1.0.0": new RegExp(String.raw`^\s*\{(?:${MEMBER},)*\s*"payload"\s*:`),
+  "2.0.0": new RegExp(String.raw`^\s*\[(?:\s*${SCALAR}\s*,){4}`),
+};
+const BEHIND = new RegExp(String.raw`^\s*(?:,${MEMBER})*$`);
+
+/** The payload of a message that could be read, an object, as it is spelled; null where that is not certain. */
+export function payloadText(text: string, version: Version): string | null {
+  const start = BEFORE[version].exec(text)?.[0].length;
+  if (start === undefined) return null;
+  const last = text.lastIndexOf(version === "2.0.0" ? "]" : "}");
+  const end = text.lastIndexOf("}", last - 1) + 1;
+  const payload = text.slice(start, end);
+  return BEHIND.test(text.slice(end, last)) && isJson(payload) ? payload : null;
+}
+
 /** `payload` is JSON already: it is spelled once for many receivers. */
 export function spellMessage(version: Version, { joinRef, ref, topic, event }: Envelope, payload: string): string {
   const name = JSON.stringify(topic);

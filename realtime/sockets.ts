@@ -6,6 +6,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import type { CrossSite } from "../engine/caller/cross-site.ts";
 import type { Config } from "../engine/config/config.ts";
 import { toApiError } from "../engine/errors.ts";
+import { readApiKey } from "./api-key.ts";
 import { Connection } from "./connection.ts";
 import { Outbox } from "./outbox.ts";
 import { readVersion, type Version } from "./protocol.ts";
@@ -61,7 +62,7 @@ export class Sockets {
     const { services, config } = this.#options;
     const query = new URLSearchParams(request.url?.split("?")[1] ?? "");
     const version = readVersion(query.get("vsn"));
-    const apiKey = keyIn(query, request);
+    const apiKey = readApiKey(request.headers, query);
     if (this.#isClosing) return refuse(socket, 503, "The service is shutting down");
     if (!this.#isWelcome(request.headers)) return refuse(socket, 403, "This origin is not welcome");
     if (!version) return refuse(socket, 400, "This version of the protocol is not spoken here: ask for vsn=2.0.0");
@@ -173,11 +174,6 @@ type Accepted = {
   readonly apiKey: string | null;
   readonly id: string;
 };
-
-function keyIn(query: URLSearchParams, { headers }: IncomingMessage): string | null {
-  const shown = [query.get("apikey"), headers["x-api-key"], headers.apikey];
-  return shown.find((key): key is string => typeof key === "string" && key !== "") ?? null;
-}
 
 function refuse(socket: Duplex, status: number, reason: string): void {
   const body = JSON.stringify({ error: reason });

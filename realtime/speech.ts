@@ -43,11 +43,10 @@ export class Speech {
   /** Another gateway, or SQL, has said it: one transaction may say more than anybody reads at once. */
   hear({ topic, private: isPrivate, event, encoding, payload }: Said): void | Promise<void> {
     if (typeof topic !== "string" || typeof event !== "string" || typeof payload !== "string") return;
-    const isRaw = encoding === "raw";
     const broadcast: Broadcast = {
       event,
-      encoding: isRaw ? "raw" : "json",
-      payload: Buffer.from(payload, isRaw ? "base64" : "utf8"),
+      encoding: encoding === "raw" || encoding === "whole" ? encoding : "json",
+      payload: Buffer.from(payload, encoding === "raw" ? "base64" : "utf8"),
     };
     const due = this.#rooms.broadcast({ name: topic, isPrivate: isPrivate === true }, broadcast, null);
     if (due.length > 0) return this.#pacer.wait(due);

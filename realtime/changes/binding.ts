@@ -1,11 +1,11 @@
 import { hash } from "node:crypto";
 import type { Column } from "../../engine/catalog/columns.ts";
 import type { CatalogKeeper } from "../../engine/catalog/keep.ts";
-import { memoized } from "../../engine/catalog/memoized.ts";
 import type { QualifiedName } from "../../engine/catalog/qualified-name.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
 import type { Statement } from "../../engine/database/statement.ts";
 import { ApiError } from "../../engine/errors.ts";
+import { memoized } from "../../engine/memoized.ts";
 import { quotedName } from "../../engine/quoted-name.ts";
 import type { BindingRequest } from "../join-request.ts";
 import { spellWord } from "../protocol.ts";

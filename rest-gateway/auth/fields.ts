@@ -18,6 +18,7 @@ const MOST_BYTES = 64 * 1024;
 const isText = (value: unknown): value is string =>
   typeof value === "string" && !value.includes("\0") && value.isWellFormed();
 const isWholeNumber = (value: unknown): value is number => Number.isSafeInteger(value);
+const isInteger = (value: unknown): value is number => isWholeNumber(value) && value === (value | 0);
 
 export const TEXT: Field<string> = { isRequired: true, accepts: isText, wanted: "Send a text." };
 export const OPTIONAL_TEXT: Field<string | null> = { ...TEXT, isRequired: false };
@@ -25,6 +26,12 @@ export const OPTIONAL_WHOLE_NUMBER: Field<number | null> = {
   isRequired: false,
   accepts: isWholeNumber,
   wanted: "Send a whole number.",
+};
+/** For a column of the type `integer`: Postgres would tell of a larger one in words of its own. */
+export const OPTIONAL_INTEGER: Field<number | null> = {
+  isRequired: false,
+  accepts: isInteger,
+  wanted: "Send a whole number of at most 2147483647.",
 };
 
 /** The fields of a JSON body; all that is wrong with them is told at once. An optional one that is absent is null. */

@@ -3,7 +3,7 @@ import type { Routes } from "../gateway.ts";
 import { json } from "../http.ts";
 import { readIdempotencyKey } from "../idempotency/key.ts";
 import { identifyUser } from "./credentials.ts";
-import { OPTIONAL_TEXT, OPTIONAL_WHOLE_NUMBER, readFields, TEXT } from "./fields.ts";
+import { OPTIONAL_INTEGER, OPTIONAL_TEXT, readFields, TEXT } from "./fields.ts";
 import { senderOf } from "./sender.ts";
 import type { CostlyServices } from "./services.ts";
 
@@ -12,7 +12,7 @@ const ACCOUNT = {
   email: TEXT,
   password: TEXT,
   username: OPTIONAL_TEXT,
-  age: OPTIONAL_WHOLE_NUMBER,
+  age: OPTIONAL_INTEGER,
 };
 const LOGIN = { username: TEXT, password: TEXT, code: OPTIONAL_TEXT };
 const PASSWORD_CHANGE = { currentPassword: TEXT, newPassword: TEXT };

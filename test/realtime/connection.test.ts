@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { cloneDatabase } from "../database.ts";
 import { serve } from "../serve.ts";
+import { until } from "../until.ts";
 import { type Payload, RawClient } from "./raw-client.ts";
 import { anonKey, type Ground, openGround, token } from "./service.ts";
 
@@ -270,6 +271,87 @@ describe("a channel", () => {
       expect.objectContaining({ ref: null, payload: { type: "broadcast", event: "j", payload: { b: 2 } } }),
     ]);
   });
+});
+
+describe("a broadcast as text", () => {
+  const FORMS = [
+    { x: 1, y: 2, type: "broadcast", event: "flat" },
+    { type: "broadcast", event: "more", payload: { a: 1 }, id: "7" },
+    { type: "broadcast", event: "bare" },
+    { event: "untyped", payload: [1] },
+    {},
+  ];
+
+  test("arrives as it was said, whatever is in it beside the event and its payload", async () => {
+    const other = await serve(ground.database);
+    const young = await open();
+    const old = await open({ version: "1.0.0" });
+    const far = await open({}, other.url);
+    for (const client of [young, old, far]) await client.join("realtime:x");
+    const sayer = await open();
+    await sayer.join("realtime:x", { broadcast: { ack: true } });
+    for (const form of FORMS) {
+      expect((await sayer.reply(sayer.say("realtime:x", "broadcast", form))).payload).toEqual(ok());
+    }
+    for (const client of [young, old, far]) {
+      const told = await client.count(1 + FORMS.length);
+      expect(told.slice(1).map(({ event, payload }) => [event, payload])).toEqual(
+        FORMS.map((form) => ["broadcast", form]),
+      );
+    }
+    await Promise.all(clients.splice(0).map((client) => client.close()));
+    await other.stop();
+  });
+
+  test("keeps a payload that is null", async () => {
+    const [old, young] = [await open({ version: "1.0.0" }), await open()];
+    for (const client of [old, young]) await client.join("realtime:x");
+    young.say("realtime:x", "broadcast", { type: "broadcast", event: "null", payload: null });
+    const { payload } = await old.until(({ event }) => event === "broadcast");
+    expect(payload).toEqual({ type: "broadcast", event: "null", payload: null });
+  });
+
+  test.each(["1.0.0", "2.0.0"] as const)("keeps all digits of a number, in version %s", async (version) => {
+    const hears = await open({ version: "1.0.0" });
+    const texts: string[] = [];
+    hears.socket.on("message", (data: Buffer) => texts.push(data.toString()));
+    const sayer = await open({ version });
+    for (const client of [hears, sayer]) await client.join("realtime:x");
+    const said = '{"type":"broadcast","event":"id","payload":{"id":1234567890123456789,"text":"}"}}';
+    sayer.socket.send(
+      version === "1.0.0"
+        ? `{"topic":"realtime:x","event":"broadcast","payload":${said},"ref":"9","join_ref":"1"}`
+        : `["1","9","realtime:x","broadcast",${said}]`,
+    );
+    await hears.until(({ event }) => event === "broadcast");
+    expect(texts.at(-1)).toBe(`{"topic":"realtime:x","event":"broadcast","payload":${said},"ref":null}`);
+  });
+
+  test("whose event is no text reaches nobody, as the clients of others cannot read it", async () => {
+    const [hears, sayer] = [await open(), await open()];
+    for (const client of [hears, sayer]) await client.join("realtime:x");
+    sayer.say("realtime:x", "broadcast", { type: "broadcast", event: 5, payload: {} });
+    sayer.say("realtime:x", "broadcast", { event: "last" });
+    const told = await hears.until(({ event }) => event === "broadcast");
+    expect(told.payload).toEqual({ event: "last" });
+  });
+});
+
+test("a broadcast about which the policies could not be asked leaves the socket as it is", async () => {
+  await ground.owner.query(`create policy hear on realtime.messages for select to anon using (true);
+    create policy speak on realtime.messages for insert to anon with check (pg_sleep(600) is not null)`);
+  const client = await open();
+  await client.join("realtime:x", { private: true, broadcast: { ack: true } });
+  const said = client.say("realtime:x", "broadcast", { type: "broadcast", event: "hi", payload: {} });
+  const isCancelled = async () => {
+    const { rows } = await ground.owner.query(`select pg_cancel_backend(pid) from pg_stat_activity
+      where datname = current_database() and wait_event = 'PgSleep'`);
+    return rows.length > 0;
+  };
+  await until(isCancelled);
+  expect((await client.reply(said)).payload.status).toBe("error");
+  expect((await client.reply(client.say("phoenix", "heartbeat", {}))).payload.status).toBe("ok");
+  await ground.owner.query("drop policy hear on realtime.messages; drop policy speak on realtime.messages");
 });
 
 test("a broadcast that is no JSON reaches nobody, as it could end one message and begin another", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseBroadcastPush, spellBroadcast, writeBroadcast } from "../../realtime/broadcast-frame.ts";
-import { parseMessage, readVersion, spellMessage } from "../../realtime/protocol.ts";
+import { parseMessage, payloadText, readVersion, spellMessage } from "../../realtime/protocol.ts";
 
 const JOIN = { joinRef: "6", ref: "6", topic: "realtime:room1", event: "phx_join", payload: { a: 1 } };
 
@@ -36,6 +36,35 @@ describe("a message", () => {
       null,
       null,
     ]);
+  });
+});
+
+describe("the text of a payload", () => {
+  const PAYLOAD = '{"a":"}, \\"topic\\":\\"]","b":[{ }] }';
+
+  test.each([`["1","2","realtime:a","broadcast",${PAYLOAD}]`, ` [ null , 7,"a \\" , ]","b" , ${PAYLOAD} ] `])(
+    "is the end of a list: %s",
+    (text) => {
+      expect(payloadText(text, "2.0.0")?.trim()).toBe(PAYLOAD);
+    },
+  );
+
+  test.each([
+    `{"topic":"t","event":"e","payload":${PAYLOAD},"ref":"1","join_ref":null}`,
+    `{"payload":${PAYLOAD}}`,
+    ` { "ref" : 7 , "payload" : ${PAYLOAD} , "topic" : "a,\\"b" } `,
+  ])("stands anywhere in an object: %s", (text) => {
+    expect(payloadText(text, "1.0.0")?.trim()).toBe(PAYLOAD);
+  });
+
+  test.each([
+    ["2.0.0", `[{},"2","realtime:a","broadcast",${PAYLOAD}]`],
+    ["1.0.0", `{"other":1,"payload":${PAYLOAD}}`],
+    ["1.0.0", `{"payload":{},"payload":${PAYLOAD}}`],
+    ["1.0.0", `{"payload":${PAYLOAD},"topic":"}"}`],
+    ["1.0.0", `{"payload":"}"}`],
+  ] as const)("is not guessed, in version %s: %s", (version, text) => {
+    expect(payloadText(text, version)).toBeNull();
   });
 });
 

@@ -50,6 +50,12 @@ describe("registering", () => {
       "VALIDATION_ERROR",
       ["age"],
     ],
+    [
+      "an age that no column holds",
+      { name: "A", email: "a@example.org", password: PASSWORD, age: 2 ** 31 },
+      "VALIDATION_ERROR",
+      ["age"],
+    ],
     ["what is no address", { name: "A", email: "nowhere", password: PASSWORD }, "VALIDATION_ERROR", ["email"]],
     ["the character zero", { name: "A\0", email: "a@example.org", password: PASSWORD }, "VALIDATION_ERROR", ["name"]],
     ["half a character", { name: "A\ud800", email: "a@example.org", password: PASSWORD }, "VALIDATION_ERROR", ["name"]],
