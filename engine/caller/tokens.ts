@@ -45,7 +45,7 @@ export function verifyToken(token: string, { keys, audience }: Terms): VerifiedT
   try {
     if (!isSurelyOurs(token, keys)) verifySignature(token, keys, { ignoreExpiration: true, ignoreNotBefore: true });
   } catch (error) {
-    throw refusal(token, error);
+    throw refusal(token, keys, error);
   }
   const claimsText = Buffer.from(token.split(".")[1]!, "base64url").toString("utf8");
   const claims = parseClaims(claimsText);
@@ -67,10 +67,11 @@ function parseClaims(text: string): Claims {
   } catch {
     // Not JSON: refused below like the rest.
   }
-  throw invalidToken("The token's claims cannot be read.", "Parsing claims failed");
+  throw unauthorized("VERIFICATION_FAILED", "The token's claims cannot be read.", "Parsing claims failed");
 }
 
-function refusal(token: string, cause: unknown): ApiError {
+/** Which of these it is, PostgREST tells in these words. */
+function refusal(token: string, { algorithm }: TokenKeys, cause: unknown): ApiError {
   if (!(cause instanceof jwt.JsonWebTokenError || cause instanceof SyntaxError)) {
     return unauthorized("VERIFICATION_FAILED", "The token could not be verified.", "JWT couldn't be decoded", {
       cause,
@@ -79,7 +80,13 @@ function refusal(token: string, cause: unknown): ApiError {
   const message = "The token is malformed, or was not signed by this service.";
   const parts = token.split(".").length;
   if (parts !== 3) return invalidToken(message, `Expected 3 parts in JWT; got ${parts}`, { cause });
-  const details = "None of the keys was able to decode the JWT";
+  const alg = jwt.decode(token, { complete: true })?.header.alg;
+  if (alg === undefined) return invalidToken(message, "JWT cryptographic operation failed", { cause });
+  if (alg === "none") {
+    const details = "JWT is unsecured but expected 'alg' was not 'none'";
+    return invalidToken(message, "Wrong or unsupported encoding algorithm", { details, cause });
+  }
+  const details = `${alg === algorithm ? "None of the keys was able" : "No suitable key was found"} to decode the JWT`;
   return invalidToken(message, "No suitable key or wrong key type", { details, cause });
 }
 

@@ -399,6 +399,12 @@ export const SETTINGS = {
     "false",
     "Whether the OpenAPI document asks for a token.",
   ),
+  legacyTargetNames: required(
+    "PGRST_URL_USE_LEGACY_TARGET_NAMES",
+    flag,
+    "true",
+    "Whether filters, orders and limits may call a relation that has an alias by its name as well.",
+  ),
   traceHeader: optional("PGRST_SERVER_TRACE_HEADER", headerName, "Request header that is echoed in the answer."),
   requireApiKey: required(
     "REST_REQUIRE_APIKEY",
@@ -564,6 +570,5 @@ export const NO_EFFECT: Readonly<Record<string, string>> = {
   PGRST_SERVER_UNIX_SOCKET_MODE: "the service listens on HOST and PORT",
   PGRST_LOG_QUERY: "use LOG_LEVEL=debug",
   PGRST_CLIENT_ERROR_VERBOSITY: "errors always tell their details and hint",
-  PGRST_URL_USE_LEGACY_TARGET_NAMES: "a relation with an alias goes by that alone",
   PGRST_SERVER_OTEL_ENABLED: "OTEL_EXPORTER_OTLP_ENDPOINT alone says whether there are traces",
 };

@@ -15,6 +15,7 @@ export function deploymentOf({ schemas, rootSpec, openapiMode, txEnd }: Config):
 }
 
 /** What they say of planning them. */
-export function makeTablePreparer({ aggregates, maxRows, safeWrites, planEnabled }: Config, hits?: Hits) {
-  return makePreparer({ aggregates, maxRows, safeWrites, legacyTargetNames: false, explain: planEnabled }, hits);
+export function makeTablePreparer(config: Config, hits?: Hits) {
+  const { aggregates, maxRows, safeWrites, legacyTargetNames, planEnabled } = config;
+  return makePreparer({ aggregates, maxRows, safeWrites, legacyTargetNames, explain: planEnabled }, hits);
 }

@@ -12,8 +12,6 @@ import { quotedName } from "../../engine/quoted-name.ts";
 import { type Body, type GatewayRequest, type GatewayResponse, type Handler, isFlow } from "../http.ts";
 import { readIdempotencyKey } from "../idempotency/key.ts";
 import { makeKeyedChanges } from "../idempotency/keyed-changes.ts";
-import { openApiAnswer } from "../openapi/answer.ts";
-import { DocumentCache } from "../openapi/document-cache.ts";
 import type { Manner } from "../statement/intent.ts";
 import type { Plan } from "../statement/plan/plan.ts";
 import type { Prepared } from "../statement/prepare.ts";
@@ -24,6 +22,7 @@ import { tableChange, transactionFor } from "./change.ts";
 import { isolationOf, makeTableContexts } from "./context.ts";
 import { identifyTableCaller } from "./credentials.ts";
 import { deploymentOf, makeTablePreparer } from "./deployment.ts";
+import { makeDescribe } from "./describe.ts";
 import { totalWithEstimate } from "./estimate.ts";
 import { Forms, type Understood } from "./forms.ts";
 import { formOf } from "./parse/form.ts";
@@ -31,7 +30,6 @@ import { type Deployment, hasBody, parseRequest, parseTarget, type TableRequest 
 import { PREFIX } from "./prefix.ts";
 import { toTableError } from "./refusal.ts";
 import { methodsOf } from "./send/allow.ts";
-import { inBytes } from "./send/in-bytes.ts";
 import { sendAnswer } from "./send/send.ts";
 
 type Services = {
@@ -71,7 +69,7 @@ export function makeTableInterface({
   const deployment = deploymentOf(config);
   const deploymentWith = ({ timeZones }: Catalog): Deployment => ({ ...deployment, timeZones });
   const forms = new Forms(counts.forms);
-  const documents = new DocumentCache();
+  const describe = makeDescribe(config);
   const before = preRequestOf(config);
   const { once, onceWithin } = makeKeyedChanges(config, counts);
 
@@ -91,7 +89,7 @@ export function makeTableInterface({
       request.stages.enter("response");
       return allow(asked, catalog, caller.role);
     }
-    if (asked.action.kind === "describe") return describe(request, asked, caller, catalog);
+    if (asked.action.kind === "describe") return describe({ request, asked, caller, catalog });
 
     request.stages.enter("plan");
     const { intent } = asked.action;
@@ -141,27 +139,6 @@ export function makeTableInterface({
       if (isFlow(told.body)) await told.body.return?.();
       throw refusal;
     }
-  };
-
-  const describe = async (request: GatewayRequest, asked: TableRequest, caller: Caller, catalog: Catalog) => {
-    request.stages.enter("plan");
-    const { contentType, text } = await openApiAnswer(
-      {
-        catalog,
-        role: caller.role,
-        schema: asked.profile.schema,
-        mode: config.openapiMode === "ignore-privileges" ? "ignore-privileges" : "follow-privileges",
-        serverUrl: config.openapiProxyUrl ?? PREFIX,
-        securityActive: config.openapiSecurity,
-        version: "1",
-        accept: request.headers.accept,
-      },
-      documents,
-    );
-    request.stages.enter("response");
-    const profile = asked.profile.negotiated ? { "Content-Profile": asked.profile.schema } : {};
-    const headers = { "Content-Type": contentType, ...profile, Vary: "Accept, Authorization, apikey" };
-    return inBytes({ status: 200, headers, body: text });
   };
 
   /** As 405 has to (RFC 9110), unless somebody has told them already. */

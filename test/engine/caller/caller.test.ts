@@ -175,9 +175,9 @@ describe("identify", () => {
 
   test("claims that Postgres could not hold are refused", () => {
     expect(refusalOf(callers, signToken({ role: "admin", name: "a\u0000b" }, keys))).toMatchObject({
-      code: "INVALID_TOKEN",
+      code: "VERIFICATION_FAILED",
     });
-    expect(refusalOf(callers, jwt.sign("just text", SECRET))).toMatchObject({ code: "INVALID_TOKEN" });
+    expect(refusalOf(callers, jwt.sign("just text", SECRET))).toMatchObject({ code: "VERIFICATION_FAILED" });
   });
 
   test("a token without a role is known, and has the rights of the anonymous", async () => {

@@ -60,6 +60,7 @@ beforeAll(async () => {
     ...MUSEUM,
     PGRST_DB_AGGREGATES_ENABLED: "false",
     PGRST_OPENAPI_MODE: "disabled",
+    PGRST_URL_USE_LEGACY_TARGET_NAMES: "false",
     PGRST_DB_PRE_REQUEST: "private.before_request",
   });
 });

@@ -161,7 +161,12 @@ export const REFUSALS: readonly Refusal[] = [
     code: "PGRST108",
     status: 400,
     path: "/works?select=id,by:artists(name)&artists.name=eq.x",
-    says: { hint: "Change 'artists' to 'by' in filters, orders or limits." },
+    by: "austere",
+    says: {
+      message: "'artists' is not an embedded resource in this request",
+      details: "Target names are not allowed in filters if they have an alias",
+      hint: "Change 'artists' to 'by' in filters, orders or limits.",
+    },
   },
   {
     code: "PGRST111",

@@ -69,12 +69,23 @@ describe("13: what is wrong with a token", () => {
   const future = 9999999999;
   const unsigned = `${tokenOf({ role }).split(".").slice(0, 2).join(".")}.AAAA`;
   const byNoKey = "None of the keys was able to decode the JWT";
+  const unsecured = "JWT is unsecured but expected 'alg' was not 'none'";
+  const withHead = (head: object) => `${Buffer.from(JSON.stringify(head)).toString("base64url")}.e30.AAAA`;
 
   test.each([
     ["PGRST301", "Empty JWT is sent in Authorization header", "", null],
     ["PGRST301", "Expected 3 parts in JWT; got 1", "nonsense", null],
     ["PGRST301", "Expected 3 parts in JWT; got 2", "a.b", null],
     ["PGRST301", "No suitable key or wrong key type", unsigned, byNoKey],
+    [
+      "PGRST301",
+      "No suitable key or wrong key type",
+      withHead({ alg: "HS512" }),
+      "No suitable key was found to decode the JWT",
+    ],
+    ["PGRST301", "Wrong or unsupported encoding algorithm", withHead({ alg: "none" }), unsecured],
+    ["PGRST301", "JWT cryptographic operation failed", "quifquirndsj.fonvoienqhhdj.iuqvnvhojah", null],
+    ["PGRST303", "Parsing claims failed", jwt.sign("no claims", SECRET), null],
     ["PGRST303", "JWT expired", tokenOf({ role, exp: past }), null],
     ["PGRST303", "JWT not yet valid", tokenOf({ role, nbf: future }), null],
     ["PGRST303", "JWT issued at future", unchecked({ role, iat: future }), null],
@@ -484,7 +495,7 @@ describe("14: roles", () => {
   });
 });
 
-describe("16: a relation with an alias goes by that", () => {
+describe("16: a relation with an alias goes by that before it goes by its name", () => {
   examples([
     [
       "/artists?select=name,old:works(id),new:works(id)&old.year=lt.1890&new.year=gte.1890&old.order=id.desc&id=lte.2&order=id",
@@ -506,18 +517,29 @@ describe("16: a relation with an alias goes by that", () => {
       [{ id: 3, by: { name: "Vincent" } }],
     ],
     ["/artists?select=name,w:works()&w=is.null", [{ name: "Anonymous" }]],
+    // By the name: in the path, in a tree, in an order and in a window.
+    ["/artists?select=name,w:works!inner(id)&works.id=eq.1", [{ name: "Claude", w: [{ id: 1 }] }]],
+    ["/artists?select=name,w:works(id)&works.or=(id.eq.1,id.eq.3)&id=eq.1", [{ name: "Claude", w: [{ id: 1 }] }]],
+    [
+      "/artists?select=name,w:works(id)&works.order=id.desc&works.limit=1&id=eq.1",
+      [{ name: "Claude", w: [{ id: 2 }] }],
+    ],
+    [
+      "/countries?select=name,a:artists!inner(name,w:works!inner(title))&artists.works.year=gt.1900",
+      [{ name: "France", a: [{ name: "Claude", w: [{ title: "Water Lilies" }] }] }],
+    ],
+    // One that has no other name is meant before one that has.
+    [
+      "/artists?select=name,old:works(id),works(id)&old.year=lt.1890&works.year=gte.1890&id=eq.1",
+      [{ name: "Claude", old: [{ id: 2 }], works: [{ id: 1 }] }],
+    ],
+    [
+      "/artists?id=eq.1&select=name,w:works(id)&works.id=eq.2",
+      [{ name: "Claude", w: [{ id: 2 }] }],
+      { method: "PATCH", body: { born: 1 }, headers: rowsBack },
+    ],
   ]);
-  const error = {
-    code: "PGRST108",
-    message: "'works' is not an embedded resource in this request",
-    details: "Target names are not allowed in filters if they have an alias",
-    hint: "Change 'works' to 'w' in filters, orders or limits.",
-  };
   refusals([
-    ["/artists?select=w:works(id)&works.id=eq.1", error],
-    ["/artists?select=w:works(id)&works.order=id", error],
-    ["/artists?select=w:works(id)&works.limit=1", error],
-    ["/artists?select=w:works(id)&works.or=(id.eq.1)", error],
     [
       "/works?select=by:artists(name)&order=artists(name)",
       { code: "PGRST108", hint: "Verify that 'artists' is included in the 'select' query parameter." },

@@ -154,7 +154,7 @@ export const INTENDED = {
   "a document is searched as text": { since: "13.0.0", why: "to_tsvector is applied to what is no tsvector" },
   "an alias hides the name": {
     since: "16.0",
-    why: "url-use-legacy-target-names is off: a relation with an alias is filtered by that",
+    why: "of two relations of one name that without an alias is filtered by it, whichever comes first",
   },
   "another filter than null on a relation": { since: "ours", why: "PGRST120 says what is wrong, 42703 does not" },
   "a relation twice": {
@@ -185,6 +185,10 @@ export const INTENDED = {
   "one scalar of many": {
     since: "ours",
     why: "it is the scalar, as in a list, not an object with a name of PostgREST's",
+  },
+  "one row, left out": {
+    since: "ours",
+    why: "a function's row that a filter leaves out is no row; PostgREST counts it without looking",
   },
   "no headers beyond the end": {
     since: "ours",

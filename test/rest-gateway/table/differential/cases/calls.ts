@@ -200,6 +200,15 @@ export const calls: Area = {
       post("/rpc/works_by", { artist: 1 }, { accept: "application/vnd.pgrst.object+json", fails: "PGRST116" }),
       get("/rpc/one_work?id=1", { accept: "application/vnd.pgrst.object+json" }),
       get("/rpc/one_work?id=99", { accept: "application/vnd.pgrst.object+json" }),
+      get("/rpc/one_work?id=1&title=eq.x", {
+        differs: "one row, left out",
+        ours: { headers: { "content-range": "*/*" } },
+      }),
+      get("/rpc/one_work?id=1&title=eq.x", {
+        accept: "application/vnd.pgrst.object+json",
+        differs: "one row, left out",
+        ours: { status: 406, body: { code: "PGRST116", details: "The result contains 0 rows" } },
+      }),
       get("/rpc/add?a=1&b=2", { accept: "application/vnd.pgrst.object+json" }),
       get("/rpc/series?up_to=1", {
         accept: "application/vnd.pgrst.object+json",
