@@ -35,5 +35,5 @@ Example:
 });
 
 function homelessWarning(tables: readonly string[]): string {
-  return `No migration makes ${tables.join(", ")}, so restore will refuse this file: write a migration that makes them (${commandLine("migrate", "status")}), or use pg_dump.`;
+  return `No migration makes ${tables.join(", ")}, so restore will refuse this file: commit one that does (docs/backup.md), or use pg_dump.`;
 }

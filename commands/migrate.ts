@@ -14,6 +14,8 @@ type Action = (postgres: Postgres, message: string) => Promise<void>;
 
 const ACTIONS: Readonly<Record<string, Action>> = {
   async migrate(postgres) {
+    // Who may not see what is applied is told which setting is missing.
+    await withClient(postgres.ownerUrl, (client) => migrationState(client));
     await runMigrations({ name: "migrate" }, postgres.migrate);
     await tellStatus(postgres);
   },

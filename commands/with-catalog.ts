@@ -18,7 +18,8 @@ export async function withCatalog<T>(given: Config, work: (means: Means) => Prom
   const tell = (step: string) => console.error(step);
   const postgres = await reachPostgres(given, tell);
   try {
-    if (!isEmbedded(given)) await awaitLogin(given, tell, 0);
+    // Without OWNER_DATABASE_URL the login is the owner, who has just been reached.
+    if (given.ownerDatabaseUrl) await awaitLogin(given, tell, 0);
     await bringUpToDate({ settings: postgres.migrate, requestUrl: postgres.requestUrl, ours: isEmbedded(given), tell });
     const { config } = withDatabaseSettings(given, await settingsOfDatabase(given));
     const loginRole = await loginRoleOf(postgres.requestUrl);

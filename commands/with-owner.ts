@@ -8,6 +8,8 @@ import { commandLine } from "./command-line.ts";
 
 /** Undefined function, undefined table, invalid schema name. */
 const NOT_MIGRATED: readonly (string | undefined)[] = ["42883", "42P01", "3F000"];
+/** Insufficient privilege. */
+const NOT_OWNER = "42501";
 /** Codes of our own SQL, whose words are meant for people. */
 const SPOKEN = /^[A-Z]{5}$/;
 
@@ -28,6 +30,9 @@ function inWords(error: unknown): unknown {
   if (!(error instanceof pg.DatabaseError) || !error.code) return error;
   if (NOT_MIGRATED.includes(error.code)) {
     return new Error(`This database is not set up for signing in: run ${commandLine("migrate")}.`, { cause: error });
+  }
+  if (error.code === NOT_OWNER) {
+    return new Error(`${error.message}: set OWNER_DATABASE_URL to the same database as its owner.`, { cause: error });
   }
   return SPOKEN.test(error.code) ? new Error(error.message, { cause: error }) : error;
 }

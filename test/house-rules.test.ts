@@ -1,6 +1,7 @@
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { repositoryFiles } from "./repository.ts";
+import { REPOSITORY, repositoryFiles } from "./repository.ts";
 
 const files = repositoryFiles();
 const programs = files.filter((file) => file.endsWith(".ts") && !/^(test|bench|examples)\//.test(file));
@@ -69,6 +70,12 @@ describe("the rules of the house", () => {
     const versions = Object.values<string>({ ...dependencies, ...devDependencies, ...optionalDependencies });
     expect(versions.filter((version) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
     expect(textOf("package-lock.json")).not.toContain('"resolved": "http');
+  });
+
+  test("a migration comes with the line ends that its hash was made of, whatever git is set to elsewhere", () => {
+    const migration = files.find((file) => file.startsWith("db/migrations/committed/"))!;
+    const told = execFileSync("git", ["check-attr", "eol", migration], { cwd: REPOSITORY, encoding: "utf8" });
+    expect(told).toBe(`${migration}: eol: lf\n`);
   });
 
   test("one copy of pg serves all, so that instanceof means what it says", () => {

@@ -21,7 +21,7 @@ function toSection({ title, about, entries }: Chapter): Html {
 <tbody>
 ${entries.map(
   ({ code, status, where, meaning, remedy }) => html`<tr id="${code}">
-<th scope="row"><a href="#${code}"><code>${code}</code></a></th><td>${status}</td><td>${where}</td><td>${meaning}</td><td>${remedy}</td>
+<th scope="row"><a href="#${code}"><code>${code}</code></a></th><td>${status}</td><td>${where}</td><td>${inCode(meaning)}</td><td>${inCode(remedy)}</td>
 </tr>`,
 )}
 </tbody></table></div>`;

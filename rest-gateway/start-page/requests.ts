@@ -13,10 +13,11 @@ export type Surroundings = {
 };
 
 const MOST_COLUMNS = 4;
+const PLAIN = /^[a-z_]\w*$/i;
 
 /** One question, put to each interface; to be copied as it stands. */
 export function sampleRequests(table: Table, { address, key, columns, graphqlQuery }: Surroundings): Sample[] {
-  const chosen = columns.slice(0, MOST_COLUMNS);
+  const chosen = columns.slice(0, MOST_COLUMNS).map(asSelected);
   const select = chosen.map(encodeURIComponent).join(",");
   const path = encodeURIComponent(table.name);
   const samples: Sample[] = [
@@ -34,4 +35,9 @@ const { data, error } = await supabase.from(${JSON.stringify(table.name)}).selec
   ];
   if (graphqlQuery !== null) samples.push({ by: "GraphQL", text: graphqlQuery });
   return samples;
+}
+
+/** A name that `select` and supabase-js would take apart stands in quotes. */
+function asSelected(name: string): string {
+  return PLAIN.test(name) ? name : `"${name.replace(/["\\]/g, "\\$&")}"`;
 }

@@ -55,6 +55,14 @@ describe("npm run user", () => {
     expect(stderr).not.toMatch(/^ +at /m);
   });
 
+  test("says which setting is missing where it is not the owner who asks", async () => {
+    const { url } = opened.database;
+    expect(await run("user disable ada@example.org", { url, ownerUrl: url })).toMatchObject({
+      code: 1,
+      stderr: "permission denied for schema auth: set OWNER_DATABASE_URL to the same database as its owner.\n",
+    });
+  });
+
   test("says what to do about a database that is not migrated", async () => {
     const empty = await cloneDatabase("empty");
     expect((await run("user disable nobody", empty)).stderr).toContain("npm run migrate");

@@ -25,3 +25,14 @@ describe("a login of requests that does not exist yet", () => {
     expect(code).toBe(1);
   });
 });
+
+test("who may not migrate is told which setting is missing", async () => {
+  const migrated = await cloneDatabase("content");
+  try {
+    const { stderr, code } = await runCommand("migrate", [], { ...migrated, ownerUrl: migrated.url });
+    expect(stderr).toMatch(/^The login .* Set OWNER_DATABASE_URL to the same database as its owner\.\n$/);
+    expect(code).toBe(1);
+  } finally {
+    await migrated.drop();
+  }
+});

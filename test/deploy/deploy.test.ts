@@ -96,7 +96,7 @@ describe("the container's image", () => {
     await expect(check("http://127.0.0.1:1")).rejects.toMatchObject({ code: 1 });
   });
 
-  test.each(["compose.yaml", "Containerfile"])("holds the programs that %s starts", async (name) => {
+  test.each(["compose.yaml", "Containerfile", "kubernetes.yaml"])("holds the programs that %s starts", async (name) => {
     const programs = (await read(name)).match(/\b(?:commands\/)?\w+\.ts\b/g)!;
     expect(programs).not.toEqual([]);
     for (const file of programs) expect([file, existsSync(join(folder, file))]).toEqual([file, true]);

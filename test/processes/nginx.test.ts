@@ -55,6 +55,8 @@ describe.runIf(existsSync(NGINX))("deploy/nginx.conf", () => {
     const { certificate, key } = await authority.sign("localhost", "site");
     const text = await readFile(join(REPOSITORY, "deploy/nginx.conf"), "utf8");
     const own = text
+      // Not everybody who tests may raise it.
+      .replace(/^worker_rlimit_nofile .*\n/m, "")
       .replace("listen 443 ssl", `listen ${port} ssl`)
       .replace("127.0.0.1:3000", new URL(service.url).host)
       .replaceAll("content.example.org", "localhost")
@@ -133,6 +135,21 @@ describe.runIf(existsSync(NGINX))("deploy/nginx.conf", () => {
     await until(() => heard.length > 0);
     expect(heard).toEqual(["hello"]);
     await client.removeAllChannels();
+  });
+
+  test("holds more sockets than nginx would by itself", async () => {
+    const sockets = Array.from({ length: 600 }, () => {
+      return new TrustingSocket(`${url.replace("https", "wss")}/graphql`, "graphql-transport-ws");
+    });
+    const opened = await Promise.allSettled(sockets.map((socket) => once(socket, "open")));
+    expect(opened.filter(({ status }) => status === "rejected")).toHaveLength(0);
+    await Promise.all(
+      sockets.map((socket) => {
+        const closed = once(socket, "close");
+        socket.terminate();
+        return closed;
+      }),
+    );
   });
 
   test("lets subscriptions of GraphQL through", async () => {

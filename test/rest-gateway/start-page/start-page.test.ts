@@ -1,5 +1,9 @@
+import { createClient } from "@supabase/supabase-js";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { withClient } from "../../../engine/with-client.ts";
 import type { Service } from "../../../service.ts";
+import { describeInBrowser, launchBrowser } from "../../browser.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
 
@@ -16,6 +20,13 @@ afterAll(async () => {
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'" };
 const toText = (html: string) => html.replace(/&(amp|lt|gt|quot|#39);/g, (_, name: string) => ENTITIES[name]!);
+
+const ODD_ROW = { id: 1, "first name": "Ada", "last,first": "King", "born (year)": 1815 };
+const ODD_NAMES = `
+  create table public."odd, things" (id int primary key, "first name" text, "last,first" text, "born (year)" int);
+  insert into public."odd, things" values (1, 'Ada', 'King', 1815);
+  grant select on public."odd, things" to anon;
+`;
 
 async function startPage(url: string) {
   const response = await fetch(`${url}/`);
@@ -70,6 +81,25 @@ describe("the start page", () => {
     }
   });
 
+  test("asks for columns by names that no program would give them, too", async () => {
+    const odd = await cloneDatabase("empty");
+    await withClient(odd.ownerUrl, (client) => client.query(ODD_NAMES));
+    const foreign = await serve(odd, {});
+    try {
+      const [curl, program] = samplesIn((await startPage(foreign.url)).html).get("odd, things")!;
+      const [, key, address] = /apikey: (\S+)" \\\n {2}"(\S+)"$/.exec(curl!)!;
+      const rows = await fetch(address!, { headers: { apikey: key! } });
+      expect(await rows.json()).toEqual([ODD_ROW]);
+
+      const [, select] = /\.select\((.*)\)\.limit/.exec(program!)!;
+      const { data } = await createClient(foreign.url, key!).from("odd, things").select(JSON.parse(select!));
+      expect(data).toEqual([ODD_ROW]);
+    } finally {
+      await foreign.stop();
+      await odd.drop();
+    }
+  });
+
   test("leads nowhere that is not there: a database without users has no door to them", async () => {
     expect((await startPage(service.url)).html).toContain('href="/users"');
     const empty = await cloneDatabase("empty");
@@ -106,5 +136,22 @@ describe("/docs/errors", () => {
     expect(anchor).toBe("INVALID_ID");
     expect(html).toContain(`id="${anchor}"`);
     expect(html).toContain("<code>extensions.code</code>");
+    expect(html).toContain("send <code>Idempotency-Key</code> from the beginning");
+  });
+});
+
+describeInBrowser("/docs/errors on a phone", () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser.close());
+
+  test("is read without scrolling sideways", async () => {
+    const page = await browser.newPage({ viewport: { width: 360, height: 740 }, isMobile: true });
+    await page.goto(`${service.url}/docs/errors#RATE_LIMITED`);
+    const overhang = await page.$$eval(".scroll", (all) => all.map((one) => one.scrollWidth - one.clientWidth));
+    expect(overhang).toEqual([0, 0, 0]);
+    expect(await page.locator("#RATE_LIMITED td").last().isVisible()).toBe(true);
   });
 });
