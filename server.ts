@@ -5,7 +5,7 @@ import { isEmbedded, type ReadConfig, readConfig } from "./engine/config/config.
 import { makeLogger } from "./engine/log.ts";
 import { refuseClosedMailFolder } from "./engine/mail/mail-folder.ts";
 import { type WatchedMigrations, watchMigrations } from "./engine/migrate/migrate.ts";
-import { endAfter, fail } from "./processes/ending.ts";
+import { endAfter, fail, LETTING_GO_MS } from "./processes/ending.ts";
 import { keepYoungSpace } from "./processes/young-space.ts";
 import { type Admin, openAdmin } from "./rest-gateway/admin.ts";
 import type { Running } from "./service.ts";
@@ -21,6 +21,7 @@ const tell = (step: string) => console.log(`  … ${step}`);
 const SAME_SIGNAL_MS = 200;
 /** `npm run dev`: the chapter in db/migrations/current is applied at each change of its files. */
 const isDevelopment = process.argv.includes("--dev");
+const isAlone = config.workers === 1 || isDevelopment;
 let service: Running | null = null;
 let admin: Admin | null = null;
 let chapter: WatchedMigrations | null = null;
@@ -43,7 +44,6 @@ try {
   process.env.GRAPHILE_ENV ??= "production";
   if (!hasHome()) process.env.HOME = "/";
   await refuseClosedMailFolder(config);
-  const isAlone = config.workers === 1 || isDevelopment;
   const start = isAlone
     ? (await import("./service.ts")).startService
     : (await import("./processes/workers.ts")).startWorkers;
@@ -109,7 +109,8 @@ async function end(code: number, reason: string): Promise<void> {
   stoppingSince = performance.now();
   process.exitCode = code;
   tell(reason);
-  endAfter(config.drainTimeout);
+  // Workers let go first; whoever of them hangs is ended before that time is over twice.
+  endAfter(config.drainTimeout * 1000 + (isAlone ? 1 : 2) * LETTING_GO_MS);
   await chapter?.stop();
   await service?.stop().catch(fail);
   await admin?.close();

@@ -8,7 +8,7 @@ import { PUBLICATION } from "./engine/changes/publication.ts";
 import type { Config } from "./engine/config/config.ts";
 import { missingFunctions } from "./engine/config/named-functions.ts";
 import { hasTasks } from "./engine/jobs/has-tasks.ts";
-import { openJobs } from "./engine/jobs/jobs.ts";
+import { type Jobs, openJobs } from "./engine/jobs/jobs.ts";
 import { makeRequestLimit, type RequestLimit } from "./engine/limits/request-limit.ts";
 import { makeSharedLimit, type SharedLimit } from "./engine/limits/shared-limit.ts";
 import type { Logger } from "./engine/log.ts";
@@ -129,7 +129,8 @@ export async function startService(given: Config, surroundings: Surroundings): P
     serving = servingBy(changed, identification);
     await warnOfMissing(foundation, changed);
   });
-  if (defer) await openTasks({ ...foundation, callers, interfaceAt: (path) => serving.interfaceAt(path) }, opened);
+  const interfaceAt: Serving["interfaceAt"] = (path) => serving.interfaceAt(path);
+  const jobs = defer && (await openTasks({ ...foundation, callers, interfaceAt }, opened));
 
   const readConnection = makeReadConnection(config);
   const admissionOf: AdmitUpgrade = (request) =>
@@ -159,6 +160,7 @@ export async function startService(given: Config, surroundings: Surroundings): P
       drain(server, milliseconds, departure),
       graphql.hangUp(milliseconds),
       realtime.hangUp(milliseconds),
+      jobs?.close(milliseconds),
     ]);
   });
 
@@ -264,8 +266,8 @@ async function openLive(live: Live, opened: AsyncDisposableStack) {
 type Performing = Foundation & Pick<Serving, "interfaceAt"> & { readonly callers: () => Callers };
 
 /** Does what requests have left for later. */
-async function openTasks(performing: Performing, opened: AsyncDisposableStack): Promise<void> {
-  const { postgres, config, asOwner, callers, interfaceAt, log } = performing;
+async function openTasks(performing: Performing, opened: AsyncDisposableStack): Promise<Jobs> {
+  const { postgres, asOwner, callers, interfaceAt, log } = performing;
   const performer = makePerformer({ asOwner, callers, interfaceAt, log });
   const jobs = await openJobs({
     url: postgres.ownerUrl,
@@ -274,5 +276,7 @@ async function openTasks(performing: Performing, opened: AsyncDisposableStack): 
     abandon: performer.abandon,
     log,
   });
-  opened.defer(() => jobs.close(config.drainTimeout * 1000));
+  // For a start that fails behind this: who stops closes them together with all else that is under way.
+  opened.defer(() => jobs.close(0));
+  return jobs;
 }

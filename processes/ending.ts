@@ -1,7 +1,7 @@
 import { ConfigError } from "../engine/config/config.ts";
 
 /** What is closed after the last answer needs no longer, unless it hangs. */
-const LETTING_GO_MS = 5_000;
+export const LETTING_GO_MS = 5_000;
 
 /** What people can mend is said in words; a fault of the program shows where it happened. */
 export function fail(error: unknown): void {
@@ -10,11 +10,11 @@ export function fail(error: unknown): void {
   process.exitCode = 1;
 }
 
-/** For when the last requests have had their time, and something else hangs. */
-export function endAfter(drainSeconds: number): void {
+/** For when everything should have been closed by then, and something hangs. */
+export function endAfter(milliseconds: number): void {
   const end = () => {
     console.error("What is still open does not close; ending without it.");
     process.exit(1);
   };
-  setTimeout(end, drainSeconds * 1000 + LETTING_GO_MS).unref();
+  setTimeout(end, milliseconds).unref();
 }

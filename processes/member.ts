@@ -3,12 +3,13 @@ import { once } from "node:events";
 import { extname, join } from "node:path";
 import type { Operable } from "../rest-gateway/admin.ts";
 import type { Departure } from "../rest-gateway/drain.ts";
+import { LETTING_GO_MS } from "./ending.ts";
 import { type Asked, type Beginning, isReport, type Order } from "./orders.ts";
 
 /** With the ending that this file has: it may have been built. */
 const PROGRAM = join(import.meta.dirname, `worker${extname(import.meta.filename)}`);
-/** What a worker needs for its farewell beside DRAIN_TIMEOUT_SECONDS; one that takes longer hangs. */
-const CLOSING_MS = 10_000;
+/** One that has not even ended itself by so long after it should have hangs. */
+const GRACE_MS = 1_000;
 /** What it is asked in between is told within this time, or not at all. */
 const PATIENCE_MS = 5_000;
 
@@ -29,7 +30,7 @@ export class Member {
   constructor(beginning: Beginning) {
     cluster.setupPrimary({ exec: PROGRAM, args: [], serialization: "advanced" });
     this.#worker = cluster.fork();
-    this.#patienceMs = beginning.config.drainTimeout * 1000 + CLOSING_MS;
+    this.#patienceMs = beginning.config.drainTimeout * 1000 + LETTING_GO_MS + GRACE_MS;
     this.#worker.on("message", (message: unknown) => {
       if (isReport(message) && message.kind === "told") this.#asked.get(message.id)?.(message.answer);
     });

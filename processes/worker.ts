@@ -1,7 +1,7 @@
 import { makeLogger } from "../engine/log.ts";
 import type { Departure } from "../rest-gateway/drain.ts";
 import { type Service, startService } from "../service.ts";
-import { endAfter, fail } from "./ending.ts";
+import { endAfter, fail, LETTING_GO_MS } from "./ending.ts";
 import type { Order, Report } from "./orders.ts";
 import { keepYoungSpace } from "./young-space.ts";
 
@@ -65,7 +65,7 @@ async function leave(departure: Departure): Promise<void> {
   if (isLeaving) return;
   isLeaving = true;
   if (!service) process.exit();
-  endAfter(drainTimeout);
+  endAfter(drainTimeout * 1000 + LETTING_GO_MS);
   await service.stop(departure).catch(fail);
   process.exit();
 }

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
+import { Coalescer } from "../coalescer.ts";
 import type { AsOwner } from "../database/as-owner.ts";
 import type { Listener } from "../listen.ts";
 import type { Logger } from "../log.ts";
 import type { Catalog } from "./catalog.ts";
-import { Coalescer } from "./coalescer.ts";
 import type { CatalogOptions } from "./content.ts";
 import { readFingerprint } from "./fingerprint.ts";
 import { type Loaded, loadCatalog } from "./load.ts";
@@ -107,9 +107,11 @@ class Keeper implements CatalogKeeper {
     return this.#reloads.request();
   }
 
-  async read(wanted: CatalogOptions): Promise<void> {
-    if (isDeepStrictEqual(wantedOf(wanted), this.#loaded?.wanted)) return;
-    this.#wanted = wantedOf(wanted);
+  async read(options: CatalogOptions): Promise<void> {
+    const wanted = wantedOf(options);
+    // What is there is what is wanted, and nothing else is on its way.
+    if ([this.#loaded?.wanted, this.#wanted].every((known) => isDeepStrictEqual(known, wanted))) return;
+    this.#wanted = wanted;
     await this.#reloads.request(0);
   }
 

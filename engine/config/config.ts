@@ -37,10 +37,12 @@ export function readConfig(environment: NodeJS.ProcessEnv): ReadConfig {
   problems.push(...contradictions(values));
   problems.push(...secretsOfNoWorth(values));
   if (!mayKnowSecret(environment)) problems.push(...missingSecret(values));
-  refuse(problems);
+  const strays = unknownSettings(environment);
+  // What is missing may only be misspelt.
+  if (problems.length > 0) refuse([...problems, ...strays]);
   const usersAccess = values.usersAccess ?? (values.nodeEnv === "production" ? "owner" : "open");
   const config = Object.freeze({ ...values, usersAccess, appSettings: readAppSettings(environment) });
-  return { config, warnings: unknownSettings(environment) };
+  return { config, warnings: strays };
 }
 
 /** The config with what the database says in the place of what the environment says. */

@@ -1,4 +1,5 @@
 import pg from "pg";
+import { toSettings } from "../catalog/roles.ts";
 import { quotedName } from "../quoted-name.ts";
 import { withClient } from "../with-client.ts";
 import { ConfigError } from "./config.ts";
@@ -25,8 +26,7 @@ export function readDatabaseSettings(url: string, preConfig: string | null): Pro
   return withClient(url, async (client) => {
     await client.query("begin read only");
     const { rows } = await client.query<{ setting: string }>(OF_LOGIN);
-    const ofLogin = rows.map(({ setting }) => readSetting(setting)).filter(([name]) => name.startsWith("pgrst."));
-    const said = new Map(ofLogin);
+    const said = new Map([...toSettings(rows)].filter(([name]) => name.startsWith("pgrst.")));
     const name = said.get("pgrst.db_pre_config") || preConfig;
     return name ? new Map([...(await readByFunction(client, name)), ...said]) : said;
   });
@@ -43,10 +43,4 @@ async function readByFunction(client: pg.Client, name: string): Promise<[string,
     [...IN_DATABASE.keys()],
   ]);
   return rows.flatMap(({ name, value }) => (value === null ? [] : [[name, value]]));
-}
-
-/** `pgrst.db_schemas=public, tools` */
-function readSetting(text: string): [name: string, value: string] {
-  const equals = text.indexOf("=");
-  return [text.slice(0, equals), text.slice(equals + 1)];
 }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { Coalescer } from "../catalog/coalescer.ts";
+import { Coalescer } from "../coalescer.ts";
 import type { Listener } from "../listen.ts";
 import type { Logger } from "../log.ts";
 import { type Config, ConfigError, type ReadConfig, withDatabaseSettings } from "./config.ts";
@@ -52,6 +52,8 @@ class Keeper implements ConfigKeeper {
   #warnings: readonly string[] = [];
   #apply: Apply = async () => {};
   #stopListening: (() => void)[] = [];
+  /** What has been made anew before it failed goes by other settings than those in force. */
+  #isHalfApplied = false;
   #problem: string | null = null;
   #hasFailed = false;
   #closed = false;
@@ -103,23 +105,30 @@ class Keeper implements ConfigKeeper {
     const { log } = this.#options;
     try {
       const { config, warnings } = await readInForce(this.#options);
-      this.#hasFailed = false;
       this.#problem = null;
       this.#warn(warnings);
-      if (isDeepStrictEqual(config, this.#current)) return;
-      await this.#apply(config);
-      log.info({ settings: differing(config, this.#current) }, "settings of the database have changed");
-      this.#current = config;
+      await this.#takeUp(config);
+      this.#hasFailed = false;
     } catch (error) {
       if (error instanceof ConfigError) {
         if (error.message !== this.#problem) log.error(`${error.message}\nThe old settings stay.`);
         this.#problem = error.message;
         return;
       }
-      if (!this.#hasFailed) log.warn({ err: error }, "the settings of the database cannot be read; the old ones stay");
+      if (!this.#hasFailed) log.warn({ err: error }, "the settings of the database cannot be taken up; trying again");
       this.#hasFailed = true;
       throw error;
     }
+  }
+
+  async #takeUp(config: Config): Promise<void> {
+    const changed = differing(config, this.#current);
+    if (changed.length === 0 && !this.#isHalfApplied) return;
+    this.#isHalfApplied = true;
+    await this.#apply(config);
+    this.#isHalfApplied = false;
+    this.#current = config;
+    if (changed.length > 0) this.#options.log.info({ settings: changed }, "settings of the database have changed");
   }
 
   /** Once for as long as there is reason to. */

@@ -43,5 +43,7 @@ async function refuseForeign(folder: string, account: Account | null): Promise<v
   const found = await lstat(folder);
   const ours = [process.getuid?.() ?? found.uid, account?.uid];
   if (found.isDirectory() && ours.includes(found.uid)) return;
-  throw new Error(`${folder} belongs to another user; remove it, or set DATA_DIR to a shorter path.`);
+  throw new Error(
+    `${folder} belongs to another user: run the service as the one who made it, or set DATA_DIR to another folder.`,
+  );
 }

@@ -1,10 +1,10 @@
 import { type LogFunctionFactory, type Runner, run, type TaskList, Logger as WorkerLogger } from "graphile-worker";
 import pg from "pg";
-import { delayBefore } from "../database/connector.ts";
+import { delayBefore } from "../delay-before.ts";
 import type { Logger } from "../log.ts";
 
 export type Jobs = {
-  /** Waits so long for jobs that are under way; those that are not over by then begin anew elsewhere. */
+  /** Waits so long for jobs that are under way; those that are not over by then begin anew elsewhere. The first call counts. */
   close(milliseconds: number): Promise<void>;
 };
 
@@ -66,12 +66,9 @@ export async function openJobs({ url, tasks, tend, abandon, log }: Options): Pro
   const restartLater = (): void => {
     if (isClosing) return;
     failures++;
-    timer = setTimeout(
-      () => {
-        start().then((runner) => (running = runner), restartLater);
-      },
-      delayBefore(failures, Math.random()),
-    );
+    timer = setTimeout(() => {
+      start().then((runner) => (running = runner), restartLater);
+    }, delayBefore(failures));
     timer.unref();
   };
 
@@ -94,7 +91,8 @@ export async function openJobs({ url, tasks, tend, abandon, log }: Options): Pro
     await close(0);
     throw error;
   }
-  return { close };
+  let closing: Promise<void> | null = null;
+  return { close: (milliseconds) => (closing ??= close(milliseconds)) };
 }
 
 /** Its errors are retried, so they are no more than warnings; what it does besides interests nobody but its authors. */

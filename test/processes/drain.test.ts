@@ -128,6 +128,23 @@ describe("SIGTERM", () => {
     expect((await ended)[0]).toBe(0);
   });
 
+  test("gives a task no time of its own behind that of requests, and leaves it for another gateway", async () => {
+    // Longer than what is closed behind both may take.
+    await start({ DRAIN_TIMEOUT_SECONDS: "7" });
+    const headers = { apikey: anonKey, Prefer: "respond-async" };
+    const { status } = await ask(`${program.url}/rest/v1/rpc/wait`, { headers, method: "POST" });
+    expect(status).toBe(202);
+    await until(isWaiting);
+    const { outcome } = await sendWaiting();
+    const ended = once(program.child, "close");
+    program.child.kill("SIGTERM");
+    expect(await outcome).toBe("socket hang up");
+    expect((await ended)[0]).toBe(0);
+    const { rows } = await owner.query("select locked_by from graphile_worker._private_jobs");
+    expect(rows).toEqual([{ locked_by: null }]);
+    await owner.query("delete from graphile_worker._private_jobs; delete from private.tasks");
+  });
+
   test("lets an operation on a GraphQL socket end before it says goodbye", async () => {
     await start({});
     const codes: unknown[] = [];

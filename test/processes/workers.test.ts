@@ -1,8 +1,10 @@
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createClient } from "graphql-ws";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import WebSocket from "ws";
+import { startOf } from "../../engine/embedded/processes.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { SEED } from "../db/callers.ts";
 import { type Program, startGateway, stopped } from "../program.ts";
@@ -232,6 +234,21 @@ describe("two workers at one address", () => {
     for (const pid of before) process.kill(pid, "SIGUSR2");
     expect((await workersOf(8)).size).toBe(2);
     expect(await childrenOf(program.child.pid!)).toEqual(before);
+  });
+
+  test("one that hangs is ended with the others", async () => {
+    const hanging = await startGateway(database, { WEB_CONCURRENCY: "2", DRAIN_TIMEOUT_SECONDS: "0" });
+    const [pid] = await childrenOf(hanging.child.pid!);
+    process.kill(pid!, "SIGSTOP");
+    try {
+      const ended = once(hanging.child, "exit");
+      hanging.child.kill("SIGTERM");
+      expect(await ended).toEqual([0, null]);
+      expect(await startOf(pid!)).toBeNull();
+    } finally {
+      if ((await startOf(pid!)) !== null) process.kill(pid!, "SIGKILL");
+      await hanging.kill();
+    }
   });
 
   test("SIGTERM ends all of them in good order", async () => {

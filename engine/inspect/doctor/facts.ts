@@ -32,8 +32,12 @@ export type Login = {
 
 export type Stream = {
   readonly walLevel: string;
-  /** In bytes; null: as much as there is, until the disk is full. */
-  readonly mostKept: string;
+  /** False: a slot keeps as much of the log as there is, until the disk is full. */
+  readonly isBounded: boolean;
+  /** Whether the owner may read the log. */
+  readonly mayReplicate: boolean;
+  /** Whether new tables are left unpublished: the migrations' owner may not have event triggers. */
+  readonly isByHand: boolean;
   /** Tables whose changes are published, as `schema.name`. */
   readonly published: ReadonlySet<string> | null;
   readonly isPooled: boolean;
@@ -76,7 +80,13 @@ const LOGIN = `
   from pg_roles where rolname = session_user`;
 
 const STREAM = `
-  select current_setting('wal_level') as "walLevel", current_setting('max_slot_wal_keep_size') as "mostKept",
+  select current_setting('wal_level') as "walLevel", current_setting('max_slot_wal_keep_size') <> '-1' as "isBounded",
+    (select rolsuper or rolreplication from pg_roles where rolname = session_user)
+      -- Amazon's way to let somebody replicate.
+      or exists (select from pg_roles where rolname = 'rds_replication' and pg_has_role(oid, 'member')) as "mayReplicate",
+    exists (select from pg_proc join pg_namespace on pg_namespace.oid = pronamespace
+      where nspname = 'private' and proname = 'tg__publish_rows'
+        and pg_proc.oid not in (select evtfoid from pg_event_trigger)) as "isByHand",
     (select array_agg(schemaname || '.' || tablename) from pg_publication_tables where pubname = $1) as published`;
 
 type StreamRow = Omit<Stream, "published" | "isPooled"> & { published: string[] | null };
@@ -89,8 +99,8 @@ export async function readLogin(login: pg.ClientBase, { catalog }: Pick<Facts, "
 
 export async function readStream(owner: pg.ClientBase, publication: string): Promise<Stream> {
   const { rows } = await owner.query<StreamRow>(STREAM, [publication]);
-  const { walLevel, mostKept, published } = rows[0]!;
-  return { walLevel, mostKept, published: published && new Set(published), isPooled: await isPooled(owner) };
+  const { published, ...settings } = rows[0]!;
+  return { ...settings, published: published && new Set(published), isPooled: await isPooled(owner) };
 }
 
 const OPEN_SCHEMAS = `

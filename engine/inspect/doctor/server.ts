@@ -2,26 +2,18 @@ import { quotedName } from "../../quoted-name.ts";
 import type { Facts } from "./facts.ts";
 import type { Finding } from "./finding.ts";
 
-const OLDEST_SERVED = 140_000;
 /** What somebody who is away may keep of the log without being missed. */
 const MUCH_RETAINED = 2 ** 30;
 /** One for reading, one for a successor. */
 const SLOTS_NEEDED = 2;
 
-/** Versions, slots, and who may make what where: the server rather than what it holds. */
-export function serverFindings({ catalog, server }: Facts): Finding[] {
+/** Slots, and who may make what where: the server rather than what it holds. */
+export function serverFindings({ server }: Facts): Finding[] {
   return [
-    ...versionFindings(catalog.server.version),
     ...server.openSchemas.map(openSchemaFinding),
     ...server.slots.flatMap(slotFindings),
     ...spareFindings(server.spareSlots),
   ];
-}
-
-function versionFindings(version: number): Finding[] {
-  if (version >= OLDEST_SERVED) return [];
-  const what = `This is Postgres ${Math.floor(version / 10_000)}, which nobody mends any more; 14 is the oldest that is served.`;
-  return [{ kind: "danger", what, fix: "-- Move to a newer major version (docs/backup.md)." }];
 }
 
 /** Postgres before 15 made `public` so. */

@@ -269,6 +269,27 @@ test("other schemas are read when they are asked for, and nothing is read when t
   expect(keeper.current().schemas.get("extra")!.tables.has("fresh")).toBe(true);
 });
 
+test("of what was asked for while something else is being read, the last is what is served", async () => {
+  const keeper = await keep();
+  const other = keeper.read({ ...fixture.options, schemas: ["extra"] });
+  await keeper.read(fixture.options);
+  await other;
+  expect(keeper.current().schemas.has("api")).toBe(true);
+});
+
+test("what could not be read is not read any more when it is not asked for any more", async () => {
+  let isAway = false;
+  const keeper = await keep({
+    asOwner: (work) => (isAway ? Promise.reject(new Error("it is away")) : lend(work)),
+  });
+  isAway = true;
+  await expect(keeper.read({ ...fixture.options, schemas: ["extra"] })).rejects.toThrow("it is away");
+  isAway = false;
+  await keeper.read(fixture.options);
+  await keeper.reload();
+  expect(keeper.current().schemas.has("api")).toBe(true);
+});
+
 test("a closed keeper asks nothing more", async () => {
   let asked = 0;
   const keeper = await keep({

@@ -147,6 +147,12 @@ describe("readConfig", () => {
     ]);
   });
 
+  test("a misspelt setting is told with those that are missing, which may be the same", () => {
+    expect(() => readConfig({ DATABASE_URL: "postgres://db/app", JWT_SECRT: "x".repeat(32) })).toThrow(
+      /JWT_SECRET .* must be set .*\n {2}JWT_SECRT is not a setting; did you mean JWT_SECRET\?$/,
+    );
+  });
+
   test("a PostgREST setting that means nothing here is named with the reason", () => {
     expect(readConfig({ PGRST_DB_POOL_MAX_IDLETIME: "30" }).warnings).toEqual([
       "PGRST_DB_POOL_MAX_IDLETIME has no effect here: idle connections are closed by themselves",

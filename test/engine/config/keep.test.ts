@@ -229,4 +229,31 @@ describe("when it is told to reload", () => {
     await until(() => keeper.current().maxRows === 5);
     expect(applied).toHaveLength(1);
   });
+
+  test("what cannot be applied is told once, however often it is tried", async () => {
+    const keeper = await keep({}, listen());
+    let attempts = 0;
+    await follow(keeper, async () => {
+      attempts++;
+      throw new Error("the catalogue cannot be read");
+    });
+    await say("pgrst.db_max_rows", "5");
+    await expect(keeper.reload()).rejects.toThrow("cannot be read");
+    await until(() => attempts >= 3);
+    expect(logged.filter((line) => line.includes("cannot be taken up"))).toHaveLength(1);
+  });
+
+  test("what failed half applied is applied anew, also when the settings are by then those in force", async () => {
+    const keeper = await keep({}, listen());
+    let away = true;
+    const applied = await follow(keeper, async () => {
+      if (away) throw new Error("the catalogue was read, and something else was away");
+    });
+    await say("pgrst.db_max_rows", "5");
+    await expect(keeper.reload()).rejects.toThrow("something else was away");
+    await owner.query(`alter role authenticator in database ${database.name} reset all`);
+    away = false;
+    await keeper.reload();
+    expect(applied.at(-1)).toMatchObject({ maxRows: null });
+  });
 });

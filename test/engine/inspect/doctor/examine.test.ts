@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadCatalog } from "../../../../engine/catalog/load.ts";
+import { PUBLICATION } from "../../../../engine/changes/publication.ts";
 import { readConfig } from "../../../../engine/config/config.ts";
 import { examine } from "../../../../engine/inspect/doctor/examine.ts";
 import { type Facts, readLogin, readReplica, readServer, readStream } from "../../../../engine/inspect/doctor/facts.ts";
@@ -117,6 +118,36 @@ describe("examine", () => {
     ]);
     const production = { ...DEPLOYED, NODE_ENV: "production", PUBLIC_URL: "https://example.org" };
     expect(await examined(well, production)).toEqual([]);
+  });
+
+  test("says who hears of no change: all, where the owner may not replicate, and tables that are published by hand", async () => {
+    const content = await cloneDatabase("content");
+    try {
+      await withClient(content.ownerUrl, (client) =>
+        client.query(`drop event trigger publish_rows; create table public.unheard (id int primary key);
+          create view public.seen with (security_invoker = true) as select id from public.unheard`),
+      );
+      const facts = await factsOf(content, { PGRST_DB_SCHEMAS: "public" });
+      const stream = await withClient(content.ownerUrl, (client) => readStream(client, PUBLICATION));
+      const byLogin = await withClient(content.url, (client) => readStream(client, PUBLICATION));
+      const about = (found: Facts["stream"]) =>
+        examine({ ...facts, stream: found }).filter(({ what }) => what.startsWith("Nobody can subscribe"));
+      expect(about(stream)).toEqual([
+        {
+          kind: "advice",
+          what: 'Nobody can subscribe to changes of "public"."unheard": it is not published, which nothing here does by itself.',
+          fix: 'alter table "public"."unheard" replica identity full; alter publication supabase_realtime add table "public"."unheard";',
+        },
+      ]);
+      expect(about({ ...byLogin, isByHand: false }).map(({ what }) => what)).toEqual([
+        "Nobody can subscribe to row changes: the database's owner may not replicate.",
+      ]);
+      await withClient(content.ownerUrl, (client) => client.query(about(stream)[0]!.fix));
+      const mended = await withClient(content.ownerUrl, (client) => readStream(client, PUBLICATION));
+      expect(about(mended)).toEqual([]);
+    } finally {
+      await content.drop();
+    }
   });
 
   test("says what is wrong with the server, with roles, with the way to Postgres and with replicas", async () => {
