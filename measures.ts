@@ -2,6 +2,7 @@ import type { CatalogKeeper } from "./engine/catalog/keep.ts";
 import type { Changes } from "./engine/changes/changes.ts";
 import type { AsOwner } from "./engine/database/as-owner.ts";
 import type { Database, DatabaseState } from "./engine/database/database.ts";
+import type { LaneState } from "./engine/database/pool.ts";
 import type { Tally } from "./engine/database/tally.ts";
 import { countTasks } from "./engine/jobs/count-tasks.ts";
 import { type Counts, metricsOfCounts } from "./engine/metrics/counts.ts";
@@ -42,7 +43,7 @@ export function measuresOf(measurable: Measurable): Source[] {
 }
 
 function ofDatabase({ status, lanes }: DatabaseState): Metric[] {
-  const eachLane = (numberOf: (lane: DatabaseState["lanes"]["read"]) => number): readonly Sample[] =>
+  const eachLane = (numberOf: (lane: LaneState) => number): readonly Sample[] =>
     Object.entries(lanes).map(([lane, state]) => ({ labels: { lane }, value: numberOf(state) }));
   const sumOf = (key: keyof Tally): number => Object.values(lanes).reduce((sum, { tally }) => sum + tally[key], 0);
   return [

@@ -1,10 +1,14 @@
 import { oneAtATime } from "./one-at-a-time.ts";
+import { RecentMap } from "./recent-map.ts";
 
 /** What is known of each of them; of whom it says nothing, nothing is known. */
 export type Ask<Answer> = (keys: readonly string[]) => Promise<ReadonlyMap<string, Answer>>;
 
-type Limits = { readonly rememberedMs: number; readonly most: number };
-type Remembered<Answer> = { readonly answer: Answer | null; readonly until: number };
+type Limits = {
+  readonly rememberedMs: number;
+  /** Of those who are known, and as many of others: who tries many keys cannot push out those that work. */
+  readonly most: number;
+};
 
 /**
  * Asks about each at most once in a while, and about all that are asked for meanwhile in one question. An answer that is
@@ -14,25 +18,27 @@ export function askSeldom<Answer>(
   ask: Ask<Answer>,
   { rememberedMs, most }: Limits,
 ): (key: string) => Answer | null | Promise<Answer | null> {
-  const remembered = new Map<string, Remembered<Answer>>();
-
-  const remember = (key: string, answer: Answer | null, until: number) => {
-    remembered.delete(key);
-    remembered.set(key, { answer, until });
-    if (remembered.size > most) remembered.delete(remembered.keys().next().value!);
-  };
+  const known = new RecentMap<string, { readonly answer: Answer; readonly until: number }>(most);
+  /** Until when they count as unknown. */
+  const unknown = new RecentMap<string, number>(most);
 
   const askTogether = oneAtATime(async (keys) => {
     // From before the question: what changes while it is answered is asked about in time.
     const until = performance.now() + rememberedMs;
     const found = await ask(keys);
-    for (const key of keys) remember(key, found.get(key) ?? null, until);
+    for (const key of keys) {
+      const answer = found.get(key);
+      if (answer === undefined) unknown.set(key, until);
+      else known.set(key, { answer, until });
+    }
     return found;
   });
 
   return (key) => {
-    const known = remembered.get(key);
-    if (known && performance.now() < known.until) return known.answer;
+    const now = performance.now();
+    const remembered = known.get(key);
+    if (remembered && now < remembered.until) return remembered.answer;
+    if (now < (unknown.get(key) ?? 0)) return null;
     return askTogether(key).then((answers) => answers.get(key) ?? null);
   };
 }

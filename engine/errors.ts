@@ -180,15 +180,11 @@ export function toApiError(error: unknown, { anonymous = false }: { anonymous?: 
     if (word === "SERVICE_UNAVAILABLE") return unavailable("The database cannot answer now; try again shortly.", error);
     const { code, message, detail, hint } = error;
     // An anonymous caller who lacks a privilege should sign in; one who is known should ask for it.
-    if (code === "42501" && anonymous)
-      return new ApiError(401, code, message, { ...spoken(detail, hint), cause: error });
-    return new ApiError(status, code, message, { ...spoken(detail, hint), cause: error });
+    const mustSignIn = code === "42501" && anonymous;
+    const extra = { details: detail ?? null, hint: hint ?? null, cause: error };
+    return new ApiError(mustSignIn ? 401 : status, code, message, extra);
   }
   return internalError(error, "XX000");
-}
-
-function spoken(details: string | undefined, hint: string | undefined): Pick<Extra, "details" | "hint"> {
-  return { details: details ?? null, hint: hint ?? null };
 }
 
 function internalError(cause: unknown, code: string): ApiError {
@@ -204,7 +200,7 @@ export function unavailable(message: string, cause?: unknown): ApiError {
 
 /** The word for any error, whether Postgres, PostgREST's vocabulary or we named its code. */
 export function wordOf(error: ApiError): string {
-  if (/^[A-Z]{2,}(_[A-Z]+)+$/.test(error.code)) return error.code;
+  if (/^(TIMEOUT|[A-Z]{2,}(_[A-Z]+)+)$/.test(error.code)) return error.code;
   if (error.code === "42501" && error.status === 401) return "AUTH_REQUIRED";
   return /^PGRST/.test(error.code) ? wordOfStatus(error.status) : meaningOf(error.code, error.message)[1];
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
-import { delayBefore } from "./database/connector.ts";
+import { delayBefore } from "./delay-before.ts";
 import type { Logger } from "./log.ts";
 
 /** One connection that listens, for everybody in this process. NOTIFY is a hint that may be lost, never the only source of anything. */
@@ -162,7 +162,7 @@ class ListeningClient implements Listener {
     this.#failures++;
     if (this.#failures === 1) this.#options.log.warn({ err: reason }, "not listening for notifications; trying again");
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#connect(), delayBefore(this.#failures, Math.random()));
+    this.#timer = setTimeout(() => this.#connect(), delayBefore(this.#failures));
     this.#timer.unref();
   }
 

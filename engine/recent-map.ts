@@ -14,7 +14,11 @@ export class RecentMap<Key, Value extends NonNullable<unknown>> {
   #old = new Map<Key, Value>();
   #weight = 0;
 
-  constructor(most: number, weightOf: (key: Key, value: Value) => number = () => 1, hits: Hits = { found: 0, missed: 0 }) {
+  constructor(
+    most: number,
+    weightOf: (key: Key, value: Value) => number = () => 1,
+    hits: Hits = { found: 0, missed: 0 },
+  ) {
     this.#most = most;
     this.#weightOf = weightOf;
     this.#hits = hits;

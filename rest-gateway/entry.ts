@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, RequestListener } from "node:http";
-import { memoized } from "../engine/catalog/memoized.ts";
 import type { Config } from "../engine/config/config.ts";
 import type { Logger } from "../engine/log.ts";
+import { memoized } from "../engine/memoized.ts";
 import type { Answer } from "./answer.ts";
 import { makeCrossOrigin } from "./cross-origin.ts";
 import { type BaseHeaders, originForm, pathOf, send } from "./http.ts";
@@ -40,7 +40,6 @@ export function makeEntry({ config, log, ahead, app, count = null }: EntryOption
       // Whoever answers has caught what went wrong; what still arrives here could not even be written.
       ahead.answer(request, response, base).catch(() => response.destroy());
     } else {
-      response.setHeader("X-Request-Id", id);
       for (const [name, value] of Object.entries(base)) response.setHeader(name, value);
       app(request, response);
     }

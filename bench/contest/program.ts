@@ -42,7 +42,7 @@ export async function startProgram({ name, command, args, env, dialect, prefix }
   const ended = once(child, "exit");
   const base = new URL(prefix, `http://127.0.0.1:${port}`);
   while (!(await isReady(base))) {
-    if (child.exitCode !== null) throw new Error(`${name} ended:\n${said}`);
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`${name} ended:\n${said}`);
     await sleep(50);
   }
   return { name, base, dialect, pid: child.pid!, stop: () => stop(child, ended) };

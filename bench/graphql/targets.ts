@@ -1,4 +1,5 @@
 import type { Outcome } from "../contest/report.ts";
+import { verdict } from "../contest/targets.ts";
 import { APOLLO, BARE } from "./contestants.ts";
 
 const TARGETS: Readonly<Record<string, number>> = { [BARE]: 2, [APOLLO]: 1.5 };
@@ -10,8 +11,7 @@ export function judge(outcomes: readonly Outcome[]): string[] {
       const [mine, theirs] = [timeOf(contestants.ours!), timeOf(contestants[name]!)];
       const byTime = mine && theirs ? ` (${(theirs / mine).toFixed(2)} by processor time)` : "";
       const least = TARGETS[name]!;
-      const verdict = reached >= least ? "met   " : "MISSED";
-      return `    ${verdict} ${work}: ${reached.toFixed(2)} times ${name}${byTime} (target ${least})`;
+      return verdict(`${work}: ${reached.toFixed(2)} times ${name}${byTime}`, reached >= least, String(least));
     }),
   );
 }

@@ -1,5 +1,5 @@
-import { memoized } from "../catalog/memoized.ts";
 import type { Context } from "../database/statement.ts";
+import { memoized } from "../memoized.ts";
 import { quotedName } from "../quoted-name.ts";
 
 type Setting = Context["settings"][number];

@@ -1,5 +1,5 @@
+import { memoized } from "../memoized.ts";
 import type { Grants, Privilege, RoutinePrivilege, SchemaPrivilege, TablePrivilege } from "./grants.ts";
-import { memoized } from "./memoized.ts";
 import type { Roles } from "./roles.ts";
 import type { Routine } from "./routines.ts";
 import type { Schema } from "./schemas.ts";

@@ -71,7 +71,8 @@ const ACTIONS: Readonly<Record<ActionLetter, ReferentialAction>> = {
   " ": "no action",
 };
 
-type Namer = (table: number, positions: readonly number[]) => string[];
+/** What the columns are called that have these numbers in the table. */
+export type Namer = (table: number, positions: readonly number[]) => string[];
 
 export function toCheck(row: ConstraintRow, namesOf: Namer): Check {
   return {

@@ -1,4 +1,4 @@
-import { memoized } from "./memoized.ts";
+import { memoized } from "../memoized.ts";
 
 export type TablePrivilege =
   | "select"

@@ -1,4 +1,4 @@
-import type { ConstraintRow } from "./constraints.ts";
+import type { ConstraintRow, Namer } from "./constraints.ts";
 import type { Read } from "./reader.ts";
 
 export type Index = {
@@ -61,8 +61,6 @@ const indexes = (serverVersion: number) => `
 export function readIndexes(read: Read, schemas: readonly number[], serverVersion: number): Promise<IndexRow[]> {
   return read("indexes", indexes(serverVersion), [schemas]);
 }
-
-type Namer = (table: number, positions: readonly number[]) => string[];
 
 export function toIndex(row: IndexRow, namesOf: Namer): Index {
   const { name, method, unique, predicate, comment } = row;

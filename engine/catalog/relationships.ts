@@ -1,4 +1,4 @@
-import { memoized } from "./memoized.ts";
+import { memoized } from "../memoized.ts";
 import type { QualifiedName } from "./qualified-name.ts";
 import type { Routine } from "./routines.ts";
 import type { Table } from "./tables.ts";

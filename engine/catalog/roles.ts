@@ -102,8 +102,8 @@ function reach(from: string, memberships: readonly MembershipRow[]): ReadonlySet
   return reached;
 }
 
-/** `statement_timeout=5s` */
-export function toSettings(rows: readonly SettingRow[]): ReadonlyMap<string, string> {
+/** `statement_timeout=5s`, as Postgres keeps what was set for somebody; of two for one name the later counts. */
+export function toSettings(rows: readonly Pick<SettingRow, "setting">[]): ReadonlyMap<string, string> {
   return new Map(
     rows.map(({ setting }) => {
       const equals = setting.indexOf("=");

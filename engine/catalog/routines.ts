@@ -114,7 +114,7 @@ export function toRoutine(row: RoutineRow, types: Types, grants: Grants): Routin
     language,
     securityDefiner,
     strict,
-    settings: toSettings((row.settings ?? []).map((setting) => ({ role: null, setting }))),
+    settings: toSettings((row.settings ?? []).map((setting) => ({ setting }))),
     owner,
     comment,
     extension,

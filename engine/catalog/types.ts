@@ -1,4 +1,4 @@
-import { memoized } from "./memoized.ts";
+import { memoized } from "../memoized.ts";
 import type { QualifiedName } from "./qualified-name.ts";
 import type { Read } from "./reader.ts";
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { delayBefore } from "../database/connector.ts";
 import { isFatal } from "../database/wire/decode.ts";
+import { delayBefore } from "../delay-before.ts";
 import { ApiError } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import type { Audience } from "./audience.ts";
@@ -103,7 +103,7 @@ export class Reading implements SessionReader {
       // As where the publication did not exist yet: what comes next in the log cannot be read, now or ever.
       if (refusals >= MOST_REFUSALS) this.#unreadable = (error as Error).message;
       this.#lose(error, failures);
-      const pause = delayBefore(failures, Math.random());
+      const pause = delayBefore(failures);
       await sleep(pause, undefined, { signal: this.#closed.signal, ref: false }).catch(() => {});
     }
     this.#started.reject(new Error("The changes are no longer followed"));

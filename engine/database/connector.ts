@@ -1,13 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-
-const FIRST_DELAY = 50;
-const LONGEST_DELAY = 1_000;
-
-/** The pause before the next attempt, at random in its upper half so that many processes do not knock at once. */
-export function delayBefore(attempt: number, random: number): number {
-  const delay = Math.min(LONGEST_DELAY, FIRST_DELAY * 2 ** (attempt - 1));
-  return delay * (0.5 + random / 2);
-}
+import { delayBefore } from "../delay-before.ts";
 
 /** Opens connections. While that fails one caller tries again and again, and the others wait for how it ends. */
 export class Connector<Connection> {
@@ -62,6 +54,6 @@ export class Connector<Connection> {
   }
 
   async #pause(): Promise<void> {
-    await sleep(delayBefore(this.#failures, Math.random()), undefined, { signal: this.#closed.signal }).catch(() => {});
+    await sleep(delayBefore(this.#failures), undefined, { signal: this.#closed.signal }).catch(() => {});
   }
 }

@@ -18,7 +18,7 @@ export function waitedTooLong(): ApiError {
 }
 
 export function shuttingDown(): ApiError {
-  return new ApiError(503, "PGRST001", "The service is shutting down.", { headers: SOON });
+  return unavailable("The service is shutting down.");
 }
 
 const UNANSWERED: ReadonlySet<string> = new Set(["PGRST000", "PGRST001", "PGRST003"]);
@@ -30,10 +30,7 @@ export function isUnanswered(error: unknown): boolean {
 
 /** Nothing was applied, so asking again is safe. */
 export function connectionLost(cause: unknown): ApiError {
-  return new ApiError(503, "PGRST001", "The database connection was lost. Nothing was changed; try again.", {
-    headers: SOON,
-    cause,
-  });
+  return unavailable("The database connection was lost. Nothing was changed; try again.", cause);
 }
 
 /** SQLSTATE 08007 is transaction_resolution_unknown. */

@@ -1,9 +1,12 @@
+import { RecentMap } from "../recent-map.ts";
+
 const SLOW_AVERAGE = 3;
 const SLOW_ONCE = 20;
 const BRIEF_AVERAGE = 1;
 const RUNS_TO_TRUST = 3;
 /** Weight of the newest run in the moving average. */
 const NEWEST = 1 / 8;
+const MOST_TEXTS = 2_000;
 
 /** A statement's text as one role runs it: the key of prepared statements, and what its speed is learnt for. */
 export class Shape {
@@ -46,31 +49,20 @@ export class Shape {
  * so the same text is another shape for another role.
  */
 export class Shapes {
-  readonly #most: number;
-  #young = new Map<string, Map<string, Shape>>();
-  #old = new Map<string, Map<string, Shape>>();
+  /** By text, then by role. */
+  readonly #known: RecentMap<string, Map<string, Shape>>;
 
-  constructor(most = 1_000) {
-    this.#most = most;
+  constructor(most = MOST_TEXTS) {
+    this.#known = new RecentMap(most);
   }
 
   of(role: string, text: string): Shape {
-    const byRole = this.#young.get(text) ?? this.#promote(text);
-    const known = byRole.get(role);
+    const byRole = this.#known.get(text);
+    const known = byRole?.get(role);
     if (known) return known;
     const shape = new Shape(text);
-    byRole.set(role, shape);
+    if (byRole) byRole.set(role, shape);
+    else this.#known.set(text, new Map([[role, shape]]));
     return shape;
-  }
-
-  /** Two generations make a cheap LRU: what is not asked for while the young one fills is forgotten. */
-  #promote(text: string): Map<string, Shape> {
-    const byRole = this.#old.get(text) ?? new Map<string, Shape>();
-    if (this.#young.size >= this.#most) {
-      this.#old = this.#young;
-      this.#young = new Map();
-    }
-    this.#young.set(text, byRole);
-    return byRole;
   }
 }

@@ -1,4 +1,4 @@
-import { memoized } from "../../engine/catalog/memoized.ts";
+import { memoized } from "../../engine/memoized.ts";
 import { isUnder } from "../gateway.ts";
 import { PREFIX as TABLES } from "../table/prefix.ts";
 

@@ -1,10 +1,10 @@
 import type { Column } from "../../engine/catalog/columns.ts";
-import { memoized } from "../../engine/catalog/memoized.ts";
 import type { QualifiedName } from "../../engine/catalog/qualified-name.ts";
 import type { Routine } from "../../engine/catalog/routines.ts";
 import type { Schema } from "../../engine/catalog/schemas.ts";
 import { inSlices } from "../../engine/catalog/slices.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
+import { memoized } from "../../engine/memoized.ts";
 import type { Subject } from "./subject.ts";
 
 export type Verb = "select" | "insert" | "update" | "delete";

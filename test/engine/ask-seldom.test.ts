@@ -3,14 +3,15 @@ import { askSeldom } from "../../engine/ask-seldom.ts";
 
 let questions: string[][];
 let fault: Error | null;
+const isUnknown = (key: string) => !/^[a-z]+$/.test(key);
 const lengths = () =>
   askSeldom<number>(
     async (keys) => {
       questions.push([...keys]);
       if (fault) throw fault;
-      return new Map(keys.flatMap((key) => (key === "" ? [] : [[key, key.length] as const])));
+      return new Map(keys.flatMap((key) => (isUnknown(key) ? [] : [[key, key.length] as const])));
     },
-    { rememberedMs: 1_000, most: 3 },
+    { rememberedMs: 1_000, most: 4 },
   );
 
 beforeEach(() => {
@@ -50,8 +51,27 @@ describe("whoever is asked seldom", () => {
 
   test("forgets the oldest when there are too many", async () => {
     const lengthOf = lengths();
-    for (const key of ["a", "b", "c", "d"]) await lengthOf(key);
-    expect(lengthOf("b")).toBe(1);
+    for (const key of ["a", "b", "c", "d", "e"]) await lengthOf(key);
+    expect(lengthOf("d")).toBe(1);
     expect(lengthOf("a")).toBeInstanceOf(Promise);
+  });
+
+  test("forgets nobody who is known for those of whom nothing is known, however many", async () => {
+    const lengthOf = lengths();
+    expect(await lengthOf("a")).toBe(1);
+    for (let guess = 0; guess < 20; guess++) expect(await lengthOf(`guess ${guess}`)).toBeNull();
+    expect(lengthOf("a")).toBe(1);
+  });
+
+  test("is believed when it knows what it did not know a while ago, and the other way round", async () => {
+    const known = new Map<string, number>();
+    const ageOf = askSeldom<number>(async () => new Map(known), { rememberedMs: 1_000, most: 4 });
+    for (const age of [null, 1, null, 2]) {
+      if (age === null) known.clear();
+      else known.set("a", age);
+      expect(await ageOf("a")).toBe(age);
+      expect(ageOf("a")).toBe(age);
+      vi.advanceTimersByTime(1_000);
+    }
   });
 });

@@ -36,7 +36,7 @@ test("a password that is wanted and not given is told in words", async () => {
 test("a server that is not up yet is waited for", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "await-"));
   const steps: string[] = [];
-  const port = 21_439;
+  const port = await freePort();
   const options = { dataDir, port, tell: () => {} };
   const waiting = awaitDatabase(
     `postgresql://postgres@/postgres?host=${dataDir}/socket&port=${port}`,

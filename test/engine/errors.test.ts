@@ -184,5 +184,6 @@ describe("the faces", () => {
   test("a PostgREST code is spoken of by its status elsewhere", () => {
     expect(wordOf(new ApiError(404, "PGRST205", "no such table"))).toBe("RESOURCE_NOT_FOUND");
     expect(wordOf(new ApiError(400, "PGRST100", "unreadable"))).toBe("VALIDATION_ERROR");
+    expect(wordOf(new ApiError(408, "TIMEOUT", "too late"))).toBe("TIMEOUT");
   });
 });

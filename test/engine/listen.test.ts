@@ -18,6 +18,8 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   for (const each of opened.splice(0)) await each.close();
+  // One that was still connecting has a backend for a moment more, which is not the next test's.
+  await until(async () => (await backends()).length === 0);
 });
 afterAll(async () => {
   await owner.end();

@@ -123,8 +123,10 @@ describe("the operators' port", () => {
       interface: "table",
       statement: expect.stringContaining("wait_for_lock"),
     });
-    const { rows } = await owner.query("select wait_event from pg_stat_activity where pid = $1", [pid]);
-    expect(rows).toEqual([{ wait_event: "advisory" }]);
+    const waitsFor = async () =>
+      (await owner.query("select wait_event from pg_stat_activity where pid = $1", [pid])).rows[0]?.wait_event;
+    // It was sent, which is not yet begun.
+    await until(async () => (await waitsFor()) === "advisory");
     await owner.query("select pg_advisory_unlock(4711)");
     await waiting;
     await until(async () => (await ours()) === undefined);

@@ -1,6 +1,6 @@
 import type { Catalog } from "../../../engine/catalog/catalog.ts";
-import { memoized } from "../../../engine/catalog/memoized.ts";
 import type { Attribute, BaseType, CompositeType, DataType } from "../../../engine/catalog/types.ts";
+import { memoized } from "../../../engine/memoized.ts";
 import type { Viewer } from "../viewer.ts";
 
 export type Schema = { readonly [keyword: string]: unknown };

@@ -1,15 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { Connector, delayBefore } from "../../../engine/database/connector.ts";
+import { Connector } from "../../../engine/database/connector.ts";
 
 const always = () => true;
-
-describe("the pause before an attempt", () => {
-  test("doubles up to a limit and varies in its upper half", () => {
-    expect([1, 2, 3, 4].map((attempt) => delayBefore(attempt, 1))).toEqual([50, 100, 200, 400]);
-    expect(delayBefore(50, 1)).toBe(1_000);
-    expect(delayBefore(3, 0)).toBe(100);
-  });
-});
 
 describe("the connector", () => {
   test("tries until it succeeds; while it fails one caller tries for all", async () => {

@@ -1,4 +1,4 @@
-import { delayBefore } from "../database/connector.ts";
+import { delayBefore } from "./delay-before.ts";
 
 /**
  * Does one thing at a time, soon after it is asked for. What is asked while it is being done is answered by doing it
@@ -70,7 +70,7 @@ export class Coalescer {
     this.#restUntil = 2 * performance.now() - startedAt;
     this.#failures = fault ? this.#failures + 1 : 0;
     if (this.#waiting) this.#schedule(this.#debounceMs);
-    else if (fault) this.#schedule(delayBefore(this.#failures, Math.random()));
+    else if (fault) this.#schedule(delayBefore(this.#failures));
     if (fault) asked?.reject(fault.error);
     else asked?.resolve();
   }

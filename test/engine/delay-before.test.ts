@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { delayBefore } from "../../engine/delay-before.ts";
+
+test("the pause before an attempt doubles up to a limit and varies in its upper half", () => {
+  expect([1, 2, 3, 4].map((attempt) => delayBefore(attempt, 1))).toEqual([50, 100, 200, 400]);
+  expect(delayBefore(50, 1)).toBe(1_000);
+  expect(delayBefore(3, 0)).toBe(100);
+});
+
+test("the pause is another one for each who waits", () => {
+  const pauses = Array.from({ length: 100 }, () => delayBefore(3));
+  expect(new Set(pauses).size).toBeGreaterThan(1);
+  expect(pauses.every((pause) => pause >= 100 && pause <= 200)).toBe(true);
+});
