@@ -73,11 +73,12 @@ describe("a client who does not read", () => {
   });
 
   test("keeps its connection when it has read, and is not hurried with its next request", async () => {
-    await serve(boundUnread(2 * LENGTH, 50));
+    const stallMs = 1_000;
+    await serve(boundUnread(2 * LENGTH, stallMs));
     const socket = await ask();
     await readAll(socket);
     await until(() => responses[0]!.writableFinished);
-    await sleep(150);
+    await sleep(1.5 * stallMs);
     expect(socket.destroyed).toBe(false);
     socket.destroy();
   });

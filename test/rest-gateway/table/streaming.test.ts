@@ -299,9 +299,13 @@ describe("a client", () => {
 });
 
 describe("the service's memory", () => {
-  const readThrough = async (path: string, url: string, headers = {}) => {
+  const begin = async (path: string, url: string, headers = {}) => {
     const asked = get(`${url}/rest/v1${path}`, { headers: { apikey: tokenOf({ role: "anon" }), ...headers } });
     const [answer] = (await once(asked, "response")) as [IncomingMessage];
+    return answer;
+  };
+  const readThrough = async (path: string, url: string) => {
+    const answer = await begin(path, url);
     let bytes = 0;
     for await (const chunk of answer) bytes += chunk.length;
     return bytes / 2 ** 20;
@@ -316,8 +320,9 @@ describe("the service's memory", () => {
     const after = await serving.peak();
     expect(after - before).toBeLessThan(16);
 
-    // Several, for the start of a service needs memory of its own, which one of them could find room in.
-    await Promise.all(Array.from({ length: 4 }, () => readThrough("/many", serving.url, WHOLE)));
+    // Several that nobody has read yet: the start of a service needs memory of its own, which one could find room in.
+    const answers = await Promise.all(Array.from({ length: 4 }, () => begin("/many", serving.url, WHOLE)));
     expect((await serving.peak()) - after).toBeGreaterThan(16);
+    for (const answer of answers) answer.destroy();
   });
 });
