@@ -70,7 +70,8 @@ describe("13: what is wrong with a token", () => {
   const unsigned = `${tokenOf({ role }).split(".").slice(0, 2).join(".")}.AAAA`;
   const byNoKey = "None of the keys was able to decode the JWT";
   const unsecured = "JWT is unsecured but expected 'alg' was not 'none'";
-  const withHead = (head: object) => `${Buffer.from(JSON.stringify(head)).toString("base64url")}.e30.AAAA`;
+  const withHead = (head: object, payload = "{}") =>
+    [...[JSON.stringify(head), payload].map((part) => Buffer.from(part).toString("base64url")), "AAAA"].join(".");
 
   test.each([
     ["PGRST301", "Empty JWT is sent in Authorization header", "", null],
@@ -83,6 +84,7 @@ describe("13: what is wrong with a token", () => {
       withHead({ alg: "HS512" }),
       "No suitable key was found to decode the JWT",
     ],
+    ["PGRST301", "No suitable key or wrong key type", withHead({ typ: "JWT", alg: "HS256" }, "no JSON"), byNoKey],
     ["PGRST301", "Wrong or unsupported encoding algorithm", withHead({ alg: "none" }), unsecured],
     ["PGRST301", "JWT cryptographic operation failed", "quifquirndsj.fonvoienqhhdj.iuqvnvhojah", null],
     ["PGRST303", "Parsing claims failed", jwt.sign("no claims", SECRET), null],
