@@ -26,7 +26,8 @@ const KEPT = ["phx_join", "access_token", "presence"];
 const MOST_KEPT_LENGTH = 256 * 2 ** 10;
 const DEEPEST_KEPT = 100;
 
-const LONG_NUMBER = /\d{16}/;
+/** In a message that has none of these, numbers are spelled by JavaScript as they were: no long ones, `1.0`, `1e400` or `-0`. */
+const SPELLED_OTHERWISE = /\d{16}|\d\.\d|\d[eE]|-0/;
 
 const TOO_MANY_CHANNELS = new Refusal("ChannelRateLimitReached", "Too many channels");
 const TOO_MANY_JOINS = new Refusal("ClientJoinRateLimitReached", "Too many joins per second");
@@ -273,9 +274,9 @@ function tooManyBindings(most: number): Refusal {
   return new Refusal("InvalidJoinPayload", `A channel can ask for ${most} postgres_changes at most`);
 }
 
-/** Other languages have longer numbers than JavaScript, which would pass on others than it was told. */
+/** Other languages tell `1.0` from `1` and have longer numbers than JavaScript, which would pass on others than it was told. */
 function exactly(text: string, version: Version): string | null {
-  return LONG_NUMBER.test(text) ? payloadText(text, version) : null;
+  return SPELLED_OTHERWISE.test(text) ? payloadText(text, version) : null;
 }
 
 /** `{"type":"broadcast","event":"hi","payload":{…}}`, or whatever a client makes of it. */

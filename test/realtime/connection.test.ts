@@ -311,13 +311,19 @@ describe("a broadcast as text", () => {
     expect(payload).toEqual({ type: "broadcast", event: "null", payload: null });
   });
 
-  test.each(["1.0.0", "2.0.0"] as const)("keeps all digits of a number, in version %s", async (version) => {
+  test.each([
+    ["1.0.0", '"id":1234567890123456789'],
+    ["2.0.0", '"id":1234567890123456789'],
+    ["2.0.0", '"x":1.0'],
+    ["2.0.0", '"x":1e400'],
+    ["2.0.0", '"x":-0'],
+  ] as const)("spells a number as it was, in version %s: %s", async (version, numbers) => {
     const hears = await open({ version: "1.0.0" });
     const texts: string[] = [];
     hears.socket.on("message", (data: Buffer) => texts.push(data.toString()));
     const sayer = await open({ version });
     for (const client of [hears, sayer]) await client.join("realtime:x");
-    const said = '{"type":"broadcast","event":"id","payload":{"id":1234567890123456789,"text":"}"}}';
+    const said = '{"type":"broadcast","event":"id","payload":{' + numbers + ',"text":"}"}}';
     sayer.socket.send(
       version === "1.0.0"
         ? `{"topic":"realtime:x","event":"broadcast","payload":${said},"ref":"9","join_ref":"1"}`
