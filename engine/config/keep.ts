@@ -113,6 +113,7 @@ class Keeper implements ConfigKeeper {
       if (error instanceof ConfigError) {
         if (error.message !== this.#problem) log.error(`${error.message}\nThe old settings stay.`);
         this.#problem = error.message;
+        if (this.#isHalfApplied) await this.#takeUp(this.#current);
         return;
       }
       if (!this.#hasFailed) log.warn({ err: error }, "the settings of the database cannot be taken up; trying again");

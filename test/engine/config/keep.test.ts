@@ -256,4 +256,18 @@ describe("when it is told to reload", () => {
     await keeper.reload();
     expect(applied.at(-1)).toMatchObject({ maxRows: null });
   });
+
+  test("what failed half applied is taken back, when what is set next is of no use", async () => {
+    const keeper = await keep({}, listen());
+    let away = true;
+    const applied = await follow(keeper, async () => {
+      if (away) throw new Error("the catalogue was read, and something else was away");
+    });
+    await say("pgrst.db_max_rows", "5");
+    await expect(keeper.reload()).rejects.toThrow("something else was away");
+    await say("pgrst.db_max_rows", "many");
+    away = false;
+    await keeper.reload();
+    expect(applied.at(-1)).toMatchObject({ maxRows: null });
+  });
 });
