@@ -1,3 +1,4 @@
+import { type Claims, spellClaims } from "../engine/caller/claims.ts";
 import { type Interface, makeContexts } from "../engine/caller/context.ts";
 import { occasionOf } from "../engine/caller/occasion.ts";
 import { settingsOfRole } from "../engine/caller/role-settings.ts";
@@ -7,7 +8,7 @@ import type { Config } from "../engine/config/config.ts";
 import type { Context } from "../engine/database/statement.ts";
 import { UsageError } from "./command.ts";
 
-type Who = { readonly role: string; readonly claims: Readonly<Record<string, unknown>> };
+type Who = { readonly role: string; readonly claims: Claims };
 type Request = { readonly door: Interface; readonly path: string };
 
 /** A caller whom nobody has called for, as their request would appear to Postgres. */
@@ -18,7 +19,7 @@ export function makeCallerContexts(catalog: Catalog, config: Config) {
   return ({ role, claims }: Who, { door, path }: Request): Context => {
     if (!catalog.roles.has(role)) throw new UsageError(`Requests cannot become "${role}".`);
     const occasion = occasionOf(door, { id: "command", method: "GET", path, headers: {} });
-    const { settings } = contextOf({ role, claimsText: JSON.stringify({ ...claims, role }) }, occasion);
+    const { settings } = contextOf({ role, claimsText: spellClaims({ ...claims, role }) }, occasion);
     return { role, settings: [searchPath, ...settingsOfRole(catalog.roles.get(role)), ...settings] };
   };
 }

@@ -1,3 +1,4 @@
+import type { Claims } from "../engine/caller/claims.ts";
 import type { Interface } from "../engine/caller/context.ts";
 import type { Catalog } from "../engine/catalog/catalog.ts";
 import type { Config } from "../engine/config/config.ts";
@@ -18,7 +19,7 @@ const DOORS: readonly Interface[] = ["table", "resource", "graphql", "realtime"]
 type Asked = {
   readonly loginRole: string;
   readonly named: readonly string[];
-  readonly claims: Readonly<Record<string, unknown>>;
+  readonly claims: Claims;
   readonly door: Interface;
 };
 

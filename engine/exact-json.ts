@@ -21,6 +21,12 @@ export function isExactNumber(value: unknown): value is ExactNumber {
   return exact.isRawJSON(value);
 }
 
+/** As JavaScript holds it; null for anything but a number. */
+export function numberOfValue(value: unknown): number | null {
+  if (isExactNumber(value)) return Number(value.rawJSON);
+  return typeof value === "number" ? value : null;
+}
+
 /** A value of JSON as it stands in an address. */
 export function textOfValue(value: unknown): string {
   return isExactNumber(value) ? value.rawJSON : typeof value === "object" ? JSON.stringify(value) : String(value);

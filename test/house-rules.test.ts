@@ -37,6 +37,13 @@ describe("the rules of the house", () => {
     expect(offenders(programs, climbs)).toEqual([]);
   });
 
+  test("claims go to Postgres as they were spelled: JSON.parse would round their numbers", () => {
+    const home = "engine/caller/claims.ts";
+    const rewrites = /JSON\.(parse|stringify)\([^;()]*\bclaims\b|claimsText: (?!string\b|spellClaims\()[^\n]*\(/i;
+    expect(rewrites.test(textOf(home))).toBe(true);
+    expect(offenders(programs, (file) => file !== home && rewrites.test(textOf(file)))).toEqual([]);
+  });
+
   test("the engine imports nothing that speaks HTTP or GraphQL", () => {
     const engine = programs.filter((file) => file.startsWith("engine/"));
     expect(

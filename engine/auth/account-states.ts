@@ -1,5 +1,5 @@
 import { type Ask, askSeldom } from "../ask-seldom.ts";
-import type { Claims } from "../caller/claims.ts";
+import { type Claims, timeOf } from "../caller/claims.ts";
 import { unauthorized } from "../caller/unauthorized.ts";
 import type { AsOwner } from "../database/as-owner.ts";
 import type { ApiError } from "../errors.ts";
@@ -74,7 +74,7 @@ function livingSessions({ asOwner, log }: Options): Ask<true> {
   };
 }
 
-function objectionTo({ iat }: Claims, state: State | null): Objection {
+function objectionTo(claims: Claims, state: State | null): Objection {
   if (!state) return null;
   if (state.state === "disabled") {
     return unauthorized("INVALID_TOKEN", "This account is disabled.", "The account is disabled");
@@ -82,7 +82,8 @@ function objectionTo({ iat }: Claims, state: State | null): Objection {
   if (state.state === "deleted") {
     return unauthorized("INVALID_TOKEN", "This account was deleted.", "The account was deleted");
   }
-  if (typeof iat === "number" && iat < Number(state.tokens_valid_from)) {
+  const issuedAt = timeOf(claims, "iat");
+  if (issuedAt !== null && issuedAt < Number(state.tokens_valid_from)) {
     return unauthorized("TOKEN_EXPIRED", "The account has changed; refresh the token or sign in again.", "JWT expired");
   }
   return null;

@@ -14,12 +14,12 @@ import { makePasswords, type Passwords } from "./passwords.ts";
 import { makeRegister, type Register } from "./registration.ts";
 import { makeSessions, type Sessions } from "./sessions.ts";
 import { makeSteppedLogin, type SteppedLogin } from "./stepped-login.ts";
-import { makeTokenMint, type UserClaims } from "./token-mint.ts";
+import { makeTokenMint } from "./token-mint.ts";
 import { makeTokens, type Tokens } from "./tokens.ts";
 
 /**
  * Signing in, whatever the interface. Who registers, logs in or changes the password says what is to be opened for them:
- * `tokens.open`, `sessions.open`, or nothing more than who they are (`identity`).
+ * `tokens.open`, `sessions.open`, or nothing more than their claims (`identity`), as Postgres writes them.
  */
 export type Accounts = {
   readonly register: Register;
@@ -28,7 +28,7 @@ export type Accounts = {
   readonly changePassword: ChangePassword;
   readonly tokens: Tokens;
   readonly sessions: Sessions;
-  readonly identity: Opening<UserClaims>;
+  readonly identity: Opening<string>;
   readonly factors: Factors;
   readonly mailLinks: MailLinks;
   /** Null: this deployment sends no mails. */
@@ -72,7 +72,7 @@ export function makeAccounts(options: Options): Accounts {
   };
 }
 
-const identity: Opening<UserClaims> = async (client, userId) => {
-  const { rows } = await client.query<{ claims: UserClaims }>("select auth.claims_of($1) as claims", [userId]);
+const identity: Opening<string> = async (client, userId) => {
+  const { rows } = await client.query<{ claims: string }>("select auth.claims_of($1)::text as claims", [userId]);
   return rows[0]!.claims;
 };

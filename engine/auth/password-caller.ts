@@ -1,4 +1,5 @@
-import type { Caller, CredentialReader } from "../caller/caller.ts";
+import type { CredentialReader } from "../caller/caller.ts";
+import { statedCaller } from "../caller/stated-caller.ts";
 import type { Accounts } from "./accounts.ts";
 
 /** Reads the name and the password that a program shows with each request: a sign-in each time, throttled like any other. */
@@ -6,13 +7,7 @@ export function readPasswords({ login, identity }: Pick<Accounts, "login" | "ide
   return async ({ login: shown }) => {
     if (!shown) return null;
     const { username, password, sender } = shown;
-    const claims = await login({ username, password }, sender, identity);
-    return Object.freeze<Caller>({
-      kind: "known",
-      role: claims.role,
-      claims,
-      claimsText: JSON.stringify(claims),
-      expiresAt: null,
-    });
+    const claimsText = await login({ username, password }, sender, identity);
+    return statedCaller({ kind: "known", claimsText, expiresAt: null });
   };
 }

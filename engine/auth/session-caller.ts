@@ -1,4 +1,6 @@
-import type { Caller, CredentialReader } from "../caller/caller.ts";
+import type { CredentialReader } from "../caller/caller.ts";
+import { parseClaims, spellClaims } from "../caller/claims.ts";
+import { statedCaller } from "../caller/stated-caller.ts";
 import { SESSION_CLAIM } from "./account-states.ts";
 import { digestOf } from "./secret.ts";
 import type { Sessions } from "./sessions.ts";
@@ -8,14 +10,8 @@ export function readSessions(sessions: Pick<Sessions, "use">): CredentialReader 
   return async ({ session }) => {
     const living = session ? await sessions.use(session) : null;
     if (!living) return null;
-    const { claims: known, expiresAt } = living;
-    const claims = { ...known, [SESSION_CLAIM]: digestOf(session!).toString("hex") };
-    return Object.freeze<Caller>({
-      kind: "session",
-      role: claims.role,
-      claims,
-      claimsText: JSON.stringify(claims),
-      expiresAt: expiresAt.getTime() / 1000,
-    });
+    const digest = digestOf(session!).toString("hex");
+    const claimsText = spellClaims({ ...parseClaims(living.claimsText), [SESSION_CLAIM]: digest });
+    return statedCaller({ kind: "session", claimsText, expiresAt: living.expiresAt.getTime() / 1000 });
   };
 }

@@ -17,6 +17,8 @@ export type OpenedSession = SessionUser & {
 };
 
 export type LivingSession = SessionUser & {
+  /** The claims as Postgres writes them, digit for digit. */
+  readonly claimsText: string;
   readonly signedInAt: Date;
   /** The end, however busy it is. */
   readonly expiresAt: Date;
@@ -30,30 +32,37 @@ export type Sessions = {
   close(id: string, sender: Sender): Promise<void>;
 };
 
-type Row = { user_id: string; username: string; claims: UserClaims; signed_in_at: Date; expires_at: Date };
+type Opened = { username: string; claims: UserClaims };
+type Living = Opened & { user_id: string; claims_text: string; signed_in_at: Date; expires_at: Date };
 
 /** What is none of our ids is nothing to ask about. */
 const PLAUSIBLE = /^[\w-]{43}$/;
 const OPEN = `select * from auth.open_session($2, $3, ${LIFETIMES.idleSession}, ${LIFETIMES.session}, ${SENDER})`;
+const USE = "select *, claims::text as claims_text from auth.use_session($1, $2)";
 
 export function makeSessions(asOwner: AsOwner): Sessions {
   return {
     async open(client, userId, sender) {
       const id = newSecret();
-      const { rows } = await client.query<Row>(OPEN, [senderValue(sender), userId, digestOf(id)]);
+      const { rows } = await client.query<Opened>(OPEN, [senderValue(sender), userId, digestOf(id)]);
       const { username, claims } = rows[0]!;
       return { id, userId, username, claims };
     },
 
     async use(id) {
       if (!PLAUSIBLE.test(id)) return null;
-      const { rows } = await asOwner((client) =>
-        client.query<Row>("select * from auth.use_session($1, $2)", [digestOf(id), LIFETIMES.idleSession]),
-      );
+      const { rows } = await asOwner((client) => client.query<Living>(USE, [digestOf(id), LIFETIMES.idleSession]));
       const row = rows[0];
       if (!row) return null;
-      const { user_id: userId, username, claims, signed_in_at: signedInAt, expires_at: expiresAt } = row;
-      return { userId, username, claims, signedInAt, expiresAt };
+      const { username, claims, claims_text: claimsText } = row;
+      return {
+        userId: row.user_id,
+        username,
+        claims,
+        claimsText,
+        signedInAt: row.signed_in_at,
+        expiresAt: row.expires_at,
+      };
     },
 
     async close(id, sender) {

@@ -1,9 +1,10 @@
 import type { Claims } from "../caller/claims.ts";
+import { isExactNumber, textOfValue } from "../exact-json.ts";
 import { noAccount } from "./refusals.ts";
 
 /** As `auth.uid()` reads it; null for a subject that is no id of ours. */
 export function readUserId({ sub }: Claims): string | null {
-  const text = typeof sub === "string" || typeof sub === "number" ? String(sub) : "";
+  const text = ["string", "number"].includes(typeof sub) || isExactNumber(sub) ? textOfValue(sub) : "";
   return /^[1-9]\d{0,17}$/.test(text) ? text : null;
 }
 

@@ -4,7 +4,7 @@ import type { AsOwner } from "../database/as-owner.ts";
 import type { Logger } from "../log.ts";
 import { ownerQuestion } from "../owner-question.ts";
 import type { Caller } from "./caller.ts";
-import type { Claims } from "./claims.ts";
+import { statedCaller } from "./stated-caller.ts";
 
 /** The caller that a key of `auth.api_keys` stands for; null when there is none, or it has ended. */
 export type FindKey = (key: string) => Caller | null | Promise<Caller | null>;
@@ -13,7 +13,7 @@ type Options = {
   readonly asOwner: AsOwner;
   readonly log: Pick<Logger, "warn">;
 };
-type KeyRow = { digest: string; claims: Claims & { role: string }; expires: number | null };
+type KeyRow = { digest: string; claims: string; expires: number | null };
 
 /** So long may a key be used after it was revoked, and not work after it was made. */
 const REMEMBERED_MS = 4_000;
@@ -22,7 +22,7 @@ const MOST_REMEMBERED = 10_000;
 const PLAUSIBLE = /^[!-~]{32,256}$/;
 
 const USE_KEYS = `
-  select encode(key_hash, 'hex') as digest, claims, extract(epoch from expires_at)::float8 as expires
+  select encode(key_hash, 'hex') as digest, claims::text, extract(epoch from expires_at)::float8 as expires
   from auth.use_api_keys($1)`;
 
 /** Asks Postgres about keys that it has not asked about of late, one question at a time however many keys there are. */
@@ -47,13 +47,7 @@ export function makeKeyFinder({ asOwner, log }: Options): FindKey {
 }
 
 function toCaller({ claims, expires }: KeyRow): Caller {
-  return Object.freeze<Caller>({
-    kind: "key",
-    role: claims.role,
-    claims,
-    claimsText: JSON.stringify(claims),
-    expiresAt: expires,
-  });
+  return statedCaller({ kind: "key", claimsText: claims, expiresAt: expires });
 }
 
 function toBytes(digest: string): Buffer {

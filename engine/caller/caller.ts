@@ -4,7 +4,7 @@ import type { Config } from "../config/config.ts";
 import { ApiError } from "../errors.ts";
 import { type Hits, RecentMap } from "../recent-map.ts";
 import type { FindKey } from "./api-keys.ts";
-import { type Claims, hasExpired } from "./claims.ts";
+import { type Claims, hasExpired, spellClaims } from "./claims.ts";
 import type { TokenKeys } from "./keys.ts";
 import { type VerifiedToken, verifyToken } from "./tokens.ts";
 import { unauthorized } from "./unauthorized.ts";
@@ -14,7 +14,9 @@ export type Caller = {
   /** `key`: a program that showed a key of `auth.api_keys`; `session`: a browser, which shows its session unasked. */
   readonly kind: "anonymous" | "known" | "key" | "session";
   readonly role: string;
+  /** For what is decided here; never to be written again on the way to Postgres. */
   readonly claims: Claims;
+  /** As the credential spells them: what SQL sees in request.jwt.claims. */
   readonly claimsText: string;
   readonly expiresAt: number | null;
 };
@@ -73,7 +75,7 @@ export function makeCallers(options: CallersOptions): Callers {
     kind: "anonymous",
     role: anonRole,
     claims: Object.freeze({ role: anonRole }),
-    claimsText: JSON.stringify({ role: anonRole }),
+    claimsText: spellClaims({ role: anonRole }),
     expiresAt: null,
   });
   const terms = { keys, audience: options.jwtAudience };

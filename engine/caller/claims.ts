@@ -1,6 +1,9 @@
 import type { ApiError } from "../errors.ts";
+import { numberOfValue, parseExactly } from "../exact-json.ts";
+import { isJsonObject } from "../json-object.ts";
 import { unauthorized } from "./unauthorized.ts";
 
+/** Numbers that JavaScript would round are an `ExactNumber`. */
 export type Claims = Readonly<Record<string, unknown>>;
 
 /** How far the clocks of who issues and of who verifies may be apart, in seconds. */
@@ -10,6 +13,21 @@ type Terms = {
   /** Null: any will do. */
   readonly audience: string | null;
 };
+
+/** Null for what is no object in JSON. */
+export function parseClaims(text: string): Claims | null {
+  try {
+    const claims = parseExactly(text);
+    return isJsonObject(claims) ? claims : null;
+  } catch {
+    return null;
+  }
+}
+
+/** What SQL sees in request.jwt.claims: the only way from an object to that text, because another one would round numbers. */
+export function spellClaims(claims: Claims): string {
+  return JSON.stringify(claims);
+}
 
 /** Whether a token that was signed by us may be used now and here; as in PostgREST, what a token does not say is no obstacle. */
 export function checkClaims(claims: Claims, { audience }: Terms): void {
@@ -32,9 +50,11 @@ export function hasExpired(expires: number): boolean {
   return expires < Math.floor(Date.now() / 1000) - SKEW;
 }
 
-function timeOf(claims: Claims, name: "exp" | "nbf" | "iat"): number | null {
+/** Seconds since 1970; null for claims that do not say it. */
+export function timeOf(claims: Claims, name: "exp" | "nbf" | "iat"): number | null {
   const value = claims[name] ?? null;
-  if (value === null || typeof value === "number") return value;
+  const time = numberOfValue(value);
+  if (value === null || time !== null) return time;
   throw refused(`The token's claim "${name}" must be a number.`, `The JWT '${name}' claim must be a number`);
 }
 

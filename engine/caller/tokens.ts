@@ -1,14 +1,13 @@
 import jwt from "jsonwebtoken";
 import type { ApiError } from "../errors.ts";
-import { isJsonObject } from "../json-object.ts";
-import { type Claims, checkClaims } from "./claims.ts";
+import { type Claims, checkClaims, parseClaims, timeOf } from "./claims.ts";
 import type { TokenKeys } from "./keys.ts";
 import { isSurelyOurs, keysNamed } from "./signature.ts";
 import { type Beside, unauthorized } from "./unauthorized.ts";
 
 export type VerifiedToken = {
   readonly claims: Claims;
-  /** The claims as the token spells them: what SQL sees in request.jwt.claims. */
+  /** The claims as the token spells them. */
   readonly claimsText: string;
   /** Seconds since 1970; null for a token that does not end. */
   readonly expiresAt: number | null;
@@ -48,7 +47,7 @@ export function verifyToken(token: string, { keys, audience }: Terms): VerifiedT
     throw refusal(token, keys, error);
   }
   const claimsText = Buffer.from(token.split(".")[1]!, "base64url").toString("utf8");
-  const claims = parseClaims(claimsText);
+  const claims = readableClaims(claimsText);
   if (claims.type === "refresh") {
     throw invalidToken(
       "A refresh token identifies nobody; exchange it at /auth/refresh for an access token.",
@@ -56,17 +55,13 @@ export function verifyToken(token: string, { keys, audience }: Terms): VerifiedT
     );
   }
   checkClaims(claims, { audience });
-  return { claims, claimsText, expiresAt: typeof claims.exp === "number" ? claims.exp : null };
+  return { claims, claimsText, expiresAt: timeOf(claims, "exp") };
 }
 
-/** An object, and without the character zero: Postgres's jsonb has no place for it, so no policy could ever read it. */
-function parseClaims(text: string): Claims {
-  try {
-    const claims: unknown = JSON.parse(text);
-    if (isJsonObject(claims) && !text.includes("\\u0000")) return claims;
-  } catch {
-    // Not JSON: refused below like the rest.
-  }
+/** Without the character zero: Postgres's jsonb has no place for it, so no policy could ever read it. */
+function readableClaims(text: string): Claims {
+  const claims = parseClaims(text);
+  if (claims && !text.includes("\\u0000")) return claims;
   throw unauthorized("VERIFICATION_FAILED", "The token's claims cannot be read.", "Parsing claims failed");
 }
 

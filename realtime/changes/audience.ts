@@ -47,8 +47,8 @@ export async function findAudience(subscribers: Iterable<Subscriber>, terms: Ter
       subscriber.lose(`a column by which changes of ${table.name} were filtered is not what it was`);
       continue;
     }
-    const claims = sight.rows === "all" ? "" : claimsKey(caller, await reader.read(table));
-    const key = JSON.stringify([caller.role, claims]);
+    const claimsRead = sight.rows === "all" ? "" : claimsKey(caller, await reader.read(table));
+    const key = JSON.stringify([caller.role, claimsRead]);
     const group = groups.get(key) ?? { caller, sight, members: [] };
     groups.set(key, group);
     group.members.push(...toMembers(subscriber, bindings, sight, table, views));

@@ -59,8 +59,9 @@ export function makeDefer({ asOwner, versions, publicUrl }: Options): Defer {
 }
 
 /** As they are now: that the token ends before the task begins is no matter. The fingerprint is there for as long as the task. */
-function keepCaller({ kind, role, claims }: Caller, retry: Retry | null): string {
-  return JSON.stringify({ kind, role, claims, ...(retry && { fingerprint: retry.fingerprint }) });
+function keepCaller({ kind, role, claimsText }: Caller, retry: Retry | null): string {
+  const others = JSON.stringify({ kind, role, ...(retry && { fingerprint: retry.fingerprint }) });
+  return `{"claims":${claimsText},${others.slice(1)}`;
 }
 
 /** The same request under the same key is the same task. Who finds the fingerprint without the key learns nothing by it. */

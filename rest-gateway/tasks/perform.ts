@@ -1,5 +1,6 @@
 import pg from "pg";
 import type { Caller, Callers } from "../../engine/caller/caller.ts";
+import { parseClaims } from "../../engine/caller/claims.ts";
 import { type Ask, asLogin } from "../../engine/database/as-login.ts";
 import type { AsOwner } from "../../engine/database/as-owner.ts";
 import type { ApiError } from "../../engine/errors.ts";
@@ -17,11 +18,15 @@ type Options = {
   readonly log: Pick<Logger, "warn" | "error">;
 };
 
-type Begun = {
-  readonly caller: Pick<Caller, "kind" | "role" | "claims">;
+type Begun = Pick<Caller, "kind" | "role" | "claimsText"> & {
   readonly request: KeptRequest;
   readonly body: Buffer;
 };
+
+// The claims as a text: numbers keep all of their digits.
+const BEGIN = `
+  select caller->>'kind' as kind, caller->>'role' as role, caller->>'claims' as "claimsText", request, body
+  from private.begin_task($1)`;
 
 export type Performer = {
   /** One attempt at a task. Rejects when another one is to be made, which there is not after the last. */
@@ -40,14 +45,14 @@ export function makePerformer({ asOwner, callers, interfaceAt, log }: Options): 
   let isAbandoned = false;
 
   const begin = async (taskId: string): Promise<Begun | undefined> => {
-    const { rows } = await asOwner((client) => client.query<Begun>("select * from private.begin_task($1)", [taskId]));
+    const { rows } = await asOwner((client) => client.query<Begun>(BEGIN, [taskId]));
     return rows[0];
   };
 
   const perform: Performer["perform"] = async (taskId, { isLast }) => {
     const begun = await begin(taskId);
     if (!begun) return;
-    const caller = asCaller(begun.caller);
+    const caller = asCaller(begun);
     const { undertake, explain } = interfaceAt(begun.request.path);
     try {
       const objection = await callers().objectionTo(caller.claims);
@@ -106,8 +111,8 @@ function resultOf({ body, headers }: GatewayResponse): string {
   return JSON.stringify(isText ? body.toString() : Buffer.from(body).toString("base64"));
 }
 
-function asCaller({ kind, role, claims }: Begun["caller"]): Caller {
-  return Object.freeze({ kind, role, claims, claimsText: JSON.stringify(claims), expiresAt: null });
+function asCaller({ kind, role, claimsText }: Begun): Caller {
+  return Object.freeze({ kind, role, claims: parseClaims(claimsText) ?? {}, claimsText, expiresAt: null });
 }
 
 /** What the interface would have answered. */

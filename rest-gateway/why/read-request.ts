@@ -15,14 +15,14 @@ export function readRequest(address: string, surroundings: Surroundings): Read {
   return planned(path, rawQuery, surroundings);
 }
 
-/** The same rows, whole, each with its key and nothing else. */
+/** The same rows, whole, each with its key and nothing else; as texts, which lose no digits of a number. */
 export function readKeys(address: string, key: readonly string[], surroundings: Surroundings): Read {
   const [path, rawQuery] = split(address);
   const filters = new URLSearchParams(rawQuery);
   // An inner join filters rows too, so the selection stays, and the key stands beside it.
   const selected = filters.get("select") ?? "*";
   for (const name of ["order", "limit", "offset", "cursor"]) filters.delete(name);
-  const keys = key.map((column, index) => `${KEY}${index}:"${column.replaceAll('"', '\\"')}"`);
+  const keys = key.map((column, index) => `${KEY}${index}:"${column.replaceAll('"', '\\"')}"::text`);
   filters.set("select", [...keys, selected].join(","));
   return planned(path, filters.toString(), surroundings);
 }

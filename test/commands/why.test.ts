@@ -13,6 +13,11 @@ const SCHEMA = `
   create policy write_own on public.notes for update using (true);
   grant select (id, shown, gone) on public.notes to anon;
   grant select on public.notes to authenticated;
+  create table public.budgets (org numeric primary key);
+  insert into public.budgets values (9007199254740992), (9007199254740993);
+  alter table public.budgets enable row level security;
+  create policy own on public.budgets for select using (org = (auth.jwt() ->> 'org')::numeric);
+  grant select on public.budgets to authenticated;
   create table public.loops (id int primary key);
   alter table public.loops enable row level security;
   create policy around on public.loops for select using (exists (select from public.loops));
@@ -37,6 +42,12 @@ describe("npm run why", () => {
     expect(stdout).toContain("hidden id=4\n  not_gone no, own yes, shown yes\n");
     expect(stdout).not.toMatch(/hidden id=[13]|write_own/);
     expect(stdout).toMatch(/Execution Time: [\d.]+ ms/);
+  });
+
+  test("takes the numbers of claims digit for digit", async () => {
+    const { stdout } = await why("--role", "authenticated", "--claims", '{"org": 9007199254740993}', "budgets");
+    expect(stdout).toContain("hidden org=9007199254740992\n");
+    expect(stdout).not.toContain("hidden org=9007199254740993");
   });
 
   test("counts by the request's filters, also those of a relation, and names columns that are closed", async () => {

@@ -63,7 +63,7 @@ describe("a key of auth.api_keys", () => {
       kind: "key",
       role: "authenticated",
       claims: { role: "authenticated", sub, api_key: id },
-      claimsText: expect.stringContaining(`"api_key":"${id}"`),
+      claimsText: expect.stringContaining(`"api_key": "${id}"`),
       expiresAt: null,
     });
   });

@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import type { Caller } from "../../../engine/caller/caller.ts";
+import { parseClaims, spellClaims } from "../../../engine/caller/claims.ts";
 import { identityOf } from "../../../rest-gateway/idempotency/identity.ts";
 
 const of = (claims: Caller["claims"], role = "authenticated") =>
-  identityOf({ kind: "known", role, claims, claimsText: JSON.stringify(claims), expiresAt: null });
+  identityOf({ kind: "known", role, claims, claimsText: spellClaims(claims), expiresAt: null });
 
 test("a user is the same whatever else the token says", () => {
   const alice = of({ sub: "1", name: "Alice", iat: 1 });
@@ -17,6 +18,11 @@ test("who has no subject is told by all lasting claims, in whatever order they s
   expect(of({ iat: 3, ref: "app", role: "anon" }, "anon")).toBe(key);
   expect(of({ role: "anon", ref: "another" }, "anon")).not.toBe(key);
   expect(of({ role: "anon" }, "anon")).not.toBe(key);
+});
+
+test("organizations whose numbers JavaScript would round to the same one are two", () => {
+  const [one, other] = ["9007199254740992", "9007199254740993"].map((org) => of(parseClaims(`{"org":${org}}`)!));
+  expect(one).not.toBe(other);
 });
 
 test.each([[""], [null], [1], [{}]])("a subject is a text that is not empty, and not %j", (sub) => {

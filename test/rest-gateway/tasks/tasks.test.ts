@@ -14,6 +14,16 @@ const FUNCTIONS = `
   create function public.write_down(note text) returns public.ledger language sql set search_path = '' as $$
     insert into public.ledger (note, writer) values (note, auth.uid()::text) returning *
   $$;
+  create table public.budgets (org numeric not null, note text not null);
+  alter table public.budgets enable row level security;
+  create policy insert_own on public.budgets for insert
+    with check (org = (nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'org')::numeric);
+  grant insert on public.budgets to authenticated;
+  create function public.budget(note text) returns text language sql set search_path = '' as $$
+    insert into public.budgets values ((auth.jwt() ->> 'org')::numeric, note);
+    select auth.jwt() ->> 'org'
+  $$;
+  grant execute on function public.budget to authenticated;
   create function public.take_long(gate bigint) returns text language plpgsql set search_path = '' as $$
   begin
     perform api.report_progress(10);
@@ -136,6 +146,16 @@ describe("Prefer: respond-async on a function", () => {
   test("is known to who asks for strict handling, among other preferences", async () => {
     const headers = { ...later, Prefer: "handling=strict, respond-async, wait=10" };
     expect((await call("digits", {}, { ...asAda(), headers })).status).toBe(202);
+  });
+
+  test("is done with the claims as the token spells them, digit for digit", async () => {
+    const note = randomUUID();
+    const organization = "9007199254740993";
+    const token = jwt.sign(`{"role":"authenticated","org":${organization}}`, SECRET);
+    const { taskId } = (await call("budget", { note }, { token, headers: later })).body;
+    expect(await outcome(taskId, token)).toMatchObject({ status: "done", result: organization });
+    const { rows } = await gateways.owner.query("select org::text from public.budgets where note = $1", [note]);
+    expect(rows).toEqual([{ org: organization }]);
   });
 
   test("on a function that is not there, or with wrong arguments, is refused at once", async () => {

@@ -1,0 +1,97 @@
+import { createHash, randomBytes } from "node:crypto";
+import fc from "fast-check";
+import jwt from "jsonwebtoken";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readPasswords } from "../../../engine/auth/password-caller.ts";
+import { readSessions } from "../../../engine/auth/session-caller.ts";
+import { makeKeyFinder } from "../../../engine/caller/api-keys.ts";
+import { type Caller, makeCallers } from "../../../engine/caller/caller.ts";
+import { parseClaims, spellClaims } from "../../../engine/caller/claims.ts";
+import { makeTokenKeys } from "../../../engine/caller/keys.ts";
+import { SECRET } from "../../secret.ts";
+import { from, newPerson, type Opened, openAccounts, PASSWORD } from "../auth/open-accounts.ts";
+
+/** JavaScript would round it to the one below. */
+const ORGANIZATION = "9007199254740993";
+
+let opened: Opened;
+beforeAll(async () => {
+  opened = await openAccounts();
+  // As a DBA writes them who keeps organizations.
+  await opened.owner.query(`
+    create or replace function auth.claims_of(user_id bigint) returns jsonb language sql stable
+    begin atomic
+      select jsonb_build_object('sub', user_id::text, 'role', 'authenticated', 'org', ${ORGANIZATION});
+    end;
+    create or replace function auth.use_api_keys(key_hashes bytea[])
+    returns table (key_hash bytea, claims jsonb, expires_at timestamptz) language sql
+    begin atomic
+      select api_keys.key_hash, jsonb_build_object('role', api_keys.role, 'org', ${ORGANIZATION}), null::timestamptz
+      from auth.api_keys where api_keys.key_hash = any (use_api_keys.key_hashes);
+    end`);
+});
+afterAll(() => opened.close());
+
+async function byToken(): Promise<Caller> {
+  const keys = makeTokenKeys({ jwtSecret: SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
+  const callers = makeCallers({
+    anonRole: "anon",
+    jwtAudience: null,
+    jwtRoleClaim: ["role"],
+    jwtCacheEntries: 9,
+    keys,
+  });
+  const token = jwt.sign(`{"role":"authenticated","org":${ORGANIZATION}}`, SECRET);
+  return callers.identify({ authorization: `Bearer ${token}` });
+}
+
+async function byApiKey(): Promise<Caller | null> {
+  const key = randomBytes(24).toString("base64url");
+  await opened.owner.query("insert into auth.api_keys (key_hash, prefix, role) values ($1, $2, 'authenticated')", [
+    createHash("sha256").update(key).digest(),
+    key.slice(0, 8),
+  ]);
+  return makeKeyFinder({ asOwner: opened.asOwner, log: { warn: () => {} } })(key);
+}
+
+async function bySession(): Promise<Caller | null> {
+  const { accounts } = opened;
+  const { email } = await newPerson(opened);
+  const { id } = await accounts.login({ username: email, password: PASSWORD }, from(), accounts.sessions.open);
+  return readSessions(accounts.sessions)({ authorization: null, session: id });
+}
+
+async function byPassword(): Promise<Caller | null> {
+  const { email } = await newPerson(opened);
+  const login = { username: email, password: PASSWORD, sender: from() };
+  return readPasswords(opened.accounts)({ authorization: null, login });
+}
+
+test.each<[string, () => Promise<Caller | null>]>([
+  ["token", byToken],
+  ["API key", byApiKey],
+  ["session", bySession],
+  ["password", byPassword],
+])("a number that a %s says comes to Postgres digit for digit", async (_credential, identify) => {
+  const caller = await identify();
+  const { rows } = await opened.owner.query("select $1::jsonb ->> 'org' as org, $1::jsonb ->> 'role' as role", [
+    caller!.claimsText,
+  ]);
+  expect(rows).toEqual([{ org: ORGANIZATION, role: "authenticated" }]);
+  expect(caller!.role).toBe("authenticated");
+});
+
+describe("claims", () => {
+  test("are spelled as they were read, whatever numbers they hold", () => {
+    const digits = fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }).map(String);
+    const number = fc.oneof(digits, fc.constantFrom("1.0", "1e400", "-0", "0.10", "1E5"));
+    fc.assert(
+      fc.property(number, number, (one, other) => {
+        const text = `{"sub":"7","org":${one},"app":{"teams":[${other}]}}`;
+        expect(spellClaims(parseClaims(text)!)).toBe(text);
+      }),
+    );
+  });
+
+  test.each(["[]", "null", "7", "{", ""])("are not %j", (text) => expect(parseClaims(text)).toBeNull());
+});
