@@ -5,6 +5,7 @@ import type { Database, DatabaseState } from "./engine/database/database.ts";
 import type { LaneState } from "./engine/database/pool.ts";
 import type { Tally } from "./engine/database/tally.ts";
 import { countTasks } from "./engine/jobs/count-tasks.ts";
+import { droppedLogLines } from "./engine/log.ts";
 import { type Counts, metricsOfCounts } from "./engine/metrics/counts.ts";
 import { counter, gauge, labelled, type Metric, type Sample, type Source } from "./engine/metrics/metric.ts";
 import type { GraphQL } from "./plugins/serve/graphql.ts";
@@ -32,6 +33,7 @@ export function measuresOf(measurable: Measurable): Source[] {
     () => requests.metrics(),
     () => traffic.metrics(),
     () => metricsOfCounts(counts),
+    () => [counter("log_lines_dropped_total", "Lines of the log that could not be written.", droppedLogLines())],
     () => ofDatabase(database.state()),
     () => ofReplicas(database.replicas()),
     () => ofCatalog(catalog.state()),

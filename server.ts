@@ -5,6 +5,7 @@ import { isEmbedded, type ReadConfig, readConfig } from "./engine/config/config.
 import { makeLogger } from "./engine/log.ts";
 import { refuseClosedMailFolder } from "./engine/mail/mail-folder.ts";
 import { type WatchedMigrations, watchMigrations } from "./engine/migrate/migrate.ts";
+import { standardOutput } from "./engine/output/standard-streams.ts";
 import { endAfter, fail, LETTING_GO_MS } from "./processes/ending.ts";
 import { keepYoungSpace } from "./processes/young-space.ts";
 import { type Admin, openAdmin } from "./rest-gateway/admin.ts";
@@ -16,7 +17,8 @@ const { config, warnings } = readOrExit();
 const log = makeLogger(config);
 for (const warning of warnings) log.warn(warning);
 
-const tell = (step: string) => console.log(`  … ${step}`);
+const print = (text: string) => standardOutput().write(`${text}\n`);
+const tell = (step: string) => print(`  … ${step}`);
 /** npm and a terminal tell both of one Ctrl-C. */
 const SAME_SIGNAL_MS = 200;
 /** `npm run dev`: the chapter in db/migrations/current is applied at each change of its files. */
@@ -39,7 +41,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
 process.on("SIGUSR2", () => void renew());
 
 try {
-  console.log("content-service");
+  print("content-service");
   // Grafast reads this when it is loaded: with anything else it checks itself at each step, which costs time.
   process.env.GRAPHILE_ENV ??= "production";
   if (!hasHome()) process.env.HOME = "/";
@@ -52,7 +54,7 @@ try {
   }
   service = await start(config, { log, tell, giveUp: (reason) => void end(1, reason.message) });
   announce(service);
-  if (isDevelopment) chapter = watchMigrations(service.postgres.migrate, console.log);
+  if (isDevelopment) chapter = watchMigrations(service.postgres.migrate, print);
 } catch (error) {
   fail(error);
   await admin?.close();
@@ -81,7 +83,7 @@ function hasHome(): boolean {
 function announce({ url }: Running): void {
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   const data = isEmbedded(config) ? `${resolve(config.dataDir)} (embedded Postgres)` : "the Postgres of DATABASE_URL";
-  console.log(`
+  print(`
   address    ${url}
   health     ${url}/health
   graphql    ${url}/graphql${config.graphqlExplorer ? `\n  explorer   ${url}/graphiql` : ""}

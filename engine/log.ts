@@ -1,5 +1,6 @@
 import { type Logger, pino } from "pino";
 import type { Config } from "./config/config.ts";
+import { standardError } from "./output/standard-streams.ts";
 
 export type { Logger };
 
@@ -21,7 +22,8 @@ export function makeLogger(
   { logLevel }: Pick<Config, "logLevel">,
   base: Readonly<Record<string, unknown>> = {},
 ): Logger {
-  return pino(
+  const destination = standardError();
+  const log = pino(
     {
       level: logLevel === "crit" ? "fatal" : logLevel,
       base,
@@ -29,6 +31,14 @@ export function makeLogger(
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: SECRETS.flatMap((name) => [`["${name}"]`, `*["${name}"]`]), censor: "[hidden]" },
     },
-    pino.destination({ dest: 2, sync: false }),
+    destination,
   );
+  destination.onRecovery = (dropped) =>
+    log.warn({ dropped }, "lines of the log could not be written, and were dropped");
+  return log;
+}
+
+/** How many lines of the log could not be written. */
+export function droppedLogLines(): number {
+  return standardError().dropped;
 }

@@ -16,8 +16,8 @@ export async function readOrMakeSecrets(dataDir: string): Promise<Secrets> {
   if (found) return found;
   const draft = `${file}.${randomUUID()}`;
   const secrets: Secrets = { jwtSecret: randomSecret(), databasePassword: randomSecret() };
-  await writeFile(draft, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });
   try {
+    await writeFile(draft, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });
     // A link appears whole or not at all, and never replaces the secrets that another process has just made.
     await link(draft, file);
     return secrets;

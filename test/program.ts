@@ -15,18 +15,27 @@ export type Program = {
   kill(): Promise<void>;
 };
 
-export type RunOptions = { readonly args?: readonly string[]; readonly root?: string };
+export type RunOptions = {
+  readonly args?: readonly string[];
+  readonly root?: string;
+  /** The file descriptor that standard output and standard error go to; both are collected where there is none. */
+  readonly output?: number;
+};
 
 /** A program of ours with this environment and no other. */
-export function run(file: string, environment: NodeJS.ProcessEnv, { args = [], root = REPOSITORY }: RunOptions = {}) {
+export function run(
+  file: string,
+  environment: NodeJS.ProcessEnv,
+  { args = [], root = REPOSITORY, output }: RunOptions = {},
+) {
   const child = spawn(process.execPath, [join(root, file), ...args], {
     cwd: root,
     env: { PATH: process.env.PATH, PORT: "0", ...environment },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", output ?? "pipe", output ?? "pipe"],
   });
   const streams = { printed: "", logged: "" };
-  child.stdout.on("data", (chunk) => (streams.printed += chunk));
-  child.stderr.on("data", (chunk) => (streams.logged += chunk));
+  child.stdout?.on("data", (chunk) => (streams.printed += chunk));
+  child.stderr?.on("data", (chunk) => (streams.logged += chunk));
   return { child, streams };
 }
 

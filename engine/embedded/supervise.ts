@@ -28,7 +28,8 @@ export async function superviseCluster(options: ClusterOptions, giveUp: (reason:
       return await startCluster(options);
     } catch (error) {
       const reason = error as Error;
-      if ((await claimantOf(foldersOf(dataDir).ownerFile)) !== null) throw reason;
+      const claimant = await claimantOf(foldersOf(dataDir).ownerFile);
+      if (claimant !== null && claimant !== process.pid) throw reason;
       tell(`the embedded Postgres cannot be started (${lastWord(reason.message)}); trying again`);
       return null;
     }

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createTransport } from "nodemailer";
 import type { Config } from "../config/config.ts";
@@ -60,7 +60,13 @@ function folderMailer(folder: string, from: string, log: Pick<Logger, "info">): 
         await makeMailFolder(folder),
         `${new Date().toISOString().replaceAll(":", "")}-${randomUUID()}.eml`,
       );
-      await writeFile(file, bytes as Buffer, { mode: 0o600 });
+      try {
+        await writeFile(file, bytes as Buffer, { mode: 0o600 });
+      } catch (error) {
+        // On a full disk the half of a mail, which would look like one.
+        await rm(file, { force: true });
+        throw error;
+      }
       log.info({ file }, "a mail was written, not sent: SMTP_URL is not set");
     },
     close() {},

@@ -1,27 +1,26 @@
-import { execFileSync } from "node:child_process";
-import { mkdtemp, rm, statfs, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runningCluster } from "../../engine/embedded/cluster.ts";
 import { withClient } from "../../engine/with-client.ts";
 import { anonKey } from "../realtime/service.ts";
+import { MAY_MOUNT, mountSmallDisk, type SmallDisk, saySkipped } from "../small-disk.ts";
 import { until } from "../until.ts";
 import { documentedAnswers, rowOf } from "./documented.ts";
 import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
 
-const MOUNTED = mayMount();
-if (!MOUNTED) console.log("A full disk is not tried: only root may mount one that is small enough to fill.");
+saySkipped("A full disk below Postgres");
 
+let disk: SmallDisk;
 let folder: string;
 let service: ServiceProcess;
 const acknowledged: number[] = [];
 let last = 0;
 
-describe.runIf(MOUNTED)("a full disk", () => {
+describe.runIf(MAY_MOUNT)("a full disk", () => {
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "content-service-disk-"));
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=160m,mode=755", "tmpfs", folder]);
+    disk = await mountSmallDisk("160m");
+    folder = disk.folder;
     service = await startServiceProcess({ DATA_DIR: join(folder, "data") });
     await asOwner(`
       create table public.marks (id bigint primary key, note text);
@@ -32,8 +31,7 @@ describe.runIf(MOUNTED)("a full disk", () => {
   afterAll(async () => {
     await service.kill();
     await until(async () => (await runningCluster({ dataDir: join(folder, "data") })) === null);
-    execFileSync("umount", ["-l", folder]);
-    await rm(folder, { recursive: true, force: true });
+    await disk[Symbol.asyncDispose]();
   });
 
   test("refuses what is written, serves what is read, and is over when there is room", async () => {
@@ -47,9 +45,7 @@ describe.runIf(MOUNTED)("a full disk", () => {
       refusals.set(refusal, (refusals.get(refusal) ?? 0) + 1);
     }
     expect((await read()).status).toBe(200);
-    await mendAndCompare(name, refusals, async () => {
-      execFileSync("mount", ["-o", "remount,size=300m", folder]);
-    });
+    await mendAndCompare(name, refusals, async () => disk.resize("300m"));
   });
 
   test("stops Postgres where the log finds no room, which starts again by itself when there is", async () => {
@@ -108,13 +104,4 @@ function read(): Promise<Response> {
 async function asOwner(statement: string): Promise<{ id: string }[]> {
   const urlOf = await runningCluster({ dataDir: join(folder, "data") });
   return withClient(urlOf!("postgres", "content"), async (client) => (await client.query(statement)).rows);
-}
-
-function mayMount(): boolean {
-  try {
-    execFileSync("unshare", ["--mount", "mount", "-t", "tmpfs", "tmpfs", tmpdir()], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -3,7 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { makeMailer } from "../../../engine/mail/mailer.ts";
+import { MAY_MOUNT, mountSmallDisk, saySkipped } from "../../small-disk.ts";
 import { startSmtpServer } from "./smtp-server.ts";
+
+saySkipped("A full disk below MAIL_DIR");
 
 const SETTINGS = { smtpUrl: null, mailFrom: null, mailDir: null, nodeEnv: "development", dataDir: "" } as const;
 const LINK = `https://example.org/a?token=${"b".repeat(80)}`;
@@ -37,6 +40,15 @@ describe("without a server", () => {
     const mailDir = join(folder, "elsewhere");
     await makeMailer({ ...SETTINGS, nodeEnv: "production", mailDir }, log)!.send(MESSAGE);
     expect(await readdir(mailDir)).toHaveLength(1);
+  });
+
+  test.runIf(MAY_MOUNT)("a mail that finds no room leaves no half of itself", async () => {
+    await using disk = await mountSmallDisk("64k");
+    const mailer = makeMailer({ ...SETTINGS, mailDir: disk.folder }, log)!;
+    await mailer.send(MESSAGE);
+    const long = { ...MESSAGE, text: "A long mail.\n".repeat(10_000) };
+    await expect(mailer.send(long)).rejects.toThrow("ENOSPC");
+    expect(await readdir(disk.folder)).toHaveLength(1);
   });
 
   test("production sends none", () => {
