@@ -146,7 +146,8 @@ create table auth.audit_log (
   address inet,
   request_id text,
   details jsonb default '{}'::jsonb not null,
-  constraint audit_log_pkey PRIMARY KEY (id)
+  constraint audit_log_pkey PRIMARY KEY (id),
+  constraint audit_log_request_id_max_length CHECK ((length(request_id) <= 128)) NOT VALID
 );
 CREATE INDEX audit_log_at_idx ON auth.audit_log USING brin (at);
 CREATE INDEX audit_log_user_id_at_idx ON auth.audit_log USING btree (user_id, at);
@@ -169,6 +170,8 @@ create table auth.credentials (
   constraint credentials_password_hash_check CHECK ((password_hash ~~ '$%'::text)),
   constraint credentials_username_check CHECK ((btrim(username) <> ''::text)),
   constraint credentials_username_format CHECK (((username ~~ '%@%'::text) OR (username ~ '^[^\s:[:cntrl:]]{1,254}$'::text))),
+  constraint credentials_username_max_length CHECK ((length(username) <= 254)) NOT VALID,
+  constraint credentials_verified_email_max_length CHECK ((length(verified_email) <= 254)) NOT VALID,
   constraint credentials_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
 CREATE UNIQUE INDEX credentials_username_any_case_key ON auth.credentials USING btree (lower(username));
@@ -180,6 +183,7 @@ comment on column auth.credentials.tokens_valid_from is 'Access tokens issued be
 comment on column auth.credentials.username is 'The e-mail address unless another name, without @, was chosen; unique whatever its case.';
 comment on column auth.credentials.verified_email is 'The address that the user has proved to read; verified is the user as long as it is the user''s address.';
 comment on constraint credentials_username_format on auth.credentials is 'A user name has 1 to 254 characters, and neither spaces, nor colons, nor an @ unless it is the e-mail address.';
+comment on constraint credentials_username_max_length on auth.credentials is 'Give a user name of at most 254 characters.';
 comment on index auth.credentials_username_any_case_key is 'This user name is already taken.';
 comment on table auth.credentials is 'How a user signs in. A user without a row here cannot.';
 
@@ -277,8 +281,10 @@ create table auth.federation_states (
   user_id bigint,
   constraint federation_states_pkey PRIMARY KEY (state_hash),
   constraint federation_states_browser_hash_check CHECK ((octet_length(browser_hash) = 32)),
+  constraint federation_states_code_challenge_max_length CHECK ((length(code_challenge) <= 128)) NOT VALID,
   constraint federation_states_mode_check CHECK ((mode = ANY (ARRAY['session'::text, 'token'::text]))),
   constraint federation_states_purpose_check CHECK ((purpose = ANY (ARRAY['sign-in'::text, 'sign-out'::text]))),
+  constraint federation_states_redirect_to_max_length CHECK ((length(redirect_to) <= 4096)) NOT VALID,
   constraint federation_states_state_hash_check CHECK ((octet_length(state_hash) = 32)),
   constraint federation_states_provider_fkey FOREIGN KEY (provider) REFERENCES auth.providers(name) ON UPDATE CASCADE ON DELETE CASCADE,
   constraint federation_states_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
@@ -304,6 +310,7 @@ create table auth.identities (
   last_used_at timestamp with time zone,
   is_vouched boolean default false not null,
   constraint identities_pkey PRIMARY KEY (issuer, subject),
+  constraint identities_subject_max_length CHECK ((octet_length(subject) <= 1024)) NOT VALID,
   constraint identities_issuer_fkey FOREIGN KEY (issuer) REFERENCES auth.providers(issuer) ON UPDATE CASCADE ON DELETE CASCADE,
   constraint identities_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
@@ -321,6 +328,7 @@ create table auth.login_throttle (
   pending integer default 0 not null,
   constraint login_throttle_pkey PRIMARY KEY (scope, key),
   constraint login_throttle_counts CHECK (((failures >= pending) AND (pending >= 0))),
+  constraint login_throttle_key_max_length CHECK ((length(key) <= 600)) NOT VALID,
   constraint login_throttle_scope_check CHECK ((scope = ANY (ARRAY['pair'::text, 'address'::text, 'user'::text])))
 );
 CREATE INDEX login_throttle_window_started_at_idx ON auth.login_throttle USING btree (window_started_at);
@@ -341,6 +349,7 @@ create table auth.mail_tokens (
   expires_at timestamp with time zone not null,
   constraint mail_tokens_pkey PRIMARY KEY (token_hash),
   constraint mail_tokens_check CHECK ((expires_at > created_at)),
+  constraint mail_tokens_email_max_length CHECK ((length(email) <= 254)) NOT VALID,
   constraint mail_tokens_purpose_check CHECK ((purpose = ANY (ARRAY['reset'::text, 'verify'::text]))),
   constraint mail_tokens_token_hash_check CHECK ((octet_length(token_hash) = 32)),
   constraint mail_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
@@ -497,6 +506,7 @@ create table auth.sessions (
   constraint sessions_user_id_key UNIQUE (user_id),
   constraint sessions_check CHECK ((expires_at > created_at)),
   constraint sessions_id_hash_check CHECK ((octet_length(id_hash) = 32)),
+  constraint sessions_user_agent_max_length CHECK ((length(user_agent) <= 500)) NOT VALID,
   constraint sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
 CREATE INDEX sessions_least_idx ON auth.sessions USING btree (LEAST(idle_expires_at, expires_at));
@@ -608,6 +618,7 @@ create table public.article_translations (
   constraint article_translations_pkey PRIMARY KEY (article_id, language),
   constraint article_translations_language_format CHECK ((language ~ '^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,10}$'::text)),
   constraint article_translations_title_length CHECK ((length(title) >= 5)),
+  constraint article_translations_title_max_length CHECK ((length(title) <= 300)) NOT VALID,
   constraint article_translations_article_id_fkey FOREIGN KEY (article_id) REFERENCES public.articles(id) ON DELETE CASCADE
 );
 CREATE TRIGGER _100_timestamps BEFORE UPDATE ON public.article_translations FOR EACH ROW EXECUTE FUNCTION private.tg__timestamps();
@@ -624,12 +635,13 @@ grant select on public.article_translations to anon;
 comment on column public.article_translations.article_id is 'The article.';
 comment on column public.article_translations.created_at is 'When it was created.';
 comment on column public.article_translations.language is 'A language tag such as de or pt-BR.';
-comment on column public.article_translations.title is 'The title in that language, at least 5 characters.';
+comment on column public.article_translations.title is 'The title in that language, 5 to 300 characters.';
 comment on column public.article_translations.updated_at is 'When it was last changed; null when it never was.';
 comment on constraint article_translations_article_id_fkey on public.article_translations is 'The article must exist.';
 comment on constraint article_translations_language_format on public.article_translations is 'Give a language tag such as de or pt-BR.';
 comment on constraint article_translations_pkey on public.article_translations is 'This article has a title in that language already; change that one.';
 comment on constraint article_translations_title_length on public.article_translations is 'Give a title of at least 5 characters.';
+comment on constraint article_translations_title_max_length on public.article_translations is 'Give a title of at most 300 characters.';
 comment on table public.article_translations is '@behavior -manyRelation:resource:list
 The title of an article in another language.';
 
@@ -645,13 +657,19 @@ create table public.articles (
   created_at timestamp with time zone default now() not null,
   updated_at timestamp with time zone,
   constraint articles_pkey PRIMARY KEY (id),
+  constraint articles_content_max_length CHECK (((octet_length(content) <= 1000000) OR (length(content) <= 1000000))) NOT VALID,
+  constraint articles_summary_max_length CHECK ((length(summary) <= 2000)) NOT VALID,
   constraint articles_tags_length CHECK ((octet_length(array_to_string(tags, ''::text)) <= 2000)),
+  constraint articles_tags_max_count CHECK ((cardinality(tags) <= 100)) NOT VALID,
+  constraint articles_tags_max_length CHECK ((array_to_string(tags, '
+'::text) !~ '[^\n]{101}'::text)) NOT VALID,
   constraint articles_tags_plain CHECK (
 CASE
     WHEN (COALESCE(array_ndims(tags), 1) = 1) THEN (array_position(tags, NULL::text) IS NULL)
     ELSE false
 END),
   constraint articles_title_length CHECK ((length(title) >= 5)),
+  constraint articles_title_max_length CHECK ((length(title) <= 300)) NOT VALID,
   constraint articles_author_id_fkey FOREIGN KEY (author_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
 CREATE INDEX articles_document ON public.articles USING gin (private.article_document(title, tags, content));
@@ -673,20 +691,25 @@ grant delete, insert (content, status, summary, tags, title), select, update (co
 grant delete, insert, select, update on public.articles to service_role;
 grant select on public.articles to anon;
 comment on column public.articles.author_id is 'The user who wrote it.';
-comment on column public.articles.content is 'The text itself.';
+comment on column public.articles.content is 'The text itself, at most 1,000,000 characters.';
 comment on column public.articles.created_at is 'When it was created.';
 comment on column public.articles.id is 'Assigned by the service, increasing.';
 comment on column public.articles.status is '@filterable
 Where the article stands.';
-comment on column public.articles.summary is 'The author''s own summary; null when there is none.';
+comment on column public.articles.summary is 'The author''s own summary, at most 2,000 characters; null when there is none.';
 comment on column public.articles.tags is '@notNullItems
-Words to find it by.';
-comment on column public.articles.title is 'At least 5 characters.';
+Words to find it by: at most 100, of at most 100 characters each, 2,000 bytes in all.';
+comment on column public.articles.title is '5 to 300 characters.';
 comment on column public.articles.updated_at is 'When it was last changed; null when it never was.';
 comment on constraint articles_author_id_fkey on public.articles is 'The author must be a user who exists.';
+comment on constraint articles_content_max_length on public.articles is 'Write at most 1,000,000 characters of content.';
+comment on constraint articles_summary_max_length on public.articles is 'Give a summary of at most 2,000 characters, or none.';
 comment on constraint articles_tags_length on public.articles is 'Use fewer or shorter tags: 2,000 bytes in all.';
+comment on constraint articles_tags_max_count on public.articles is 'Give at most 100 tags.';
+comment on constraint articles_tags_max_length on public.articles is 'Give tags of at most 100 characters each.';
 comment on constraint articles_tags_plain on public.articles is 'Give tags as one list of words, none of them null.';
 comment on constraint articles_title_length on public.articles is 'Give a title of at least 5 characters.';
+comment on constraint articles_title_max_length on public.articles is 'Give a title of at most 300 characters.';
 comment on table public.articles is '@order created_at desc
 @behavior -list:offset
 @subscription onArticleCreated on:insert notNull
@@ -702,6 +725,7 @@ create table public.comments (
   created_at timestamp with time zone default now() not null,
   updated_at timestamp with time zone,
   constraint comments_pkey PRIMARY KEY (id),
+  constraint comments_content_max_length CHECK ((length(content) <= 10000)) NOT VALID,
   constraint comments_content_present CHECK ((content ~ '[^\u0001-\u0020\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0]'::text)) NOT VALID,
   constraint comments_article_id_fkey FOREIGN KEY (article_id) REFERENCES public.articles(id) ON DELETE CASCADE,
   constraint comments_author_id_fkey FOREIGN KEY (author_id) REFERENCES public.users(id) ON DELETE CASCADE
@@ -722,7 +746,7 @@ grant delete, insert, select, update on public.comments to service_role;
 grant select on public.comments to anon;
 comment on column public.comments.article_id is 'The article it is about.';
 comment on column public.comments.author_id is 'The user who wrote it.';
-comment on column public.comments.content is 'The text itself; not empty.';
+comment on column public.comments.content is 'The text itself; not empty, at most 10,000 characters.';
 comment on column public.comments.created_at is 'When it was written.';
 comment on column public.comments.id is 'Assigned by the service, increasing.';
 comment on column public.comments.updated_at is '@behavior -attribute:select
@@ -730,6 +754,7 @@ When it was last changed; null when it never was.';
 comment on constraint comments_article_id_fkey on public.comments is 'The article must exist.';
 comment on constraint comments_author_id_fkey on public.comments is '@behavior -manyRelation:resource:list
 The author must be a user who exists.';
+comment on constraint comments_content_max_length on public.comments is 'Write a comment of at most 10,000 characters.';
 comment on constraint comments_content_present on public.comments is 'Write something: a comment may not be empty.';
 comment on table public.comments is '@behavior -query:*:* -list:offset -resource:update -resource:delete
 @subscription onCommentAdded on:insert by:article_id notNull
@@ -749,6 +774,7 @@ create table public.users (
   constraint users_age_range CHECK (((age >= 0) AND (age <= 150))),
   constraint users_avatar_format CHECK (((avatar ~* '^https?://'::text) AND (length(avatar) <= 2000))),
   constraint users_email_format CHECK (((email ~ '^[^@\s]+@[^@\s]+\.[^@\s]+$'::text) AND (length(email) <= 254))),
+  constraint users_name_max_length CHECK ((length(name) <= 200)) NOT VALID,
   constraint users_name_present CHECK ((name ~ '[^\u0001-\u0020\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0]'::text)) NOT VALID
 );
 CREATE UNIQUE INDEX users_email_any_case_key ON public.users USING btree (lower(email));
@@ -772,12 +798,13 @@ The address of a picture.';
 comment on column public.users.created_at is 'When the user was added.';
 comment on column public.users.email is 'Unique among users, whatever its case.';
 comment on column public.users.id is 'Assigned by the service, increasing.';
-comment on column public.users.name is 'The name others see.';
+comment on column public.users.name is 'The name others see, at most 200 characters.';
 comment on column public.users.updated_at is 'When the user was last changed; at first, when it was added.';
 comment on constraint users_age_range on public.users is 'Give an age between 0 and 150, or none.';
 comment on constraint users_avatar_format on public.users is 'Give the http or https address of a picture, or none.';
 comment on constraint users_email_format on public.users is 'Give an e-mail address such as name@example.org.';
 comment on constraint users_email_key on public.users is 'This e-mail address is already registered.';
+comment on constraint users_name_max_length on public.users is 'Give a name of at most 200 characters.';
 comment on constraint users_name_present on public.users is 'Give a name.';
 comment on index public.users_email_any_case_key is 'This e-mail address is already registered.';
 comment on table public.users is '@root user
@@ -1527,10 +1554,10 @@ begin
     return;
   else
     begin
-      v_user := auth.register(coalesce(btrim(claims ->> 'name'), v_local_part), v_email, null, null, null, sender);
+      v_user := auth.register(left(coalesce(btrim(claims ->> 'name'), v_local_part), 200), v_email, null, null, null, sender);
     exception when sqlstate 'WRONG' then
       -- A name that nobody could read. If it is the address, that is said now.
-      v_user := auth.register(v_local_part, v_email, null, null, null, sender);
+      v_user := auth.register(left(v_local_part, 200), v_email, null, null, null, sender);
     end;
     update auth.credentials set verified_email = v_user.email where credentials.user_id = v_user.id and v_is_vouched;
     outcome := 'registered';

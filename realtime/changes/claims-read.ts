@@ -1,5 +1,5 @@
 import type { Caller } from "../../engine/caller/caller.ts";
-import { readingPolicies } from "../../engine/catalog/reading-policies.ts";
+import { readingPolicies } from "../../engine/catalog/applicable-policies.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
 import type { AsOwner } from "../../engine/database/as-owner.ts";
 

@@ -1,5 +1,5 @@
+import { applicablePolicies } from "../../engine/catalog/applicable-policies.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
-import { readingPoliciesFor } from "../../engine/catalog/reading-policies.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
 
 /** What a role may see of a table. */
@@ -41,7 +41,7 @@ function makeSight(catalog: Catalog, table: Table, role: string): Sight | null {
 }
 
 function rowSight(catalog: Catalog, table: Table, role: string): RowSight {
-  const policies = readingPoliciesFor(catalog, table, role);
+  const policies = applicablePolicies(catalog, table, role, "select");
   if (policies === null) return "all";
   const permissive = policies.filter((policy) => policy.permissive).map(({ using }) => using ?? "true");
   const restrictive = policies.filter((policy) => !policy.permissive).map(({ using }) => using ?? "true");

@@ -1,6 +1,6 @@
+import { applicablePolicies } from "../../engine/catalog/applicable-policies.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { exposedSchemas } from "../../engine/catalog/exposed-schemas.ts";
-import { readingPoliciesFor } from "../../engine/catalog/reading-policies.ts";
 import type { ComputedRelationship, DirectRelationship } from "../../engine/catalog/relationships.ts";
 import type { Argument, Routine } from "../../engine/catalog/routines.ts";
 import { spokenComment } from "../../engine/catalog/spoken-comment.ts";
@@ -158,7 +158,8 @@ function toCollection(name: string, table: Table, around: Surroundings): Collect
       update: isInSight && fields.some(({ updatable }) => updatable),
       delete: isInSight && table.deletable && catalog.mayRole(role, "delete", table),
     },
-    showsNew: mayRead && readingPoliciesFor(catalog, table, role)?.some(({ permissive }) => permissive) !== false,
+    showsNew:
+      mayRead && applicablePolicies(catalog, table, role, "select")?.some(({ permissive }) => permissive) !== false,
   };
 }
 

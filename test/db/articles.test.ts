@@ -7,12 +7,34 @@ const content = useContent();
 describe("an article", () => {
   test.each([
     ["a title under 5 characters", "'Four', '{}'", "23514", "articles_title_length"],
+    ["a title of 301 characters", "repeat('t', 301), '{}'", "23514", "articles_title_max_length"],
+    ["a tag of 101 characters", "'Five!', array['a', repeat('x', 101)]", "23514", "articles_tags_max_length"],
+    ["101 tags", "'Five!', array_fill('x'::text, '{101}')", "23514", "articles_tags_max_count"],
+    ["a million empty tags", "'Five!', array_fill(''::text, '{1000000}')", "23514", "articles_tags_max_count"],
     ["a tag that is null", "'Five!', '{a,null}'", "23514", "articles_tags_plain"],
     ["tags of two dimensions", "'Five!', '{{a},{b}}'", "23514", "articles_tags_plain"],
     ["tags that no index could hold", "'Five!', array[repeat('x', 2001)]", "23514", "articles_tags_length"],
   ])("with %s is refused", async (_, values, code, constraint) => {
     const statement = `insert into public.articles (content, title, tags) values ('', ${values})`;
     await expect(content.as(alice, statement)).rejects.toMatchObject({ code, constraint });
+  });
+
+  test.each([
+    ["content", 1_000_000],
+    ["summary", 2_000],
+  ])("has a %s of at most %i characters", async (column, most) => {
+    const insert = (length: number) =>
+      content.as(
+        alice,
+        `insert into public.articles (title, content, ${column === "summary" ? "summary" : "status"})
+           select 'Five!', ${column === "summary" ? "'', text" : "text, 'DRAFT'"} from repeat('é', $1) as text returning id`,
+        [length],
+      );
+    expect(await insert(most)).toHaveLength(1);
+    await expect(insert(most + 1)).rejects.toMatchObject({
+      code: "23514",
+      constraint: `articles_${column}_max_length`,
+    });
   });
 
   test("begins as a draft of its author, never updated", async () => {
@@ -23,11 +45,11 @@ describe("an article", () => {
     expect(article).toMatchObject({ author_id: "1", status: "DRAFT", tags: [], summary: null, updated_at: null });
   });
 
-  test("may be long: a megabyte of different words still fits the indexes", async () => {
+  test("may be long: a million characters of different words still fit the indexes", async () => {
     const statement = `
       insert into public.articles (title, content)
-        select 'Long one', string_agg(md5(n::text), ' ') from generate_series(1, 32000) as n
-        returning length(content) > 1000000 as long`;
+        select 'Long one', string_agg(md5(n::text), ' ') from generate_series(1, 30300) as n
+        returning length(content) > 999000 as long`;
     expect(await content.as(alice, statement)).toEqual([{ long: true }]);
   });
 });
@@ -80,6 +102,14 @@ describe("articles_title", () => {
     const statement = "insert into public.article_translations (article_id, language, title) values (1, $1, 'Five!')";
     await expect(content.as(alice, statement, [language])).rejects.toMatchObject({
       constraint: "article_translations_language_format",
+    });
+  });
+
+  test("may be 300 characters long", async () => {
+    const statement = "insert into public.article_translations (article_id, language, title) values (1, 'fr', $1)";
+    expect(await content.as(alice, `${statement} returning language`, ["t".repeat(300)])).toHaveLength(1);
+    await expect(content.as(alice, statement, ["t".repeat(301)])).rejects.toMatchObject({
+      constraint: "article_translations_title_max_length",
     });
   });
 });
@@ -235,6 +265,14 @@ describe("create_comment", () => {
       const empty = { code: "23514", constraint: "comments_content_present" };
       await expect(content.as(bob, CREATE, [1, nothing])).rejects.toMatchObject(empty);
     }
+  });
+
+  test("takes 10,000 characters and not one more", async () => {
+    expect(await content.as(bob, CREATE, [1, "é".repeat(10_000)])).toHaveLength(1);
+    await expect(content.as(bob, CREATE, [1, "é".repeat(10_001)])).rejects.toMatchObject({
+      code: "23514",
+      constraint: "comments_content_max_length",
+    });
   });
 });
 

@@ -62,6 +62,7 @@ describe("a user", () => {
       "(u&'\\180b\\180c\\180d\\180f', 'd@example.org', null, null)",
       "users_name_present",
     ],
+    ["a name of 201 characters", "(repeat('n', 201), 'd@example.org', null, null)", "users_name_max_length"],
     ["no e-mail address", "('D', 'nobody', null, null)", "users_email_format"],
     ["an e-mail address with a blank", "('D', 'd @example.org', null, null)", "users_email_format"],
     ["an e-mail address of a host without a dot", "('D', 'd@example', null, null)", "users_email_format"],
@@ -71,6 +72,12 @@ describe("a user", () => {
   ])("with %s is refused", async (_, values, constraint) => {
     const statement = `insert into public.users (name, email, age, avatar) values ${values}`;
     await expect(content.as(admin, statement)).rejects.toMatchObject({ code: "23514", constraint });
+  });
+
+  test("may have a name of 200 characters of any size", async () => {
+    const statement =
+      "insert into public.users (name, email) values (repeat('🐌', 200), 'd@example.org') returning length(name)";
+    expect(await content.as(admin, statement)).toEqual([{ length: 200 }]);
   });
 
   test.each([

@@ -54,10 +54,10 @@ begin
     return;
   else
     begin
-      v_user := auth.register(coalesce(btrim(claims ->> 'name'), v_local_part), v_email, null, null, null, sender);
+      v_user := auth.register(left(coalesce(btrim(claims ->> 'name'), v_local_part), 200), v_email, null, null, null, sender);
     exception when sqlstate 'WRONG' then
       -- A name that nobody could read. If it is the address, that is said now.
-      v_user := auth.register(v_local_part, v_email, null, null, null, sender);
+      v_user := auth.register(left(v_local_part, 200), v_email, null, null, null, sender);
     end;
     update auth.credentials set verified_email = v_user.email where credentials.user_id = v_user.id and v_is_vouched;
     outcome := 'registered';

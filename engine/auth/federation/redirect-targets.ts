@@ -4,6 +4,8 @@ import { ApiError } from "../../errors.ts";
 export type RedirectTargets = (text: string | null) => string | null;
 
 const HINT = "Name an address of this service, or one of SIGN_IN_REDIRECTS.";
+/** It is stored while the browser is away. */
+const MAX_LENGTH = 4_096;
 
 /** Else a link to us could send people, and the codes that they are given, anywhere. */
 export function makeRedirectTargets(siteUrl: string, allowed: readonly string[]): RedirectTargets {
@@ -21,8 +23,14 @@ export function makeRedirectTargets(siteUrl: string, allowed: readonly string[])
         details: [{ field: "redirect_to", message: HINT }],
       });
     }
+    if (target.href.length > MAX_LENGTH) throw tooLong();
     return target.href;
   };
+}
+
+function tooLong(): ApiError {
+  const message = `The address may have at most ${MAX_LENGTH} characters.`;
+  return new ApiError(400, "VALIDATION_ERROR", message, { details: [{ field: "redirect_to", message }] });
 }
 
 /** The address itself whatever its query; with `/*` at its end, all below it. */

@@ -12,6 +12,7 @@ import { roleFindings } from "./roles.ts";
 import { routineFindings } from "./routines.ts";
 import { serverFindings } from "./server.ts";
 import { settingFindings } from "./settings.ts";
+import { textBoundFindings } from "./text-bounds.ts";
 
 const CHECKS = [
   loginFindings,
@@ -24,6 +25,7 @@ const CHECKS = [
   replicaFindings,
   settingFindings,
   streamFindings,
+  textBoundFindings,
   policyFindings,
   indexFindings,
 ];

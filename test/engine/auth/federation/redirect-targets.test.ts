@@ -41,4 +41,9 @@ describe("a redirect target", () => {
     "blob:https://service.example.org/0d8f",
     "https://",
   ])("%j is refused", (text) => expect(() => read(text)).toThrow("may not end"));
+
+  test("has at most 4,096 characters, because it is stored", () => {
+    expect(read(`/${"a".repeat(4_000)}`)).toHaveLength("https://service.example.org/".length + 4_000);
+    expect(() => read(`/${"a".repeat(4_096)}`)).toThrow("at most 4096 characters");
+  });
 });

@@ -190,6 +190,42 @@ describe("examine", () => {
     ]);
   });
 
+  test("names the texts without an upper bound that callers may write, and none of our own", async () => {
+    const content = await cloneDatabase("content");
+    try {
+      await withClient(content.ownerUrl, (client) =>
+        client.query(`
+          create domain public.code as text check (length(value) < 10);
+          create domain public.free as text check (value <> '');
+          create table public.notes (
+            id int primary key, "A note" text, least text check (length(least) >= 5), alike public.free, data jsonb,
+            words text[] check (cardinality(words) < 9), slug text check (slug ~ '^[a-z]+$'),
+            short varchar(20), most text check (length(most) between 1 and 20), coded public.code, size text check (octet_length(size) < 9),
+            kind text check (kind in ('a', 'b')), tag text check (tag ~ '^[a-z]{2,3}(-([A-Z]|[0-9]){2}){0,10}$'), n int,
+            list text[] check (octet_length(array_to_string(list, ',')) <= 100), file bytea check (length(file) <= 100)
+          );
+          grant insert on public.notes to anon;
+          create table public.kept (id int primary key, note text);
+          alter table public.kept enable row level security;
+          create policy read on public.kept for select using (true);
+          grant select, insert on public.kept to anon`),
+      );
+      const found = async () =>
+        examine(await factsOf(content, { PGRST_DB_SCHEMAS: "public" })).filter(({ what }) =>
+          what.includes("any length"),
+        );
+      const [finding, ...others] = await found();
+      expect(others).toEqual([]);
+      expect(finding!.what).toBe(
+        'Callers may write texts of any length into "public"."notes": "A note", "least", "alike", "data", "words", "slug".',
+      );
+      await withClient(content.ownerUrl, (client) => client.query(finding!.fix));
+      expect(await found()).toEqual([]);
+    } finally {
+      await content.drop();
+    }
+  });
+
   test("finds a slot that nobody reads, and what keeps a server from being a replica", async () => {
     await withClient(well.ownerUrl, async (owner) => {
       const name = `idle_${Date.now()}`;

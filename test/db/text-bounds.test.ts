@@ -1,0 +1,96 @@
+import { readFile } from "node:fs/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openResources, type Resources, type Sent } from "../rest-gateway/resource/open-resources.ts";
+
+const LONG = "x".repeat(9_000_000);
+const ADMINISTRATOR = { role: "service_role" };
+
+let resources: Resources;
+let author: number;
+beforeAll(async () => {
+  resources = await openResources({ settings: { REST_REQUIRE_APIKEY: "false" } });
+  author = await resources.addUser();
+});
+afterAll(() => resources.close());
+
+const post = (path: string, body: object, sent: Sent = {}) => resources.ask(path, { method: "POST", body, ...sent });
+const graphql = async (query: string, variables: object, sent: Sent = {}) =>
+  (await post("/graphql", { query, variables }, sent)).body;
+
+describe("a name of 9 MB", () => {
+  const input = { name: LONG, email: "long@example.org" };
+  const message = "Give a name of at most 200 characters.";
+
+  test("is refused by /users, with the field and the sentence", async () => {
+    const { status, body } = await post("/users", input);
+    expect([status, body.error.code, body.error.details]).toEqual([
+      400,
+      "VALIDATION_ERROR",
+      [{ field: "name", message }],
+    ]);
+  });
+
+  test("is refused by GraphQL, and the users can be read on", async () => {
+    const { errors } = await graphql("mutation ($input: CreateUserInput!) { createUser(input: $input) { id } }", {
+      input,
+    });
+    expect(errors).toMatchObject([{ message, extensions: { code: "VALIDATION_ERROR", field: "name" } }]);
+    expect(await graphql("{ users { name } }", {})).toEqual({ data: { users: [{ name: "Ada" }] } });
+  });
+
+  test("is refused by the table interface, even to the service role", async () => {
+    const { status, body } = await post("/rest/v1/users", input, { as: ADMINISTRATOR });
+    expect([status, body.code]).toEqual([400, "23514"]);
+    expect(body.message).toContain("users_name_max_length");
+  });
+
+  test("is refused at registration", async () => {
+    const { status, body } = await post("/auth/register", {
+      name: "x".repeat(201),
+      email: "long@example.org",
+      password: "Correct-horse-7",
+    });
+    expect([status, body.error.code, body.error.details]).toEqual([
+      400,
+      "VALIDATION_ERROR",
+      [{ field: "name", message }],
+    ]);
+  });
+});
+
+describe("a title of 9 MB", () => {
+  const input = { title: LONG, content: "Text" };
+  const faults = [{ field: "title", message: "Give a title of at most 300 characters." }];
+
+  test("is refused by /api/v1 with 422", async () => {
+    const { status, body } = await post("/api/v1/articles", input, { as: author });
+    expect([status, body.errors]).toEqual([422, faults]);
+  });
+
+  test("is a fault of the field in createArticle's result", async () => {
+    const query = `mutation ($input: CreateArticleInput!) {
+      createArticle(input: $input) { success article { id } errors { field message } }
+    }`;
+    const { data } = await graphql(query, { input }, { as: author });
+    expect(data.createArticle).toEqual({ success: false, article: null, errors: faults });
+  });
+});
+
+describe("a row that was longer before the bounds came", () => {
+  test("survives the upgrade, is read, and can be shortened and deleted", async () => {
+    const { owner, ask } = resources;
+    const chapter = await readFile("db/migrations/committed/000058-text-bounds.sql", "utf8");
+    await owner.query("alter table public.users drop constraint users_name_max_length");
+    const { rows } = await owner.query(
+      "insert into public.users (name, email) values (repeat('n', 300), 'old@example.org') returning id",
+    );
+    const path = `/users/${rows[0].id}`;
+    await owner.query(chapter);
+
+    expect((await ask(path)).body.name).toHaveLength(300);
+    const change = (body: object) => ask(path, { method: "PATCH", body, as: ADMINISTRATOR });
+    expect((await change({ age: 7 })).status).toBe(400);
+    expect((await change({ name: "Short", age: 7 })).body).toMatchObject({ name: "Short", age: 7 });
+    expect((await ask(path, { method: "DELETE", as: ADMINISTRATOR })).status).toBe(204);
+  });
+});
