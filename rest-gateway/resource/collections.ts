@@ -1,6 +1,5 @@
 import { applicablePolicies } from "../../engine/catalog/applicable-policies.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
-import { exposedSchemas } from "../../engine/catalog/exposed-schemas.ts";
 import type { ComputedRelationship, DirectRelationship } from "../../engine/catalog/relationships.ts";
 import type { Argument, Routine } from "../../engine/catalog/routines.ts";
 import { spokenComment } from "../../engine/catalog/spoken-comment.ts";
@@ -11,6 +10,7 @@ import { oncePer } from "../../engine/once-per.ts";
 import { commentTags } from "./comment-tags.ts";
 import { type Field, fieldsOf } from "./fields.ts";
 import { type Naming, namingOf, toAddressName } from "./naming.ts";
+import { tablesByAddress } from "./tables-by-address.ts";
 
 /** The collections of one version, as one role sees them: what parsers refuse by, and documents are made from. */
 export type Collections = {
@@ -106,18 +106,6 @@ function makeCollections(catalog: Catalog, tables: Tables, audience: Audience): 
     findAtRoot: (name) => (tables.has(name) && isAtRoot(tables.get(name)!) ? make(name) : undefined),
     visible: () => [...tables.keys()].map(make).filter(({ may }) => Object.values(may).some(Boolean)),
   };
-}
-
-/** Of two tables with one address the first counts, in the order of the exposed schemas. */
-function tablesByAddress(catalog: Catalog): Tables {
-  const tables = new Map<string, Table>();
-  for (const schema of exposedSchemas(catalog)) {
-    for (const table of schema.tables.values()) {
-      const name = toAddressName(table.name);
-      if (!table.isPartition && !tables.has(name)) tables.set(name, table);
-    }
-  }
-  return tables;
 }
 
 /** `@root user`: served at `/<name>` by the rules of the user resource; the word names a row in its code, USER_NOT_FOUND. */
@@ -228,10 +216,10 @@ function positionOf({ relationship, target }: Pointing): number {
   return target.columns.get(relationship.columns[0]!.target)!.position;
 }
 
-/** A function that changes something and takes the row first. */
+/** A function that changes something and takes the row first; of several by one name the one that was created first. */
 function actionsOf(table: Table, { catalog, role }: Surroundings, nameOf: Naming): Action[] {
   const found = new Map<string, Action>();
-  for (const routine of table.rowRoutines) {
+  for (const routine of table.rowRoutines.toSorted((one, other) => one.oid - other.oid)) {
     const [, ...others] = routine.arguments;
     const name = toAddressName(routine.name);
     const isAction = routine.kind === "function" && routine.volatility === "volatile" && isExposed(routine, catalog);
