@@ -1,7 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
-import { MISREAD } from "../commands/command.ts";
+import { FAILED, MISREAD } from "../commands/command.ts";
+import { ATTACK_NAMES, ATTACKS } from "./hostile/attacks/attacks.ts";
 import { benchmarksPage, type Told } from "./page.ts";
 
 export type BenchOptions = {
@@ -12,11 +13,13 @@ export type BenchOptions = {
   readonly minutes: number;
   /** How much there is of what only much can show. */
   readonly size: number;
+  /** Which of a bench's parts to run; none is all. */
+  readonly only: readonly string[];
   readonly tell: (line: string) => void;
 };
 
-/** Tells what it measured and returns it as plain data. */
-export type Bench = (options: BenchOptions) => Promise<object>;
+/** Tells what it measured and returns it as plain data. One that checks what must hold says whether something did not. */
+export type Bench = (options: BenchOptions) => Promise<object & { readonly isMissed?: boolean }>;
 
 const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>> = {
   engine: () => import("./engine.ts"),
@@ -26,6 +29,7 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
   realtime: () => import("./realtime.ts"),
   soak: () => import("./soak.ts"),
   catalogue: () => import("./catalogue.ts"),
+  hostile: () => import("./hostile.ts"),
 };
 
 /** Those that compare; the others take long, and are asked for by name. */
@@ -34,7 +38,9 @@ const BY_DEFAULT = ["engine", "rest", "users", "graphql", "realtime"];
 const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FILE] [--markdown FILE]
   without a name: ${BY_DEFAULT.join(", ")}
   soak [--minutes 5]: all interfaces at once, to see whether anything grows
-  catalogue [--size 10000]: many tables and roles`;
+  catalogue [--size 10000]: many tables and roles
+  hostile [--only ATTACK]…: attacks beside honest traffic; fails unless honest callers are served, apart, within the memory limit
+    attacks: ${ATTACK_NAMES.join(", ")}`;
 
 const { values, positionals } = readWords();
 if (values.help) {
@@ -43,6 +49,8 @@ if (values.help) {
 }
 const unknown = positionals.filter((name) => !Object.hasOwn(BENCHES, name));
 if (unknown.length > 0) refuse(`No such benchmark: ${unknown.join(", ")}`);
+const unknownAttacks = values.only.filter((name) => !Object.hasOwn(ATTACKS, name));
+if (unknownAttacks.length > 0) refuse(`No such attack: ${unknownAttacks.join(", ")}`);
 
 const amounts = {
   rounds: amountOf("rounds"),
@@ -50,6 +58,7 @@ const amounts = {
   seconds: amountOf("seconds"),
   minutes: amountOf("minutes"),
   size: amountOf("size"),
+  only: values.only,
 };
 const [loadBefore] = loadavg();
 const records: Told[] = [];
@@ -64,6 +73,7 @@ for (const name of positionals.length > 0 ? positionals : BY_DEFAULT) {
     },
   });
   records.push({ name, result, told });
+  if (result.isMissed) process.exitCode = FAILED;
 }
 if (values.json) {
   const results = Object.fromEntries(records.map(({ name, result }) => [name, result]));
@@ -84,6 +94,7 @@ function readWords() {
         seconds: { type: "string", default: "1" },
         minutes: { type: "string", default: "5" },
         size: { type: "string", default: "10000" },
+        only: { type: "string", multiple: true, default: [] },
         json: { type: "string" },
         markdown: { type: "string" },
       },

@@ -20,6 +20,7 @@ describe("npm run bench", () => {
     [["--rounds"], "--rounds"],
     [["rest", "nothing"], "nothing"],
     [["rest", "--seconds", "0.2"], "--seconds"],
+    [["hostile", "--only", "kindness"], "kindness"],
   ])("ends with 2 for %j and says what it cannot read, without a stack", async (words, unread) => {
     const { code, stdout, stderr } = await refused(...words);
     expect(code).toBe(2);

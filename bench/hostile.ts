@@ -1,0 +1,42 @@
+// Attacks of all kinds at once, and what honest callers notice of them.
+
+import type { Bench } from "./bench.ts";
+import { verdict } from "./contest/targets.ts";
+import { ATTACK_NAMES, ATTACKS, type AttackName } from "./hostile/attacks/attacks.ts";
+import { HONEST_KINDS, type HonestResult } from "./hostile/honest.ts";
+import { openHostile } from "./hostile/hostile.ts";
+import { statementsOf } from "./hostile/statements.ts";
+
+export const bench: Bench = async ({ rounds, seconds: each, only, tell }) => {
+  const names = only.length === 0 ? ATTACK_NAMES : (only as readonly AttackName[]);
+  const seconds = 3 * rounds * each;
+  tell(`hostile: honest traffic for ${seconds} s alone, then for ${seconds} s beside ${names.join(", ")}`);
+  await using hostile = await openHostile();
+  const result = await hostile.run(names, seconds);
+
+  tell("\n  attacks");
+  for (const name of names) {
+    const { outcomes } = result.attacks[name]!;
+    const counts = Object.entries(outcomes).toSorted(([, one], [, other]) => other - one);
+    tell(`    ${name.padEnd(12)} ${ATTACKS[name].what}`);
+    tell(`    ${"".padEnd(12)} ${counts.map(([outcome, count]) => `${count} x ${outcome}`).join(", ")}`);
+  }
+  tell(`\n  ${"honest".padEnd(14)}${["requests", "failed", "p50", "p99"].map((cell) => cell.padStart(12)).join("")}`);
+  for (const kind of HONEST_KINDS) {
+    tell(`    ${row(`${kind}, quiet`, result.quiet[kind])}`);
+    tell(`    ${row(`${kind}, hostile`, result.hostile[kind])}`);
+  }
+  tell(`\n  memory ${result.peak.toFixed(0)} MiB at most, ${result.held?.toFixed(0) ?? "none"} MiB afterwards`);
+  tell(`  event loop held for ${result.quietHold.toFixed(0)} ms at most while it was quiet`);
+  tell("\n  statements");
+  const statements = statementsOf(result);
+  for (const { what, isMet, target } of statements) tell(verdict(what, isMet, target));
+  return { ...result, statements, isMissed: statements.some(({ isMet }) => !isMet) };
+};
+
+function row(name: string, { count, failures, p50, p99 }: HonestResult[keyof HonestResult]): string {
+  const failed = Object.values(failures).reduce((sum, times) => sum + times, 0);
+  const cells = [count, failed, `${p50.toFixed(1)} ms`, `${p99.toFixed(1)} ms`];
+  const why = Object.entries(failures).map(([failure, times]) => `${times} x ${failure}`);
+  return `${name.padEnd(20)}${cells.map((cell) => String(cell).padStart(12)).join("")}  ${why.join(", ")}`;
+}

@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** A service that an attack has for itself. */
+export type Victim = { readonly url: string; readonly pid: number };
+
+export type Target = {
+  /** Of the service that honest callers use. */
+  readonly url: string;
+  readonly victims: readonly Victim[];
+  /** When to stop, by `Date.now()`. */
+  readonly until: number;
+};
+
+export type AttackResult = {
+  /** How often each was the answer: `413`, `ECONNRESET`. */
+  readonly outcomes: Readonly<Record<string, number>>;
+  /** What the service must never do, in words; none is the aim. */
+  readonly faults: readonly string[];
+};
+
+/** Goes on until it is time to stop, in a process of its own. */
+export type Attack = (target: Target) => Promise<AttackResult>;
+
+/** What comes of an attack, as it goes on. */
+export class Outcomes {
+  readonly #counts: Record<string, number> = {};
+  readonly #faults = new Set<string>();
+
+  count(outcome: string): void {
+    this.#counts[outcome] = (this.#counts[outcome] ?? 0) + 1;
+  }
+
+  fault(what: string): void {
+    this.#faults.add(what);
+  }
+
+  get result(): AttackResult {
+    return { outcomes: { ...this.#counts }, faults: [...this.#faults] };
+  }
+}
+
+/** So many do it again and again until it is time, each after a pause. */
+export async function repeat(
+  { until }: Target,
+  { times, pauseMs }: { readonly times: number; readonly pauseMs: number },
+  work: (index: number) => Promise<void>,
+): Promise<void> {
+  const loop = async (index: number) => {
+    while (Date.now() < until) {
+      await work(index);
+      await sleep(Math.min(pauseMs, Math.max(0, until - Date.now())));
+    }
+  };
+  await Promise.all(Array.from({ length: times }, (_, index) => loop(index)));
+}
+
+/** `ECONNRESET`, or what it says of itself. */
+export function failureOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code ?? message;
+}

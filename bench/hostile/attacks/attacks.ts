@@ -1,0 +1,36 @@
+import type { VictimOptions } from "../service.ts";
+
+type Definition = {
+  /** For people: what is done. */
+  readonly what: string;
+  /** The services that it has for itself, besides the one that honest callers use. */
+  readonly victims?: readonly VictimOptions[];
+};
+
+export const ATTACKS = {
+  bodies: { what: "240 sockets with unfinished bodies of 10 MB" },
+  channels: { what: "20 sockets with 100 channels of 250 kB each" },
+  tenants: { what: "two tenants whose claims differ beyond 2^53" },
+  filters: { what: "realtime filters without an end, anonymous" },
+  stderr: {
+    what: "stderr on a full device, and in a full pipe",
+    victims: [
+      { env: { LOG_LEVEL: "info" }, stderr: "full" },
+      { env: { LOG_LEVEL: "info" }, stderr: "unread" },
+    ],
+  },
+  parse: { what: "bodies of 10 MB that are slow to read" },
+  reads: { what: "12 anonymous readers with a regular expression without an end" },
+  answers: { what: "40 GraphQL answers of 45 MB at once" },
+  connections: { what: "1,000 idle connections, and others that come and go" },
+  kills: { what: "all worker processes killed, again and again", victims: [{ env: { WEB_CONCURRENCY: "2" } }] },
+} as const satisfies Record<string, Definition>;
+
+export type AttackName = keyof typeof ATTACKS;
+
+export const ATTACK_NAMES = Object.keys(ATTACKS) as readonly AttackName[];
+
+export function victimsOf(name: AttackName): NonNullable<Definition["victims"]> {
+  const definition: Definition = ATTACKS[name];
+  return definition.victims ?? [];
+}

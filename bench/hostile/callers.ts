@@ -1,0 +1,19 @@
+import { parseExactly } from "../../engine/exact-json.ts";
+import { signClaims } from "../contest/sign-claims.ts";
+
+/** The key that is public. */
+export const ANON_KEY = signClaims({ role: "anon" });
+
+/** Of a signed-in user. */
+export const HONEST_TOKEN = signClaims({ sub: "1", role: "authenticated" });
+
+/** The claim is a number with all of its digits. */
+export function tenantToken(tenant: string): string {
+  return signClaims({ role: "authenticated", tenant: parseExactly(tenant) });
+}
+
+export const JSON_TYPE = { "Content-Type": "application/json" };
+
+export function credentials(token: string): Readonly<Record<string, string>> {
+  return { apikey: ANON_KEY, Authorization: `Bearer ${token}` };
+}

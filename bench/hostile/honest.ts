@@ -1,0 +1,33 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+
+export const HONEST_KINDS = ["read", "write", "graphql", "new query", "delivery"] as const;
+
+export type HonestKind = (typeof HONEST_KINDS)[number];
+
+export type Measured = {
+  readonly count: number;
+  /** By why. */
+  readonly failures: Readonly<Record<string, number>>;
+  /** Milliseconds; infinite where so many failed. */
+  readonly p50: number;
+  readonly p99: number;
+};
+
+export type HonestResult = Readonly<Record<HonestKind, Measured>>;
+
+export type HonestCallers = Disposable & { run(url: string, seconds: number): Promise<HonestResult> };
+
+/** In a process of their own, so that neither attackers nor the service keep them from looking at the clock. */
+export function startHonestCallers(): HonestCallers {
+  const child = fork(join(import.meta.dirname, "honest-client.ts"), { serialization: "advanced" });
+  return {
+    async run(url, seconds) {
+      child.send({ url, seconds });
+      const [result] = (await once(child, "message")) as [HonestResult];
+      return result;
+    },
+    [Symbol.dispose]: () => void child.kill(),
+  };
+}

@@ -1,0 +1,82 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Scratch } from "../scratch.ts";
+import type { AttackResult, Victim } from "./attack.ts";
+import { type AttackName, victimsOf } from "./attacks/attacks.ts";
+import { type HonestResult, startHonestCallers } from "./honest.ts";
+import { countMisplaced, startAttacked } from "./schema.ts";
+import { startVictim, startWatched } from "./service.ts";
+import { type Attacker, startAttacker } from "./start-attacker.ts";
+
+/** Programs that compile themselves while they run are faster afterwards. */
+const WARM_UP_SECONDS = 3;
+const SETTLE_SECONDS = 2;
+
+export type HostileResult = {
+  readonly quiet: HonestResult;
+  readonly hostile: HonestResult;
+  readonly attacks: Readonly<Partial<Record<AttackName, AttackResult>>>;
+  /** Rows that came to another tenant than the one who wrote them. */
+  readonly misplaced: number;
+  /** Mebibytes: at most, and after the attacks. */
+  readonly peak: number;
+  readonly held: number | null;
+  /** Milliseconds for which the event loop was held. */
+  readonly quietHold: number;
+  readonly longestHold: number;
+  /** How the service ended; null while it runs. */
+  readonly ending: string | null;
+};
+
+export type Hostile = AsyncDisposable & {
+  readonly scratch: Scratch;
+  run(names: readonly AttackName[], seconds: number): Promise<HostileResult>;
+};
+
+/** A database, a service and honest callers, for attacks that all come at once. */
+export async function openHostile(): Promise<Hostile> {
+  await using opened = new AsyncDisposableStack();
+  const scratch = opened.use(await startAttacked());
+  const service = opened.use(await startWatched(scratch));
+  const callers = opened.use(startHonestCallers());
+  const everything = opened.move();
+  return {
+    scratch,
+    async run(names, seconds) {
+      await using started = new AsyncDisposableStack();
+      const attackers: { readonly name: AttackName; readonly attacker: Attacker; readonly victims: Victim[] }[] = [];
+      for (const name of names) {
+        const victims: Victim[] = [];
+        for (const options of victimsOf(name)) {
+          const { url, pid } = started.use(await startVictim(scratch, options));
+          victims.push({ url, pid });
+        }
+        attackers.push({ name, attacker: started.use(await startAttacker(name)), victims });
+      }
+      await callers.run(service.url, Math.min(WARM_UP_SECONDS, seconds));
+      const quietSince = Date.now();
+      const quiet = await callers.run(service.url, seconds);
+      const quietHold = await service.longestHold(quietSince);
+
+      const since = Date.now();
+      const until = since + seconds * 1_000;
+      const attacking = attackers.map(async ({ name, attacker, victims }) => {
+        return [name, await attacker.run({ url: service.url, victims, until })] as const;
+      });
+      const [hostile, ...results] = await Promise.all([callers.run(service.url, seconds), ...attacking]);
+      const longestHold = await service.longestHold(since);
+      await sleep(SETTLE_SECONDS * 1_000);
+      return {
+        quiet,
+        hostile,
+        attacks: Object.fromEntries(results),
+        misplaced: await countMisplaced(scratch),
+        peak: service.peak(),
+        held: await service.resident(),
+        quietHold,
+        longestHold,
+        ending: service.ending(),
+      };
+    },
+    [Symbol.asyncDispose]: () => everything.disposeAsync(),
+  };
+}

@@ -1,0 +1,58 @@
+import { startContent } from "../graphql/content.ts";
+import type { Scratch } from "../scratch.ts";
+
+export const MARKS = 1_000;
+/** Both become 9007199254740992 where they are read as numbers of JavaScript. */
+export const TENANTS = ["9007199254740992", "9007199254740993"] as const;
+
+/**
+ * What is attacked: marks, which honest callers read and write and of which strangers see the public ones; essays, long
+ * enough for a regular expression to take for ever; documents, of which each tenant sees its own.
+ */
+const TABLES = `
+  create table public.marks (
+    id bigint generated always as identity primary key,
+    ref bigint,
+    note text not null,
+    is_public boolean not null default false
+  );
+  alter table public.marks enable row level security;
+  create policy read_all on public.marks for select to authenticated using (true);
+  create policy read_public on public.marks for select to anon using (is_public);
+  create policy add on public.marks for insert to authenticated with check (true);
+  grant select, insert on public.marks to anon, authenticated;
+  insert into public.marks (note, is_public) select repeat('a', 100), n % 2 = 0 from generate_series(1, ${MARKS}) n;
+
+  create table public.essays (id bigint generated always as identity primary key, body text not null);
+  grant select on public.essays to anon, authenticated;
+  insert into public.essays (body)
+    select (select string_agg(md5(n || '-' || part), '') from generate_series(1, 30) part) from generate_series(1, 100) n;
+
+  create table public.documents (
+    id bigint generated always as identity primary key,
+    tenant bigint not null default ((auth.jwt() ->> 'tenant')::bigint),
+    body text not null
+  );
+  alter table public.documents enable row level security;
+  create policy own on public.documents to authenticated using (tenant = (select (auth.jwt() ->> 'tenant')::bigint));
+  grant select, insert on public.documents to authenticated;
+  create function public.write_document(body text) returns void language sql
+    as $$ insert into public.documents (body) values (body) $$;
+  grant execute on function public.write_document to authenticated;
+`;
+
+/** The content service's own database, and those tables. */
+export async function startAttacked(): Promise<Scratch> {
+  const scratch = await startContent();
+  await scratch.execute(TABLES);
+  await scratch.execute("vacuum analyze");
+  return scratch;
+}
+
+/** Documents that were written as one tenant and belong to another one. */
+export async function countMisplaced(scratch: Scratch): Promise<number> {
+  const { rows } = await scratch.execute(
+    "select count(*)::int as count from public.documents where body <> 'by ' || tenant",
+  );
+  return rows[0].count;
+}

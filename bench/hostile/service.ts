@@ -1,0 +1,83 @@
+import { closeSync, openSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type OursOptions, startOurs } from "../contest/ours.ts";
+import { residentMebibytes } from "../resident-memory.ts";
+import type { Scratch } from "../scratch.ts";
+import { watchMemory } from "../watch-memory.ts";
+import type { Victim } from "./attack.ts";
+import { LOOP_WATCH, longestHold } from "./loop-holds.ts";
+
+/** The limit of `deploy/kubernetes.yaml`, beyond which a container is killed. */
+export const MEMORY_LIMIT_MEBIBYTES = 1024;
+/** What node sets by itself in such a container. */
+const HEAP_LIMIT = "--max-old-space-size=512";
+
+export type WatchedService = AsyncDisposable & {
+  readonly url: string;
+  /** Mebibytes: now, and at most so far; null where the system does not say. */
+  resident(): Promise<number | null>;
+  peak(): number;
+  /** Milliseconds, by `Date.now()`. */
+  longestHold(since: number): Promise<number>;
+  /** How it ended; null while it runs. */
+  ending(): string | null;
+};
+
+/** The service that honest callers use, killed as a container would be that takes too much memory. */
+export async function startWatched(scratch: Scratch): Promise<WatchedService> {
+  await using opened = new AsyncDisposableStack();
+  const folder = opened.adopt(await mkdtemp(join(tmpdir(), "content-service-watch-")), (path) =>
+    rm(path, { recursive: true }),
+  );
+  const file = join(folder, "holds");
+  const service = await startOurs(scratch, scratch.url("authenticator"), {
+    execArgv: [...LOOP_WATCH, HEAP_LIMIT],
+    env: { LOOP_WATCH_FILE: file },
+  });
+  opened.adopt(service, () => service.stop("SIGKILL"));
+  let wasKilled = false;
+  const memory = watchMemory(service.pid, {
+    mebibytes: MEMORY_LIMIT_MEBIBYTES,
+    exceeded() {
+      if (wasKilled || service.ending() !== null) return;
+      wasKilled = true;
+      process.kill(service.pid, "SIGKILL");
+    },
+  });
+  opened.defer(() => void memory.stop());
+  const everything = opened.move();
+  return {
+    url: service.base.origin,
+    resident: () => residentMebibytes(service.pid),
+    peak: () => memory.most(),
+    longestHold: (since) => longestHold(file, since),
+    ending: () => (wasKilled ? `killed: more than ${MEMORY_LIMIT_MEBIBYTES} MiB` : service.ending()),
+    [Symbol.asyncDispose]: () => everything.disposeAsync(),
+  };
+}
+
+export type VictimOptions = Pick<OursOptions, "env"> & { readonly stderr?: "full" | "unread" };
+
+/** The attack says what it thinks of one that does not become ready. */
+const READY_WITHIN_SECONDS = 20;
+
+/** A service that an attack has for itself. */
+export async function startVictim(
+  scratch: Scratch,
+  { env = {}, stderr }: VictimOptions,
+): Promise<Victim & AsyncDisposable> {
+  const device = stderr === "full" ? openSync("/dev/full", "w") : null;
+  const sink = device ?? (stderr === "unread" ? "unread" : "read");
+  try {
+    const service = await startOurs(scratch, scratch.url("authenticator"), {
+      env,
+      stderr: sink,
+      readyWithinSeconds: READY_WITHIN_SECONDS,
+    });
+    return { url: service.base.origin, pid: service.pid, [Symbol.asyncDispose]: () => service.stop("SIGKILL") };
+  } finally {
+    if (device !== null) closeSync(device);
+  }
+}

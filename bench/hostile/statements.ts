@@ -1,0 +1,41 @@
+import { ATTACK_NAMES, type AttackName } from "./attacks/attacks.ts";
+import { HONEST_KINDS } from "./honest.ts";
+import type { HostileResult } from "./hostile.ts";
+
+export type Statement = { readonly what: string; readonly isMet: boolean; readonly target: string };
+
+const MOST_TIMES = 5;
+const MOST_MEBIBYTES = 700;
+const LONGEST_HOLD_MS = 50;
+
+/** What must hold while the service is attacked, and whether it did. */
+export function statementsOf(result: HostileResult): Statement[] {
+  const { quiet, hostile, misplaced, peak, longestHold, ending } = result;
+  const honest = HONEST_KINDS.map((kind) => {
+    const times = hostile[kind].p99 / quiet[kind].p99;
+    const what = `${kind}: p99 ${spell(hostile[kind].p99)}, ${spell(times, "times")} its quiet ${spell(quiet[kind].p99)}`;
+    return { what, isMet: times < MOST_TIMES, target: `below ${MOST_TIMES}` };
+  });
+  return [
+    ...honest,
+    { what: `memory: ${peak.toFixed(0)} MiB at most`, isMet: peak < MOST_MEBIBYTES, target: `below ${MOST_MEBIBYTES}` },
+    {
+      what: `event loop: held for ${longestHold.toFixed(0)} ms at most`,
+      isMet: longestHold <= LONGEST_HOLD_MS,
+      target: String(LONGEST_HOLD_MS),
+    },
+    { what: `no crash${ending === null ? "" : `: it ended by ${ending}`}`, isMet: ending === null, target: "none" },
+    { what: `rows in another tenant: ${misplaced}`, isMet: misplaced === 0, target: "0" },
+    ...ATTACK_NAMES.flatMap((name) => faultsOf(name, result)),
+  ];
+}
+
+/** Of what attackers have seen only that which must not be. */
+function faultsOf(name: AttackName, { attacks }: HostileResult): Statement[] {
+  const faults = attacks[name]?.faults ?? [];
+  return faults.map((fault) => ({ what: `${name}: ${fault}`, isMet: false, target: "never" }));
+}
+
+function spell(value: number, unit = "ms"): string {
+  return Number.isFinite(value) ? `${value.toFixed(1)} ${unit}` : "for ever";
+}

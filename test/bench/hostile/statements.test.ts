@@ -1,0 +1,53 @@
+import { describe, expect, test } from "vitest";
+import { HONEST_KINDS, type HonestResult } from "../../../bench/hostile/honest.ts";
+import type { HostileResult } from "../../../bench/hostile/hostile.ts";
+import { statementsOf } from "../../../bench/hostile/statements.ts";
+
+function honest(p99: number): HonestResult {
+  const measured = { count: 100, failures: {}, p50: 1, p99 };
+  return Object.fromEntries(HONEST_KINDS.map((kind) => [kind, measured])) as HonestResult;
+}
+
+const GOOD: HostileResult = {
+  quiet: honest(10),
+  hostile: honest(49),
+  attacks: { bodies: { outcomes: { "413": 7 }, faults: [] } },
+  misplaced: 0,
+  peak: 699,
+  held: 300,
+  quietHold: 10,
+  longestHold: 50,
+  ending: null,
+};
+
+const missed = (result: HostileResult) =>
+  statementsOf(result)
+    .filter(({ isMet }) => !isMet)
+    .map(({ what }) => what);
+
+describe("what must hold while the service is attacked", () => {
+  test("is met where honest callers hardly notice, and nothing else happens", () => {
+    expect(missed(GOOD)).toEqual([]);
+  });
+
+  test.each<[string, Partial<HostileResult>, RegExp]>([
+    [
+      "an honest caller waits five times as long",
+      { hostile: { ...honest(10), read: { ...honest(50).read } } },
+      /^read: /,
+    ],
+    [
+      "too many honest requests fail",
+      { hostile: { ...honest(10), write: honest(Infinity).write } },
+      /^write: p99 for ever/,
+    ],
+    ["there was nothing to compare with", { quiet: honest(Infinity), hostile: honest(Infinity) }, /^read: /],
+    ["it takes too much memory", { peak: 700 }, /^memory: 700 MiB/],
+    ["the event loop is held for too long", { longestHold: 51 }, /^event loop: held for 51 ms/],
+    ["it ends", { ending: "SIGKILL" }, /^no crash: it ended by SIGKILL/],
+    ["rows come to another tenant", { misplaced: 1 }, /^rows in another tenant: 1/],
+    ["an attack finds a fault", { attacks: { bodies: { outcomes: {}, faults: ["a fault"] } } }, /^bodies: a fault/],
+  ])("is missed when %s", (_when, change, what) => {
+    expect(missed({ ...GOOD, ...change })[0]).toMatch(what);
+  });
+});
