@@ -2,38 +2,11 @@ import type { Caller } from "../../engine/caller/caller.ts";
 import { readingPolicies } from "../../engine/catalog/applicable-policies.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
 import type { AsOwner } from "../../engine/database/as-owner.ts";
+import { jsonMembers } from "../../engine/json-members.ts";
+import { type FunctionDependency, type PolicyDependency, readPolicyDependencies } from "./policy-dependencies.ts";
 
 /** The claims on which it depends who sees a row; `all` where that cannot be told. */
 export type ClaimsRead = ReadonlySet<string> | "all";
-
-/** A function or a relation that the policies use, directly or by way of a function. */
-type Used = {
-  readonly kind: "function" | "relation";
-  readonly name: string;
-  /** Of a function whose body Postgres keeps parsed, and with it what it uses. */
-  readonly body: string | null;
-  /** A function that always answers the same, or a table that shows the same rows to everybody. */
-  readonly isSteady: boolean;
-};
-
-// What comes with Postgres is not in pg_depend: of that, current_setting alone knows who asks.
-const USED = `
-  with recursive used (class, object) as (
-    select 'pg_policy'::regclass::oid, oid from pg_policy where polrelid = $1 and polcmd in ('*', 'r')
-    union
-    select d.refclassid, d.refobjid
-    from used join pg_depend d on d.classid = used.class and d.objid = used.object
-    where used.class in ('pg_policy'::regclass, 'pg_proc'::regclass, 'pg_operator'::regclass)
-      and (d.refclassid in ('pg_proc'::regclass, 'pg_operator'::regclass)
-        or d.refclassid = 'pg_class'::regclass and d.refobjid <> $1)
-  )
-  select 'function' as kind, n.nspname || '.' || p.proname as name, pg_get_function_sqlbody(p.oid) as body,
-    p.provolatile = 'i' as "isSteady"
-  from used join pg_proc p on used.class = 'pg_proc'::regclass and p.oid = used.object
-    join pg_namespace n on n.oid = p.pronamespace
-  union all
-  select 'relation', c.oid::regclass::text, null, c.relkind in ('r', 'p') and not c.relrowsecurity
-  from used join pg_class c on used.class = 'pg_class'::regclass and c.oid = used.object`;
 
 export type ClaimsReader = {
   read(table: Table): Promise<ClaimsRead>;
@@ -48,11 +21,8 @@ const LONGEST_KNOWN_MS = 5_000;
 export function makeClaimsReader(asOwner: AsOwner): ClaimsReader {
   let known = new WeakMap<Table, { readonly claims: Promise<ClaimsRead>; readonly at: number }>();
   const read = async (table: Table): Promise<ClaimsRead> => {
-    const { rows } = await asOwner((client) => client.query<Used>(USED, [table.oid]));
-    return claimsIn(
-      readingPolicies(table).flatMap(({ using }) => using ?? []),
-      rows,
-    );
+    const conditions = readingPolicies(table).flatMap(({ using }) => using ?? []);
+    return claimsIn(conditions, await readPolicyDependencies(asOwner, table));
   };
   return {
     read: (table) => {
@@ -72,38 +42,63 @@ export function makeClaimsReader(asOwner: AsOwner): ClaimsReader {
   };
 }
 
-/** Where all claims are read: by this function of ours and Supabase's, or by its body written out. */
-const ALL_CLAIMS =
-  /(?:auth\.jwt\(\)|\(?(?:NULLIF\()?current_setting\('request\.jwt\.claims'::text(?:, true)?\)(?:, ''::text\))?\)?(?:::jsonb?\)?))/
-    .source;
-const ONE_CLAIM = new RegExp(`${ALL_CLAIMS}\\s*->>?\\s*'(?<claim>[^']+)'::text`, "g");
-const ANY_READING = /auth\.jwt\(|current_setting\(\s*'request\.jwt/;
-/** Functions whose body only hands on all claims: whoever calls them says which one it wants. */
-const READERS = new Set(["auth.jwt"]);
+// All claims, as Postgres writes the expression.
+const SETTING = /current_setting\('request\.jwt\.claims'::text(?:, (?:true|false))?\)/.source;
+const ALL_CLAIMS = `\\((?:${SETTING}|NULLIF\\(${SETTING}, ''::text\\))\\)::jsonb?`;
+/** The body of a function that hands on all claims. */
+const HANDS_ON = new RegExp(`^RETURN ${ALL_CLAIMS}$`);
+/** Any setting may hold claims but one that is named here and is the same for all callers of a role. */
+const DOUBTFUL_SETTING = /current_setting\((?!'(?!request\.jwt)[\w.]+'::text[,)])/i;
+/** Functions of Postgres that run a text as SQL, or list settings. */
+const DOUBTFUL_FUNCTION =
+  /\b(?:(?:query|cursor|table|schema|database)_to_xml\w*|ts_stat|ts_rewrite|pg_show_all_settings|pg_input_\w+)\(/i;
 
-/** Told from the text, as Postgres writes it: what does not look like reading one claim counts as reading all. */
-function claimsIn(policies: readonly string[], used: readonly Used[]): ClaimsRead {
-  const claims = new Set<string>();
-  const bodies: string[] = [...policies];
-  for (const { name, body, isSteady } of used) {
-    if (isSteady || READERS.has(name)) continue;
-    if (body === null) return "all";
-    bodies.push(body);
+/** Told from the texts, as Postgres writes them: what does not look like reading one claim counts as reading all. */
+function claimsIn(conditions: readonly string[], dependencies: readonly PolicyDependency[]): ClaimsRead {
+  const texts: string[] = [];
+  const readers: string[] = [];
+  for (const dependency of dependencies) {
+    if (dependency.kind === "condition") texts.push(dependency.text);
+    else if (dependency.kind === "relation") {
+      if (!dependency.isSameForAll) return "all";
+    } else if (isReader(dependency)) readers.push(dependency.name);
+    else if (dependency.body !== null) texts.push(dependency.body);
+    else if (!dependency.isImmutableC) return "all";
   }
-  for (const body of bodies) {
-    for (const { groups } of body.matchAll(ONE_CLAIM)) claims.add(groups!.claim!);
-    const rest = body.replace(ONE_CLAIM, "");
-    if (ANY_READING.test(rest) || readsSettingByVariable(rest)) return "all";
+  // Rows are judged by the policies that the catalogue has: of others nobody knows here what they use.
+  if (!conditions.every((condition) => texts.includes(condition))) return "all";
+  const calls = readers.map((name) => `${RegExp.escape(name)}\\(`).join("|") || NOTHING;
+  const source = `(?<![\\w$".])(?:${ALL_CLAIMS}|(?:${calls})\\))`;
+  const oneClaim = new RegExp(`(?:${source}|\\( SELECT ${source} AS [\\w"]+\\)) ->>? '(?<claim>[^'\\\\]+)'::text`, "g");
+  const claims = new Set<string>();
+  for (const text of texts) {
+    for (const { groups } of text.matchAll(oneClaim)) claims.add(groups!.claim!);
+    const rest = text.replace(oneClaim, "");
+    if (DOUBTFUL_SETTING.test(rest) || DOUBTFUL_FUNCTION.test(rest) || new RegExp(calls).test(rest)) return "all";
   }
   return claims;
 }
 
-/** Two callers of one role with the same key see the same rows. */
-export function claimsKey({ claims, claimsText }: Caller, read: ClaimsRead): string {
-  return read === "all" ? claimsText : JSON.stringify([...read].map((name) => claims[name] ?? null));
+const NOTHING = "(?!)";
+
+function isReader({ body, isPlainJson }: FunctionDependency): boolean {
+  return isPlainJson && body !== null && HANDS_ON.test(body);
 }
 
-/** `current_setting(name)`, where nobody knows which one that is. */
-function readsSettingByVariable(text: string): boolean {
-  return [...text.matchAll(/current_setting\(/g)].some(({ index }) => text[index + "current_setting(".length] !== "'");
+const keys = new WeakMap<Caller, WeakMap<ReadonlySet<string>, string>>();
+
+/** Two callers of one role with the same key see the same rows. */
+export function claimsKey(caller: Caller, read: ClaimsRead): string {
+  if (read === "all") return caller.claimsText;
+  const known = keys.get(caller) ?? new WeakMap<ReadonlySet<string>, string>();
+  keys.set(caller, known);
+  const key = known.get(read) ?? spellKey(caller, read);
+  known.set(read, key);
+  return key;
+}
+
+/** By the texts of the claims, which have all digits of a number. A claim that is null is not one that is missing. */
+function spellKey({ claimsText }: Caller, read: ReadonlySet<string>): string {
+  const members = jsonMembers(claimsText);
+  return JSON.stringify([...read].map((name) => members.get(name) ?? null));
 }
