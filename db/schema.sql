@@ -773,7 +773,7 @@ create table public.users (
   constraint users_email_key UNIQUE (email),
   constraint users_age_range CHECK (((age >= 0) AND (age <= 150))),
   constraint users_avatar_format CHECK (((avatar ~* '^https?://'::text) AND (length(avatar) <= 2000))),
-  constraint users_email_format CHECK (((email ~ '^[^@\s]+@[^@\s]+\.[^@\s]+$'::text) AND (length(email) <= 254))),
+  constraint users_email_format CHECK (((length(email) <= 254) AND (email ~ '^(?=.{1,64}@)[a-zA-Z0-9!#$%&''*+/=?^_`{|}~-]+(\.[a-zA-Z0-9!#$%&''*+/=?^_`{|}~-]+)*@([a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?\.)+[a-zA-Z]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$'::text))) NOT VALID,
   constraint users_name_max_length CHECK ((length(name) <= 200)) NOT VALID,
   constraint users_name_present CHECK ((name ~ '[^\u0001-\u0020\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0]'::text)) NOT VALID
 );

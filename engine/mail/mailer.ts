@@ -39,6 +39,7 @@ function smtpMailer(url: string, from: string): Mailer {
     disableFileAccess: true,
     disableUrlAccess: true,
   });
+  transport.use("stream", refuseOtherRecipients);
   return {
     send: async (message) => void (await transport.sendMail(toMail(message, from))),
     close: () => transport.close(),
@@ -53,6 +54,7 @@ function folderMailer(folder: string, from: string, log: Pick<Logger, "info">): 
     mail.message.getTransferEncoding = () => "8bit";
     done();
   });
+  composer.use("stream", refuseOtherRecipients);
   return {
     async send(message) {
       const { message: bytes } = await composer.sendMail(toMail(message, from));
@@ -73,7 +75,20 @@ function folderMailer(folder: string, from: string, log: Pick<Logger, "info">): 
   };
 }
 
+type Composed = { readonly data: { readonly to?: unknown }; readonly message: { getEnvelope(): { to?: unknown } } };
+
+/** The library reads `<a@example.org>` as a@example.org: a mail goes to the address that it is for, or nowhere. */
+function refuseOtherRecipients({ data, message }: Composed, done: (error?: Error) => void): void {
+  const { address } = data.to as Address;
+  const { to } = message.getEnvelope();
+  const isMeant = /^[^@]+@[^@]+$/.test(address) && String(to).toLowerCase() === address.toLowerCase();
+  done(isMeant ? undefined : new Error(`"${address}" is no e-mail address: the mail would go to ${to}`));
+}
+
+type Address = { readonly name: string; readonly address: string };
+
 /** The address as an object: as a text it could be taken for several. */
-function toMail({ to, subject, text }: Message, from: string) {
-  return { from, to: { name: "", address: to }, subject, text, headers: { "Auto-Submitted": "auto-generated" } };
+function toMail({ to: address, subject, text }: Message, from: string) {
+  const to: Address = { name: "", address };
+  return { from, to, subject, text, headers: { "Auto-Submitted": "auto-generated" } };
 }

@@ -74,6 +74,62 @@ describe("a user", () => {
     await expect(content.as(admin, statement)).rejects.toMatchObject({ code: "23514", constraint });
   });
 
+  test.each([
+    "<victim@e.example>",
+    "Victim <victim@e.example>",
+    "a(x)@b.example",
+    "a@b.example(x)",
+    "a,b@c.example",
+    "a;b@c.example",
+    "a:b@c.example;",
+    '"a b"@c.example',
+    "a@[127.0.0.1]",
+    "a@127.0.0.1",
+    "a\\@b.example",
+    ".a@b.example",
+    "a.@b.example",
+    "a..b@c.example",
+    "a@b..example",
+    "a@.b.example",
+    "a@b.example.",
+    "a@-b.example",
+    "a@b-.example",
+    "a@b.example-",
+    "a@b_c.example",
+    `${"a".repeat(65)}@b.example`,
+    `a@${"b".repeat(64)}.example`,
+    `${"a".repeat(60)}@${"b".repeat(60)}.${"c".repeat(60)}.${"d".repeat(60)}.example.org`,
+    "a\u202e@b.example",
+    "\u202ea@b.example",
+    "a\u200b@b.example",
+    "a@b.ex\u200bample",
+    "\u0430@b.example",
+    "a@b\u3002example",
+    "\u212aim@b.example",
+    "a@b.example\n",
+    "a@b.example\r\nBcc: c@d.example",
+    "a@b@c.example",
+    "",
+  ])("cannot have the e-mail address %j", async (email) => {
+    const statement = "insert into public.users (name, email) values ('D', $1)";
+    await expect(content.as(admin, statement, [email])).rejects.toMatchObject({
+      code: "23514",
+      constraint: "users_email_format",
+    });
+  });
+
+  test.each([
+    "d@example.org",
+    "D.E+f_g-h@Sub-Domain.Example.ORG",
+    "o'neil!#$%&*/=?^`{|}~@example.org",
+    "1@2.example",
+    "a@xn--mnchen-3ya.example",
+    `${"a".repeat(64)}@${"b".repeat(63)}.example`,
+  ])("may have the e-mail address %j", async (email) => {
+    const statement = "insert into public.users (name, email) values ('D', $1) returning email";
+    expect(await content.as(admin, statement, [email])).toEqual([{ email }]);
+  });
+
   test("may have a name of 200 characters of any size", async () => {
     const statement =
       "insert into public.users (name, email) values (repeat('🐌', 200), 'd@example.org') returning length(name)";

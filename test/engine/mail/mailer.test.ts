@@ -56,19 +56,38 @@ describe("without a server", () => {
   });
 });
 
-test("a mail is sent by SMTP to one address, whatever signs that has", async () => {
+test("a mail is sent by SMTP to its one address", async () => {
   const server = await startSmtpServer();
   const mailer = makeMailer({ ...SETTINGS, smtpUrl: server.url, mailFrom: "Example <us@example.org>" }, log)!;
   try {
     await mailer.send(MESSAGE);
-    await mailer.send({ ...MESSAGE, to: "a,b@example.org" });
+    await mailer.send({ ...MESSAGE, to: "Ada@Example.ORG" });
     expect(server.received[0]).toMatchObject({ from: "us@example.org", to: ["ada@example.org"] });
     expect(server.received[0]!.text).toContain("From: Example <us@example.org>");
     expect(server.received[0]!.text).toContain("Auto-Submitted: auto-generated");
     expect(server.received[0]!.text).toContain("token=3Db");
-    expect(server.received[1]!.to).toHaveLength(1);
+    expect(server.received[1]!.to).toEqual(["Ada@example.org"]);
   } finally {
     mailer.close();
     await server.close();
   }
 });
+
+test.each(["<victim@example.org>", "a <victim@example.org>", "a,victim@example.org", " victim@example.org", "victim"])(
+  "a mail to %j is not sent, since it would go to another address",
+  async (to) => {
+    const server = await startSmtpServer();
+    const mailers = [
+      makeMailer({ ...SETTINGS, smtpUrl: server.url, mailFrom: "us@example.org" }, log)!,
+      makeMailer({ ...SETTINGS, mailDir: folder }, log)!,
+    ];
+    try {
+      for (const mailer of mailers) await expect(mailer.send({ ...MESSAGE, to })).rejects.toThrow("no e-mail address");
+      expect(server.received).toEqual([]);
+      expect(await readdir(folder)).toEqual([]);
+    } finally {
+      for (const mailer of mailers) mailer.close();
+      await server.close();
+    }
+  },
+);

@@ -66,6 +66,21 @@ describe("a forgotten password", () => {
 });
 
 describe("the address of who signed up", () => {
+  test.each([
+    ["names another mailbox", (mailbox: string) => `<${mailbox}>`],
+    ["has a comment", (mailbox: string) => mailbox.replace("@", "(x)@")],
+    ["is two", (mailbox: string) => `a,${mailbox}`],
+    ["has a mark of direction", (mailbox: string) => `\u202e${mailbox}`],
+    ["has two dots in a row", (mailbox: string) => mailbox.replace(".org", "..org")],
+  ])("is refused when it %s", async (_what, disguise) => {
+    const account = { name: "Eve", email: disguise(`${randomUUID()}@example.org`), password: PASSWORD };
+    const refused = await post(at("/auth/register"), account);
+    expect(refused).toMatchObject({ status: 400, body: { error: { code: "VALIDATION_ERROR" } } });
+    expect(refused.body.error.details).toEqual([
+      { field: "email", message: "Give an e-mail address such as name@example.org." },
+    ]);
+  });
+
   test("is verified by a link in a mail, once", async () => {
     const { email, userId } = await newPerson(gateways);
     const token = await tokenIn(email, CONFIRM);
