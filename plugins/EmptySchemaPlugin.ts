@@ -1,5 +1,5 @@
 import type {} from "postgraphile";
-import { constant } from "postgraphile/grafast";
+import { constant, type GrafastFieldConfig, type Step } from "postgraphile/grafast";
 import { GraphQLBoolean, GraphQLNonNull } from "postgraphile/graphql";
 
 declare global {
@@ -10,6 +10,13 @@ declare global {
   }
 }
 
+/** GraphQL has no type without fields, and no schema without queries. */
+export const IS_EMPTY: GrafastFieldConfig<Step> = {
+  type: new GraphQLNonNull(GraphQLBoolean),
+  description: "Your role was granted nothing here. A grant in SQL makes tables and functions appear.",
+  plan: () => constant(true),
+};
+
 export const EmptySchemaPlugin: GraphileConfig.Plugin = {
   name: "EmptySchemaPlugin",
   description: "A database that shows nothing yet has a schema all the same, which says so",
@@ -17,13 +24,7 @@ export const EmptySchemaPlugin: GraphileConfig.Plugin = {
     hooks: {
       GraphQLObjectType_fields(fields, build, { scope }) {
         if (!scope.isRootQuery || Object.keys(fields).length > 0) return fields;
-        const isEmpty = {
-          type: new GraphQLNonNull(GraphQLBoolean),
-          description:
-            "No role of this interface was granted anything here. A grant in SQL makes tables and functions appear.",
-          plan: () => constant(true),
-        };
-        return build.extend(fields, { isEmpty }, "EmptySchemaPlugin");
+        return build.extend(fields, { isEmpty: IS_EMPTY }, "EmptySchemaPlugin");
       },
     },
   },

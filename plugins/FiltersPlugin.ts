@@ -3,6 +3,7 @@ import type { PgSelectQueryBuilder, PgSelectStep } from "postgraphile/@dataplan/
 import type { connection, GrafastArgumentConfig, GrafastFieldConfigArgumentMap, Step } from "postgraphile/grafast";
 import { type Filter, filtersOf } from "./filters.ts";
 import { isTable, type Table } from "./table.ts";
+import { visibleTo } from "./visibility.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -81,8 +82,8 @@ type Builder = PgSelectQueryBuilder;
 type Connection = ReturnType<typeof connection>;
 type Apply = NonNullable<GrafastArgumentConfig<Step, Connection>["applyPlan"]>;
 
-function fieldOf({ type, description, apply }: Filter) {
-  return {
+function fieldOf({ type, description, apply, visibleTo: rule }: Filter) {
+  const field = {
     type,
     description,
     apply: (builder: Builder, value: unknown) => {
@@ -90,16 +91,17 @@ function fieldOf({ type, description, apply }: Filter) {
       if (value != null && typeof value !== "function") apply(builder, value);
     },
   };
+  return visibleTo(field, rule);
 }
 
-function argumentOf({ type, description, apply }: Filter) {
+function argumentOf({ type, description, apply, visibleTo: rule }: Filter) {
   const applyPlan: Apply = (_$parent, $connection, argument) => {
     argument.apply(rowsOf($connection), (builder: Builder, value: unknown) => {
       if (value != null) apply(builder, value);
       return undefined;
     });
   };
-  return { type, description, applyPlan };
+  return visibleTo({ type, description, applyPlan }, rule);
 }
 
 const applyAll: Apply = (_$parent, $connection, argument) => argument.apply(rowsOf($connection));

@@ -5,6 +5,7 @@ import { GraphQLBoolean, GraphQLList, GraphQLNonNull, type GraphQLOutputType } f
 import { reasonOf } from "./deprecation.ts";
 import { callAndRead } from "./function-call.ts";
 import { mayHoldNulls, outputTypeOf, type Resource, sqlNameOf } from "./table.ts";
+import { mayExecute, visibleTo } from "./visibility.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -71,7 +72,7 @@ export const FunctionMutationsPlugin: GraphileConfig.Plugin = {
         if (!scope.isRootMutation) return fields;
         return mutationsOf(build).reduce((all, resource) => {
           const fieldName = build.inflection.customMutationField({ resource });
-          const field = fieldWithHooks({ fieldName }, () => fieldOf(build, resource));
+          const field = fieldWithHooks({ fieldName }, () => visibleTo(fieldOf(build, resource), mayExecute(resource)));
           return build.extend(all, { [fieldName]: field }, `the function ${sqlNameOf(resource)}`);
         }, fields);
       },

@@ -77,28 +77,32 @@ function fieldOfRelation(relation: Relation, build: GraphileBuild.Build): string
   return relation.isReferencee ? inflection.singleRelationBackwards(details) : inflection.singleRelation(details);
 }
 
-type FunctionNames = { readonly root: ReadonlySet<string>; readonly types: ReadonlyMap<Codec, ReadonlySet<string>> };
+type FunctionsByField = ReadonlyMap<string, Resource>;
 
-const NONE: ReadonlySet<string> = new Set();
+const NONE: FunctionsByField = new Map();
 
-function functionsAtRoot(build: GraphileBuild.Build): ReadonlySet<string> {
-  return namesOf(build).root;
+/** The functions that are fields of the query type, by the names of these fields. */
+export function functionsAtRoot(build: GraphileBuild.Build): FunctionsByField {
+  return functionsOf(build).root;
 }
 
-function functionsOfType(build: GraphileBuild.Build, codec: Codec): ReadonlySet<string> {
-  return namesOf(build).types.get(codec) ?? NONE;
+/** The functions that are fields of a row. */
+export function functionsOfType(build: GraphileBuild.Build, codec: Codec): FunctionsByField {
+  return functionsOf(build).types.get(codec) ?? NONE;
 }
 
-const namesOf = oncePer(({ behavior, inflection, pgResources }: GraphileBuild.Build): FunctionNames => {
+type FunctionFields = { readonly root: FunctionsByField; readonly types: ReadonlyMap<Codec, FunctionsByField> };
+
+const functionsOf = oncePer(({ behavior, inflection, pgResources }: GraphileBuild.Build): FunctionFields => {
   const functions = Object.values(pgResources).filter(({ parameters }) => parameters) as Resource[];
-  const root = functions
-    .filter((resource) => behavior.pgResourceMatches(resource, "queryField"))
-    .map((resource) => inflection.customQueryField({ resource }));
-  const types = new Map<Codec, Set<string>>();
+  const root = new Map<string, Resource>();
+  const types = new Map<Codec, Map<string, Resource>>();
   for (const resource of functions) {
+    if (behavior.pgResourceMatches(resource, "queryField"))
+      root.set(inflection.customQueryField({ resource }), resource);
     const codec: Codec | undefined = resource.parameters[0]?.codec;
     if (!codec || !behavior.pgResourceMatches(resource, "typeField")) continue;
-    types.set(codec, (types.get(codec) ?? new Set()).add(inflection.computedAttributeField({ resource })));
+    types.set(codec, (types.get(codec) ?? new Map()).set(inflection.computedAttributeField({ resource }), resource));
   }
-  return { root: new Set(root), types };
+  return { root, types };
 });

@@ -15,6 +15,7 @@ import { momentTopicOf, type RowEvent, topicOf } from "./subscription-topic.ts";
 import { type Codec, inputTypeOf, isTable, keyOf, outputTypeOf, sqlNameOf, type Table } from "./table.ts";
 import { isMoment } from "./time-codec.ts";
 import { topicValue } from "./topic-value.ts";
+import { mayNameRows, visibleTo } from "./visibility.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -59,7 +60,9 @@ export const SubscriptionsPlugin: GraphileConfig.Plugin = {
         return tables.flatMap(subscriptionsOf).reduce((all, subscription) => {
           if (!build.behavior.pgResourceMatches(subscription.table, "resource:select")) return all;
           const { field: fieldName, table } = subscription;
-          const field = fieldWithHooks({ fieldName, pgFieldResource: table }, () => fieldOf(build, subscription));
+          const field = fieldWithHooks({ fieldName, pgFieldResource: table }, () =>
+            visibleTo(fieldOf(build, subscription), mayNameRows(table)),
+          );
           return build.extend(all, { [fieldName]: field }, `@subscription of ${sqlNameOf(table)}`);
         }, fields);
       },

@@ -9,12 +9,13 @@ import {
   type SetterCapable,
   type Step,
 } from "postgraphile/grafast";
-import { GraphQLBoolean, GraphQLNonNull } from "postgraphile/graphql";
+import { GraphQLBoolean, GraphQLNonNull, getNullableType } from "postgraphile/graphql";
 import { ApiError } from "../engine/errors.ts";
 import { isIdCodec, notAnId } from "./id-codec.ts";
 import { withoutHoles } from "./list-items.ts";
 import { inputTypeOf, keyOf, outputTypeOf, sqlNameOf, type Table } from "./table.ts";
-import { type TableMutation, tableMutationsOf, type Verb } from "./table-mutations.ts";
+import { type TableMutation, tableMutationsOf, type Verb, WRITES } from "./table-mutations.ts";
+import { every, mayNameRows, mayUse, typeWithoutRow, type VisibleTo, visibleTo } from "./visibility.ts";
 import { deleteRow, InsertedRowStep, type RowKey, UpdatedRowStep } from "./written-row.ts";
 
 declare global {
@@ -69,7 +70,7 @@ export const TableMutationsPlugin: GraphileConfig.Plugin = {
         return tableMutationsOf(build).reduce((all, mutation) => {
           const { name, table, verb } = mutation;
           const field = fieldWithHooks({ fieldName: name, pgFieldResource: table }, () =>
-            FIELDS[verb](build, mutation),
+            visibleTo(FIELDS[verb](build, mutation), ruleOf(mutation)),
           );
           return build.extend(all, { [name]: field }, `the table ${sqlNameOf(table)}`);
         }, fields);
@@ -79,6 +80,12 @@ export const TableMutationsPlugin: GraphileConfig.Plugin = {
 };
 
 const FIELDS = { create: createField, update: updateField, delete: deleteField };
+const DONE = new GraphQLNonNull(GraphQLBoolean);
+
+function ruleOf({ verb, table }: TableMutation): VisibleTo {
+  const mayWrite = mayUse(WRITES[verb], table);
+  return verb === "create" ? mayWrite : every([mayWrite, mayNameRows(table)]);
+}
 
 function createField(build: Build, mutation: TableMutation): GrafastFieldConfig<Step> {
   const { table, isReadable } = mutation;
@@ -87,12 +94,14 @@ function createField(build: Build, mutation: TableMutation): GrafastFieldConfig<
     args.apply($row, "input", (builder: PgInsertSingleQueryBuilder) => builder.setBuilder());
     return $row;
   };
+  // A caller who may add rows and read none learns that it was done.
   return {
     description: `Adds a row to ${build.inflection._allRows(table)}.`,
     args: { input: inputArgument(build, mutation) },
-    // Who may add to a table that nobody may read learns that it was done.
-    type: new GraphQLNonNull(isReadable ? outputTypeOf(build, table.codec)! : GraphQLBoolean),
-    plan: (_$root, args) => (isReadable ? insert(args) : lambda(insert(args), () => true)),
+    type: isReadable ? new GraphQLNonNull(outputTypeOf(build, table.codec)!) : DONE,
+    extensions: typeWithoutRow(DONE),
+    plan: (_$root, args, { field }) =>
+      getNullableType(field.type) === GraphQLBoolean ? lambda(insert(args), () => true) : insert(args),
   };
 }
 
@@ -117,7 +126,7 @@ function deleteField(build: Build, { table }: TableMutation): GrafastFieldConfig
   return {
     description: `Deletes a row of ${build.inflection._allRows(table)}. False when there was none that the caller may delete.`,
     args: keyArguments(build, table),
-    type: new GraphQLNonNull(GraphQLBoolean),
+    type: DONE,
     plan: (_$root, args) => deleteRow(table, keySteps(build, table, args)),
   };
 }
@@ -141,7 +150,8 @@ function inputField(build: Build, { table, verb }: TableMutation, column: string
       target.set(column, bakedInputRuntime(schema, type, value));
     },
   };
-  return [build.inflection.attribute({ attributeName: column, codec: row }), field];
+  const name = build.inflection.attribute({ attributeName: column, codec: row });
+  return [name, visibleTo(field, mayUse(WRITES[verb], table, [column]))];
 }
 
 function keyArguments(build: Build, table: Table) {

@@ -5,6 +5,7 @@ import { oncePer } from "../engine/once-per.ts";
 import { comparable } from "./comparable.ts";
 import { settleNames } from "./free-names.ts";
 import { type Codec, inputTypeOf, keyOf, resourcesOf, type Table } from "./table.ts";
+import { mayExecute, mayUse, type VisibleTo } from "./visibility.ts";
 
 declare global {
   namespace DataplanPg {
@@ -32,6 +33,7 @@ export type Filter = {
   /** An argument of the field itself, besides being one of `filter`. */
   readonly isArgument: boolean;
   readonly apply: (builder: PgSelectQueryBuilder, value: unknown) => void;
+  readonly visibleTo: VisibleTo;
 };
 
 const EQUALS: ReadonlySet<string> = new Set(["btree", "hash"]);
@@ -80,8 +82,10 @@ function renamedFilters(filters: readonly Filter[]): ReadonlyMap<Filter, string>
   return renamed;
 }
 
-function columnFilters(build: GraphileBuild.Build, { codec: row }: Table, column: string): Filter[] {
+function columnFilters(build: GraphileBuild.Build, table: Table, column: string): Filter[] {
+  const row = table.codec;
   const { codec, extensions } = row.attributes[column]!;
+  const visibleTo = mayUse("select", table, [column]);
   const methods = extensions?.indexedBy ?? [];
   const name = build.inflection.attribute({ attributeName: column, codec: row });
   const where = (
@@ -95,7 +99,7 @@ function columnFilters(build: GraphileBuild.Build, { codec: row }: Table, column
     if (!type) return [];
     const apply: Filter["apply"] = (builder, value) =>
       builder.where(condition(sql`${builder.alias}.${sql.identifier(column)}`, value));
-    return [{ name, description, type, isArgument, apply }];
+    return [{ name, description, type, isArgument, apply, visibleTo }];
   };
 
   if (codec.arrayOfCodec) {
@@ -152,6 +156,7 @@ function functionFilters(build: GraphileBuild.Build, table: Table): Filter[] {
       description: resource.description ?? "",
       type: build.graphql.getNullableType(argument.inputType),
       isArgument: false,
+      visibleTo: mayExecute(resource),
       apply: (builder, value) => {
         const rows = from({ placeholder: sqlValueWithCodec(value, parameter.codec) });
         const ofRow = key.map((column) => sql`${builder.alias}.${column}`);

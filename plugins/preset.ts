@@ -30,6 +30,7 @@ import { SharedContextPlugin } from "./SharedContextPlugin.ts";
 import { SubscriptionsPlugin } from "./SubscriptionsPlugin.ts";
 import { TableMutationsPlugin } from "./TableMutationsPlugin.ts";
 import { TimeScalarPlugin } from "./TimeScalarPlugin.ts";
+import { VisibilityPlugin } from "./VisibilityPlugin.ts";
 
 export type ShapeOptions = {
   readonly pgService: GraphileConfig.PgServiceConfiguration;
@@ -81,6 +82,7 @@ export function makePreset({ pgService, maxPageSize }: ShapeOptions): GraphileCo
       RowPresencePlugin,
       CompositeTypesPlugin,
       EmptySchemaPlugin,
+      VisibilityPlugin,
     ],
     disablePlugins: NOT_OURS,
     pgServices: [pgService],

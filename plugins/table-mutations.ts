@@ -15,7 +15,7 @@ export type TableMutation = {
 };
 
 /** What PostGraphile's behaviors call them. */
-const WRITES = { create: "insert", update: "update", delete: "delete" } as const;
+export const WRITES = { create: "insert", update: "update", delete: "delete" } as const;
 
 /** What clients may do to tables, where no function of that name does it. */
 export const tableMutationsOf = oncePer((build: GraphileBuild.Build): TableMutation[] =>

@@ -17,6 +17,7 @@ import { type Hits, RecentMap } from "../../engine/recent-map.ts";
 import { type Echo, echoOf } from "./echo.ts";
 import { dropPrototypes, hasInheritedNames } from "./inherited-names.ts";
 import { type Limits, measure, tooComplex, tooDeep } from "./limits.ts";
+import type { PlanMemory } from "./plan-memory.ts";
 
 type Variables = Readonly<Record<string, unknown>>;
 
@@ -47,8 +48,6 @@ export class Refusal extends Error {
 
 /** Grafast keeps as many plans. */
 const MOST_REMEMBERED = 500;
-/** 200 MB, in units of 40 kB. */
-const MOST_WEIGHT = 5_000;
 /** The document itself is kept too, as a tree with places: as much for so many characters. */
 const CHARACTERS_PER_UNIT = 500;
 /** Longer ones are read anew each time. */
@@ -60,26 +59,21 @@ const MOST_ERRORS = 20;
 type ReaderOptions = {
   readonly schema: GraphQLSchema;
   readonly limits: Limits;
-  /** Called when so much has been read that what was planned for it has to be forgotten. */
-  readonly onFull: () => void;
+  /** What is remembered of all schemas together. */
+  readonly memory: PlanMemory;
   readonly hits?: Hits | undefined;
 };
 
 /** Reads and checks documents against one schema, each once; those that are refused are not remembered. */
-export function makeDocumentReader({ schema, limits, onFull, hits }: ReaderOptions): (text: string) => ReadDocument {
+export function makeDocumentReader({ schema, limits, memory, hits }: ReaderOptions): (text: string) => ReadDocument {
   const known = new RecentMap<string, ReadDocument>(MOST_REMEMBERED, undefined, hits);
   const hasTraps = hasInheritedNames(schema);
-  let room = MOST_WEIGHT;
+  memory.onFull(() => known.clear());
   return (text) => {
     const remembered = known.get(text);
     if (remembered) return remembered;
     const { document, weight } = readWithin(text, schema, limits);
-    if (room < weight) {
-      known.clear();
-      room = MOST_WEIGHT;
-      onFull();
-    }
-    room -= weight;
+    memory.take(weight);
     const checkNeeds = rememberNeeds(document, schema);
     const read: ReadDocument = {
       document,

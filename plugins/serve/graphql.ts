@@ -103,6 +103,8 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
         }),
         maxPageSize: config.maxPageSize,
       }),
+    catalog: () => catalog.current(),
+    anonRole: config.anonRole,
     limits: {
       depth: config.graphqlMaxDepth,
       complexity: config.graphqlMaxComplexity,
@@ -121,10 +123,22 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
   const asOwner: AsOwner = (work) => database.asOwner(work);
   const askLease = makeLeaseQuestions({ asOwner, log });
   const events = new Events({ listener, askGiven: makeAskGiven(asOwner), askLease, log });
-  const explain = makeExplainer({ catalog: () => catalog.current(), callers, log, errors: counts.errors });
+  const explain = makeExplainer({
+    catalog: () => catalog.current(),
+    callers,
+    log,
+    errors: counts.errors,
+  });
   // As objects rows take about ten times their length.
   const most = { operation: Math.ceil(config.maxAnswerBytes / 4), together: config.maxAnswerBytes };
-  const prepare = makePrepare({ schema: () => keeper.current(), database, events, contextOf, most, tracing });
+  const prepare = makePrepare({
+    schemaOf: (role) => keeper.current(role),
+    database,
+    events,
+    contextOf,
+    most,
+    tracing,
+  });
   const crossSite = makeCrossSite(config);
   const shared = { path: GRAPHQL_PATH, callers, crossSite, findDocument, prepare, explain };
   const sockets = new Sockets({
@@ -138,7 +152,7 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
   return {
     folders: { [GRAPHQL_PATH]: handle, ...(config.graphqlExplorer && { [EXPLORER_PATH]: explore }) },
     upgrade: (request, socket, head) => sockets.upgrade(request, socket, head),
-    sampleQuery: (table) => (keeper.isServing ? sampleQuery(keeper.current().schema, table) : null),
+    sampleQuery: (table) => (keeper.isServing ? sampleQuery(keeper.current(config.anonRole).schema, table) : null),
     state: () => ({ fault: keeper.fault, isAwaited: keeper.isAwaited, ...sockets.state(), ...events.state() }),
     hangUp: (milliseconds) => sockets.close(milliseconds),
     close: async () => {

@@ -12,7 +12,7 @@ import { Delivery, type Results } from "./delivery.ts";
 import { toldBytes } from "./echo.ts";
 import type { Events } from "./events.ts";
 import { makeWithPgClient } from "./pg-client.ts";
-import type { ServedSchema } from "./schema-keeper.ts";
+import type { ServedSchema } from "./role-schemas.ts";
 
 /** What a client asks, by whatever way it came. */
 export type Parameters = {
@@ -55,7 +55,7 @@ export type Operation = ExecutionArgs & {
 export type Prepare = (parameters: Parameters, circumstances: Circumstances) => Operation;
 
 type Services = {
-  readonly schema: () => ServedSchema;
+  readonly schemaOf: (role: string) => ServedSchema;
   readonly database: Database;
   readonly events: Events;
   readonly contextOf: (circumstances: Circumstances, kind: Operation["kind"]) => Context;
@@ -69,10 +69,11 @@ type Services = {
 const MOST_TIMES = 8;
 
 /** Reads and checks what is asked. What cannot be executed is refused by throwing: with a Refusal when that is the client's doing. */
-export function makePrepare({ schema: current, database, events, contextOf, most, tracing = null }: Services): Prepare {
+export function makePrepare({ schemaOf, database, events, contextOf, most, tracing = null }: Services): Prepare {
   const together = new Budget(most.together);
   return ({ query, operationName, variables }, circumstances) => {
-    const { schema, resolvedPreset, read } = current();
+    const { role } = circumstances.asker.caller;
+    const { schema, resolvedPreset, read } = schemaOf(role);
     const { document, operation, echo, checkVariables } = read(query);
     const chosen = operation(operationName);
     checkVariables(chosen, variables);

@@ -1,31 +1,24 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import type { GraphQLSchema } from "postgraphile/graphql";
+import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { Coalescer } from "../../engine/coalescer.ts";
 import { ApiError, unavailable } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/log.ts";
 import type { Hits } from "../../engine/recent-map.ts";
-import { makeDocumentReader, type ReadDocument } from "./documents.ts";
 import type { Limits } from "./limits.ts";
 import { makeSchemaInTurns } from "./make-schema.ts";
-
-/** A schema and what was read against it. An operation ends with the one that it began with, a subscription too. */
-export type ServedSchema = {
-  readonly schema: GraphQLSchema;
-  readonly resolvedPreset: GraphileConfig.ResolvedPreset;
-  readonly read: (text: string) => ReadDocument;
-};
+import { RoleSchemas, type ServedSchema } from "./role-schemas.ts";
 
 export type SchemaKeeperOptions = {
   readonly preset: () => GraphileConfig.Preset;
+  readonly catalog: () => Catalog;
+  readonly anonRole: string;
   readonly limits: Limits;
   /** Of documents that were read before. */
   readonly hits?: Hits;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
 };
 
-/** Of one operation: `@skip` and `@include` make a plan of their own for each combination of their variables. */
-const MOST_PLANS = 4;
 /** A script of DDL tells of each statement; what comes within this time is one change. */
 const DEBOUNCE_MS = 50;
 /** How long a start waits for the first schema. That of thousands of tables takes longer, and the rest can be served without it. */
@@ -35,7 +28,7 @@ const PATIENCE_MS = 10_000;
 export class SchemaKeeper {
   readonly #options: SchemaKeeperOptions;
   readonly #builds: Coalescer;
-  #served: ServedSchema | null = null;
+  #served: RoleSchemas | null = null;
   #fault: Error | null = null;
   readonly #closing = new AbortController();
 
@@ -57,12 +50,13 @@ export class SchemaKeeper {
     void this.#builds.request();
   }
 
-  current(): ServedSchema {
+  /** The schema as this role sees it. */
+  current(role: string): ServedSchema {
     if (this.isAwaited) throw unavailable("GraphQL is not served yet: its schema is still being built.");
     if (!this.#served) {
       throw unavailable("GraphQL is not served: its schema could not be made of this database. The log says why.");
     }
-    return this.#served;
+    return this.#served.of(role);
   }
 
   /** The first attempt goes on. */
@@ -100,13 +94,10 @@ export class SchemaKeeper {
     }
   }
 
-  async #build(): Promise<ServedSchema> {
-    const { preset, limits, hits } = this.#options;
-    const { schema, resolvedPreset } = await makeSchemaInTurns(preset(), this.#closing.signal);
-    const grafast = { ...schema.extensions.grafast, operationOperationPlansCacheMaxLength: MOST_PLANS };
-    Object.assign(schema.extensions, { grafast });
-    const read = makeDocumentReader({ schema, limits, onFull: () => forgetPlans(schema), hits });
-    return { schema, resolvedPreset, read };
+  async #build(): Promise<RoleSchemas> {
+    const { preset, catalog, anonRole, limits, hits } = this.#options;
+    const made = await makeSchemaInTurns(preset(), this.#closing.signal);
+    return new RoleSchemas({ ...made, catalog: catalog(), anonRole, limits, hits });
   }
 
   #tell(error: Error): void {
@@ -122,10 +113,4 @@ export class SchemaKeeper {
 function isOfConnection(error: unknown): boolean {
   if (error instanceof ApiError || error instanceof pg.DatabaseError) return true;
   return error instanceof Error && error.cause !== undefined && isOfConnection(error.cause);
-}
-
-/** Grafast counts its plans and does not weigh them: 500 large ones would be gigabytes. They hang on the schema by symbols of its own. */
-function forgetPlans({ extensions }: GraphQLSchema): void {
-  const kept = extensions.grafast as Record<symbol, unknown>;
-  for (const symbol of Object.getOwnPropertySymbols(kept)) delete kept[symbol];
 }

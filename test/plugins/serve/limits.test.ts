@@ -2,6 +2,7 @@ import { buildSchema, getIntrospectionQuery, parse } from "postgraphile/graphql"
 import { describe, expect, test } from "vitest";
 import { makeDocumentReader, Refusal } from "../../../plugins/serve/documents.ts";
 import { type Limits, measure } from "../../../plugins/serve/limits.ts";
+import { PlanMemory } from "../../../plugins/serve/plan-memory.ts";
 
 const DEFAULTS: Limits = {
   depth: 15,
@@ -112,8 +113,8 @@ describe("a document", () => {
     type Query { a: Query b(x: Int, first: Int): String c(x: Int!): String d(list: [Int!]): String }
     type Subscription { e: String }
   `);
-  const readerWith = (limits: Partial<Limits> = {}, onFull = () => {}) =>
-    makeDocumentReader({ schema, limits: { ...DEFAULTS, ...limits }, onFull });
+  const readerWith = (limits: Partial<Limits> = {}, memory = new PlanMemory()) =>
+    makeDocumentReader({ schema, limits: { ...DEFAULTS, ...limits }, memory });
   const read = (text: string, limits?: Partial<Limits>) => readerWith(limits)(text);
   const refused = (text: string, limits?: Partial<Limits>) => {
     try {
@@ -132,7 +133,9 @@ describe("a document", () => {
 
   test("that is one of many is forgotten with what was planned for it, by what they weigh", () => {
     let forgotten = 0;
-    const reader = readerWith({}, () => forgotten++);
+    const memory = new PlanMemory();
+    memory.onFull(() => forgotten++);
+    const reader = readerWith({}, memory);
     const large = (number: number) =>
       `{ ${Array.from({ length: 100 }, (_, index) => `a${number}_${index}: a { b }`).join(" ")} }`;
     const first = reader(large(0));

@@ -1,0 +1,65 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { makeSchema } from "postgraphile";
+import { GraphQLSchema, isInterfaceType, isObjectType, validateSchema } from "postgraphile/graphql";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { loadCatalog } from "../../engine/catalog/load.ts";
+import { findHiddenParts } from "../../plugins/serve/hidden-parts.ts";
+import { pruneSchema } from "../../plugins/serve/prune-schema.ts";
+import { privilegesOf } from "../../plugins/serve/role-privileges.ts";
+import { type RolePrivileges, visibilityOf } from "../../plugins/visibility.ts";
+import { openPreset, type PresetOptions } from "./open-preset.ts";
+
+const CLIENTS = ["anon", "authenticated", "admin"];
+const sqlOf = (name: string) => readFile(new URL(name, import.meta.url), "utf8");
+
+describe.each([
+  ["our own", {}],
+  ["odd", { template: "empty", sql: await sqlOf("odd-schema.sql") }],
+  ["full of clashing names", { template: "empty", sql: await sqlOf("clashing-schema.sql") }],
+  ["polymorphic", { template: "empty", sql: await sqlOf("polymorphic-schema.sql") }],
+] satisfies [string, PresetOptions][])("of a database that is %s", (_, options) => {
+  const opened = new AsyncDisposableStack();
+  let schema: GraphQLSchema;
+  let privileges: (roles: readonly string[]) => RolePrivileges;
+
+  beforeAll(async () => {
+    const { owner, preset } = opened.use(await openPreset(options));
+    ({ schema } = await makeSchema(preset));
+    const catalogOptions = { schemas: ["public"], extraSearchPath: [], loginRole: "authenticator" };
+    const { catalog } = await loadCatalog(owner, catalogOptions);
+    privileges = (roles) => privilegesOf(catalog, roles);
+  });
+  afterAll(() => opened.disposeAsync());
+
+  test("nothing is hidden from a caller who may do what any client may", () => {
+    expect([...findHiddenParts(schema, privileges(CLIENTS))]).toEqual([]);
+  });
+
+  test("everything is hidden from a caller who may do nothing", () => {
+    const none = privileges([]);
+    const hidden = findHiddenParts(schema, none);
+    const needsPrivilege = (field: object) => visibilityOf(field)?.(none) === false;
+    const ofTables = Object.values(schema.getTypeMap()).filter(
+      (type) => (isObjectType(type) || isInterfaceType(type)) && Object.values(type.getFields()).some(needsPrivilege),
+    );
+    expect(ofTables).toContain(schema.getQueryType());
+    expect(ofTables.filter((type) => !hidden.has(type))).toEqual([]);
+  });
+
+  test.each([1, 2, 3, 4])("what is left for a caller who may do some of it is a schema (%i)", (seed) => {
+    const isGranted = (...what: unknown[]) =>
+      createHash("sha256")
+        .update(JSON.stringify([seed, ...what]))
+        .digest()
+        .readUInt8() < 128;
+    const hidden = findHiddenParts(schema, {
+      may: (privilege, { name }, column = "") => isGranted(privilege, name, column),
+      mayExecute: (oid) => isGranted(oid),
+    });
+    const pruned = pruneSchema(schema, hidden);
+    expect(hidden.size).toBeGreaterThan(0);
+    expect(Object.keys(pruned.getTypeMap()).length).toBeGreaterThan(0);
+    expect(validateSchema(new GraphQLSchema({ ...pruned.toConfig(), assumeValid: false }))).toEqual([]);
+  });
+});
