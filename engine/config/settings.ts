@@ -507,6 +507,12 @@ export const SETTINGS = {
     "200",
     "HTTP status of an answer that holds an internal error.",
   ),
+  graphqlIntrospection: required(
+    "GRAPHQL_INTROSPECTION",
+    oneOf("off", "authenticated", "all"),
+    "all",
+    "Who may ask GraphQL about its schema: `all`, `authenticated` (everybody but anonymous callers) or nobody (`off`). Each role is shown what it may use.",
+  ),
   graphqlExplorer: required("GRAPHQL_EXPLORER", flag, "true", "Whether GraphiQL is served at /graphiql."),
   graphqlPersistedOperations: optional(
     "GRAPHQL_PERSISTED_OPERATIONS",

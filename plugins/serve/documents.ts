@@ -1,5 +1,6 @@
 import {
   type ASTNode,
+  BREAK,
   type DocumentNode,
   GraphQLError,
   type GraphQLSchema,
@@ -24,6 +25,8 @@ type Variables = Readonly<Record<string, unknown>>;
 /** A document that may be executed. */
 export type ReadDocument = {
   readonly document: DocumentNode;
+  /** Whether any of its operations asks for `__schema` or `__type`. */
+  readonly isIntrospection: boolean;
   /** The one of that name, or the only one there is. */
   operation(name: string | null): OperationDefinitionNode;
   /** Of one of its operations. */
@@ -77,6 +80,7 @@ export function makeDocumentReader({ schema, limits, memory, hits }: ReaderOptio
     const checkNeeds = rememberNeeds(document, schema);
     const read: ReadDocument = {
       document,
+      isIntrospection: hasIntrospection(document),
       operation: rememberOperations(document),
       echo: rememberEchoes(document),
       checkVariables: (operation, variables) => {
@@ -120,6 +124,20 @@ function parseWithin(text: string, { tokens }: Limits): DocumentNode {
     }
     throw new Refusal([coded(error, "GRAPHQL_PARSE_FAILED")]);
   }
+}
+
+const INTROSPECTION: ReadonlySet<string> = new Set(["__schema", "__type"]);
+
+function hasIntrospection(document: DocumentNode): boolean {
+  let isFound = false;
+  visit(document, {
+    Field({ name }) {
+      if (!INTROSPECTION.has(name.value)) return undefined;
+      isFound = true;
+      return BREAK;
+    },
+  });
+  return isFound;
 }
 
 function rememberOperations(document: DocumentNode): ReadDocument["operation"] {

@@ -9,6 +9,7 @@ import { ApiError, toApiError, toGraphQLBody } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/log.ts";
 import type { Occurrences } from "../../engine/metrics/occurrences.ts";
 import { lengthFault } from "../../engine/sql-sentences.ts";
+import type { Introspection } from "./introspection.ts";
 import { type Sentence, sentenceOf } from "./sql-sentences.ts";
 
 export type Audience = { readonly asker: Asker; readonly requestId: string };
@@ -18,12 +19,13 @@ export type Explain = (error: GraphQLError, audience: Audience) => GraphQLFormat
 type ExplainerOptions = {
   readonly catalog: () => Catalog;
   readonly callers: () => Callers;
+  readonly introspection: Introspection;
   readonly log: Pick<Logger, "error">;
   readonly errors?: Occurrences;
 };
 
 /** Turns any error of an operation into its entry in `errors`: a sentence for people and a code for programs. */
-export function makeExplainer({ catalog, callers, log, errors }: ExplainerOptions): Explain {
+export function makeExplainer({ catalog, callers, introspection, log, errors }: ExplainerOptions): Explain {
   const masked = (error: GraphQLError, requestId: string): Meaning => {
     log.error({ request: requestId, path: error.path?.join("."), err: error.originalError ?? error }, "internal error");
     return { message: "Internal error", code: "INTERNAL_ERROR", requestId };
@@ -40,7 +42,7 @@ export function makeExplainer({ catalog, callers, log, errors }: ExplainerOption
     const { message, ...extensions } = toldOfExpiry(meaning, asker);
     errors?.add(extensions.code);
     return {
-      message,
+      message: introspection.redact(message, asker.caller.role),
       ...(error.locations && { locations: error.locations }),
       ...(error.path && { path: error.path }),
       extensions,

@@ -27,6 +27,7 @@ import { Events } from "./events.ts";
 import { makeExplorer } from "./explorer.ts";
 import { makeHandle } from "./handle.ts";
 import type { HttpRequest, HttpResponse } from "./http.ts";
+import { makeIntrospection } from "./introspection.ts";
 import { type Circumstances, makePrepare, type Operation } from "./operation.ts";
 import { makeFindDocument } from "./persisted-operations.ts";
 import { makePgService } from "./pg-service.ts";
@@ -123,9 +124,11 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
   const asOwner: AsOwner = (work) => database.asOwner(work);
   const askLease = makeLeaseQuestions({ asOwner, log });
   const events = new Events({ listener, askGiven: makeAskGiven(asOwner), askLease, log });
+  const introspection = makeIntrospection(config);
   const explain = makeExplainer({
     catalog: () => catalog.current(),
     callers,
+    introspection,
     log,
     errors: counts.errors,
   });
@@ -133,6 +136,7 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
   const most = { operation: Math.ceil(config.maxAnswerBytes / 4), together: config.maxAnswerBytes };
   const prepare = makePrepare({
     schemaOf: (role) => keeper.current(role),
+    introspection,
     database,
     events,
     contextOf,

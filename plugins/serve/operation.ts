@@ -11,6 +11,7 @@ import type { Tracing } from "../../engine/tracing/tracing.ts";
 import { Delivery, type Results } from "./delivery.ts";
 import { toldBytes } from "./echo.ts";
 import type { Events } from "./events.ts";
+import type { Introspection } from "./introspection.ts";
 import { makeWithPgClient } from "./pg-client.ts";
 import type { ServedSchema } from "./role-schemas.ts";
 
@@ -56,6 +57,7 @@ export type Prepare = (parameters: Parameters, circumstances: Circumstances) => 
 
 type Services = {
   readonly schemaOf: (role: string) => ServedSchema;
+  readonly introspection: Introspection;
   readonly database: Database;
   readonly events: Events;
   readonly contextOf: (circumstances: Circumstances, kind: Operation["kind"]) => Context;
@@ -69,12 +71,21 @@ type Services = {
 const MOST_TIMES = 8;
 
 /** Reads and checks what is asked. What cannot be executed is refused by throwing: with a Refusal when that is the client's doing. */
-export function makePrepare({ schemaOf, database, events, contextOf, most, tracing = null }: Services): Prepare {
+export function makePrepare({
+  schemaOf,
+  introspection,
+  database,
+  events,
+  contextOf,
+  most,
+  tracing = null,
+}: Services): Prepare {
   const together = new Budget(most.together);
   return ({ query, operationName, variables }, circumstances) => {
     const { role } = circumstances.asker.caller;
     const { schema, resolvedPreset, read } = schemaOf(role);
-    const { document, operation, echo, checkVariables } = read(query);
+    const { document, isIntrospection, operation, echo, checkVariables } = read(query);
+    if (isIntrospection) introspection.check(role);
     const chosen = operation(operationName);
     checkVariables(chosen, variables);
     const kind = chosen.operation;

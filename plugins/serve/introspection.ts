@@ -1,0 +1,30 @@
+import { GraphQLError } from "postgraphile/graphql";
+import type { Config } from "../../engine/config/config.ts";
+import { Refusal } from "./documents.ts";
+
+/** Who may ask about the schema. */
+export type Introspection = {
+  /** Throws unless callers of this role may ask for `__schema` and `__type`. */
+  check(role: string): void;
+  /** Takes graphql-js's suggestions, which are names in the schema, out of a message for callers who may not. */
+  redact(message: string, role: string): string;
+};
+
+type Options = Pick<Config, "graphqlIntrospection" | "anonRole">;
+
+export function makeIntrospection({ graphqlIntrospection: allowed, anonRole }: Options): Introspection {
+  const isAllowed = (role: string) => allowed === "all" || (allowed === "authenticated" && role !== anonRole);
+  return {
+    check(role) {
+      if (isAllowed(role)) return;
+      throw allowed === "off"
+        ? refusal("Introspection is switched off.", "GRAPHQL_VALIDATION_FAILED")
+        : refusal("Sign in to ask about the schema.", "AUTH_REQUIRED");
+    },
+    redact: (message, role) => (isAllowed(role) ? message : message.replace(/ Did you mean .*\?$/s, "")),
+  };
+}
+
+function refusal(message: string, code: string): Refusal {
+  return new Refusal([new GraphQLError(message, { extensions: { code } })]);
+}
