@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { delayBefore } from "../engine/delay-before.ts";
 import type { Logger } from "../engine/log.ts";
 import type { Operable } from "../rest-gateway/admin.ts";
 import { Member } from "./member.ts";
@@ -23,6 +24,8 @@ export class Crew {
   readonly #stopping = new AbortController();
   #replacing: Promise<void> | null = null;
   #failures = 0;
+  /** Workers in a row that ended before they served. */
+  #failedStarts = 0;
 
   constructor(options: CrewOptions) {
     this.#options = options;
@@ -60,7 +63,12 @@ export class Crew {
     const { config, postgres } = this.#options;
     const member = new Member({ config, postgres, ...terms });
     this.#members.add(member);
-    member.serving.then(() => this.#tellShortage()).catch(() => {});
+    member.serving
+      .then(() => {
+        this.#failedStarts = 0;
+        this.#tellShortage();
+      })
+      .catch(() => {});
     void member.ended.then((how) => this.#onEnd(member, how));
     return member;
   }
@@ -80,14 +88,22 @@ export class Crew {
   async #onEnd(member: Member, how: string): Promise<void> {
     this.#members.delete(member);
     if (member.isLeaving || this.#stopping.signal.aborted) return;
-    if (performance.now() - member.startedAt > SETTLED_AFTER_MS) this.#failures = 0;
-    const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#failures++);
+    const pause = this.#pauseAfter(member);
     this.#options.log.error({ worker: member.id, how, replacedInMs: pause }, "a worker ended unasked");
     this.#tellShortage();
     await sleep(pause, undefined, { signal: this.#stopping.signal }).catch(() => {});
     // Has one more than there should be for a while, and comes to those who have ended too.
     await this.#replacing?.catch(() => {});
     if (!this.#stopping.signal.aborted && this.#present < this.#options.size) this.#add();
+  }
+
+  #pauseAfter({ startedAt, isServing }: Member): number {
+    if (performance.now() - startedAt > SETTLED_AFTER_MS) this.#failures = 0;
+    const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#failures++);
+    if (!isServing) this.#failedStarts++;
+    // Every worker that is there serves, or is about to.
+    if (this.#present > 0) return pause;
+    return this.#failedStarts === 0 ? 0 : Math.round(delayBefore(this.#failedStarts));
   }
 
   get #serving(): Member[] {

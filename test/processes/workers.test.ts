@@ -4,6 +4,7 @@ import { createClient } from "graphql-ws";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import WebSocket from "ws";
+import { freePort } from "../../bench/free-port.ts";
 import { startOf } from "../../engine/embedded/processes.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { SEED } from "../db/callers.ts";
@@ -23,7 +24,9 @@ beforeAll(async () => {
   owner = new pg.Client({ connectionString: database.ownerUrl });
   await owner.connect();
   await owner.query(SEED);
-  program = await startGateway(database, { WEB_CONCURRENCY: "2", RATE_LIMIT: "0", ADMIN_PORT: "0" });
+  // With 0 there would be another one after all workers have ended.
+  const PORT = String(await freePort());
+  program = await startGateway(database, { PORT, WEB_CONCURRENCY: "2", RATE_LIMIT: "0", ADMIN_PORT: "0" });
 });
 afterAll(async () => {
   await program.kill();
@@ -189,6 +192,19 @@ describe("two workers at one address", () => {
     process.kill(victim!, "SIGKILL");
     await until(() => said("a worker ended unasked").length === 2);
     expect(said("a worker ended unasked")[1]).toMatchObject({ replacedInMs: 500 });
+    await until(async () => (await condition()).status === "ok");
+  });
+
+  test("the last one that serves is replaced at once, however many have ended", async () => {
+    for (let time = 0; time < 2; time++) {
+      const endings = said("a worker ended unasked").length;
+      const victims = await childrenOf(program.child.pid!);
+      for (const victim of victims) process.kill(victim, "SIGKILL");
+      await until(() => said("a worker ended unasked").length === endings + victims.length);
+      // One that has not served yet is not replaced in the same moment.
+      expect(said("a worker ended unasked").at(-1)!.replacedInMs).toBeLessThanOrEqual(50);
+      await until(async () => (await fetch(at("/health/live")).catch(() => null))?.status === 200);
+    }
     await until(async () => (await condition()).status === "ok");
   });
 
