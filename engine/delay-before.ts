@@ -1,8 +1,18 @@
 const FIRST_DELAY_MS = 50;
 const LONGEST_DELAY_MS = 1_000;
+const LONGEST_AWAITED_MS = 200;
 
 /** The pause before the next attempt, at random in its upper half so that many processes do not knock at once. */
 export function delayBefore(attempt: number, random = Math.random()): number {
-  const delay = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempt - 1));
+  return delayUpTo(LONGEST_DELAY_MS, attempt, random);
+}
+
+/** The same while a request waits for the attempt to succeed. */
+export function awaitedDelayBefore(attempt: number, random = Math.random()): number {
+  return delayUpTo(LONGEST_AWAITED_MS, attempt, random);
+}
+
+function delayUpTo(longest: number, attempt: number, random: number): number {
+  const delay = Math.min(longest, FIRST_DELAY_MS * 2 ** (attempt - 1));
   return delay * (0.5 + random / 2);
 }

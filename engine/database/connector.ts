@@ -1,17 +1,22 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { delayBefore } from "../delay-before.ts";
+import { awaitedDelayBefore, delayBefore } from "../delay-before.ts";
+
+type ConnectorOptions<Connection> = {
+  readonly connect: () => Promise<Connection>;
+  readonly onFailure: (error: Error) => void;
+  /** Whether a request waits for a connection: then the next attempt comes sooner. */
+  readonly isAwaited: () => boolean;
+};
 
 /** Opens connections. While that fails one caller tries again and again, and the others wait for how it ends. */
 export class Connector<Connection> {
-  readonly #connect: () => Promise<Connection>;
-  readonly #onFailure: (error: Error) => void;
+  readonly #options: ConnectorOptions<Connection>;
   #failures = 0;
   #trial: Promise<void> | null = null;
   readonly #closed = new AbortController();
 
-  constructor(connect: () => Promise<Connection>, onFailure: (error: Error) => void) {
-    this.#connect = connect;
-    this.#onFailure = onFailure;
+  constructor(options: ConnectorOptions<Connection>) {
+    this.#options = options;
   }
 
   /** Never rejects: resolves with null when the connection is no longer wanted. */
@@ -43,17 +48,23 @@ export class Connector<Connection> {
     // Those who fail at the same time count as one.
     const failures = this.#failures + 1;
     try {
-      const connection = await this.#connect();
+      const connection = await this.#options.connect();
       this.#failures = 0;
       return connection;
     } catch (error) {
       this.#failures = failures;
-      this.#onFailure(error as Error);
+      this.#options.onFailure(error as Error);
       return null;
     }
   }
 
+  /** In steps, as a request may come while nobody has waited yet. */
   async #pause(): Promise<void> {
-    await sleep(delayBefore(this.#failures), undefined, { signal: this.#closed.signal }).catch(() => {});
+    const { signal } = this.#closed;
+    const end = performance.now() + delayBefore(this.#failures);
+    for (let left = end - performance.now(); left > 0 && !signal.aborted; left = end - performance.now()) {
+      await sleep(Math.min(left, awaitedDelayBefore(this.#failures)), undefined, { signal }).catch(() => {});
+      if (this.#options.isAwaited()) return;
+    }
   }
 }

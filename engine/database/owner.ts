@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { delayBefore } from "../delay-before.ts";
+import { awaitedDelayBefore } from "../delay-before.ts";
 import { databaseAway, outcomeUnknown, waitedTooLong } from "./faults.ts";
 import { isFatal } from "./wire/decode.ts";
 
@@ -63,7 +63,7 @@ export class OwnerPool {
         throw new Error("The connection was lost at once");
       } catch (error) {
         if ((error as Error).message === POOL_EXHAUSTED) throw waitedTooLong();
-        const delay = delayBefore(attempt);
+        const delay = awaitedDelayBefore(attempt);
         if (performance.now() + delay > deadline) throw databaseAway(error);
         await sleep(delay);
       }

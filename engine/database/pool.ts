@@ -54,10 +54,11 @@ export class LinkPool {
     const { url, applicationName, log, onState } = options;
     this.#options = options;
     this.#condition = new ConditionKeeper(log, onState);
-    this.#connector = new Connector(
-      () => openSocket({ url, applicationName, connectTimeout: CONNECT_MILLISECONDS }),
-      (error) => this.#onConnectFailure(error),
-    );
+    this.#connector = new Connector({
+      connect: () => openSocket({ url, applicationName, connectTimeout: CONNECT_MILLISECONDS }),
+      onFailure: (error) => this.#onConnectFailure(error),
+      isAwaited: () => this.#all.some((lane) => lane.waiting > 0),
+    });
     this.lanes = {
       read: this.#makeLane("read"),
       write: this.#makeLane("write"),

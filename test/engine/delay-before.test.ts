@@ -1,10 +1,14 @@
 import { expect, test } from "vitest";
-import { delayBefore } from "../../engine/delay-before.ts";
+import { awaitedDelayBefore, delayBefore } from "../../engine/delay-before.ts";
 
 test("the pause before an attempt doubles up to a limit and varies in its upper half", () => {
   expect([1, 2, 3, 4].map((attempt) => delayBefore(attempt, 1))).toEqual([50, 100, 200, 400]);
   expect(delayBefore(50, 1)).toBe(1_000);
   expect(delayBefore(3, 0)).toBe(100);
+});
+
+test("the pause grows no longer than a fifth of a second while a request waits", () => {
+  expect([1, 2, 3, 4, 50].map((attempt) => awaitedDelayBefore(attempt, 1))).toEqual([50, 100, 200, 200, 200]);
 });
 
 test("the pause is another one for each who waits", () => {

@@ -1,7 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { Connector } from "../../../engine/database/connector.ts";
+import { until } from "../../until.ts";
 
 const always = () => true;
+const away = async () => {
+  throw new Error("away");
+};
 
 describe("the connector", () => {
   test("tries until it succeeds; while it fails one caller tries for all", async () => {
@@ -17,7 +21,7 @@ describe("the connector", () => {
       if (attempt <= 8) throw new Error("away");
       return "connection";
     };
-    const connector = new Connector(connect, (error) => failures.push(error));
+    const connector = new Connector({ connect, onFailure: (error) => failures.push(error), isAwaited: () => true });
     const opened = await Promise.all(Array.from({ length: 5 }, () => connector.open(always)));
     expect(opened).toEqual(new Array(5).fill("connection"));
     expect(failures).toHaveLength(8);
@@ -27,26 +31,36 @@ describe("the connector", () => {
 
   test("gives up when nobody wants the connection any more", async () => {
     let wanted = true;
-    const connector = new Connector(
-      async () => {
-        throw new Error("away");
-      },
-      () => {
+    const connector = new Connector({
+      connect: away,
+      onFailure: () => {
         wanted = false;
       },
-    );
+      isAwaited: () => false,
+    });
     expect(await connector.open(() => wanted)).toBeNull();
   });
 
   test("stops trying when it is closed", async () => {
-    const connector = new Connector(
-      async () => {
-        throw new Error("away");
-      },
-      () => {},
-    );
+    const connector = new Connector({ connect: away, onFailure: () => {}, isAwaited: () => false });
     const opening = [connector.open(always), connector.open(always)];
     connector.close();
     expect(await Promise.all(opening)).toEqual([null, null]);
+  });
+
+  test("tries more often while a request waits", async () => {
+    const attempts = { awaited: 0, unawaited: 0 };
+    const connectors = (["awaited", "unawaited"] as const).map((name) => {
+      const connect = async () => {
+        attempts[name]++;
+        return away();
+      };
+      return new Connector({ connect, onFailure: () => {}, isAwaited: () => name === "awaited" });
+    });
+    const opening = connectors.map((connector) => connector.open(always));
+    await until(() => attempts.awaited === 12);
+    expect(attempts.unawaited).toBeLessThan(9);
+    for (const connector of connectors) connector.close();
+    await Promise.all(opening);
   });
 });
