@@ -14,6 +14,7 @@ import { makeSharedLimit, type SharedLimit } from "./engine/limits/shared-limit.
 import type { Logger } from "./engine/log.ts";
 import { makeMailer } from "./engine/mail/mailer.ts";
 import { openOutbox } from "./engine/mail/outbox.ts";
+import { SocketMemory } from "./engine/memory/socket-memory.ts";
 import { type Counts, makeCounts } from "./engine/metrics/counts.ts";
 import { makeMeter } from "./engine/metrics/exposition.ts";
 import type { Postgres, ServedPostgres } from "./engine/postgres.ts";
@@ -135,7 +136,11 @@ export async function startService(given: Config, surroundings: Surroundings): P
   const readConnection = makeReadConnection(config);
   const admissionOf: AdmitUpgrade = (request) =>
     admissionTo(request.url ?? "/", limits.limit, () => readConnection(request));
-  const upgrade = makeUpgrade({ [GRAPHQL_PATH]: graphql.upgrade, [SOCKET_PATH]: realtime.upgrade }, admissionOf);
+  const upgrade = makeUpgrade({
+    interfaces: { [GRAPHQL_PATH]: graphql.upgrade, [SOCKET_PATH]: realtime.upgrade },
+    admissionOf,
+    maxConnections: config.webSocketConnections,
+  });
   const traffic = new Traffic();
   const measurable = {
     asOwner,
@@ -232,6 +237,7 @@ type Live = Foundation & {
 async function openLive(live: Live, opened: AsyncDisposableStack) {
   const { postgres, config, database, asOwner, catalog, listener, tracing, log } = live;
   const { callers, counts, patienceMs } = live;
+  const memory = new SocketMemory(config);
   const graphql = await openGraphQL({
     config,
     callers,
@@ -243,6 +249,7 @@ async function openLive(live: Live, opened: AsyncDisposableStack) {
     counts,
     tracing,
     patienceMs,
+    memory,
   });
   opened.defer(() => graphql.close());
 
@@ -257,6 +264,7 @@ async function openLive(live: Live, opened: AsyncDisposableStack) {
     database,
     changes,
     publication: PUBLICATION,
+    memory,
     log,
   });
   opened.defer(() => realtime.close());

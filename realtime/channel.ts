@@ -1,5 +1,6 @@
 import type { Caller } from "../engine/caller/caller.ts";
 import { isJsonObject } from "../engine/json-object.ts";
+import { type ByteQuota, Reservation } from "../engine/memory/byte-quota.ts";
 import type { Extension, Hearing } from "./authorization.ts";
 import type { Broadcast } from "./broadcast-frame.ts";
 import { bindingIds } from "./changes/binding.ts";
@@ -7,6 +8,7 @@ import { type JoinRequest, readToken } from "./join-request.ts";
 import type { Outbox } from "./outbox.ts";
 import { spellMessage, spellWord, type Version } from "./protocol.ts";
 import { Refusal, reasonOf } from "./refusal.ts";
+import { retain, sizeOfJoin, sizeOfPresence } from "./retained.ts";
 import type { Occupant, Room } from "./rooms.ts";
 import type { ChannelServices } from "./services.ts";
 import { socketFrame } from "./socket-frame.ts";
@@ -16,6 +18,9 @@ import { Subscription } from "./subscription.ts";
 export type Line = {
   readonly version: Version;
   readonly outbox: Outbox;
+  /** How much its channels may keep, of joins and of presences. */
+  readonly retained: ByteQuota;
+  readonly presences: ByteQuota;
   /** Who the key is that the socket was opened with. */
   identify(token: string | null): Promise<Caller>;
 };
@@ -31,6 +36,8 @@ export type Joining = {
 
 const PREFIX = "realtime:";
 const LONGEST_NAME = 1_000;
+/** Each of a room's members is sent the keys of all. */
+const LONGEST_PRESENCE_KEY = 1_000;
 const EVERYTHING: Hearing = { broadcast: true, presence: true };
 
 /** One join of one topic. */
@@ -40,6 +47,9 @@ export class Channel implements Occupant {
   readonly #services: ChannelServices;
   readonly #joining: Joining;
   readonly #presenceKey: string;
+  /** What it takes of its socket's quotas. */
+  readonly #retained: Reservation;
+  readonly #keptPresence: Reservation;
   #caller: Caller;
   #token: string | null;
   #hearing: Hearing;
@@ -58,24 +68,27 @@ export class Channel implements Occupant {
       throw new Refusal("TopicNameRequired", "You must provide a topic name");
     if (name.length > LONGEST_NAME)
       throw new Refusal("InvalidTopicName", `A topic has at most ${LONGEST_NAME} characters`);
+    if ((request.presence.key?.length ?? 0) > LONGEST_PRESENCE_KEY)
+      throw new Refusal("InvalidPresenceKey", `A presence key has at most ${LONGEST_PRESENCE_KEY} characters`);
     const room = { name, isPrivate: request.isPrivate };
-    const caller = await line.identify(request.token);
-    const hearing = await hearingOf(services, caller, room);
-    const channel = new Channel(services, joining, { room, caller, hearing });
+    const retained = new Reservation(line.retained);
+    retain(retained, sizeOfJoin(joining, request.token), line.retained);
     try {
-      await channel.#subscription.begin(caller);
+      const caller = await line.identify(request.token);
+      const hearing = await hearingOf(services, caller, room);
+      const channel = new Channel(services, joining, { room, caller, hearing, retained });
+      await channel.#begin();
+      return channel;
     } catch (error) {
-      channel.#clear();
+      retained.release();
       throw error;
     }
-    if (channel.#isOver) throw new Refusal("ChannelError", "Changes may have been missed: join again");
-    return channel;
   }
 
   private constructor(
     services: ChannelServices,
     joining: Joining,
-    { room, caller, hearing }: { room: Room; caller: Caller; hearing: Hearing },
+    { room, caller, hearing, retained }: { room: Room; caller: Caller; hearing: Hearing; retained: Reservation },
   ) {
     this.topic = joining.topic;
     this.room = room;
@@ -85,6 +98,8 @@ export class Channel implements Occupant {
     this.#token = joining.request.token;
     this.#hearing = hearing;
     this.#presenceKey = joining.request.presence.key ?? crypto.randomUUID();
+    this.#retained = retained;
+    this.#keptPresence = new Reservation(joining.line.presences);
     this.#leaveFeeds = services.feeds.enter();
     const { topic, request, line } = joining;
     this.#subscription = new Subscription(services, { ...line, topic, request, lose: (reason) => this.lose(reason) });
@@ -165,7 +180,6 @@ export class Channel implements Occupant {
   /** `{"type":"presence","event":"track","payload":{"name":"Alice"}}`; refuses by throwing. */
   async present(message: unknown): Promise<void> {
     const { event, payload = {} } = isJsonObject(message) ? message : {};
-    const { presence } = this.#services;
     switch (spellWord(event ?? null).toLowerCase()) {
       case "track":
         if (!isJsonObject(payload))
@@ -174,14 +188,24 @@ export class Channel implements Occupant {
         if (this.#isOver) break;
         // Of what comes from now on it is told in any case: that is of no use to who does not know what was before.
         this.#tellWhoIsThere();
-        presence.track(this, this.#presenceKey, payload);
+        await this.#track(payload);
         break;
       case "untrack":
-        presence.untrack(this);
+        this.#untrack();
         break;
       default:
         throw new Refusal("UnknownPresenceEvent", "Presence knows track and untrack");
     }
+  }
+
+  async #begin(): Promise<void> {
+    try {
+      await this.#subscription.begin(this.#caller);
+    } catch (error) {
+      this.#clear();
+      throw error;
+    }
+    if (this.#isOver) throw new Refusal("ChannelError", "Changes may have been missed: join again");
   }
 
   /** From now on all is judged by the claims of this token. */
@@ -192,6 +216,8 @@ export class Channel implements Occupant {
       const caller = await this.#joining.line.identify(token);
       const hearing = await hearingOf(this.#services, caller, this.room);
       if (hearsLess(hearing, this.#hearing)) throw noLongerAuthorized(this.room);
+      if (this.#isOver) return;
+      retain(this.#retained, sizeOfJoin(this.#joining, token), this.#joining.line.retained);
       this.#hearing = hearing;
       this.#token = token;
       this.#caller = caller;
@@ -238,18 +264,31 @@ export class Channel implements Occupant {
   #clear(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const { rooms, presence } = this.#services;
-    rooms.leave(this);
-    presence.untrack(this);
+    this.#services.rooms.leave(this);
+    this.#untrack();
+    this.#retained.release();
     this.#subscription.end();
     this.#leaveFeeds();
     this.#joining.onEnd();
   }
 
+  async #track(payload: Readonly<Record<string, unknown>>): Promise<void> {
+    const { presence, speech } = this.#services;
+    presence.assertRoomFor(this, this.#presenceKey, payload);
+    retain(this.#keptPresence, sizeOfPresence(this.#presenceKey, payload), this.#joining.line.presences);
+    const relayed = presence.track(this, this.#presenceKey, payload);
+    if (speech.isCrowded) await relayed;
+  }
+
+  #untrack(): void {
+    this.#services.presence.untrack(this);
+    this.#keptPresence.release();
+  }
+
   #tellWhoIsThere(): void {
     if (this.#knowsWhoIsThere || !this.hearsPresence) return;
     this.#knowsWhoIsThere = true;
-    this.#push("presence_state", this.#services.presence.state(this.room));
+    this.outbox.send(this.#services.presence.stateFrame(this));
   }
 
   #tellSubscription(): void {

@@ -1,5 +1,6 @@
 import type { Caller } from "../engine/caller/caller.ts";
 import { isJsonObject } from "../engine/json-object.ts";
+import type { ByteQuota } from "../engine/memory/byte-quota.ts";
 import { type Broadcast, type BroadcastPush, parseBroadcastPush } from "./broadcast-frame.ts";
 import { Channel, type Line } from "./channel.ts";
 import { readJoinRequest } from "./join-request.ts";
@@ -52,6 +53,9 @@ export class Connection {
   readonly #messages: Rate;
   readonly #joins: Rate;
   readonly #presences: Rate;
+  /** What its channels keep in memory. */
+  readonly #retained: ByteQuota;
+  readonly #keptPresences: ByteQuota;
   /** How many joins are being looked at. */
   #joining = 0;
   #isGone = false;
@@ -60,7 +64,9 @@ export class Connection {
     this.#services = services;
     this.#peer = peer;
     this.#apiKey = apiKey;
-    const { limits } = services;
+    const { limits, memory } = services;
+    this.#retained = memory.retainedOfSocket();
+    this.#keptPresences = memory.presencesOfSocket();
     this.#messages = new Rate(limits.messagesPerSecond);
     this.#joins = new Rate(limits.joinsPerSecond);
     this.#presences = new Rate(limits.presencesPerSecond);
@@ -143,7 +149,8 @@ export class Connection {
     if (this.#channels.size + this.#joining >= limits.channels) return this.#limit(message, TOO_MANY_CHANNELS);
     try {
       const { version, outbox } = this.#peer;
-      const line: Line = { version, outbox, identify: (token) => this.#identify(token) };
+      const identify = (token: string | null) => this.#identify(token);
+      const line: Line = { version, outbox, retained: this.#retained, presences: this.#keptPresences, identify };
       const request = readJoinRequest(message.payload);
       if (limits.bindings > 0 && request.bindings.length > limits.bindings) throw tooManyBindings(limits.bindings);
       const joining = { line, topic, joinRef: joinRef ?? ref, request, onEnd: () => this.#channels.delete(topic) };

@@ -2,7 +2,9 @@ import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { isJsonObject } from "../engine/json-object.ts";
 import { spellMessage, type Version } from "./protocol.ts";
+import { Refusal } from "./refusal.ts";
 import type { Relay, Said } from "./relay.ts";
+import { sizeOfPresence } from "./retained.ts";
 import { keyOf, type Occupant, type Room, type Rooms } from "./rooms.ts";
 import { socketFrame } from "./socket-frame.ts";
 
@@ -12,7 +14,11 @@ type Meta = { readonly room: Room; readonly key: string; readonly ref: string; r
 /** What is known of another gateway, and when it was last heard. `version`: its count of changes; null before it has told all. */
 type Other = { readonly metas: Map<string, Meta>; version: number | null; heardAt: number; isAsked: boolean };
 type Change = { readonly joins?: Meta; readonly leaves?: Meta };
+/** Who is present in one room, what that takes in memory, and how it was spelled for whoever came since it last changed. */
+type Present = { readonly metas: Map<string, Meta>; bytes: number; readonly frames: Map<Version, Buffer> };
 
+/** Whoever joins a room is sent all of its presences at once. */
+const MOST_BYTES_OF_ROOM = 4 * 2 ** 20;
 /** A gateway says that it is still there when others may show those who are present here. */
 const ALIVE_MS = 10_000;
 const SILENT_MS = 35_000;
@@ -23,7 +29,7 @@ export class Presence {
   readonly #relay: Relay;
   /** Of those who are here. */
   readonly #own = new Map<Occupant, Meta>();
-  readonly #present = new Map<string, Map<string, Meta>>();
+  readonly #present = new Map<string, Present>();
   readonly #others = new Map<string, Other>();
   /** How often something has changed here: who has missed a change sees it by that. */
   #version = 0;
@@ -34,25 +40,43 @@ export class Presence {
     this.#relay = relay;
   }
 
-  /** Another track replaces the one before, unless it says the same. */
-  track(occupant: Occupant, key: string, payload: Payload): void {
+  /** Refuses by throwing where the room's presences would take too much. */
+  assertRoomFor(occupant: Occupant, key: string, payload: Payload): void {
+    const others = (this.#present.get(keyOf(occupant.room))?.bytes ?? 0) - sizeOf(this.#own.get(occupant));
+    if (others + sizeOfPresence(key, payload) <= MOST_BYTES_OF_ROOM) return;
+    throw new Refusal("PresenceLimitReached", "The presences of this channel take too much together: track less");
+  }
+
+  /** Another track replaces the one before, unless it says the same. Resolves when the other gateways are being told. */
+  async track(occupant: Occupant, key: string, payload: Payload): Promise<void> {
     const leaves = this.#own.get(occupant);
     if (leaves && isDeepStrictEqual(leaves.payload, payload)) return;
     const joins: Meta = { room: occupant.room, key, ref: randomUUID(), payload };
     this.#own.set(occupant, joins);
-    this.#tell(leaves ? { joins, leaves } : { joins });
+    await this.#tell(leaves ? { joins, leaves } : { joins });
   }
 
   untrack(occupant: Occupant): void {
     const leaves = this.#own.get(occupant);
     if (!leaves) return;
     this.#own.delete(occupant);
-    this.#tell({ leaves });
+    void this.#tell({ leaves });
   }
 
   /** Who is in the room now: `{"alice":{"metas":[{"name":"Alice","phx_ref":"F1"}]}}` */
   state(room: Room): string {
-    return spellMetas([...(this.#present.get(keyOf(room))?.values() ?? [])]);
+    return spellMetas([...(this.#present.get(keyOf(room))?.metas.values() ?? [])]);
+  }
+
+  /** The same, as it is sent to an occupant: all who come before it changes share one frame. */
+  stateFrame({ room, version, topic }: Pick<Occupant, "room" | "version" | "topic">): Buffer {
+    const present = this.#present.get(keyOf(room));
+    const known = present?.frames.get(version);
+    if (known) return known;
+    const envelope = { joinRef: null, ref: null, topic, event: "presence_state" };
+    const frame = socketFrame("text", spellMessage(version, envelope, this.state(room)));
+    present?.frames.set(version, frame);
+    return frame;
   }
 
   /** Asks the others who is present there, and tells them who is here: at the beginning, and when something may have been missed. */
@@ -99,11 +123,12 @@ export class Presence {
     return this.#others.size > 0 ? this.#relay.say({ kind: "presence-bye" }) : this.#relay.settled();
   }
 
-  #tell(change: Change): void {
+  #tell(change: Change): Promise<void> {
     this.#version++;
     this.#apply(change.joins ? [change.joins] : [], change.leaves ? [change.leaves] : []);
-    void this.#relay.say({ kind: "presence", version: this.#version, ...change });
+    const relayed = this.#relay.say({ kind: "presence", version: this.#version, ...change });
     this.#watch();
+    return relayed;
   }
 
   #tellAll(kind: "presence-hello" | "presence-here"): void {
@@ -135,11 +160,14 @@ export class Presence {
     const first = joins[0] ?? leaves[0];
     if (!first) return;
     const key = keyOf(first.room);
-    const metas = this.#present.get(key) ?? new Map<string, Meta>();
-    this.#present.set(key, metas);
-    for (const { ref } of leaves) metas.delete(ref);
-    for (const meta of joins) metas.set(meta.ref, meta);
-    if (metas.size === 0) this.#present.delete(key);
+    const present = this.#present.get(key) ?? { metas: new Map<string, Meta>(), bytes: 0, frames: new Map() };
+    this.#present.set(key, present);
+    for (const { ref } of leaves) present.bytes -= sizeOf(present.metas.get(ref));
+    for (const { ref } of leaves) present.metas.delete(ref);
+    for (const meta of joins) present.bytes += sizeOf(meta) - sizeOf(present.metas.get(meta.ref));
+    for (const meta of joins) present.metas.set(meta.ref, meta);
+    present.frames.clear();
+    if (present.metas.size === 0) this.#present.delete(key);
     const isReplaced = joins.length === 1 && leaves.length === 1 && joins[0]!.key === leaves[0]!.key;
     const diff = `{"joins":${spellMetas(joins, isReplaced ? leaves[0]!.ref : null)},"leaves":${spellMetas(leaves)}}`;
     const frames = new Map<Version, Buffer>();
@@ -174,6 +202,10 @@ export class Presence {
     this.#replaceAll(this.#others.get(gateway)!.metas, []);
     this.#others.delete(gateway);
   }
+}
+
+function sizeOf(meta: Meta | undefined): number {
+  return meta ? sizeOfPresence(meta.key, meta.payload) : 0;
 }
 
 function spellMetas(metas: readonly Meta[], replaced: string | null = null): string {

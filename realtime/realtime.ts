@@ -10,6 +10,8 @@ import type { Config } from "../engine/config/config.ts";
 import type { Database } from "../engine/database/database.ts";
 import type { Context } from "../engine/database/statement.ts";
 import type { Logger } from "../engine/log.ts";
+import { SharedBytes } from "../engine/memory/shared-bytes.ts";
+import type { SocketMemory } from "../engine/memory/socket-memory.ts";
 import { makeAuthorization } from "./authorization.ts";
 import { makeBindingReader } from "./changes/binding.ts";
 import { makeBlindSpots } from "./changes/blind-spots.ts";
@@ -40,6 +42,7 @@ export type RealtimeServices = {
   readonly changes: Changes;
   /** Whose tables the changes are of. */
   readonly publication: string;
+  readonly memory: SocketMemory;
   readonly log: Logger;
 };
 
@@ -55,7 +58,7 @@ export type Realtime = {
 
 /** Channels as supabase-js knows them: changes of tables, broadcasts and presence. */
 export function openRealtime(given: RealtimeServices): Realtime {
-  const { config, callers, crossSite, catalog, database, changes, publication, log } = given;
+  const { config, callers, crossSite, catalog, database, changes, publication, memory, log } = given;
   const contexts = makeContexts(config);
   /** The same for all requests of a caller: what a policy says is to depend on nothing else. */
   const contextOf = (caller: Caller): Context => {
@@ -107,6 +110,8 @@ export function openRealtime(given: RealtimeServices): Realtime {
     presence,
     feeds,
     limits: limitsOf(config),
+    memory,
+    unsentFrames: new SharedBytes(memory.unsent),
     tally: makeTally(),
     log,
     bindingReader: (caller) =>

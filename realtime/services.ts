@@ -1,5 +1,7 @@
 import type { Caller, Callers } from "../engine/caller/caller.ts";
 import type { Logger } from "../engine/log.ts";
+import type { SharedBytes } from "../engine/memory/shared-bytes.ts";
+import type { SocketMemory } from "../engine/memory/socket-memory.ts";
 import type { Authorization } from "./authorization.ts";
 import type { Binding } from "./changes/binding.ts";
 import type { Feeds } from "./changes/feeds.ts";
@@ -22,6 +24,9 @@ export type ChannelServices = {
   /** Reads what a caller asks for; null for what it cannot have. */
   readonly bindingReader: (caller: Caller) => (request: BindingRequest, id: number) => Promise<Binding | null>;
   readonly limits: Limits;
+  readonly memory: SocketMemory;
+  /** Frames that clients have not read yet. */
+  readonly unsentFrames: SharedBytes<Buffer>;
   readonly tally: Tally;
   readonly log: Pick<Logger, "debug" | "warn" | "error">;
 };

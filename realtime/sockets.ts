@@ -6,6 +6,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import type { CrossSite } from "../engine/caller/cross-site.ts";
 import type { Config } from "../engine/config/config.ts";
 import { toApiError } from "../engine/errors.ts";
+import { UnfinishedMessage } from "../engine/memory/unfinished-message.ts";
 import { readApiKey } from "./api-key.ts";
 import { Connection } from "./connection.ts";
 import { Outbox } from "./outbox.ts";
@@ -28,12 +29,15 @@ const MOST_UNDERWAY = 200;
 const MOST_UNDERWAY_BYTES = 8 * 2 ** 20;
 /** What a message counts for, however short: reading it has its cost. */
 const LEAST_BYTES = 512;
+/** What a message takes while it is handled, for each of its bytes: the frame, its text, and what is parsed of it. */
+const HANDLED_TIMES = 8;
 /** How often it is looked whether those who are connected may still be. What is known of an account is four seconds old at most. */
 const LOOK_MS = 500;
 /** How long a client may take to read on to the word that it is told goodbye, and when the service stops. */
 const PARTING_MS = 25_000;
 const FAREWELL_MS = 1_000;
 const FAILURE = 4500;
+const TRY_AGAIN_LATER = 1013;
 
 type Member = { readonly socket: WebSocket; readonly connection: Connection; heardAt: number };
 
@@ -108,7 +112,17 @@ export class Sockets {
 
   #accept(webSocket: WebSocket, { socket, version, apiKey, id }: Accepted): void {
     const { services } = this.#options;
-    const outbox = new Outbox(socket, services.tally, () => connection.overwhelmed());
+    const { tally, memory, unsentFrames } = services;
+    const outbox = new Outbox({
+      socket,
+      tally,
+      unsentFrames,
+      overflow: () => connection.overwhelmed(),
+      shortage: () => {
+        tally.overwhelmed++;
+        webSocket.terminate();
+      },
+    });
     const close = (code: number, reason: string) => {
       outbox.end();
       webSocket.close(code, reason);
@@ -122,7 +136,14 @@ export class Sockets {
     let bytes = 0;
     let isResting = false;
     const rate = new Rate(services.limits.bytesPerSecond);
-    const isBusy = () => isResting || underway >= MOST_UNDERWAY || bytes >= MOST_UNDERWAY_BYTES;
+    const unfinished = new UnfinishedMessage(socket, memory.incoming, () => {
+      tally.limited++;
+      close(TRY_AGAIN_LATER, "Too many messages arrive at once: try again later");
+      socket.destroy();
+    });
+    /** Of those that are read already one is handled in any case. */
+    const isCrowded = () => underway > 0 && memory.incoming.shortageOf(LEAST_BYTES) !== null;
+    const isBusy = () => isResting || underway >= MOST_UNDERWAY || bytes >= MOST_UNDERWAY_BYTES || isCrowded();
     const goOn = () => webSocket.isPaused && !isBusy() && webSocket.resume();
     const rest = (milliseconds: number) => {
       if (isResting || milliseconds === 0) return;
@@ -135,10 +156,12 @@ export class Sockets {
 
     webSocket.on("message", async (data: Buffer, isBinary) => {
       member.heardAt = performance.now();
+      unfinished.completed();
       underway++;
       bytes += data.length;
-      services.tally.messagesIn++;
-      services.tally.bytesIn += data.length;
+      memory.incoming.hold(HANDLED_TIMES * data.length);
+      tally.messagesIn++;
+      tally.bytesIn += data.length;
       rest(rate.take(Math.max(data.length, LEAST_BYTES)));
       if (isBusy()) webSocket.pause();
       try {
@@ -149,8 +172,10 @@ export class Sockets {
       }
       underway--;
       bytes -= data.length;
+      memory.incoming.release(HANDLED_TIMES * data.length);
       goOn();
     });
+    for (const event of ["ping", "pong"] as const) webSocket.on(event, (data: Buffer) => unfinished.controlFrame(data));
     webSocket.on("error", (error) => services.log.debug({ request: id, err: error }, "a socket failed"));
     webSocket.once("close", (code) => {
       this.#members.delete(member);

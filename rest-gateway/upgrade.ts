@@ -16,8 +16,16 @@ export function wantsWebSocket({ headers }: Pick<IncomingMessage, "headers">): b
 /** How an upgrade is counted: as one request of its address, for who asks is known only by what is sent later. */
 export type AdmitUpgrade = (request: IncomingMessage) => Admission;
 
+type UpgradeOptions = {
+  readonly interfaces: Readonly<Record<string, Upgrade>>;
+  readonly admissionOf?: AdmitUpgrade;
+  /** How many may be open at once, of all interfaces. */
+  readonly maxConnections: number;
+};
+
 /** Hands a request for a WebSocket to the interface at its address. */
-export function makeUpgrade(interfaces: Readonly<Record<string, Upgrade>>, admissionOf?: AdmitUpgrade): Upgrade {
+export function makeUpgrade({ interfaces, admissionOf, maxConnections }: UpgradeOptions): Upgrade {
+  let connections = 0;
   return (request, socket, head) => {
     // A client that leaves now is no fault; without this it would end the process.
     socket.on("error", () => socket.destroy());
@@ -31,6 +39,9 @@ export function makeUpgrade(interfaces: Readonly<Record<string, Upgrade>>, admis
       const { "Retry-After": seconds = "1" } = toApiError(refusal).headers;
       return end(socket, "429 Too Many Requests", `Retry-After: ${seconds}\r\n`);
     }
+    if (connections >= maxConnections) return end(socket, "503 Service Unavailable", "Retry-After: 10\r\n");
+    connections++;
+    socket.once("close", () => connections--);
     interfaces[path]!(request, socket, head);
   };
 }

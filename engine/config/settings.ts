@@ -119,6 +119,24 @@ export const SETTINGS = {
     "6000",
     "Requests per minute and caller, all gateways together; 0 switches the limit off.",
   ),
+  webSocketConnections: required(
+    "WEBSOCKET_MAX_CONNECTIONS",
+    integer(1),
+    "10000",
+    "Most WebSockets that one process holds open; one more is answered 503.",
+  ),
+  webSocketBytes: required(
+    "WEBSOCKET_MAX_BYTES",
+    integer(65_536),
+    "4194304",
+    "Most memory, about, for the joins, tokens, filters and variables that one WebSocket has open.",
+  ),
+  webSocketTotalBytes: required(
+    "WEBSOCKET_MAX_TOTAL_BYTES",
+    integer(1_048_576),
+    "134217728",
+    "The same for all WebSockets of a process together. What their clients have not read yet may take as much again, messages that are arriving half of it, presences a quarter.",
+  ),
   signUpLimit: required(
     "SIGN_UP_LIMIT",
     integer(0),

@@ -27,6 +27,8 @@ export type ReadDocument = {
   readonly document: DocumentNode;
   /** Whether any of its operations asks for `__schema` or `__type`. */
   readonly isIntrospection: boolean;
+  /** About what it takes in memory, with its plan. */
+  readonly bytes: number;
   /** The one of that name, or the only one there is. */
   operation(name: string | null): OperationDefinitionNode;
   /** Of one of its operations. */
@@ -51,6 +53,7 @@ export class Refusal extends Error {
 
 /** Grafast keeps as many plans. */
 const MOST_REMEMBERED = 500;
+const BYTES_PER_UNIT = 40_000;
 /** The document itself is kept too, as a tree with places: as much for so many characters. */
 const CHARACTERS_PER_UNIT = 500;
 /** Longer ones are read anew each time. */
@@ -81,6 +84,7 @@ export function makeDocumentReader({ schema, limits, memory, hits }: ReaderOptio
     const read: ReadDocument = {
       document,
       isIntrospection: hasIntrospection(document),
+      bytes: weight * BYTES_PER_UNIT,
       operation: rememberOperations(document),
       echo: rememberEchoes(document),
       checkVariables: (operation, variables) => {

@@ -16,6 +16,8 @@ import type { Database } from "../../engine/database/database.ts";
 import type { Context } from "../../engine/database/statement.ts";
 import type { Listener } from "../../engine/listen.ts";
 import type { Logger } from "../../engine/log.ts";
+import { SharedBytes } from "../../engine/memory/shared-bytes.ts";
+import type { SocketMemory } from "../../engine/memory/socket-memory.ts";
 import { type Counts, makeCounts } from "../../engine/metrics/counts.ts";
 import { oncePer } from "../../engine/once-per.ts";
 import type { Tracing } from "../../engine/tracing/tracing.ts";
@@ -51,6 +53,7 @@ export type GraphQLServices = {
   readonly tracing?: Tracing | null;
   /** For how many milliseconds the first schema is waited for; then it is built on while the rest is served. */
   readonly patienceMs?: number | undefined;
+  readonly memory: SocketMemory;
 };
 
 export type GraphQL = {
@@ -89,6 +92,7 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
     counts = makeCounts(),
     tracing = null,
     patienceMs,
+    memory,
   } = services;
   const findDocument = await makeFindDocument({
     folder: config.graphqlPersistedOperations,
@@ -146,7 +150,12 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
   const crossSite = makeCrossSite(config);
   const shared = { path: GRAPHQL_PATH, callers, crossSite, findDocument, prepare, explain };
   const sockets = new Sockets({
-    services: { ...shared, mostOperations: config.graphqlMaxSocketOperations },
+    services: {
+      ...shared,
+      mostOperations: config.graphqlMaxSocketOperations,
+      memory,
+      openDocuments: new SharedBytes(memory.documents),
+    },
     corsOrigins: config.corsOrigins,
     log,
   });

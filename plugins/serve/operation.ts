@@ -50,6 +50,8 @@ export type Outcome =
 /** What may be executed, and has not been yet. */
 export type Operation = ExecutionArgs & {
   readonly kind: `${OperationTypeNode}`;
+  /** About what its document takes in memory, which other operations may share. */
+  readonly documentBytes: number;
   run(): Promise<Outcome>;
 };
 
@@ -84,7 +86,7 @@ export function makePrepare({
   return ({ query, operationName, variables }, circumstances) => {
     const { role } = circumstances.asker.caller;
     const { schema, resolvedPreset, read } = schemaOf(role);
-    const { document, isIntrospection, operation, echo, checkVariables } = read(query);
+    const { document, bytes: documentBytes, isIntrospection, operation, echo, checkVariables } = read(query);
     if (isIntrospection) introspection.check(role);
     const chosen = operation(operationName);
     checkVariables(chosen, variables);
@@ -130,11 +132,11 @@ export function makePrepare({
     };
 
     const run = kind === "subscription" ? subscription : execution;
-    if (!tracing) return { ...plain, kind, run };
+    if (!tracing) return { ...plain, kind, documentBytes, run };
     const attributes = {
       "graphql.operation.type": kind,
       ...(chosen.name && { "graphql.operation.name": chosen.name.value }),
     };
-    return { ...plain, kind, run: () => tracing.around(kind, attributes, run) };
+    return { ...plain, kind, documentBytes, run: () => tracing.around(kind, attributes, run) };
   };
 }

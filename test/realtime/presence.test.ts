@@ -1,10 +1,10 @@
 import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { Outbox } from "../../realtime/outbox.ts";
 import { Presence } from "../../realtime/presence.ts";
 import { Relay, type Said } from "../../realtime/relay.ts";
 import { type Occupant, Rooms } from "../../realtime/rooms.ts";
 import { makeTally } from "../../realtime/statistics.ts";
+import { outboxTo } from "./outbox-to.ts";
 
 const ROOM = { name: "room1", isPrivate: false };
 const log = { warn: () => {}, error: () => {} };
@@ -105,7 +105,7 @@ test("many who leave with their gateway are told of at once, and nobody is throw
   const open = network();
   const [one, other] = [open(), open()];
   const tally = makeTally();
-  const outbox = new Outbox(new PassThrough().resume(), tally, () => {});
+  const { outbox } = outboxTo(new PassThrough().resume(), { tally });
   const watcher = { room: ROOM, version: "2.0.0", topic: "realtime:room1", hearsPresence: true, outbox };
   one.rooms.enter(watcher as Occupant);
   for (let nth = 0; nth < 30; nth++) {

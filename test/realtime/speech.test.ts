@@ -1,10 +1,9 @@
 import { Duplex } from "node:stream";
 import { expect, test } from "vitest";
-import { Outbox } from "../../realtime/outbox.ts";
 import { Relay } from "../../realtime/relay.ts";
 import { type Occupant, type Room, Rooms } from "../../realtime/rooms.ts";
 import { Speech } from "../../realtime/speech.ts";
-import { makeTally } from "../../realtime/statistics.ts";
+import { outboxTo } from "./outbox-to.ts";
 
 const PATIENCE_MS = 50;
 const LARGE = { event: "e", encoding: "json", payload: Buffer.from(JSON.stringify("x".repeat(600_000))) } as const;
@@ -16,7 +15,7 @@ function speechTo(...names: readonly string[]) {
   const rooms = new Rooms();
   const [first, ...others] = names.map((name): Room => {
     const room = { name, isPrivate: false };
-    const outbox = new Outbox(new Duplex({ read() {}, write() {} }), makeTally(), () => {});
+    const { outbox } = outboxTo(new Duplex({ read() {}, write() {} }));
     const told = { hearsBroadcast: true, hearsPresence: false, hearsItself: false } as const;
     rooms.enter({ version: "2.0.0", topic: `realtime:${name}`, room, outbox, ...told } satisfies Occupant);
     return room;

@@ -1,27 +1,31 @@
 import { once } from "node:events";
-import { createServer, request } from "node:http";
+import { createServer, type IncomingMessage, request } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 import { afterEach, describe, expect, test } from "vitest";
-import { makeUpgrade, wantsWebSocket } from "../../rest-gateway/upgrade.ts";
+import { makeUpgrade, type Upgrade, wantsWebSocket } from "../../rest-gateway/upgrade.ts";
 
 const servers: ReturnType<typeof createServer>[] = [];
 afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
+async function open(interfaces: Readonly<Record<string, Upgrade>>, maxConnections = 100): Promise<number> {
+  const server = createServer({ shouldUpgradeCallback: wantsWebSocket }, (_request, response) => response.end("plain"));
+  server.on("upgrade", makeUpgrade({ interfaces, maxConnections }));
+  servers.push(server.listen(0));
+  await once(server, "listening");
+  return (server.address() as AddressInfo).port;
+}
+
 async function ask(path: string, headers: Readonly<Record<string, string>> = {}) {
   const taken: string[] = [];
-  const server = createServer({ shouldUpgradeCallback: wantsWebSocket }, (_request, response) => response.end("plain"));
-  const upgrade = makeUpgrade({
+  const port = await open({
     "/sockets": ({ url, headers: given }, socket) => {
       taken.push(url!, String(given["x-request-id"]));
       socket.end("HTTP/1.1 418 Taken\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
     },
   });
-  server.on("upgrade", upgrade);
-  servers.push(server.listen(0));
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
   const asked = request({ port, path, headers: { Connection: "Upgrade", Upgrade: "websocket", ...headers } });
   asked.end();
   const [response] = await once(asked, "response");
@@ -45,6 +49,26 @@ describe("a request for a WebSocket", () => {
       expect(await ask(path)).toEqual({ status: 404, taken: [] });
     },
   );
+
+  test("beyond the most that may be open is answered 503, until one of them has ended", async () => {
+    const opened: Duplex[] = [];
+    const accept: Upgrade = (_request, socket) => {
+      opened.push(socket);
+      socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+    };
+    const port = await open({ "/one": accept, "/other": accept }, 2);
+    const connect = async (path: string) => {
+      const asked = request({ port, path, headers: { Connection: "Upgrade", Upgrade: "websocket" } }).end();
+      const [response] = await Promise.race([once(asked, "upgrade"), once(asked, "response")]);
+      return response as IncomingMessage;
+    };
+    expect([(await connect("/one")).statusCode, (await connect("/other")).statusCode]).toEqual([101, 101]);
+    const refused = await connect("/one");
+    expect([refused.statusCode, refused.headers["retry-after"]]).toEqual([503, "10"]);
+    await once(opened[0]!.destroy(), "close");
+    expect((await connect("/one")).statusCode).toBe(101);
+    for (const socket of opened) socket.destroy();
+  });
 
   test("in another protocol is no such request", async () => {
     expect(await ask("/sockets", { Upgrade: "h2c" })).toEqual({ status: 200, taken: [] });

@@ -1,9 +1,18 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { type FormattedExecutionResult, GraphQLError, type GraphQLFormattedError } from "postgraphile/graphql";
+import {
+  type DocumentNode,
+  type FormattedExecutionResult,
+  GraphQLError,
+  type GraphQLFormattedError,
+} from "postgraphile/graphql";
 import type { Asker, Callers, Credentials } from "../../../engine/caller/caller.ts";
 import { hasExpired } from "../../../engine/caller/claims.ts";
 import type { CrossSite } from "../../../engine/caller/cross-site.ts";
 import { readSessionCookie } from "../../../engine/caller/session-cookie.ts";
+import { type ByteQuota, Reservation, type Shortage } from "../../../engine/memory/byte-quota.ts";
+import { heapSize } from "../../../engine/memory/heap-size.ts";
+import { SharedBytes } from "../../../engine/memory/shared-bytes.ts";
+import type { SocketMemory } from "../../../engine/memory/socket-memory.ts";
 import { credentialsIn, credentialsOf } from "../credentials.ts";
 import { Refusal } from "../documents.ts";
 import { asGraphQLError, type Explain } from "../errors.ts";
@@ -20,6 +29,9 @@ export type ConnectionServices = {
   readonly explain: Explain;
   /** How many operations one socket may have open. */
   readonly mostOperations: number;
+  readonly memory: SocketMemory;
+  /** Of the operations that are open on any socket. */
+  readonly openDocuments: SharedBytes<DocumentNode>;
 };
 
 /** What a protocol needs of its socket. */
@@ -27,6 +39,9 @@ export type Channel = {
   /** Resolves when it is on its way: so who reads slowly is written to slowly. */
   send(text: string): Promise<void>;
   close(code: number, reason: string): void;
+  /** Reads no further until `resume`. */
+  pause(): void;
+  resume(): void;
 };
 
 /** The request for the socket. */
@@ -36,10 +51,19 @@ export type SocketRequest = {
   readonly headers: IncomingHttpHeaders;
 };
 
+/** What an operation takes besides what was sent. */
+const OPERATION_BYTES = 4_096;
 /** The longest that a timer can wait. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** How often it is looked whether a token's time is over, for as long as clocks may differ. */
 const EXPIRY_LOOK_MS = 500;
+
+/** What an open operation takes of its socket's quotas. */
+type OpenOperation = {
+  readonly sent: Reservation;
+  /** Null until it is known. */
+  document: { readonly node: DocumentNode; readonly bytes: number } | null;
+};
 
 /** Whoever is at the other end of a socket, and what they have going on. */
 export class Connection {
@@ -49,18 +73,32 @@ export class Connection {
   readonly #left = new AbortController();
   /** Operations that end by themselves; the rest are subscriptions. */
   readonly #underway = new Set<string>();
-  readonly #open = new Set<string>();
+  readonly #open = new Map<string, OpenOperation>();
+  readonly #quota: ByteQuota;
+  readonly #documentQuota: ByteQuota;
+  readonly #documents: SharedBytes<DocumentNode>;
+  readonly #parameters: Reservation;
   #credentials: Credentials = { authorization: null };
   #asker: Asker;
   #count = 0;
   #expiry: NodeJS.Timeout | undefined;
+  #isIdentified = false;
   #isLeaving = false;
 
   constructor(services: ConnectionServices, channel: Channel, request: SocketRequest) {
     this.#services = services;
     this.#channel = channel;
     this.#request = request;
+    this.#quota = services.memory.retainedOfSocket();
+    this.#documentQuota = services.memory.documentsOfSocket();
+    this.#documents = new SharedBytes(this.#documentQuota, services.openDocuments);
+    this.#parameters = new Reservation(this.#quota);
     this.#asker = { caller: services.callers().anonymous, tokenHasExpired: false };
+  }
+
+  /** Whether it is known who asks, be it nobody. */
+  get isIdentified(): boolean {
+    return this.#isIdentified;
   }
 
   get openOperations(): number {
@@ -69,8 +107,12 @@ export class Connection {
 
   /** By the token that the client gave at first, or else by what the request for the socket showed. */
   async identify(parameters: unknown): Promise<void> {
+    const shortage = this.#parameters.resize(heapSize(parameters));
+    if (shortage === "own") return this.#channel.close(4400, "The connection's parameters take too much memory");
+    if (shortage) return this.#channel.close(1013, "The service holds too much for its clients: try again later");
     this.#credentials = credentialsIn(parameters) ?? this.#shownAtFirst();
     this.#asker = await this.#services.callers().identifyOrAnonymous(this.#credentials);
+    this.#isIdentified = true;
     const { expiresAt } = this.#asker.caller;
     if (expiresAt !== null && !this.#left.signal.aborted) this.#closeAfter(expiresAt);
   }
@@ -87,10 +129,13 @@ export class Connection {
     if (this.#open.size >= mostOperations) {
       throw refusal(`This connection has ${mostOperations} operations open already.`, "RATE_LIMITED");
     }
-    this.#open.add(id);
+    const open: OpenOperation = { sent: new Reservation(this.#quota), document: null };
+    this.#open.set(id, open);
     try {
+      refuseShortage(open.sent.resize(OPERATION_BYTES + heapSize([id, payload])), this.#quota);
       const sent = parseParameters(payload);
       const operation = prepare({ ...sent, query: await findDocument(sent) }, this.#circumstances());
+      if (this.#open.get(id) === open) this.#holdDocument(open, operation);
       if (operation.kind !== "subscription") this.#underway.add(id);
       return operation;
     } catch (error) {
@@ -101,6 +146,8 @@ export class Connection {
 
   /** To be called when an operation is over, however it ended. */
   ended(id: string): void {
+    const open = this.#open.get(id);
+    if (open) this.#release(open);
     this.#open.delete(id);
     this.#underway.delete(id);
     if (this.#isLeaving) this.#closeWhenIdle();
@@ -129,8 +176,21 @@ export class Connection {
   gone(): void {
     clearTimeout(this.#expiry);
     this.#left.abort();
+    this.#parameters.release();
+    for (const open of this.#open.values()) this.#release(open);
     this.#open.clear();
     this.#underway.clear();
+  }
+
+  #holdDocument(open: OpenOperation, { document, documentBytes: bytes }: Operation): void {
+    refuseShortage(this.#documents.shortageOf(document, bytes), this.#documentQuota);
+    this.#documents.hold(document, bytes);
+    open.document = { node: document, bytes };
+  }
+
+  #release({ sent, document }: OpenOperation): void {
+    sent.release();
+    if (document) this.#documents.release(document.node, document.bytes);
   }
 
   async #isOver(): Promise<boolean> {
@@ -171,6 +231,15 @@ export class Connection {
       if (hasExpired(expiresAt)) this.#channel.close(4403, "Token expired");
       else this.#closeAfter(expiresAt);
     }, wait).unref();
+  }
+}
+
+function refuseShortage(shortage: Shortage | null, { limit }: ByteQuota): void {
+  if (shortage === "own") {
+    throw refusal(`The operations of a connection can take about ${limit} bytes: end others first.`, "RATE_LIMITED");
+  }
+  if (shortage === "shared") {
+    throw refusal("The service holds too much for its clients: try again later.", "SERVICE_UNAVAILABLE");
   }
 }
 

@@ -5,6 +5,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket, WebSocketServer } from "ws";
 import type { Config } from "../../../engine/config/config.ts";
 import type { Logger } from "../../../engine/log.ts";
+import { ByteQuota } from "../../../engine/memory/byte-quota.ts";
+import type { SocketMemory } from "../../../engine/memory/socket-memory.ts";
+import { UnfinishedMessage } from "../../../engine/memory/unfinished-message.ts";
 import { type Channel, Connection, type ConnectionServices } from "./connection.ts";
 import { KEEP_ALIVE, SUBSCRIPTIONS_TRANSPORT_WS, SubscriptionsTransportWs } from "./subscriptions-transport-ws.ts";
 import { makeTransportWs, TRANSPORT_WS, type TransportWs } from "./transport-ws.ts";
@@ -20,10 +23,13 @@ export type SocketsOptions = {
 
 /** A document and its variables; files do not travel here. */
 const MOST_MESSAGE_BYTES = 1024 * 1024;
+/** Before it is known who asks: credentials, and what a client says of itself. */
+const MOST_INTRODUCTION_BYTES = 64 * 1024;
 /** How often it is asked whether those who are connected may still be. What is known of an account is four seconds old at most. */
 const LOOK_MS = 500;
 /** How long a client may take to answer that it is told goodbye. */
 const FAREWELL_MS = 1_000;
+const TRY_AGAIN_LATER = 1013;
 
 type Member = {
   readonly socket: WebSocket;
@@ -59,7 +65,7 @@ export class Sockets {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     if (this.#isClosing) refuse(socket, 503);
     else if (!this.#isWelcome(request.headers)) refuse(socket, 403);
-    else this.#server.handleUpgrade(request, socket, head, (accepted) => this.#accept(accepted, request));
+    else this.#server.handleUpgrade(request, socket, head, (accepted) => this.#accept(accepted, request, socket));
   }
 
   state(): { sockets: number; operations: number } {
@@ -85,22 +91,32 @@ export class Sockets {
     return headers.origin === undefined || corsOrigins === "*" || services.crossSite.isOwnPage(headers);
   }
 
-  #accept(socket: WebSocket, { headers, url = "" }: IncomingMessage): void {
+  #accept(socket: WebSocket, { headers, url = "" }: IncomingMessage, connected: Duplex): void {
     const { services, log } = this.#options;
-    const channel = toChannel(socket);
+    const { memory } = services;
+    const channel = toChannel(socket, memory);
+    const unfinished = new UnfinishedMessage(connected, memory.incoming, () => {
+      cutOff(socket, "Too many messages arrive at once: try again later");
+    });
     const id = String(headers["x-request-id"] ?? randomUUID());
     const connection = new Connection(services, channel, { id, rawQuery: url.split("?")[1] ?? "", headers });
     const { take, gone, keepAlive } = this.#speak(socket, connection, channel);
     const member: Member = { socket, connection, keepAlive, hasAnswered: true };
     this.#members.add(member);
 
-    socket.on("message", (data) => {
+    socket.on("message", (data: Buffer) => {
+      unfinished.completed();
+      if (!connection.isIdentified && data.length > MOST_INTRODUCTION_BYTES) {
+        return socket.close(4400, `Until it is acknowledged, a message has ${MOST_INTRODUCTION_BYTES} bytes at most`);
+      }
       take(String(data)).catch((error: unknown) => {
         log.error({ request: id, err: error }, "a socket's message could not be handled");
         socket.close(4500, "Internal error");
       });
     });
-    socket.on("pong", () => {
+    socket.on("ping", (payload) => unfinished.controlFrame(payload));
+    socket.on("pong", (payload) => {
+      unfinished.controlFrame(payload);
       member.hasAnswered = true;
     });
     socket.on("error", (error) => log.debug({ request: id, err: error }, "a socket failed"));
@@ -163,16 +179,33 @@ export class Sockets {
   }
 }
 
-function toChannel(socket: WebSocket): Channel {
+function toChannel(socket: WebSocket, { unsent: unsentOfAll }: SocketMemory): Channel {
+  const unsent = new ByteQuota(Number.POSITIVE_INFINITY, unsentOfAll);
   return {
     send: (text) =>
       new Promise((resolve) => {
-        if (socket.readyState !== WebSocket.OPEN) resolve();
+        if (socket.readyState !== WebSocket.OPEN) return resolve();
+        if (unsent.shortageOf(text.length)) {
+          cutOff(socket, "Too much waits to be read by clients: try again later");
+          return resolve();
+        }
+        unsent.hold(text.length);
         // What fails here is a client that has left, which the socket's end tells.
-        else socket.send(text, () => resolve());
+        socket.send(text, () => {
+          unsent.release(text.length);
+          resolve();
+        });
       }),
     close: (code, reason) => socket.close(code, reason),
+    pause: () => socket.pause(),
+    resume: () => socket.resume(),
   };
+}
+
+/** At once: neither what waits to be read nor what is arriving may take more memory. */
+function cutOff(socket: WebSocket, reason: string): void {
+  socket.close(TRY_AGAIN_LATER, reason);
+  socket.terminate();
 }
 
 function refuse(socket: Duplex, status: 403 | 503): void {

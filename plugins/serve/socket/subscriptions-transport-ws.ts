@@ -53,7 +53,9 @@ export class SubscriptionsTransportWs {
     if (this.#introduction) return this.#channel.close(4429, "Too many initialisation requests");
     clearTimeout(this.#initTimer);
     this.#introduction = this.#acknowledge(parameters);
-    await this.#introduction;
+    // Operations may follow at once, and are held until it is known who asks for them.
+    this.#channel.pause();
+    await this.#introduction.finally(() => this.#channel.resume());
   }
 
   async #acknowledge(parameters: unknown): Promise<void> {

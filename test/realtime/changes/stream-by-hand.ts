@@ -11,8 +11,8 @@ import { behind } from "../../../realtime/changes/position.ts";
 import { makePublished } from "../../../realtime/changes/published.ts";
 import type { Subscriber } from "../../../realtime/changes/subscriber.ts";
 import type { AwaitVisible } from "../../../realtime/changes/visible.ts";
-import { Outbox } from "../../../realtime/outbox.ts";
-import { makeTally } from "../../../realtime/statistics.ts";
+import type { Outbox } from "../../../realtime/outbox.ts";
+import { outboxTo } from "../outbox-to.ts";
 
 const log = { info: () => {}, warn: () => {}, error: () => {} };
 const NEWS = { schema: "public", name: "news" };
@@ -127,7 +127,7 @@ export class Listener implements Subscriber {
       this.sent.push(chunk.toString());
       done();
     };
-    this.outbox = new Outbox(new Duplex({ read() {}, write }), makeTally(), () => {});
+    this.outbox = outboxTo(new Duplex({ read() {}, write })).outbox;
   }
 
   lose(reason: string): void {

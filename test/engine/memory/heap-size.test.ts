@@ -1,0 +1,42 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { expect, test } from "vitest";
+import { heapSize } from "../../../engine/memory/heap-size.ts";
+
+/** How many bytes are in use with these values in memory, for each of them. */
+function measured(text: string, times: number): number {
+  setFlagsFromString("--expose-gc");
+  const collect: () => void = runInNewContext("gc");
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  const kept = Array.from({ length: times }, () => JSON.parse(text));
+  collect();
+  return (process.memoryUsage().heapUsed - before) / kept.length;
+}
+
+const many = (length: number, spell: (nth: number) => string) => Array.from({ length }, (_, nth) => spell(nth)).join();
+
+test.each([
+  ["empty objects", `[${many(50_000, () => "{}")}]`],
+  ["empty lists", `[${many(50_000, () => "[]")}]`],
+  ["names", `{${many(20_000, (nth) => `"name${nth}":1`)}}`],
+  ["objects that have different names", `[${many(5_000, (nth) => `{"a${nth}":1,"b${nth}":"x"}`)}]`],
+  ["letters", JSON.stringify("x".repeat(200_000))],
+  ["letters beyond Latin", JSON.stringify("€".repeat(200_000))],
+  ["numbers", `[${many(50_000, (nth) => String(nth / 3))}]`],
+  ["texts", `[${many(50_000, (nth) => `"text ${nth}"`)}]`],
+])("many %s take no more than was estimated, and a quarter of it at least", (_what, text) => {
+  const estimate = heapSize(JSON.parse(text));
+  const real = measured(text, Math.ceil(4_000_000 / text.length));
+  expect(real).toBeLessThan(estimate * 1.1);
+  expect(real).toBeGreaterThan(estimate / 4);
+});
+
+test("what is nested deeper than functions can be called is measured all the same", () => {
+  const levels = 300_000;
+  expect(heapSize(JSON.parse(`${"[".repeat(levels)}${"]".repeat(levels)}`))).toBeGreaterThan(levels * 16);
+});
+
+test("nothing, and a truth, take nothing of their own", () => {
+  for (const value of [null, undefined, true, false]) expect(heapSize(value)).toBe(0);
+});
