@@ -21,8 +21,8 @@ export type Caller = {
   readonly expiresAt: number | null;
 };
 
-/** A caller, and what became of the token that was shown: who showed one that has expired is to be told so. */
-export type Asker = { readonly caller: Caller; readonly tokenHasExpired: boolean };
+/** A caller, and why the credential that was shown is not taken: null where it is, or where there is none. */
+export type Asker = { readonly caller: Caller; readonly refusal: ApiError | null };
 
 export type Login = { readonly username: string; readonly password: string; readonly sender: Sender };
 
@@ -128,20 +128,29 @@ export function makeCallers(options: CallersOptions): Callers {
     objectionTo,
     identifyOrAnonymous: async (credentials) => {
       try {
-        return { caller: await identify(credentials), tokenHasExpired: false };
+        return { caller: await identify(credentials), refusal: null };
       } catch (error) {
         if (!(error instanceof ApiError) || error.status !== 401) throw error;
-        return { caller: anonymous, tokenHasExpired: error.code === "TOKEN_EXPIRED" };
+        return { caller: anonymous, refusal: error };
       }
     },
   };
 }
 
-/** `Bearer eyJ…`; the scheme's letters may be of any case. All that follows it is the token, be it no word or two. */
+/**
+ * `Bearer eyJ…`; the scheme's letters may be of any case. All that follows it is the token, be it no word or two. An empty
+ * header shows nothing; in any other one somebody shows what cannot be read, and is not taken for anonymous.
+ */
 function bearerToken(authorization: string | null): string | null {
-  if (authorization === null) return null;
-  const match = /^bearer(?:\s+(.*))?$/is.exec(authorization.trim());
-  return match && (match[1] ?? "");
+  const shown = authorization?.trim();
+  if (!shown) return null;
+  const match = /^bearer(?:\s+(.*))?$/is.exec(shown);
+  if (match) return match[1] ?? "";
+  throw unauthorized(
+    "INVALID_TOKEN",
+    'The Authorization header cannot be read: send the word "Bearer", a space and a token.',
+    "Unsupported authorization scheme",
+  );
 }
 
 /** A token has dots (RFC 7519), a key has none. */

@@ -112,8 +112,8 @@ function ofApi(error: ApiError): Meaning | null {
 }
 
 /** Who showed a token that has expired needs a new one, not to be told to sign in. */
-function toldOfExpiry(meaning: Meaning, { tokenHasExpired }: Asker): Meaning {
-  if (meaning.code !== "AUTH_REQUIRED" || !tokenHasExpired) return meaning;
+function toldOfExpiry(meaning: Meaning, { refusal }: Asker): Meaning {
+  if (meaning.code !== "AUTH_REQUIRED" || refusal?.code !== "TOKEN_EXPIRED") return meaning;
   return { message: "Your token has expired: refresh it, or sign in again.", code: "AUTH_EXPIRED" };
 }
 

@@ -4,6 +4,7 @@ import type { CrossSite } from "../../engine/caller/cross-site.ts";
 import { keepSession, readSessionCookie } from "../../engine/caller/session-cookie.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { methodNotAllowed, notFound } from "../../engine/wrong-address.ts";
+import { type AnswerExtensions, answerExtensions } from "./answer-extensions.ts";
 import { credentialsOf } from "./credentials.ts";
 import { Refusal } from "./documents.ts";
 import { asGraphQLError, type Explain } from "./errors.ts";
@@ -68,7 +69,7 @@ export function makeHandle(services: Services): Handle {
     return {
       status: statusOf(result, errors, mediaType),
       headers: { "Content-Type": `${mediaType}; charset=utf-8`, "Cache-Control": "no-store" },
-      body: toText(result.data, errors),
+      body: toText(result.data, errors, answerExtensions(asker)),
     };
   };
 
@@ -117,9 +118,10 @@ function asResult(thrown: unknown): Result {
   return { errors: thrown instanceof Refusal ? thrown.errors : [asGraphQLError(thrown)] };
 }
 
-function toText(data: Result["data"], errors: Errors): string {
+function toText(data: Result["data"], errors: Errors, extensions: AnswerExtensions | undefined): string {
   const parts: string[] = [];
   if (errors && errors.length > 0) parts.push(`"errors":${JSON.stringify(errors)}`);
   if (data !== undefined) parts.push(`"data":${typeof data === "string" ? data : JSON.stringify(data)}`);
+  if (extensions) parts.push(`"extensions":${JSON.stringify(extensions)}`);
   return `{${parts.join(",")}}`;
 }

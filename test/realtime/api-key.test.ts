@@ -51,9 +51,9 @@ test.each([
 });
 
 test.each(["Basic YTpi", "Token abc", "abc"])(
-  "a request that shows nothing but %j shows no key",
+  "a request that shows %j is refused, also beside a key",
   async (Authorization) => {
     expect(await broadcastStatus({ headers: { Authorization } })).toBe(401);
-    expect(await broadcastStatus({ headers: { Authorization, apikey: anonKey } })).toBe(202);
+    expect(await broadcastStatus({ headers: { Authorization, apikey: anonKey } })).toBe(401);
   },
 );

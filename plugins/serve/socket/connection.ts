@@ -13,6 +13,7 @@ import { type ByteQuota, Reservation, type Shortage } from "../../../engine/memo
 import { heapSize } from "../../../engine/memory/heap-size.ts";
 import { SharedBytes } from "../../../engine/memory/shared-bytes.ts";
 import type { SocketMemory } from "../../../engine/memory/socket-memory.ts";
+import { answerExtensions } from "../answer-extensions.ts";
 import { credentialsIn, credentialsOf } from "../credentials.ts";
 import { Refusal } from "../documents.ts";
 import { asGraphQLError, type Explain } from "../errors.ts";
@@ -93,7 +94,7 @@ export class Connection {
     this.#documentQuota = services.memory.documentsOfSocket();
     this.#documents = new SharedBytes(this.#documentQuota, services.openDocuments);
     this.#parameters = new Reservation(this.#quota);
-    this.#asker = { caller: services.callers().anonymous, tokenHasExpired: false };
+    this.#asker = { caller: services.callers().anonymous, refusal: null };
   }
 
   /** Whether it is known who asks, be it nobody. */
@@ -162,8 +163,12 @@ export class Connection {
   }
 
   toPayload({ data, errors }: Result): FormattedExecutionResult {
-    const explained = errors ? { errors: this.explainAll(errors) } : {};
-    return data === undefined ? explained : { ...explained, data: data as Record<string, unknown> | null };
+    const extensions = answerExtensions(this.#asker);
+    return {
+      ...(errors && { errors: this.explainAll(errors) }),
+      ...(data !== undefined && { data: data as Record<string, unknown> | null }),
+      ...(extensions && { extensions }),
+    };
   }
 
   /** Lets what is under way end, then closes; subscriptions go on elsewhere. */

@@ -91,13 +91,10 @@ describe("the algorithm belongs to the deployment, not to the token", () => {
 describe("identify", () => {
   const callers = callersWith();
 
-  test.each([[null], [""], ["Basic YTpi"], ["Bearerless abc"]])(
-    "without a token (%j) the caller is anonymous",
-    async (authorization) => {
-      expect(await callers.identify({ authorization })).toBe(callers.anonymous);
-      expect(callers.anonymous).toMatchObject({ kind: "anonymous", role: "anon", claimsText: '{"role":"anon"}' });
-    },
-  );
+  test.each([[null], [""], ["  "]])("without a token (%j) the caller is anonymous", async (authorization) => {
+    expect(await callers.identify({ authorization })).toBe(callers.anonymous);
+    expect(callers.anonymous).toMatchObject({ kind: "anonymous", role: "anon", claimsText: '{"role":"anon"}' });
+  });
 
   test.each([["Bearer"], ["bearer "], ["Bearer \t"]])(
     "an empty token (%j) is a fault of the client",
@@ -207,10 +204,10 @@ describe("identify", () => {
   test("other kinds of credential are asked in turn, after the bearer token", async () => {
     const known = { ...callers.anonymous, kind: "known" as const, role: "service_role" };
     const withKeys = callersWith({
-      readers: [() => null, async ({ authorization }) => (authorization === "Key k" ? known : null)],
+      readers: [() => null, async ({ session }) => (session === "k" ? known : null)],
     });
-    expect(await withKeys.identify({ authorization: "Key k" })).toBe(known);
-    expect(await withKeys.identify({ authorization: "Key other" })).toMatchObject({ kind: "anonymous" });
+    expect(await withKeys.identify({ authorization: null, session: "k" })).toBe(known);
+    expect(await withKeys.identify({ authorization: null, session: "other" })).toMatchObject({ kind: "anonymous" });
     expect(await withKeys.identify(bearer(signToken({ role: "admin" }, keys)))).toMatchObject({ role: "admin" });
   });
 });
@@ -242,6 +239,25 @@ describe("a good token whose claims are good no longer", () => {
   test("is another one than that of who is well, which is known without waiting", async () => {
     expect(callers.identify(bearer(tokenOf("well")))).toMatchObject({ role: "authenticated" });
     expect(await callers.identify(bearer(tokenOf("asked in vain")))).toMatchObject({ role: "authenticated" });
+  });
+});
+
+describe("an Authorization header", () => {
+  const callers = callersWith({ findKey: () => callersWith().anonymous });
+
+  test.each([
+    "eyJhbGciOiJIUzI1NiJ9.e30.c2ln",
+    "Token x",
+    "Digest username=a",
+    "Basic YTpi",
+    "Bearerless abc",
+    "Bearer: x",
+    "Bearer,x",
+    "x",
+  ])("that cannot be read is refused, also beside a key: %s", (authorization) => {
+    const refusal = expect.objectContaining({ status: 401, code: "INVALID_TOKEN" });
+    expect(() => callers.identify({ authorization })).toThrow(refusal);
+    expect(() => callers.identify({ authorization, apiKey: "right" })).toThrow(refusal);
   });
 });
 
@@ -277,16 +293,19 @@ describe("identifyOrAnonymous", () => {
     const credentials = bearer(signToken({ role: "admin" }, keys));
     expect(await callers.identifyOrAnonymous(credentials)).toEqual({
       caller: callers.identify(credentials),
-      tokenHasExpired: false,
+      refusal: null,
     });
   });
 
   test.each([
-    ["rubbish", false],
-    [signToken({ role: 7 }, keys), false],
-    [signToken({ role: "admin", exp: now() - 31 }, keys), true],
-  ])("takes a bad token for none, and tells whether it has expired: %s, %s", async (token, tokenHasExpired) => {
-    expect(await callers.identifyOrAnonymous(bearer(token))).toEqual({ caller: callers.anonymous, tokenHasExpired });
+    ["Bearer rubbish", "INVALID_TOKEN"],
+    ["rubbish", "INVALID_TOKEN"],
+    [`Bearer ${signToken({ role: 7 }, keys)}`, "VERIFICATION_FAILED"],
+    [`Bearer ${signToken({ role: "admin", exp: now() - 31 }, keys)}`, "TOKEN_EXPIRED"],
+  ])("takes a bad credential for none, and says why it is refused: %s, %s", async (authorization, code) => {
+    const { caller, refusal } = await callers.identifyOrAnonymous({ authorization });
+    expect(caller).toBe(callers.anonymous);
+    expect(refusal).toMatchObject({ status: 401, code });
   });
 
   test("does not hide a fault of our own", async () => {

@@ -315,6 +315,10 @@ export const INTENDED = {
     since: "ours",
     why: "it is no good here: 401, whether there is no such role or the service may not take it",
   },
+  "an Authorization header of another scheme": {
+    since: "ours",
+    why: "who shows something that cannot be read is told so, and not taken for anonymous",
+  },
   "an empty token": { since: "13.0.0", why: "it is a token that cannot be read, and not none" },
   "words for tokens": {
     since: "13.0.0",

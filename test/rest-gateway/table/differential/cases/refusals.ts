@@ -208,7 +208,12 @@ export const callers: Area = {
         fails: "any",
         name: "not signed at all",
       }),
-      get("/notes?order=id", { headers: { Authorization: "Basic YTpi" }, name: "another scheme" }),
+      get("/notes?order=id", {
+        headers: { Authorization: "Basic YTpi" },
+        name: "another scheme",
+        differs: "an Authorization header of another scheme",
+        ours: { status: 401, body: { code: "PGRST301", message: "Unsupported authorization scheme" } },
+      }),
       get("/notes?order=id", { headers: { Authorization: "" } }),
       get("/notes", { headers: { Authorization: "Bearer" }, fails: "any", ...emptyToken }),
       get("/notes", { headers: { Authorization: "Bearer a b" }, fails: "any" }),
