@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { BodyLimit, BodyLimitOf } from "../engine/caller/body-limit.ts";
 import type { Caller, Callers } from "../engine/caller/caller.ts";
 import { unauthorized } from "../engine/caller/unauthorized.ts";
 import { ApiError } from "../engine/errors.ts";
@@ -17,7 +18,9 @@ export type HttpRequest = {
   readonly path: string;
   readonly rawQuery: string;
   readonly headers: IncomingHttpHeaders;
-  readBody(): Promise<Buffer>;
+  /** Refuses a caller whose requests are too many. */
+  admit(caller: Caller): void;
+  readBody(limit: BodyLimit): Promise<Buffer>;
 };
 
 export type HttpResponse = {
@@ -30,6 +33,7 @@ type Services = {
   readonly callers: () => Callers;
   readonly authorization: Authorization;
   readonly speech: Speech;
+  readonly bodyLimitOf: BodyLimitOf;
 };
 
 export const API_PATH = "/realtime/v1/api";
@@ -37,6 +41,8 @@ export const API_PATH = "/realtime/v1/api";
 const BATCH = `${API_PATH}/broadcast`;
 const SINGLE = new RegExp(`^${BATCH}/(?<topic>[^/]+)/events/(?<event>[^/]+)$`);
 const METHODS = "OPTIONS, POST";
+/** As large as a message is with Supabase. */
+export const MOST_BODY_BYTES = 3 * 2 ** 20;
 /** Each private room among them costs a question to the database. */
 const MOST_MESSAGES = 1_000;
 const ACCEPTED: HttpResponse = { status: 202, headers: {}, body: null };
@@ -44,8 +50,9 @@ const ACCEPTED: HttpResponse = { status: 202, headers: {}, body: null };
 type Sent = { readonly room: Room; readonly broadcast: Broadcast };
 
 /** Broadcasts without a socket. */
-export function makeHttpBroadcast({ callers, authorization, speech }: Services) {
-  const identify = async ({ headers, rawQuery }: HttpRequest): Promise<Caller> => {
+export function makeHttpBroadcast({ callers, authorization, speech, bodyLimitOf }: Services) {
+  const identify = async (request: HttpRequest): Promise<Caller> => {
+    const { headers, rawQuery } = request;
     const { authorization = null } = headers;
     const apiKey = readApiKey(headers, new URLSearchParams(rawQuery));
     // A client that has no token shows its key twice, and a key need not be a token.
@@ -54,6 +61,7 @@ export function makeHttpBroadcast({ callers, authorization, speech }: Services) 
     if (caller.kind === "anonymous") {
       throw unauthorized("AUTH_REQUIRED", "A key or a token is needed: send the header apikey.", "no credential");
     }
+    request.admit(caller);
     return caller;
   };
 
@@ -62,7 +70,7 @@ export function makeHttpBroadcast({ callers, authorization, speech }: Services) 
 
   const sayBatch = async (request: HttpRequest): Promise<HttpResponse> => {
     const caller = await identify(request);
-    const messages = readBatch(parseJson(await request.readBody()));
+    const messages = readBatch(parseJson(await request.readBody(bodyLimitOf(caller))));
     const answers = new Map<string, boolean>();
     for (const sent of messages) {
       const room = keyOf(sent.room);
@@ -77,7 +85,7 @@ export function makeHttpBroadcast({ callers, authorization, speech }: Services) 
     const caller = await identify(request);
     const isPrivate = readPrivate(new URLSearchParams(request.rawQuery).get("private"));
     const encoding = encodingOf(request.headers);
-    const payload = await request.readBody();
+    const payload = await request.readBody(bodyLimitOf(caller));
     if (encoding === "json") parseJson(payload);
     const sent: Sent = {
       room: { name: decode(topic), isPrivate },

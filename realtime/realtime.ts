@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
+import { makeBodyLimits } from "../engine/caller/body-limit.ts";
 import type { Caller, Callers } from "../engine/caller/caller.ts";
 import { makeContexts } from "../engine/caller/context.ts";
 import type { CrossSite } from "../engine/caller/cross-site.ts";
@@ -20,7 +21,7 @@ import { Feeds } from "./changes/feeds.ts";
 import { makeJudge } from "./changes/judge.ts";
 import { makePublished } from "./changes/published.ts";
 import { makeAwaitVisible } from "./changes/visible.ts";
-import { API_PATH, type HttpRequest, type HttpResponse, makeHttpBroadcast } from "./http-broadcast.ts";
+import { API_PATH, type HttpRequest, type HttpResponse, MOST_BODY_BYTES, makeHttpBroadcast } from "./http-broadcast.ts";
 import { limitsOf } from "./limits.ts";
 import { Presence } from "./presence.ts";
 import { Relay, type Said } from "./relay.ts";
@@ -124,9 +125,10 @@ export function openRealtime(given: RealtimeServices): Realtime {
       }),
   };
   const sockets = new Sockets({ services, config, crossSite });
+  const bodyLimitOf = makeBodyLimits(config, MOST_BODY_BYTES);
 
   return {
-    folders: { [API_PATH]: makeHttpBroadcast({ callers, authorization, speech }) },
+    folders: { [API_PATH]: makeHttpBroadcast({ callers, authorization, speech, bodyLimitOf }) },
     upgrade: (request, socket, head) => void sockets.upgrade(request, socket, head).catch(() => socket.destroy()),
     statistics: () => sockets.statistics(),
     hangUp: (milliseconds) => sockets.close(milliseconds),

@@ -19,6 +19,7 @@ import {
   toGatewayRequest,
 } from "./http.ts";
 import { admissionTo } from "./limits/admission.ts";
+import { discardRest, RequestBodies } from "./request-bodies.ts";
 import { makeStages, NO_STAGES } from "./stages.ts";
 import { boundUnread } from "./unread.ts";
 
@@ -29,12 +30,16 @@ export type Answer = (request: IncomingMessage, response: ServerResponse, base?:
 
 type Serve = (request: GatewayRequest) => Promise<GatewayResponse<Body>>;
 
-type Settings = Pick<Config, "serverTiming" | "maxBodyBytes" | "maxAnswerBytes" | "errorBody" | "trustProxy">;
+type Settings = Pick<
+  Config,
+  "serverTiming" | "maxBodyBytes" | "maxBodyMemory" | "maxAnswerBytes" | "errorBody" | "trustProxy"
+>;
 
 /** The one adapter between sockets and handlers of plain values. */
 export function answerWith(serve: Serve, config: Settings, log: Logger, limit: RequestLimit | null = null): Answer {
-  const { serverTiming, maxBodyBytes, maxAnswerBytes, errorBody } = config;
+  const { serverTiming, maxAnswerBytes, errorBody } = config;
   const readConnection = makeReadConnection(config);
+  const bodies = new RequestBodies(config);
   const unread = boundUnread(UNREAD_ANSWERS * maxAnswerBytes);
   return async (request, response, base) => {
     const id = String(request.headers["x-request-id"]);
@@ -47,9 +52,18 @@ export function answerWith(serve: Serve, config: Settings, log: Logger, limit: R
     const { admit, standing } = admissionTo(request.url ?? "/", limit, connection);
     const told: Record<string, string> = { "X-Request-Id": id };
     const tell = (headers: Readonly<Record<string, string>>) => void Object.assign(told, headers);
-    const occasion = { id, stages, signal: left, connection, admit, tell, maxBodyBytes };
-    const asked = toGatewayRequest(request, occasion);
+    const asked = toGatewayRequest(request, {
+      id,
+      stages,
+      signal: left,
+      connection,
+      admit,
+      tell,
+      readBody: (bodyLimit) => bodies.read(request, response, bodyLimit),
+      holdMemory: (bytes) => bodies.hold(request, bytes),
+    });
     const { status, headers: said, body, reason } = await serve(asked);
+    discardRest(request);
     if (serverTiming) told["Server-Timing"] = stages.header();
     const headers: GatewayResponse["headers"] = Object.assign(told, standing(), said);
     if (base?.Vary && said.Vary) told.Vary = `${said.Vary}, ${base.Vary}`;

@@ -7,6 +7,7 @@ import {
 } from "node:http";
 import { TLSSocket } from "node:tls";
 import type { Abort } from "../engine/abort.ts";
+import type { BodyLimit } from "../engine/caller/body-limit.ts";
 import { ApiError } from "../engine/errors.ts";
 import type { Admission } from "./limits/admission.ts";
 import type { Stages } from "./stages.ts";
@@ -29,8 +30,10 @@ export type GatewayRequest = {
   readonly admit: Admission["admit"];
   /** Headers of the answer, whatever it will be; those that it has itself go before. */
   tell(headers: Readonly<Record<string, string>>): void;
-  /** Reads the body, once; a body beyond the limit, which may be set lower than the deployment's, is refused with 413. */
-  readBody(limit?: number): Promise<Buffer>;
+  /** Reads the body, once. Refuses one that is larger than the limit. */
+  readBody(limit: BodyLimit): Promise<Buffer>;
+  /** To be told of memory that is taken beside the body, to make something of it. Refuses what is too much. */
+  holdMemory(bytes: number): void;
 };
 
 export type Connection = { readonly address: string | null; readonly isSecure: boolean };
@@ -76,13 +79,11 @@ export function originForm(target: string): string {
   return path === "" || path.startsWith("?") ? `/${path}` : path;
 }
 
-type Means = Pick<GatewayRequest, "id" | "stages" | "signal" | "connection" | "admit" | "tell"> & {
-  readonly maxBodyBytes: number;
-};
+type Means = Omit<GatewayRequest, "method" | "path" | "rawQuery" | "headers">;
 
 export function toGatewayRequest(
   request: IncomingMessage,
-  { id, stages, signal, connection, admit, tell, maxBodyBytes }: Means,
+  { id, stages, signal, connection, admit, tell, readBody, holdMemory }: Means,
 ): GatewayRequest {
   const url = request.url ?? "/";
   const mark = url.indexOf("?");
@@ -97,7 +98,8 @@ export function toGatewayRequest(
     connection,
     admit,
     tell,
-    readBody: (limit = maxBodyBytes) => readBody(request, Math.min(limit, maxBodyBytes)),
+    readBody,
+    holdMemory,
   };
 }
 
@@ -200,48 +202,6 @@ function flat(headers: GatewayResponse["headers"], base: BaseHeaders): (string |
 /** By the length first, since every answer has a dozen names. */
 function isFraming(name: string): boolean {
   return (name.length === 14 || name.length === 17) && FRAMING.test(name);
-}
-
-async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
-  const encoding = request.headers["content-encoding"];
-  if (encoding && encoding !== "identity") {
-    throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", `A body in the encoding "${encoding}" cannot be read.`, {
-      hint: "Send it without Content-Encoding.",
-      headers: { "Accept-Encoding": "identity" },
-    });
-  }
-  if (Number(request.headers["content-length"]) > limit) throw tooLarge(limit);
-  if (request.readableEnded) return NO_BYTES;
-  if (request.destroyed) throw clientLeft(request.errored);
-  return collect(request, limit);
-}
-
-const NO_BYTES = Buffer.alloc(0);
-
-/** By its events, since to iterate over them costs several times as much as a small body itself. */
-function collect(request: IncomingMessage, limit: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    let chunks: Buffer[] = [];
-    let bytes = 0;
-    request.on("data", (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes <= limit) chunks.push(chunk);
-      else {
-        // What still comes is read and dropped. Were the connection closed instead, many a client would notice that it
-        // cannot send on, and not look why.
-        chunks = [];
-        reject(tooLarge(limit));
-      }
-    });
-    request.on("end", () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
-    request.on("error", (fault) => reject(clientLeft(fault)));
-  });
-}
-
-function tooLarge(limit: number): ApiError {
-  return new ApiError(413, "PAYLOAD_TOO_LARGE", `The body is larger than ${limit} bytes.`, {
-    hint: "Send it in several requests.",
-  });
 }
 
 /** Told to nobody but the log, in which it is no fault: with nginx's status. */

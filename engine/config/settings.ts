@@ -88,7 +88,30 @@ export const SETTINGS = {
     "*",
     "Origins that browsers may call from. Any origin, but without cookies, when unset.",
   ),
-  maxBodyBytes: required("MAX_BODY_BYTES", integer(1024), "10485760", "Largest request body; larger ones get 413."),
+  maxBodyBytes: required(
+    "MAX_BODY_BYTES",
+    integer(1024),
+    "10485760",
+    "Largest request body: a list of rows. Larger ones get 413; what is no list of rows has less (see limits.md).",
+  ),
+  maxAnonymousBodyBytes: required(
+    "MAX_ANONYMOUS_BODY_BYTES",
+    integer(1024),
+    "1048576",
+    "Largest request body of a caller in the anonymous role, with the public key or without.",
+  ),
+  maxRowBytes: required(
+    "MAX_ROW_BYTES",
+    integer(1024),
+    "4194304",
+    "Largest row in a request body on /users and /api, and largest body with the arguments of a function there.",
+  ),
+  maxBodyMemory: required(
+    "MAX_BODY_MEMORY_BYTES",
+    integer(65_536),
+    "67108864",
+    "Memory for the bodies of all requests in flight, in each process; anonymous callers may take half. Beyond it requests get 503. At least twice MAX_BODY_BYTES, whatever is set.",
+  ),
   maxAnswerBytes: required(
     "MAX_ANSWER_BYTES",
     integer(65_536, 1_073_741_823),
@@ -498,6 +521,12 @@ export const SETTINGS = {
   // GraphQL
   graphqlMaxDepth: required("GRAPHQL_MAX_DEPTH", integer(1), "15", "Deepest nesting of fields."),
   graphqlMaxComplexity: required("GRAPHQL_MAX_COMPLEXITY", integer(1), "1000", "Most fields of one operation."),
+  graphqlMaxBodyBytes: required(
+    "GRAPHQL_MAX_BODY_BYTES",
+    integer(1024),
+    "1048576",
+    "Largest request body: a document and its variables.",
+  ),
   graphqlMaxTokens: required("GRAPHQL_MAX_TOKENS", integer(1), "15000", "Most words and signs of one document."),
   graphqlMaxAliases: required("GRAPHQL_MAX_ALIASES", integer(0), "1000", "Most aliases of one document."),
   graphqlMaxDirectives: required("GRAPHQL_MAX_DIRECTIVES", integer(0), "500", "Most directives of one document."),

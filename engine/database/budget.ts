@@ -13,20 +13,22 @@ export type Allowance = {
   refusal(): ApiError;
 };
 
-/** Bytes that are held together: one answer, the statements of one operation, or all of these at once. */
+/** Bytes that are held together: one answer, the statements of one operation, a request's body, or all of these at once. */
 export class Budget implements Allowance {
   readonly #most: number;
   readonly #total: Budget | null;
+  readonly #smallBytes: number;
   #taken = 0;
 
-  constructor(most: number, total: Budget | null = null) {
+  constructor(most: number, total: Budget | null = null, smallBytes = SMALL_BYTES) {
     this.#most = most;
     this.#total = total;
+    this.#smallBytes = smallBytes;
   }
 
   take(bytes: number): boolean {
     this.#taken += bytes;
-    const isTotalKept = this.#total === null || this.#total.take(bytes) || this.#taken <= SMALL_BYTES;
+    const isTotalKept = this.#total === null || this.#total.take(bytes) || this.#taken <= this.#smallBytes;
     return isTotalKept && this.#taken <= this.#most;
   }
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
+import { makeBodyLimits } from "../../engine/caller/body-limit.ts";
 import type { Callers } from "../../engine/caller/caller.ts";
 import { makeContexts } from "../../engine/caller/context.ts";
 import { makeCrossSite } from "../../engine/caller/cross-site.ts";
@@ -160,7 +161,11 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
     log,
   });
 
-  const handle = makeHandle({ ...shared, internalErrorStatus: Number(config.graphqlInternalErrorStatus) });
+  const handle = makeHandle({
+    ...shared,
+    internalErrorStatus: Number(config.graphqlInternalErrorStatus),
+    bodyLimitOf: makeBodyLimits(config, config.graphqlMaxBodyBytes),
+  });
   const explore = makeExplorer({ explorer: EXPLORER_PATH, graphql: GRAPHQL_PATH });
   return {
     folders: { [GRAPHQL_PATH]: handle, ...(config.graphqlExplorer && { [EXPLORER_PATH]: explore }) },

@@ -1,4 +1,5 @@
 import { GraphQLError, type GraphQLFormattedError } from "postgraphile/graphql";
+import type { BodyLimit, BodyLimitOf } from "../../engine/caller/body-limit.ts";
 import type { Asker, Callers } from "../../engine/caller/caller.ts";
 import type { CrossSite } from "../../engine/caller/cross-site.ts";
 import { keepSession, readSessionCookie } from "../../engine/caller/session-cookie.ts";
@@ -22,6 +23,7 @@ type Services = {
   readonly prepare: Prepare;
   readonly explain: Explain;
   readonly internalErrorStatus: number;
+  readonly bodyLimitOf: BodyLimitOf;
 };
 
 export type Handle = (request: HttpRequest) => Promise<HttpResponse>;
@@ -30,7 +32,7 @@ const METHODS = "GET, HEAD, OPTIONS, POST";
 
 /** GraphQL over HTTP. A request that cannot be read is refused by throwing; everything else is answered here. */
 export function makeHandle(services: Services): Handle {
-  const { path, callers, crossSite, findDocument, prepare, explain, internalErrorStatus } = services;
+  const { path, callers, crossSite, findDocument, prepare, explain, internalErrorStatus, bodyLimitOf } = services;
   const run = async (request: HttpRequest, sent: Sent, asker: Asker): Promise<Result> => {
     const query = await findDocument(sent);
     const { id: requestId, method, headers, signal, tell } = request;
@@ -55,12 +57,13 @@ export function makeHandle(services: Services): Handle {
     if (request.path !== path) throw notFound();
     if (request.method === "OPTIONS") return { status: 204, headers: { Allow: METHODS }, body: null };
 
-    request.stages.enter("parse");
     const mediaType = negotiate(request.headers.accept);
-    const sent = await readSent(request);
+    // How much they may send depends on who they are.
     request.stages.enter("caller");
     const asker = await identify(request);
     request.admit(asker.caller);
+    request.stages.enter("parse");
+    const sent = await readSent(request, bodyLimitOf(asker.caller));
     request.stages.enter("find");
     const result = await run(request, sent, asker).catch(asResult);
 
@@ -84,13 +87,13 @@ export function makeHandle(services: Services): Handle {
 
 type Errors = readonly GraphQLFormattedError[] | undefined;
 
-async function readSent(request: HttpRequest): Promise<Sent> {
+async function readSent(request: HttpRequest, bodyLimit: BodyLimit): Promise<Sent> {
   switch (request.method) {
     case "GET":
     case "HEAD":
       return parseQueryString(request.rawQuery);
     case "POST":
-      return parseBody(request.headers["content-type"], await request.readBody());
+      return parseBody(request.headers["content-type"], await request.readBody(bodyLimit));
     default:
       throw methodNotAllowed(request.method, METHODS);
   }

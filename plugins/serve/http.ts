@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Abort } from "../../engine/abort.ts";
+import type { BodyLimit } from "../../engine/caller/body-limit.ts";
 import type { Caller } from "../../engine/caller/caller.ts";
 
 /** What is known of a request here; whoever listens on the socket says the rest. */
@@ -15,7 +16,7 @@ export type HttpRequest = {
   admit(caller: Caller): void;
   /** Headers of the answer, whatever it will be. */
   tell(headers: Readonly<Record<string, string>>): void;
-  readBody(): Promise<Buffer>;
+  readBody(limit: BodyLimit): Promise<Buffer>;
 };
 
 export type HttpResponse = {

@@ -1,6 +1,7 @@
 import { ApiError, type FieldFault } from "../../engine/errors.ts";
 import { isJsonObject } from "../../engine/json-object.ts";
 import type { GatewayRequest } from "../http.ts";
+import { SIGN_IN_BODY } from "./body-limit.ts";
 
 /** One field of a body: what it must be, and what is said when it is something else. */
 export type Field<T> = {
@@ -10,9 +11,6 @@ export type Field<T> = {
 };
 
 type Values<Shape> = { readonly [Name in keyof Shape]: Shape[Name] extends Field<infer T> ? T : never };
-
-/** Ample for names, passwords and tokens. */
-const MOST_BYTES = 64 * 1024;
 
 /** Postgres has no place for the character zero, and UTF-8 none for half a character. */
 const isText = (value: unknown): value is string =>
@@ -62,7 +60,7 @@ function refusal(isMissingOnly: boolean, details: readonly FieldFault[]): ApiErr
 }
 
 async function readObject(request: GatewayRequest): Promise<Readonly<Record<string, unknown>>> {
-  const bytes = await request.readBody(MOST_BYTES);
+  const bytes = await request.readBody(SIGN_IN_BODY);
   if (bytes.length === 0) return {};
   const [type = ""] = (request.headers["content-type"] ?? "").split(";");
   if (type.trim().toLowerCase() !== "application/json") {

@@ -1,3 +1,4 @@
+import type { BodyLimitOf } from "../../engine/caller/body-limit.ts";
 import type { Caller } from "../../engine/caller/caller.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Config } from "../../engine/config/config.ts";
@@ -21,8 +22,17 @@ export type Asked = {
   readonly agreed: Agreed;
   /** Null: the version stays. */
   readonly notice: Notice | null;
-  readonly settings: Pick<Config, "maxPageSize" | "putSemantics" | "publicUrl" | "anonRole">;
+  readonly settings: Pick<Config, "maxPageSize" | "maxRowBytes" | "putSemantics" | "publicUrl" | "anonRole">;
+  readonly bodyLimits: BodyLimits;
 };
+
+/** What may be sent to where there are many rows, and to a single one. */
+export type BodyLimits = { readonly rows: BodyLimitOf; readonly row: BodyLimitOf };
+
+export function readBody({ request, target, caller, bodyLimits }: Asked): Promise<Buffer> {
+  const limitOf = target.key === null ? bodyLimits.rows : bodyLimits.row;
+  return request.readBody(limitOf(caller));
+}
 
 /** The same, for a body that has been read already, and can be read but once. */
 export function withBody(asked: Asked, body: Buffer): Asked {

@@ -1,3 +1,4 @@
+import { makeBodyLimits } from "../../engine/caller/body-limit.ts";
 import type { Callers } from "../../engine/caller/caller.ts";
 import type { CrossSite } from "../../engine/caller/cross-site.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
@@ -14,7 +15,7 @@ import { makeKeyedChanges } from "../idempotency/keyed-changes.ts";
 import { publicPath } from "../public-address.ts";
 import { type RunOptions, runPrepared, runWithin } from "../statement/run.ts";
 import { type Defer, type Undertake, wantsLater } from "../tasks/undertaking.ts";
-import { type Asked, type AskRows, type Exchange, type Rows, withBody } from "./asked.ts";
+import { type Asked, type AskRows, type BodyLimits, type Exchange, type Rows, readBody, withBody } from "./asked.ts";
 import { collectionsOf } from "./collections.ts";
 import { makeResourceContexts } from "./context.ts";
 import { explain } from "./explain.ts";
@@ -62,6 +63,7 @@ export function makeResourceInterface(services: Services): ResourceInterface {
   const prepareFor = makeResourcePreparer(config, counts.plans);
   const refused = new Refused(config);
   const contextOf = makeResourceContexts(config);
+  const bodyLimits: BodyLimits = { rows: makeBodyLimits(config), row: makeBodyLimits(config, config.maxRowBytes) };
   const { once, onceWithin } = makeKeyedChanges(config, counts);
 
   /** Null: nothing of this interface is at that address. */
@@ -73,7 +75,8 @@ export function makeResourceInterface(services: Services): ResourceInterface {
     const collections = collectionsOf(catalog, { role: caller.role, version: version.number });
     const target = findTarget(address, collections);
     if (!target) return null;
-    return { request, caller, catalog, collections, address, target, parameters, agreed, notice, settings: config };
+    const understood = { request, caller, catalog, collections, address, target, parameters, agreed, notice };
+    return { ...understood, settings: config, bodyLimits };
   };
 
   const contextFor = ({ request, caller, catalog, target }: Asked) =>
@@ -130,7 +133,7 @@ export function makeResourceInterface(services: Services): ResourceInterface {
   const answerChange = async (asked: Asked): Promise<GatewayResponse> => {
     const { request, target, caller } = asked;
     if (defer && target.action && wantsLater(request)) {
-      const body = await request.readBody();
+      const body = await readBody(asked);
       await checkAct(withBody(asked, body));
       const rawQuery = queryWithoutApiKey(request.rawQuery);
       return defer({ request: { ...request, rawQuery }, body, caller, version: asked.collections.version });

@@ -1,3 +1,4 @@
+import { makeBodyLimits } from "../../engine/caller/body-limit.ts";
 import type { Caller, Callers } from "../../engine/caller/caller.ts";
 import { makeContexts } from "../../engine/caller/context.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
@@ -71,6 +72,7 @@ export function makeTableInterface({
   const forms = new Forms(counts.forms);
   const describe = makeDescribe(config);
   const before = preRequestOf(config);
+  const bodyLimitOf = makeBodyLimits(config);
   const { once, onceWithin } = makeKeyedChanges(config, counts);
 
   const answer = (
@@ -152,7 +154,7 @@ export function makeTableInterface({
 
   const undertake: Undertake["undertake"] = async (request, caller) => {
     const catalog = current();
-    const body = await request.readBody();
+    const body = await request.readBody(bodyLimitOf(caller));
     const path = request.path.slice(PREFIX.length);
     const asked = parseRequest({ ...request, path, body }, deploymentWith(catalog));
     if (asked.action.kind !== "statement") throw new TypeError("Only statements are left for later");
@@ -180,7 +182,7 @@ export function makeTableInterface({
     request.admit(caller);
     try {
       request.stages.enter("parse");
-      const body = hasBody(request.method) ? await request.readBody() : NO_BODY;
+      const body = hasBody(request.method) ? await request.readBody(bodyLimitOf(caller)) : NO_BODY;
       return await answer(request, caller, body);
     } catch (thrown) {
       const error = explain(thrown, caller);

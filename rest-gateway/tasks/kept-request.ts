@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { LightAbort } from "../../engine/abort.ts";
-import { ApiError } from "../../engine/errors.ts";
 import type { GatewayRequest } from "../http.ts";
 import { NO_STAGES } from "../stages.ts";
 
@@ -26,10 +25,9 @@ export function asRequest({ headers, ...kept }: KeptRequest, body: Buffer): Gate
     connection: () => ({ address: null, isSecure: false }),
     admit: () => {},
     tell: () => {},
-    async readBody(limit = Number.POSITIVE_INFINITY) {
-      if (body.length > limit) throw new ApiError(413, "PAYLOAD_TOO_LARGE", `The body is larger than ${limit} bytes.`);
-      return body;
-    },
+    // Its length was looked at when it came.
+    readBody: () => Promise.resolve(body),
+    holdMemory: () => {},
   };
 }
 

@@ -4,7 +4,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { RawClient } from "../realtime/raw-client.ts";
-import { anonKey } from "../realtime/service.ts";
+import { anonKey, token } from "../realtime/service.ts";
 import { until } from "../until.ts";
 import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
 
@@ -104,6 +104,40 @@ describe("many clients at once who", () => {
     for (const { socket } of [honest, ...clients]) socket.terminate();
     await until(async () => (await service.openFiles()) <= idleFiles + 5);
   });
+
+  test.each([
+    ["/graphql", ""],
+    ["/rest/v1/articles", ""],
+    ["/rest/v1/articles, as somebody who is known", `Authorization: Bearer ${token({ role: "service_role" })}\r\n`],
+  ])(
+    "never end bodies of four megabytes for %s do not fill the memory, and others are served",
+    async (path, header) => {
+      const patient = await startServiceProcess({
+        DATABASE_URL: database.url,
+        OWNER_DATABASE_URL: database.ownerUrl,
+      });
+      try {
+        const { hostname, port } = new URL(patient.url);
+        const head = `POST ${path.split(",")[0]} HTTP/1.1\r\n${HEADERS}${header}Transfer-Encoding: chunked\r\n\r\n`;
+        const chunk = Buffer.from(`10000\r\n${"[".repeat(2 ** 16)}\r\n`);
+        const before = await patient.residentMebibytes();
+        const sockets = Array.from({ length: 120 }, () => {
+          const socket = connect(Number(port), hostname).on("error", () => {});
+          socket.write(head);
+          for (let sent = 0; sent < 64; sent++) socket.write(chunk);
+          return socket.resume();
+        });
+        await until(() => sockets.every(({ writableLength, destroyed }) => writableLength === 0 || destroyed));
+        const response = await fetch(`${patient.url}/users`, { method: "POST", body: "{}" });
+        expect(response.status).toBeLessThan(500);
+        // Of 480 MB that were sent.
+        expect((await patient.residentMebibytes()) - before).toBeLessThan(250);
+        for (const socket of sockets) socket.destroy();
+      } finally {
+        await patient[Symbol.asyncDispose]();
+      }
+    },
+  );
 });
 
 /** Of as many channels as one socket may have, until the last is answered. */

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { toSignal } from "../../engine/abort.ts";
+import type { BodyLimit } from "../../engine/caller/body-limit.ts";
 import { readConfig } from "../../engine/config/config.ts";
 import { type Answer, answerWith } from "../../rest-gateway/answer.ts";
 import { makeGateway } from "../../rest-gateway/gateway.ts";
@@ -13,6 +14,7 @@ import type { Flow, Handler, Piece } from "../../rest-gateway/http.ts";
 import { until } from "../until.ts";
 
 const KILOBYTE = 1024;
+const LIMIT: BodyLimit = { bytes: Number.POSITIVE_INFINITY, isAnonymous: false };
 const closing: (() => void)[] = [];
 afterEach(() => {
   vi.useRealTimers();
@@ -217,7 +219,7 @@ describe("a body that is too large", () => {
     ["only shows it", "Transfer-Encoding: chunked", [inChunk(half), inChunk(half), `${inChunk(half)}0\r\n\r\n`]],
   ])("is refused before all of it is there, if it %s, and the connection goes on", async (_how, length, parts) => {
     const { port } = await start(async (request) => {
-      const { length: bytes } = request.method === "POST" ? await request.readBody() : "";
+      const { length: bytes } = request.method === "POST" ? await request.readBody(LIMIT) : "";
       return { status: 200, headers: {}, body: `${bytes} bytes` };
     });
     const socket = dial(port, `POST /rest/v1 HTTP/1.1\r\nHost: a\r\n${length}\r\n\r\n`);
@@ -239,7 +241,7 @@ test.each([
   ["one in pieces", "Transfer-Encoding: chunked\r\n", "2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n", "5 bytes"],
 ])("a body is read to its end: %s", async (_what, header, content, told) => {
   const { port } = await start(async ({ readBody }) => {
-    return { status: 200, headers: {}, body: `${(await readBody()).length} bytes` };
+    return { status: 200, headers: {}, body: `${(await readBody(LIMIT)).length} bytes` };
   });
   const socket = dial(port, `POST /rest/v1 HTTP/1.1\r\nHost: a\r\n${header}\r\n${content}`);
   let said = "";
@@ -268,7 +270,7 @@ describe("a client that leaves", () => {
     const { port, lines } = await start(async ({ readBody }) => ({
       status: 200,
       headers: {},
-      body: await readBody(),
+      body: await readBody(LIMIT),
     }));
     const socket = dial(port, "POST /rest/v1 HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf");
     await sleep(50);
@@ -281,7 +283,7 @@ describe("a client that leaves", () => {
   test("before anybody asks for its body there is none either", async () => {
     const { port, lines } = await start(async ({ readBody, signal }) => {
       await once(toSignal(signal), "abort");
-      return { status: 200, headers: {}, body: await readBody() };
+      return { status: 200, headers: {}, body: await readBody(LIMIT) };
     });
     const socket = dial(port, "POST /rest/v1 HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf");
     await sleep(50);

@@ -16,7 +16,7 @@ import { json } from "../../rest-gateway/http.ts";
 const routes: Routes = {
   "/things": {
     GET: () => json(200, { thing: 1 }),
-    POST: async (asked) => json(201, { bytes: (await asked.readBody()).length }),
+    POST: async (asked) => json(201, { bytes: (await asked.readBody({ bytes: 10_000, isAnonymous: false })).length }),
   },
   "/conflict": {
     GET: () => {

@@ -1,8 +1,7 @@
 import { ApiError } from "../../../engine/errors.ts";
 import type { GatewayRequest } from "../../http.ts";
+import { SIGN_IN_BODY } from "../body-limit.ts";
 
-/** Ample for names, passwords and tokens. */
-const MOST_BYTES = 64 * 1024;
 const TYPE = "application/x-www-form-urlencoded";
 
 /** What browsers send of a form. */
@@ -13,7 +12,7 @@ export async function readForm(request: GatewayRequest): Promise<URLSearchParams
       headers: { Accept: TYPE },
     });
   }
-  return new URLSearchParams((await request.readBody(MOST_BYTES)).toString("utf8"));
+  return new URLSearchParams((await request.readBody(SIGN_IN_BODY)).toString("utf8"));
 }
 
 /** Refuses what is left empty, and the character zero, for which Postgres has no place. */

@@ -4,7 +4,7 @@ import { ApiError, type FieldFault } from "../../../engine/errors.ts";
 import { isJsonObject } from "../../../engine/json-object.ts";
 import type { GatewayResponse } from "../../http.ts";
 import type { CallIntent } from "../../statement/intent.ts";
-import type { Asked, AskRows } from "../asked.ts";
+import { type Asked, type AskRows, readBody } from "../asked.ts";
 import { isRow } from "../belonging.ts";
 import type { Action, Collection } from "../collections.ts";
 import { readIntent, targetOf, toShape } from "../intents.ts";
@@ -61,7 +61,7 @@ async function understand(asked: Asked) {
 
 async function callIntent(asked: Asked, givesOwnRow: boolean): Promise<CallIntent> {
   const { collection, key, action, nested, parents } = asked.target;
-  const given = parseArguments(await readBody(asked), action!, asked.collections.version);
+  const given = parseArguments(await readArguments(asked), action!, asked.collections.version);
   return {
     kind: "call",
     target: targetOf(action!.routine),
@@ -74,8 +74,9 @@ async function callIntent(asked: Asked, givesOwnRow: boolean): Promise<CallInten
   };
 }
 
-async function readBody({ request, collections }: Asked): Promise<unknown> {
-  const bytes = await request.readBody();
+async function readArguments(asked: Asked): Promise<unknown> {
+  const { request, collections } = asked;
+  const bytes = await readBody(asked);
   return bytes.length === 0 ? {} : parseBody(bytes, request.headers["content-type"], collections.version);
 }
 

@@ -1,7 +1,7 @@
 import { ApiError } from "../../../engine/errors.ts";
 import type { GatewayResponse } from "../../http.ts";
 import type { Condition, SelectItem } from "../../statement/intent.ts";
-import type { Asked, AskRows } from "../asked.ts";
+import { type Asked, type AskRows, readBody } from "../asked.ts";
 import { isRow } from "../belonging.ts";
 import { deleteIntent, readIntent, updateIntent } from "../intents.ts";
 import { parseRowParameters } from "../parse/parameters.ts";
@@ -21,7 +21,7 @@ export async function change(asked: Asked, ask: AskRows): Promise<GatewayRespons
   const { select, links } = parseRowParameters(parameters, about(asked));
   if (request.headers["content-range"] !== undefined) throw partOfRow();
   const { version } = collections;
-  const body = parseBody(await request.readBody(), request.headers["content-type"], version);
+  const body = parseBody(await readBody(asked), request.headers["content-type"], version);
   const verb = request.method === "PUT" && settings.putSemantics === "replace" ? "replace" : "merge";
   const addressed = addressedBy(target);
   const payload = parsePayload(body, { collection, version, verb, maxRows: 1, fixed: new Map(), addressed });

@@ -1,7 +1,7 @@
 import { parseExactly, textOfValue } from "../../../engine/exact-json.ts";
 import type { GatewayResponse } from "../../http.ts";
 import { publicPath } from "../../public-address.ts";
-import type { Asked, AskRows, Exchange, Rows } from "../asked.ts";
+import { type Asked, type AskRows, type Exchange, type Rows, readBody } from "../asked.ts";
 import { insertIntent } from "../intents.ts";
 import { formatKey } from "../parse/key.ts";
 import { parseRowParameters } from "../parse/parameters.ts";
@@ -20,7 +20,7 @@ export async function create(asked: Asked, { ask, together }: Exchange): Promise
   const { request, target, parameters, agreed } = asked;
   const { collection } = target;
   const { links } = parseRowParameters(parameters, about(asked), { choosing: false });
-  const body = parseBody(await request.readBody(), request.headers["content-type"], asked.collections.version);
+  const body = parseBody(await readBody(asked), request.headers["content-type"], asked.collections.version);
   const rows =
     target.nested === null
       ? await ask(toIntent(body, asked, new Map()))

@@ -2,7 +2,7 @@ import type { Ask } from "../../../engine/database/as-login.ts";
 import { queryWithoutApiKey } from "../../auth/credentials.ts";
 import type { GatewayResponse } from "../../http.ts";
 import type { KeyedChange } from "../../idempotency/keyed-changes.ts";
-import { type Asked, withBody } from "../asked.ts";
+import { type Asked, readBody, withBody } from "../asked.ts";
 
 type Means = Pick<KeyedChange, "key"> & {
   readonly make: (asked: Asked, ask: Ask) => Promise<GatewayResponse>;
@@ -13,7 +13,7 @@ const SHAPING = ["content-type", "accept", "if-match", "if-none-match", "if-unmo
 /** A write under an Idempotency-Key. What it is told under one version of the interface is not what it is told under another. */
 export async function resourceChange(asked: Asked, { key, make }: Means): Promise<KeyedChange> {
   const { request, caller, address, collections } = asked;
-  const body = await request.readBody();
+  const body = await readBody(asked);
   const again = withBody(asked, body);
   return {
     key,

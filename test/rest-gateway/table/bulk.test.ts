@@ -30,9 +30,9 @@ beforeAll(async () => {
   await owner.connect();
   await owner.query(`
     create table public.parcels (id int primary key, name text not null, note text, sent_by text default current_user);
-    grant all on public.parcels to anon`);
+    grant all on public.parcels to authenticated`);
   serving = await serveApart(database);
-  client = openClient(serving.url);
+  client = openClient(serving.url, { as: { role: "authenticated" } });
 });
 beforeEach(async () => {
   await owner.query("truncate public.parcels");
@@ -54,13 +54,13 @@ describe("a hundred thousand rows in one request", () => {
     const { rows: kept } = await owner.query(
       `select count(*)::int, count(note)::int as notes, min(sent_by) as by, max(name) filter (where id = 99999) as last from public.parcels`,
     );
-    expect(kept).toEqual([{ count: ROWS, notes: ROWS / 2, by: "anon", last: 'name "99999"' }]);
+    expect(kept).toEqual([{ count: ROWS, notes: ROWS / 2, by: "authenticated", last: 'name "99999"' }]);
   });
 
   test.each(BODIES)("are shown as they were inserted, as %s", async (_name, type, body) => {
     const answer = await insert(body, type, "return=representation");
     expect([answer.status, answer.body.length]).toEqual([201, ROWS]);
-    expect(answer.body.at(-1)).toEqual({ ...rows.at(-1), sent_by: "anon" });
+    expect(answer.body.at(-1)).toEqual({ ...rows.at(-1), sent_by: "authenticated" });
   });
 
   test("are all refused when one of them is", async () => {
@@ -98,7 +98,7 @@ describe("a body beyond the limit", () => {
   ])("is refused in PostgREST's words, if it %s", async (_how, sent) => {
     const refused = await fetch(`${serving.url}/rest/v1/parcels`, {
       method: "POST",
-      headers: { apikey: tokenOf({ role: "anon" }), "Content-Type": "application/json" },
+      headers: { apikey: tokenOf({ role: "authenticated" }), "Content-Type": "application/json" },
       body: sent,
       duplex: "half",
     });
