@@ -4,7 +4,14 @@ import type { Profile, SAML } from "@node-saml/node-saml";
 import { ApiError } from "../../errors.ts";
 import type { Arrival, Farewell } from "./provider.ts";
 import { statementRefused } from "./refusals.ts";
-import { checkMessage, decodeMessage, MOST_BYTES, rootAttribute } from "./saml-message.ts";
+import {
+  checkDestination,
+  checkMessage,
+  decodeMessage,
+  MOST_BYTES,
+  messageRefused,
+  rootAttribute,
+} from "./saml-message.ts";
 
 const PARAMETERS: readonly string[] = ["SAMLRequest", "SAMLResponse", "RelayState", "SigAlg", "Signature"];
 const STRONG = /#rsa-sha(256|384|512)$/;
@@ -24,8 +31,7 @@ export async function readFarewell(saml: SAML, { query, form }: Arrival, ourAddr
   const encoded = (SAMLRequest ?? SAMLResponse)!;
   const xml = isPosted ? decodeMessage(encoded) : await inflateMessage(encoded);
   checkMessage(xml, kind);
-  const destination = rootAttribute(xml, "Destination");
-  if (destination !== null && destination !== ourAddress) throw refused("it is for another address");
+  checkDestination(xml, ourAddress);
 
   const verify = (): Promise<{ profile: Profile | null }> => {
     if (!isPosted) return verifyRedirect(saml, { encoded, kind, RelayState, ...signature }, query);
@@ -39,7 +45,7 @@ export async function readFarewell(saml: SAML, { query, form }: Arrival, ourAddr
   if (kind === "LogoutResponse") return { kind: "answered", state: RelayState };
 
   const madeAt = Date.parse(rootAttribute(xml, "IssueInstant") ?? "");
-  if (!profile || !(Math.abs(Date.now() - madeAt) < FRESH_MS)) throw refused("it is not of now");
+  if (!profile || !(Math.abs(Date.now() - madeAt) < FRESH_MS)) throw messageRefused("it is not of now");
   return {
     kind: "asked",
     message: { id: profile.ID!, expiresAt: new Date(madeAt + FRESH_MS) },
@@ -78,9 +84,5 @@ async function inflateMessage(encoded: string): Promise<string> {
     () => null,
   );
   if (inflated) return inflated.toString("utf8");
-  throw refused("it cannot be read");
-}
-
-function refused(what: string): ApiError {
-  return statementRefused(new Error(`The SAML message is refused: ${what}`));
+  throw messageRefused("it cannot be read");
 }

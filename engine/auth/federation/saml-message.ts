@@ -1,3 +1,4 @@
+import type { ApiError } from "../../errors.ts";
 import { statementRefused } from "./refusals.ts";
 
 /** As much as a form may bring. */
@@ -10,6 +11,8 @@ const MOST_ELEMENTS: Readonly<Record<SamlMessage, number>> = {
 };
 const ATTRIBUTES_EACH = 2;
 const STRONG = /Algorithm\s*=\s*["'][^"'&]*#(rsa-)?sha(256|384|512)["']/;
+
+const SUCCESS = "urn:oasis:names:tc:SAML:2.0:status:Success";
 
 export type SamlMessage = "Response" | "LogoutRequest" | "LogoutResponse";
 
@@ -39,7 +42,30 @@ export function checkMessage(xml: string, kind: SamlMessage): void {
     ],
   ];
   const fault = faults.find(([isFault]) => isFault);
-  if (fault) throw statementRefused(new Error(`The SAML message is refused: ${fault[1]}`));
+  if (fault) throw messageRefused(fault[1]);
+}
+
+/** A response for somebody else, or one that does not say yes, is refused although the assertion in it is good. */
+export function checkResponse(xml: string, ourAddress: string): void {
+  checkMessage(xml, "Response");
+  checkDestination(xml, ourAddress);
+  const [status, ...others] = tagsOf(xml, "StatusCode").map((tag) => attributeOf(tag, "Value"));
+  if (status !== SUCCESS || others.includes(SUCCESS)) throw messageRefused("its status is not one of success");
+}
+
+/** A message that names no address is for anybody. */
+export function checkDestination(xml: string, ourAddress: string): void {
+  const destination = rootAttribute(xml, "Destination");
+  if (destination !== null && destination !== ourAddress) throw messageRefused("it is for another address");
+}
+
+/** Whether a response is signed besides its assertion: an assertion has one signature. */
+export function hasOwnSignature(xml: string): boolean {
+  return tagsOf(xml, "Signature").length > 1;
+}
+
+export function messageRefused(what: string): ApiError {
+  return statementRefused(new Error(`The SAML message is refused: ${what}`));
 }
 
 export function decodeMessage(base64: string): string {
@@ -48,10 +74,13 @@ export function decodeMessage(base64: string): string {
 
 /** An attribute of the outermost element. */
 export function rootAttribute(xml: string, name: string): string | null {
-  const root = /<[^!?][^>]*>/.exec(xml)?.[0] ?? "";
+  return attributeOf(/<[^!?][^>]*>/.exec(xml)?.[0] ?? "", name);
+}
+
+function attributeOf(tag: string, name: string): string | null {
   return (
     new RegExp(`\\s${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`)
-      .exec(root)
+      .exec(tag)
       ?.slice(1)
       .find((value) => value !== undefined) ?? null
   );

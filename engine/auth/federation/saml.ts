@@ -4,7 +4,7 @@ import type { Addresses, Protocol, Provider } from "./provider.ts";
 import { statementRefused } from "./refusals.ts";
 import { type Element, readAssertion, SKEW_MS } from "./saml-assertion.ts";
 import { readFarewell } from "./saml-farewell.ts";
-import { checkMessage, decodeMessage } from "./saml-message.ts";
+import { checkResponse, decodeMessage, hasOwnSignature } from "./saml-message.ts";
 
 export type SamlProtocol = Protocol & {
   /** What the provider wants to know of us. */
@@ -31,8 +31,14 @@ export function samlProtocol(provider: Provider, addresses: Addresses): SamlProt
     async arrive({ form }, _state, kept) {
       const SAMLResponse = form.get("SAMLResponse") ?? "";
       const requestId = kept.requestId!;
-      checkMessage(decodeMessage(SAMLResponse), "Response");
-      const strict = { validateInResponseTo: ValidateInResponseTo.always, cacheProvider: knowing(requestId) };
+      const xml = decodeMessage(SAMLResponse);
+      checkResponse(xml, addresses.callback);
+      const strict = {
+        validateInResponseTo: ValidateInResponseTo.always,
+        cacheProvider: knowing(requestId),
+        // A response need not be signed, but a signature that it has must be valid.
+        wantAuthnResponseSigned: hasOwnSignature(xml),
+      };
       const { profile } = await saml(strict).validatePostResponseAsync({ SAMLResponse }).catch(refuse);
       // Parsed by the library from the bytes that were signed.
       const signed = profile?.getAssertion?.() as { readonly Assertion: Element } | undefined;
@@ -75,8 +81,6 @@ function configure({ issuer, clientId, secret, settings }: Provider, addresses: 
     // How users prove who they are is between them and the provider.
     disableRequestedAuthnContext: true,
     wantAssertionsSigned: true,
-    // Nothing outside the assertion is believed, so what is around it need not be signed.
-    wantAuthnResponseSigned: false,
     acceptedClockSkewMs: SKEW_MS,
   };
 }

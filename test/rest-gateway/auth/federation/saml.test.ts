@@ -128,6 +128,39 @@ describe("an assertion is refused, 401,", () => {
     expect(await whoIs(browser)).toBeNull();
   });
 
+  const signedTwice = (requestId: string) => respond(requestId, { signResponse: true });
+  const responses: Readonly<Record<string, (xml: string) => string>> = {
+    "in a response whose own signature is of other bytes": (xml) =>
+      xml.replace(/(<samlp:Response [^>]*)IssueInstant="[^"]+"/, '$1IssueInstant="2026-01-01T00:00:00Z"'),
+    "in a response whose own signature has another value": (xml) =>
+      xml.replace(responseSignatureOf(xml), (signature) =>
+        signature.replace(/<SignatureValue>[^<]{8}/, "<SignatureValue>AAAAAAAA"),
+      ),
+    "in a response for another address": (xml) =>
+      xml.replace(/ Destination="[^"]+"/, ' Destination="https://other.example.org/callback"'),
+    "in a response for an address below ours": (xml) => xml.replace(/ Destination="([^"]+)"/, ' Destination="$1/x"'),
+    "in a response that says no": (xml) => xml.replace("status:Success", "status:Responder"),
+    "in a response that says yes behind a no": (xml) =>
+      xml.replace(/<samlp:StatusCode ([^>]*)status:Success"/, '<samlp:StatusCode $1status:Requester"/>$&'),
+    "in a response that says nothing": (xml) => xml.replace(/<samlp:Status>.*<\/samlp:Status>/s, ""),
+  };
+
+  test.each(Object.keys(responses))("%s", async (what) => {
+    const { requestId, state } = await leave();
+    const made = await (what.includes("own signature") ? signedTwice(requestId) : respond(requestId));
+    const xml = responses[what]!(made);
+    expect(xml).not.toBe(made);
+    expect(assertionOf(xml)).toBe(assertionOf(made));
+    expect(await send(xml, state)).toMatchObject(REFUSED);
+    expect(await whoIs(browser)).toBeNull();
+  });
+
+  test("not in a response that names no address", async () => {
+    const { requestId, state } = await leave();
+    const xml = (await respond(requestId)).replace(/ Destination="[^"]+"/, "");
+    expect(await send(xml, state)).toMatchObject({ status: 200 });
+  });
+
   const doctype = '<!DOCTYPE r [<!ENTITY who "admin@example.org">]>';
   const changes: Readonly<Record<string, (xml: string) => string>> = {
     "whose subject was exchanged": (xml) => xml.replace(">ada@example.org<", `>${VICTIM}<`),
@@ -209,6 +242,11 @@ describe("an assertion is refused, 401,", () => {
     expect(await send(no.replace(assertionOf(no), ""), state)).toMatchObject(REFUSED);
   });
 });
+
+/** Of the response itself, which stands outside its assertion. */
+function responseSignatureOf(xml: string): string {
+  return signatureOf(xml.replace(assertionOf(xml), ""));
+}
 
 const hex = (bytes: Buffer) => `\\x${bytes.toString("hex")}`;
 
