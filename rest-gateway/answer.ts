@@ -59,6 +59,7 @@ export function answerWith(serve: Serve, config: Settings, log: Logger, limit: R
       connection,
       admit,
       tell,
+      whenSent: (callback) => void response.once("close", callback),
       readBody: (bodyLimit) => bodies.read(request, response, bodyLimit),
       holdMemory: (bytes) => bodies.hold(request, bytes),
     });

@@ -34,6 +34,8 @@ export type GatewayRequest = {
   readBody(limit: BodyLimit): Promise<Buffer>;
   /** To be told of memory that is taken beside the body, to make something of it. Refuses what is too much. */
   holdMemory(bytes: number): void;
+  /** Calls back when the answer has been sent, or the client has left. */
+  whenSent(callback: () => void): void;
 };
 
 export type Connection = { readonly address: string | null; readonly isSecure: boolean };
@@ -83,7 +85,7 @@ type Means = Omit<GatewayRequest, "method" | "path" | "rawQuery" | "headers">;
 
 export function toGatewayRequest(
   request: IncomingMessage,
-  { id, stages, signal, connection, admit, tell, readBody, holdMemory }: Means,
+  { id, stages, signal, connection, admit, tell, readBody, holdMemory, whenSent }: Means,
 ): GatewayRequest {
   const url = request.url ?? "/";
   const mark = url.indexOf("?");
@@ -100,6 +102,7 @@ export function toGatewayRequest(
     tell,
     readBody,
     holdMemory,
+    whenSent,
   };
 }
 

@@ -28,13 +28,17 @@ export class Budget implements Allowance {
 
   take(bytes: number): boolean {
     this.#taken += bytes;
-    const isTotalKept = this.#total === null || this.#total.take(bytes) || this.#taken <= this.#smallBytes;
+    const isTotalKept = this.#total === null || this.#total.take(bytes) || this.isSmall;
     return isTotalKept && this.#taken <= this.#most;
   }
 
   giveBack(bytes: number): void {
     this.#taken -= bytes;
     this.#total?.giveBack(bytes);
+  }
+
+  get isSmall(): boolean {
+    return this.#taken <= this.#smallBytes;
   }
 
   /** Nothing of it is held any more. Returns how much was. */

@@ -138,7 +138,11 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
     errors: counts.errors,
   });
   // As objects rows take about ten times their length.
-  const most = { operation: Math.ceil(config.maxAnswerBytes / 4), together: config.maxAnswerBytes };
+  const most = {
+    operation: Math.ceil(config.maxAnswerBytes / 4),
+    together: config.maxAnswerBytes,
+    answers: 2 * config.maxAnswerBytes,
+  };
   const prepare = makePrepare({
     schemaOf: (role) => keeper.current(role),
     introspection,

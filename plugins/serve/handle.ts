@@ -40,6 +40,7 @@ export function makeHandle(services: Services): Handle {
     const operation = prepare({ ...sent, query }, circumstances);
     admit(operation, method);
     request.stages.enter("run");
+    request.whenSent(operation.release);
     return resultOf(await operation.run());
   };
 
@@ -71,13 +72,17 @@ export function makeHandle(services: Services): Handle {
     const errors = result.errors?.map((error) => explain(error, { asker, requestId: request.id }));
     return {
       status: statusOf(result, errors, mediaType),
-      headers: { "Content-Type": `${mediaType}; charset=utf-8`, "Cache-Control": "no-store" },
+      headers: {
+        "Content-Type": `${mediaType}; charset=utf-8`,
+        "Cache-Control": "no-store",
+        ...(hasCode(errors, "SERVICE_UNAVAILABLE") && { "Retry-After": "1" }),
+      },
       body: toText(result.data, errors, answerExtensions(asker)),
     };
   };
 
   function statusOf({ data }: Result, errors: Errors, mediaType: MediaType): number {
-    const isInternal = errors?.some(({ extensions }) => extensions?.code === "INTERNAL_ERROR");
+    const isInternal = hasCode(errors, "INTERNAL_ERROR");
     if (isInternal && internalErrorStatus !== 200) return internalErrorStatus;
     // Clients that know no other type read errors of a 200 only.
     if (data !== undefined || mediaType === "application/json") return 200;
@@ -86,6 +91,10 @@ export function makeHandle(services: Services): Handle {
 }
 
 type Errors = readonly GraphQLFormattedError[] | undefined;
+
+function hasCode(errors: Errors, code: string): boolean {
+  return errors?.some(({ extensions }) => extensions?.code === code) ?? false;
+}
 
 async function readSent(request: HttpRequest, bodyLimit: BodyLimit): Promise<Sent> {
   switch (request.method) {

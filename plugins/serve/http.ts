@@ -17,6 +17,8 @@ export type HttpRequest = {
   /** Headers of the answer, whatever it will be. */
   tell(headers: Readonly<Record<string, string>>): void;
   readBody(limit: BodyLimit): Promise<Buffer>;
+  /** Calls back when the answer has been sent, or the client has left. */
+  whenSent(callback: () => void): void;
 };
 
 export type HttpResponse = {

@@ -53,6 +53,8 @@ export type Operation = ExecutionArgs & {
   /** About what its document takes in memory, which other operations may share. */
   readonly documentBytes: number;
   run(): Promise<Outcome>;
+  /** To be called when the answer has been sent, or will not be. */
+  release(): void;
 };
 
 export type Prepare = (parameters: Parameters, circumstances: Circumstances) => Operation;
@@ -63,14 +65,16 @@ type Services = {
   readonly database: Database;
   readonly events: Events;
   readonly contextOf: (circumstances: Circumstances, kind: Operation["kind"]) => Context;
-  /** What may be held of one operation's rows, and of those of all together. */
-  readonly most: { readonly operation: number; readonly together: number };
+  /** How many bytes may be held of one operation's rows, of those of all together, and of the answers to all together. */
+  readonly most: { readonly operation: number; readonly together: number; readonly answers: number };
   /** Null: nobody follows what becomes of an operation. */
   readonly tracing?: Tracing | null;
 };
 
 /** How many times as large as its rows an answer may be. */
 const MOST_TIMES = 8;
+/** A client that reads slowly takes the room of others for so long. */
+const MOST_HELD_MS = 5_000;
 
 /** Reads and checks what is asked. What cannot be executed is refused by throwing: with a Refusal when that is the client's doing. */
 export function makePrepare({
@@ -83,6 +87,7 @@ export function makePrepare({
   tracing = null,
 }: Services): Prepare {
   const together = new Budget(most.together);
+  const answers = new Budget(most.answers);
   return ({ query, operationName, variables }, circumstances) => {
     const { role } = circumstances.asker.caller;
     const { schema, resolvedPreset, read } = schemaOf(role);
@@ -97,10 +102,20 @@ export function makePrepare({
     const budgetOf = () => (kind === "subscription" ? new Budget(most.operation) : budget);
     const readOnly = kind !== "mutation";
     // Rows are few bytes beside what aliases can make of them.
-    const answer = new Budget(MOST_TIMES * most.operation);
+    const answer = new Budget(MOST_TIMES * most.operation, answers);
+    const release = () => void answer.giveAllBack();
+    const releaseSoon = () => {
+      if (answer.isSmall) release();
+      else setTimeout(release, MOST_HELD_MS).unref();
+    };
     const admit = (rows: readonly Row[]) => {
-      if (kind === "subscription") answer.giveAllBack();
-      if (!answer.take(toldBytes(rows, echo(chosen)))) throw readOnly ? answer.refusal() : madeButTooLarge();
+      if (kind === "subscription") release();
+      if (!answer.take(toldBytes(rows, echo(chosen)))) {
+        const refusal = readOnly ? answer.refusal() : madeButTooLarge();
+        release();
+        throw refusal;
+      }
+      if (kind === "subscription") releaseSoon();
     };
     const client = { readOnly, budgetOf, admit, ...(signal && { signal }) };
     const withPgClient = makeWithPgClient(database, contextOf(circumstances, kind), client);
@@ -114,6 +129,7 @@ export function makePrepare({
         return await execute({ ...args, contextValue, outputDataAsString: asText });
       } finally {
         budget.giveAllBack();
+        releaseSoon();
       }
     };
 
@@ -132,11 +148,11 @@ export function makePrepare({
     };
 
     const run = kind === "subscription" ? subscription : execution;
-    if (!tracing) return { ...plain, kind, documentBytes, run };
+    if (!tracing) return { ...plain, kind, documentBytes, run, release };
     const attributes = {
       "graphql.operation.type": kind,
       ...(chosen.name && { "graphql.operation.name": chosen.name.value }),
     };
-    return { ...plain, kind, documentBytes, run: () => tracing.around(kind, attributes, run) };
+    return { ...plain, kind, documentBytes, run: () => tracing.around(kind, attributes, run), release };
   };
 }

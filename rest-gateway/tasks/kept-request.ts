@@ -28,6 +28,7 @@ export function asRequest({ headers, ...kept }: KeptRequest, body: Buffer): Gate
     // Its length was looked at when it came.
     readBody: () => Promise.resolve(body),
     holdMemory: () => {},
+    whenSent: () => {},
   };
 }
 

@@ -1,6 +1,7 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { Wire } from "../plugins/serve/socket/wire.ts";
 import { tokenOf } from "../rest-gateway/table/client.ts";
 import { type ServingProcess, serveApart } from "../rest-gateway/table/serving-process.ts";
 
@@ -13,6 +14,9 @@ const SCHEMA = `
   grant execute on function public.long_word to anon;
   create table public.long_rows as select n, repeat('x', 100000) as text from generate_series(1, 500) n;
   grant select on public.long_rows to anon;
+  create table public.echoes as select n, repeat('x', 230) as text from generate_series(1, 600) n;
+  comment on table public.echoes is '@list';
+  grant select on public.echoes to anon;
 `;
 
 let database: TestDatabase;
@@ -49,6 +53,19 @@ async function askGraphQL(query: string, headers: Readonly<Record<string, string
   return (await response.json()) as { data: unknown; errors?: { extensions: { code: string } }[] };
 }
 
+/** 45 MB, of 138 kB in the database. */
+const ECHOES = `{ echoes(limit: 600) { ${Array.from({ length: 300 }, (_, index) => `alias${index}: text`).join(" ")} } }`;
+
+async function outcomeOf(query: string) {
+  const response = await fetch(`${serving.url}/graphql`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ query }),
+  });
+  const { errors } = (await response.json()) as { errors?: { extensions: { code: string } }[] };
+  return { code: errors?.[0]?.extensions.code ?? null, retryAfter: response.headers.get("retry-after") };
+}
+
 async function askTable(path: string) {
   const response = await fetch(`${serving.url}/rest/v1/${path}`, { headers: { apikey: tokenOf({ role: "anon" }) } });
   return { status: response.status, text: await response.text() };
@@ -81,6 +98,32 @@ describe("what anybody could ask to bring the service down", () => {
     expect(errors).toMatchObject([{ extensions: { code: "ANSWER_TOO_LARGE" } }]);
     expect((await askGraphQL(`{ user(id: 1) { ${nested(1, aliases)} } }`)).errors).toBeUndefined();
     expect(await serving.peak()).toBeLessThan(MOST_MIB);
+  });
+
+  test("in GraphQL, by many answers at once that aliases make large, is refused with a code and a time", async () => {
+    const outcomes = await Promise.all(Array.from({ length: 40 }, () => outcomeOf(ECHOES)));
+    const refused = outcomes.filter(({ code }) => code !== null);
+    expect(outcomes.length - refused.length).toBeGreaterThan(0);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const { code, retryAfter } of refused) expect([code, retryAfter]).toEqual(["SERVICE_UNAVAILABLE", "1"]);
+    expect(await serving.peak()).toBeLessThan(MOST_MIB);
+    await expect.poll(async () => (await outcomeOf(ECHOES)).code).toBeNull();
+  });
+
+  test("in GraphQL on one socket, by many such answers at once, is refused with a code", async () => {
+    const wire = await Wire.open(`${serving.url.replace(/^http/, "ws")}/graphql`, "graphql-transport-ws");
+    wire.say({ type: "connection_init" });
+    await wire.hear();
+    const many = Array.from({ length: 20 }, (_, index) => String(index));
+    for (const id of many) wire.say({ type: "subscribe", id, payload: { query: ECHOES } });
+    const codes = new Map<string, string | null>();
+    while (codes.size < many.length) {
+      const { id, payload } = await wire.hear();
+      if (payload) codes.set(id, payload.errors?.[0].extensions.code ?? null);
+    }
+    wire.close();
+    expect(new Set(codes.values())).toEqual(new Set([null, "SERVICE_UNAVAILABLE"]));
+    await expect.poll(async () => (await outcomeOf(ECHOES)).code).toBeNull();
   });
 
   test("in GraphQL, by what a mutation reads, is refused with a code", async () => {

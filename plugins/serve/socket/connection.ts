@@ -73,7 +73,7 @@ export class Connection {
   readonly #request: SocketRequest;
   readonly #left = new AbortController();
   /** Operations that end by themselves; the rest are subscriptions. */
-  readonly #underway = new Set<string>();
+  readonly #underway = new Map<string, Operation>();
   readonly #open = new Map<string, OpenOperation>();
   readonly #quota: ByteQuota;
   readonly #documentQuota: ByteQuota;
@@ -137,7 +137,7 @@ export class Connection {
       const sent = parseParameters(payload);
       const operation = prepare({ ...sent, query: await findDocument(sent) }, this.#circumstances());
       if (this.#open.get(id) === open) this.#holdDocument(open, operation);
-      if (operation.kind !== "subscription") this.#underway.add(id);
+      if (operation.kind !== "subscription") this.#underway.set(id, operation);
       return operation;
     } catch (error) {
       this.ended(id);
@@ -150,6 +150,7 @@ export class Connection {
     const open = this.#open.get(id);
     if (open) this.#release(open);
     this.#open.delete(id);
+    this.#underway.get(id)?.release();
     this.#underway.delete(id);
     if (this.#isLeaving) this.#closeWhenIdle();
   }
@@ -184,6 +185,7 @@ export class Connection {
     this.#parameters.release();
     for (const open of this.#open.values()) this.#release(open);
     this.#open.clear();
+    for (const operation of this.#underway.values()) operation.release();
     this.#underway.clear();
   }
 
