@@ -875,6 +875,37 @@ $function$;
 grant execute on function api.report_progress(integer) to anon, authenticated, service_role;
 comment on function api.report_progress(integer) is 'Tells how far a function is that was called with Prefer: respond-async; elsewhere it does nothing.';
 
+-- function auth.account_faults(text,text,integer,text)
+CREATE OR REPLACE FUNCTION auth.account_faults(name text, email text, age integer, username text)
+ RETURNS SETOF public.field_error
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+declare
+  v_row constant jsonb := jsonb_build_object('name', name, 'email', email, 'age', age);
+  v_rule record;
+  v_is_broken boolean;
+begin
+  for v_rule in
+    select rule.conname, pg_get_expr(rule.conbin, rule.conrelid) as condition
+    from pg_constraint as rule
+    where rule.conrelid = 'public.users'::regclass and rule.contype = 'c'
+    order by rule.conkey, rule.conname
+  loop
+    execute format('select (%s) is false from jsonb_populate_record(null::public.users, $1)', v_rule.condition)
+      into v_is_broken using v_row;
+    if v_is_broken then
+      return next api.field_error('public.users', v_rule.conname);
+    end if;
+  end loop;
+  if auth.username_fault(username, email) is not null then
+    return next row('username', auth.username_fault(username, email))::public.field_error;
+  end if;
+end;
+$function$;
+comment on function auth.account_faults(text,text,integer,text) is 'All that keeps such a user from being registered, but for what is taken.';
+
 -- function auth.account_states(bigint[])
 CREATE OR REPLACE FUNCTION auth.account_states(user_ids bigint[])
  RETURNS TABLE(user_id bigint, state text, tokens_valid_from bigint)
@@ -1972,12 +2003,8 @@ declare
   v_constraint text;
   v_fault public.field_error;
 begin
-  if v_username like '%@%' and lower(v_username) <> lower(email) then
-    raise exception 'A user name with an @ can only be your own e-mail address'
-      using errcode = 'WRONG', detail = 'username';
-  elsif username not like '%@%' and username !~ '^[^\s:[:cntrl:]]{1,254}$' then
-    raise exception 'A user name has 1 to 254 characters, and neither spaces nor colons'
-      using errcode = 'WRONG', detail = 'username';
+  if auth.username_fault(username, email) is not null then
+    raise exception '%', auth.username_fault(username, email) using errcode = 'WRONG', detail = 'username';
   end if;
 
   begin
@@ -2496,6 +2523,22 @@ BEGIN ATOMIC
     FROM living;
 END;
 comment on function auth.use_session(bytea,integer) is 'Whose session that is, and what a credential of that user says. No row: it has ended.';
+
+-- function auth.username_fault(text,text)
+CREATE OR REPLACE FUNCTION auth.username_fault(username text, email text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+  select case
+    when username like '%@%' and lower(username) <> lower(email)
+      then 'A user name with an @ can only be your own e-mail address'
+    when username not like '%@%' and username !~ '^[^\s:[:cntrl:]]{1,254}$'
+      then 'A user name has 1 to 254 characters, and neither spaces nor colons'
+  end
+$function$;
+comment on function auth.username_fault(text,text) is 'Why that is no user name for whoever has that address; null when it is one.';
 
 -- function auth.verify_email(bytea,auth.sender)
 CREATE OR REPLACE FUNCTION auth.verify_email(token_hash bytea, sender auth.sender)

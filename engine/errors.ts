@@ -256,6 +256,16 @@ export function toEnvelope(error: ApiError, shape: ErrorBody, particulars: Parti
   return { ...toVariant(error, shape, particulars), ...error.beside };
 }
 
+/** All of a field, one after the other. */
+function messagesByField(faults: readonly FieldFault[]): Readonly<Record<string, string>> {
+  const byField = Object.groupBy(faults, ({ field }) => field);
+  const entries = Object.entries(byField).map(([field, ofField]) => [
+    field,
+    ofField!.map(({ message }) => message).join(" "),
+  ]);
+  return Object.fromEntries(entries);
+}
+
 function toVariant(error: ApiError, shape: ErrorBody, { requestId, at, faults = [] }: Particulars): object {
   const code = wordOf(error);
   const { message, status } = error;
@@ -269,7 +279,7 @@ function toVariant(error: ApiError, shape: ErrorBody, { requestId, at, faults = 
       return {
         timestamp,
         status,
-        error: { code, message, fields: Object.fromEntries(faults.map((fault) => [fault.field, fault.message])) },
+        error: { code, message, fields: messagesByField(faults) },
       };
     case "nested":
       return {

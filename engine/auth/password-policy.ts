@@ -1,5 +1,5 @@
 import type { Config } from "../config/config.ts";
-import { ApiError } from "../errors.ts";
+import { ApiError, type FieldFault } from "../errors.ts";
 import { isCommonPassword } from "./common-passwords.ts";
 
 type Kind = { readonly name: string; readonly pattern: RegExp };
@@ -33,7 +33,13 @@ export function describePolicy(policy: PasswordPolicy): string {
 }
 
 /** Refuses a new password that is too easy, telling all that it lacks. */
-export function checkNewPassword(password: string, { policy, field, known = [] }: Question): void {
+export function checkNewPassword(password: string, question: Question): void {
+  const faults = newPasswordFaults(password, question);
+  if (faults.length > 0) throw refusal("This password is too easy to guess, or too long.", faults);
+}
+
+/** All that a new password lacks. */
+export function newPasswordFaults(password: string, { policy, field, known = [] }: Question): FieldFault[] {
   const { fewest, kinds } = POLICIES[policy];
   const missing = kinds.filter(({ pattern }) => !pattern.test(password)).map(({ name }) => name);
   const faults = [
@@ -43,12 +49,12 @@ export function checkNewPassword(password: string, { policy, field, known = [] }
     ...(isKnown(password, known) ? ["Use something else than your name or address."] : []),
     ...(isCommon(password) ? ["Many people use this password; choose one that is yours alone."] : []),
   ];
-  if (faults.length > 0) throw refusal("This password is too easy to guess, or too long.", field, faults);
+  return faults.map((message) => ({ field, message }));
 }
 
 /** A password that nobody can have is not worth hashing. */
 export function checkLength(password: string, field: string): void {
-  if (isTooLong(password)) throw refusal("This password is too long.", field, [tooLong]);
+  if (isTooLong(password)) throw refusal("This password is too long.", [{ field, message: tooLong }]);
 }
 
 const tooLong = `Use at most ${MOST_BYTES} bytes.`;
@@ -66,8 +72,8 @@ function isKnown(password: string, known: readonly (string | null | undefined)[]
   return known.some((word) => word?.toLowerCase() === password.toLowerCase());
 }
 
-function refusal(message: string, field: string, faults: readonly string[]): ApiError {
-  return new ApiError(400, "VALIDATION_ERROR", message, {
-    details: faults.map((fault) => ({ field, message: fault })),
-  });
+/** Some shapes of an error have its message alone: it says what to do. */
+function refusal(message: string, details: readonly FieldFault[]): ApiError {
+  const advice = details.map((fault) => fault.message).join(" ");
+  return new ApiError(400, "VALIDATION_ERROR", `${message} ${advice}`, { details });
 }

@@ -1,8 +1,9 @@
-import type pg from "pg";
+import pg from "pg";
 import { type AsOwner, inTransaction } from "../database/as-owner.ts";
+import { ApiError, type FieldFault } from "../errors.ts";
 import type { Letters } from "./letters.ts";
 import type { Opening } from "./login.ts";
-import { checkNewPassword, type PasswordPolicy } from "./password-policy.ts";
+import { checkNewPassword, newPasswordFaults, type PasswordPolicy } from "./password-policy.ts";
 import type { Passwords } from "./passwords.ts";
 import { SENDER, type Sender, senderValue } from "./sender.ts";
 
@@ -34,15 +35,47 @@ type Options = {
 export function makeRegister({ asOwner, passwords, policy, letters }: Options): Register {
   return async (account, sender, open) => {
     const { name, email, username, password } = account;
-    checkNewPassword(password, { policy, field: "password", known: [name, email, username] });
+    const known = [name, email, username];
+    const passwordFaults = newPasswordFaults(password, { policy, field: "password", known });
+    if (passwordFaults.length > 0) {
+      const others = await asOwner((client) => accountFaults(client, account));
+      if (others.length > 0) throw refusal([...others, ...passwordFaults]);
+      checkNewPassword(password, { policy, field: "password", known });
+    }
     const hash = await passwords.hash(password);
     const registered = await inTransaction(asOwner, async (client) => {
       const user = await register(client, account, hash, sender);
       return { user, opened: await open(client, String(user.id), sender) };
+    }).catch(async (error) => {
+      if (!(error instanceof pg.DatabaseError) || error.code !== UNACCEPTABLE) throw error;
+      const faults = await asOwner((client) => accountFaults(client, account));
+      throw faults.length > 1 ? refusal(faults) : error;
     });
     letters?.offerVerification(String(registered.user.id), sender);
     return registered;
   };
+}
+
+/** The code of a value that is not acceptable, of which SQL names one (see db/README.md). */
+const UNACCEPTABLE = "WRONG";
+
+async function accountFaults(
+  client: pg.ClientBase,
+  { name, email, age, username }: NewAccount,
+): Promise<readonly FieldFault[]> {
+  const { rows } = await client.query<FieldFault>("select field, message from auth.account_faults($1, $2, $3, $4)", [
+    name,
+    email,
+    age ?? null,
+    username || null,
+  ]);
+  return rows;
+}
+
+/** Some shapes of an error have its message alone: it says all. */
+function refusal(details: readonly FieldFault[]): ApiError {
+  const message = details.map((fault) => `${fault.field}: ${fault.message}`).join(" ");
+  return new ApiError(400, "VALIDATION_ERROR", message, { details });
 }
 
 async function register(

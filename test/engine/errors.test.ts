@@ -161,6 +161,10 @@ describe("the faces", () => {
       message: "That e-mail is taken.",
       field: "email",
     });
+    const several = [...faults, { field: "name", message: "is missing" }, { field: "email", message: "is long" }];
+    expect(toEnvelope(error, "spring", { ...occasion, faults: several })).toMatchObject({
+      error: { fields: { email: "is taken is long", name: "is missing" } },
+    });
     expect(toEnvelope(error, "spring", { ...occasion, faults })).toEqual({
       timestamp: "2026-01-02T03:04:05.000Z",
       status: 409,

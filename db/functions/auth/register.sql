@@ -9,12 +9,8 @@ declare
   v_constraint text;
   v_fault public.field_error;
 begin
-  if v_username like '%@%' and lower(v_username) <> lower(email) then
-    raise exception 'A user name with an @ can only be your own e-mail address'
-      using errcode = 'WRONG', detail = 'username';
-  elsif username not like '%@%' and username !~ '^[^\s:[:cntrl:]]{1,254}$' then
-    raise exception 'A user name has 1 to 254 characters, and neither spaces nor colons'
-      using errcode = 'WRONG', detail = 'username';
+  if auth.username_fault(username, email) is not null then
+    raise exception '%', auth.username_fault(username, email) using errcode = 'WRONG', detail = 'username';
   end if;
 
   begin

@@ -47,6 +47,12 @@ describe("a new password", () => {
     ]);
   });
 
+  test("is told so in the message too, which is all that some shapes of an error have", () => {
+    expect(() => checkNewPassword("short", { policy: "standard", field: "password" })).toThrow(
+      "This password is too easy to guess, or too long. Use at least 8 characters. Use an upper-case letter, a digit as well.",
+    );
+  });
+
   test("counts letters, not bytes or halves of a pair", () => {
     expect(faultsOf("Aa1🦊🦊🦊🦊")).toEqual(["password: Use at least 8 characters."]);
     expect(faultsOf("Aa1🦊🦊🦊🦊🦊")).toEqual([]);

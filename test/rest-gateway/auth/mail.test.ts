@@ -65,6 +65,40 @@ describe("a forgotten password", () => {
   });
 });
 
+describe("an account with several faults", () => {
+  const EMAIL = { field: "email", message: "Give an e-mail address such as name@example.org." };
+  const AGE = { field: "age", message: expect.any(String) };
+  const USERNAME = { field: "username", message: expect.stringContaining("neither spaces nor colons") };
+  const TOO_SHORT = { field: "password", message: "Use at least 8 characters." };
+
+  test.each([
+    ["with a good password", PASSWORD, []],
+    ["with a weak one", "aB3", [TOO_SHORT]],
+  ])("is told of all of them, %s", async (_what, password, more) => {
+    const account = { name: "\u200b", email: "nobody", age: 151, username: "a b", password };
+    const refused = await post(at("/auth/register"), account);
+    expect(refused).toMatchObject({ status: 400, body: { error: { code: "VALIDATION_ERROR" } } });
+    expect(refused.body.error.details).toEqual([
+      { field: "name", message: "Give a name." },
+      EMAIL,
+      AGE,
+      USERNAME,
+      ...more,
+    ]);
+    expect(refused.body.error.message).toContain("name: Give a name. email: Give an e-mail address");
+  });
+
+  test("leaves nobody registered, and a single fault is told in its own words", async () => {
+    const email = `${randomUUID()}@example.org`;
+    const refused = await post(at("/auth/register"), { name: "Eve", email, password: "aB3" });
+    expect(refused.body.error.details).toEqual([TOO_SHORT]);
+    expect(refused.body.error.message).toBe(
+      "This password is too easy to guess, or too long. Use at least 8 characters.",
+    );
+    expect((await post(at("/auth/register"), { name: "Eve", email, password: PASSWORD })).status).toBe(201);
+  });
+});
+
 describe("the address of who signed up", () => {
   test.each([
     ["names another mailbox", (mailbox: string) => `<${mailbox}>`],
