@@ -19,6 +19,7 @@ import { type Echo, echoOf } from "./echo.ts";
 import { dropPrototypes, hasInheritedNames } from "./inherited-names.ts";
 import { type Limits, measure, tooComplex, tooDeep } from "./limits.ts";
 import type { PlanMemory } from "./plan-memory.ts";
+import { subscriptionFaults } from "./subscription-root.ts";
 
 type Variables = Readonly<Record<string, unknown>>;
 
@@ -102,13 +103,14 @@ function readWithin(text: string, schema: GraphQLSchema, limits: Limits) {
     const document = parseWithin(text, limits);
     const { errors, weight } = measure(document, limits);
     check(errors);
+    check(subscriptionFaults(document));
     const faults = validate(schema, document, undefined, { maxErrors: MOST_ERRORS });
     if (faults.length > 0) throw new Refusal(faults.map(makeInvalid(document)));
     return { document, weight: weight + text.length / CHARACTERS_PER_UNIT };
   } catch (error) {
     // The parser, and whatever walks over values, calls itself for each level.
     if (error instanceof RangeError) throw new Refusal([tooDeep("too many", limits.depth)]);
-    // A rule looks at the root of a subscription as if it were executed, where a condition has no value yet.
+    // A rule reads the conditions at the root of a subscription as execution does, which throws where they are malformed.
     if (error instanceof GraphQLError) throw new Refusal([coded(error, "GRAPHQL_VALIDATION_FAILED")]);
     throw error;
   }

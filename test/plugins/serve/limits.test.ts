@@ -204,12 +204,28 @@ describe("a document", () => {
     expect(bearing("query ($x: Int = 1) { c(x: $x) } ", { constructor: null })).not.toThrow();
   });
 
-  test("with a condition at the root of a subscription is refused", () => {
-    expect(refused("subscription ($x: Boolean!) { e @skip(if: $x) }")).toEqual(["GRAPHQL_VALIDATION_FAILED"]);
-    expect(refused("subscription ($x: Boolean!) { ...F @include(if: $x) } fragment F on Subscription { e }")).toEqual([
-      "GRAPHQL_VALIDATION_FAILED",
-    ]);
+  test.each([
+    "subscription ($x: Boolean!) { e @skip(if: $x) }",
+    "subscription ($x: Boolean!) { ...F @include(if: $x) } fragment F on Subscription { e }",
+    "subscription ($x: Boolean = true) { ... { e @include(if: $x) } }",
+    "subscription { e @skip(if: true) }",
+    "subscription { e @include(if: false) }",
+    "subscription { ...F @skip(if: true) } fragment F on Subscription { e }",
+    "subscription { ...F } fragment F on Subscription { ... @include(if: false) { e } }",
+    "subscription { ...F } fragment F on Subscription { ...F }",
+    "subscription { ...Nothing }",
+    'subscription { e @skip(if: "yes") }',
+    "subscription { e @skip }",
+    "subscription { e f: e }",
+  ])("that is %s is refused: a subscription is one field, whatever its variables", (text) => {
+    expect(new Set(refused(text))).toEqual(new Set(["GRAPHQL_VALIDATION_FAILED"]));
+  });
+
+  test("of a subscription may have conditions that leave its field", () => {
     expect(refused("subscription { e }")).toEqual([]);
+    expect(refused("subscription { e @skip(if: false) }")).toEqual([]);
+    expect(refused("subscription { e f: e @include(if: false) }")).toEqual([]);
+    expect(refused("query ($x: Boolean!) { b @skip(if: $x) }")).toEqual([]);
   });
 
   test("of a name that is not there says so", () => {
