@@ -1,5 +1,6 @@
 import { makeKeyFinder } from "../caller/api-keys.ts";
 import { type Callers, makeCallers } from "../caller/caller.ts";
+import { makeDatabaseTime } from "../caller/database-time.ts";
 import { deploymentKeys } from "../caller/deployment-keys.ts";
 import type { TokenKeys } from "../caller/keys.ts";
 import type { Config } from "../config/config.ts";
@@ -36,6 +37,7 @@ export function makeIdentification(options: Options): (config: Config) => Promis
   const { asOwner, canSignIn, outbox, siteUrl, hits, log } = options;
   const findKey = makeKeyFinder({ asOwner, log });
   const objectionTo = makeAccountStates({ asOwner, log });
+  const databaseTime = makeDatabaseTime({ asOwner, log });
   return async (config) => {
     const keys = await deploymentKeys(config);
     const accounts = canSignIn ? makeAccounts({ asOwner, keys, config, outbox, siteUrl }) : null;
@@ -43,7 +45,7 @@ export function makeIdentification(options: Options): (config: Config) => Promis
     return {
       keys,
       accounts,
-      callers: makeCallers({ ...config, keys, findKey, objectionTo, readers, ...(hits && { hits }) }),
+      callers: makeCallers({ ...config, keys, findKey, objectionTo, databaseTime, readers, ...(hits && { hits }) }),
     };
   };
 }

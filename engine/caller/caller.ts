@@ -4,7 +4,8 @@ import type { Config } from "../config/config.ts";
 import { ApiError } from "../errors.ts";
 import { type Hits, RecentMap } from "../recent-map.ts";
 import type { FindKey } from "./api-keys.ts";
-import { type Claims, hasExpired, spellClaims } from "./claims.ts";
+import { type Claims, hasExpired, isTooEarly, spellClaims } from "./claims.ts";
+import type { DatabaseTime } from "./database-time.ts";
 import type { TokenKeys } from "./keys.ts";
 import { type VerifiedToken, verifyToken } from "./tokens.ts";
 import { unauthorized } from "./unauthorized.ts";
@@ -58,6 +59,8 @@ type CallersOptions = Pick<Config, "anonRole" | "jwtAudience" | "jwtRoleClaim" |
   /** Without it only tokens are API keys. */
   readonly findKey?: FindKey;
   readonly objectionTo?: ObjectionTo;
+  /** Asked about tokens that this gateway's clock finds too early. */
+  readonly databaseTime?: DatabaseTime | undefined;
   /** Further kinds of credential, asked in turn when there is neither a bearer token nor an API key. */
   readonly readers?: readonly CredentialReader[];
   /** Of tokens that were shown before. */
@@ -84,17 +87,29 @@ export function makeCallers(options: CallersOptions): Callers {
   /** By the signatures of their tokens, which are as good and short; a token that is refused is never remembered. */
   const known = new RecentMap<string, Remembered>(1, shareOfCache, options.hits);
 
-  const fromToken = (token: string): Caller => {
+  const fromToken = (token: string, databaseTime: number | null = null): Caller => {
     const signature = token.slice(token.lastIndexOf(".") + 1);
     const remembered = known.get(signature);
     if (remembered?.token === token && !isOver(remembered.caller)) return remembered.caller;
-    const caller = toCaller(verifyToken(token, terms), jwtRoleClaim, anonymous.role);
+    const caller = toCaller(verifyToken(token, terms, databaseTime), jwtRoleClaim, anonymous.role);
     known.set(signature, { token, caller });
     return caller;
   };
 
   const fromBearer = (token: string): Caller | Promise<Caller> => {
-    const caller = fromToken(token);
+    try {
+      return admitted(fromToken(token));
+    } catch (error) {
+      const { databaseTime } = options;
+      if (!databaseTime || !isTooEarly(error)) throw error;
+      const refuse = () => {
+        throw error;
+      };
+      return databaseTime().then((now) => admitted(fromToken(token, now)), refuse);
+    }
+  };
+
+  const admitted = (caller: Caller): Caller | Promise<Caller> => {
     const objection = objectionTo(caller.claims);
     return objection instanceof Promise
       ? objection.then((answer) => unless(answer, caller))

@@ -1,4 +1,4 @@
-import type { ApiError } from "../errors.ts";
+import { ApiError } from "../errors.ts";
 import { numberOfValue, parseExactly } from "../exact-json.ts";
 import { isJsonObject } from "../json-object.ts";
 import { unauthorized } from "./unauthorized.ts";
@@ -7,11 +7,15 @@ import { unauthorized } from "./unauthorized.ts";
 export type Claims = Readonly<Record<string, unknown>>;
 
 /** How far the clocks of who issues and of who verifies may be apart, in seconds. */
-const SKEW = 30;
+export const CLOCK_SKEW_SECONDS = 30;
+
+const TOO_EARLY: readonly (string | null)[] = ["JWT not yet valid", "JWT issued at future"];
 
 type Terms = {
   /** Null: any will do. */
   readonly audience: string | null;
+  /** What the database's clock says, in seconds since 1970: it dates the tokens of this service. Null: it was not asked. */
+  readonly databaseTime: number | null;
 };
 
 /** Null for what is no object in JSON. */
@@ -30,24 +34,32 @@ export function spellClaims(claims: Claims): string {
 }
 
 /** Whether a token that was signed by us may be used now and here; as in PostgREST, what a token does not say is no obstacle. */
-export function checkClaims(claims: Claims, { audience }: Terms): void {
+export function checkClaims(claims: Claims, { audience, databaseTime }: Terms): void {
   const [expires, begins, issued] = [timeOf(claims, "exp"), timeOf(claims, "nbf"), timeOf(claims, "iat")];
   const now = Math.floor(Date.now() / 1000);
+  const latest = Math.max(now, databaseTime ?? now) + CLOCK_SKEW_SECONDS;
   if (expires !== null && hasExpired(expires)) throw expired();
-  if (begins !== null && begins > now + SKEW) {
-    throw refused("The token is not valid yet.", "JWT not yet valid");
-  }
-  if (issued !== null && issued > now + SKEW) {
-    throw refused("The token is from the future; compare the clock of who issued it.", "JWT issued at future");
+  if (begins !== null && begins > latest) throw refused("The token is not valid yet.", "JWT not yet valid");
+  if (issued !== null && issued > latest) {
+    const cause =
+      databaseTime === null
+        ? "by the clock of this gateway: either that is behind, or the clock of the token's issuer is ahead"
+        : "by the clocks of this gateway and of the database: the clock of the token's issuer is ahead";
+    throw refused(`The token was issued ${issued - now} seconds from now ${cause}.`, "JWT issued at future");
   }
   if (!isFor(claims.aud ?? [], audience)) {
     throw refused("The token was made for another audience.", "JWT not in audience");
   }
 }
 
+/** Whether the token may be good by a clock that is ahead of this one. */
+export function isTooEarly(error: unknown): boolean {
+  return error instanceof ApiError && TOO_EARLY.includes(error.tableMessage);
+}
+
 /** `expires` is in seconds since 1970. */
 export function hasExpired(expires: number): boolean {
-  return expires < Math.floor(Date.now() / 1000) - SKEW;
+  return expires < Math.floor(Date.now() / 1000) - CLOCK_SKEW_SECONDS;
 }
 
 /** Seconds since 1970; null for claims that do not say it. */

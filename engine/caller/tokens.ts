@@ -39,7 +39,11 @@ export function verifySignature(token: string, { algorithm, verifying }: TokenKe
 }
 
 /** Refuses what was not signed by us, or is not to be used here and now. */
-export function verifyToken(token: string, { keys, audience }: Terms): VerifiedToken {
+export function verifyToken(
+  token: string,
+  { keys, audience }: Terms,
+  databaseTime: number | null = null,
+): VerifiedToken {
   if (token === "") throw invalidToken(EMPTY, EMPTY);
   try {
     if (!isSurelyOurs(token, keys)) verifySignature(token, keys, { ignoreExpiration: true, ignoreNotBefore: true });
@@ -54,7 +58,7 @@ export function verifyToken(token: string, { keys, audience }: Terms): VerifiedT
       "A refresh token identifies nobody",
     );
   }
-  checkClaims(claims, { audience });
+  checkClaims(claims, { audience, databaseTime });
   return { claims, claimsText, expiresAt: timeOf(claims, "exp") };
 }
 

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomUUID } from "node:crypto";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { newAddress } from "../../new-address.ts";
 import { SECRET } from "../../secret.ts";
 import { type Gateways, newPerson, openGateways, PASSWORD } from "./gateways.ts";
@@ -330,4 +330,31 @@ test("other methods are 405 and told which ones are allowed", async () => {
   const told = await gateways.get(at("/auth/login"));
   expect(told.status).toBe(405);
   expect(told.headers.get("allow")).toBe("OPTIONS, POST");
+});
+
+describe("a gateway whose clock is an hour behind the database's", () => {
+  beforeAll(() => {
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
+  });
+  afterAll(() => {
+    vi.useRealTimers();
+  });
+
+  test("takes the tokens that the database has dated", async () => {
+    const { pair } = await newPerson(gateways);
+    const { accessToken } = pair;
+    expect((jwt.decode(accessToken) as jwt.JwtPayload).iat).toBeGreaterThan(Date.now() / 1000 + 3_000);
+    for (const url of [at("/auth/logout"), atOther("/auth/logout")])
+      expect((await post(url, undefined, { token: accessToken })).status).toBe(200);
+  });
+
+  test("refuses one of later, and says whose clock is ahead", async () => {
+    const iat = Math.floor(Date.now() / 1000) + 7_200;
+    const later = jwt.sign({ role: "authenticated", sub: "1", iat }, SECRET);
+    const { status, body } = await post(at("/auth/logout"), undefined, { token: later });
+    expect([status, body.error.code]).toEqual([401, "VERIFICATION_FAILED"]);
+    expect(body.error.message).toMatch(
+      /^The token was issued 7\d+ seconds from now by the clocks of this gateway and of the database/,
+    );
+  });
 });
