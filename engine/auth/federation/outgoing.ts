@@ -1,6 +1,7 @@
 import { lookup } from "node:dns/promises";
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
 import type { CustomFetch } from "openid-client";
+import { isPublicAddress } from "../../public-address.ts";
 
 type Reach = {
   /** Where the provider was said to be: one on this machine may be asked without encryption. */
@@ -10,33 +11,6 @@ type Reach = {
 
 const PATIENCE_MS = 10_000;
 const MOST_BYTES = 1024 * 1024;
-
-/** Networks that are nobody's in public: RFC 6890, and what translates into them. */
-const NOT_PUBLIC = new BlockList();
-for (const network of [
-  "0.0.0.0/8",
-  "10.0.0.0/8",
-  "100.64.0.0/10",
-  "127.0.0.0/8",
-  "169.254.0.0/16",
-  "172.16.0.0/12",
-  "192.0.0.0/24",
-  "192.168.0.0/16",
-  "198.18.0.0/15",
-  "224.0.0.0/3",
-  "::/127",
-  "64:ff9b::/96",
-  "64:ff9b:1::/48",
-  "100::/64",
-  "2001::/32",
-  "2002::/16",
-  "fc00::/7",
-  "fe80::/10",
-  "ff00::/8",
-]) {
-  const [address = "", bits] = network.split("/");
-  NOT_PUBLIC.addSubnet(address, Number(bits), isIP(address) === 4 ? "ipv4" : "ipv6");
-}
 
 /** Asks a provider and nobody else: what it says of its own addresses is not to be turned against our network. */
 export function makeOutgoing({ home, isPrivateAllowed }: Reach): CustomFetch {
@@ -65,12 +39,8 @@ async function checkReach(
   if (isPrivateAllowed) return;
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const addresses = isIP(host) ? [host] : (await lookup(host, { all: true })).map(({ address }) => address);
-  if (addresses.every(isPublic)) return;
+  if (addresses.every(isPublicAddress)) return;
   throw new Error(`${url.origin} is not asked: it has a private address (see --private-network)`);
-}
-
-export function isPublic(address: string): boolean {
-  return !NOT_PUBLIC.check(address, isIP(address) === 4 ? "ipv4" : "ipv6");
 }
 
 async function readBounded({ body }: Response): Promise<Buffer<ArrayBuffer> | null> {
