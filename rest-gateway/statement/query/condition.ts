@@ -122,8 +122,13 @@ function emptyingWindow({ limit, offset }: Selection): Sql {
   return offset > 0 ? sql` offset ${integer(offset)}` : NOTHING;
 }
 
+/** Postgres would take a number for an OID, and fail where there is none such. */
+function asName(language: string): string {
+  return /^\d+$/.test(language) ? `"${language}"` : language;
+}
+
 function search({ left, convert, operator, language, operand: { slot } }: Where & { kind: "search" }): Sql {
-  const configuration = language === null ? NOTHING : sql`${literal(language)}, `;
+  const configuration = language === null ? NOTHING : sql`${literal(asName(language))}, `;
   const text = convert ? sql`to_tsvector(${configuration}${expression(left)})` : expression(left);
   return sql`${text} @@ ${SEARCHES[operator]}(${configuration}${parameter(slot)})`;
 }

@@ -601,6 +601,12 @@ export const REFUSALS: readonly Refusal[] = [
     says: { message: like(/text search configuration "klingon"/) },
   },
   {
+    code: "42704",
+    status: 400,
+    path: "/documents?search=fts(2147483648).x",
+    says: { message: like(/text search configuration "2147483648"/) },
+  },
+  {
     code: "42703",
     status: 400,
     path: "/works?nothing=eq.1",
