@@ -16,7 +16,7 @@ type Edition = Pick<Catalog, "version" | "hash" | "timeZones">;
 
 /** Rows of the system catalogues -> the catalogue. Oids are followed here and not after. */
 export async function assembleCatalog(content: Content, options: CatalogOptions, edition: Edition): Promise<Catalog> {
-  const { server, extensions, representations } = content;
+  const { server, extensions, representations, rowAggregates } = content;
   const byOid = indexByOid(content);
   const routines = content.routines.map((row) => toRoutine(row, byOid.types, byOid.grantsOf(row.acl)));
   const tables = await assembleTables(content, byOid, routines, options.extraSearchPath);
@@ -40,6 +40,7 @@ export async function assembleCatalog(content: Content, options: CatalogOptions,
     roles: roles.settable,
     mediaHandlers: toMediaHandlers(routines),
     representations,
+    rowAggregates: new Set(rowAggregates),
     findTable,
     ...makeRelationships({
       keys: toStoredKeys(content.constraints),

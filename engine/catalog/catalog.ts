@@ -28,6 +28,8 @@ export type Catalog = Access &
     readonly roles: ReadonlyMap<string, Role>;
     readonly mediaHandlers: readonly MediaHandler[];
     readonly representations: readonly Representation[];
+    /** The names of the aggregates that take a whole row. */
+    readonly rowAggregates: ReadonlySet<string>;
     readonly timeZones: ReadonlySet<string>;
     findTable(name: QualifiedName): Table | undefined;
   };

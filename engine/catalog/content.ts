@@ -7,6 +7,7 @@ import type { Read } from "./reader.ts";
 import { readRepresentations } from "./representations.ts";
 import { readRoles } from "./roles.ts";
 import { readRoutines } from "./routines.ts";
+import { readRowAggregates } from "./row-aggregates.ts";
 import { readSchemas } from "./schemas.ts";
 import { readExtensions, readServer } from "./server.ts";
 import { readTables } from "./tables.ts";
@@ -58,6 +59,7 @@ export async function readContent(read: Read, { schemas: exposed, extraSearchPat
     extensions: await readExtensions(read),
     roles: await readRoles(read, loginRole, server.version),
     representations: await readRepresentations(read),
+    rowAggregates: await readRowAggregates(read),
     schemas,
     tables,
     columns,

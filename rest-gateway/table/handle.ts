@@ -20,6 +20,7 @@ import { runPrepared, runWithin } from "../statement/run.ts";
 import { type Defer, type Undertake, wantsLater } from "../tasks/undertaking.ts";
 import { queryWithoutApiKey } from "./api-key.ts";
 import { tableChange, transactionFor } from "./change.ts";
+import { columnHint } from "./column-hint.ts";
 import { isolationOf, makeTableContexts } from "./context.ts";
 import { identifyTableCaller } from "./credentials.ts";
 import { deploymentOf, makeTablePreparer } from "./deployment.ts";
@@ -173,7 +174,10 @@ export function makeTableInterface({
   };
 
   const explain: Undertake["explain"] = (thrown, { role }) =>
-    toTableError(thrown, { anonymous: role === config.anonRole });
+    toTableError(thrown, {
+      anonymous: role === config.anonRole,
+      columnHint: (hint) => columnHint(hint, current(), role),
+    });
 
   const handle: Handler = async (request) => {
     request.stages.enter("jwt");

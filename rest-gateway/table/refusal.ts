@@ -4,8 +4,18 @@ import { ApiError, statusOf, toApiError } from "../../engine/errors.ts";
 import { spelled } from "./send/spelled.ts";
 import { isHeader } from "./send/sql-response.ts";
 
+type Audience = {
+  readonly anonymous: boolean;
+  /** What the caller may know of a hint that names columns. */
+  readonly columnHint: (hint: string | null) => string | null;
+};
+
+/** Where Postgres itself finds that a column does not exist; what functions raise is for their authors to say. */
+const MISSING_COLUMN = "errorMissingColumn";
+
 /** Whatever was thrown, as PostgREST would tell it. */
-export function toTableError(thrown: unknown, { anonymous }: { readonly anonymous: boolean }): ApiError {
+export function toTableError(thrown: unknown, audience: Audience): ApiError {
+  const { anonymous } = audience;
   // The token names a role that Postgres does not know, or that the login may not become.
   if (thrown instanceof ContextError) {
     if (anonymous && /^role .* does not exist$/s.test(thrown.message)) return anonymousIsDisabled(thrown);
@@ -15,7 +25,7 @@ export function toTableError(thrown: unknown, { anonymous }: { readonly anonymou
     });
   }
   if (thrown instanceof pg.DatabaseError && thrown.code === "PGRST") return raisedError(thrown);
-  const error = inPostgresWords(thrown, toApiError(thrown, { anonymous }));
+  const error = inPostgresWords(thrown, toApiError(thrown, { anonymous }), audience);
   if (error.status !== 401 || error.headers["WWW-Authenticate"]) return error;
   return error.withHeaders({ "WWW-Authenticate": "Bearer" });
 }
@@ -30,9 +40,10 @@ function anonymousIsDisabled(cause: ContextError): ApiError {
  * A client of this interface works on tables and functions, and is told what Postgres says of them; faults of the server
  * itself stay masked.
  */
-function inPostgresWords(thrown: unknown, error: ApiError): ApiError {
+function inPostgresWords(thrown: unknown, error: ApiError, { columnHint }: Audience): ApiError {
   if (!(thrown instanceof pg.DatabaseError) || !thrown.code || /^(XX|58)/.test(thrown.code)) return error;
-  const { code, message, detail = null, hint = null } = thrown;
+  const { code, message, detail = null, hint: suggested = null } = thrown;
+  const hint = thrown.routine === MISSING_COLUMN ? columnHint(suggested) : suggested;
   const status = error.status === 401 ? 401 : statusOf(code, message);
   const reason = code === `PT${status}` ? message : null;
   return new ApiError(status, code, message, { details: detail, hint, reason, headers: error.headers, cause: thrown });

@@ -1,4 +1,5 @@
 import type { Catalog } from "../../../engine/catalog/catalog.ts";
+import { ApiError } from "../../../engine/errors.ts";
 import type { Field, SelectedColumn } from "../intent.ts";
 import { outputName, planOutput, representation } from "./field.ts";
 import type { Scope } from "./scope.ts";
@@ -26,17 +27,23 @@ export const ALL: SelectedColumn = {
   aggregate: null,
 };
 
-type Wish = { readonly expand: boolean; readonly scope: Scope; readonly catalog: Catalog };
+type Wish = {
+  readonly expand: boolean;
+  readonly scope: Scope;
+  readonly catalog: Catalog;
+  readonly aggregates: boolean;
+};
 
 /** `expand`: each column has to be named. So it has where one has a representation of its own. */
-export function toColumns(selected: SelectedColumn, { expand, scope, catalog }: Wish): Column[] {
-  if (!isStar(selected)) return [toColumn(selected, scope, catalog)];
+export function toColumns(selected: SelectedColumn, wish: Wish): Column[] {
+  const { expand, scope, catalog } = wish;
+  if (!isStar(selected)) return [toColumn(selected, wish)];
   const hasRepresentation = [...scope.columns.values()].some(({ sqlType }) => representation(catalog, sqlType, "json"));
   if (scope.columns.size === 0 || !(expand || hasRepresentation)) {
     scope.used.add("*");
     return [{ kind: "all" }];
   }
-  return [...scope.columns.keys()].map((name) => toColumn({ ...ALL, field: { name, path: [] } }, scope, catalog));
+  return [...scope.columns.keys()].map((name) => toColumn({ ...ALL, field: { name, path: [] } }, wish));
 }
 
 function isStar({ field, aggregate }: SelectedColumn): boolean {
@@ -47,7 +54,10 @@ function isAll(field: Field | null): boolean {
   return field?.name === "*" && field.path.length === 0;
 }
 
-function toColumn({ field, alias, cast, aggregate }: SelectedColumn, scope: Scope, catalog: Catalog): NamedColumn {
+function toColumn({ field, alias, cast, aggregate }: SelectedColumn, wish: Wish): NamedColumn {
+  const { scope, catalog, aggregates } = wish;
+  const isAggregate = aggregate !== null || (field !== null && isAggregateByName(field.name, wish));
+  if (isAggregate && !aggregates) throw aggregatesSwitchedOff();
   const value = field === null || isAll(field) ? null : withCast(planOutput(field, scope, catalog), cast);
   const isPlain = field !== null && cast === null && aggregate === null;
   return {
@@ -58,6 +68,15 @@ function toColumn({ field, alias, cast, aggregate }: SelectedColumn, scope: Scop
     isJson: false,
     field: isPlain ? field : null,
   };
+}
+
+/** Postgres would take the name for an aggregate of the row. */
+function isAggregateByName(name: string, { scope, catalog }: Wish): boolean {
+  return !scope.columns.has(name) && !scope.computed.has(name) && catalog.rowAggregates.has(name);
+}
+
+function aggregatesSwitchedOff(): ApiError {
+  return new ApiError(400, "PGRST123", "Use of aggregate functions is not allowed");
 }
 
 /** As a column of the rows that are sent. */

@@ -1,8 +1,7 @@
 import type { Catalog } from "../../../engine/catalog/catalog.ts";
 import type { Routine } from "../../../engine/catalog/routines.ts";
 import type { Table } from "../../../engine/catalog/tables.ts";
-import { ApiError } from "../../../engine/errors.ts";
-import type { Format, Intent, Manner, Operation, RowOperation, SelectItem } from "../intent.ts";
+import type { Format, Intent, Manner, Operation, RowOperation } from "../intent.ts";
 import { type Call, planCall } from "./call.ts";
 import type { Change } from "./change.ts";
 import type { Body } from "./format.ts";
@@ -86,14 +85,13 @@ export function planIntent(intent: Intent, manner: Manner, catalog: Catalog, opt
   const planning: Planning = {
     catalog,
     role: options.role,
+    aggregates: options.aggregates,
     schema: intent.target.schema,
     maxRows: intent.kind === "read" || intent.kind === "call" ? options.maxRows : null,
     legacyTargetNames: options.legacyTargetNames,
     slotOf: (operation: Operation | RowOperation) => ({ kind: "operand", index: slots.get(operation)! }),
   };
-  const plan = planKind(intent, manner, planning, options);
-  if (!options.aggregates && intent.shape.select.some(hasAggregate)) throw aggregatesSwitchedOff();
-  return plan;
+  return planKind(intent, manner, planning, options);
 }
 
 function planKind(intent: Intent, manner: Manner, planning: Planning, options: PlanOptions): Plan {
@@ -105,12 +103,4 @@ function planKind(intent: Intent, manner: Manner, planning: Planning, options: P
     default:
       return planWrite(intent, manner, planning, options);
   }
-}
-
-function hasAggregate(item: SelectItem): boolean {
-  return item.kind === "column" ? item.aggregate !== null : item.select.some(hasAggregate);
-}
-
-function aggregatesSwitchedOff(): ApiError {
-  return new ApiError(400, "PGRST123", "Use of aggregate functions is not allowed");
 }

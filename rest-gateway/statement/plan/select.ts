@@ -19,6 +19,8 @@ export type Planning = Addressing & {
   readonly role: string;
   /** Relations are looked for in the schema of the request. */
   readonly schema: string;
+  /** Whether clients may ask for aggregates. */
+  readonly aggregates: boolean;
   /** No selection gives more rows; null is no limit. */
   readonly maxRows: number | null;
   slotOf(operation: Operation | RowOperation): Slot;
@@ -133,7 +135,8 @@ function columnsOf(
 ): Column[] {
   const related = relations.flatMap(({ columns }) => columns);
   const hasAggregate = [...node.columns, ...related].some(({ aggregate }) => aggregate);
-  const wish = { expand: isSpread || hasAggregate, scope, catalog: planning.catalog };
+  const { catalog, aggregates } = planning;
+  const wish = { expand: isSpread || hasAggregate, scope, catalog, aggregates };
   return [...node.columns.flatMap((selected) => toColumns(selected, wish)), ...related];
 }
 

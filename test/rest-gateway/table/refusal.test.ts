@@ -6,6 +6,7 @@ import { toTableError } from "../../../rest-gateway/table/refusal.ts";
 function raised(fields: Partial<pg.DatabaseError>) {
   return toTableError(Object.assign(new pg.DatabaseError(fields.message ?? "", 0, "error"), fields), {
     anonymous: false,
+    columnHint: () => null,
   });
 }
 
@@ -50,7 +51,10 @@ describe("an answer made by raise sqlstate 'PGRST'", () => {
 describe("a role that does not exist", () => {
   const unknown = (anonymous: boolean) => {
     const fields = { code: "22023", message: 'role "ghost" does not exist' };
-    return toTableError(Object.assign(new ContextError(fields.message, 0, "error"), fields), { anonymous });
+    return toTableError(Object.assign(new ContextError(fields.message, 0, "error"), fields), {
+      anonymous,
+      columnHint: () => null,
+    });
   };
   const headers = { "WWW-Authenticate": "Bearer" };
 

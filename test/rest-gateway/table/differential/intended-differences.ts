@@ -182,6 +182,14 @@ export const INTENDED = {
     why: "the rows of a call may be filtered by them; ours may be ordered by them too",
   },
   "aggregates inside a spread": { since: "13.0.0", why: "they are refused there too when they are switched off" },
+  "aggregates by name": {
+    since: "ours",
+    why: "`select=count` calls the aggregate, too, which is switched off",
+  },
+  "a hidden column in a hint": {
+    since: "ours",
+    why: "Postgres suggests columns that the caller may not read",
+  },
   "one scalar of many": {
     since: "ours",
     why: "it is the scalar, as in a list, not an object with a name of PostgREST's",

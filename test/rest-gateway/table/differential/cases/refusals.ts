@@ -163,6 +163,12 @@ export const callers: Area = {
       get("/half_open?select=id,secret", { fails: "42501" }),
       get("/half_open?select=id&secret=eq.x", { fails: "42501" }),
       get("/half_open?select=id&order=secret", { fails: "42501" }),
+      get("/half_open?select=secreet", {
+        fails: "42703",
+        differs: "a hidden column in a hint",
+        ours: { status: 400, body: { code: "42703", hint: null, message: "column half_open.secreet does not exist" } },
+      }),
+      get("/half_open?select=nam", { fails: "42703" }),
       get("/half_open?select=id,name", { as: ADA, fails: "42501" }),
       get("/append_only", { fails: "42501" }),
       get("/invoker_view", { as: ADA }),
