@@ -19,7 +19,7 @@ export const ATTACKS = {
       { env: { LOG_LEVEL: "info" }, stderr: "unread" },
     ],
   },
-  parse: { what: "bodies of 10 MB that are slow to read" },
+  parse: { what: "bodies of 1 and 10 MB that are slow to read, anonymous and of a user" },
   reads: { what: "12 anonymous readers with a regular expression without an end" },
   answers: { what: "40 GraphQL answers of 45 MB at once" },
   connections: { what: "1,000 idle connections, and others that come and go" },
