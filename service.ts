@@ -99,6 +99,7 @@ export async function startService(given: Config, surroundings: Surroundings): P
     database,
     schemaFault: () => catalog.state().reason ?? graphql.state().fault,
     isSchemaAwaited: () => graphql.state().isAwaited,
+    leftOut: () => graphql.state().leftOut,
     shortage,
     acceptsWork: () => accepting,
   });

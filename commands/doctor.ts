@@ -2,18 +2,20 @@ import type { Catalog } from "../engine/catalog/catalog.ts";
 import { PUBLICATION } from "../engine/changes/publication.ts";
 import type { Config } from "../engine/config/config.ts";
 import { asPgReads } from "../engine/connection-string.ts";
-import { examine } from "../engine/inspect/doctor/examine.ts";
+import { byGravity, examine } from "../engine/inspect/doctor/examine.ts";
 import { readLogin, readReplica, readServer, readStream } from "../engine/inspect/doctor/facts.ts";
 import type { Finding } from "../engine/inspect/doctor/finding.ts";
 import type { Postgres } from "../engine/postgres.ts";
 import { withClient } from "../engine/with-client.ts";
 import { runCommand, UsageError } from "./command.ts";
 import { commandLine } from "./command-line.ts";
+import { graphqlFindings } from "./graphql-findings.ts";
 import { withCatalog } from "./with-catalog.ts";
 
 const SIGNED_IN = "authenticated";
 
-async function findingsOf(catalog: Catalog, config: Config, { requestUrl, ownerUrl }: Postgres): Promise<Finding[]> {
+async function findingsOf(catalog: Catalog, config: Config, postgres: Postgres): Promise<Finding[]> {
+  const { requestUrl, ownerUrl } = postgres;
   const login = await withClient(requestUrl, (client) => readLogin(client, { catalog }));
   const clients = [config.anonRole, SIGNED_IN].filter((role) => catalog.roles.has(role));
   const [stream, server] = await withClient(ownerUrl, async (client) => [
@@ -21,7 +23,8 @@ async function findingsOf(catalog: Catalog, config: Config, { requestUrl, ownerU
     await readServer(client, { catalog, clients, searched: config.extraSearchPath }),
   ]);
   const replicas = await Promise.all((config.readDatabaseUrls ?? []).map((url) => readReplica(asPgReads(url))));
-  return examine({ catalog, config, clients, login, stream, server, replicas });
+  const found = examine({ catalog, config, clients, login, stream, server, replicas });
+  return byGravity([...found, ...(await graphqlFindings(catalog, config, postgres))]);
 }
 
 function tell(findings: readonly Finding[]): void {

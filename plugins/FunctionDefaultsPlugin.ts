@@ -1,5 +1,10 @@
 import type {} from "postgraphile";
-import { type PgResourceParameter, withPgClientFromPgService } from "postgraphile/@dataplan/pg";
+import {
+  type PgResourceParameter,
+  type PgSelectArgumentDigest,
+  withPgClientFromPgService,
+} from "postgraphile/@dataplan/pg";
+import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
 import { gatherConfig } from "postgraphile/graphile-build";
 import { constantOf } from "./sql-constant.ts";
 
@@ -23,16 +28,23 @@ declare global {
 const DEFAULTS = `
   select json_object_agg(
     pg_proc.oid,
-    (
-      select json_agg(pg_get_function_arg_default(pg_proc.oid, position) order by position)
-      from generate_series(1, pronargs) as position
+    json_build_object(
+      'expressions', (
+        select json_agg(pg_get_function_arg_default(pg_proc.oid, position) order by position)
+        from generate_series(1, pronargs) as position
+      ),
+      'isOverloaded', exists (
+        select from pg_catalog.pg_proc as other
+        where other.pronamespace = pg_proc.pronamespace and other.proname = pg_proc.proname and other.oid <> pg_proc.oid
+      )
     )
   )::text as defaults
   from pg_catalog.pg_proc
   join pg_catalog.pg_namespace on pg_namespace.oid = pronamespace
   where nspname = any ($1::text[]) and pronargdefaults > 0`;
 
-type Defaults = Readonly<Record<string, readonly (string | null)[]>>;
+type Defaults = { readonly expressions: readonly (string | null)[]; readonly isOverloaded: boolean };
+type DefaultsByFunction = Readonly<Record<string, Defaults>>;
 
 export const FunctionDefaultsPlugin: GraphileConfig.Plugin = {
   name: "FunctionDefaultsPlugin",
@@ -40,7 +52,7 @@ export const FunctionDefaultsPlugin: GraphileConfig.Plugin = {
   gather: gatherConfig({
     namespace: "functionDefaults",
     helpers: {},
-    initialState: (): { ofService: Map<string, Defaults> } => ({ ofService: new Map() }),
+    initialState: (): { ofService: Map<string, DefaultsByFunction> } => ({ ofService: new Map() }),
     hooks: {
       async pgIntrospection_introspection({ state, resolvedPreset }, { serviceName }) {
         const pgService = resolvedPreset.pgServices!.find(({ name }) => name === serviceName)!;
@@ -54,11 +66,39 @@ export const FunctionDefaultsPlugin: GraphileConfig.Plugin = {
         const defaults = state.ofService.get(serviceName)?.[pgProc._id];
         const { parameters } = resourceOptions;
         if (!defaults || !parameters) return;
-        resourceOptions.parameters = parameters.map((parameter, index) => withDefault(parameter, defaults[index]));
+        const { expressions, isOverloaded } = defaults;
+        if (isOverloaded) {
+          const from = resourceOptions.from as Call;
+          resourceOptions.from = (...given) => from(...withDefaults(given, parameters, expressions));
+        }
+        resourceOptions.parameters = parameters.map((parameter, index) => withDefault(parameter, expressions[index]));
       },
     },
   }),
 };
+
+type Call = (...given: readonly PgSelectArgumentDigest[]) => SQL;
+
+/** Postgres would take what is left out for a call of another function of that name, which takes fewer arguments. */
+function withDefaults(
+  given: readonly PgSelectArgumentDigest[],
+  parameters: readonly PgResourceParameter[],
+  expressions: readonly (string | null)[],
+): PgSelectArgumentDigest[] {
+  const named = new Map(given.flatMap((digest) => (digest.name ? [[digest.name, digest]] : [])));
+  const positional = given.filter(({ name }) => !name);
+  const filled = parameters.flatMap(({ name }, index): PgSelectArgumentDigest[] => {
+    const expression = expressions[index];
+    if (index < positional.length || expression == null || (name && named.has(name))) return [];
+    return [{ ...(name && { name }), placeholder: sql`(${sql.raw(expression)})` }];
+  });
+  return [
+    ...positional,
+    ...filled.filter(({ name }) => !name),
+    ...named.values(),
+    ...filled.filter(({ name }) => name),
+  ];
+}
 
 function withDefault(parameter: PgResourceParameter, expression: string | null | undefined): PgResourceParameter {
   const text = expression == null ? null : constantOf(expression);

@@ -99,7 +99,10 @@ export const NameClashesPlugin: GraphileConfig.Plugin = {
       customQueryField: (previous, _preset, details) => names.get(details.resource) ?? previous!(details),
       customMutationField: (previous, _preset, details) => names.get(details.resource) ?? previous!(details),
       computedAttributeField(previous, _preset, details) {
-        return names.get(details.resource) ?? this.coerceToGraphQLName(previous!(details));
+        const { name, fieldName } = details.resource.extensions?.tags ?? {};
+        const named =
+          typeof name === "string" && typeof fieldName !== "string" ? this.camelCase(name) : previous!(details);
+        return names.get(details.resource) ?? this.coerceToGraphQLName(named);
       },
       customMutationInput(_previous, _preset, { resource }) {
         return this.inputType(this.functionType(resource));

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Database } from "../engine/database/database.ts";
 import type { Condition } from "./health.ts";
 
-type Services = Pick<Condition, "schemaFault" | "isSchemaAwaited" | "shortage" | "acceptsWork"> & {
+type Services = Pick<Condition, "schemaFault" | "isSchemaAwaited" | "leftOut" | "shortage" | "acceptsWork"> & {
   readonly database: Database;
 };
 

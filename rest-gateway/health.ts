@@ -12,12 +12,16 @@ export type Condition = {
   schemaFault(): string | null;
   /** GraphQL's first schema is still being built. */
   isSchemaAwaited(): boolean;
+  /** What GraphQL's schema cannot be built with, and is therefore served without. */
+  leftOut(): readonly string[];
   /** Why fewer processes serve than should; null when all do. */
   shortage(): string | null;
   /** False from the moment the service was told to stop. */
   acceptsWork(): boolean;
 };
 
+/** Of what is left out; the log and `npm run doctor` have all. */
+const MOST_NAMED = 20;
 /** Long enough that a crowd of probes costs one question, short enough that the answer is true. */
 const REMEMBERED_MS = 250;
 
@@ -39,8 +43,12 @@ export function healthRoutes(condition: Condition): Routes {
     "/health": {
       GET: async () => {
         if (!(await databaseAnswers())) return unavailable("The database does not answer.");
-        const reason = schemaReason(condition) ?? shortage();
-        const told = replicas().length > 0 ? { replicas: replicas() } : {};
+        const leftOut = condition.leftOut();
+        const reason = schemaReason(condition) ?? shortage() ?? leftOutReason(leftOut);
+        const told = {
+          ...(leftOut.length > 0 && { leftOut: leftOut.slice(0, MOST_NAMED) }),
+          ...(replicas().length > 0 && { replicas: replicas() }),
+        };
         return reason === null ? ok(told) : degraded(reason, told);
       },
     },
@@ -57,6 +65,12 @@ export function healthRoutes(condition: Condition): Routes {
 function schemaReason({ schemaFault, isSchemaAwaited }: Condition): string | null {
   if (schemaFault() !== null) return "The schema may be out of date.";
   return isSchemaAwaited() ? "The GraphQL schema is still being built." : null;
+}
+
+function leftOutReason({ length }: readonly string[]): string | null {
+  if (length === 0) return null;
+  const objects = length === 1 ? "an object of the database" : `${length} objects of the database`;
+  return `GraphQL is served without ${objects} that its schema cannot be built with.`;
 }
 
 /** Whether requests may be sent here. */

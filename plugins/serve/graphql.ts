@@ -74,6 +74,8 @@ export type GraphQLState = {
   readonly fault: string | null;
   /** The first schema is still being built. */
   readonly isAwaited: boolean;
+  /** What the schema cannot be built with, and is therefore built without. */
+  readonly leftOut: readonly string[];
   readonly sockets: number;
   readonly operations: number;
   readonly subscriptions: number;
@@ -175,7 +177,13 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
     folders: { [GRAPHQL_PATH]: handle, ...(config.graphqlExplorer && { [EXPLORER_PATH]: explore }) },
     upgrade: (request, socket, head) => sockets.upgrade(request, socket, head),
     sampleQuery: (table) => (keeper.isServing ? sampleQuery(keeper.current(config.anonRole).schema, table) : null),
-    state: () => ({ fault: keeper.fault, isAwaited: keeper.isAwaited, ...sockets.state(), ...events.state() }),
+    state: () => ({
+      fault: keeper.fault,
+      isAwaited: keeper.isAwaited,
+      leftOut: keeper.leftOut.filter(({ isFault }) => isFault).map(({ object }) => object),
+      ...sockets.state(),
+      ...events.state(),
+    }),
     hangUp: (milliseconds) => sockets.close(milliseconds),
     close: async () => {
       stopFollowing();

@@ -1,6 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import { buildInflection, gather, getBuilder, type SchemaBuilder } from "postgraphile/graphile-build";
 import type { GraphQLSchema } from "postgraphile/graphql";
+import { fieldlessFunctions } from "../fieldless-functions.ts";
+import type { LeftOut } from "../left-out.ts";
 import { isTable, outputTypeOf, type Table } from "../table.ts";
 import { mutationsOfTable } from "../table-mutations.ts";
 
@@ -12,11 +14,16 @@ export type MadeSchema = {
   readonly resolvedPreset: GraphileConfig.ResolvedPreset;
 };
 
+export type BuiltSchema = MadeSchema & {
+  /** What callers may use and the schema does not have. */
+  readonly leftOut: readonly LeftOut[];
+};
+
 /** How long requests wait for their turn, wherever a step can be left for a while. */
 const TURN_MS = 20;
 
 /** As PostGraphile's makeSchema does, which leaves nobody else a turn until it is done: with thousands of tables, for many seconds. */
-export async function makeSchemaInTurns(given: GraphileConfig.Preset, signal: AbortSignal): Promise<MadeSchema> {
+export async function makeSchemaInTurns(given: GraphileConfig.Preset, signal: AbortSignal): Promise<BuiltSchema> {
   const giveWay = makeGiveWay(signal);
   const preset = { extends: [given], plugins: [gatherInTurns(giveWay)] };
   const { resolvedPreset } = getBuilder(preset);
@@ -28,7 +35,9 @@ export async function makeSchemaInTurns(given: GraphileConfig.Preset, signal: Ab
   await initializeInTurns(builder, build, giveWay);
   await makeTypesInTurns(build, giveWay);
   builder.createBuild = () => build;
-  return { schema: builder.buildSchema(input), resolvedPreset };
+  const schema = builder.buildSchema(input);
+  const leftOut = [...(input.leftOutFunctions ?? []), ...fieldlessFunctions(build, schema)];
+  return { schema, resolvedPreset, leftOut };
 }
 
 /** Lets others have a turn, when it is time. */

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { Coalescer } from "../../engine/coalescer.ts";
-import { ApiError, unavailable } from "../../engine/errors.ts";
+import { unavailable } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/log.ts";
 import type { Hits } from "../../engine/recent-map.ts";
+import type { LeftOut } from "../left-out.ts";
+import { buildSchema, isOfConnection, type KnownFaults } from "./build-schema.ts";
 import type { Limits } from "./limits.ts";
-import { makeSchemaInTurns } from "./make-schema.ts";
 import { RoleSchemas, type ServedSchema } from "./role-schemas.ts";
 
 export type SchemaKeeperOptions = {
@@ -30,6 +30,8 @@ export class SchemaKeeper {
   readonly #builds: Coalescer;
   #served: RoleSchemas | null = null;
   #fault: Error | null = null;
+  #leftOut: readonly LeftOut[] = [];
+  readonly #knownFaults: KnownFaults = new Map();
   readonly #closing = new AbortController();
 
   constructor(options: SchemaKeeperOptions) {
@@ -73,6 +75,11 @@ export class SchemaKeeper {
     return this.#fault?.message ?? null;
   }
 
+  /** What callers may use and the schema that is served does not have. */
+  get leftOut(): readonly LeftOut[] {
+    return this.#leftOut;
+  }
+
   /** A build that is going on ends at its next turn, and is not waited for. */
   close(): void {
     this.#closing.abort();
@@ -96,8 +103,20 @@ export class SchemaKeeper {
 
   async #build(): Promise<RoleSchemas> {
     const { preset, catalog, anonRole, limits, hits } = this.#options;
-    const made = await makeSchemaInTurns(preset(), this.#closing.signal);
+    const { leftOut, ...made } = await buildSchema(preset(), this.#closing.signal, this.#knownFaults);
+    this.#tellOf(leftOut);
     return new RoleSchemas({ ...made, catalog: catalog(), anonRole, limits, hits });
+  }
+
+  #tellOf(leftOut: readonly LeftOut[]): void {
+    const isNews = JSON.stringify(leftOut) !== JSON.stringify(this.#leftOut);
+    this.#leftOut = leftOut;
+    if (!isNews || leftOut.length === 0) return;
+    const objects = leftOut.map(({ object, reason }) => `${object}: ${reason}`);
+    this.#options.log.warn(
+      { leftOut: objects },
+      "GraphQL is served without objects of the database; npm run doctor says more",
+    );
   }
 
   #tell(error: Error): void {
@@ -108,9 +127,4 @@ export class SchemaKeeper {
     if (this.#served) log.warn({ err: error }, "the GraphQL schema cannot be built; the old one stays");
     else log.error({ err: error }, "the GraphQL schema cannot be built, so GraphQL is not served");
   }
-}
-
-function isOfConnection(error: unknown): boolean {
-  if (error instanceof ApiError || error instanceof pg.DatabaseError) return true;
-  return error instanceof Error && error.cause !== undefined && isOfConnection(error.cause);
 }

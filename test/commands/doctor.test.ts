@@ -14,7 +14,8 @@ const doctor = () => runCommand("doctor", [], database, PRODUCTION);
 
 describe("npm run doctor", () => {
   test("finds no danger in the database that we make, and tells of a table that is left open by its exit code", async () => {
-    expect((await doctor()).code).toBe(0);
+    const well = await doctor();
+    expect([well.code, well.stdout]).toEqual([0, expect.not.stringContaining("GraphQL is served without")]);
     await withClient(database.ownerUrl, (client) =>
       client.query("create table public.plans (id int primary key); grant select on public.plans to anon"),
     );
@@ -22,5 +23,23 @@ describe("npm run doctor", () => {
     expect(stdout).toContain('danger  Every row of "public"."plans" is open');
     expect(stdout).toContain('alter table "public"."plans" enable row level security;');
     expect(code).toBe(1);
+  });
+
+  test("names what GraphQL is served without, and why", async () => {
+    await withClient(database.ownerUrl, (client) =>
+      client.query(`
+        create function public.search(keyword text, language text) returns int language sql stable as 'select 1';
+        create function public.bump(x int, translations public.article_translations[]) returns int language sql as 'select 1';
+        revoke insert on public.article_translations from authenticated, admin;
+        grant execute on function public.search(text, text), public.bump(int, public.article_translations[]) to anon`),
+    );
+    const { stdout } = await doctor();
+    expect(stdout).toContain(
+      "advice  GraphQL is served without function public.search(text, text): public.search(text) was created before it and has its name.",
+    );
+    expect(stdout).toContain("comment on function public.search(text, text) is '@name another_name';");
+    expect(stdout).toContain(
+      "advice  GraphQL is served without function public.bump(int4, public.article_translations[]): the schema cannot be built with it:",
+    );
   });
 });

@@ -8,6 +8,7 @@ const WELL: Condition = {
   replicas: () => [],
   schemaFault: () => null,
   isSchemaAwaited: () => false,
+  leftOut: () => [],
   shortage: () => null,
   acceptsWork: () => true,
 };
@@ -52,6 +53,21 @@ test("a crowd of probes costs one question", async () => {
 
 test("a service that stops is not ready, but still well", async () => {
   expect(await probe({ acceptsWork: () => false })()).toEqual([200, 200, 503]);
+});
+
+test("what GraphQL is served without is degraded, and named", async () => {
+  const leftOut = Array.from({ length: 30 }, (_, index) => `function public.f${index}()`);
+  const routes = healthRoutes({ ...WELL, leftOut: () => leftOut });
+  const { status, body } = await routes["/health"]!.GET!({} as GatewayRequest);
+  expect([status, JSON.parse(String(body))]).toEqual([
+    200,
+    {
+      status: "degraded",
+      reason: "GraphQL is served without 30 objects of the database that its schema cannot be built with.",
+      leftOut: leftOut.slice(0, 20),
+    },
+  ]);
+  expect(await probe({ leftOut: () => leftOut })()).toEqual([200, 200, 200]);
 });
 
 test("a schema that could not be read again is degraded, and still served", async () => {

@@ -33,5 +33,9 @@ const GRAVITY = ["danger", "advice", "slow"];
 
 /** Everything that there is to mend, the gravest first. */
 export function examine(facts: Facts): Finding[] {
-  return CHECKS.flatMap((check) => check(facts)).sort((a, b) => GRAVITY.indexOf(a.kind) - GRAVITY.indexOf(b.kind));
+  return byGravity(CHECKS.flatMap((check) => check(facts)));
+}
+
+export function byGravity(findings: readonly Finding[]): Finding[] {
+  return findings.toSorted((a, b) => GRAVITY.indexOf(a.kind) - GRAVITY.indexOf(b.kind));
 }

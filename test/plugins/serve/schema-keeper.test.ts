@@ -1,5 +1,4 @@
 import { Writable } from "node:stream";
-import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -36,6 +35,7 @@ const builds = () => lines.filter(({ msg }) => msg === "the GraphQL schema was b
 /** There is no such column to order by. */
 const BROKEN = `create table public.user (id bigint primary key, name text); grant select on public.user to anon;
   comment on table public.user is '@order size'`;
+const OBJECT = '"@order size" in the comment on table public.user';
 
 describe("the schema", () => {
   test("follows the database without a restart", async () => {
@@ -91,39 +91,52 @@ describe("the schema", () => {
     wire.close();
   });
 
-  test("that cannot be built leaves the old one in service, and health says so until it can", async () => {
+  test("that cannot be built with something follows the database without it; the log and health name it until it can", async () => {
     expect(await health()).toEqual({ status: "ok" });
     await graphql.sql(BROKEN);
-    await expect.poll(() => health()).toMatchObject({ status: "degraded" });
-    expect((await graphql.ask("{ user(id: 1) { email } }")).data).toEqual({ user: { email: "ann@example.org" } });
-    expect(graphql.service.graphql.state().fault).toMatch(/user/);
-    const told = () => lines.filter(({ msg }) => String(msg).includes("the old one stays")).length;
-    expect(told()).toBe(1);
-    await sleep(1_500);
-    expect(told()).toBe(1);
+    await expect
+      .poll(() => health())
+      .toEqual({
+        status: "degraded",
+        reason: "GraphQL is served without an object of the database that its schema cannot be built with.",
+        leftOut: [OBJECT],
+      });
+    const told = () =>
+      lines.filter(({ msg, leftOut }) => String(msg).includes("served without") && String(leftOut).startsWith(OBJECT));
+    expect(told()).toMatchObject([{ level: 40 }]);
+    await graphql.sql("create table public.later (id int primary key); grant select on public.later to anon");
+    await answers("{ later(id: 1) { id } }").toEqual({ later: null });
+    expect((await graphql.ask("{ users { email } }")).data).toEqual({ users: [{ email: "ann@example.org" }] });
+    expect(told()).toHaveLength(1);
 
-    await graphql.sql("drop table public.user");
+    await graphql.sql("drop table public.user, public.later");
     await expect.poll(() => health()).toEqual({ status: "ok" });
-    expect(graphql.service.graphql.state().fault).toBeNull();
+  });
+
+  test("lacks a function without changing the others, and has it when it can", async () => {
+    await graphql.sql(`create table public.parts (id int primary key, n int); grant select on public.parts to anon;
+      create function public.bump(x int, part parts) returns int language sql stable as 'select x';
+      grant execute on function public.bump(int, parts) to anon`);
+    const object = "function public.bump(int4, public.parts)";
+    await expect.poll(() => health()).toMatchObject({ status: "degraded", leftOut: [object] });
+    expect((await graphql.ask("{ parts { totalCount } }")).data).toEqual({ parts: { totalCount: 0 } });
+    await graphql.sql("grant insert on public.parts to anon");
+    await answers("{ bump(x: 1, part: { id: 1 }) }").toEqual({ bump: 1 });
+    expect(await health()).toEqual({ status: "ok" });
+    await graphql.sql("drop table public.parts cascade");
   });
 });
 
 describe("at the start", () => {
-  test("a schema that cannot be built is told loudly, and the other interfaces are served", async () => {
+  test("what the schema cannot be built with is named, and all else is served", async () => {
     const database = await cloneDatabase();
     const heard: Record<string, unknown>[] = [];
-    const log = pino({ level: "error" }, listTo(heard));
-    const service = await serveGraphQL({ database, before: BROKEN, log, settings: { REST_REQUIRE_APIKEY: "false" } });
+    const log = pino({ level: "warn" }, listTo(heard));
+    const service = await serveGraphQL({ database, before: BROKEN, log });
     try {
-      expect(heard).toMatchObject([{ level: 50, msg: expect.stringContaining("GraphQL is not served") }]);
-      const told = await service.ask("{ __typename }");
-      expect([told.status, told.headers.get("retry-after")]).toEqual([503, "1"]);
-      expect(told.errors).toMatchObject([{ extensions: { code: "SERVICE_UNAVAILABLE" } }]);
-      expect(await health(service)).toMatchObject({ status: "degraded" });
-      expect((await fetch(`${service.service.url}/rest/v1/users`)).status).toBe(200);
-
-      await service.sql("drop table public.user");
-      await expect.poll(async () => (await service.ask("{ __typename }")).data).toEqual({ __typename: "Query" });
+      expect(heard.map(({ leftOut }) => leftOut).filter(Boolean)).toEqual([[expect.stringContaining(OBJECT)]]);
+      expect((await service.ask("{ users { name } }")).data).toEqual({ users: [] });
+      expect(await health(service)).toMatchObject({ status: "degraded", leftOut: [OBJECT] });
     } finally {
       await service.stop();
       await database.drop();

@@ -1,0 +1,112 @@
+import { isObjectType } from "postgraphile/graphql";
+import { beforeAll, describe, expect, test } from "vitest";
+import type { LeftOut } from "../../plugins/left-out.ts";
+import { buildSchema } from "../../plugins/serve/build-schema.ts";
+import { alice, anonymous } from "../db/callers.ts";
+import { useGeneratedSchema } from "./generated-schema.ts";
+import { openPreset } from "./open-preset.ts";
+
+const SQL = `
+  insert into public.users (name, email) values ('Ann', 'ann@example.org');
+  insert into public.articles (author_id, title, content) values (1, 'Boats', '');
+  create function public.search(keyword text, lang text) returns setof public.articles language sql stable
+    as 'select * from public.articles where false';
+  create function public.me(x int) returns int language sql stable as 'select x';
+  grant execute on function public.me(int) to anon;
+
+  create function public.greet(name text, greeting text default 'Hello') returns text language sql stable
+    as $$ select 'first: ' || greeting || ' ' || name $$;
+  create function public.greet(name text) returns text language sql stable as $$ select 'second: ' || name $$;
+  create function public.greet(n int) returns text language sql stable as $$ select 'third: ' || n $$;
+  comment on function public.greet(int) is '@name greet_often';
+  create function public.greet(n bigint) returns text language sql volatile as $$ select 'changed: ' || n $$;
+
+  create function public.label(article public.articles) returns text language sql stable as $$ select article.title $$;
+  create function public.label(person public.users) returns text language sql stable as $$ select person.name $$;
+  create function public.label(person public.users, loud boolean) returns text language sql stable
+    as $$ select upper(person.name) $$;
+  comment on function public.label(public.users, boolean) is '@name loud_label';
+
+  create function public.vary(variadic a int[]) returns int language sql stable as 'select 1';
+  create function public.any_one(a anyelement) returns anyelement language sql stable as 'select a';
+  create function public.anything() returns record language sql stable as 'select 1, 2';
+  create procedure public.proceed() language sql as 'select 1';
+  create aggregate public.total(int) (sfunc = int4pl, stype = int, initcond = '0');
+  create type public.nothing as enum ();
+  create function public.choose(a int) returns public.nothing language sql stable as 'select null::public.nothing';
+  create function public.touch() returns trigger language plpgsql as 'begin return new; end';
+  create function public.closed(variadic a int[]) returns int language sql stable as 'select 1';
+  grant execute on function public.greet(text, text), public.greet(text), public.greet(int), public.greet(bigint),
+    public.label(public.articles), public.label(public.users), public.label(public.users, boolean),
+    public.vary, public.any_one, public.anything, public.total, public.choose, public.touch to anon, authenticated;
+  grant execute on procedure public.proceed to anon;
+`;
+
+const generated = useGeneratedSchema({ sql: SQL });
+const read = (source: string) => generated.read(anonymous, source);
+
+function fieldsOf(name: string): string[] {
+  const type = generated.schema.getType(name);
+  return isObjectType(type) ? Object.keys(type.getFields()) : [];
+}
+
+let leftOut: readonly LeftOut[];
+beforeAll(async () => {
+  await using opened = await openPreset({ sql: SQL });
+  ({ leftOut } = await buildSchema(opened.preset, new AbortController().signal));
+});
+
+describe("of functions of one name", () => {
+  test("one that nobody may execute takes no field away", async () => {
+    expect(await read('{ search(keyword: "boat") { title } }')).toEqual({ search: [{ title: "Boats" }] });
+  });
+
+  test("the one that was created first is the field, whoever may execute another", async () => {
+    expect(await generated.read({ ...alice, sub: "1" }, "{ me { name } }")).toEqual({ me: { name: "Ann" } });
+    expect(leftOut).toContainEqual({
+      object: "function public.me(int4)",
+      reason: "public.me() was created before it and has its name",
+      fix: "comment on function public.me(int4) is '@name another_name';",
+      isFault: false,
+    });
+  });
+
+  test("an argument that is left out has its default, and another function is not called in its place", async () => {
+    expect(await read('{ greet(name: "Ann") other: greet(name: "Ann", greeting: "Bye") }')).toEqual({
+      greet: "first: Hello Ann",
+      other: "first: Bye Ann",
+    });
+    expect(leftOut.map(({ object }) => object)).toContain("function public.greet(text)");
+  });
+
+  test("a comment names the others, and a query and a mutation are in nobody's way", async () => {
+    expect(await read("{ greetOften(n: 2) }")).toEqual({ greetOften: "third: 2" });
+    expect(await read("mutation { greet(input: { n: 3 }) }")).toEqual({ greet: "changed: 3" });
+  });
+
+  test("those of different rows are fields of each, and further ones are named by a comment", async () => {
+    expect(await read("{ articles { edges { node { label author { label loudLabel(loud: true) } } } } }")).toEqual({
+      articles: { edges: [{ node: { label: "Boats", author: { label: "Ann", loudLabel: "ANN" } } }] },
+    });
+  });
+});
+
+describe("a function that GraphQL cannot call", () => {
+  test("is named with the reason, unless nobody may execute it or it is called by Postgres alone", () => {
+    const reasons = leftOut.map(({ object, reason }) => [object, reason]).sort();
+    expect(reasons.filter(([object]) => !/greet|me\(/.test(object!))).toEqual([
+      ["aggregate public.total(int4)", "GraphQL calls no aggregates"],
+      ["function public.any_one(anyelement)", "it takes or returns anyelement, which stands for any type"],
+      ["function public.anything()", "it returns record without saying which columns that has"],
+      ["function public.choose(int4)", "GraphQL has no type for what it takes or returns"],
+      ["function public.vary(int4[])", "it takes VARIADIC arguments"],
+      ["procedure public.proceed()", "GraphQL calls no procedures"],
+    ]);
+    expect(leftOut.some(({ isFault }) => isFault)).toBe(false);
+  });
+
+  test("is no field", () => {
+    const fields = [...fieldsOf("Query"), ...fieldsOf("Mutation")];
+    expect(fields.filter((name) => /^(vary|anyOne|anything|proceed|total|choose|touch|closed)/.test(name))).toEqual([]);
+  });
+});
