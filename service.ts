@@ -7,6 +7,7 @@ import { type Changes, openChanges } from "./engine/changes/changes.ts";
 import { PUBLICATION } from "./engine/changes/publication.ts";
 import type { Config } from "./engine/config/config.ts";
 import { missingFunctions } from "./engine/config/named-functions.ts";
+import { shuttingDown } from "./engine/database/faults.ts";
 import { hasTasks } from "./engine/jobs/has-tasks.ts";
 import { type Jobs, openJobs } from "./engine/jobs/jobs.ts";
 import { makeRequestLimit, type RequestLimit } from "./engine/limits/request-limit.ts";
@@ -95,6 +96,7 @@ export async function startService(given: Config, surroundings: Surroundings): P
   const { graphql, changes, realtime } = await openLive({ ...foundation, callers, counts, patienceMs }, opened);
 
   let accepting = true;
+  let takesRequests = true;
   const condition = conditionOf({
     database,
     schemaFault: () => catalog.state().reason ?? graphql.state().fault,
@@ -117,6 +119,7 @@ export async function startService(given: Config, surroundings: Surroundings): P
     versions,
     defer,
     siteUrl: () => siteUrl!,
+    takesRequests: () => takesRequests,
     log,
     counts,
     requests,
@@ -135,8 +138,10 @@ export async function startService(given: Config, surroundings: Surroundings): P
   const jobs = defer && (await openTasks({ ...foundation, callers, interfaceAt }, opened));
 
   const readConnection = makeReadConnection(config);
-  const admissionOf: AdmitUpgrade = (request) =>
-    admissionTo(request.url ?? "/", limits.limit, () => readConnection(request));
+  const admissionOf: AdmitUpgrade = (request) => {
+    if (!takesRequests) throw shuttingDown();
+    return admissionTo(request.url ?? "/", limits.limit, () => readConnection(request));
+  };
   const upgrade = makeUpgrade({
     interfaces: { [GRAPHQL_PATH]: graphql.upgrade, [SOCKET_PATH]: realtime.upgrade },
     admissionOf,
@@ -162,8 +167,11 @@ export async function startService(given: Config, surroundings: Surroundings): P
   opened.defer(async () => {
     accepting = false;
     const milliseconds = config.drainTimeout * 1000;
+    const turnAway = () => {
+      takesRequests = false;
+    };
     await Promise.all([
-      drain(server, milliseconds, departure),
+      drain(server, milliseconds, { ...departure, turnAway }),
       graphql.hangUp(milliseconds),
       realtime.hangUp(milliseconds),
       jobs?.close(milliseconds),

@@ -59,6 +59,8 @@ type Opened = {
   readonly defer: Defer | null;
   /** Where clients reach the service. */
   readonly siteUrl: () => string;
+  /** False when requests are turned away, as the service stops. */
+  readonly takesRequests: () => boolean;
   readonly log: Logger;
   readonly counts: Counts;
   /** Null: nobody wants to know. */
@@ -121,6 +123,7 @@ export function makeServing(opened: Opened): (config: Config, identification: Id
       errorBody: config.errorBody,
       log,
       errors: counts.errors,
+      takesRequests: opened.takesRequests,
     });
     const routeOf = makeRouteOf({ paths: Object.keys(allRoutes), folders: Object.keys(folders) });
     const answer = answerWith(gateway, config, log, limit);

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Server, ServerResponse } from "node:http";
 import { Server as SecureServer } from "node:https";
 import { Server as NetServer, type Socket } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 import { promisify } from "node:util";
 
 const SWEEP_MS = 50;
@@ -10,6 +10,8 @@ const SWEEP_MS = 50;
 const FAREWELL_MS = 500;
 /** The same where nobody waits for the end: by then a client that keeps asking has been told that it is to connect anew. */
 const LONG_FAREWELL_MS = 2_000;
+/** How long those who go on connecting are told that the service stops, before connections are refused. */
+const TURNING_AWAY_MS = 500;
 
 /** How much later those are cut off that are no HTTP (any more): WebSockets are told goodbye first. */
 const LAST_WORD_MS = 1_000;
@@ -17,6 +19,11 @@ const LAST_WORD_MS = 1_000;
 export type Departure = {
   /** Whether other processes go on listening at the same address: what is new is theirs. */
   readonly othersStay?: boolean;
+};
+
+type DrainOptions = Departure & {
+  /** Called when requests are to be answered with 503 from now on. */
+  readonly turnAway?: () => void;
 };
 
 type Followed = {
@@ -47,29 +54,52 @@ export function follow(server: Server): void {
 }
 
 /**
- * Tells clients with each answer that it is the last one on its connection, then takes no new connections, lets
- * requests in flight end, and cuts off what is left after the given time.
+ * Tells clients with each answer that it is the last one on its connection. After that, new requests are turned away
+ * while requests in flight end, then no connection is taken any more, and what is left after the given time is cut off.
  */
 export async function drain(
   server: Server,
   milliseconds: number,
-  { othersStay = false }: Departure = {},
+  { othersStay = false, turnAway = () => {} }: DrainOptions = {},
 ): Promise<void> {
   if (!server.listening) return;
   const ended = once(server, "close");
+  const end = performance.now() + milliseconds;
   const cut = setTimeout(() => server.closeAllConnections(), milliseconds);
   const lastCut = setTimeout(() => followed.get(server)?.connected.forEach(destroy), milliseconds + LAST_WORD_MS);
   if (othersStay) stopListening(server);
+  let hasArrivals = false;
+  server.on("connection", () => {
+    hasArrivals = true;
+  });
   sayFarewell(server);
   await left(server, Math.min(othersStay ? LONG_FAREWELL_MS : FAREWELL_MS, milliseconds));
-  if (server.listening) stopListening(server);
   server.closeIdleConnections();
   // A connection whose request has just been answered waits for another one that must not come.
   const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
+  if (server.listening) {
+    turnAway();
+    await answered(server, hasArrivals ? TURNING_AWAY_MS : 0, end);
+    // Those in the queue of the socket would be reset: they have just been accepted when a turn of the loop ends.
+    await turn();
+    stopListening(server);
+  }
   await ended;
   clearInterval(sweep);
   clearTimeout(cut);
   clearTimeout(lastCut);
+}
+
+/** Resolves after the least time, when nothing is in flight any more, or at the end. */
+async function answered(server: Server, leastMilliseconds: number, end: number): Promise<void> {
+  const least = performance.now() + leastMilliseconds;
+  const isDue = () => performance.now() >= end || (performance.now() >= least && !isInFlight(server));
+  while (!isDue()) await sleep(Math.min(SWEEP_MS, Math.max(1, end - performance.now())));
+}
+
+function isInFlight(server: Server): boolean {
+  const { latest } = followed.get(server)!;
+  return latest.values().some((response) => !response.writableFinished && !response.destroyed);
 }
 
 function destroy(socket: Socket): void {

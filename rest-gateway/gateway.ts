@@ -1,3 +1,4 @@
+import { shuttingDown } from "../engine/database/faults.ts";
 import type { ErrorBody } from "../engine/errors.ts";
 import { type ApiError, faultsOf, toApiError, toEnvelope, toGraphQLBody, toTableBody } from "../engine/errors.ts";
 import type { Logger } from "../engine/log.ts";
@@ -18,6 +19,8 @@ type GatewayOptions = {
   readonly errorBody: ErrorBody;
   readonly log: Logger;
   readonly errors?: Occurrences;
+  /** False: the service stops, and each request is told so. */
+  readonly takesRequests?: () => boolean;
 };
 
 /** Finds the handler and turns whatever it throws into the answer of the interface that was asked: caught once, here. */
@@ -30,6 +33,7 @@ export function makeGateway({
   errorBody,
   log,
   errors,
+  takesRequests = () => true,
 }: GatewayOptions): (request: GatewayRequest) => Promise<GatewayResponse<Body>> {
   const known = new Map(Object.entries(routes).map(([path, methods]) => [path, new Map(Object.entries(methods))]));
   const inFolders = Object.entries(folders);
@@ -46,6 +50,7 @@ export function makeGateway({
   /** Each request is counted: who shows nothing by the address at once, and who was not known after all afterwards. */
   return async (request) => {
     try {
+      if (!takesRequests()) throw shuttingDown();
       if (!showsCredentials(request)) request.admit(null);
       const answered = await answer(request);
       request.admit(null);

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http";
+import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { toApiError } from "../engine/errors.ts";
 import { originForm, pathOf } from "./http.ts";
@@ -36,8 +36,9 @@ export function makeUpgrade({ interfaces, admissionOf, maxConnections }: Upgrade
     try {
       admissionOf?.(request).admit(null);
     } catch (refusal) {
-      const { "Retry-After": seconds = "1" } = toApiError(refusal).headers;
-      return end(socket, "429 Too Many Requests", `Retry-After: ${seconds}\r\n`);
+      const { status, headers } = toApiError(refusal);
+      const { "Retry-After": seconds = "1" } = headers;
+      return end(socket, `${status} ${STATUS_CODES[status]}`, `Retry-After: ${seconds}\r\n`);
     }
     if (connections >= maxConnections) return end(socket, "503 Service Unavailable", "Retry-After: 10\r\n");
     connections++;

@@ -1,5 +1,4 @@
 import { once } from "node:events";
-import { connect } from "node:net";
 import { createClient } from "graphql-ws";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -65,7 +64,8 @@ async function sendWaiting(): Promise<{ readonly outcome: Promise<unknown> }> {
 
 async function isWaiting(): Promise<boolean> {
   const { rowCount } = await owner.query(
-    "select from pg_stat_activity where datname = current_database() and usename = 'authenticator' and state = 'active'",
+    String.raw`select from pg_stat_activity
+      where datname = current_database() and usename = 'authenticator' and state = 'active' and query ~ '\mwait\M'`,
   );
   return rowCount! > 0;
 }
@@ -77,21 +77,13 @@ async function socketAt(path: string, protocol?: string): Promise<{ socket: WebS
   return { socket, closed };
 }
 
-const refusesConnections = async () => {
-  const socket = connect(Number(new URL(program.url).port), "127.0.0.1");
-  const refused = await once(socket, "connect").then(
-    () => false,
-    () => true,
-  );
-  socket.destroy();
-  return refused;
-};
+const turnsAway = async () => (await ask(`${program.url}/health/live`)).status === 503;
 
 describe.each([
   ["one process", "1"],
   ["several processes", "2"],
 ])("SIGTERM to %s", (_size, workers) => {
-  test("answers what is in flight, says goodbye on sockets, takes nobody in, and ends with 0", async () => {
+  test("answers what is in flight, says goodbye on sockets, turns others away, and ends with 0", async () => {
     await start({ WEB_CONCURRENCY: workers });
     const { outcome } = await sendWaiting();
     const channel = await socketAt(`/realtime/v1/websocket?vsn=2.0.0&apikey=${anonKey}`);
@@ -100,9 +92,27 @@ describe.each([
     program.child.kill("SIGTERM");
     expect(await channel.closed).toEqual([1001, "Going away"]);
     expect(await graphql.closed).toEqual([1001, "Going away"]);
-    await until(refusesConnections);
+    await until(turnsAway);
     await openGate();
     expect(await outcome).toEqual({ status: 200, text: '"waited"', connection: "close" });
+    expect((await ended)[0]).toBe(0);
+  });
+
+  test("answers whoever connects, at last that it is stopping, and resets nobody", async () => {
+    await start({ WEB_CONCURRENCY: workers, LOG_LEVEL: "silent" });
+    const ended = once(program.child, "close");
+    let answered = 0;
+    const lastAnswers = Array.from({ length: 16 }, async () => {
+      for (;;) {
+        const { status, headers } = await ask(`${program.url}/rest/v1/gate`, { headers: { apikey: anonKey } });
+        if (status !== 401) return { status, connection: headers.connection, again: headers["retry-after"] };
+        answered++;
+      }
+    });
+    await until(() => answered > 200);
+    program.child.kill("SIGTERM");
+    const stopping = { status: 503, connection: "close", again: "1" };
+    expect(await Promise.all(lastAnswers)).toEqual(lastAnswers.map(() => stopping));
     expect((await ended)[0]).toBe(0);
   });
 
@@ -111,7 +121,7 @@ describe.each([
     const { outcome } = await sendWaiting();
     const ended = once(program.child, "close");
     program.child.kill("SIGTERM");
-    await until(refusesConnections);
+    await until(turnsAway);
     program.child.kill("SIGTERM");
     expect((await ended)[0]).toBe(1);
     expect(await outcome).toBe("socket hang up");
@@ -160,7 +170,7 @@ describe("SIGTERM", () => {
     await until(isWaiting);
     const ended = once(program.child, "close");
     program.child.kill("SIGTERM");
-    await until(refusesConnections);
+    await until(turnsAway);
     await openGate();
     expect(await answer).toMatchObject({ data: { wait: expect.anything() } });
     await until(() => codes.length > 0);

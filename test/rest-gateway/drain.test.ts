@@ -10,22 +10,28 @@ import { useServers } from "./servers.ts";
 const start = useServers();
 
 describe("drain", () => {
-  test("a request in flight is answered, a connection that waits is closed, a new one is refused", async () => {
+  test("a request in flight is answered, a connection that waits is closed, a new one is turned away, and then refused", async () => {
     let release = () => {};
+    let isTurningAway = false;
     const server = await start((request, response) => {
       if (request.url === "/slow") release = () => response.end("done");
-      else response.end("quick");
+      else response.end(isTurningAway ? "away" : "quick");
     });
     const url = addressOf(server, "127.0.0.1");
     await (await fetch(url)).text();
     const slow = fetch(`${url}/slow`);
     await once(server, "request");
-    const drained = drain(server, 60_000);
-    await until(() => !server.listening);
-    await expect(fetch(url)).rejects.toThrow();
+    const turnAway = () => {
+      isTurningAway = true;
+    };
+    const drained = drain(server, 60_000, { turnAway });
+    await until(() => isTurningAway);
+    const late = await fetch(url);
+    expect([late.headers.get("connection"), await late.text()]).toEqual(["close", "away"]);
     release();
     expect(await (await slow).text()).toBe("done");
     await drained;
+    await expect(fetch(url)).rejects.toThrow();
   });
 
   test("clients that keep their connections busy lose no request: each is told to close its own", async () => {

@@ -3,29 +3,36 @@ import { createServer, type IncomingMessage, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterEach, describe, expect, test } from "vitest";
-import { makeUpgrade, type Upgrade, wantsWebSocket } from "../../rest-gateway/upgrade.ts";
+import { shuttingDown } from "../../engine/database/faults.ts";
+import { type AdmitUpgrade, makeUpgrade, type Upgrade, wantsWebSocket } from "../../rest-gateway/upgrade.ts";
 
 const servers: ReturnType<typeof createServer>[] = [];
 afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
-async function open(interfaces: Readonly<Record<string, Upgrade>>, maxConnections = 100): Promise<number> {
+type OpenOptions = { readonly maxConnections?: number; readonly admissionOf?: AdmitUpgrade };
+
+async function open(
+  interfaces: Readonly<Record<string, Upgrade>>,
+  { maxConnections = 100, ...options }: OpenOptions = {},
+): Promise<number> {
   const server = createServer({ shouldUpgradeCallback: wantsWebSocket }, (_request, response) => response.end("plain"));
-  server.on("upgrade", makeUpgrade({ interfaces, maxConnections }));
+  server.on("upgrade", makeUpgrade({ interfaces, maxConnections, ...options }));
   servers.push(server.listen(0));
   await once(server, "listening");
   return (server.address() as AddressInfo).port;
 }
 
-async function ask(path: string, headers: Readonly<Record<string, string>> = {}) {
+async function ask(path: string, headers: Readonly<Record<string, string>> = {}, options: OpenOptions = {}) {
   const taken: string[] = [];
-  const port = await open({
+  const interfaces: Readonly<Record<string, Upgrade>> = {
     "/sockets": ({ url, headers: given }, socket) => {
       taken.push(url!, String(given["x-request-id"]));
       socket.end("HTTP/1.1 418 Taken\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
     },
-  });
+  };
+  const port = await open(interfaces, options);
   const asked = request({ port, path, headers: { Connection: "Upgrade", Upgrade: "websocket", ...headers } });
   asked.end();
   const [response] = await once(asked, "response");
@@ -56,7 +63,7 @@ describe("a request for a WebSocket", () => {
       opened.push(socket);
       socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
     };
-    const port = await open({ "/one": accept, "/other": accept }, 2);
+    const port = await open({ "/one": accept, "/other": accept }, { maxConnections: 2 });
     const connect = async (path: string) => {
       const asked = request({ port, path, headers: { Connection: "Upgrade", Upgrade: "websocket" } }).end();
       const [response] = await Promise.race([once(asked, "upgrade"), once(asked, "response")]);
@@ -68,6 +75,13 @@ describe("a request for a WebSocket", () => {
     await once(opened[0]!.destroy(), "close");
     expect((await connect("/one")).statusCode).toBe(101);
     for (const socket of opened) socket.destroy();
+  });
+
+  test("is refused with the status that says why, as while the service stops", async () => {
+    const stopping = () => {
+      throw shuttingDown();
+    };
+    expect(await ask("/sockets", {}, { admissionOf: stopping })).toEqual({ status: 503, taken: [] });
   });
 
   test("in another protocol is no such request", async () => {
