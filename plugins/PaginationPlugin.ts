@@ -1,6 +1,14 @@
 import type {} from "postgraphile";
 import type { PgSelectStep } from "postgraphile/@dataplan/pg";
-import { type connection, constant, type FieldPlanResolver, lambda, type Step } from "postgraphile/grafast";
+import {
+  ConstantStep,
+  type connection,
+  constant,
+  type FieldPlanResolver,
+  lambda,
+  type Step,
+} from "postgraphile/grafast";
+import { CheckedRowsStep } from "./checked-rows.ts";
 import { applyOrder, type Order, orderOf } from "./order.ts";
 import { DEFAULT_PAGE_SIZE, readLimit, readOffset, readPage } from "./page-size.ts";
 import { isTable, type Table } from "./table.ts";
@@ -96,11 +104,37 @@ function planList(plan: FieldPlanResolver, order: Order, max: number): FieldPlan
   return ($parent, args, info) => {
     const $rows = plan($parent, args, info) as Rows;
     applyOrder($rows, order);
-    $rows.setFirst(lambda(args.getRaw("limit"), limitOf));
-    if (info.field.args.some(({ name }) => name === "offset"))
-      $rows.setOffset(lambda(args.getRaw("offset"), readOffset));
-    return $rows;
+    const limit = checkedCount(args.getRaw("limit"), limitOf);
+    $rows.setFirst(limit.$count);
+    if (!info.field.args.some(({ name }) => name === "offset")) return withChecks($rows, [limit.$check]);
+    const offset = checkedCount(args.getRaw("offset"), readOffset);
+    $rows.setOffset(offset.$count);
+    return withChecks($rows, [limit.$check, offset.$check]);
   };
+}
+
+type Count = number | null | undefined;
+
+/** What the statement is given, and what fails where the client's number is refused. One that stands in the document is looked at once. */
+function checkedCount(
+  $given: Step<Count>,
+  read: (count: Count) => number,
+): { $count: Step<number>; $check: Step | null } {
+  if ($given instanceof ConstantStep) return { $count: constant(read($given.data)), $check: null };
+  const $check = lambda($given, read);
+  const $count = lambda($given, (count) => {
+    try {
+      return read(count);
+    } catch {
+      return 0;
+    }
+  });
+  return { $count, $check };
+}
+
+function withChecks($rows: Rows, checks: readonly (Step | null)[]): Step {
+  const needed = checks.filter((check) => check !== null);
+  return needed.length === 0 ? $rows : new CheckedRowsStep($rows, needed);
 }
 
 function planConnection(plan: FieldPlanResolver, order: Order, max: number): FieldPlanResolver {

@@ -305,3 +305,40 @@ describe("a list", () => {
     ]);
   });
 });
+
+describe("a number of rows that is refused", () => {
+  const refused = async (source: string, variables?: Record<string, unknown>) => {
+    const { data, faults } = await ask(anonymous, source, variables);
+    return { data, faults: faults.map(({ code, path }) => [code, path]) };
+  };
+
+  test.each(["limit: -1", "limit: $given"])(
+    "is the fault of the list that asks for it, however deep it is (%s)",
+    async (argument) => {
+      const head = argument.endsWith("$given") ? "query ($given: Int = -1) " : "";
+      expect(await refused(`${head}{ user(id: 1) { name articles(${argument}) { id } } }`)).toEqual({
+        data: { user: null },
+        faults: [["VALIDATION_ERROR", "user.articles"]],
+      });
+      expect(await refused(`${head}{ user(id: 1) { articles { comments(${argument}) { id } } } }`)).toEqual({
+        data: { user: null },
+        faults: [["VALIDATION_ERROR", "user.articles.0.comments"]],
+      });
+      expect(await refused(`${head}{ users(${argument}) { id } }`)).toEqual({
+        data: null,
+        faults: [["VALIDATION_ERROR", "users"]],
+      });
+    },
+  );
+
+  test("is no fault of the others of that operation", async () => {
+    expect(
+      await refused("query ($bad: Int) { user(id: 1) { name } other: user(id: 1) { articles(limit: $bad) { id } } }", {
+        bad: -1,
+      }),
+    ).toEqual({
+      data: { user: { name: expect.any(String) }, other: null },
+      faults: [["VALIDATION_ERROR", "other.articles"]],
+    });
+  });
+});
