@@ -12,6 +12,20 @@ declare global {
 export const ForeignKeysPlugin: GraphileConfig.Plugin = {
   name: "ForeignKeysPlugin",
   description: "A foreign key is read as the thing it refers to, and written as an id",
+  gather: {
+    hooks: {
+      // The comment on the constraint says what is wrong when it is broken.
+      pgRelations_relation(_info, { relation }) {
+        const { localCodec, localAttributes, isReferencee, extensions } = relation;
+        if (isReferencee) return;
+        const [column] = localAttributes.length === 1 ? localAttributes : [];
+        const said = extensions?.tags?.forwardDescription;
+        const description = typeof said === "string" ? said : column && localCodec.attributes[column]?.description;
+        if (description) relation.description = description;
+        else delete relation.description;
+      },
+    },
+  },
   schema: {
     entityBehavior: {
       pgCodecAttribute: {

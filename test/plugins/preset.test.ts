@@ -1,5 +1,5 @@
 import { makeSchema } from "postgraphile";
-import { type GraphQLSchema, lexicographicSortSchema, printSchema } from "postgraphile/graphql";
+import { type GraphQLSchema, isObjectType, lexicographicSortSchema, printSchema } from "postgraphile/graphql";
 import { describe, expect, test } from "vitest";
 import { useGeneratedSchema } from "./generated-schema.ts";
 import { openPreset } from "./open-preset.ts";
@@ -88,5 +88,36 @@ describe("a database", () => {
       "things",
     ]);
     expect(printSchema(schema)).toContain("type ShopThing {");
+  });
+});
+
+describe("a relation", () => {
+  const descriptionsOf = async (sql: string) => {
+    const schema = await schemaOf(`
+      create table public.homes (id int primary key);
+      create table public.guests (id int primary key, home_id int constraint guests_home_id_fkey references public.homes);
+      comment on constraint guests_home_id_fkey on public.guests is 'The home must exist.';
+      ${sql};
+      ${grantAll}`);
+    const described = (type: string, field: string) => {
+      const found = schema.getType(type);
+      return isObjectType(found) ? found.getFields()[field]?.description : undefined;
+    };
+    return [described("Guest", "home"), described("Home", "guests")];
+  };
+  const BACK = "Reads and enables pagination through a set of `Guest`.";
+
+  test("is described by its column, and not by what those read who break the constraint", async () => {
+    expect(await descriptionsOf("comment on column public.guests.home_id is 'Where the guest stays.'")).toEqual([
+      "Where the guest stays.",
+      BACK,
+    ]);
+    expect(await descriptionsOf("")).toEqual(["Reads a single `Home` that is related to this `Guest`.", BACK]);
+  });
+
+  test("is described by the constraint where that says so", async () => {
+    const comment = String.raw`e'@forwardDescription The home.\n@backwardDescription Who stays here.\nThe home must exist.'`;
+    const sql = `comment on constraint guests_home_id_fkey on public.guests is ${comment}`;
+    expect(await descriptionsOf(sql)).toEqual(["The home.", "Who stays here."]);
   });
 });
