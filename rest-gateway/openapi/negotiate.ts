@@ -11,13 +11,14 @@ const OPENAPI = "application/vnd.oai.openapi+json";
 const POSTGREST = "application/openapi+json";
 
 /**
- * Who names a type that PostgREST offers gets what PostgREST offers: its clients can read nothing else. Who names
- * OpenAPI's own type, or takes anything, gets OpenAPI 3.1. A version that is asked for is the one that is given.
+ * A client that names no type, or one of PostgREST's, gets what PostgREST offers: its clients can read nothing else. One that names
+ * OpenAPI's own type, and a browser, gets OpenAPI 3.1. A version that is asked for is the one that is given.
  */
 export function negotiateForm(accept: string | undefined): Negotiated {
   const ranges = readMediaRanges(accept || "*/*").filter(({ quality }) => quality > 0);
+  const isBrowser = ranges.some(({ type }) => type === "text/html");
   for (const wanted of ranges.map(toWanted)) {
-    const form = formOf(wanted);
+    const form = wanted.type === "*/*" && isBrowser ? "openapi-3.1" : formOf(wanted);
     if (form) return { form, contentType: contentTypeOf(form, wanted) };
   }
   const asked = ranges.map(({ type }) => type).join(", ");
@@ -31,10 +32,9 @@ function formOf({ type, version }: Wanted): Form | null {
     case POSTGREST:
       return versioned(version ?? "2.0");
     case "application/json":
-      return "swagger-2.0";
     case "application/*":
     case "*/*":
-      return "openapi-3.1";
+      return "swagger-2.0";
     default:
       return null;
   }

@@ -1,6 +1,6 @@
 import { readComment } from "../openapi/comment.ts";
 import { componentKey, type Reference, referTo } from "../openapi/table-document/component-key.ts";
-import { defaultValue } from "../openapi/table-document/default-value.ts";
+import { defaultValue, describeDefault } from "../openapi/table-document/default-value.ts";
 import { orNull, type Schema, type TypeSchema, withMaxLength } from "../openapi/table-document/type-schema.ts";
 import type { Collection } from "../resource/collections.ts";
 import type { Field } from "../resource/fields.ts";
@@ -22,32 +22,33 @@ export function* rowSchemas(collection: Collection, typeSchema: TypeSchema): Gen
   const insertable = fields.filter((field) => field.insertable);
   const updatable = fields.filter((field) => field.updatable);
   const replaceable = updatable.filter((field) => !key.includes(field));
-  const toObject = (shown: readonly Field[], isRequired: (field: Field) => boolean = () => false): Schema => {
+  const toObject = (
+    form: RowForm,
+    shown: readonly Field[],
+    isRequired: (field: Field) => boolean = () => false,
+  ): Schema => {
     const required = shown.filter(isRequired).map((field) => field.name);
     return {
       type: "object",
-      properties: Object.fromEntries(shown.map((field) => [field.name, fieldSchema(field, typeSchema)])),
+      properties: Object.fromEntries(shown.map((field) => [field.name, fieldSchema(field, form, typeSchema)])),
       ...(required.length > 0 && { required }),
     };
   };
   // What is created or changed is told too, to whoever may read nothing as an empty row.
-  yield [rowSchemaKey(name, "row"), { description: description ?? name, ...toObject(readable) }];
+  yield [rowSchemaKey(name, "row"), { description: description ?? name, ...toObject("row", readable) }];
   if (may.read) yield [rowSchemaKey(name, "list"), listSchema(collection)];
-  if (may.create) yield [rowSchemaKey(name, "create"), toObject(insertable, ({ required }) => required)];
+  if (may.create) yield [rowSchemaKey(name, "create"), toObject("create", insertable, ({ required }) => required)];
   if (!may.update) return;
-  yield [rowSchemaKey(name, "replace"), toObject(replaceable, needsValue)];
-  yield [rowSchemaKey(name, "update"), { ...toObject(updatable), minProperties: 0 }];
+  yield [rowSchemaKey(name, "replace"), toObject("replace", replaceable, needsValue)];
+  yield [rowSchemaKey(name, "update"), { ...toObject("update", updatable), minProperties: 0 }];
 }
 
-function fieldSchema({ column }: Field, typeSchema: TypeSchema): Schema {
+function fieldSchema({ column }: Field, form: RowForm, typeSchema: TypeSchema): Schema {
   const value = withMaxLength(typeSchema(column.type), column.maxLength);
   const { text } = readComment(column.comment);
-  const byDefault = defaultValue(column.default, column.type);
-  return {
-    ...(column.nullable ? orNull(value) : value),
-    ...(byDefault !== undefined && { default: byDefault }),
-    ...(text && { description: text }),
-  };
+  const byDefault = form === "create" || form === "replace" ? defaultValue(column.default, column.type) : undefined;
+  const description = describeDefault(text, byDefault);
+  return { ...(column.nullable ? orNull(value) : value), ...(description && { description }) };
 }
 
 function needsValue({ column }: Field): boolean {

@@ -5,7 +5,7 @@ import { readComment } from "../comment.ts";
 import { parseLiteral } from "../json-literal.ts";
 import { makeColumnDescriber } from "../key-note.ts";
 import type { Viewer, VisibleTable } from "../viewer.ts";
-import { columnTypeName, itemsOf, swaggerType } from "./swagger-type.ts";
+import { columnTypeName, itemsOf, swaggerFormat, swaggerType } from "./swagger-type.ts";
 
 export function definition({ table, columns }: VisibleTable, viewer: Viewer, catalog: Catalog): object {
   const describe = makeColumnDescriber(table, viewer, catalog);
@@ -25,7 +25,7 @@ function property(column: Column, description: string | undefined, viewer: Viewe
     default: defaultValue(column.default, typeName, viewer),
     description,
     enum: column.baseType.kind === "enum" ? column.baseType.values : undefined,
-    format: typeName,
+    format: swaggerFormat(typeName),
     maxLength: column.maxLength ?? undefined,
     type: swaggerType(typeName),
     items: itemsOf(typeName),

@@ -3,7 +3,7 @@ import type { Argument, Routine } from "../../../engine/catalog/routines.ts";
 import { readComment } from "../comment.ts";
 import type { Viewer } from "../viewer.ts";
 import { referTo } from "./parameters.ts";
-import { argumentTypeName, elementOf, itemsOf, swaggerType } from "./swagger-type.ts";
+import { argumentTypeName, elementOf, itemsOf, swaggerFormat, swaggerType } from "./swagger-type.ts";
 
 const PRODUCES = [
   "application/json",
@@ -31,7 +31,10 @@ function bodySchema({ comment, arguments: given }: Routine, typeNameOf: (argumen
   const required = given.filter((argument) => argument.required).map(nameOf);
   const properties = given.map((argument) => {
     const typeName = typeNameOf(argument);
-    return [nameOf(argument), { format: typeName, type: swaggerType(typeName), items: itemsOf(typeName) }];
+    return [
+      nameOf(argument),
+      { format: swaggerFormat(typeName), type: swaggerType(typeName), items: itemsOf(typeName) },
+    ];
   });
   return {
     description: readComment(comment).text,
@@ -45,12 +48,12 @@ function queryParameter(argument: Argument, typeName: string): object {
   const base = { name: nameOf(argument), required: argument.required, in: "query" };
   if (argument.mode === "variadic") {
     const element = elementOf(typeName);
-    const items = { format: element, type: swaggerType(element) };
+    const items = { format: swaggerFormat(element), type: swaggerType(element) };
     return { ...base, type: "array", items, collectionFormat: "multi" };
   }
   const type = swaggerType(typeName) ?? "string";
   // Arrays are written {a,b} in an address.
-  return { ...base, format: typeName, type: type === "array" ? "string" : type };
+  return { ...base, format: swaggerFormat(typeName), type: type === "array" ? "string" : type };
 }
 
 function nameOf({ name }: Argument): string {

@@ -21,6 +21,17 @@ export function swaggerType(sqlName: string): SwaggerType | undefined {
   return TYPES.get(sqlName) ?? (sqlName.endsWith("[]") ? "array" : "string");
 }
 
+const INTEGER_FORMATS: ReadonlyMap<string, string> = new Map([
+  ["smallint", "int32"],
+  ["integer", "int32"],
+  ["bigint", "int64"],
+]);
+
+/** The name of the type in SQL, but for integers, of which Swagger itself knows formats. */
+export function swaggerFormat(sqlName: string): string {
+  return INTEGER_FORMATS.get(sqlName) ?? sqlName;
+}
+
 /** `items` of an array type. */
 export function itemsOf(sqlName: string): object | undefined {
   return swaggerType(sqlName) === "array" ? { type: swaggerType(elementOf(sqlName)) } : undefined;

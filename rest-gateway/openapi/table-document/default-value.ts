@@ -13,6 +13,15 @@ export function defaultValue(expression: string | null, type: DataType): unknown
   return read(text, baseTypeOf(type));
 }
 
+/**
+ * What a client may leave out, in words: in a schema of what is sent, `default` has openapi-typescript and others take the property for one that
+ * is always there.
+ */
+export function describeDefault(description: string | undefined, value: unknown): string | undefined {
+  if (value === undefined) return description;
+  return [description, `Default: \`${JSON.stringify(value)}\``].filter((part) => part !== undefined).join("\n\n");
+}
+
 function read(text: string, type: DataType): unknown {
   if (type.kind === "enum" || type.kind === "range" || type.kind === "multirange") return text;
   if (type.kind === "array") return text === "{}" ? [] : undefined;

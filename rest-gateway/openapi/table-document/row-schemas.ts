@@ -4,7 +4,7 @@ import { readComment } from "../comment.ts";
 import { makeColumnDescriber } from "../key-note.ts";
 import type { Viewer, VisibleTable } from "../viewer.ts";
 import { componentKey, type Reference, referTo } from "./component-key.ts";
-import { defaultValue } from "./default-value.ts";
+import { defaultValue, describeDefault } from "./default-value.ts";
 import { orNull, type Schema, type TypeSchema, withMaxLength } from "./type-schema.ts";
 
 export type RowForm = "row" | "insert" | "update";
@@ -50,22 +50,28 @@ type Surroundings = { readonly viewer: Viewer; readonly catalog: Catalog; readon
 export function makeRowSchemas({ viewer, catalog, typeSchema }: Surroundings) {
   return function* ({ table, verbs, selectable, insertable, updatable }: VisibleTable): Generator<[string, Schema]> {
     const describe = makeColumnDescriber(table, viewer, catalog);
-    const schemas = new Map<Column, Schema>();
-    const schemaOf = (column: Column): Schema => {
-      const known = schemas.get(column);
+    const values = new Map<Column, Schema>();
+    const valueSchemaOf = (column: Column): Schema => {
+      const known = values.get(column);
       if (known) return known;
       const value = withMaxLength(typeSchema(column.type), column.maxLength);
-      const schema = {
-        ...(column.nullable ? orNull(value) : value),
-        default: defaultValue(column.default, column.type),
-        description: describe(column),
-      };
-      schemas.set(column, schema);
+      const schema = column.nullable ? orNull(value) : value;
+      values.set(column, schema);
       return schema;
     };
-    const toObject = (columns: readonly Column[], isRequired: (column: Column) => boolean): Schema => ({
+    const schemaOf = (column: Column, form: RowForm): Schema => {
+      const byDefault = form === "update" ? undefined : defaultValue(column.default, column.type);
+      return form === "insert"
+        ? { ...valueSchemaOf(column), description: describeDefault(describe(column), byDefault) }
+        : { ...valueSchemaOf(column), default: byDefault, description: describe(column) };
+    };
+    const toObject = (
+      form: RowForm,
+      columns: readonly Column[],
+      isRequired: (column: Column) => boolean = () => false,
+    ): Schema => ({
       type: "object",
-      properties: Object.fromEntries(columns.map((column) => [column.name, schemaOf(column)])),
+      properties: Object.fromEntries(columns.map((column) => [column.name, schemaOf(column, form)])),
       required: orNothing(columns.filter(isRequired).map(({ name }) => name)),
     });
     const { text } = readComment(table.comment);
@@ -73,14 +79,14 @@ export function makeRowSchemas({ viewer, catalog, typeSchema }: Surroundings) {
     const writable = (columns: readonly Column[]) => columns.filter((column) => isWritable(originOf(column) ?? column));
 
     if (verbs.has("select")) {
-      yield [rowSchemaKey(table.name, "row"), { description: text, ...toObject(selectable, () => true) }];
+      yield [rowSchemaKey(table.name, "row"), { description: text, ...toObject("row", selectable, () => true) }];
     }
     if (verbs.has("insert")) {
       const isRequired = (column: Column) => needsValue(column, originOf(column));
-      yield [rowSchemaKey(table.name, "insert"), toObject(writable(insertable), isRequired)];
+      yield [rowSchemaKey(table.name, "insert"), toObject("insert", writable(insertable), isRequired)];
     }
     if (verbs.has("update")) {
-      yield [rowSchemaKey(table.name, "update"), toObject(writable(updatable), () => false)];
+      yield [rowSchemaKey(table.name, "update"), toObject("update", writable(updatable))];
     }
   };
 }

@@ -32,7 +32,7 @@ describe("GET /rest/v1/", () => {
   const roles = ["user", "anon", "stranger"];
   const modes = ["follow-privileges", "ignore-privileges"] as const;
   const forms = [
-    ["3.1", "application/vnd.oai.openapi+json;version=3.1; charset=utf-8", "*/*"],
+    ["3.1", "application/vnd.oai.openapi+json;version=3.1; charset=utf-8", "application/vnd.oai.openapi+json"],
     ["2.0", "application/openapi+json; charset=utf-8", "application/openapi+json"],
   ] as const;
   const cases = forms.flatMap((form) => modes.flatMap((mode) => roles.map((role) => [...form, mode, role] as const)));
@@ -55,7 +55,8 @@ describe("GET /rest/v1/", () => {
     expect((await ask(user, undefined, documents)).text).toBe(text);
     expect((await ask(fixture.subject("anon"), "*/*", documents)).text).not.toBe(text);
     expect((await ask(fixture.subject("user", { schema: "other" }), "*/*", documents)).text).not.toBe(text);
-    expect((await ask(user, "application/json", documents)).text).not.toBe(text);
+    expect((await ask(user, "application/json", documents)).text).toBe(text);
+    expect((await ask(user, "application/vnd.oai.openapi+json", documents)).text).not.toBe(text);
     expect(documents.size).toBe(4);
   });
 

@@ -5,8 +5,6 @@ const formOf = (accept: string | undefined) => negotiateForm(accept).form;
 
 describe("which document a client gets", () => {
   test.each([
-    ["a client that says nothing", undefined],
-    ["curl, node's fetch, openapi-typescript", "*/*"],
     ["a browser", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"],
     ["who names OpenAPI's own type", "application/vnd.oai.openapi+json"],
     ["who asks for the version", "application/vnd.oai.openapi+json;version=3.1"],
@@ -18,6 +16,9 @@ describe("which document a client gets", () => {
   });
 
   test.each([
+    ["a client that says nothing", undefined],
+    ["curl, node's fetch, vue-postgrest", "*/*"],
+    ["who takes any application type", "application/*"],
     ["supabase-js", "application/openapi+json"],
     ["react-admin", "application/json"],
     ["swagger-ui", "application/json,*/*"],
@@ -30,7 +31,8 @@ describe("which document a client gets", () => {
 
   test("the type of the answer is one that was asked for", () => {
     const typeOf = (accept: string) => negotiateForm(accept).contentType;
-    expect(typeOf("*/*")).toBe("application/vnd.oai.openapi+json;version=3.1; charset=utf-8");
+    expect(typeOf("*/*")).toBe("application/openapi+json; charset=utf-8");
+    expect(typeOf("text/html, */*;q=0.8")).toBe("application/vnd.oai.openapi+json;version=3.1; charset=utf-8");
     expect(typeOf("application/openapi+json;version=3.1")).toBe("application/openapi+json;version=3.1; charset=utf-8");
     expect(typeOf("application/json")).toBe("application/openapi+json; charset=utf-8");
     expect(typeOf("application/vnd.oai.openapi+json;version=2.0")).toBe(

@@ -20,7 +20,7 @@ describe("the Swagger document", () => {
   test("describes columns by the names of their types in SQL, and keys by notes", async () => {
     const { definitions } = await documentFor("user");
     const { id, writer_id, title, genre, genres, details, added, price } = definitions.books.properties;
-    expect(id).toEqual({ type: "integer", format: "bigint", description: "Note:\nThis is a Primary Key.<pk/>" });
+    expect(id).toEqual({ type: "integer", format: "int64", description: "Note:\nThis is a Primary Key.<pk/>" });
     expect(writer_id.description).toBe(
       "Who wrote it\n\nNote:\nThis is a Foreign Key to `writers.id`.<fk table='writers' column='id'/>",
     );

@@ -102,6 +102,17 @@ describe("the OpenAPI document", () => {
     expect(titles!.properties!.writer!.description).toContain("<fk table='writers' column='id'/>");
   });
 
+  test("tells the defaults of a new row in words, since a client's generator would demand what has a `default`", async () => {
+    const schemas = await schemasFor("user");
+    const sent = Object.entries(schemas).filter(([name]) => /\.(insert|update)$/.test(name));
+    expect(sent.length).toBeGreaterThan(5);
+    expect(sent.filter(([, schema]) => JSON.stringify(schema).includes('"default":'))).toEqual([]);
+    const { title, in_print } = schemas["books.insert"]!.properties!;
+    expect(title!.description).toBe('As on the cover\n\nDefault: `"untitled"`');
+    expect(in_print!.description).toBe("Default: `true`");
+    expect(schemas["books.update"]!.properties!.title!.description).toBe("As on the cover");
+  });
+
   test("demands of a new row what the database would miss, through views too", async () => {
     const schemas = await schemasFor("user");
     const requiredIn = (name: string) => schemas[`${name}.insert`]!.required;

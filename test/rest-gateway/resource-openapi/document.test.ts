@@ -47,6 +47,14 @@ describe("/openapi.json", () => {
     expect(Object.keys(forUsers["/api/v1/articles"])).toEqual(["get", "post"]);
   });
 
+  test("tells defaults of what is sent in words, since a client's generator would demand what has a `default`", async () => {
+    const { components } = await world.json("/openapi.json", "service_role");
+    const sent = Object.entries(components.schemas).filter(([name]) => /\.(create|replace|update)$/.test(name));
+    expect(sent.length).toBeGreaterThan(5);
+    expect(sent.filter(([, schema]) => JSON.stringify(schema).includes('"default":'))).toEqual([]);
+    expect(sent.filter(([, schema]) => JSON.stringify(schema).includes("Default: `"))).not.toEqual([]);
+  });
+
   test("shows what may be written and not be read", async () => {
     const path = "/api/v1/drop-box";
     const { paths } = await world.json("/openapi.json");
