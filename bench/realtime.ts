@@ -5,10 +5,12 @@ import { benchDecoding } from "./realtime/decoding.ts";
 import { benchFanOut } from "./realtime/fan-out.ts";
 import { benchIdle } from "./realtime/idle.ts";
 import { benchLargeUpdate } from "./realtime/large-update.ts";
+import { benchSlowFilters } from "./realtime/slow-filters.ts";
 
 export const bench: Bench = async (options) => ({
   decoding: await benchDecoding(options),
   fanOut: await benchFanOut(options),
+  slowFilters: await benchSlowFilters(options),
   idle: await benchIdle(options),
   largeUpdate: await benchLargeUpdate(options),
 });

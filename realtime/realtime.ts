@@ -16,9 +16,10 @@ import type { SocketMemory } from "../engine/memory/socket-memory.ts";
 import { makeAuthorization } from "./authorization.ts";
 import { makeBindingReader } from "./changes/binding.ts";
 import { makeBlindSpots } from "./changes/blind-spots.ts";
+import { makeVisibilityCheck } from "./changes/check-visibility.ts";
 import { makeClaimsReader } from "./changes/claims-read.ts";
 import { Feeds } from "./changes/feeds.ts";
-import { makeJudge } from "./changes/judge.ts";
+import { Filters } from "./changes/filters.ts";
 import { makePublished } from "./changes/published.ts";
 import { makeAwaitVisible } from "./changes/visible.ts";
 import { API_PATH, type HttpRequest, type HttpResponse, MOST_BODY_BYTES, makeHttpBroadcast } from "./http-broadcast.ts";
@@ -83,6 +84,9 @@ export function openRealtime(given: RealtimeServices): Realtime {
     if (said.kind === "broadcast") return speech.hear(said);
     if (gateway !== null) presence.hear(said, gateway);
   };
+  const timeoutMs = config.realtimeCheckTimeout * 1000;
+  const isAnonymous = ({ role }: Caller): boolean => role === callers().anonymous.role;
+  const filters = new Filters({ database, contextOf, timeoutMs, isAnonymous });
   const relay = new Relay({ changes, hear, log });
   const speech = new Speech(rooms, relay);
   const presence = new Presence(rooms, relay);
@@ -93,7 +97,8 @@ export function openRealtime(given: RealtimeServices): Realtime {
       claims: makeClaimsReader(asOwner),
       published,
       blindSpots,
-      judge: makeJudge({ database, contextOf, timeoutMs: config.realtimeCheckTimeout * 1000 }),
+      checkVisibility: makeVisibilityCheck({ database, contextOf, timeoutMs }),
+      filters,
       awaitVisible: makeAwaitVisible(asOwner),
       log,
     },
@@ -115,14 +120,17 @@ export function openRealtime(given: RealtimeServices): Realtime {
     unsentFrames: new SharedBytes(memory.unsent),
     tally: makeTally(),
     log,
-    bindingReader: (caller) =>
+    bindingReader: (caller, outbox) =>
       makeBindingReader({
         catalog,
         role: caller.role,
         published,
         blindSpots,
+        isAnonymous: isAnonymous(caller),
         ask: async (statement) => (await database.run(contextOf(caller), statement, { readOnly: true })).rows,
+        readValues: (statement, hasPattern) => filters.readValues({ caller, outbox }, statement, hasPattern),
       }),
+    isBarred: (outbox, binding) => filters.isBarred(outbox, binding),
   };
   const sockets = new Sockets({ services, config, crossSite });
   const bodyLimitOf = makeBodyLimits(config, MOST_BODY_BYTES);

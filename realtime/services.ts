@@ -7,6 +7,7 @@ import type { Binding } from "./changes/binding.ts";
 import type { Feeds } from "./changes/feeds.ts";
 import type { BindingRequest } from "./join-request.ts";
 import type { Limits } from "./limits.ts";
+import type { Outbox } from "./outbox.ts";
 import type { Presence } from "./presence.ts";
 import type { Rooms } from "./rooms.ts";
 import type { Speech } from "./speech.ts";
@@ -21,8 +22,13 @@ export type ChannelServices = {
   readonly speech: Speech;
   readonly presence: Presence;
   readonly feeds: Feeds;
-  /** Reads what a caller asks for; null for what it cannot have. */
-  readonly bindingReader: (caller: Caller) => (request: BindingRequest, id: number) => Promise<Binding | null>;
+  /** Reads what a caller asks for by a socket; null for what it cannot have. */
+  readonly bindingReader: (
+    caller: Caller,
+    outbox: Outbox,
+  ) => (request: BindingRequest, id: number) => Promise<Binding | null>;
+  /** Whether a filter of it has failed for that socket a moment ago. */
+  readonly isBarred: (outbox: Outbox, binding: Binding) => boolean;
   readonly limits: Limits;
   readonly memory: SocketMemory;
   /** Frames that clients have not read yet. */

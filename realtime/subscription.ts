@@ -17,6 +17,7 @@ type Terms = {
   readonly lose: (reason: string) => void;
 };
 
+type SubscriptionServices = Pick<ChannelServices, "feeds" | "bindingReader" | "isBarred">;
 export type SubscriptionState = { readonly status: "ok" | "error"; readonly message: string };
 
 /** Less than the ten seconds after which the client gives up. */
@@ -26,12 +27,12 @@ const HEAR_MS = 2_000;
 
 /** What one channel is told of changes, by the claims of the moment. */
 export class Subscription {
-  readonly #services: Pick<ChannelServices, "feeds" | "bindingReader">;
+  readonly #services: SubscriptionServices;
   readonly #terms: Terms;
   #subscriber: Subscriber | null = null;
   #isOver = false;
 
-  constructor(services: Pick<ChannelServices, "feeds" | "bindingReader">, terms: Terms) {
+  constructor(services: SubscriptionServices, terms: Terms) {
     this.#services = services;
     this.#terms = terms;
   }
@@ -100,12 +101,13 @@ export class Subscription {
   async #makeSubscriber(caller: Caller): Promise<Subscriber> {
     const { topic, version, outbox, request, lose } = this.#terms;
     const ids = bindingIds(request.bindings);
-    const resolve = this.#services.bindingReader(caller);
+    const { bindingReader, isBarred } = this.#services;
+    const resolve = bindingReader(caller, outbox);
     const bookmark = request.resume === null ? null : parseBookmark(request.resume);
     const bindings = await Promise.all(request.bindings.map((binding, at) => resolve(binding, ids[at]!)));
     return {
       caller,
-      bindings: bindings.filter((binding): binding is Binding => binding !== null),
+      bindings: bindings.filter((binding): binding is Binding => binding !== null && !isBarred(outbox, binding)),
       version,
       topic,
       outbox,

@@ -20,7 +20,10 @@ export async function subscribe(base: URL, token: string, changes: Changes): Pro
   socket.on("close", end);
   const config = { postgres_changes: [{ event: "*", schema: "public", ...changes }] };
   socket.send(JSON.stringify(["1", "1", `realtime:${changes.table}`, "phx_join", { config }]));
-  await subscribed.promise;
+  await subscribed.promise.catch((error) => {
+    socket.terminate();
+    throw error;
+  });
   socket.off("message", hear);
   socket.off("close", end);
   // Whoever says nothing for a minute is cut off.

@@ -493,7 +493,7 @@ export const SETTINGS = {
     "REALTIME_CHECK_TIMEOUT_SECONDS",
     integer(1, 600),
     "2",
-    "Seconds that the policies and filters of one subscriber may take for the changes that are looked at together; whom longer ones concern is told that changes may have been missed.",
+    "Seconds that the policies, or the filters of one subscriber, may take for the changes that are looked at together; whom longer ones concern is told that changes may have been missed.",
   ),
   realtimeSlot: required(
     "REALTIME_SLOT",

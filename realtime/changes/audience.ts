@@ -4,7 +4,6 @@ import type { Table } from "../../engine/catalog/tables.ts";
 import type { Binding } from "./binding.ts";
 import { type View, viewOf } from "./change-text.ts";
 import { type ClaimsReader, claimsKey } from "./claims-read.ts";
-import type { Question } from "./question.ts";
 import { type RowSight, type Sight, sightOf } from "./sight.ts";
 import type { Subscriber } from "./subscriber.ts";
 
@@ -16,7 +15,6 @@ export type Group = {
   /** One of them; the others have the same role and the same claims, as far as the policies read them. */
   readonly caller: Caller;
   readonly rows: RowSight;
-  readonly questions: readonly Question[];
   readonly members: readonly Member[];
 };
 
@@ -25,6 +23,8 @@ export type Member = {
   readonly subscriber: Subscriber;
   readonly bindings: readonly Binding[];
   readonly view: View;
+  /** Whether Postgres has to be asked what a filter says. */
+  readonly asks: boolean;
 };
 
 type Terms = {
@@ -44,7 +44,7 @@ export async function findAudience(subscribers: Iterable<Subscriber>, terms: Ter
     const sight = sightOf(catalog, table, caller.role);
     if (!sight || sight.rows === "none") continue;
     if (!bindings.every((binding) => stillHolds(binding, sight, table))) {
-      subscriber.lose(`a column by which changes of ${table.name} were filtered is not what it was`);
+      subscriber.lose(`a column of ${table.name} that was asked for is not what it was`);
       continue;
     }
     const claimsRead = sight.rows === "all" ? "" : claimsKey(caller, await reader.read(table));
@@ -55,21 +55,14 @@ export async function findAudience(subscribers: Iterable<Subscriber>, terms: Ter
   }
   return {
     table,
-    groups: [...groups.values()].map(({ caller, sight, members }) => ({
-      caller,
-      rows: sight.rows,
-      members,
-      questions: members.flatMap(questionsOf),
-    })),
+    groups: [...groups.values()].map(({ caller, sight, members }) => ({ caller, rows: sight.rows, members })),
   };
 }
 
-/** Those whose filters ask nothing together, and each of the others alone: a filter that fails is nobody else's concern. */
-export function partsOf({ caller, rows, members }: Group): readonly Group[] {
-  const asking = members.filter((member) => questionsOf(member).length > 0);
-  const others = members.filter((member) => !asking.includes(member));
-  const parts = [others, ...asking.map((member) => [member])].filter((part) => part.length > 0);
-  return parts.map((part) => ({ caller, rows, members: part, questions: part.flatMap(questionsOf) }));
+/** Those with the same claims together: claims that cannot be read are nobody else's concern. */
+export function partsOf({ rows, members }: Group): readonly Group[] {
+  const parts = Map.groupBy(members, ({ subscriber }) => subscriber.caller.claimsText);
+  return [...parts.values()].map((part) => ({ caller: part[0]!.subscriber.caller, rows, members: part }));
 }
 
 export function concerns(
@@ -79,13 +72,11 @@ export function concerns(
   return (schema === null || schema === relation.schema) && (table === null || table === relation.name);
 }
 
-/** A filter is read when it is asked for: by now its column may be closed to the subscriber, altered or gone. */
-function stillHolds({ tests }: Binding, sight: Sight, { columns }: Table): boolean {
-  return tests.every(({ column, type }) => sight.columns.has(column) && columns.get(column)?.baseType.oid === type.oid);
-}
-
-function questionsOf({ bindings }: Member): readonly Question[] {
-  return bindings.flatMap(({ tests }) => tests.flatMap(({ questions }) => questions));
+/** What is asked for is read at the join: by now a column may be closed to the subscriber, altered or gone. */
+function stillHolds({ tests, select }: Binding, sight: Sight, { columns }: Table): boolean {
+  const isSelected = [...(select ?? [])].every((column) => sight.columns.has(column));
+  const isOfType = (column: string, oid: number) => columns.get(column)?.baseType.oid === oid;
+  return isSelected && tests.every(({ column, type }) => sight.columns.has(column) && isOfType(column, type.oid));
 }
 
 function toMembers(
@@ -101,6 +92,7 @@ function toMembers(
     views.set(sight, known);
     const view = known.get(key) ?? viewOf(sight, alike[0]!.select, table);
     known.set(key, view);
-    return { subscriber, bindings: alike, view };
+    const asks = alike.some(({ tests }) => tests.some(({ questions }) => questions.length > 0));
+    return { subscriber, bindings: alike, view, asks };
   });
 }

@@ -11,9 +11,10 @@ import type { BindingRequest } from "../join-request.ts";
 import { spellWord } from "../protocol.ts";
 import type { BlindSpots } from "./blind-spots.ts";
 import { type Condition, parseFilter } from "./filter.ts";
+import { isFrugal } from "./frugal-pattern.ts";
 import type { Published } from "./published.ts";
-import { type Asked, comparison, valueType } from "./question.ts";
-import { makeRowTest, type RowTest } from "./row-test.ts";
+import { type Asked, comparison, isPattern, valueType } from "./question.ts";
+import { isKnownHere, makeRowTest, type RowTest } from "./row-test.ts";
 import { type Sight, sightOf } from "./sight.ts";
 
 /** Which changes a client wants to hear of. */
@@ -34,9 +35,15 @@ export type BindingGround = {
   readonly role: string;
   readonly published: Published;
   readonly blindSpots: BlindSpots;
+  /** Of a caller whom everybody can be. */
+  readonly isAnonymous: boolean;
   /** Asks Postgres as the subscriber's role; rejects with its own error. */
-  readonly ask: (statement: Statement) => Promise<readonly (readonly (string | null)[])[]>;
+  readonly ask: (statement: Statement) => Promise<Rows>;
+  /** The same of the values of a filter, which with patterns among them may take any time. */
+  readonly readValues: (statement: Statement, hasPattern: boolean) => Promise<Rows>;
 };
+
+type Rows = readonly (readonly (string | null)[])[];
 
 const EVENTS = ["*", "INSERT", "UPDATE", "DELETE"] as const;
 const ID_BITS = 27;
@@ -56,7 +63,15 @@ export function bindingIds(requests: readonly BindingRequest[]): readonly number
 /** What one join asks for: many bindings of one table ask Postgres the same. */
 export function makeBindingReader(ground: BindingGround) {
   const answers = memoized((statement: string) => ground.ask(JSON.parse(statement)));
-  const own: BindingGround = { ...ground, ask: (statement) => answers(JSON.stringify(statement)) };
+  const values = memoized((asked: string) => {
+    const { statement, hasPattern } = JSON.parse(asked);
+    return ground.readValues(statement, hasPattern);
+  });
+  const own: BindingGround = {
+    ...ground,
+    ask: (statement) => answers(JSON.stringify(statement)),
+    readValues: (statement, hasPattern) => values(JSON.stringify({ statement, hasPattern })),
+  };
   return (request: BindingRequest, id: number) => resolveBinding(request, id, own);
 }
 
@@ -64,7 +79,7 @@ export function makeBindingReader(ground: BindingGround) {
 async function resolveBinding(
   request: BindingRequest,
   id: number,
-  { catalog, role, published, blindSpots, ask }: BindingGround,
+  { catalog, role, isAnonymous, published, blindSpots, ask, readValues }: BindingGround,
 ): Promise<Binding | null> {
   const event = EVENTS.find((name) => name === spellWord(request.event ?? "*").toUpperCase());
   const schema = nameOrAny(request.schema, "public");
@@ -73,6 +88,7 @@ async function resolveBinding(
   const conditions = typeof filter === "string" ? parseFilter(filter) : null;
   const names = request.select ?? null;
   if (names !== null && !Array.isArray(names)) return null;
+  if (isAnonymous && !conditions?.every(isFrugal)) return null;
   if (!event || !conditions || !(await published.has(schema, table))) return null;
   const select = names && new Set(names.map(spellWord));
   if (schema === null || table === null) {
@@ -87,7 +103,7 @@ async function resolveBinding(
   if (columns && !named.every((column) => columns.has(column))) return null;
   const isBlind = columns && typeof sight.rows === "object" && (await blindSpots(found, columns)).length > 0;
   if (isBlind) return null;
-  const tests = await readTests(conditions, found, ask);
+  const tests = await readTests(conditions, found, readValues);
   return tests && { id, event, schema, table, tests, select };
 }
 
@@ -132,13 +148,17 @@ function nameOrAny(value: unknown, absent: string | null): string | null {
 async function readTests(
   conditions: readonly Condition[],
   table: Table,
-  ask: BindingGround["ask"],
+  readValues: BindingGround["readValues"],
 ): Promise<readonly RowTest[] | null> {
   if (conditions.length === 0) return [];
   const values: string[] = [];
   const expressions = conditions.flatMap((condition) => trials(condition, table, (value) => `$${values.push(value)}`));
   try {
-    const [row = []] = await ask({ text: `select ${expressions.map(({ sql }) => sql).join(", ")}`, values });
+    const statement = { text: `select ${expressions.map(({ sql }) => sql).join(", ")}`, values };
+    const [row = []] = await readValues(
+      statement,
+      conditions.some(({ operator }) => isPattern(operator)),
+    );
     return conditions.map((condition) => {
       const own = expressions.flatMap((trial, at) =>
         trial.of === condition && trial.isCanonical ? [row[at] ?? null] : [],
@@ -171,7 +191,9 @@ function trials(condition: Condition, table: Table, parameter: (value: string) =
     // Held against a text, so that a pattern which cannot be read is found out.
     const left = asked === "match" || asked === "imatch" ? `coalesce(${nothing}, '')` : nothing;
     const compared = trial(comparison(left, asked, place, known));
-    return asked === "eq" ? [compared, trial(canonical(place, known, table), true)] : [compared];
+    return asked === "eq" || isKnownHere(condition, known.baseType)
+      ? [compared, trial(canonical(place, known, table), true)]
+      : [compared];
   });
 }
 

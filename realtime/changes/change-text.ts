@@ -19,9 +19,10 @@ export type Told = {
 const MOST_BYTES = 2 ** 20;
 /** What is longer is left out of a change that is too large. */
 const SHORT_BYTES = 64;
-const TOO_LARGE = '["Error 413: Payload Too Large"]';
-const UNREADABLE_KEY = '["Error 401: Unauthorized"]';
-const NO_KEY = '["Error 400: Bad Request, no primary key"]';
+const TOO_LARGE = "Error 413: Payload Too Large";
+const UNREADABLE_KEY = "Error 401: Unauthorized";
+const NO_KEY = "Error 400: Bad Request, no primary key";
+const ALTERED = "Error 409: Conflict, the table was altered behind this change, which does not have";
 
 export function viewOf({ columns, readsKey }: Sight, select: ReadonlySet<string> | null, table: Table): View {
   if (!select) return { columns, readsKey };
@@ -58,22 +59,39 @@ export class ChangeText {
 
   #spell(told: Told): string {
     const { relation } = this.#change;
-    const { errors, records } = this.#errors(told) ?? this.#records(told);
+    const error = this.#keyError(told);
+    const errors = error === null ? this.#errors(told.view) : [error];
+    const records = error === null ? this.#records(told) : [];
     const members = [
       `"schema":${JSON.stringify(relation.schema)},"table":${JSON.stringify(relation.name)},"type":"${told.type}"`,
       `"commit_timestamp":"${this.#commitTime}","columns":${columnsOf(relation, told.view)}`,
       ...records,
-      `"errors":${errors},"position":"${this.#bookmark}"`,
+      `"errors":${errors.length === 0 ? "null" : JSON.stringify(errors)},"position":"${this.#bookmark}"`,
     ];
     return `{${members.join(",")}}`;
   }
 
-  #errors({ type, view }: Told): Spelled | null {
-    if (this.#table.primaryKey.length === 0 && type !== "DELETE") return { errors: NO_KEY, records: [] };
-    return view.readsKey ? null : { errors: UNREADABLE_KEY, records: [] };
+  /** Why there is no row at all. */
+  #keyError({ type, view }: Told): string | null {
+    if (this.#table.primaryKey.length === 0 && type !== "DELETE") return NO_KEY;
+    return view.readsKey ? null : UNREADABLE_KEY;
   }
 
-  #records({ type, view, withOld }: Told): Spelled {
+  /** What is missing in the row. */
+  #errors(view: View): readonly string[] {
+    const missing = this.#renamed(view);
+    const altered = missing.length > 0 ? [`${ALTERED} ${missing.join(", ")}`] : [];
+    return this.#isLarge ? [TOO_LARGE, ...altered] : altered;
+  }
+
+  /** Columns that the change may have under another name: of before they were renamed. */
+  #renamed(view: View): readonly string[] {
+    const names = new Set(this.#change.relation.columns.map(({ name }) => name));
+    const isAltered = [...names].some((name) => !this.#table.columns.has(name));
+    return isAltered ? [...view.columns].filter((name) => !names.has(name)) : [];
+  }
+
+  #records({ type, view, withOld }: Told): readonly string[] {
     const { new: row, old } = this.#change;
     const records: string[] = [];
     if (type !== "DELETE") records.push(`"record":${this.#record(row!, view)}`);
@@ -81,7 +99,7 @@ export class ChangeText {
     if (type === "UPDATE")
       records.push(`"old_record":${withOld ? this.#record(old ?? this.#keyOf(row!), view) : "{}"}`);
     if (type === "DELETE") records.push(`"old_record":${this.#record(old!, view)}`);
-    return { errors: this.#isLarge ? TOO_LARGE : "null", records };
+    return records;
   }
 
   #record(row: Row, { columns }: View): string {
@@ -107,8 +125,6 @@ export class ChangeText {
     return this.#change.relation.columns.map(({ name }, at) => (primaryKey.includes(name) ? row[at] : undefined));
   }
 }
-
-type Spelled = { readonly errors: string; readonly records: readonly string[] };
 
 function columnsOf({ columns }: Relation, view: View): string {
   return JSON.stringify(

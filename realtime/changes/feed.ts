@@ -16,8 +16,10 @@ import { oneAtATime } from "../../engine/one-at-a-time.ts";
 import type { Outbox } from "../outbox.ts";
 import { concerns } from "./audience.ts";
 import { type AudienceServices, type Audiences, makeAudiences } from "./audiences.ts";
+import { Backlogs } from "./backlogs.ts";
+import type { CheckVisibility } from "./check-visibility.ts";
 import { Delivery, type Item } from "./delivery.ts";
-import type { Judge } from "./judge.ts";
+import type { Filters } from "./filters.ts";
 import { findLapsed } from "./lapsed.ts";
 import { Pacer } from "./pacer.ts";
 import { behind, isAfter, type Position, sinceOf } from "./position.ts";
@@ -26,7 +28,8 @@ import type { AwaitVisible } from "./visible.ts";
 
 export type FeedServices = AudienceServices & {
   readonly changes: Changes;
-  readonly judge: Judge;
+  readonly checkVisibility: CheckVisibility;
+  readonly filters: Pick<Filters, "apply">;
   readonly awaitVisible: AwaitVisible;
   readonly log: Pick<Logger, "warn" | "error">;
 };
@@ -46,6 +49,14 @@ type Step = { readonly kind: "step"; readonly run: () => void };
 type Commit = { readonly kind: "commit"; readonly position: Position };
 type Entry = Item | Step | Commit;
 
+type Deliveries = ReadonlyMap<Relation, Delivery>;
+/** Changes that are told together: all, those of them that were not told before, and how far everybody has been told then. */
+type Round = { readonly items: readonly Item[]; readonly told: readonly Item[]; readonly end: Promise<Position> };
+type Telling = { readonly deliveries: Deliveries; readonly later: ReadonlySet<Subscriber>; readonly told: Item[] };
+
+const NO_DELIVERIES: Deliveries = new Map();
+const NOBODY: ReadonlySet<Subscriber> = new Set();
+
 /** How many changes are judged together, of which each subscriber may have its own view. */
 const BATCH = 500;
 const SMALLEST_BATCH = 20;
@@ -64,6 +75,7 @@ export class Feed {
   readonly #marks = new Map<string, () => void>();
   readonly #markTogether: (key: string) => Promise<void>;
   readonly #pacer = new Pacer();
+  readonly #backlogs = new Backlogs();
   /** Whose tables are decoded, and who of them are told. */
   readonly #interested = new Set<Subscriber>();
   readonly #active = new Set<Subscriber>();
@@ -77,6 +89,8 @@ export class Feed {
   #seen: Promise<unknown> = Promise.resolve();
   /** The last transaction that changed the schema. */
   #changer: number | null = null;
+  /** How often the schema has changed, as far as that was heard. */
+  #schemaChanges = 0;
   #gaps = 0;
   #isRunning = false;
   #isClosed = false;
@@ -109,7 +123,7 @@ export class Feed {
   }
 
   get isIdle(): boolean {
-    return this.#entries.length === 0 && !this.#isRunning;
+    return this.#entries.length === 0 && !this.#isRunning && this.#backlogs.isEmpty;
   }
 
   get told(): Position {
@@ -129,6 +143,11 @@ export class Feed {
   get position(): Position {
     const { position } = this.#options.changes.state();
     return this.isIdle && position !== null && position > this.#told.commitLsn ? behind(position) : this.#told;
+  }
+
+  /** How far the subscriber has been told. */
+  positionOf(subscriber: Subscriber): Position {
+    return this.#backlogs.positionOf(subscriber) ?? this.position;
   }
 
   /** Begins with what is committed after this call, as far as the stream can know: resolves when it has come so far. */
@@ -156,21 +175,24 @@ export class Feed {
   replace(old: Subscriber, successor: Subscriber): Promise<void> {
     this.#interested.add(successor);
     return new Promise((resolve) => {
-      this.#push({
-        kind: "step",
-        run: () => {
-          successor.position = old.position;
-          if (this.#active.has(old) && this.#interested.has(successor)) this.#active.add(successor);
-          this.remove(old);
-          resolve();
-        },
-      });
+      const run = (): void => {
+        if (this.#backlogs.has(old)) {
+          void this.#backlogs.drained(old).then(() => (this.#isClosed ? run() : this.#push({ kind: "step", run })));
+          return;
+        }
+        successor.position = old.position;
+        if (this.#active.has(old) && this.#interested.has(successor)) this.#active.add(successor);
+        this.remove(old);
+        resolve();
+      };
+      this.#push({ kind: "step", run });
     });
   }
 
   remove(subscriber: Subscriber): void {
     this.#interested.delete(subscriber);
     this.#active.delete(subscriber);
+    this.#backlogs.remove(subscriber);
   }
 
   /** All who were there. */
@@ -178,6 +200,7 @@ export class Feed {
     const subscribers = [...this.#interested];
     this.#interested.clear();
     this.#active.clear();
+    this.#backlogs.clear();
     return subscribers;
   }
 
@@ -189,6 +212,7 @@ export class Feed {
     // Whoever waits for a step would wait for ever.
     for (const entry of entries) if (isStep(entry)) entry.run();
     this.#room?.resolve();
+    this.#backlogs.clear();
   }
 
   #follower(): Follower {
@@ -204,8 +228,9 @@ export class Feed {
 
   #take(change: Change, transaction: Transaction): Promise<void> | undefined {
     if (change.kind === "TRUNCATE") return undefined;
-    for (const cell of [...(change.new ?? []), ...(change.old ?? [])]) this.#bytes += cell?.length ?? 0;
-    this.#push({ change, transaction });
+    const item = { change, transaction };
+    this.#bytes += bytesOf(item);
+    this.#push(item);
     if (!this.#isFull) return undefined;
     this.#room ??= Promise.withResolvers();
     return this.#room.promise;
@@ -244,6 +269,7 @@ export class Feed {
     this.#told = behind(until);
     this.#entries = this.#entries.filter(isStep);
     this.#bytes = 0;
+    this.#backlogs.clear();
     for (const subscriber of [...this.#active]) subscriber.lose(reason);
     // A mark may have been lost too.
     for (const marked of this.#marks.values()) marked();
@@ -258,6 +284,7 @@ export class Feed {
       this.#changer = transaction.xid;
       this.#seen = Promise.all([this.#seen, this.#options.awaitVisible(new Set([transaction.xid]))]);
     }
+    this.#schemaChanges++;
     this.#catchUp();
     this.#push({ kind: "step", run: () => void this.#dismiss() });
   }
@@ -321,37 +348,87 @@ export class Feed {
   async #tell(entries: readonly Entry[]): Promise<void> {
     const gaps = this.#gaps;
     const items = entries.filter((entry): entry is Item => !("kind" in entry));
-    if (items.length > 0) await this.#upToDate;
-    const deliveries = new Map<Relation, Delivery>();
-    for (const [relation, own] of Map.groupBy(items, ({ change }) => change.relation)) {
-      const audience = await this.#audienceOf(this.#active, relation);
-      if (audience) deliveries.set(relation, new Delivery(own, audience, this.history));
-    }
-    const xids = new Set(items.map(({ transaction }) => transaction.xid));
-    // First: a policy that reads other tables is to find there what the same transaction has written.
-    if (deliveries.size > 0) await this.#options.awaitVisible(xids);
-    await Promise.all([...deliveries.values()].map((delivery) => delivery.judge(this.#options.judge)));
+    const deliveries = items.length > 0 ? await this.#check(items) : NO_DELIVERIES;
+    const told: Item[] = [];
+    const end = Promise.withResolvers<Position>();
+    const later = this.#tellLater(deliveries, { items, told, end: end.promise });
     for (const entry of entries) {
       // What was told before a gap says nothing of how far those are told who come behind it.
       if (this.#gaps !== gaps && !isStep(entry)) continue;
-      const due = this.#tellOne(entry, deliveries);
+      const due = this.#tellOne(entry, { deliveries, later, told });
       if (due.length > 0) await this.#pacer.wait(due);
     }
+    end.resolve(this.#told);
     await this.#pacer.wait([...this.#active].map(({ outbox }) => outbox));
+    await this.#backlogs.pace();
+  }
+
+  /** What each subscriber sees of the changes: once more where the schema has changed meanwhile, and with it who sees the same. */
+  async #check(items: readonly Item[]): Promise<Deliveries> {
+    for (;;) {
+      const schemaChanges = this.#schemaChanges;
+      await this.#upToDate;
+      const deliveries = new Map<Relation, Delivery>();
+      for (const [relation, own] of Map.groupBy(items, ({ change }) => change.relation)) {
+        const audience = await this.#audienceOf(this.#active, relation);
+        if (audience) deliveries.set(relation, new Delivery(own, audience, this.history));
+      }
+      const xids = new Set(items.map(({ transaction }) => transaction.xid));
+      // First: a policy that reads other tables is to find there what the same transaction has written.
+      if (deliveries.size > 0) await this.#options.awaitVisible(xids);
+      await Promise.all([...deliveries.values()].map((delivery) => delivery.check(this.#options.checkVisibility)));
+      if (schemaChanges === this.#schemaChanges) return deliveries;
+    }
+  }
+
+  /** Begins to apply filters. Answers with those who are told behind that, and behind what they have still to be told. */
+  #tellLater(deliveries: Deliveries, { items, told, end }: Round): ReadonlySet<Subscriber> {
+    const isThere = (subscriber: Subscriber) => this.#active.has(subscriber);
+    const later = new Map<Subscriber, Promise<void>[]>();
+    for (const subscriber of this.#active) if (this.#backlogs.has(subscriber)) later.set(subscriber, []);
+    for (const delivery of deliveries.values()) {
+      for (const [subscriber, filtered] of delivery.filter(this.#options.filters, isThere)) {
+        later.set(subscriber, [...(later.get(subscriber) ?? []), ...filtered]);
+      }
+    }
+    if (later.size === 0) return NOBODY;
+    const bytes = items.reduce((sum, item) => sum + bytesOf(item), 0);
+    for (const [subscriber, filtered] of later) {
+      if (!isThere(subscriber)) continue;
+      this.#backlogs.add(subscriber, this.#told, {
+        ready: Promise.all([end, ...filtered]).then(([position]) => position),
+        tell: () => this.#tellAll(told, subscriber, deliveries),
+        changes: items.length,
+        bytes,
+      });
+    }
+    return new Set(later.keys());
+  }
+
+  /** Tells one of what others have been told before. */
+  async #tellAll(items: readonly Item[], subscriber: Subscriber, deliveries: Deliveries): Promise<void> {
+    const { outbox } = subscriber;
+    for (const item of items) {
+      if (!this.#active.has(subscriber)) return;
+      if (isAfter(positionOf(item), subscriber.position))
+        deliveries.get(item.change.relation)?.tellLater(item, subscriber);
+      if (outbox.isDue) await this.#pacer.wait([outbox]);
+    }
   }
 
   /** Answers with whom to wait for. */
-  #tellOne(entry: Entry, deliveries: ReadonlyMap<Relation, Delivery>): readonly Outbox[] {
+  #tellOne(entry: Entry, { deliveries, later, told }: Telling): readonly Outbox[] {
     if ("kind" in entry) {
       if (entry.kind === "step") entry.run();
       else this.#told = entry.position;
       return [];
     }
-    const position = { commitLsn: entry.transaction.commitLsn, index: entry.change.index };
+    const position = positionOf(entry);
     if (!isAfter(position, this.#told)) return [];
-    const due = deliveries
-      .get(entry.change.relation)
-      ?.tell(entry, (subscriber) => this.#active.has(subscriber) && isAfter(position, subscriber.position));
+    const isToldNow = (subscriber: Subscriber) =>
+      this.#active.has(subscriber) && !later.has(subscriber) && isAfter(position, subscriber.position);
+    const due = deliveries.get(entry.change.relation)?.tell(entry, isToldNow);
+    told.push(entry);
     this.#told = position;
     return due ?? [];
   }
@@ -360,6 +437,14 @@ export class Feed {
     this.#options.log.error({ err: error }, "changes could not be told");
     for (const subscriber of [...this.#active]) subscriber.lose("they could not be told");
   }
+}
+
+function positionOf({ transaction, change }: Item): Position {
+  return { commitLsn: transaction.commitLsn, index: change.index };
+}
+
+function bytesOf({ change }: Item): number {
+  return [...(change.new ?? []), ...(change.old ?? [])].reduce((sum, cell) => sum + (cell?.length ?? 0), 0);
 }
 
 function isStep(entry: Entry): entry is Step {

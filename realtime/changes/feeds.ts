@@ -77,7 +77,9 @@ export class Feeds {
   /** How far the subscriber has been told. */
   bookmarkOf(subscriber: Subscriber): Bookmark {
     const feed = [...this.#replays, this.#live].find((each) => each?.has(subscriber));
-    return feed ?? { position: subscriber.position, history: subscriber.history ?? "" };
+    return feed
+      ? { position: feed.positionOf(subscriber), history: feed.history }
+      : { position: subscriber.position, history: subscriber.history ?? "" };
   }
 
   close(): void {

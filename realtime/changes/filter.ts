@@ -32,7 +32,10 @@ const QUOTED = /^"(?:[^"\\]|\\.)*"$/s;
 /** What may follow `is`. */
 const TRUTHS = ["null", "true", "false", "unknown"];
 
-/** `id=eq.1,status=in.(draft,"sent, late"),body=not.is.null`; null for what cannot be read. Nothing at all is no condition. */
+/**
+ * `id=eq.1,status=in.(draft,"sent, late"),body=not.is.null`; null for what cannot be read. Nothing at all is no condition.
+ * Blanks may stand around a column; in a value they count.
+ */
 export function parseFilter(text: string): readonly Condition[] | null {
   if (text.trim() === "") return [];
   const conditions = splitAtCommas(text).map(parseCondition);
@@ -40,15 +43,16 @@ export function parseFilter(text: string): readonly Condition[] | null {
 }
 
 function parseCondition(text: string): Condition | null {
-  const { column, not, operator, value } = CONDITION.exec(text.trim())?.groups ?? {};
+  const { column, not, operator, value } = CONDITION.exec(text)?.groups ?? {};
   if (column === undefined || value === undefined || !isOperator(operator)) return null;
   const negated = not !== undefined;
+  const name = column.trim();
   // Null is no value that the column's type could read.
-  if (operator === "isdistinct" && value.toLowerCase() === "null") {
-    return { column: column.trim(), negated: !negated, operator: "is", values: ["null"] };
+  if (operator === "isdistinct" && value.trim().toLowerCase() === "null") {
+    return { column: name, negated: !negated, operator: "is", values: ["null"] };
   }
   const values = parseValues(operator, value);
-  return values && { column: column.trim(), negated, operator, values };
+  return values && name !== "" ? { column: name, negated, operator, values } : null;
 }
 
 function isOperator(name: string | undefined): name is Operator {
@@ -62,20 +66,22 @@ function parseValues(operator: Operator, text: string): readonly string[] | null
     return UNFINISHED.test(pattern) ? null : [pattern];
   }
   if (operator !== "is") return [parseValue(text)];
-  const word = text.toLowerCase();
+  const word = text.trim().toLowerCase();
   return TRUTHS.includes(word) ? [word] : null;
 }
 
-/** `(a,b,"c,d")` */
-function parseList(text: string): readonly string[] | null {
+/** `(a,b,"c,d")`; as in PostgREST, blanks behind the parenthesis are none of the first value's. */
+function parseList(written: string): readonly string[] | null {
+  const text = written.trim();
   if (!text.startsWith("(") || !text.endsWith(")")) return null;
-  const values = splitAtCommas(text.slice(1, -1)).map((value) => parseValue(value.trim()));
+  const values = splitAtCommas(text.slice(1, -1).trimStart()).map(parseValue);
   return values.length <= MOST_VALUES ? values : null;
 }
 
-/** `"say \"yes\""`, or as it stands. */
-function parseValue(text: string): string {
-  return QUOTED.test(text) ? text.slice(1, -1).replace(/\\(.)/gs, "$1") : text;
+/** `"say \"yes\""`, blanks around which do not count, or as it stands. */
+function parseValue(written: string): string {
+  const text = written.trim();
+  return QUOTED.test(text) ? text.slice(1, -1).replace(/\\(.)/gs, "$1") : written;
 }
 
 /** Those outside of parentheses, and of double quotes that a value begins with. */

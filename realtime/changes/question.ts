@@ -17,12 +17,17 @@ const SQL = {
   match: "~",
   imatch: "~*",
 } as const;
-const PATTERNS: readonly Asked[] = ["like", "ilike", "match", "imatch"];
+const PATTERNS: readonly string[] = ["like", "ilike", "match", "imatch"];
+
+/** Whether the value is a pattern, which can take any time to be held against a text. */
+export function isPattern(operator: string): boolean {
+  return PATTERNS.includes(operator);
+}
 
 /** `"price" < $1::"pg_catalog"."numeric"`; both sides are SQL already. */
 export function comparison(left: string, operator: Asked, right: string, column: Pick<Column, "baseType">): string {
   // A pattern is a text whatever it is held against.
-  return `${left} ${SQL[operator]} ${right}::${PATTERNS.includes(operator) ? "text" : valueType(column)}`;
+  return `${left} ${SQL[operator]} ${right}::${isPattern(operator) ? "text" : valueType(column)}`;
 }
 
 /** By its full name it has no modifier that would cut a value. */

@@ -1,5 +1,6 @@
 import type { DataType } from "../../engine/catalog/types.ts";
 import type { Condition } from "./filter.ts";
+import { type Compare, numberOrder } from "./number-order.ts";
 import type { Question } from "./question.ts";
 
 /** A value of the row as Postgres writes it. Undefined: it is not in the log. */
@@ -27,8 +28,9 @@ const PLAIN = new Set(["bool", "date", "int2", "int4", "int8", "text", "uuid", "
  */
 export function makeRowTest(condition: Condition, canonical: readonly (string | null)[], type: DataType): RowTest {
   const { column } = condition;
-  const questions = questionsOf(condition, isPlain(type) && !canonical.includes(null));
-  const isTrue = truthOf(condition, canonical, questions);
+  const questions = questionsOf(condition, isKnownHere(condition, type) && !canonical.includes(null));
+  const compare = condition.operator in ORDERS || !isPlain(type) ? numberOrder(type) : null;
+  const isTrue = truthOf(condition, { canonical, questions, compare });
   const wanted = condition.negated === (condition.operator === "neq" || condition.operator === "isdistinct");
   return {
     column,
@@ -38,29 +40,50 @@ export function makeRowTest(condition: Condition, canonical: readonly (string | 
   };
 }
 
-function questionsOf({ column, operator, values }: Condition, isPlain: boolean): readonly Question[] {
+/** Whether what Postgres says of values of the type is said here as well, and sooner. */
+export function isKnownHere({ operator }: Condition, type: DataType): boolean {
   switch (operator) {
     case "is":
-      return [];
+      return true;
     case "eq":
     case "neq":
     case "in":
     case "isdistinct":
-      return isPlain ? [] : values.map((value) => ({ column, operator: "eq", value }));
+      return isPlain(type) || numberOrder(type) !== null;
     default:
-      return values.map((value) => ({ column, operator, value }));
+      return operator in ORDERS && numberOrder(type) !== null;
   }
 }
 
+function questionsOf({ column, operator, values }: Condition, isKnown: boolean): readonly Question[] {
+  if (isKnown || operator === "is") return [];
+  const asked = operator === "neq" || operator === "in" || operator === "isdistinct" ? "eq" : operator;
+  return values.map((value) => ({ column, operator: asked, value }));
+}
+
+/** Which orders of the cell and the value they let pass. */
+const ORDERS: Readonly<Record<string, (order: number) => boolean>> = {
+  lt: (order) => order < 0,
+  lte: (order) => order <= 0,
+  gt: (order) => order > 0,
+  gte: (order) => order >= 0,
+};
+const isEqual = (order: number) => order === 0;
+
+type Known = {
+  readonly canonical: readonly (string | null)[];
+  readonly questions: readonly Question[];
+  readonly compare: Compare | null;
+};
+
 /** Whether the condition without its negation holds: `neq` is told as `eq` here, and `isdistinct` as its opposite. */
-function truthOf(
-  { operator, values }: Condition,
-  canonical: readonly (string | null)[],
-  questions: readonly Question[],
-) {
+function truthOf({ operator, values }: Condition, { canonical, questions, compare }: Known) {
   const plain = new Set(canonical);
+  const passes = ORDERS[operator] ?? isEqual;
+  const isKnown = (cell: string): boolean =>
+    compare ? canonical.some((value) => passes(compare(cell, value!))) : plain.has(cell);
   const isAnyOf = (cell: string, answers: Answers): Truth =>
-    questions.length === 0 ? plain.has(cell) : questions.some((question) => answers(question) === true);
+    questions.length === 0 ? isKnown(cell) : questions.some((question) => answers(question) === true);
   switch (operator) {
     case "is":
       return (cell: string | null): Truth => cell === IS[values[0]!];

@@ -34,7 +34,8 @@ test("many bindings of a table that is closed ask once whether it is", async () 
     asked++;
     return [["f"]];
   };
-  const read = makeBindingReader({ catalog, role: "anon", published, blindSpots, ask });
+  const terms = { catalog, role: "anon", isAnonymous: true, published, blindSpots };
+  const read = makeBindingReader({ ...terms, ask, readValues: ask });
   const bindings = Array.from({ length: 100 }, (_, n) => ({ event: "*", table: "notes", filter: `price=eq.${n}` }));
   const resolved = await Promise.all(bindings.map((binding, at) => read(binding, at + 1)));
   expect(resolved).toEqual(bindings.map(() => null));

@@ -6,7 +6,6 @@ import type { Lsn } from "../../../engine/changes/lsn.ts";
 import { makeBlindSpots } from "../../../realtime/changes/blind-spots.ts";
 import { makeClaimsReader } from "../../../realtime/changes/claims-read.ts";
 import type { FeedServices } from "../../../realtime/changes/feed.ts";
-import { VISIBLE } from "../../../realtime/changes/judgement.ts";
 import { behind } from "../../../realtime/changes/position.ts";
 import { makePublished } from "../../../realtime/changes/published.ts";
 import type { Subscriber } from "../../../realtime/changes/subscriber.ts";
@@ -104,7 +103,8 @@ export async function servicesWith(
     claims: makeClaimsReader(asOwner),
     published: makePublished(asOwner, "supabase_realtime"),
     blindSpots: makeBlindSpots(asOwner),
-    judge: async (_group, _table, images) => images.map(() => VISIBLE),
+    checkVisibility: async (_viewer, _table, images) => images.map(() => true),
+    filters: { apply: () => new Map() },
     awaitVisible,
     log,
   };

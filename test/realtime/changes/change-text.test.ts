@@ -1,0 +1,55 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { RawClient } from "../raw-client.ts";
+import { type Ground, openGround } from "../service.ts";
+
+const SHEETS = { event: "*", schema: "public", table: "sheets" };
+
+let ground: Ground;
+let client: RawClient;
+beforeAll(async () => {
+  ground = await openGround();
+});
+afterEach(async () => {
+  await client.close();
+  await ground.owner.query("drop table public.sheets");
+});
+afterAll(() => ground.close());
+
+async function join(more: object = {}): Promise<void> {
+  await ground.owner.query(`create table public.sheets (id int primary key, title text, body text);
+    grant select on public.sheets to anon`);
+  client = await new RawClient(ground.service.url).opened();
+  await client.join("realtime:x", { postgres_changes: [{ ...SHEETS, ...more }] });
+}
+
+const changeOf = async (id: number) =>
+  (await client.until(({ payload }) => payload.data?.record?.id === id)).payload.data;
+
+test("a change from before a column was renamed says which one it does not have", async () => {
+  await join();
+  await ground.owner.query(
+    "begin; insert into sheets values (1, 'One', 'a'); alter table sheets rename title to name; commit",
+  );
+  const { record, errors } = await changeOf(1);
+  expect(record).toEqual({ id: 1, body: "a" });
+  expect(errors).toEqual([expect.stringMatching(/^Error 409: Conflict, .* altered .* does not have name$/)]);
+  await ground.owner.query("insert into sheets values (2, 'Two', 'b')");
+  expect(await changeOf(2)).toMatchObject({ record: { id: 2, name: "Two", body: "b" }, errors: null });
+});
+
+test.each([
+  ["added", "add extra text", { id: 1, title: "One", body: "a" }],
+  ["dropped", "drop title", { id: 1, body: "a" }],
+])("a change from before a column was %s lacks nothing", async (_how, alter, record) => {
+  await join();
+  await ground.owner.query(`begin; insert into sheets values (1, 'One', 'a'); alter table sheets ${alter}; commit`);
+  expect(await changeOf(1)).toMatchObject({ record, errors: null });
+});
+
+test("whoever has asked for a column by name is told that it was renamed, and can have it no longer", async () => {
+  await join({ select: ["title"] });
+  await ground.owner.query("alter table sheets rename title to name; insert into sheets values (1, 'One', 'a')");
+  const { payload } = await client.until(({ payload }) => payload.status === "error");
+  expect(payload.message).toMatch(/^Changes may have been missed: a column of sheets that was asked for/);
+  await client.until(({ event }) => event === "phx_error");
+});
