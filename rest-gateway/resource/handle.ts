@@ -1,5 +1,5 @@
 import { makeBodyLimits } from "../../engine/caller/body-limit.ts";
-import type { Callers } from "../../engine/caller/caller.ts";
+import type { Caller, Callers } from "../../engine/caller/caller.ts";
 import type { CrossSite } from "../../engine/caller/cross-site.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Config } from "../../engine/config/config.ts";
@@ -9,7 +9,7 @@ import { ApiError } from "../../engine/errors.ts";
 import { type Counts, makeCounts } from "../../engine/metrics/counts.ts";
 import { methodNotAllowed, notFound } from "../../engine/wrong-address.ts";
 import { identifyCaller, queryWithoutApiKey } from "../auth/credentials.ts";
-import type { GatewayResponse, Handler } from "../http.ts";
+import type { GatewayRequest, GatewayResponse, Handler } from "../http.ts";
 import { readIdempotencyKey } from "../idempotency/key.ts";
 import { makeKeyedChanges } from "../idempotency/keyed-changes.ts";
 import { publicPath } from "../public-address.ts";
@@ -102,8 +102,14 @@ export function makeResourceInterface(services: Services): ResourceInterface {
     if (!isOurs) throw notFound();
     request.stages.enter("caller");
     request.tell(cacheHeaders(null));
-    const identified = identifyCaller(request, { callers, crossSite });
-    const caller = identified instanceof Promise ? await identified : identified;
+    let caller: Caller;
+    try {
+      const identified = identifyCaller(request, { callers, crossSite });
+      caller = identified instanceof Promise ? await identified : identified;
+    } catch (refusal) {
+      await tellOfVersion(request, address);
+      throw refusal;
+    }
     request.tell(cacheHeaders(caller));
     request.stages.enter("parse");
     const served = versions();
@@ -115,6 +121,16 @@ export function makeResourceInterface(services: Services): ResourceInterface {
       return await answer(asked);
     } catch (thrown) {
       throw refused.explain(thrown, asked);
+    }
+  };
+
+  /** For who is refused before the version is known. Where it cannot be settled, the refusal comes first. */
+  const tellOfVersion = async (request: GatewayRequest, address: Address): Promise<void> => {
+    const terms = { versions: await versions(), publicUrl: config.publicUrl };
+    try {
+      settleVersion(request, address, new URLSearchParams(request.rawQuery), terms);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
     }
   };
 

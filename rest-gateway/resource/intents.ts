@@ -35,7 +35,7 @@ type Update = { readonly payload: Payload; readonly missingAsDefault: boolean };
 
 export function updateIntent({ table }: Collection, wish: Wish, update: Update): UpdateIntent {
   const write = { target: targetOf(table), shape: toShape(wish), returned: "rows", count: null } as const;
-  return { kind: "update", ...write, ...update };
+  return { kind: "update", ...write, ...update, findsUnchanged: true };
 }
 
 export function deleteIntent({ table }: Collection, wish: Wish): DeleteIntent {

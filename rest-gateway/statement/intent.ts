@@ -169,6 +169,8 @@ export type UpdateIntent = Write & {
   readonly kind: "update";
   readonly payload: Payload;
   readonly missingAsDefault: boolean;
+  /** A payload without columns gives the rows that the caller may update, and changes none; without this it gives none. */
+  readonly findsUnchanged?: true;
 };
 
 export type DeleteIntent = Write & { readonly kind: "delete" };

@@ -4,7 +4,7 @@ import { readMediaRanges } from "../../media-range.ts";
 /** In which of the types that the client takes it is answered. */
 export type Agreed = {
   readonly contentType: string;
-  /** `2` of `application/vnd.example.v2+json`; null where the type names none. */
+  /** `2` of `application/vnd.example.v2+json`, `2.1` of `v2.1`, which is none that is served; null where the type names none. */
   readonly version: string | null;
   /** HAL has links in each row. */
   readonly links: boolean;
@@ -17,11 +17,12 @@ const USUAL: ReadonlySet<string> = new Set(["*/*", "application/json", "applicat
 const PLAIN = /^application\/json(;|$)/;
 const ANY = /^(\*|application)\/\*(;|$)/;
 const LINKED = /^application\/hal\+json(;|$)/;
-const VENDOR = /^application\/vnd\.[\w.-]*?(?:\.v(?<version>\d+))?\+json(;|$)/;
+const VENDOR = /^application\/vnd\.[\w.-]*?(?:\.v(?<version>\d+(?:\.\d+)*(?:-[\w.]+)?))?\+json(;|$)/;
 
 /** The best of the types that can be made. Refuses when there is none. */
 export function agreeOn(accept: string | undefined): Agreed {
-  if (accept === undefined || USUAL.has(accept)) return JSON_TYPE;
+  // An empty field says as little as none.
+  if (accept === undefined || accept.trim() === "" || USUAL.has(accept)) return JSON_TYPE;
   const ranges = readMediaRanges(accept.toLowerCase());
   // What is named and refused is not among all that is taken besides.
   const isRefused = (named: RegExp) => ranges.some(({ type, quality }) => quality === 0 && named.test(type));

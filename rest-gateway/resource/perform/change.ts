@@ -26,10 +26,10 @@ export async function change(asked: Asked, ask: AskRows): Promise<GatewayRespons
   const addressed = addressedBy(target);
   const payload = parsePayload(body, { collection, version, verb, maxRows: 1, fixed: new Map(), addressed });
   const wish = { select, conditions: await conditionsOf(asked, ask) };
-  // To change nothing is no update in SQL.
-  const isEmpty = payload.columns.length === 0;
+  // Where nothing is to be changed, the rows of a view may be such as cannot be locked.
+  const isRead = payload.columns.length === 0 && collection.table.kind.endsWith("view");
   const update = { payload, missingAsDefault: verb === "replace" };
-  const rows = await ask(isEmpty ? readIntent(collection, wish) : updateIntent(collection, wish, update));
+  const rows = await ask(isRead ? readIntent(collection, wish) : updateIntent(collection, wish, update));
   if (rows.count === 0) throw await whyNothing(asked, select, ask);
   return sendRow(asked, { status: 200, text: rowOf(rows.text), collection, select, links });
 }

@@ -42,6 +42,6 @@ export function chooseVersion(said: Said, versions: readonly Version[]): Version
 
 function unsupported(wanted: string, versions: readonly Version[]): ApiError {
   const supportedVersions = versions.filter(({ status }) => status !== "retired").map(({ number }) => number);
-  const message = `There is no version ${JSON.stringify(wanted)}; there is ${supportedVersions.join(", ") || "none"}.`;
+  const message = `Version ${JSON.stringify(wanted)} is not supported. Supported versions: ${supportedVersions.join(", ") || "none"}.`;
   return new ApiError(400, "UNSUPPORTED_VERSION", message, { beside: { supportedVersions } });
 }

@@ -12,7 +12,7 @@ import type { Node } from "./tree.ts";
 /** What a write does to its table. The conditions of an insert speak of its records, the others of the table. */
 export type Change = { readonly table: QualifiedName; readonly where: readonly Where[] } & (
   | { readonly kind: "insert"; readonly records: Records; readonly conflict: Conflict | null }
-  | { readonly kind: "update"; readonly records: Records }
+  | { readonly kind: "update"; readonly records: Records; readonly findsUnchanged: boolean }
   | { readonly kind: "delete" }
 );
 
@@ -43,7 +43,7 @@ export function planChange(
   }
   const records = planRecords(intent, table, planning.catalog);
   if (safeWrites && where.length === 0 && records.columns.length > 0) throw needsCondition("UPDATE");
-  return { kind: "update", table: name, records, where };
+  return { kind: "update", table: name, records, findsUnchanged: intent.findsUnchanged === true, where };
 }
 
 function planInsert(intent: InsertIntent, table: Table, planning: Planning): Change {

@@ -50,7 +50,7 @@ function particulars(intent: Intent): unknown[] {
       return [returned, ...outlineOfPayload(payload), missingAsDefault, upsert?.resolution, upsert?.onConflict, single];
     }
     case "update":
-      return [intent.returned, ...outlineOfPayload(intent.payload), intent.missingAsDefault];
+      return [intent.returned, ...outlineOfPayload(intent.payload), intent.missingAsDefault, intent.findsUnchanged];
     case "delete":
       return [intent.returned];
     case "call":

@@ -62,11 +62,11 @@ function onConflict({ columns, resolution }: Conflict, records: Records): Sql {
 }
 
 function update(change: Change & { kind: "update" }, result: Result): Sql {
-  const { table, records, where } = change;
-  // Nothing to set is no update in SQL, but an answer without rows here.
+  const { table, records, findsUnchanged, where } = change;
+  // Nothing to set is no update in SQL. To lock a row is allowed by the same privileges and policies.
   if (records.columns.length === 0) {
-    const kept = keptOf(change, result);
-    return sql`select ${kept} from ${qualified(table)} where false`;
+    const from = sql`select ${keptOf(change, result)} from ${qualified(table)}`;
+    return findsUnchanged ? sql`${from}${whereAll(where)} for no key update` : sql`${from} where false`;
   }
   const set = records.columns.map(({ name }) => sql`${identifier(name)} = ${identifier(records.alias, name)}`);
   const from = sql`from ${recordRows(records)}`;

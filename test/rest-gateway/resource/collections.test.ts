@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openResources, type Resources } from "./open-resources.ts";
+import { openResources, type Resources, type Sent } from "./open-resources.ts";
 
 let resources: Resources;
 let ask: Resources["ask"];
@@ -153,6 +153,26 @@ describe("rows", () => {
     const { id } = await create(ada);
     const patched = await ask(`/api/v1/articles/${id}`, { method: "PATCH", body: { title: "Tiny" }, as: ada });
     expect([patched.status, patched.body.errors.length]).toEqual([422, 1]);
+  });
+
+  test("a PATCH that changes nothing is for who may change the row, and leaves it as it is", async () => {
+    const { id } = await create(ada);
+    const before = (await ask(`/api/v1/articles/${id}`)).body;
+    const patch = (body: object, as?: Sent["as"]) =>
+      ask(`/api/v1/articles/${id}`, { method: "PATCH", body, ...(as !== undefined && { as }) });
+    for (const body of [{}, { author_id: 77 }]) {
+      expect(codeOf(await patch(body, eve)), JSON.stringify(body)).toEqual([403, "PERMISSION_DENIED"]);
+      expect(codeOf(await patch(body))).toEqual([401, "AUTH_REQUIRED"]);
+      const own = await patch(body, ada);
+      expect([own.status, own.body]).toEqual([200, before]);
+    }
+    const administrator = await patch({}, { sub: "999", role: "admin" });
+    expect([administrator.status, administrator.body]).toEqual([200, before]);
+    expect(codeOf(await ask("/api/v1/articles/999999", { method: "PATCH", body: {}, as: eve }))).toEqual([
+      404,
+      "RESOURCE_NOT_FOUND",
+    ]);
+    expect((await ask(`/api/v1/articles/${id}`)).body).toEqual(before);
   });
 
   test("PUT replaces what the caller may write: null, or the default, or 400 for what is required", async () => {

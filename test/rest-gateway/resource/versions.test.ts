@@ -68,6 +68,9 @@ describe("asking for a version", () => {
     ["/users", { "X-API-Version": "9" }],
     ["/users", { "Accept-Version": "1.0" }],
     ["/users", { Accept: "application/vnd.x.v9+json" }],
+    ["/users", { Accept: "application/vnd.x.v2.1+json" }],
+    ["/users", { Accept: "application/vnd.x.v1.0.0+json" }],
+    ["/api/articles", { Accept: "application/vnd.x.v2-beta+json" }],
   ])("%s with %j is not served: 400 with those that are", async (path, headers) => {
     const told = await ask(path, { headers: headers as Record<string, string> });
     expect(codeOf(told)).toEqual([400, "UNSUPPORTED_VERSION"]);
@@ -118,6 +121,22 @@ describe("api.versions", () => {
       "update api.versions set status = 'supported', sunset = null, migration_guide = null where number = 1",
     );
     await until(async () => (await ask("/users")).headers.get("x-api-warn") === null);
+  });
+
+  test("a deprecated version says so to who is refused, too", async () => {
+    await resources.owner.query("update api.versions set status = 'deprecated' where number = 1");
+    await until(async () => (await ask("/users")).headers.get("x-api-warn") !== null);
+    const refused = (path: string) => ask(path, { headers: { Authorization: "Bearer nonsense" } });
+    for (const path of ["/users", "/api/v1/articles/1"]) {
+      const told = await refused(path);
+      expect([...codeOf(told), told.headers.get("x-api-warn")]).toEqual([
+        401,
+        "INVALID_TOKEN",
+        "Version 1 is deprecated. Move to version 2.",
+      ]);
+    }
+    expect((await refused("/api/v2/articles")).headers.get("x-api-warn")).toBeNull();
+    expect(codeOf(await refused("/api/v9/articles"))).toEqual([401, "INVALID_TOKEN"]);
   });
 
   test("a deprecated version says so in headers and in bodies that are objects", async () => {

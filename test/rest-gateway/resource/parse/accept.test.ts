@@ -13,6 +13,10 @@ test.each([
   ["application/json;q=0.5, application/hal+json", "application/hal+json; charset=utf-8", null, true],
   ["application/vnd.acme.v2+json", "application/vnd.acme.v2+json; charset=utf-8", "2", false],
   ["application/vnd.acme.shop.v10+json", "application/vnd.acme.shop.v10+json; charset=utf-8", "10", false],
+  ["application/vnd.acme.v2.1+json", "application/vnd.acme.v2.1+json; charset=utf-8", "2.1", false],
+  ["application/vnd.acme.v8engine+json", "application/vnd.acme.v8engine+json; charset=utf-8", null, false],
+  ["", JSON_TYPE, null, false],
+  [" ", JSON_TYPE, null, false],
   ["application/vnd.acme+json", "application/vnd.acme+json; charset=utf-8", null, false],
   ["application/json, application/vnd.acme.v2+json;q=0.9", JSON_TYPE, null, false],
   ["application/json;q=0, */*", "application/hal+json; charset=utf-8", null, true],
@@ -26,7 +30,6 @@ test.each([
   "application/xml",
   "application/json;q=0",
   "application/json;q=0, application/hal+json;q=0, */*",
-  "",
   "application/jsonp",
 ])("%s cannot be had", (accept) => {
   expect(() => agreeOn(accept)).toThrow(expect.objectContaining({ status: 406, code: "NOT_ACCEPTABLE" }));
