@@ -3,14 +3,7 @@ import type { PgResourceParameter } from "postgraphile/@dataplan/pg";
 import { oncePer } from "../engine/once-per.ts";
 import { settleNames } from "./free-names.ts";
 import { freeRelationName } from "./free-relation-names.ts";
-import {
-  derivedTypes,
-  functionClaims,
-  functionTypeClaims,
-  rowTypeClaims,
-  thingClaims,
-  valueTypeClaims,
-} from "./name-claims.ts";
+import { derivedTypes, functionClaims, functionTypeClaims, thingClaims, typeClaims } from "./name-claims.ts";
 import { registryName, withoutMark } from "./registry-names.ts";
 import type { Codec, Resource } from "./table.ts";
 
@@ -149,12 +142,7 @@ export const NameClashesPlugin: GraphileConfig.Plugin = {
           settleNames(thingClaims(build, names));
           const derived = derivedTypes(build);
           const functions = functionTypeClaims(build, functionTypes);
-          const claims = [
-            ...functions.inPlace,
-            ...rowTypeClaims(build, types),
-            ...valueTypeClaims(build, types),
-            ...functions.others,
-          ];
+          const claims = [...functions.inPlace, ...typeClaims(build, types), ...functions.others];
           settleNames(claims, (name) => derived.has(name) || build.getTypeMetaByName(name) !== null);
           return _;
         },

@@ -54,12 +54,6 @@ export const NamesPlugin: GraphileConfig.Plugin = {
         const isTaken = pgProc.getNamespace()?.getClass({ name: pgProc.proname });
         return `${previous!(details)}${isTaken ? SHARED : ""}`;
       },
-      // The enum status stands back for the table statuses, whose rows are of type Status.
-      typeCodecName(previous, _preset, details) {
-        const { pgType } = details;
-        const isTaken = pgType.getNamespace()?.getClass({ name: this.pluralize(pgType.typname) });
-        return `${previous!(details)}${isTaken ? "Type" : ""}`;
-      },
       _functionName: (previous, _preset, details) => previous!(details).replace(SHARED, ""),
       connectionField: (_previous, _preset, name) => name,
       listField: (_previous, _preset, name) => name,

@@ -61,15 +61,44 @@ export function functionClaims(build: Build, given: Given<Resource>): Claim[][] 
   );
 }
 
-/** The types of tables, and of other rows: composite types, and what functions return. */
-export function rowTypeClaims(build: Build, given: Given<Codec>): Claim[] {
-  const { inflection } = build;
+type TypeClaim = Claim & { readonly codec: Codec };
+
+/**
+ * Tables come first, then other rows, which are composite types and what functions return, then enums and domains. But a type that
+ * is older than every table of its name goes before the tables: what clients know does not change by what is added.
+ */
+export function typeClaims(build: Build, given: Given<Codec>): Claim[] {
   const tables = tablesInOrder(build).map(({ codec }) => codec);
   const isOfTable: ReadonlySet<Codec> = new Set(tables);
   const others = [...build.allPgCodecs].filter(
     (codec: Codec): codec is PgCodecWithAttributes => Boolean(codec.attributes) && !isOfTable.has(codec),
   );
-  return [...tables, ...others].map((codec) => ({
+  const ofTables = tables.map((codec) => rowTypeClaim(build, given, codec, true));
+  const ofTypes = [
+    ...others.map((codec) => rowTypeClaim(build, given, codec, false)),
+    ...valueTypeClaims(build, given),
+  ];
+  const tablesByName = Map.groupBy(ofTables, ({ wanted }) => wanted);
+  const { elder = [], younger = [] } = Object.groupBy(ofTypes, ({ wanted, codec }) => {
+    const rivals = tablesByName.get(wanted) ?? [];
+    return rivals.length > 0 && rivals.every((rival) => oidOf(codec) < oidOf(rival.codec)) ? "elder" : "younger";
+  });
+  return [...elder, ...ofTables, ...younger];
+}
+
+/** All kinds of things are numbered by one counter of Postgres, in the order of their creation. */
+function oidOf({ extensions }: Codec): number {
+  return Number(extensions?.oid ?? Number.POSITIVE_INFINITY);
+}
+
+function rowTypeClaim(
+  { inflection }: Build,
+  given: Given<Codec>,
+  codec: PgCodecWithAttributes,
+  isOfTable: boolean,
+): TypeClaim {
+  return {
+    codec,
     wanted: inflection.tableType(codec),
     suffix: "Record",
     needs: (name) => [
@@ -79,14 +108,14 @@ export function rowTypeClaims(build: Build, given: Given<Codec>): Claim[] {
       inflection.inputType(name),
       inflection.patchType(name),
       inflection.baseInputType(name),
-      ...(isOfTable.has(codec) ? [inflection.inputType(`${name}Filter`)] : []),
+      ...(isOfTable ? [inflection.inputType(`${name}Filter`)] : []),
     ],
     rename: (name) => given.set(codec, name),
-  }));
+  };
 }
 
 /** The types of enums and domains. */
-export function valueTypeClaims(build: Build, given: Given<Codec>): Claim[] {
+function valueTypeClaims(build: Build, given: Given<Codec>): TypeClaim[] {
   const { inflection } = build;
   const codecs = [...build.allPgCodecs] as Codec[];
   const inRanges = new Set(codecs.map(({ rangeOfCodec }) => rangeOfCodec));
@@ -94,6 +123,7 @@ export function valueTypeClaims(build: Build, given: Given<Codec>): Claim[] {
     (codec): codec is PgCodecAnyScalar => !codec.attributes && Boolean(isEnumCodec(codec) || codec.domainOfCodec),
   );
   return values.map((codec) => ({
+    codec,
     wanted: inflection.scalarCodecTypeName(codec),
     suffix: "Type",
     needs: (name) => [

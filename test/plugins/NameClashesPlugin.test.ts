@@ -111,7 +111,7 @@ describe("a table", () => {
   test("without a Latin letter in its name has a name all the same, and so do its columns", async () => {
     expect(fieldsOf("Query")).toMatchObject({
       riBenYus: "RiBenYuConnection!",
-      unnamedRecord: "UnnamedRecord",
+      unnamedRecord: "UnnamedRecord2",
       _2: "_2",
     });
     const input = { id: 1, unnamed: "a", unnamed_: "b", unnamed_2: "c", aB: "d", aB_: "e", aB_2: "f" };
@@ -159,8 +159,8 @@ describe("a type", () => {
       node: "NodeRecord",
       intervalInput: "IntervalInputType",
       _1st: "_2nd",
-      unnamed: "UnnamedType",
-      unnamed_: "UnnamedType2",
+      unnamed: "Unnamed",
+      unnamed_: "UnnamedType",
       html: "TextHtml",
       cursor: "CursorType",
       way: "Way",

@@ -105,7 +105,7 @@ describe("names", () => {
   });
 
   test("of an enum's labels, and of an enum beside a table of its plural", () => {
-    const mood = generated.schema.getType("MoodType");
+    const mood = generated.schema.getType("Mood");
     const values = isEnumType(mood) ? mood.getValues().map(({ name, value }) => [name, value]) : [];
     expect(Object.fromEntries(values)).toEqual({
       very_happy: "very happy",
@@ -417,7 +417,7 @@ describe("a function", () => {
 describe("what is deprecated says so", () => {
   test.each([
     ["a column", "News", '@deprecated(reason: "Read the text.")'],
-    ["a value of an enum", "MoodType", '_1st @deprecated(reason: "Use %.")'],
+    ["a value of an enum", "Mood", '_1st @deprecated(reason: "Use %.")'],
     [
       "a function, and an argument of it",
       "Query",
