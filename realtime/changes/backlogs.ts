@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Outbox } from "../outbox.ts";
 import type { Position } from "./position.ts";
 import type { Subscriber } from "./subscriber.ts";
 
@@ -21,16 +22,16 @@ type Backlog = {
 /** What may wait for one subscriber, but for a single batch. */
 const MOST_CHANGES = 2_000;
 const MOST_BYTES = 8 * 2 ** 20;
-/** Who has so much of that waiting is waited for, so that much at once is not too much; for so long all others wait. */
+/** Who has so much of that waiting is waited for, so that much at once is not too much. By then a new filter has been applied, or has failed. */
 const FULL = 1 / 4;
-const PATIENCE_MS = 100;
+const PATIENCE_MS = 300;
 const LOOK_MS = 5;
 
 /** What waits for the filters of each subscriber: nobody else waits for them. */
 export class Backlogs {
   readonly #backlogs = new Map<Subscriber, Backlog>();
-  /** Those who have been told of something, and have not been waited for in vain since. */
-  readonly #punctual = new WeakSet<Subscriber>();
+  /** Sockets that were waited for in vain, and have been told of nothing since: they are not waited for again. */
+  readonly #late = new WeakSet<Outbox>();
 
   get isEmpty(): boolean {
     return this.#backlogs.size === 0;
@@ -74,16 +75,16 @@ export class Backlogs {
     for (const subscriber of [...this.#backlogs.keys()]) this.remove(subscriber);
   }
 
-  /** Waits a little for those who are behind and whose filters are known to come to an end. */
+  /** Waits a little for those who are behind. */
   async pace(): Promise<void> {
     const end = performance.now() + PATIENCE_MS;
     const isFull = (subscriber: Subscriber) => loadOf(this.#backlogs.get(subscriber)) > FULL;
-    let slow = [...this.#backlogs.keys()].filter((each) => this.#punctual.has(each) && isFull(each));
+    let slow = [...this.#backlogs.keys()].filter((each) => !this.#late.has(each.outbox) && isFull(each));
     while (slow.length > 0 && performance.now() < end) {
       await sleep(LOOK_MS);
       slow = slow.filter(isFull);
     }
-    for (const subscriber of slow) this.#punctual.delete(subscriber);
+    for (const { outbox } of slow) this.#late.add(outbox);
   }
 
   async #work(subscriber: Subscriber, backlog: Backlog): Promise<void> {
@@ -97,7 +98,7 @@ export class Backlogs {
         if (isOver()) return;
         backlog.position = end;
         backlog.batches.shift();
-        this.#punctual.add(subscriber);
+        this.#late.delete(subscriber.outbox);
       }
       if (!isOver()) this.remove(subscriber);
     } catch (error) {

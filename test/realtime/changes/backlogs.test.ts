@@ -66,3 +66,17 @@ test.each([
   expect(listener.lost).toBe("its filters are slower than changes come");
   expect(backlogs.isEmpty).toBe(true);
 });
+
+test("a new subscriber who is behind is waited for, and not again after that was in vain", async () => {
+  const [backlogs, listener, { told, next, ready }] = [new Backlogs(), new Listener(), batches()];
+  for (let number = 0; number < 2; number++) backlogs.add(listener, START, next(400));
+  const paced = backlogs.pace();
+  await ready(0);
+  await paced;
+  expect(told).toEqual([0]);
+
+  for (let number = 0; number < 2; number++) backlogs.add(listener, START, next(400));
+  await backlogs.pace();
+  const again = await Promise.race([backlogs.pace().then(() => "not waited for"), turn("waited for")]);
+  expect([again, told, listener.lost]).toEqual(["not waited for", [0], null]);
+});
