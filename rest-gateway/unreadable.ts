@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { ApiError, type ErrorBody, toEnvelope } from "../engine/errors.ts";
 
 const UNREADABLE: Readonly<Record<string, ApiError>> = {
-  HPE_HEADER_OVERFLOW: new ApiError(431, "VALIDATION_ERROR", "The request's headers are too large."),
+  HPE_HEADER_OVERFLOW: new ApiError(431, "VALIDATION_ERROR", "The request's address and headers are too large."),
   ERR_HTTP_REQUEST_TIMEOUT: new ApiError(408, "TIMEOUT", "The request did not arrive in time."),
 };
 const NO_HTTP = new ApiError(400, "VALIDATION_ERROR", "This is no HTTP request.");

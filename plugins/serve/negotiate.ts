@@ -15,7 +15,7 @@ const MEANINGS: ReadonlyMap<string, MediaType> = new Map([
 
 /** GraphQL over HTTP, section 6.2. Of equals the one that was made for it is meant. */
 export function negotiate(accept: string | undefined): MediaType {
-  if (accept === undefined || accept === PLAIN || accept === "*/*") return PLAIN;
+  if (accept === undefined || accept === PLAIN || accept === "*/*" || accept.trim() === "") return PLAIN;
   const ranges = accept.split(",").map(readRange);
   const best = ranges.filter(({ type, quality }) => type && quality > 0).sort(byPreference)[0];
   if (best?.type) return best.type;

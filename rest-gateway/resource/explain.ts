@@ -1,5 +1,6 @@
 import pg from "pg";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
+import { baseTypeOf } from "../../engine/catalog/types.ts";
 import { ContextError } from "../../engine/database/faults.ts";
 import { isOutdated, JUST_CHANGED } from "../../engine/database/outdated.ts";
 import { ApiError, type FieldFault, toApiError, unavailable } from "../../engine/errors.ts";
@@ -39,12 +40,35 @@ function inOurWords(thrown: unknown, around: Circumstances): ApiError {
   const general = toApiError(thrown, around);
   const sentence: Sentence | null = unfit === null ? sentenceOf(thrown, around.catalog) : { message: unfit };
   if (!sentence) return general.status >= 500 ? general : masked(thrown);
-  const message = sentence.hint ? `${sentence.message} ${sentence.hint}` : sentence.message;
-  const fields = sentence.column ? [fieldOf(sentence.column, around)] : fieldsOf(unreadValues(thrown, around.sent()));
+  const values = sentence.column ? [] : unreadValues(thrown, around.sent());
+  const told = wordsOfFormat(thrown, values) ?? sentence.message;
+  const message = sentence.hint ? `${told} ${sentence.hint}` : told;
+  const fields = sentence.column ? [fieldOf(sentence.column, around)] : fieldsOf(values);
   if (fields === null) return invalidId(around.version, message, thrown);
-  const faults = fields.map((field) => ({ field, message: sentence.message }));
+  const faults = fields.map((field) => ({ field, message: told }));
   if (unfit !== null) return new ApiError(400, "VALIDATION_ERROR", unfit, { details: faults, cause: thrown });
   return refusal(thrown, { status: general.status, message, faults }, around);
+}
+
+/** Of values that Postgres cannot read at all; the words are its own where it says more than that. */
+const UNREADABLE: readonly (string | undefined)[] = ["22007", "22P02"];
+const FORMATS: Readonly<Record<string, string>> = {
+  timestamptz: "a date and time such as 2026-01-31T12:00:00Z",
+  timestamp: "a date and time such as 2026-01-31T12:00:00",
+  date: "a date such as 2026-01-31",
+  timetz: "a time such as 12:30:00Z",
+  time: "a time such as 12:30:00",
+  interval: "an interval such as P1DT2H",
+  inet: "an IP address such as 192.0.2.1",
+  cidr: "a network such as 192.0.2.0/24",
+};
+
+function wordsOfFormat({ code }: pg.DatabaseError, [first, ...others]: readonly SentValue[]): string | null {
+  if (!first || !UNREADABLE.includes(code)) return null;
+  const type = baseTypeOf(first.type);
+  const isSame = others.every((other) => baseTypeOf(other.type).oid === type.oid);
+  const format = isSame && type.schema === "pg_catalog" ? FORMATS[type.name] : undefined;
+  return format ? `This must be ${format}.` : null;
 }
 
 /** Null where one of them is part of the address. */

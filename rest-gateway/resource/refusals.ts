@@ -25,11 +25,13 @@ export function invalid(faults: readonly FieldFault[], code = "VALIDATION_ERROR"
 }
 
 export function invalidId(version: number, why: string, cause?: unknown): ApiError {
-  return new ApiError(400, codesOf(version).invalidId, `This is no id. ${why}`, { cause });
+  return new ApiError(400, codesOf(version).invalidId, `The id is not valid: ${why}`, { cause });
 }
 
 export function noRow({ plain, name }: Collection): ApiError {
-  return new ApiError(404, plain?.notFound ?? "RESOURCE_NOT_FOUND", `There is no such row among the ${name}.`);
+  if (!plain) return new ApiError(404, "RESOURCE_NOT_FOUND", `Not found: no such row in ${name}.`);
+  const [first = "", ...others] = plain.notFound.toLowerCase().replaceAll("_", " ");
+  return new ApiError(404, plain.notFound, `${first.toUpperCase()}${others.join("")}.`);
 }
 
 export function preconditionFailed(): ApiError {

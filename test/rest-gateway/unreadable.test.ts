@@ -24,7 +24,7 @@ describe("what is no request", () => {
     expect(JSON.parse(answer.split("\r\n\r\n")[1]!)).toEqual({
       error: {
         code: "VALIDATION_ERROR",
-        message: "The request's headers are too large.",
+        message: "The request's address and headers are too large.",
         details: [],
         requestId: /X-Request-Id: (\S+)/.exec(answer)![1],
         timestamp: expect.any(String),

@@ -99,7 +99,9 @@ export function parseBody(bytes: Buffer, contentType: string | undefined, versio
   }
   try {
     return parseExactly(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch {
+  } catch (fault) {
+    // It is JSON, and deeper than the stack.
+    if (fault instanceof RangeError) throw new ApiError(400, "VALIDATION_ERROR", "The body is nested too deeply.");
     // What the parser says of its fault is left out: it quotes the body, which may hold a password.
     throw new ApiError(400, codesOf(version).invalidJson, "The body is not valid JSON.");
   }

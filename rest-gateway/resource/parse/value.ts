@@ -1,6 +1,6 @@
 import type { Column } from "../../../engine/catalog/columns.ts";
 import { baseTypeOf, type DataType } from "../../../engine/catalog/types.ts";
-import { isExactNumber, textOfValue } from "../../../engine/exact-json.ts";
+import { isExactNumber, parseExactly, textOfValue } from "../../../engine/exact-json.ts";
 
 const INTEGERS: ReadonlyMap<string, bigint> = new Map([
   ["int2", 2n ** 15n],
@@ -92,15 +92,25 @@ function faultOfArray(element: DataType, value: unknown): string | null {
   return null;
 }
 
-const WHOLE = /^-?\d+(\.0+)?(e\+?\d+)?$/i;
+const NUMBER_OF_JSON = /^(?<sign>-?)(?<whole>\d+)(?:\.(?<fraction>\d+))?(?:e(?<exponent>[+-]?\d+))?$/i;
+/** More digits than any integer of Postgres has. */
+const MOST_ZEROS = 30;
 
-/** `30.0` and `3e1` are whole numbers to JSON, and none to Postgres. Any other value stays as it is. */
+/** `30.0`, `3e1` and `1e18` are whole numbers to JSON, and none to Postgres. Any other value stays as it is. */
 export function asWhole(given: DataType, value: unknown): unknown {
   const type = baseTypeOf(given);
   const isInteger = type.schema === "pg_catalog" && INTEGERS.has(type.name);
-  if (!isInteger || !isExactNumber(value) || !WHOLE.test(value.rawJSON)) return value;
-  const number = Number(value.rawJSON);
-  return Number.isSafeInteger(number) ? number : value;
+  return isInteger && isExactNumber(value) ? (wholeNumber(value.rawJSON) ?? value) : value;
+}
+
+function wholeNumber(text: string): unknown {
+  const { sign, whole = "", fraction = "", exponent = "0" } = NUMBER_OF_JSON.exec(text)?.groups ?? {};
+  const digits = (whole + fraction).replace(/0+$/, "");
+  const zeros = whole.length + Number(exponent) - digits.length;
+  if (digits === "") return whole === "" ? null : 0;
+  return zeros < 0 || zeros > MOST_ZEROS
+    ? null
+    : parseExactly(`${sign}${digits.replace(/^0+(?=\d)/, "")}${"0".repeat(zeros)}`);
 }
 
 function isObject(value: unknown): boolean {

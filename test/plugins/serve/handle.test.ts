@@ -54,6 +54,7 @@ describe("a request", () => {
     ["application/graphql-response+json, application/json", OWN_TYPE],
     ["application/json, application/graphql-response+json;q=0.9", "application/json"],
     ["text/html, application/*;q=0.1", "application/json"],
+    ["", "application/json"],
     ["application/json; charset=utf-8", "application/json"],
   ])("that accepts %s is answered as %s", async (accept, type) => {
     const response = await post({ query: "{ __typename }" }, { Accept: accept });

@@ -113,6 +113,14 @@ describe("keys and numbers", () => {
     ]);
   });
 
+  test("numbers with an exponent are whole, as far as their column goes", async () => {
+    const create = (n: string) => ask("/api/v1/numbers", { method: "POST", body: `{"n": ${n}, "word": "e"}` });
+    const made = await create("1e18");
+    expect([made.status, made.text]).toEqual([201, expect.stringContaining('"n":1000000000000000000,')]);
+    expect((await create("1.25e1")).status).toBe(400);
+    expect((await create("1e19")).body.error.details).toEqual([{ field: "n", message: "It is out of range." }]);
+  });
+
   test("what Postgres computes is read and never written", async () => {
     const put = await ask("/api/v1/numbers/1", { method: "PUT", body: { word: "uno", half: 7 } });
     expect([put.status, put.body]).toEqual([200, { n: 1, word: "uno", half: 0.5 }]);

@@ -117,6 +117,25 @@ describe("listing users", () => {
   });
 });
 
+describe("a refusal says what to do", () => {
+  test.each([
+    ["/users?created_at=2020", "This must be a date and time such as 2026-01-31T12:00:00Z."],
+    ["/users?version=9", 'Version "9" is not supported. Supported versions: 1, 2.'],
+    ["/users/x", "The id is not valid: id must be a whole number."],
+    ["/users/999999", "User not found."],
+    ["/api/v1/articles/999999", "Not found: no such row in articles."],
+  ])("%s: %s", async (path, message) => {
+    expect((await ask(path)).body.error.message).toBe(message);
+  });
+
+  test("and the value that cannot be read is named", async () => {
+    const { body } = await ask("/users?created_at=2020");
+    expect(body.error.details).toEqual([
+      { field: "created_at", message: "This must be a date and time such as 2026-01-31T12:00:00Z." },
+    ]);
+  });
+});
+
 describe("one user", () => {
   test("is read by its id", async () => {
     expect((await ask("/users/3")).body).toMatchObject({ id: 3, name: "Person 3" });
@@ -187,6 +206,17 @@ describe("creating", () => {
 
   test.each(["{", "", "{'name': 'Ada'}", '{"name": "Ada"', "\u0000"])("%j is 400 INVALID_JSON", async (body) => {
     expect(codeOf(await ask("/users", { method: "POST", body }))).toEqual([400, "INVALID_JSON"]);
+  });
+
+  test("a body that is nested too deeply is told so, and not called anything but JSON", async () => {
+    const deep = 100_000;
+    const body = `{"name": ${"[".repeat(deep)}${"]".repeat(deep)}}`;
+    const told = await ask("/users", { method: "POST", body });
+    expect([...codeOf(told), told.body.error.message]).toEqual([
+      400,
+      "VALIDATION_ERROR",
+      "The body is nested too deeply.",
+    ]);
   });
 
   test("a taken e-mail is 409 RESOURCE_CONFLICT, whatever its case", async () => {
