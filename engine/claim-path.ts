@@ -12,31 +12,56 @@ const COMPARISONS = {
   "^==": (found: string, text: string) => found.startsWith(text),
   "==^": (found: string, text: string) => found.endsWith(text),
   "*==": (found: string, text: string) => found.includes(text),
+  search: (found: string, text: string) => new RegExp(text, "u").test(found),
+  match: (found: string, text: string) => new RegExp(`^(?:${text})$`, "u").test(found),
 } as const;
 
-const STEP =
-  /\.(?<word>[\w$@-]+)|\."(?<quoted>[^"]+)"|\["(?<key>[^"]+)"\]|\[(?<index>\d+)\]|\[\?\(?@ *(?<comparison>[\^*]?==|==\^|!=) *"(?<text>[^"]*)"\)?\]/gy;
+/** A text in double quotes, or in single ones as RFC 9535 has it, with escapes as in JSON. */
+const TEXT = String.raw`(?<quote>["'])(?<text>(?:(?!\k<quote>)[^\\]|\\.)*)\k<quote>`;
+const COMPARED = String.raw`@ *(?<operator>[\^*]?==|==\^|!=) *`;
+const CALLED = String.raw`(?<called>search|match)\( *@ *, *`;
+const STEP = new RegExp(
+  [
+    String.raw`\.(?<word>[\w$@-]+)`,
+    String.raw`\."(?<quoted>[^"]+)"`,
+    String.raw`\["(?<key>[^"]+)"\]`,
+    String.raw`\['(?<singleQuoted>[^']+)'\]`,
+    String.raw`\[(?<index>\d+)\]`,
+    String.raw`\[\? *\(? *(?:${COMPARED}|${CALLED})${TEXT} *\)? *\)? *\]`,
+  ].join("|"),
+  "gy",
+);
 
-/** `.app_metadata."user role"[0]`, `.roles[?(@ ^== "app_")]`, and with `$` in front as PostgREST 16 writes it. */
+/**
+ * `.app_metadata."user role"[0]`, `.roles[?(@ ^== "app_")]`, and as PostgREST 16 writes it (RFC 9535): `$["user role"]`,
+ * `$.roles[?search(@, "^app_")]`.
+ */
 export function parseClaimPath(written: string): ClaimPath | null {
   const path = written.replace(/^\$/, "");
   const found = [...path.matchAll(STEP)];
   if (found.length === 0 || found.map(([whole]) => whole).join("") !== path) return null;
   const steps = found.map(({ groups }) => toStep(groups!));
+  if (!steps.every(isReadable)) return null;
   const isChoice = (step: ClaimStep) => typeof step === "object";
   return steps.slice(0, -1).some(isChoice) ? null : steps;
 }
 
-function toStep({
-  word,
-  quoted,
-  key,
-  index,
-  comparison,
-  text,
-}: Readonly<Record<string, string | undefined>>): ClaimStep {
-  if (comparison !== undefined) return { comparison: comparison as Comparison, text: text! };
-  return index === undefined ? (word ?? quoted ?? key)! : Number(index);
+function toStep(groups: Readonly<Record<string, string | undefined>>): ClaimStep {
+  const { word, quoted, key, singleQuoted, index, operator, called, text } = groups;
+  const comparison = (operator ?? called) as Comparison | undefined;
+  if (comparison !== undefined) return { comparison, text: text!.replace(/\\(["'\\/])/g, "$1") };
+  return index === undefined ? (word ?? quoted ?? key ?? singleQuoted)! : Number(index);
+}
+
+/** A pattern that no text can be held against is a mistake of who has set it. */
+function isReadable(step: ClaimStep): boolean {
+  if (typeof step !== "object") return true;
+  try {
+    COMPARISONS[step.comparison]("", step.text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Undefined where the claims have no such place. */
