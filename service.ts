@@ -284,8 +284,9 @@ type Performing = Foundation & Pick<Serving, "interfaceAt"> & { readonly callers
 
 /** Does what requests have left for later. */
 async function openTasks(performing: Performing, opened: AsyncDisposableStack): Promise<Jobs> {
-  const { postgres, asOwner, callers, interfaceAt, log } = performing;
-  const performer = makePerformer({ asOwner, callers, interfaceAt, log });
+  const { postgres, config, asOwner, callers, interfaceAt, log } = performing;
+  const { tableErrorVerbosity } = config;
+  const performer = makePerformer({ asOwner, callers, interfaceAt, tableErrorVerbosity, log });
   const jobs = await openJobs({
     url: postgres.ownerUrl,
     tasks: taskJobs(performer),

@@ -121,6 +121,7 @@ export function makeServing(opened: Opened): (config: Config, identification: Id
       folders,
       otherwise: collections,
       errorBody: config.errorBody,
+      tableErrorVerbosity: config.tableErrorVerbosity,
       log,
       errors: counts.errors,
       takesRequests: opened.takesRequests,

@@ -215,10 +215,18 @@ const TABLE_CODES: Readonly<Record<string, string>> = {
   RESOURCE_NOT_FOUND: "PGRST125",
 };
 
+export type ErrorVerbosity = "verbose" | "minimal";
+
 /** The table interface's body. */
 export function toTableBody(error: ApiError) {
   const { code, message, tableMessage, details, hint } = error;
   return { code: TABLE_CODES[code] ?? code, details, hint, message: tableMessage ?? message };
+}
+
+/** What is told of it to clients that are to learn no more than they need. */
+export function toMinimalTableBody(error: ApiError) {
+  const { code, message } = toTableBody(error);
+  return { code, message };
 }
 
 /** GraphQL's entry in `errors`, less its path and locations. */

@@ -32,12 +32,18 @@ type Serve = (request: GatewayRequest) => Promise<GatewayResponse<Body>>;
 
 type Settings = Pick<
   Config,
-  "serverTiming" | "maxBodyBytes" | "maxBodyMemory" | "maxAnswerBytes" | "errorBody" | "trustProxy"
+  | "serverTiming"
+  | "maxBodyBytes"
+  | "maxBodyMemory"
+  | "maxAnswerBytes"
+  | "errorBody"
+  | "tableErrorVerbosity"
+  | "trustProxy"
 >;
 
 /** The one adapter between sockets and handlers of plain values. */
 export function answerWith(serve: Serve, config: Settings, log: Logger, limit: RequestLimit | null = null): Answer {
-  const { serverTiming, maxAnswerBytes, errorBody } = config;
+  const { serverTiming, maxAnswerBytes } = config;
   const readConnection = makeReadConnection(config);
   const bodies = new RequestBodies(config);
   const unread = boundUnread(UNREAD_ANSWERS * maxAnswerBytes);
@@ -78,7 +84,7 @@ export function answerWith(serve: Serve, config: Settings, log: Logger, limit: R
       log.error({ request: id, err: fault }, isBegun ? "an answer broke off" : "an answer could not be sent");
       if (isBegun) return cutOff(response);
       for (const name in said) response.removeHeader(name);
-      const refusal = refuse(toApiError(fault), asked, errorBody);
+      const refusal = refuse(toApiError(fault), asked, config);
       send(response, { ...refusal, headers: { "X-Request-Id": id, ...refusal.headers } }, base);
     }
   };

@@ -1,6 +1,14 @@
 import { shuttingDown } from "../engine/database/faults.ts";
-import type { ErrorBody } from "../engine/errors.ts";
-import { type ApiError, faultsOf, toApiError, toEnvelope, toGraphQLBody, toTableBody } from "../engine/errors.ts";
+import type { ErrorBody, ErrorVerbosity } from "../engine/errors.ts";
+import {
+  type ApiError,
+  faultsOf,
+  toApiError,
+  toEnvelope,
+  toGraphQLBody,
+  toMinimalTableBody,
+  toTableBody,
+} from "../engine/errors.ts";
 import type { Logger } from "../engine/log.ts";
 import type { Occurrences } from "../engine/metrics/occurrences.ts";
 import { methodNotAllowed, notFound } from "../engine/wrong-address.ts";
@@ -17,6 +25,7 @@ type GatewayOptions = {
   /** Answers every other address; without it, there is nothing at them. */
   readonly otherwise?: Handler;
   readonly errorBody: ErrorBody;
+  readonly tableErrorVerbosity?: ErrorVerbosity;
   readonly log: Logger;
   readonly errors?: Occurrences;
   /** False: the service stops, and each request is told so. */
@@ -31,6 +40,7 @@ export function makeGateway({
     throw notFound();
   },
   errorBody,
+  tableErrorVerbosity = "verbose",
   log,
   errors,
   takesRequests = () => true,
@@ -60,7 +70,7 @@ export function makeGateway({
       errors?.add(error.code);
       const level = error.status >= 500 ? "error" : "debug";
       log[level]({ request: request.id, code: error.code, status: error.status, err: error.cause }, error.message);
-      return refuse(error, request, errorBody);
+      return refuse(error, request, { errorBody, tableErrorVerbosity });
     }
   };
 }
@@ -85,14 +95,17 @@ export function dispatch(methods: ReadonlyMap<string, Handler>, request: Gateway
   throw methodNotAllowed(method, allow);
 }
 
+/** How the deployment has errors told. */
+export type ErrorShape = { readonly errorBody: ErrorBody; readonly tableErrorVerbosity: ErrorVerbosity };
+
 /** The refusal in the words of the interface that the path belongs to. */
 export function refuse(
   refusal: ApiError,
   { id, path }: Pick<GatewayRequest, "id" | "path">,
-  errorBody: ErrorBody,
+  { errorBody, tableErrorVerbosity }: ErrorShape,
 ): GatewayResponse {
   const error = sayingWhen(refusal);
-  if (isUnder(TABLES, path)) return refuseTable(error);
+  if (isUnder(TABLES, path)) return refuseTable(error, tableErrorVerbosity);
   return json(error.status, bodyOf(error, id, path, errorBody), error.headers);
 }
 
@@ -108,8 +121,8 @@ function sayingWhen(error: ApiError): ApiError {
 const TOKEN = /^[\w!#$%&'*+.^`|~:/-]+$/;
 
 /** The code stands in a header as well, for HEAD has no body. */
-function refuseTable(error: ApiError): GatewayResponse {
-  const body = toTableBody(error);
+function refuseTable(error: ApiError, verbosity: ErrorVerbosity): GatewayResponse {
+  const body = verbosity === "minimal" ? toMinimalTableBody(error) : toTableBody(error);
   const told: Record<string, string> = TOKEN.test(body.code) ? { "Proxy-Status": `PostgREST; error=${body.code}` } : {};
   const answer = json(error.status, body, { ...told, ...error.headers });
   return error.reason === null ? answer : { ...answer, reason: error.reason };

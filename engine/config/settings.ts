@@ -338,7 +338,7 @@ export const SETTINGS = {
     "PGRST_JWT_ROLE_CLAIM_KEY",
     claimPath,
     ".role",
-    'Where in the token the database role is named; `.roles[?(@ ^== "app_")]` is the first text of a list that begins so.',
+    'Where in the token the database role is named; `.roles[?(@ ^== "app_")]` is the first text of a list that begins so, `$.roles[?search(@, "^app_")]` the first that has the pattern.',
   ),
   jwtCacheEntries: required("PGRST_JWT_CACHE_MAX_ENTRIES", integer(0), "10000", "Verified tokens that are remembered."),
   passwordPolicy: required(
@@ -439,6 +439,12 @@ export const SETTINGS = {
     flag,
     "false",
     "Whether the OpenAPI document asks for a token.",
+  ),
+  tableErrorVerbosity: required(
+    "PGRST_CLIENT_ERROR_VERBOSITY",
+    oneOf("verbose", "minimal"),
+    "verbose",
+    "Whether errors of /rest/v1 have details and a hint, or a code and a message alone.",
   ),
   legacyTargetNames: required(
     "PGRST_URL_USE_LEGACY_TARGET_NAMES",
@@ -591,6 +597,7 @@ export const IN_DATABASE: ReadonlyMap<string, SettingKey> = new Map(
       "preparedStatements",
       "rootSpec",
       "schemas",
+      "tableErrorVerbosity",
       "timezoneEnabled",
       "txEnd",
       "jwtAudience",
@@ -622,6 +629,5 @@ export const NO_EFFECT: Readonly<Record<string, string>> = {
   PGRST_SERVER_UNIX_SOCKET: "the service listens on HOST and PORT",
   PGRST_SERVER_UNIX_SOCKET_MODE: "the service listens on HOST and PORT",
   PGRST_LOG_QUERY: "use LOG_LEVEL=debug",
-  PGRST_CLIENT_ERROR_VERBOSITY: "errors always tell their details and hint",
   PGRST_SERVER_OTEL_ENABLED: "OTEL_EXPORTER_OTLP_ENDPOINT alone says whether there are traces",
 };

@@ -3,7 +3,7 @@ import type { Caller, Callers } from "../../engine/caller/caller.ts";
 import { parseClaims } from "../../engine/caller/claims.ts";
 import { type Ask, asLogin } from "../../engine/database/as-login.ts";
 import type { AsOwner } from "../../engine/database/as-owner.ts";
-import type { ApiError } from "../../engine/errors.ts";
+import type { ApiError, ErrorVerbosity } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/log.ts";
 import { refuse } from "../gateway.ts";
 import type { GatewayResponse } from "../http.ts";
@@ -15,6 +15,7 @@ type Options = {
   readonly callers: () => Callers;
   /** Of the interface that the path belongs to. */
   readonly interfaceAt: (path: string) => Undertake;
+  readonly tableErrorVerbosity: ErrorVerbosity;
   readonly log: Pick<Logger, "warn" | "error">;
 };
 
@@ -39,7 +40,8 @@ export type Performer = {
  * Does a task as its caller. What it does and that it is done are committed together, so it is done once, however many
  * attempts that takes; what is refused is refused for good.
  */
-export function makePerformer({ asOwner, callers, interfaceAt, log }: Options): Performer {
+export function makePerformer(options: Options): Performer {
+  const { asOwner, callers, interfaceAt, tableErrorVerbosity, log } = options;
   /** Postgres's processes that work on tasks of ours. */
   const workers = new Set<string>();
   let isAbandoned = false;
@@ -73,7 +75,7 @@ export function makePerformer({ asOwner, callers, interfaceAt, log }: Options): 
       const error = explain(thrown, caller);
       if (isAbandoned || thrown instanceof HeldElsewhere || (isPassing(error) && !isLast)) throw thrown;
       if (error.status >= 500) log.error({ request: begun.request.id, task: taskId, err: thrown }, "a task failed");
-      const told = toRefusal(error, begun.request);
+      const told = toRefusal(error, begun.request, tableErrorVerbosity);
       await asOwner((client) => client.query("select private.fail_task($1, $2)", [taskId, told]));
     }
   };
@@ -116,8 +118,9 @@ function asCaller({ kind, role, claimsText }: Begun): Caller {
 }
 
 /** What the interface would have answered. */
-function toRefusal(error: ApiError, request: KeptRequest): string {
-  const { error: envelope, ...body } = JSON.parse(String(refuse(error, request, "nested").body));
+function toRefusal(error: ApiError, request: KeptRequest, tableErrorVerbosity: ErrorVerbosity): string {
+  const told = refuse(error, request, { errorBody: "nested", tableErrorVerbosity });
+  const { error: envelope, ...body } = JSON.parse(String(told.body));
   return JSON.stringify({ status: error.status, ...(envelope ?? body) });
 }
 

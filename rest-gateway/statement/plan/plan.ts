@@ -10,6 +10,7 @@ import { planRead } from "./read.ts";
 import type { Planning } from "./select.ts";
 import type { Selection } from "./selection.ts";
 import { operationsOf } from "./slots.ts";
+import type { LegacyTarget } from "./tree.ts";
 import { planWrite } from "./write.ts";
 
 export type Plan = ReadPlan | WritePlan | CallPlan;
@@ -43,6 +44,8 @@ type Answer = {
   readonly format: Format;
   readonly body: Body;
   readonly rows: Selection;
+  /** Absent: there are none. */
+  readonly legacyTargets?: readonly LegacyTarget[];
   /** Null: it is no page, or one by its number. */
   readonly page: PagePlan | null;
   readonly total: Total;
@@ -82,6 +85,7 @@ export type PlanOptions = {
 /** Refuses what does not exist or could be several things: PGRST1xx and 2xx. A plan holds no value of the intent. */
 export function planIntent(intent: Intent, manner: Manner, catalog: Catalog, options: PlanOptions): Plan {
   const slots = new Map(operationsOf(intent).map((operation, index) => [operation, index]));
+  const legacyTargets = new Map<string, LegacyTarget>();
   const planning: Planning = {
     catalog,
     role: options.role,
@@ -89,9 +93,11 @@ export function planIntent(intent: Intent, manner: Manner, catalog: Catalog, opt
     schema: intent.target.schema,
     maxRows: intent.kind === "read" || intent.kind === "call" ? options.maxRows : null,
     legacyTargetNames: options.legacyTargetNames,
+    onLegacyName: (target) => legacyTargets.set(target.name, target),
     slotOf: (operation: Operation | RowOperation) => ({ kind: "operand", index: slots.get(operation)! }),
   };
-  return planKind(intent, manner, planning, options);
+  const plan = planKind(intent, manner, planning, options);
+  return legacyTargets.size === 0 ? plan : { ...plan, legacyTargets: [...legacyTargets.values()] };
 }
 
 function planKind(intent: Intent, manner: Manner, planning: Planning, options: PlanOptions): Plan {

@@ -14,7 +14,12 @@ export type Branch = Node & { readonly relation: SelectedRelation };
 export type Addressing = {
   /** A relation with an alias is also found by its own name. */
   readonly legacyTargetNames: boolean;
+  /** Told of each that was found so. */
+  readonly onLegacyName?: (target: LegacyTarget) => void;
 };
+
+/** A relation that has an alias, and was called by its own name. */
+export type LegacyTarget = { readonly name: string; readonly alias: string };
 
 /** Conditions, orders and windows, each brought to the relation that it is about. */
 export function plant({ select, conditions, orders, windows }: Shape, addressing: Addressing): Node {
@@ -30,10 +35,12 @@ export function nameOf({ relation }: Branch): string {
   return relation.alias ?? relation.name;
 }
 
-export function findBranch({ children }: Node, name: string, { legacyTargetNames }: Addressing): Branch | undefined {
+export function findBranch({ children }: Node, name: string, addressing: Addressing): Branch | undefined {
   const found = children.find((child) => nameOf(child) === name);
-  if (found || !legacyTargetNames) return found;
-  return children.find(({ relation }) => relation.name === name);
+  if (found || !addressing.legacyTargetNames) return found;
+  const aliased = children.find(({ relation }) => relation.name === name);
+  if (aliased) addressing.onLegacyName?.({ name, alias: nameOf(aliased) });
+  return aliased;
 }
 
 function grow(select: Shape["select"]): Node {

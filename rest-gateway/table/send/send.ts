@@ -7,6 +7,7 @@ import type { TableRequest } from "../parse/request.ts";
 import { contentRange, lastOf, pageStatus } from "./content-range.ts";
 import { contentTypeOf } from "./content-type.ts";
 import { inBytes, isAscii } from "./in-bytes.ts";
+import { legacyWarning } from "./legacy-warning.ts";
 import { pageHeaders } from "./page-headers.ts";
 import { type PreferenceName, preferenceApplied } from "./preference-applied.ts";
 import { readSqlHeaders, readSqlStatus } from "./sql-response.ts";
@@ -29,8 +30,12 @@ export function sendAnswer<B extends Body>(
   Object.assign(headers, pageHeaders(request.parameters, plan, told));
   if (request.profile.negotiated && headers["Content-Type"]) headers["Content-Profile"] = request.profile.schema;
   headers.Vary = VARY;
+  const { legacyTargets } = plan;
+  if (legacyTargets) headers.Warning = legacyWarning(legacyTargets);
   if (told.headers === null && told.status === null) {
-    return isAscii(request.profile.schema) ? { status, headers, body } : inBytes({ status, headers, body });
+    return isAscii(request.profile.schema) && !legacyTargets
+      ? { status, headers, body }
+      : inBytes({ status, headers, body });
   }
   const said = readSqlHeaders(told.headers);
   return inBytes({ status: readSqlStatus(told.status) ?? status, headers: { ...headers, ...said }, body });

@@ -102,6 +102,59 @@ describe("13: what is wrong with a token", () => {
   });
 });
 
+describe("16: a relation that has an alias", () => {
+  const warningOf = async (path: string) => (await client.ask(path)).headers.warning;
+  const words =
+    "Embedded resource was referenced by relation name even though it has an alias. This is deprecated and will stop " +
+    "working in a future release. Update";
+
+  test("may be called by its name, which is warned of", async () => {
+    const told = await client.ask("/works?select=id,maker:artists(name)&artists.id=eq.1&limit=1");
+    expect(told.status).toBe(200);
+    expect(told.headers.warning).toBe(
+      `299 PostgREST "${words} \`artists\` to \`maker\` in query string filters, orders or limits."`,
+    );
+    const twice = await warningOf("/artists?select=name,a:works(id)&works.order=id&works.limit=1");
+    expect(twice).toContain("`works` to `a` in");
+  });
+
+  test("is called by its alias without a word", async () => {
+    expect(await warningOf("/works?select=id,maker:artists(name)&maker.id=eq.1&limit=1")).toBeUndefined();
+    expect(await warningOf("/works?select=id,artists(name)&artists.id=eq.1&limit=1")).toBeUndefined();
+  });
+
+  test("is named in a header whatever letters its alias has", async () => {
+    const warning = await warningOf(
+      `/works?select=id,${encodeURIComponent('"M"')}:artists(name)&artists.id=eq.1&limit=1`,
+    );
+    expect(warning).toContain("`artists` to `");
+    const beyond = await warningOf(`/works?select=id,${encodeURIComponent("Künstler")}:artists(name)&artists.id=eq.1`);
+    expect(Buffer.from(beyond!, "latin1").toString()).toContain("`artists` to `Künstler`");
+  });
+});
+
+describe("16: errors for clients that are to learn no more than they need", () => {
+  test("have a code and a message alone, and the same status and headers", async () => {
+    const minimal = await serve(museum, { PGRST_DB_SCHEMAS: "api,other", PGRST_CLIENT_ERROR_VERBOSITY: "minimal" });
+    onTestFinished(() => minimal.stop());
+    const reader = openClient(minimal.url);
+    onTestFinished(() => reader.close());
+    for (const path of [
+      "/workz",
+      "/works?select=nothing",
+      "/works?id=eq.x",
+      "/rpc/ad?a=1",
+      "/works?select=id,nowhere(*)",
+    ]) {
+      const [verbose, short] = [await client.ask(path), await reader.ask(path)];
+      expect(short.status).toBe(verbose.status);
+      expect(short.headers["proxy-status"]).toBe(verbose.headers["proxy-status"]);
+      const { code, message } = verbose.body as { code: string; message: string };
+      expect(short.body).toEqual({ code, message });
+    }
+  });
+});
+
 describe("16: an answer tells what it depends on", () => {
   test("unless SQL tells otherwise", async () => {
     expect((await client.ask("/works?select=id")).headers.vary).toBe("Accept, Prefer, Range");
