@@ -41,6 +41,7 @@ export async function assembleCatalog(content: Content, options: CatalogOptions,
     mediaHandlers: toMediaHandlers(routines),
     representations,
     rowAggregates: new Set(rowAggregates),
+    hiddenJunctions: new Set(content.hiddenJunctions),
     findTable,
     ...makeRelationships({
       keys: toStoredKeys(content.constraints),

@@ -28,6 +28,8 @@ export type Catalog = Access &
     readonly roles: ReadonlyMap<string, Role>;
     readonly mediaHandlers: readonly MediaHandler[];
     readonly representations: readonly Representation[];
+    /** The oids of tables that are related to others through junctions in schemas that are not served. */
+    readonly hiddenJunctions: ReadonlySet<number>;
     /** The names of the aggregates that take a whole row. */
     readonly rowAggregates: ReadonlySet<string>;
     readonly timeZones: ReadonlySet<string>;

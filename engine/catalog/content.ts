@@ -1,5 +1,6 @@
 import { readColumns } from "./columns.ts";
 import { readConstraints } from "./constraints.ts";
+import { readHiddenJunctions } from "./hidden-junctions.ts";
 import { readHiddenTables } from "./hidden-tables.ts";
 import { readIndexes } from "./indexes.ts";
 import { readPolicies } from "./policies.ts";
@@ -60,6 +61,7 @@ export async function readContent(read: Read, { schemas: exposed, extraSearchPat
     roles: await readRoles(read, loginRole, server.version),
     representations: await readRepresentations(read),
     rowAggregates: await readRowAggregates(read),
+    hiddenJunctions: await readHiddenJunctions(read, exposedOids),
     schemas,
     tables,
     columns,

@@ -28,6 +28,8 @@ export function noRelationship(wanted: Wanted, catalog: Catalog, role: string): 
 function hintFor(wanted: Wanted, catalog: Catalog, role: string): string | null {
   const { source, schema, target } = wanted;
   const related = source ? catalog.relationshipsOf(source).filter((other) => schemaOf(other) === schema) : [];
+  // That there is a junction is not told, nor that the name of the source might be wrong.
+  if (source && related.length === 0 && catalog.hiddenJunctions.has(source.oid)) return null;
   if (!source || related.length === 0) return hintForSource(wanted, catalog, role);
   const all = [...related, ...related.flatMap((there) => beyond(source, there, catalog))];
   const mayName = (known: string) =>

@@ -417,6 +417,10 @@ create table api.half_open (id int primary key, name text, secret text);
 insert into api.half_open values (1, 'visible', 'hidden');
 create table api.append_only (id int primary key, entry text);
 create table private.vault (id int primary key, gold int);
+-- Related by a junction that is not served; their names are like those of others.
+create table api.worlds (id int primary key, name text);
+create table api.roams (id int primary key, name text);
+create table private.world_roams (world_id int references api.worlds, roam_id int references api.roams, primary key (world_id, roam_id));
 insert into private.vault values (1, 1000);
 create view api.vault_view as select id from private.vault;
 create view api.invoker_view with (security_invoker = true) as select id, secret from api.closed;
