@@ -23,6 +23,7 @@ type Options = Pick<Config, "maxBodyBytes" | "maxBodyMemory"> & { readonly idleM
  */
 export class RequestBodies {
   readonly #mostBytes: number;
+  readonly #memory: number;
   readonly #idleMs: number;
   readonly #all: Budget;
   readonly #anonymous: Budget;
@@ -31,6 +32,7 @@ export class RequestBodies {
   constructor({ maxBodyBytes, maxBodyMemory, idleMs = IDLE_MS }: Options) {
     // A single body of the largest size has to fit, in the time between its pieces and its whole twice.
     const most = Math.max(maxBodyMemory, 2 * maxBodyBytes);
+    this.#memory = most;
     this.#mostBytes = maxBodyBytes;
     this.#idleMs = idleMs;
     this.#all = new Budget(most);
@@ -44,7 +46,8 @@ export class RequestBodies {
     if (Number(request.headers["content-length"]) > most.bytes) throw tooLarge(most);
     if (request.readableEnded) return NO_BYTES;
     if (request.destroyed) throw clientLeft(request.errored);
-    const share = new Budget(Number.POSITIVE_INFINITY, limit.isAnonymous ? this.#anonymous : this.#all, SMALL_BYTES);
+    const [memory, all] = limit.isAnonymous ? [this.#memory / 2, this.#anonymous] : [this.#memory, this.#all];
+    const share = new Budget(memory, all, SMALL_BYTES);
     this.#shares.set(request, share);
     response.once("close", () => share.giveAllBack());
     return collect(request, { most, share, idleMs: this.#idleMs });
@@ -52,7 +55,9 @@ export class RequestBodies {
 
   /** Counts what is made of the body beside it. Refuses what does not fit. */
   hold(request: IncomingMessage, bytes: number): void {
-    if (this.#shares.get(request)?.take(bytes) === false) throw tooManyBodies();
+    const share = this.#shares.get(request);
+    if (share?.take(bytes) !== false) return;
+    throw share.isExceeded ? tooMuchMade() : tooManyBodies();
   }
 }
 
@@ -138,6 +143,13 @@ function tooLarge({ bytes, hint }: BodyLimit): ApiError {
 
 function tooManyBodies(): ApiError {
   return unavailable("Too many request bodies are being received at once; try again shortly.");
+}
+
+/** It would not fit either if it were the only one. */
+function tooMuchMade(): ApiError {
+  return new ApiError(413, "PAYLOAD_TOO_LARGE", "To read the body takes more memory than there is for bodies.", {
+    hint: "Send it in several requests.",
+  });
 }
 
 /** Whoever goes on like this is not read any longer. */

@@ -48,8 +48,13 @@ export class Budget implements Allowance {
     return taken;
   }
 
+  /** Whether it is spent by what is held of it alone, whatever others hold. */
+  get isExceeded(): boolean {
+    return this.#taken > this.#most;
+  }
+
   refusal(): ApiError {
-    return this.#taken > this.#most ? answerTooLarge(this.#most) : tooMuchHeld();
+    return this.isExceeded ? answerTooLarge(this.#most) : tooMuchHeld();
   }
 }
 

@@ -12,7 +12,7 @@ const MANNER: Manner = { formats: [{ kind: "media", type: "application/json" }],
 
 /** A plan is looked up without looking at the intent, where it has a model that another had before. */
 export function makeResourcePreparer({ maxPageSize }: Pick<Config, "maxPageSize">, hits: Hits): PrepareFor {
-  const prepare = makePreparer(
+  const { prepare } = makePreparer(
     {
       aggregates: false,
       maxRows: maxPageSize,

@@ -1,11 +1,12 @@
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Statement } from "../../engine/database/statement.ts";
 import { type Hits, RecentMap } from "../../engine/recent-map.ts";
+import type { Stepwise } from "../../engine/stepwise.ts";
 import type { Intent, Manner } from "./intent.ts";
 import { type LongPlan, toLongPlan, toProbe } from "./plan/long.ts";
 import { type Plan, type PlanOptions, planIntent } from "./plan/plan.ts";
 import { shapeKey } from "./plan/shape-key.ts";
-import { valuesAt } from "./plan/slots.ts";
+import { valuesAt, valuesInSteps } from "./plan/slots.ts";
 import { toQuery, toRowsQuery } from "./query/query.ts";
 import type { Query } from "./query/sql.ts";
 
@@ -50,12 +51,20 @@ type Settings = Omit<PlanOptions, "role"> & {
   readonly whole?: boolean;
 };
 
+type Request = readonly [intent: Intent, manner: Manner, catalog: Catalog, role: string];
+
+export type Preparer = {
+  prepare(...request: Request): Prepared;
+  /** The same where a body is so large that its values take long to be put together. */
+  prepareInSteps(...request: Request): Stepwise<Prepared>;
+};
+
 /** Plans what an intent of its shape needs, once per catalogue and role; each request brings only its values. */
-export function makePreparer({ whole = false, ...settings }: Settings, hits?: Hits) {
+export function makePreparer({ whole = false, ...settings }: Settings, hits?: Hits): Preparer {
   const known = new RecentMap<string, Known>(MOST_KNOWN, undefined, hits);
   let of: Catalog | null = null;
 
-  return (intent: Intent, manner: Manner, catalog: Catalog, role: string): Prepared => {
+  const find = (intent: Intent, manner: Manner, catalog: Catalog, role: string): Known => {
     if (catalog !== of) {
       known.clear();
       of = catalog;
@@ -66,7 +75,15 @@ export function makePreparer({ whole = false, ...settings }: Settings, hits?: Hi
       found = toKnown(planIntent(intent, manner, catalog, { ...settings, role }), whole);
       known.set(key, found);
     }
-    return withValues(found, intent);
+    return found;
+  };
+
+  return {
+    prepare: (intent, manner, catalog, role) => withValues(find(intent, manner, catalog, role), intent),
+    *prepareInSteps(intent, manner, catalog, role) {
+      const found = find(intent, manner, catalog, role);
+      return withValues(found, intent, yield* valuesInSteps(found.query.slots, intent));
+    },
   };
 }
 
@@ -79,9 +96,9 @@ function toKnownLong(whole: Plan, plan: LongPlan): KnownLong {
   return { plan, probe: toQuery(toProbe(whole)), rows: toRowsQuery(plan), memory: { wasLong: false } };
 }
 
-function withValues(known: Known, intent: Intent): Prepared {
+function withValues(known: Known, intent: Intent, values = valuesAt(known.query.slots, intent)): Prepared {
   const { plan, query, long } = known;
-  const statement = { text: query.text, values: valuesAt(query.slots, intent) };
+  const statement = { text: query.text, values };
   const again = (other: Intent) => withValues(known, other);
   if (!long) return { plan, statement, long, again };
   const { probe, rows, memory } = long;

@@ -1,6 +1,6 @@
 import type { Config } from "../../engine/config/config.ts";
 import type { Hits } from "../../engine/recent-map.ts";
-import { makePreparer } from "../statement/prepare.ts";
+import { makePreparer, type Preparer } from "../statement/prepare.ts";
 import type { Deployment } from "./parse/request.ts";
 
 /** What the settings say of reading requests. */
@@ -15,7 +15,7 @@ export function deploymentOf({ schemas, rootSpec, openapiMode, txEnd }: Config):
 }
 
 /** What they say of planning them. */
-export function makeTablePreparer(config: Config, hits?: Hits) {
+export function makeTablePreparer(config: Config, hits?: Hits): Preparer {
   const { aggregates, maxRows, safeWrites, legacyTargetNames, planEnabled } = config;
   return makePreparer({ aggregates, maxRows, safeWrites, legacyTargetNames, explain: planEnabled }, hits);
 }

@@ -10,6 +10,7 @@ import type { Context, Statement } from "../../engine/database/statement.ts";
 import type { ApiError } from "../../engine/errors.ts";
 import { type Counts, makeCounts } from "../../engine/metrics/counts.ts";
 import { quotedName } from "../../engine/quoted-name.ts";
+import { runStepwise } from "../../engine/stepwise.ts";
 import { type Body, type GatewayRequest, type GatewayResponse, type Handler, isFlow } from "../http.ts";
 import { readIdempotencyKey } from "../idempotency/key.ts";
 import { makeKeyedChanges } from "../idempotency/keyed-changes.ts";
@@ -27,7 +28,9 @@ import { deploymentOf, makeTablePreparer } from "./deployment.ts";
 import { makeDescribe } from "./describe.ts";
 import { totalWithEstimate } from "./estimate.ts";
 import { Forms, type Understood } from "./forms.ts";
+import { type Content, NO_CONTENT, readContent } from "./parse/content.ts";
 import { formOf } from "./parse/form.ts";
+import { parseContentType } from "./parse/media-type.ts";
 import { type Deployment, hasBody, parseRequest, parseTarget, type TableRequest } from "./parse/request.ts";
 import { PREFIX } from "./prefix.ts";
 import { toTableError } from "./refusal.ts";
@@ -55,7 +58,8 @@ type Turn = Understood & {
 
 export type TableInterface = Undertake & { readonly handle: Handler };
 
-const NO_BODY = Buffer.alloc(0);
+/** From here on a body's values are put together in steps. */
+const LARGE_BYTES = 64 * 1024;
 
 /** `/rest/v1`: each stage may refuse in its own way, and only the one called run asks Postgres. */
 export function makeTableInterface({
@@ -66,7 +70,7 @@ export function makeTableInterface({
   defer,
   counts = makeCounts(),
 }: Services): TableInterface {
-  const prepare = makeTablePreparer(config, counts.plans);
+  const { prepare, prepareInSteps } = makeTablePreparer(config, counts.plans);
   const contextOf = makeTableContexts(makeContexts(config), config);
   const deployment = deploymentOf(config);
   const deploymentWith = ({ timeZones }: Catalog): Deployment => ({ ...deployment, timeZones });
@@ -79,12 +83,11 @@ export function makeTableInterface({
   const answer = (
     request: GatewayRequest,
     caller: Caller,
-    body: Buffer,
+    content: Content,
   ): GatewayResponse<Body> | Promise<GatewayResponse<Body>> => {
     const catalog = current();
     const { method, rawQuery, headers } = request;
-    const path = request.path.slice(PREFIX.length);
-    const raw = { method, path, rawQuery, headers, body };
+    const raw = { method, path: pathBelow(request), rawQuery, headers, content };
     const form = formOf(raw);
     const known = form && forms.recall(form, rawQuery, caller.role, catalog);
     const asked = known?.asked ?? parseRequest(raw, deploymentWith(catalog));
@@ -96,18 +99,35 @@ export function makeTableInterface({
 
     request.stages.enter("plan");
     const { intent } = asked.action;
-    const prepared = known?.prepared ?? prepare(intent, mannerOf(asked), catalog, caller.role);
-    if (form && !known) forms.learn(form, rawQuery, caller.role, { asked, intent, prepared });
-    const context = contextOf({ request, path, caller, catalog, asked, plan: prepared.plan });
+    const { body } = content;
+    if (body.length > LARGE_BYTES) {
+      const steps = prepareInSteps(intent, mannerOf(asked), catalog, caller.role);
+      const perform = (prepared: Prepared) => run(request, caller, body, catalog, { asked, intent, prepared });
+      const prepared = runStepwise(steps, request.signal);
+      return prepared instanceof Promise ? prepared.then(perform) : perform(prepared);
+    }
+    const understood = known ?? { asked, intent, prepared: prepare(intent, mannerOf(asked), catalog, caller.role) };
+    if (form && !known) forms.learn(form, rawQuery, caller.role, understood);
+    return run(request, caller, body, catalog, understood);
+  };
+
+  const run = (
+    request: GatewayRequest,
+    caller: Caller,
+    body: Buffer,
+    catalog: Catalog,
+    { asked, intent, prepared }: Understood,
+  ): GatewayResponse<Body> | Promise<GatewayResponse<Body>> => {
+    const { plan } = prepared;
+    const context = contextOf({ request, path: pathBelow(request), caller, catalog, asked, plan });
 
     request.stages.enter("transaction");
-    const { plan } = prepared;
     const isolation = isolationOf({ caller, catalog, plan });
     const turn: Turn = { request, body, caller, asked, intent, prepared, context, isolation };
     if (isUndone(config, asked)) return answerNow(turn, true);
     // A key that cannot be read is refused whatever the client would prefer.
     const key = plan.readOnly ? null : readIdempotencyKey(request.headers);
-    const isCall = plan.kind === "call" && method === "POST";
+    const isCall = plan.kind === "call" && request.method === "POST";
     if (defer && isCall && wantsLater(request)) {
       const rawQuery = queryWithoutApiKey(request.headers, request.rawQuery);
       return defer({ request: { ...request, rawQuery }, body, caller, version: null });
@@ -148,18 +168,19 @@ export function makeTableInterface({
   const tellMethods = (error: ApiError, request: GatewayRequest, role: string): ApiError => {
     if (error.headers.Allow !== undefined) return error;
     const catalog = current();
-    const path = request.path.slice(PREFIX.length);
-    const { resource, profile } = parseTarget({ ...request, path }, deploymentWith(catalog));
+    const { resource, profile } = parseTarget({ ...request, path: pathBelow(request) }, deploymentWith(catalog));
     return error.withHeaders({ Allow: methodsOf(resource, { schema: profile.schema, catalog, role }) });
   };
 
   const undertake: Undertake["undertake"] = async (request, caller) => {
     const catalog = current();
-    const body = await request.readBody(bodyLimitOf(caller));
-    const path = request.path.slice(PREFIX.length);
-    const asked = parseRequest({ ...request, path, body }, deploymentWith(catalog));
+    const content = await readContentOf(request, caller);
+    const { body } = content;
+    const path = pathBelow(request);
+    const asked = parseRequest({ ...request, path, content }, deploymentWith(catalog));
     if (asked.action.kind !== "statement") throw new TypeError("Only statements are left for later");
-    const prepared = prepare(asked.action.intent, mannerOf(asked), catalog, caller.role);
+    const { intent } = asked.action;
+    const prepared = await runStepwise(prepareInSteps(intent, mannerOf(asked), catalog, caller.role));
     const { plan } = prepared;
     const context = contextOf({ request, path, caller, catalog, asked, plan });
     const isolation = isolationOf({ caller, catalog, plan });
@@ -171,6 +192,12 @@ export function makeTableInterface({
       transact: transactionFor({ context, database, isolation, before, timeoutMs }),
       make: change ? (ask) => onceWithin(change, ask) : make,
     };
+  };
+
+  const readContentOf = async (request: GatewayRequest, caller: Caller): Promise<Content> => {
+    const body = await request.readBody(bodyLimitOf(caller));
+    const format = parseContentType(request.headers["content-type"]);
+    return runStepwise(readContent(body, format, request.holdMemory), request.signal);
   };
 
   const explain: Undertake["explain"] = (thrown, { role }) =>
@@ -186,8 +213,8 @@ export function makeTableInterface({
     request.admit(caller);
     try {
       request.stages.enter("parse");
-      const body = hasBody(request.method) ? await request.readBody(bodyLimitOf(caller)) : NO_BODY;
-      return await answer(request, caller, body);
+      const content = hasBody(request.method) ? await readContentOf(request, caller) : NO_CONTENT;
+      return await answer(request, caller, content);
     } catch (thrown) {
       const error = explain(thrown, caller);
       throw error.status === 405 ? tellMethods(error, request, caller.role) : error;
@@ -195,6 +222,10 @@ export function makeTableInterface({
   };
 
   return { handle, undertake, explain };
+}
+
+function pathBelow({ path }: Pick<GatewayRequest, "path">): string {
+  return path.slice(PREFIX.length);
 }
 
 /** In a transaction that is begun and ended by somebody else. */

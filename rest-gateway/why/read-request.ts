@@ -3,6 +3,7 @@ import type { Table } from "../../engine/catalog/tables.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Prepared } from "../statement/prepare.ts";
 import { deploymentOf, makeTablePreparer } from "../table/deployment.ts";
+import { NO_CONTENT } from "../table/parse/content.ts";
 import { parseRequest } from "../table/parse/request.ts";
 import { PREFIX } from "../table/prefix.ts";
 
@@ -32,10 +33,10 @@ const NO_TABLE = "Ask for the rows of a table or a view.";
 export const KEY = "key_of_row_";
 
 function planned(path: string, rawQuery: string, { catalog, config, role }: Surroundings): Read {
-  const request = { method: "GET", path, rawQuery, headers: {}, body: Buffer.alloc(0) };
+  const request = { method: "GET", path, rawQuery, headers: {}, content: NO_CONTENT };
   const { action, accept } = parseRequest(request, { ...deploymentOf(config), timeZones: catalog.timeZones });
   if (action.kind !== "statement") throw new Error(NO_TABLE);
-  const prepared = makeTablePreparer(config)(
+  const prepared = makeTablePreparer(config).prepare(
     action.intent,
     { formats: accept, body: true, maxAffected: null },
     catalog,

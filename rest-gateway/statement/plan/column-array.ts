@@ -1,7 +1,10 @@
+import type { Stepwise } from "../../../engine/stepwise.ts";
 import type { Grid, Payload } from "../intent.ts";
 
 const [QUOTE, BACKSLASH, COMMA, LETTER_N] = [0x22, 0x5c, 0x2c, 0x6e];
 const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET] = [0x7b, 0x7d, 0x5b];
+
+const BYTES_PER_STEP = 16 * 1024;
 
 type Wanted = { readonly name: string; readonly isJson: boolean };
 
@@ -9,14 +12,19 @@ type Wanted = { readonly name: string; readonly isJson: boolean };
  * `{"a",5,null}`: an array whose elements are what Postgres would read for one column from each of the rows. Values
  * are copied as they were written, for a number that has been a number here may not be the same one.
  */
-export function columnArray({ json, grid }: Payload, { name, isJson }: Wanted): Buffer {
+export function* columnArray({ json, grid }: Payload, { name, isJson }: Wanted): Stepwise<Buffer> {
   const { keys, spans } = grid!;
   const first = 2 * keys.indexOf(name);
   const step = 2 * keys.length;
   const array = Buffer.allocUnsafe(mostBytes(grid!, first, step));
   const put = isJson ? putJson : putScalar;
   let end = 0;
+  let pauseAt = BYTES_PER_STEP;
   for (let index = first; index < spans.length; index += step) {
+    if (end > pauseAt) {
+      yield;
+      pauseAt = end + BYTES_PER_STEP;
+    }
     array[end++] = index === first ? OPEN_BRACE : COMMA;
     end = put(json, spans[index]!, spans[index + 1]!, array, end);
   }

@@ -1,10 +1,12 @@
 import type { Value } from "../../../engine/database/statement.ts";
+import { runAtOnce, type Stepwise } from "../../../engine/stepwise.ts";
 import type {
   CallIntent,
   Condition,
   InsertIntent,
   Intent,
   Operation,
+  Payload,
   Position,
   RowOperation,
   UpdateIntent,
@@ -56,6 +58,18 @@ export function valuesAt(slots: readonly Slot[], intent: Intent): Value[] {
   return slots.map((slot) => valueAt(slot, intent, operations));
 }
 
+/** The same where it may take long: of many rows, or of many bytes. */
+export function* valuesInSteps(slots: readonly Slot[], intent: Intent): Stepwise<Value[]> {
+  const operations = operationsOf(intent);
+  const values: Value[] = [];
+  for (const slot of slots) {
+    if (slot.kind === "column") values.push(yield* columnArray(payloadIn(intent), slot));
+    else if (slot.kind === "payload" && isBinary(intent)) values.push(yield* hexadecimal(intent.argument.body));
+    else values.push(valueAt(slot, intent, operations));
+  }
+  return values;
+}
+
 function valueAt(slot: Slot, intent: Intent, operations: readonly (Operation | RowOperation)[]): Value {
   switch (slot.kind) {
     case "operand":
@@ -65,7 +79,7 @@ function valueAt(slot: Slot, intent: Intent, operations: readonly (Operation | R
     case "payload":
       return payloadOf(intent);
     case "column":
-      return columnArray((intent as InsertIntent | UpdateIntent).payload, slot);
+      return runAtOnce(columnArray(payloadIn(intent), slot));
     case "argument":
       return argumentOf(intent as CallIntent, slot);
   }
@@ -83,8 +97,30 @@ function positionOf(intent: Intent): Position["values"] {
 function payloadOf(intent: Intent): Value {
   if (intent.kind === "insert" || intent.kind === "update") return intent.payload.json;
   if (intent.kind !== "call" || intent.argument.kind === "query") return null;
-  const { argument } = intent;
-  return argument.kind === "raw" && argument.type === "bytea" ? `\\x${argument.body.toString("hex")}` : argument.body;
+  return isBinary(intent) ? runAtOnce(hexadecimal(intent.argument.body)) : intent.argument.body;
+}
+
+function payloadIn(intent: Intent): Payload {
+  return (intent as InsertIntent | UpdateIntent).payload;
+}
+
+type BinaryCall = CallIntent & { readonly argument: { readonly kind: "raw"; readonly type: "bytea" } };
+
+function isBinary(intent: Intent): intent is BinaryCall {
+  return intent.kind === "call" && intent.argument.kind === "raw" && intent.argument.type === "bytea";
+}
+
+const BYTES_PER_STEP = 64 * 1024;
+
+/** `\x00ff` */
+function* hexadecimal(bytes: Buffer): Stepwise<Buffer> {
+  const text = Buffer.allocUnsafe(2 + 2 * bytes.length);
+  let end = text.write("\\x");
+  for (let at = 0; at < bytes.length; at += BYTES_PER_STEP) {
+    end += text.write(bytes.toString("hex", at, at + BYTES_PER_STEP), end, "latin1");
+    yield;
+  }
+  return text;
 }
 
 function argumentOf({ argument }: CallIntent, { name, all }: Slot & { kind: "argument" }): string | null {

@@ -1,93 +1,204 @@
+import { concatenate } from "../../../engine/concatenate.ts";
 import { ApiError } from "../../../engine/errors.ts";
+import type { Stepwise } from "../../../engine/stepwise.ts";
 
 /** Each row of JSON names its columns again: a few lines of CSV below long names would become more than memory holds. */
 const MOST_BYTES = 64 * 2 ** 20;
 const MOST_GROWTH = 8;
-/** Rows are encoded many at a time, and never all at once. */
-const PIECE_LENGTH = 64 * 1024;
+/** As many as a table of Postgres can have. */
+const MOST_COLUMNS = 1_600;
+/** Of CSV that is read, or of JSON that is made of it, before others have their turn. */
+const LENGTH_PER_STEP = 16 * 1024;
+const [QUOTE, COMMA, LINE_FEED, CARRIAGE_RETURN] = [0x22, 0x2c, 0x0a, 0x0d];
 
-type Field = { readonly value: string; readonly end: number };
+export type CsvRows = { readonly json: Buffer; readonly columns: readonly string[] };
 
-/** The rows of CSV (RFC 4180) as JSON objects of strings; `NULL` is null, quoted or not, as in PostgREST. */
-export function csvToJson(text: string): { readonly json: Buffer; readonly columns: readonly string[] } {
-  const lines = readLines(text);
-  const { value: columns } = lines.next();
-  if (columns === undefined) throw unreadable("The first line of the CSV must name the columns");
-  const json = encode(jsonRows(columns, lines), Math.max(MOST_BYTES, MOST_GROWTH * text.length));
-  return { json, columns };
-}
-
-/** `[`, `{"a":"1"}`, `,{"a":"2"}`, `]` */
-function* jsonRows(columns: readonly string[], lines: Iterable<string[]>): Generator<string> {
-  const names = columns.map((name) => JSON.stringify(name));
-  let separator = "";
-  yield "[";
-  for (const fields of lines) {
-    if (fields.length !== columns.length) throw unreadable("All lines must have same number of fields");
-    yield `${separator}{${fields.map((field, index) => `${names[index]}:${toJson(field)}`)}}`;
-    separator = ",";
+/**
+ * The rows of CSV (RFC 4180) as JSON objects of strings; `NULL` is null, quoted or not, as in PostgREST. `holdMemory` is told
+ * what they take.
+ */
+export function* csvToJson(text: string, holdMemory: (bytes: number) => void = () => {}): Stepwise<CsvRows> {
+  const lines = new Lines(text);
+  const output = new Output(Math.max(MOST_BYTES, MOST_GROWTH * text.length), holdMemory);
+  let columns: readonly string[] | null = null;
+  let names: readonly string[] = [];
+  let opener = "[{";
+  let pauseAt = LENGTH_PER_STEP;
+  while (lines.next(columns?.length ?? MOST_COLUMNS)) {
+    if (lines.at > pauseAt) {
+      yield;
+      pauseAt = lines.at + LENGTH_PER_STEP;
+    }
+    if (lines.isEmpty) continue;
+    if (columns === null) {
+      if (lines.length > MOST_COLUMNS) throw unreadable(`The CSV may not have more than ${MOST_COLUMNS} columns`);
+      columns = Array.from({ length: lines.length }, (_, index) => lines.field(index));
+      names = columns.map((name, index) => `${index === 0 ? "" : ","}${JSON.stringify(name)}:`);
+      continue;
+    }
+    if (lines.length !== columns.length) throw unreadable("All lines must have same number of fields");
+    output.write(opener);
+    for (let index = 0; index < names.length; index++) {
+      output.write(names[index]!);
+      if (lines.lengthOf(index) > LENGTH_PER_STEP) yield* writeLongField(lines, index, output);
+      else output.write(toJson(lines.field(index)));
+    }
+    output.write("}");
+    opener = ",{";
   }
-  yield "]";
-}
-
-function encode(texts: Iterable<string>, most: number): Buffer {
-  const pieces: Buffer[] = [];
-  let bytes = 0;
-  let waiting = "";
-  const encodeWaiting = () => {
-    const piece = Buffer.from(waiting);
-    bytes += piece.length;
-    if (bytes > most) throw tooLarge(most);
-    pieces.push(piece);
-    waiting = "";
-  };
-  for (const text of texts) {
-    waiting += text;
-    if (waiting.length > PIECE_LENGTH) encodeWaiting();
-  }
-  encodeWaiting();
-  return Buffer.concat(pieces, bytes);
-}
-
-/** The fields of each line that is not empty. */
-function* readLines(text: string): Generator<string[], undefined> {
-  let fields: string[] = [];
-  // What spreadsheets put in front to say that it is UTF-8.
-  let at = text.startsWith("\uFEFF") ? 1 : 0;
-  for (;;) {
-    const { value, end } = text[at] === '"' ? readQuoted(text, at) : readPlain(text, at);
-    fields.push(value);
-    at = text.startsWith("\r\n", end) ? end + 2 : end + 1;
-    if (text[end] === ",") continue;
-    if (fields.length > 1 || value !== "") yield fields;
-    if (end === text.length) return;
-    fields = [];
-  }
-}
-
-function readPlain(text: string, start: number): Field {
-  const mark = /[",\r\n]/g;
-  mark.lastIndex = start;
-  const end = mark.exec(text)?.index ?? text.length;
-  if (text[end] === '"') throw misplacedQuote(text, end);
-  return { value: text.slice(start, end), end };
-}
-
-/** A quote within is written twice. */
-function readQuoted(text: string, start: number): Field {
-  let close = text.indexOf('"', start + 1);
-  while (close >= 0 && text[close + 1] === '"') close = text.indexOf('"', close + 2);
-  const end = close + 1;
-  if (close < 0 || (end < text.length && !",\r\n".includes(text[end]!))) throw misplacedQuote(text, start);
-  return { value: text.slice(start + 1, close).replaceAll('""', '"'), end };
+  if (columns === null) throw unreadable("The first line of the CSV must name the columns");
+  output.write(opener === "[{" ? "[]" : "]");
+  return { json: yield* output.end(), columns };
 }
 
 function toJson(field: string): string {
   return field === "NULL" ? "null" : JSON.stringify(field);
 }
 
+function* writeLongField(lines: Lines, index: number, output: Output): Stepwise<void> {
+  output.write('"');
+  for (const part of lines.partsOf(index)) {
+    output.write(JSON.stringify(part).slice(1, -1));
+    yield;
+  }
+  output.write('"');
+}
+
+/** JSON, encoded a piece at a time. */
+class Output {
+  readonly #pieces: Buffer[] = [];
+  readonly #mostBytes: number;
+  readonly #holdMemory: (bytes: number) => void;
+  #bytes = 0;
+  #waiting = "";
+
+  constructor(mostBytes: number, holdMemory: (bytes: number) => void) {
+    this.#mostBytes = mostBytes;
+    this.#holdMemory = holdMemory;
+  }
+
+  write(text: string): void {
+    this.#waiting += text;
+    if (this.#waiting.length > LENGTH_PER_STEP) this.#encode();
+  }
+
+  *end(): Stepwise<Buffer> {
+    this.#encode();
+    return yield* concatenate(this.#pieces, this.#bytes);
+  }
+
+  #encode(): void {
+    const piece = Buffer.from(this.#waiting);
+    this.#waiting = "";
+    this.#bytes += piece.length;
+    if (this.#bytes > this.#mostBytes) throw tooLarge(this.#mostBytes);
+    this.#holdMemory(piece.length);
+    this.#pieces.push(piece);
+  }
+}
+
+/** One line after the other. */
+class Lines {
+  readonly #text: string;
+  /** Where its fields begin and end, by turns, without their quotes. */
+  readonly #spans: number[] = [];
+  at: number;
+
+  constructor(text: string) {
+    this.#text = text;
+    // What spreadsheets put in front to say that it is UTF-8.
+    this.at = text.startsWith("\uFEFF") ? 1 : 0;
+  }
+
+  /** How many fields the line has; one more than were wanted, where it has more. */
+  get length(): number {
+    return this.#spans.length / 2;
+  }
+
+  get isEmpty(): boolean {
+    return this.#spans.length === 2 && this.lengthOf(0) === 0;
+  }
+
+  /** False when there is no other line. */
+  next(mostFields: number): boolean {
+    const text = this.#text;
+    const spans = this.#spans;
+    if (this.at > text.length) return false;
+    spans.length = 0;
+    for (;;) {
+      const end = text.charCodeAt(this.at) === QUOTE ? this.#quoted() : this.#plain();
+      const isOver = text.charCodeAt(end) !== COMMA;
+      this.at = end + (isOver && text.startsWith("\r\n", end) ? 2 : 1);
+      if (isOver || this.length > mostFields) return true;
+    }
+  }
+
+  lengthOf(index: number): number {
+    return this.#spans[2 * index + 1]! - this.#spans[2 * index]!;
+  }
+
+  field(index: number): string {
+    const [start, end] = [this.#spans[2 * index]!, this.#spans[2 * index + 1]!];
+    return this.#unquoted(start, end);
+  }
+
+  /** A long field in parts, none of which ends between the halves of a character or of a quote that is written twice. */
+  *partsOf(index: number): Generator<string> {
+    const end = this.#spans[2 * index + 1]!;
+    for (let start = this.#spans[2 * index]!; start < end; ) {
+      let stop = Math.min(start + LENGTH_PER_STEP, end);
+      if (stop < end && isLowSurrogate(this.#text.charCodeAt(stop))) stop++;
+      let quotes = 0;
+      while (this.#text.charCodeAt(stop - 1 - quotes) === QUOTE && stop - quotes > start) quotes++;
+      if (quotes % 2 === 1 && stop < end) stop++;
+      yield this.#unquoted(start, stop);
+      start = stop;
+    }
+  }
+
+  #unquoted(start: number, end: number): string {
+    const raw = this.#text.slice(start, end);
+    return raw.includes('"') ? raw.replaceAll('""', '"') : raw;
+  }
+
+  /** Behind the field. */
+  #plain(): number {
+    const text = this.#text;
+    let end = this.at;
+    for (; end < text.length; end++) {
+      const character = text.charCodeAt(end);
+      if (character === COMMA || character === LINE_FEED || character === CARRIAGE_RETURN) break;
+      if (character === QUOTE) throw misplacedQuote(text, end);
+    }
+    this.#spans.push(this.at, end);
+    return end;
+  }
+
+  /** A quote within is written twice. */
+  #quoted(): number {
+    const text = this.#text;
+    let close = this.at + 1;
+    for (; close < text.length; close++) {
+      if (text.charCodeAt(close) !== QUOTE) continue;
+      if (text.charCodeAt(close + 1) !== QUOTE) break;
+      close++;
+    }
+    const end = close + 1;
+    if (close >= text.length || (end < text.length && !",\r\n".includes(text[end]!)))
+      throw misplacedQuote(text, this.at);
+    this.#spans.push(this.at + 1, close);
+    return end;
+  }
+}
+
+function isLowSurrogate(character: number): boolean {
+  return character >= 0xdc00 && character < 0xe000;
+}
+
 function misplacedQuote(text: string, at: number): ApiError {
-  return unreadable(`Misplaced quote in line ${text.slice(0, at).split("\n").length} of the CSV`);
+  let line = 1;
+  for (let index = 0; index < at; index++) if (text.charCodeAt(index) === LINE_FEED) line++;
+  return unreadable(`Misplaced quote in line ${line} of the CSV`);
 }
 
 function tooLarge(most: number): ApiError {

@@ -15,7 +15,7 @@ const COMPARISON = /^(?!(?:and|or|columns|on_conflict|cursor|apikey)=)[A-Za-z_]\
 const TABLE = /^\/\w+$/;
 
 /** `select=id&id=eq.5` has the value 5. Null: this reads no form in it, or it is not about a table that is read. */
-export function formOf({ method, path, rawQuery, headers }: Omit<RawRequest, "body">): Form | null {
+export function formOf({ method, path, rawQuery, headers }: Omit<RawRequest, "content">): Form | null {
   if ((method !== "GET" && method !== "HEAD") || !TABLE.test(path) || rawQuery.includes(";")) return null;
   const { accept, prefer, range, "accept-profile": profile } = headers;
   let text = `${method} ${path}\n${accept}\n${prefer}\n${range}\n${profile}\n`;

@@ -1,122 +1,132 @@
 import { isUtf8 } from "node:buffer";
+import { NumberList } from "../../../engine/json/number-list.ts";
+import { type RecordVisitor, scanJson } from "../../../engine/json/scan.ts";
+import { OPEN_BRACKET, skipSpace } from "../../../engine/json/tokens.ts";
+import type { Stepwise } from "../../../engine/stepwise.ts";
 import type { Grid } from "../../statement/intent.ts";
-import {
-  CLOSE_BRACE,
-  CLOSE_BRACKET,
-  COMMA,
-  FAILED,
-  OPEN_BRACE,
-  OPEN_BRACKET,
-  skipColon,
-  skipSpace,
-  skipString,
-  skipValue,
-} from "./json-text.ts";
-import { Spans } from "./spans.ts";
 
 /** What must be known of a JSON text before Postgres reads it: whether it is one object or many, and which keys they have. */
 export type JsonOutline =
-  | { readonly kind: "object"; readonly keys: readonly string[] }
+  | { readonly kind: "object"; readonly keys: Keys }
   /** Objects that all have the same keys. */
-  | { readonly kind: "rows"; readonly keys: readonly string[]; readonly grid: Grid | null }
+  | { readonly kind: "rows"; readonly keys: Keys; readonly grid: Grid | null }
   /** An array of anything else. */
   | { readonly kind: "mixed" }
-  | { readonly kind: "scalar" };
+  | { readonly kind: "scalar" }
+  | { readonly kind: "invalid" }
+  | { readonly kind: "too deep"; readonly mostLevels: number };
+
+/** Null: there are more than a row can have columns. */
+export type Keys = readonly string[] | null;
+
+/** Postgres's own limit is 1,600 columns; a function has fewer arguments. */
+const MOST_KEYS = 1_600;
+/** A longer value is better read by Postgres. */
+const LONGEST_VALUE = 256 * 1024;
+
+export function* outlineJson(bytes: Buffer): Stepwise<JsonOutline> {
+  const records = new Records(bytes);
+  const scan = yield* scanJson(bytes, records);
+  switch (scan.kind) {
+    case "object":
+      return { kind: "object", keys: records.keys };
+    case "list":
+      return records.areAlike ? { kind: "rows", keys: records.keys, grid: records.grid } : { kind: "mixed" };
+    case "scalar":
+      return { kind: "scalar" };
+    default:
+      return scan;
+  }
+}
 
 /** Where the keys of an object begin and end, by turns, quotes included. */
-type Keys = number[];
+type Places = number[];
 
-/** Null: it is no JSON. */
-export function outlineJson(bytes: Buffer): JsonOutline | null {
-  const start = skipSpace(bytes, 0);
-  if (bytes[start] === OPEN_BRACKET) return outlineArray(bytes, start);
-  const keys: Keys = [];
-  const isObject = bytes[start] === OPEN_BRACE;
-  const end = isObject ? skipObject(bytes, start, keys, null) : skipValue(bytes, start);
-  if (!endsAt(bytes, end)) return null;
-  return isObject ? { kind: "object", keys: namesOf(bytes, keys) } : { kind: "scalar" };
-}
+class Records implements RecordVisitor {
+  areAlike = true;
+  readonly #bytes: Buffer;
+  readonly #places: Places = [];
+  #first: Places | null = null;
+  #firstNames: ReadonlySet<string> | null = null;
+  #values: NumberList | null;
 
-function outlineArray(bytes: Buffer, start: number): JsonOutline | null {
-  let first: Keys | null = null;
-  const keys: Keys = [];
-  let values: Spans | null = new Spans();
-  let uniform = true;
-  let at = skipSpace(bytes, start + 1);
-  if (bytes[at] === CLOSE_BRACKET) return endsAt(bytes, at + 1) ? { kind: "rows", keys: [], grid: null } : null;
-  for (;;) {
-    if (uniform && bytes[at] === OPEN_BRACE) {
-      at = skipObject(bytes, at, keys, values);
-      first ??= [...keys];
-      if (at !== FAILED && !haveSameText(bytes, first, keys)) {
-        values = null;
-        uniform = haveSameKeys(bytes, first, keys);
-      }
-    } else {
-      uniform = false;
-      at = skipValue(bytes, at);
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+    this.#values = bytes[skipSpace(bytes, 0)] === OPEN_BRACKET ? new NumberList() : null;
+  }
+
+  get keys(): Keys {
+    if (this.#first === null) return [];
+    return this.#hasTooMany ? null : [...this.#names];
+  }
+
+  /** Null where a value may not be what its text says: of a key that comes twice the last one counts, and Postgres refuses some characters. */
+  get grid(): Grid | null {
+    const { keys } = this;
+    if (keys === null || keys.length === 0 || this.#values === null || 2 * keys.length !== this.#first!.length)
+      return null;
+    return isUtf8(this.#bytes) && !this.#bytes.includes("\\u") ? { keys, spans: this.#values.numbers } : null;
+  }
+
+  beginRecord(): void {
+    this.#places.length = 0;
+  }
+
+  member(nameStart: number, nameEnd: number, valueStart: number, valueEnd: number): void {
+    if (!this.areAlike || this.#places.length > 2 * MOST_KEYS) return;
+    this.#places.push(nameStart, nameEnd);
+    if (valueEnd - valueStart > LONGEST_VALUE) this.#values = null;
+    this.#values?.push(valueStart);
+    this.#values?.push(valueEnd);
+  }
+
+  endRecord(): void {
+    if (!this.areAlike) return;
+    if (this.#first === null) this.#first = [...this.#places];
+    else if (!haveSameText(this.#bytes, this.#first, this.#places)) {
+      this.#values = null;
+      this.areAlike = this.#haveSameNames();
     }
-    at = skipSpace(bytes, at);
-    if (bytes[at] === CLOSE_BRACKET) break;
-    if (bytes[at] !== COMMA) return null;
-    at = skipSpace(bytes, at + 1);
   }
-  if (!endsAt(bytes, at + 1)) return null;
-  if (first === null || !uniform) return { kind: "mixed" };
-  const names = namesOf(bytes, first);
-  return { kind: "rows", keys: names, grid: values && gridOf(bytes, first, names, values) };
-}
 
-/** Null where a value may not be what its text says: of a key that comes twice the last one counts, and Postgres refuses some characters. */
-function gridOf(bytes: Buffer, first: Keys, keys: readonly string[], values: Spans): Grid | null {
-  if (keys.length === 0 || 2 * keys.length !== first.length) return null;
-  return isUtf8(bytes) && !bytes.includes("\\u") ? { keys, spans: values.numbers } : null;
-}
-
-function endsAt(bytes: Buffer, end: number): boolean {
-  return end !== FAILED && skipSpace(bytes, end) === bytes.length;
-}
-
-function skipObject(bytes: Buffer, start: number, keys: Keys, values: Spans | null): number {
-  keys.length = 0;
-  let at = skipSpace(bytes, start + 1);
-  if (bytes[at] === CLOSE_BRACE) return at + 1;
-  for (;;) {
-    const end = skipString(bytes, at);
-    keys.push(at, end);
-    const value = skipColon(bytes, end);
-    const valueEnd = skipValue(bytes, value);
-    values?.push(value, valueEnd);
-    at = skipSpace(bytes, valueEnd);
-    if (bytes[at] === CLOSE_BRACE) return at + 1;
-    if (bytes[at] !== COMMA) return FAILED;
-    at = skipSpace(bytes, at + 1);
+  other(): void {
+    this.areAlike = false;
   }
-}
 
-function haveSameKeys(bytes: Buffer, first: Keys, keys: Keys): boolean {
-  const names = namesOf(bytes, first);
-  const others = new Set(namesOf(bytes, keys));
-  return names.length === others.size && names.every((name) => others.has(name));
+  get #hasTooMany(): boolean {
+    return this.#first!.length > 2 * MOST_KEYS;
+  }
+
+  get #names(): ReadonlySet<string> {
+    this.#firstNames ??= namesOf(this.#bytes, this.#first!);
+    return this.#firstNames;
+  }
+
+  /** Of rows with too many names it is not looked at: they are refused in any case. */
+  #haveSameNames(): boolean {
+    if (this.#hasTooMany || this.#places.length > 2 * MOST_KEYS) return this.#hasTooMany;
+    const others = namesOf(this.#bytes, this.#places);
+    return this.#names.size === others.size && this.#names.isSubsetOf(others);
+  }
 }
 
 /** Most rows are written by one program: the same keys in the same order. */
-function haveSameText(bytes: Buffer, first: Keys, keys: Keys): boolean {
-  if (first.length !== keys.length) return false;
+function haveSameText(bytes: Buffer, first: Places, places: Places): boolean {
+  if (first.length !== places.length) return false;
   for (let index = 0; index < first.length; index += 2) {
     const length = first[index + 1]! - first[index]!;
-    if (keys[index + 1]! - keys[index]! !== length) return false;
+    if (places[index + 1]! - places[index]! !== length) return false;
     for (let offset = 0; offset < length; offset += 1) {
-      if (bytes[first[index]! + offset] !== bytes[keys[index]! + offset]) return false;
+      if (bytes[first[index]! + offset] !== bytes[places[index]! + offset]) return false;
     }
   }
   return true;
 }
 
-function namesOf(bytes: Buffer, keys: Keys): string[] {
+function namesOf(bytes: Buffer, places: Places): ReadonlySet<string> {
   const names = new Set<string>();
-  for (let index = 0; index < keys.length; index += 2) {
-    names.add(JSON.parse(bytes.toString("utf8", keys[index], keys[index + 1])));
+  for (let index = 0; index < places.length; index += 2) {
+    names.add(JSON.parse(bytes.toString("utf8", places[index], places[index + 1])));
   }
-  return [...names];
+  return names;
 }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Format, Intent } from "../../statement/intent.ts";
 import { readApiKey, withoutApiKey } from "../api-key.ts";
 import { parseAccept } from "./accept.ts";
-import { parseContentType } from "./media-type.ts";
+import type { Content } from "./content.ts";
 import { type Choices, type Preferences, parsePreferences } from "./preferences.ts";
 import { type Profile, parseProfile } from "./profile.ts";
 import { parseQuery } from "./query.ts";
@@ -18,8 +18,7 @@ export type RawRequest = {
   readonly path: string;
   readonly rawQuery: string;
   readonly headers: IncomingHttpHeaders;
-  /** Empty where the method has none. */
-  readonly body: Buffer;
+  readonly content: Content;
 };
 
 /** What the grammar depends on, of the settings and the catalogue. */
@@ -66,7 +65,7 @@ export function parseTarget(
 }
 
 export function parseRequest(
-  { method, path, rawQuery, headers, body }: RawRequest,
+  { method, path, rawQuery, headers, content }: RawRequest,
   deployment: Deployment,
 ): TableRequest {
   const { resource, profile } = parseTarget({ method, path, headers }, deployment);
@@ -82,7 +81,6 @@ export function parseRequest(
     if (method === "OPTIONS") return { kind: "options", resource };
     if (resource.kind === "root") return { kind: "describe" };
     const target = { schema: profile.schema, name: resource.name };
-    const content = { body, format: parseContentType(headers["content-type"]) };
     const intent = toIntent(resource.kind, { method, target, query, windows, preferences, content });
     return { kind: "statement", intent };
   }

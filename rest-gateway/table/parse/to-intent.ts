@@ -1,6 +1,7 @@
 import type { CallArgument, Intent, Payload, Placed, Window } from "../../statement/intent.ts";
 import { noPage } from "../../statement/plan/page-refusals.ts";
-import { type Content, parseArgument, parseRows } from "./payload.ts";
+import type { Content } from "./content.ts";
+import { parseArgument, parseRows } from "./payload.ts";
 import type { Preferences } from "./preferences.ts";
 import type { Query } from "./query.ts";
 

@@ -63,7 +63,7 @@ export async function openMuseum(more = ""): Promise<Museum> {
     },
     plan(intent, wishes = {}) {
       const all = { ...USUAL, ...wishes };
-      return makePreparer(all)(intent, all, museum.catalog, all.role).plan;
+      return makePreparer(all).prepare(intent, all, museum.catalog, all.role).plan;
     },
     text: (intent, wishes) => toQuery(museum.plan(intent, wishes)).text,
     async ask(intent, wishes = {}) {

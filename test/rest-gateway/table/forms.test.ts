@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makePreparer } from "../../../rest-gateway/statement/prepare.ts";
 import { Forms, type Understood } from "../../../rest-gateway/table/forms.ts";
+import { NO_CONTENT } from "../../../rest-gateway/table/parse/content.ts";
 import { formOf } from "../../../rest-gateway/table/parse/form.ts";
 import { canonicalQueryString } from "../../../rest-gateway/table/parse/query-string.ts";
 import { parseRequest, type RawRequest } from "../../../rest-gateway/table/parse/request.ts";
@@ -13,7 +14,7 @@ const deployment = {
   txOverride: true,
   timeZones: new Set(["UTC"]),
 };
-const prepare = makePreparer({
+const { prepare } = makePreparer({
   aggregates: true,
   maxRows: 100,
   safeWrites: true,
@@ -29,7 +30,7 @@ afterAll(() => museum.drop());
 
 function toRaw(url: string): RawRequest {
   const [path = "", rawQuery = ""] = url.split("?");
-  return { method: "GET", path, rawQuery, headers: {}, body: Buffer.alloc(0) };
+  return { method: "GET", path, rawQuery, headers: {}, content: NO_CONTENT };
 }
 
 function understand(url: string): Understood {

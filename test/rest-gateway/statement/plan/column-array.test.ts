@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { runAtOnce } from "../../../../engine/stepwise.ts";
 import { columnArray } from "../../../../rest-gateway/statement/plan/column-array.ts";
 import { payloadOf } from "../payload.ts";
 
 const arrayOf = (rows: string, name: string, isJson: boolean) =>
-  columnArray(payloadOf(rows), { name, isJson }).toString();
+  runAtOnce(columnArray(payloadOf(rows), { name, isJson })).toString();
 
 describe("one column of rows as an array", () => {
   test.each([

@@ -40,7 +40,7 @@ describe("the values of slots", () => {
 
   test("bytes are sent as digits, since a parameter is text", () => {
     const argument = { kind: "raw" as const, type: "bytea" as const, body: Buffer.from([0, 255]) };
-    expect(valuesAt([{ kind: "payload" }], { ...call("f"), argument })).toEqual(["\\x00ff"]);
+    expect(valuesAt([{ kind: "payload" }], { ...call("f"), argument })).toEqual([Buffer.from("\\x00ff")]);
   });
 
   test("a position has a value for each term of the order, none where it stands at a null", () => {

@@ -1,9 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { runAtOnce } from "../../../../engine/stepwise.ts";
 import { csvToJson } from "../../../../rest-gateway/table/parse/csv.ts";
+import { stepsOf } from "../../../engine/steps.ts";
 import { refusalOf } from "./refusal.ts";
 
-const rowsOf = (text: string) => JSON.parse(csvToJson(text).json.toString());
+const read = (text: string) => runAtOnce(csvToJson(text));
+const rowsOf = (text: string) => JSON.parse(read(text).json.toString());
 
 describe("CSV", () => {
   test.each([
@@ -38,7 +41,7 @@ describe("CSV", () => {
     ['a\nb\n"x"y', "Misplaced quote in line 3 of the CSV"],
     ['a\nx"y"', "Misplaced quote in line 2 of the CSV"],
   ])("%j is refused", (text, message) => {
-    expect(refusalOf(() => csvToJson(text))).toMatchObject({ status: 400, code: "PGRST102", message });
+    expect(refusalOf(() => read(text))).toMatchObject({ status: 400, code: "PGRST102", message });
   });
 
   test("many rows are all there, in their order", () => {
@@ -50,7 +53,41 @@ describe("CSV", () => {
 
   test("what would become far more as JSON than it is as CSV is refused before it has", () => {
     const bomb = `${"n".repeat(1_000_000)}\n${"1\n".repeat(1_000_000)}`;
-    expect(refusalOf(() => csvToJson(bomb))).toMatchObject({ status: 413, code: "PAYLOAD_TOO_LARGE" });
+    expect(refusalOf(() => read(bomb))).toMatchObject({ status: 413, code: "PAYLOAD_TOO_LARGE" });
+  });
+
+  test.each([
+    ["lines", `a,b\n${"1,2\n".repeat(200_000)}`],
+    ["empty lines", `a\n${"\n".repeat(1_000_000)}`],
+    ["one long field", `a\n${"x".repeat(1_000_000)}`],
+    ["one long field of quotes", `a\n"${'""'.repeat(500_000)}"`],
+  ])("much of it is read in many steps, so that it holds nobody up: %s", (_what, text) => {
+    expect(stepsOf(csvToJson(text))).toBeGreaterThan(20);
+  });
+
+  test.each([
+    ["characters of two halves", "𝄞".repeat(100_000)],
+    ["quotes", '"'.repeat(100_001)],
+    ["both", '𝄞"'.repeat(50_000)],
+    ["quotes between others", `x${'"'.repeat(40_000)}y`.repeat(3)],
+  ])("a long field is what was written: %s", (_what, value) => {
+    for (const shift of ["", "x", "xy"]) {
+      expect(rowsOf(`a\n"${(shift + value).replaceAll('"', '""')}"`)).toEqual([{ a: shift + value }]);
+    }
+  });
+
+  test("may not have more columns than a table", () => {
+    const columns = (count: number) => Array.from({ length: count }, (_, index) => `c${index}`).join();
+    expect(read(columns(1_600)).columns).toHaveLength(1_600);
+    for (const count of [1_601, 1_000_000]) {
+      expect(refusalOf(() => read(columns(count)))).toMatchObject({ status: 400, code: "PGRST102" });
+    }
+  });
+
+  test("takes memory that somebody counts", () => {
+    let held = 0;
+    const { json } = runAtOnce(csvToJson(`a\n${"1\n".repeat(100_000)}`, (bytes) => (held += bytes)));
+    expect(held).toBe(json.length);
   });
 
   test("what is written is read again", () => {

@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { runAtOnce } from "../../../../engine/stepwise.ts";
 import { outlineJson } from "../../../../rest-gateway/table/parse/json-outline.ts";
 
 function outline(text: string | Buffer) {
-  const read = outlineJson(Buffer.from(text));
-  if (read?.kind !== "rows") return read;
+  const read = runAtOnce(outlineJson(Buffer.from(text)));
+  if (read.kind !== "rows") return read;
   const { grid: _, ...rest } = read;
   return rest;
 }
@@ -12,8 +13,8 @@ function outline(text: string | Buffer) {
 /** The values' texts, row by row. */
 function grid(text: string | Buffer): { keys: readonly string[]; values: string[] } | null {
   const bytes = Buffer.from(text);
-  const read = outlineJson(bytes);
-  if (read?.kind !== "rows" || read.grid === null) return null;
+  const read = runAtOnce(outlineJson(bytes));
+  if (read.kind !== "rows" || read.grid === null) return null;
   const { keys } = read.grid;
   const spans = [...read.grid.spans];
   const values = spans.flatMap((start, index) => (index % 2 ? [] : [bytes.toString("utf8", start, spans[index + 1])]));
@@ -46,8 +47,9 @@ describe("the outline of a JSON text", () => {
   });
 
   test("it is read from the text alone, however deep that nests", () => {
-    expect(outline("[".repeat(1_000_000))).toBeNull();
-    expect(outline('{"a":'.repeat(1_000_000))).toBeNull();
+    const tooDeep = { kind: "too deep", mostLevels: 10_000 };
+    expect(outline("[".repeat(1_000_000))).toEqual(tooDeep);
+    expect(outline('{"a":'.repeat(1_000_000))).toEqual(tooDeep);
     expect(outline(`{"a":${"[".repeat(1000)}${"]".repeat(1000)}}`)).toEqual({ kind: "object", keys: ["a"] });
   });
 
@@ -64,7 +66,7 @@ describe("the outline of a JSON text", () => {
       });
     fc.assert(
       fc.property(almostJson, (text) => {
-        expect(outline(text) !== null).toBe(isJson(text));
+        expect(outline(text).kind !== "invalid").toBe(isJson(text));
       }),
       { numRuns: 2000 },
     );
@@ -79,10 +81,30 @@ describe("the outline of a JSON text", () => {
       fc.property(rows, (values) => {
         const keys = values.map((value) => JSON.stringify(Object.keys(value).sort()));
         const found = outline(JSON.stringify(values));
-        expect(found?.kind).toBe(keys.every((key) => key === keys[0]) ? "rows" : "mixed");
-        if (found?.kind === "rows") expect([...found.keys].sort()).toEqual(Object.keys(values[0]!).sort());
+        expect(found.kind).toBe(keys.every((key) => key === keys[0]) ? "rows" : "mixed");
+        if (found.kind === "rows") expect([...found.keys!].sort()).toEqual(Object.keys(values[0]!).sort());
       }),
     );
+  });
+});
+
+describe("keys that are more than a table can have columns", () => {
+  const object = (count: number) => `{${Array.from({ length: count }, (_, index) => `"k${index}":1`).join()}}`;
+
+  test.each([1_600, 1_601, 100_000])("are not told: %i", (count) => {
+    const told = count === 1_600 ? 1_600 : undefined;
+    for (const [text, kind] of [
+      [object(count), "object"],
+      [`[${object(count)},${object(count)}]`, "rows"],
+    ] as const) {
+      const found = outline(text);
+      expect(found.kind).toBe(kind);
+      expect((found as { keys: readonly string[] | null }).keys?.length).toBe(told);
+    }
+  });
+
+  test("make rows that differ no alike ones", () => {
+    expect(outline(`[${object(3)},${object(5_000)}]`)).toEqual({ kind: "mixed" });
   });
 });
 
@@ -105,9 +127,10 @@ describe("where the values of rows stand", () => {
     ["a key is written in another way", '[{"a":1},{"a" :2,"a":3}]'],
     ["a key comes twice", '[{"a":1,"a":2}]'],
     ["a character has a number, which may be one that Postgres refuses", '[{"a":"\\u0000"}]'],
+    ["one of them is very long", `[{"a":"${"x".repeat(300_000)}"}]`],
     ["the text is no UTF-8", Buffer.from('[{"a":"\xff"}]', "latin1")],
   ])("is not told when %s", (_when, text) => {
-    expect(outline(text)?.kind).toBe("rows");
+    expect(outline(text).kind).toBe("rows");
     expect(grid(text)).toBeNull();
   });
 });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { parseContentType } from "../../../../rest-gateway/table/parse/media-type.ts";
 import { parseArgument, parseRows } from "../../../../rest-gateway/table/parse/payload.ts";
+import { contentOf } from "./content.ts";
 import { refusalOf } from "./refusal.ts";
 
 type Body = { type?: string; body: string | Buffer; columns?: string[] };
-const content = ({ type, body }: Body) => ({ body: Buffer.from(body), format: parseContentType(type) });
+const content = ({ type, body }: Body) => contentOf(body, type);
 
 function rows(body: Body) {
   const { json, grid: _, ...rest } = parseRows(content(body), body.columns ?? null);
@@ -50,9 +50,9 @@ describe("rows to be written", () => {
   });
 
   test("JSON goes on as the very bytes that came", () => {
-    const body = Buffer.from('{"a": 1.0}');
-    expect(parseRows({ body, format: parseContentType(undefined) }, null).json).toBe(body);
-    expect(parseRows({ body, format: parseContentType(undefined) }, ["a"]).json).toBe(body);
+    const read = content({ body: '{"a": 1.0}' });
+    expect(parseRows(read, null).json).toBe(read.body);
+    expect(parseRows(read, ["a"]).json).toBe(read.body);
   });
 
   test("JSON whose columns the client names is not refused here, whatever it is", () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseRequest, type RawRequest } from "../../../../rest-gateway/table/parse/request.ts";
+import { contentOf } from "./content.ts";
 import { refusalOf } from "./refusal.ts";
 
 const deployment = {
@@ -13,7 +14,8 @@ const deployment = {
 function parse(line: string, headers: RawRequest["headers"] = {}, body = "") {
   const [method = "", url = ""] = line.split(" ");
   const [path = "", rawQuery = ""] = url.split("?");
-  return parseRequest({ method, path, rawQuery, headers, body: Buffer.from(body) }, deployment);
+  const content = contentOf(body, headers["content-type"]);
+  return parseRequest({ method, path, rawQuery, headers, content }, deployment);
 }
 
 function intentOf(line: string, headers: RawRequest["headers"] = {}, body = "") {

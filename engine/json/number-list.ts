@@ -1,18 +1,21 @@
 const FIRST_ROOM = 64;
 
-/** Where pieces of a text begin and end, by turns. Bare numbers, for a body may have a million of them. */
-export class Spans {
+/** Positions in a text. Bare numbers, for a body may have a million of them. */
+export class NumberList {
   #numbers = new Uint32Array(FIRST_ROOM);
   #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
 
   get numbers(): Uint32Array {
     return this.#numbers.subarray(0, this.#length);
   }
 
-  push(start: number, end: number): void {
+  push(number: number): void {
     if (this.#length === this.#numbers.length) this.#grow();
-    this.#numbers[this.#length++] = start;
-    this.#numbers[this.#length++] = end;
+    this.#numbers[this.#length++] = number;
   }
 
   #grow(): void {
