@@ -19,7 +19,7 @@ function namedValues(intent: Intent, asked: Asked): readonly SentValue[] {
     case "update":
       return valuesOfPayload(intent.payload, collection);
     case "call":
-      return action && intent.argument.kind === "json" ? valuesOfArguments(intent.argument, action) : [];
+      return action ? valuesOfArguments(intent.argument, action) : [];
     default:
       return valuesOfFilters(asked);
   }
@@ -40,26 +40,32 @@ function valuesOfFilters({ parameters, target }: Asked): readonly SentValue[] {
   });
 }
 
-/** Whatever they hold was read already. */
-const JSON_TYPES: ReadonlySet<string> = new Set(["json", "jsonb"]);
+/** What was read of a body: by rows, and by the names that columns and arguments have in SQL. JSON is not read. */
+type Values = ReadonlyMap<string, { readonly value?: unknown }>;
+
+const remembered = new WeakMap<Payload | CallArgument, readonly Values[]>();
+
+/** For as long as it may have to be told which of them Postgres could not take. */
+export function rememberRows(sent: Payload | CallArgument, rows: readonly Values[]): void {
+  remembered.set(sent, rows);
+}
 
 /** Those of the second of several rows are `1.title`, as everywhere. */
-function valuesOfPayload({ json, isArray }: Payload, { fields }: Collection): readonly SentValue[] {
-  const parsed: unknown = JSON.parse(json.toString());
-  const rows = (isArray ? parsed : [parsed]) as readonly Readonly<Record<string, unknown>>[];
+function valuesOfPayload(payload: Payload, { fields }: Collection): readonly SentValue[] {
+  const rows = remembered.get(payload) ?? [];
   return rows.flatMap((row, index) =>
-    fields
-      .filter(({ column }) => Object.hasOwn(row, column.name) && !JSON_TYPES.has(column.baseType.name))
-      .map(({ name, column }) => {
-        return { field: isArray ? `${index}.${name}` : name, type: column.type, value: row[column.name] };
-      }),
+    fields.flatMap(({ name, column }) => {
+      const sent = row.get(column.name);
+      if (sent === undefined || !("value" in sent)) return [];
+      return [{ field: payload.isArray ? `${index}.${name}` : name, type: column.type, value: sent.value }];
+    }),
   );
 }
 
-function valuesOfArguments({ body }: Extract<CallArgument, { kind: "json" }>, action: Action): readonly SentValue[] {
-  const given: Readonly<Record<string, unknown>> = JSON.parse(body.toString());
-  return action.arguments.flatMap(({ name, argument }) => {
-    const value = given[argument.name!];
-    return value === undefined ? [] : [{ field: name, type: argument.type, value }];
+function valuesOfArguments(argument: CallArgument, action: Action): readonly SentValue[] {
+  const [given] = remembered.get(argument) ?? [];
+  return action.arguments.flatMap(({ name, argument: { name: inSql, type } }) => {
+    const sent = given?.get(inSql!);
+    return sent === undefined || !("value" in sent) ? [] : [{ field: name, type, value: sent.value }];
   });
 }

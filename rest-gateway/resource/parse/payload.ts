@@ -1,78 +1,102 @@
-import { ApiError, type FieldFault } from "../../../engine/errors.ts";
-import { parseExactly } from "../../../engine/exact-json.ts";
-import { isJsonObject } from "../../../engine/json-object.ts";
+import { concatenate } from "../../../engine/concatenate.ts";
+import type { FieldFault } from "../../../engine/errors.ts";
+import type { JsonRecord } from "../../../engine/json/records.ts";
+import type { Stepwise } from "../../../engine/stepwise.ts";
 import type { Payload } from "../../statement/intent.ts";
 import type { Collection } from "../collections.ts";
 import type { Field } from "../fields.ts";
 import { codesOf, invalid } from "../refusals.ts";
+import { rememberRows } from "../sent-values.ts";
 import { nearMiss } from "./near-miss.ts";
-import { asWhole, faultOfJson, faultOfLength } from "./value.ts";
-
-type Row = Readonly<Record<string, unknown>>;
+import { readMember, type SentMember } from "./read-member.ts";
+import type { Records } from "./records.ts";
+import { faultOfLength } from "./value.ts";
 
 /** What a body is to be. */
 export type PayloadRules = {
   readonly collection: Collection;
   readonly version: number;
   readonly verb: "create" | "replace" | "merge";
-  /** Most rows of one body. */
-  readonly maxRows: number;
   /** Columns of a new row whose value the address says. */
   readonly fixed: ReadonlyMap<string, string>;
   /** Columns that the address speaks of: they are not for a body to replace. */
   readonly addressed: ReadonlySet<string>;
 };
 
+/** By column. */
+type Row = ReadonlyMap<string, SentMember>;
+
 /** The rows of a body by their columns, with all that is wrong with them told at once. What nobody may write is left out. */
-export function parsePayload(body: unknown, rules: PayloadRules): Payload {
-  const isArray = Array.isArray(body);
-  const rows = (isArray ? body : [body]) as readonly unknown[];
-  if (isArray && rules.verb !== "create") throw notAnObject();
-  if (isArray && (rows.length === 0 || rows.length > rules.maxRows)) {
-    throw new ApiError(400, "VALIDATION_ERROR", `Send between 1 and ${rules.maxRows} rows.`);
-  }
+export function* parsePayload({ isList, records }: Records, rules: PayloadRules): Stepwise<Payload> {
   const faults = new Faults();
-  const read = rows.map((row, index) => {
-    if (!isJsonObject(row)) throw notAnObject();
-    return readRow(row, rules, faults.at(isArray ? `${index}.` : ""));
-  });
+  const fields = new Map(rules.collection.fields.map((field) => [field.name, field]));
+  const rows: Row[] = [];
+  for (const [index, record] of records.entries()) {
+    rows.push(readRow(record, fields, rules, faults.at(isList ? `${index}.` : "")));
+    if (isList) yield;
+    if (faults.areMany) break;
+  }
   faults.refuse(codesOf(rules.version).missingField);
-  return toPayload(read, rules, isArray);
+  const payload = { json: yield* toJson(rows, isList), columns: columnsOf(rows, rules), isArray: isList };
+  rememberRows(payload, rows);
+  return payload;
 }
 
-function readRow(row: Row, rules: PayloadRules, faults: RowFaults): Map<string, unknown> {
-  const { collection, verb, fixed } = rules;
-  const values = new Map<string, unknown>(fixed);
-  for (const [name, sent] of Object.entries(row)) {
-    const field = collection.fields.find((each) => each.name === name);
+function readRow(record: JsonRecord, fields: ReadonlyMap<string, Field>, rules: PayloadRules, faults: RowFaults): Row {
+  const { verb, fixed } = rules;
+  const values = new Map<string, SentMember>();
+  for (const [column, value] of fixed) values.set(column, { text: JSON.stringify(value), value, fault: null });
+  for (const [name, member] of record.members()) {
+    const field = fields.get(name);
     if (!field) {
-      const known = collection.fields.filter((each) => isWritten(each, rules)).map((each) => each.name);
-      faults.wrong({ field: name, message: `There is no such field.${nearMiss(name, known)}` });
+      faults.wrong(name, () => `There is no such field.${nearMiss(name, writtenNames(rules))}`);
     } else if (isWritten(field, rules) && !fixed.has(field.column.name)) {
-      const value = asWhole(field.column.type, sent);
-      const fault =
-        value === null ? null : (faultOfJson(field.column.type, value) ?? faultOfLength(field.column, value));
-      if (fault) faults.wrong({ field: name, message: `It ${fault}.` });
-      values.set(field.column.name, value);
+      const sent = readMember(field.column.type, member);
+      const fault = sent.fault ?? (sent.text === "null" ? null : faultOfLength(field.column, sent.value));
+      if (fault) faults.wrong(name, () => `It ${fault}.`);
+      values.set(field.column.name, sent);
     }
   }
   if (verb !== "merge") {
-    for (const { name, column } of collection.fields.filter((field) => isRequired(field, rules))) {
-      if (values.get(column.name) === undefined || values.get(column.name) === null) {
-        faults.missing({ field: name, message: "This field is required." });
-      }
+    for (const { name, column } of fields.values().filter((field) => isRequired(field, rules))) {
+      const { text = "null" } = values.get(column.name) ?? {};
+      if (text === "null") faults.missing(name, () => "This field is required.");
     }
   }
   return values;
 }
 
 /** What is absent from a replacement becomes its default, so the statement names every column that it may. */
-function toPayload(rows: readonly Map<string, unknown>[], rules: PayloadRules, isArray: boolean): Payload {
-  const named = new Set(rows.flatMap((row) => [...row.keys()]));
-  const replaced = rules.collection.fields.filter((field) => rules.verb === "replace" && isWritten(field, rules));
-  const columns = [...new Set([...named, ...replaced.map(({ column }) => column.name)])].sort();
-  const objects = rows.map((row) => Object.fromEntries(row));
-  return { json: Buffer.from(JSON.stringify(isArray ? objects : objects[0])), columns, isArray };
+function columnsOf(rows: readonly Row[], rules: PayloadRules): readonly string[] {
+  const columns = new Set<string>();
+  for (const row of rows) for (const column of row.keys()) columns.add(column);
+  if (rules.verb === "replace") {
+    for (const field of rules.collection.fields) if (isWritten(field, rules)) columns.add(field.column.name);
+  }
+  return [...columns].sort();
+}
+
+function* toJson(rows: readonly Row[], isList: boolean): Stepwise<Buffer> {
+  if (!isList) return Buffer.from(objectOf(rows[0]!));
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for (const [index, row] of rows.entries()) {
+    const piece = Buffer.from(`${index === 0 ? "[" : ","}${objectOf(row)}${index === rows.length - 1 ? "]" : ""}`);
+    bytes += piece.length;
+    pieces.push(piece);
+    yield;
+  }
+  return yield* concatenate(pieces, bytes);
+}
+
+export function objectOf(members: ReadonlyMap<string, Pick<SentMember, "text">>): string {
+  let text = "";
+  for (const [name, member] of members) text += `${text === "" ? "" : ","}${JSON.stringify(name)}:${member.text}`;
+  return `{${text}}`;
+}
+
+function writtenNames(rules: PayloadRules): readonly string[] {
+  return rules.collection.fields.filter((field) => isWritten(field, rules)).map(({ name }) => name);
 }
 
 function isWritten({ insertable, updatable, column }: Field, { verb, addressed }: PayloadRules): boolean {
@@ -86,44 +110,32 @@ function isRequired(field: Field, rules: PayloadRules): boolean {
   return isWritten(field, rules) && !nullable && byDefault === null && identity === null;
 }
 
-/** A JSON Patch is JSON as well, and no row: its operations are not done here. */
-const JSON_BODY = /^application\/(?!json-patch\+)([\w.!#$&^-]+\+)?json$/i;
+type Tell = (name: string, message: () => string) => void;
+type RowFaults = { readonly wrong: Tell; readonly missing: Tell };
 
-/** A JSON body, whatever it holds. */
-export function parseBody(bytes: Buffer, contentType: string | undefined, version: number): unknown {
-  const [type = ""] = (contentType ?? "application/json").split(";");
-  if (!JSON_BODY.test(type.trim())) {
-    throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", "The body is to be JSON: send it as application/json.", {
-      headers: { Accept: "application/json" },
-    });
-  }
-  try {
-    return parseExactly(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch (fault) {
-    // It is JSON, and deeper than the stack.
-    if (fault instanceof RangeError) throw new ApiError(400, "VALIDATION_ERROR", "The body is nested too deeply.");
-    // What the parser says of its fault is left out: it quotes the body, which may hold a password.
-    throw new ApiError(400, codesOf(version).invalidJson, "The body is not valid JSON.");
-  }
-}
-
-function notAnObject(): ApiError {
-  return new ApiError(400, "VALIDATION_ERROR", "The body is to be a JSON object.");
-}
-
-type RowFaults = { wrong(fault: FieldFault): void; missing(fault: FieldFault): void };
+/** More of them help nobody, and finding their words costs. */
+const MOST_FAULTS = 100;
+/** No column has a name as long. */
+const LONGEST_NAME = 100;
 
 class Faults {
   readonly #wrong: FieldFault[] = [];
   readonly #missing: FieldFault[] = [];
 
+  get areMany(): boolean {
+    return this.#wrong.length + this.#missing.length >= MOST_FAULTS;
+  }
+
   /** Those of one row of many. */
   at(prefix: string): RowFaults {
-    const named = ({ field, message }: FieldFault) => ({ field: prefix + field, message });
-    return {
-      wrong: (fault) => this.#wrong.push(named(fault)),
-      missing: (fault) => this.#missing.push(named(fault)),
-    };
+    const tellTo =
+      (faults: FieldFault[]): Tell =>
+      (name, message) => {
+        if (this.areMany) return;
+        const field = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name;
+        faults.push({ field: prefix + field, message: message() });
+      };
+    return { wrong: tellTo(this.#wrong), missing: tellTo(this.#missing) };
   }
 
   refuse(missingField: string): void {

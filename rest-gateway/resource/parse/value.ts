@@ -48,7 +48,8 @@ export function faultOfLength({ maxLength, baseType }: Column, value: unknown): 
   if (maxLength === null || typeof value !== "string" || value.length <= maxLength) return null;
   let end = value.length;
   while (value[end - 1] === " ") end--;
-  const isTooLong = TEXTS.has(baseType.name) && [...value.slice(0, end)].length > maxLength;
+  // A character has two halves at the most.
+  const isTooLong = TEXTS.has(baseType.name) && (end > 2 * maxLength || [...value.slice(0, end)].length > maxLength);
   return isTooLong ? `may not have more than ${maxLength} characters` : null;
 }
 

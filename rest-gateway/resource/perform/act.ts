@@ -1,20 +1,22 @@
 import type { Routine } from "../../../engine/catalog/routines.ts";
 import { baseTypeOf } from "../../../engine/catalog/types.ts";
-import { ApiError, type FieldFault } from "../../../engine/errors.ts";
-import { isJsonObject } from "../../../engine/json-object.ts";
+import type { FieldFault } from "../../../engine/errors.ts";
+import type { JsonMember } from "../../../engine/json/records.ts";
 import type { GatewayResponse } from "../../http.ts";
 import type { CallIntent } from "../../statement/intent.ts";
-import { type Asked, type AskRows, readBody } from "../asked.ts";
+import { type Asked, type AskRows, readBody, withBody } from "../asked.ts";
 import { isRow } from "../belonging.ts";
 import type { Action, Collection } from "../collections.ts";
 import { readIntent, targetOf, toShape } from "../intents.ts";
 import { nearMiss } from "../parse/near-miss.ts";
 import { parseRowParameters } from "../parse/parameters.ts";
-import { parseBody } from "../parse/payload.ts";
+import { objectOf } from "../parse/payload.ts";
+import { readMember, type SentMember } from "../parse/read-member.ts";
+import { readBodyRecords } from "../parse/records.ts";
 import { everyField } from "../parse/selected-fields.ts";
-import { asWhole, faultOfJson } from "../parse/value.ts";
 import { codesOf, invalid, noRow } from "../refusals.ts";
 import { sendRow } from "../send/row.ts";
+import { rememberRows } from "../sent-values.ts";
 import { conditionsOf, whyNothing } from "./change.ts";
 import { about } from "./read.ts";
 
@@ -62,10 +64,16 @@ async function understand(asked: Asked) {
 async function callIntent(asked: Asked, givesOwnRow: boolean): Promise<CallIntent> {
   const { collection, key, action, nested, parents } = asked.target;
   const given = parseArguments(await readArguments(asked), action!, asked.collections.version);
+  const argument = {
+    kind: "json",
+    body: Buffer.from(objectOf(given)),
+    names: [...given.keys()].sort(),
+  } as const;
+  rememberRows(argument, [given]);
   return {
     kind: "call",
     target: targetOf(action!.routine),
-    argument: { kind: "json", body: Buffer.from(JSON.stringify(given)), names: Object.keys(given).sort() },
+    argument,
     shape: toShape({ select: givesOwnRow ? everyField(collection) : [] }),
     count: null,
     page: null,
@@ -74,39 +82,42 @@ async function callIntent(asked: Asked, givesOwnRow: boolean): Promise<CallInten
   };
 }
 
-async function readArguments(asked: Asked): Promise<unknown> {
-  const { request, collections } = asked;
+/** Without a body there are none. */
+async function readArguments(asked: Asked): Promise<ReadonlyMap<string, JsonMember>> {
   const bytes = await readBody(asked);
-  return bytes.length === 0 ? {} : parseBody(bytes, request.headers["content-type"], collections.version);
+  if (bytes.length === 0) return new Map();
+  const { records } = await readBodyRecords(withBody(asked, bytes));
+  return records[0]!.members();
 }
 
 /** By the names that they have in SQL. */
-function parseArguments(body: unknown, action: Action, version: number): Readonly<Record<string, unknown>> {
-  if (!isJsonObject(body)) {
-    throw new ApiError(400, "VALIDATION_ERROR", "The body is to be a JSON object.");
-  }
+function parseArguments(
+  sent: ReadonlyMap<string, JsonMember>,
+  action: Action,
+  version: number,
+): ReadonlyMap<string, SentMember> {
   const faults: FieldFault[] = [];
   const names = action.arguments.map(({ name }) => name);
-  const given = Object.entries(body).flatMap(([name, sent]) => {
+  const given = new Map<string, SentMember>();
+  for (const [name, member] of sent) {
     const known = action.arguments.find((each) => each.name === name);
     if (!known) {
       faults.push({ field: name, message: `There is no such argument.${nearMiss(name, names)}` });
-      return [];
+      continue;
     }
-    const value = asWhole(known.argument.type, sent);
-    const fault = value === null ? null : faultOfJson(known.argument.type, value);
-    if (fault) faults.push({ field: name, message: `It ${fault}.` });
-    return [[known.argument.name!, value] as const];
-  });
+    const read = readMember(known.argument.type, member);
+    if (read.fault) faults.push({ field: name, message: `It ${read.fault}.` });
+    given.set(known.argument.name!, read);
+  }
   if (faults.length > 0) throw invalid(faults);
   // Postgres finds a variadic function by the places of its arguments alone: none is left out before one that is given.
   const isVariadic = action.arguments.some(({ argument }) => argument.mode === "variadic");
-  const lastPlaced = isVariadic ? action.arguments.findLastIndex(({ name }) => Object.hasOwn(body, name)) : 0;
+  const lastPlaced = isVariadic ? action.arguments.findLastIndex(({ name }) => sent.has(name)) : 0;
   const missing = action.arguments
-    .filter(({ name, argument }, at) => (argument.required || at < lastPlaced) && !Object.hasOwn(body, name))
+    .filter(({ name, argument }, at) => (argument.required || at < lastPlaced) && !sent.has(name))
     .map(({ name }) => ({ field: name, message: "This argument is required." }));
   if (missing.length > 0) throw invalid(missing, codesOf(version).missingField);
-  return Object.fromEntries(given);
+  return given;
 }
 
 function givesRowOf({ table }: Collection, { returns }: Routine): boolean {

@@ -1,12 +1,14 @@
 import { ApiError } from "../../../engine/errors.ts";
+import { runStepwise } from "../../../engine/stepwise.ts";
 import type { GatewayResponse } from "../../http.ts";
 import type { Condition, SelectItem } from "../../statement/intent.ts";
-import { type Asked, type AskRows, readBody } from "../asked.ts";
+import type { Asked, AskRows } from "../asked.ts";
 import { isRow } from "../belonging.ts";
 import { deleteIntent, readIntent, updateIntent } from "../intents.ts";
 import { parseRowParameters } from "../parse/parameters.ts";
-import { parseBody, parsePayload } from "../parse/payload.ts";
+import { parsePayload } from "../parse/payload.ts";
 import { conditionOf, isMet, parsePreconditions } from "../parse/preconditions.ts";
+import { readBodyRecords } from "../parse/records.ts";
 import type { Target } from "../parse/target.ts";
 import { noRow, notPermitted, preconditionFailed } from "../refusals.ts";
 import { digestOf } from "../send/entity-tag.ts";
@@ -21,10 +23,11 @@ export async function change(asked: Asked, ask: AskRows): Promise<GatewayRespons
   const { select, links } = parseRowParameters(parameters, about(asked));
   if (request.headers["content-range"] !== undefined) throw partOfRow();
   const { version } = collections;
-  const body = parseBody(await readBody(asked), request.headers["content-type"], version);
+  const records = await readBodyRecords(asked);
   const verb = request.method === "PUT" && settings.putSemantics === "replace" ? "replace" : "merge";
   const addressed = addressedBy(target);
-  const payload = parsePayload(body, { collection, version, verb, maxRows: 1, fixed: new Map(), addressed });
+  const rules = { collection, version, verb, fixed: new Map(), addressed } as const;
+  const payload = await runStepwise(parsePayload(records, rules), request.signal);
   const wish = { select, conditions: await conditionsOf(asked, ask) };
   // Where nothing is to be changed, the rows of a view may be such as cannot be locked.
   const isRead = payload.columns.length === 0 && collection.table.kind.endsWith("view");

@@ -1,0 +1,128 @@
+import { isUtf8 } from "node:buffer";
+import { parseExactly } from "../exact-json.ts";
+import type { Stepwise } from "../stepwise.ts";
+import { NumberList } from "./number-list.ts";
+import { type RecordVisitor, scanJson } from "./scan.ts";
+
+/** What the JSON of a body is, with its objects where it has any: they are read when somebody asks for a member. */
+export type JsonRecords =
+  /** One object, or a list of nothing but objects; of `count` objects no more than the most are there. */
+  | { readonly kind: "object" | "list"; readonly count: number; readonly records: readonly JsonRecord[] }
+  | { readonly kind: "other" }
+  | { readonly kind: "invalid" }
+  | { readonly kind: "too deep"; readonly mostLevels: number }
+  | { readonly kind: "too many members"; readonly mostMembers: number };
+
+type Limits = { readonly mostRecords: number; readonly mostMembers: number; readonly mostLevels: number };
+
+const BYTE_ORDER_MARK = Buffer.from("\uFEFF");
+
+export function* readRecords(given: Buffer, limits: Limits): Stepwise<JsonRecords> {
+  if (!isUtf8(given)) return { kind: "invalid" };
+  const isMarked = given.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+  const bytes = isMarked ? given.subarray(BYTE_ORDER_MARK.length) : given;
+  const found = new Collector(bytes, limits);
+  const scan = yield* scanJson(bytes, found, limits.mostLevels);
+  if (scan.kind === "invalid" || scan.kind === "too deep") return scan;
+  if (scan.kind === "scalar" || found.hasOthers) return { kind: "other" };
+  const { mostMembers } = limits;
+  if (found.hasTooManyMembers) return { kind: "too many members", mostMembers };
+  return { kind: scan.kind, count: found.count, records: found.records };
+}
+
+/** One object of a JSON text. */
+export class JsonRecord {
+  /** In bytes. */
+  readonly length: number;
+  readonly #bytes: Buffer;
+  readonly #places: Uint32Array;
+
+  constructor(bytes: Buffer, length: number, places: Uint32Array) {
+    this.length = length;
+    this.#bytes = bytes;
+    this.#places = places;
+  }
+
+  /** Of a name that comes twice the last member counts, as everywhere. */
+  members(): ReadonlyMap<string, JsonMember> {
+    const members = new Map<string, JsonMember>();
+    for (let at = 0; at < this.#places.length; at += NUMBERS) {
+      const [nameStart, nameEnd, start, end, size] = this.#places.subarray(at, at + NUMBERS);
+      const name: string = JSON.parse(this.#bytes.toString("utf8", nameStart, nameEnd));
+      members.set(name, new JsonMember(this.#bytes, { start: start!, end: end!, size: size! }));
+    }
+    return members;
+  }
+}
+
+type Place = { readonly start: number; readonly end: number; readonly size: number };
+
+export class JsonMember {
+  /** How many values it is: more than one, where it is a list or an object. */
+  readonly size: number;
+  readonly #bytes: Buffer;
+  readonly #place: Place;
+
+  constructor(bytes: Buffer, place: Place) {
+    this.size = place.size;
+    this.#bytes = bytes;
+    this.#place = place;
+  }
+
+  /** As it is written. */
+  get text(): string {
+    return this.#bytes.toString("utf8", this.#place.start, this.#place.end);
+  }
+
+  get value(): unknown {
+    return parseExactly(this.text);
+  }
+}
+
+/** Of each member: where its name and its value begin and end, and its size. */
+const NUMBERS = 5;
+
+class Collector implements RecordVisitor {
+  count = 0;
+  hasOthers = false;
+  hasTooManyMembers = false;
+  readonly #bytes: Buffer;
+  readonly #limits: Limits;
+  readonly #places = new NumberList();
+  /** Of each record: its length, and where its members end among all. */
+  readonly #records: { readonly length: number; readonly end: number }[] = [];
+  #begin = 0;
+
+  constructor(bytes: Buffer, limits: Limits) {
+    this.#bytes = bytes;
+    this.#limits = limits;
+  }
+
+  get records(): readonly JsonRecord[] {
+    const places = this.#places.numbers;
+    return this.#records.map(({ length, end }, index) => {
+      const begin = index === 0 ? 0 : this.#records[index - 1]!.end;
+      return new JsonRecord(this.#bytes, length, places.subarray(begin, end));
+    });
+  }
+
+  beginRecord(): void {
+    this.count++;
+    this.#begin = this.#places.length;
+  }
+
+  member(...place: readonly [nameStart: number, nameEnd: number, valueStart: number, valueEnd: number, size: number]) {
+    if (this.count > this.#limits.mostRecords || this.hasTooManyMembers) return;
+    this.hasTooManyMembers = this.#places.length - this.#begin >= NUMBERS * this.#limits.mostMembers;
+    for (const number of place) this.#places.push(number);
+  }
+
+  endRecord(start: number, end: number): void {
+    if (this.count > this.#limits.mostRecords) return;
+    this.#records.push({ length: end - start, end: this.#places.length });
+  }
+
+  other(): void {
+    this.hasOthers = true;
+  }
+}
