@@ -4,6 +4,7 @@ import type { Asker, Callers } from "../../engine/caller/caller.ts";
 import type { CrossSite } from "../../engine/caller/cross-site.ts";
 import { keepSession, readSessionCookie } from "../../engine/caller/session-cookie.ts";
 import { ApiError } from "../../engine/errors.ts";
+import { runStepwise } from "../../engine/stepwise.ts";
 import { methodNotAllowed, notFound } from "../../engine/wrong-address.ts";
 import { type AnswerExtensions, answerExtensions } from "./answer-extensions.ts";
 import { credentialsOf } from "./credentials.ts";
@@ -12,7 +13,7 @@ import { asGraphQLError, type Explain } from "./errors.ts";
 import type { HttpRequest, HttpResponse } from "./http.ts";
 import { type MediaType, negotiate } from "./negotiate.ts";
 import type { Operation, Outcome, Prepare, Result } from "./operation.ts";
-import { parseBody, parseQueryString, type Sent } from "./parse-request.ts";
+import { checkContentType, parseBody, parseQueryString, type Sent } from "./parse-request.ts";
 import type { FindDocument } from "./persisted-operations.ts";
 
 type Services = {
@@ -102,7 +103,8 @@ async function readSent(request: HttpRequest, bodyLimit: BodyLimit): Promise<Sen
     case "HEAD":
       return parseQueryString(request.rawQuery);
     case "POST":
-      return parseBody(request.headers["content-type"], await request.readBody(bodyLimit));
+      checkContentType(request.headers["content-type"]);
+      return runStepwise(parseBody(await request.readBody(bodyLimit)), request.signal);
     default:
       throw methodNotAllowed(request.method, METHODS);
   }

@@ -1,5 +1,7 @@
 import { ApiError } from "../../engine/errors.ts";
+import { scanJson } from "../../engine/json/scan.ts";
 import { isJsonObject } from "../../engine/json-object.ts";
+import type { Stepwise } from "../../engine/stepwise.ts";
 
 /** What came in a request: GraphQL over HTTP, section 5. */
 export type Sent = {
@@ -11,9 +13,16 @@ export type Sent = {
   readonly documentId: string | null;
 };
 
-/** The body of a POST request. */
-export function parseBody(contentType: string | undefined, body: Buffer): Sent {
-  checkContentType(contentType);
+/** As much as is parsed in a moment, and as deep as anybody writes. An address, which is short, may have any of them. */
+const MOST_VALUES = 50_000;
+const MOST_LEVELS = 1_000;
+
+/** The body of a POST request. It is counted before anything is made of it. */
+export function* parseBody(body: Buffer): Stepwise<Sent> {
+  const scan = yield* scanJson(body, null, MOST_LEVELS);
+  if (scan.kind === "too deep") throw malformed(`The body may have at most ${MOST_LEVELS} levels.`);
+  if (scan.kind === "invalid") throw malformed("The body is no JSON.");
+  if (scan.values > MOST_VALUES) throw malformed(`The body may have at most ${MOST_VALUES} values.`);
   return parseParameters(parseJson(body.toString("utf8"), "The body is no JSON."));
 }
 
@@ -50,7 +59,7 @@ export function parseParameters(given: unknown): Sent {
  * Other types are refused, not guessed: forms and plain text are what a page of a stranger may send in the name of a browser's
  * user without being asked (CORS's simple requests).
  */
-function checkContentType(contentType: string | undefined): void {
+export function checkContentType(contentType: string | undefined): void {
   const [type = "", ...parameters] = (contentType ?? "").toLowerCase().replaceAll(/[\s"]/g, "").split(";");
   const charset = parameters.find((parameter) => parameter.startsWith("charset="));
   if (type === "application/json" && (charset === undefined || /^charset=utf-?8$/.test(charset))) return;

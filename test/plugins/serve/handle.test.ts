@@ -147,6 +147,22 @@ describe("a request", () => {
     expect((await response.json()) as object).toMatchObject({ errors: [{ extensions: { code: "VALIDATION_ERROR" } }] });
   });
 
+  test.each([
+    [
+      "more values than are parsed in a moment",
+      `{"query":"{ __typename }","variables":{"a":[${"[],".repeat(60_000)}0]}}`,
+      "50000 values",
+    ],
+    ["more levels than anybody writes", "[".repeat(1_000_000), "1000 levels"],
+    ["more levels, which all end", `${'{"a":'.repeat(2_000)}1${"}".repeat(2_000)}`, "1000 levels"],
+  ])("whose body has %s is 400, before anything is made of it", async (_what, body, message) => {
+    const response = await post(body);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toEqual({
+      errors: [{ message: expect.stringContaining(message), extensions: { code: "VALIDATION_ERROR" } }],
+    });
+  });
+
   test("whose body is too large is 413", async () => {
     const small = await serveGraphQL({ settings: { MAX_BODY_BYTES: "2048" }, database: graphql.database });
     try {
