@@ -3,12 +3,14 @@ import type { BodyLimit, BodyLimitOf } from "../engine/caller/body-limit.ts";
 import type { Caller, Callers } from "../engine/caller/caller.ts";
 import { unauthorized } from "../engine/caller/unauthorized.ts";
 import { ApiError } from "../engine/errors.ts";
+import { scanJson } from "../engine/json/scan.ts";
 import { isJsonObject } from "../engine/json-object.ts";
+import { runStepwise } from "../engine/stepwise.ts";
 import { methodNotAllowed, notFound } from "../engine/wrong-address.ts";
 import { readApiKey } from "./api-key.ts";
 import type { Authorization } from "./authorization.ts";
 import type { Broadcast } from "./broadcast-frame.ts";
-import { DEEPEST, isDeeperThan } from "./protocol.ts";
+import { DEEPEST } from "./protocol.ts";
 import { keyOf, type Room } from "./rooms.ts";
 import type { Speech } from "./speech.ts";
 
@@ -70,7 +72,7 @@ export function makeHttpBroadcast({ callers, authorization, speech, bodyLimitOf 
 
   const sayBatch = async (request: HttpRequest): Promise<HttpResponse> => {
     const caller = await identify(request);
-    const messages = readBatch(parseJson(await request.readBody(bodyLimitOf(caller))));
+    const messages = readBatch(await readBody(request, bodyLimitOf(caller)));
     const answers = new Map<string, boolean>();
     for (const sent of messages) {
       const room = keyOf(sent.room);
@@ -86,7 +88,7 @@ export function makeHttpBroadcast({ callers, authorization, speech, bodyLimitOf 
     const isPrivate = readPrivate(new URLSearchParams(request.rawQuery).get("private"));
     const encoding = encodingOf(request.headers);
     const payload = await request.readBody(bodyLimitOf(caller));
-    if (encoding === "json") parseJson(payload);
+    if (encoding === "json") await checkJson(payload, DEEPEST);
     const sent: Sent = {
       room: { name: decode(topic), isPrivate },
       broadcast: { event: decode(event), encoding, payload },
@@ -116,7 +118,6 @@ function readBatch(written: unknown): readonly Sent[] {
   const { messages } = isJsonObject(written) ? written : {};
   if (!Array.isArray(messages)) throw unreadable("The body must be an object with a list of messages.");
   if (messages.length > MOST_MESSAGES) throw unreadable(`At most ${MOST_MESSAGES} messages can be sent at once.`);
-  if (isDeeperThan(DEEPEST, messages)) throw unreadable(`The messages have at most ${DEEPEST} levels.`);
   return messages.map((message: unknown) => {
     const { topic, event, payload, private: isPrivate } = isJsonObject(message) ? message : {};
     if (
@@ -150,12 +151,23 @@ function encodingOf({ "content-type": type = "application/json" }: IncomingHttpH
   });
 }
 
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString("utf8"));
-  } catch {
-    throw unreadable("The body is not JSON.");
-  }
+/** Of a batch, whose messages are parsed and written again. */
+const MOST_VALUES = 100_000;
+
+async function readBody(request: HttpRequest, limit: BodyLimit): Promise<unknown> {
+  const body = await request.readBody(limit);
+  // The messages lie within an object.
+  const values = await checkJson(body, DEEPEST + 1);
+  if (values > MOST_VALUES) throw unreadable(`The messages have at most ${MOST_VALUES} values.`);
+  return JSON.parse(body.toString("utf8"));
+}
+
+/** How many values it has. */
+async function checkJson(body: Buffer, mostLevels: number): Promise<number> {
+  const scan = await runStepwise(scanJson(body, null, mostLevels));
+  if (scan.kind === "invalid") throw unreadable("The body is not JSON.");
+  if (scan.kind === "too deep") throw unreadable(`A message has at most ${DEEPEST} levels.`);
+  return scan.values;
 }
 
 function decode(part: string): string {

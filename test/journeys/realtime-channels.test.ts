@@ -154,6 +154,20 @@ describe("broadcast, with supabase-js", () => {
   ])("is refused with %i at %s of %j", async (status, path, body, headers) => {
     expect((await post(`/realtime/v1/api${path}`, body, headers)).status).toBe(status);
   });
+
+  test("is refused where it has more values than are parsed in a moment, or more levels than anybody writes", async () => {
+    const nested = (levels: number): unknown => JSON.parse("[".repeat(levels) + "]".repeat(levels));
+    const statusOf = async (path: string, payload: object) => {
+      const body = path === "/broadcast" ? { messages: [{ topic: "x", event: "y", payload }] } : payload;
+      return (await post(`/realtime/v1/api${path}`, body)).status;
+    };
+    for (const path of ["/broadcast", "/broadcast/x/events/y"]) {
+      expect(await statusOf(path, { a: nested(1_001) })).toBe(422);
+      expect(await statusOf(path, { a: nested(900) })).toBe(202);
+    }
+    expect(await statusOf("/broadcast", { a: new Array(100_000).fill(0) })).toBe(422);
+    expect(await statusOf("/broadcast", { a: new Array(90_000).fill(0) })).toBe(202);
+  });
 });
 
 describe("presence, with supabase-js", () => {
