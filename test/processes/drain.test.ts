@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "graphql-ws";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -122,6 +123,8 @@ describe.each([
     const ended = once(program.child, "close");
     program.child.kill("SIGTERM");
     await until(turnsAway);
+    // Sooner it would pass for the same one, which npm and a terminal both tell.
+    await sleep(300);
     program.child.kill("SIGTERM");
     expect((await ended)[0]).toBe(1);
     expect(await outcome).toBe("socket hang up");
