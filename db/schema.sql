@@ -784,11 +784,11 @@ CREATE TRIGGER _200_rename_account AFTER UPDATE OF email ON public.users FOR EAC
 alter table public.users enable row level security;
 alter table public.users replica identity full;
 create policy admin_all on public.users for all to admin using (true) with check (true);
-create policy delete_open on public.users for delete to anon, authenticated using (( SELECT private.users_are_open('delete'::text) AS users_are_open));
+create policy delete_open on public.users for delete to anon, authenticated using (( SELECT auth.users_are_open('delete'::text) AS users_are_open));
 create policy delete_self on public.users for delete to authenticated using ((id = ( SELECT auth.uid() AS uid)));
-create policy insert_open on public.users for insert to anon, authenticated with check (( SELECT private.users_are_open('insert'::text) AS users_are_open));
+create policy insert_open on public.users for insert to anon, authenticated with check (( SELECT auth.users_are_open('insert'::text) AS users_are_open));
 create policy select_all on public.users for select to public using (true);
-create policy update_open on public.users for update to anon, authenticated using (( SELECT private.users_are_open('update'::text) AS users_are_open));
+create policy update_open on public.users for update to anon, authenticated using (( SELECT auth.users_are_open('update'::text) AS users_are_open));
 create policy update_self on public.users for update to authenticated using ((id = ( SELECT auth.uid() AS uid)));
 grant delete, insert (age, avatar, email, name), select, update (age, avatar, email, name) on public.users to anon, authenticated;
 grant delete, insert, select, update on public.users to service_role;
@@ -2540,6 +2540,15 @@ AS $function$
 $function$;
 comment on function auth.username_fault(text,text) is 'Why that is no user name for whoever has that address; null when it is one.';
 
+-- function auth.users_are_open(text)
+CREATE OR REPLACE FUNCTION auth.users_are_open(verb text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+RETURN CASE verb WHEN 'insert'::text THEN (current_setting('request.interface'::text, true) = ANY (ARRAY['resource'::text, 'graphql'::text])) ELSE ((current_setting('request.interface'::text, true) = 'resource'::text) AND (current_setting('app.users_access'::text, true) = 'open'::text)) END;
+grant execute on function auth.users_are_open(text) to anon, authenticated;
+comment on function auth.users_are_open(text) is 'Whether anybody at all may insert, update or delete users in this request.';
+
 -- function auth.verify_email(bytea,auth.sender)
 CREATE OR REPLACE FUNCTION auth.verify_email(token_hash bytea, sender auth.sender)
  RETURNS bigint
@@ -3034,15 +3043,6 @@ BEGIN ATOMIC
 END;
 grant execute on function private.translated_title(bigint,text) to anon, authenticated, service_role;
 comment on function private.translated_title(bigint,text) is 'The title in that language; null where nobody has translated it.';
-
--- function private.users_are_open(text)
-CREATE OR REPLACE FUNCTION private.users_are_open(verb text)
- RETURNS boolean
- LANGUAGE sql
- STABLE PARALLEL SAFE
-RETURN CASE verb WHEN 'insert'::text THEN (current_setting('request.interface'::text, true) = ANY (ARRAY['resource'::text, 'graphql'::text])) ELSE ((current_setting('request.interface'::text, true) = 'resource'::text) AND (current_setting('app.users_access'::text, true) = 'open'::text)) END;
-grant execute on function private.users_are_open(text) to anon, authenticated;
-comment on function private.users_are_open(text) is 'Whether anybody at all may insert, update or delete users in this request.';
 
 -- function private.withdraw_task(uuid,text)
 CREATE OR REPLACE FUNCTION private.withdraw_task(id uuid, owner text)

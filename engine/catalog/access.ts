@@ -9,7 +9,7 @@ import type { Table } from "./tables.ts";
 export type Access = {
   /** On the table as a whole, or on one column (granted itself or through the table). The schema's `usage` is a question of its own. */
   mayRole(role: string, privilege: TablePrivilege, table: Table, column?: string): boolean;
-  mayRole(role: string, privilege: SchemaPrivilege, schema: Schema): boolean;
+  mayRole(role: string, privilege: SchemaPrivilege, schema: Pick<Schema, "grants">): boolean;
   mayRole(role: string, privilege: RoutinePrivilege, routine: Routine): boolean;
   /** Whether policies and grants for `other` hold for `role`: the same one, or inherited. */
   hasRole(role: string, other: string): boolean;
@@ -48,7 +48,12 @@ export function makeAccess({ settable, memberships }: Roles): Access {
       : roles.has(PREDEFINED.get(privilege) ?? "");
 
   return {
-    mayRole(name: string, privilege: Privilege, on: Schema | Table | Routine, column?: string): boolean {
+    mayRole(
+      name: string,
+      privilege: Privilege,
+      on: Pick<Schema, "grants"> | Table | Routine,
+      column?: string,
+    ): boolean {
       const role = settable.get(name);
       if (!role) return false;
       if (role.superuser) return true;

@@ -41,7 +41,7 @@ export async function assembleTables(
       foreignKeys: ownConstraints
         .filter(({ contype }) => contype === "f")
         .map((key) => toForeignKey(key, tableName(key.target), columnNames)),
-      policies: (policies.get(row.oid) ?? []).map(toPolicy),
+      policies: (policies.get(row.oid) ?? []).map((policy) => toPolicy(policy, grantsOf)),
       grants: grantsOf(row.acl),
       rowRoutines: takingRows,
       computedColumns: toComputedColumns(takingRows, columns, [row.schema, ...extraSearchPath]),

@@ -240,13 +240,22 @@ function searchesOf(table: Table, { catalog, role }: Surroundings, nameOf: Namin
   if (table.primaryKey.length === 0) return [];
   const routines = [...(catalog.schemas.get(table.schema)?.routines.values() ?? [])].flat();
   return routines.flatMap((routine) => {
-    const type = baseTypeOf(routine.returns.type);
-    const givesRows =
-      type.kind === "composite" && type.table?.name === table.name && type.table.schema === table.schema;
     const [argument, ...others] = routine.arguments;
-    if (!givesRows || !argument?.name || others.length > 0 || !commentTags(routine.comment).has("filter")) return [];
+    if (
+      !givesRowOf({ table }, routine) ||
+      !argument?.name ||
+      others.length > 0 ||
+      !commentTags(routine.comment).has("filter")
+    )
+      return [];
     return catalog.mayRole(role, "execute", routine) ? { parameter: nameOf(argument.name), routine } : [];
   });
+}
+
+/** Whether what the function gives are rows of the collection. */
+export function givesRowOf({ table }: Pick<Collection, "table">, { returns }: Routine): boolean {
+  const type = baseTypeOf(returns.type);
+  return type.kind === "composite" && type.table?.name === table.name && type.table.schema === table.schema;
 }
 
 function isExposed({ schema }: Routine, catalog: Catalog): boolean {

@@ -56,7 +56,9 @@ export type RowOperation =
   /** As JSON of what is selected it has one of these SHA-256 digests, in hexadecimal digits. */
   | { readonly kind: "digest"; readonly values: readonly string[] }
   /** The function is given the value, and the row is among those that it finds. */
-  | { readonly kind: "found"; readonly by: Target; readonly value: string };
+  | { readonly kind: "found"; readonly by: Target; readonly value: string }
+  /** Policies let the caller do this with it. */
+  | { readonly kind: "permitted"; readonly command: "update" | "delete" };
 
 export type Comparison =
   | "eq"

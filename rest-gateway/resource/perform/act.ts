@@ -1,12 +1,10 @@
-import type { Routine } from "../../../engine/catalog/routines.ts";
-import { baseTypeOf } from "../../../engine/catalog/types.ts";
 import type { FieldFault } from "../../../engine/errors.ts";
 import type { JsonMember } from "../../../engine/json/records.ts";
 import type { GatewayResponse } from "../../http.ts";
 import type { CallIntent } from "../../statement/intent.ts";
 import { type Asked, type AskRows, readBody, withBody } from "../asked.ts";
 import { isRow } from "../belonging.ts";
-import type { Action, Collection } from "../collections.ts";
+import { type Action, givesRowOf } from "../collections.ts";
 import { readIntent, targetOf, toShape } from "../intents.ts";
 import { nearMiss } from "../parse/near-miss.ts";
 import { parseRowParameters } from "../parse/parameters.ts";
@@ -15,6 +13,7 @@ import { readMember, type SentMember } from "../parse/read-member.ts";
 import { readBodyRecords } from "../parse/records.ts";
 import { everyField } from "../parse/selected-fields.ts";
 import { codesOf, invalid, noRow } from "../refusals.ts";
+import { withLinks } from "../send/links.ts";
 import { sendRow } from "../send/row.ts";
 import { rememberRows } from "../sent-values.ts";
 import { conditionsOf, whyNothing } from "./change.ts";
@@ -32,7 +31,8 @@ export async function act(asked: Asked, ask: AskRows): Promise<GatewayResponse> 
   if (rows.count === 0 && !routine.returns.set) throw noRow(collection);
   if (routine.returns.shape === "void") return { status: 204, headers: {}, body: null };
   if (givesOwnRow && !routine.returns.set) {
-    return sendRow(asked, { status: 200, text: rows.text, collection, select: everyField(collection), links });
+    const linked = links || agreed.links ? await withLinks(rows.text, collection, asked, ask) : null;
+    return sendRow(asked, { status: 200, text: rows.text, collection, select: everyField(collection), linked });
   }
   return { status: 200, headers: { "Content-Type": agreed.contentType }, body: rows.text };
 }
@@ -118,9 +118,4 @@ function parseArguments(
     .map(({ name }) => ({ field: name, message: "This argument is required." }));
   if (missing.length > 0) throw invalid(missing, codesOf(version).missingField);
   return given;
-}
-
-function givesRowOf({ table }: Collection, { returns }: Routine): boolean {
-  const type = baseTypeOf(returns.type);
-  return type.kind === "composite" && type.table?.name === table.name && type.table.schema === table.schema;
 }

@@ -12,6 +12,7 @@ import { readBodyRecords } from "../parse/records.ts";
 import type { Target } from "../parse/target.ts";
 import { noRow, notPermitted, preconditionFailed } from "../refusals.ts";
 import { digestOf } from "../send/entity-tag.ts";
+import { withLinks } from "../send/links.ts";
 import { sendRow } from "../send/row.ts";
 import { about, rowOf } from "./read.ts";
 import { stillUnmodified } from "./unmodified.ts";
@@ -34,7 +35,9 @@ export async function change(asked: Asked, ask: AskRows): Promise<GatewayRespons
   const update = { payload, missingAsDefault: verb === "replace" };
   const rows = await ask(isRead ? readIntent(collection, wish) : updateIntent(collection, wish, update));
   if (rows.count === 0) throw await whyNothing(asked, select, ask);
-  return sendRow(asked, { status: 200, text: rowOf(rows.text), collection, select, links });
+  const text = rowOf(rows.text);
+  const linked = links || asked.agreed.links ? await withLinks(text, collection, asked, ask) : null;
+  return sendRow(asked, { status: 200, text, collection, select, linked });
 }
 
 /** To take it for the whole would lose the rest (RFC 9110, 14.5). */

@@ -29,12 +29,14 @@ export async function create(asked: Asked, { ask, together }: Exchange): Promise
   // Who may write and not read is told no more than that, nor is anybody where a trigger has put the row elsewhere.
   const isTold = collection.showsNew && (sent.isList || rows.count > 0);
   if (!isTold) return { status: 201, headers: {}, body: null };
+  const isLinked = links || agreed.links;
   if (!sent.isList) {
     const text = rowOf(rows.text);
     const headers = await locationOf(text, asked);
-    return sendRow(asked, { status: 201, text, collection, select: everyField(collection), links, headers });
+    const linked = isLinked ? await withLinks(text, collection, asked, ask) : null;
+    return sendRow(asked, { status: 201, text, collection, select: everyField(collection), linked, headers });
   }
-  const shown = links || agreed.links ? withLinks(rows.text, collection, asked) : rows.text;
+  const shown = isLinked ? await withLinks(rows.text, collection, asked, ask) : rows.text;
   return { status: 201, headers: { "Content-Type": agreed.contentType }, body: shown };
 }
 

@@ -7,6 +7,7 @@ import { windowOf } from "../parse/paging.ts";
 import { parseRowParameters } from "../parse/parameters.ts";
 import { everyField } from "../parse/selected-fields.ts";
 import { noRow } from "../refusals.ts";
+import { withLinks } from "../send/links.ts";
 import { sendList } from "../send/list.ts";
 import { sendRow } from "../send/row.ts";
 import { readParent } from "./parents.ts";
@@ -25,7 +26,9 @@ export async function readList(asked: Asked, ask: AskRows): Promise<GatewayRespo
   const rows = await ask(readIntent(collection, wish, count), parents.length === 0 ? parameters : undefined);
   // Where there are rows, there is what they lie within.
   if (rows.count === 0) await readParent(asked, ask);
-  return sendList(asked, { rows, paging, links });
+  const isLinked = links || asked.agreed.links;
+  const data = isLinked ? await withLinks(rows.text, collection, asked, ask) : rows.text;
+  return sendList(asked, { data, total: rows.total, paging });
 }
 
 export async function readRow(asked: Asked, ask: AskRows): Promise<GatewayResponse> {
@@ -35,7 +38,9 @@ export async function readRow(asked: Asked, ask: AskRows): Promise<GatewayRespon
   const isPlain = parents.length === 0 && select === everyField(collection);
   const rows = await ask(readIntent(collection, { select, conditions }), isPlain ? select : undefined);
   if (rows.count === 0) throw noRow(collection);
-  return sendRow(asked, { status: 200, text: rowOf(rows.text), collection, select, links });
+  const text = rowOf(rows.text);
+  const linked = links || asked.agreed.links ? await withLinks(text, collection, asked, ask) : null;
+  return sendRow(asked, { status: 200, text, collection, select, linked });
 }
 
 /** The one row of an array, as it stands there. */

@@ -1,17 +1,20 @@
 import { parseExactly, textOfValue } from "../../../engine/exact-json.ts";
 import { publicBase } from "../../public-address.ts";
-import type { Asked } from "../asked.ts";
-import type { Collection, Reference } from "../collections.ts";
+import type { Asked, AskRows } from "../asked.ts";
+import { type Collection, givesRowOf, type Reference } from "../collections.ts";
 import { formatKey } from "../parse/key.ts";
+import { findPermitted, type Permitted } from "../permitted.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 type Link = { readonly href: string; readonly method?: string };
 
-/** The rows of a JSON array, or one row, with what leads on from each of them. */
-export function withLinks(text: string, collection: Collection, asked: Asked): string {
+/** The rows of a JSON array, or one row, with what leads on from each of them and what the caller may do with it. */
+export async function withLinks(text: string, collection: Collection, asked: Asked, ask: AskRows): Promise<string> {
   const parsed = parseExactly(text);
-  const add = (row: Row) => ({ ...row, _links: linksOf(row, collection, asked) });
-  return JSON.stringify(Array.isArray(parsed) ? parsed.map(add) : add(parsed as Row));
+  const rows = (Array.isArray(parsed) ? parsed : [parsed]) as readonly Row[];
+  const permitted = await findPermitted(rows, collection, ask);
+  const linked = rows.map((row) => ({ ...row, _links: linksOf(row, { collection, asked, permitted }) }));
+  return JSON.stringify(Array.isArray(parsed) ? linked : linked[0]);
 }
 
 /** `/users/7`; null where the row does not show its whole key, or has none. */
@@ -27,7 +30,9 @@ function addressBy(key: readonly unknown[], collection: Collection, asked: Asked
   return text === null ? null : `${collectionAddress(collection, asked)}/${text}`;
 }
 
-function linksOf(row: Row, collection: Collection, asked: Asked): Readonly<Record<string, Link>> {
+type Around = { readonly collection: Collection; readonly asked: Asked; readonly permitted: Permitted };
+
+function linksOf(row: Row, { collection, asked, permitted }: Around): Readonly<Record<string, Link>> {
   const { collections, settings } = asked;
   const base = publicBase(settings.publicUrl);
   const links: Record<string, Link> = {};
@@ -45,10 +50,14 @@ function linksOf(row: Row, collection: Collection, asked: Asked): Readonly<Recor
   for (const { name, target } of collection.nested) {
     if (collections.find(target)?.may.read) links[name] = { href: `${href}/${name}` };
   }
-  if (collection.may.update) links.update = { href, method: "PUT" };
-  if (collection.may.delete) links.delete = { href, method: "DELETE" };
-  // Of one name the link that every row has counts.
-  for (const { name } of collection.actions) links[name] ??= { href: `${href}/${name}`, method: "POST" };
+  const key = formatKey(collection.key.map(({ name }) => textOfValue(row[name])))!;
+  if (permitted.update.has(key)) links.update = { href, method: "PUT" };
+  if (permitted.delete.has(key)) links.delete = { href, method: "DELETE" };
+  for (const { name, routine } of collection.actions) {
+    // What gives the row back is taken for a change of it. Of one name the link that every row has counts.
+    if (givesRowOf(collection, routine) && !permitted.update.has(key)) continue;
+    links[name] ??= { href: `${href}/${name}`, method: "POST" };
+  }
   return links;
 }
 

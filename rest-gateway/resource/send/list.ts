@@ -1,17 +1,20 @@
 import type { GatewayResponse } from "../../http.ts";
 import { publicBase } from "../../public-address.ts";
-import type { Asked, Rows } from "../asked.ts";
+import type { Asked } from "../asked.ts";
 import type { Paging } from "../parse/paging.ts";
 import { entityTag, matches } from "./entity-tag.ts";
 import { withDeprecation } from "./headers.ts";
-import { withLinks } from "./links.ts";
 
-type Shown = { readonly rows: Rows; readonly paging: Paging; readonly links: boolean };
+type Shown = {
+  /** A JSON array of the rows. */
+  readonly data: string;
+  readonly total: number | null;
+  readonly paging: Paging;
+};
 
-export function sendList(asked: Asked, { rows, paging, links }: Shown): GatewayResponse {
-  const { agreed, request, target } = asked;
-  const data = links || agreed.links ? withLinks(rows.text, target.collection, asked) : rows.text;
-  const body = toBody(data, paging, rows.total ?? 0, asked);
+export function sendList(asked: Asked, { data, total, paging }: Shown): GatewayResponse {
+  const { agreed, request } = asked;
+  const body = toBody(data, paging, total ?? 0, asked);
   const headers = { ETag: entityTag(body, body) };
   if (matches(request.headers["if-none-match"], headers.ETag)) return { status: 304, headers, body: null };
   return { status: 200, headers: { "Content-Type": agreed.contentType, ...headers }, body };

@@ -7,7 +7,6 @@ import { preconditionFailed } from "../refusals.ts";
 import { digestOf, entityTag, matches } from "./entity-tag.ts";
 import { withDeprecation } from "./headers.ts";
 import { isModified, isUnmodified, lastModified } from "./last-modified.ts";
-import { withLinks } from "./links.ts";
 
 type Shown = {
   readonly status: 200 | 201;
@@ -16,13 +15,13 @@ type Shown = {
   readonly collection: Collection;
   /** What is shown of it. */
   readonly select: readonly SelectItem[];
-  readonly links: boolean;
+  /** The same with links; null where none are asked for. */
+  readonly linked: string | null;
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-export function sendRow(asked: Asked, { status, text, collection, select, links, headers }: Shown): GatewayResponse {
-  const linked = links || asked.agreed.links ? withLinks(text, collection, asked) : text;
-  const body = withDeprecation(linked, asked);
+export function sendRow(asked: Asked, { status, text, collection, select, linked, headers }: Shown): GatewayResponse {
+  const body = withDeprecation(linked ?? text, asked);
   // What belongs to other rows changes without this one.
   const modified = select.every(isOwn) ? lastModified(text, collection, Date.now()) : null;
   const tag = entityTag(text, body);

@@ -1,6 +1,7 @@
 import { ApiError } from "../../../engine/errors.ts";
 import type { Condition, Field, Operation, RowOperation } from "../intent.ts";
 import { isTextToSearch, planField, readerOf } from "./field.ts";
+import { permissionOf } from "./permission.ts";
 import { use } from "./scope.ts";
 import type { Within } from "./select.ts";
 import type { Where } from "./selection.ts";
@@ -67,6 +68,10 @@ function planOperation(
 }
 
 function planRowOperation(operation: RowOperation, negated: boolean, { scope, planning, outputs }: Within): Where {
+  if (operation.kind === "permitted") {
+    const text = scope.table ? permissionOf(planning.catalog, scope.table, planning.role, operation.command) : "false";
+    return { kind: "permitted", negated, text };
+  }
   const slot = planning.slotOf(operation);
   if (operation.kind === "digest") return { kind: "digest", negated, outputs: outputs(), slot };
   const key = (scope.table?.primaryKey ?? []).map((name) => ({ name, value: use(scope, name) }));

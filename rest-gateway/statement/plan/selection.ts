@@ -130,6 +130,8 @@ export type Where =
       readonly by: QualifiedName;
       readonly slot: Slot;
     }
+  /** By the text of policies, whose columns are those of the table itself. */
+  | { readonly kind: "permitted"; readonly negated: boolean; readonly text: string }
   /** As an order sees it: a row of nothing but nulls is there, while `is null` holds for it. */
   | { readonly kind: "presence"; readonly left: Expression; readonly present: boolean };
 

@@ -136,7 +136,14 @@ function outlineOfOperation(operation: Operation): unknown[] {
 }
 
 function outlineOfRowOperation(operation: RowOperation): unknown[] {
-  return operation.kind === "found" ? [operation.kind, operation.by.schema, operation.by.name] : [operation.kind];
+  switch (operation.kind) {
+    case "found":
+      return [operation.kind, operation.by.schema, operation.by.name];
+    case "permitted":
+      return [operation.kind, operation.command];
+    default:
+      return [operation.kind];
+  }
 }
 
 function outlineOfTerm({ field, relation, direction, nulls }: OrderTerm): unknown[] {

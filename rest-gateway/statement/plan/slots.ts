@@ -86,6 +86,7 @@ function valueAt(slot: Slot, intent: Intent, operations: readonly (Operation | R
 }
 
 function operandOf(operation: Operation | RowOperation): string | null {
+  if (operation.kind === "permitted") return null;
   return operation.kind === "in" || operation.kind === "digest" ? toArrayLiteral(operation.values) : operation.value;
 }
 

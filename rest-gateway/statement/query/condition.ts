@@ -99,6 +99,8 @@ function affirmed(where: Where): Sql {
       const found = sql`select ${join(names, ", ")} from ${qualified(where.by)}(${parameter(where.slot)}) as ${identifier(FOUND)}`;
       return sql`${tuple(where.key.map(({ value }) => expression(value)))} in (${found})`;
     }
+    case "permitted":
+      return sql`(${fromCatalog(where.text)})`;
     case "presence":
       return sql`${expression(where.left)} is ${where.present ? NOTHING : sql`not `}distinct from null`;
   }

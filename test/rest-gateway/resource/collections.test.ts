@@ -348,6 +348,71 @@ describe("actions", () => {
 });
 
 describe("hypermedia", () => {
+  test("shows of each row what its caller may do with it", async () => {
+    const rows = (
+      await resources.owner.query<{ id: string; author_id: string }>(
+        "select id, author_id from articles order by id limit 20",
+      )
+    ).rows;
+    expect(new Set(rows.map(({ author_id }) => author_id)).size).toBe(2);
+    const kinds = ["update", "delete", "publish"];
+    const linksFor = async (as?: Sent["as"]) => {
+      const { body } = await ask("/api/v1/articles?links=true&sort=id", { ...(as !== undefined && { as }) });
+      return body.data.map((row: { author_id: number; _links: object }) => [
+        row.author_id,
+        kinds.filter((kind) => kind in row._links),
+      ]);
+    };
+    for (const user of [ada, eve]) {
+      expect(await linksFor(user)).toEqual(
+        rows.map(({ author_id }) => [Number(author_id), Number(author_id) === user ? kinds : []]),
+      );
+    }
+    expect(await linksFor()).toEqual(rows.map(({ author_id }) => [Number(author_id), []]));
+    for (const everything of [{ role: "service_role" }, { sub: "999", role: "admin" }]) {
+      expect(await linksFor(everything)).toEqual(rows.map(({ author_id }) => [Number(author_id), kinds]));
+    }
+    const other = rows.find(({ author_id }) => Number(author_id) === eve)!;
+    const one = await ask(`/api/v1/articles/${other.id}`, { as: ada, headers: { Accept: "application/hal+json" } });
+    expect(Object.keys(one.body._links)).not.toEqual(expect.arrayContaining(["update"]));
+  });
+
+  test("shows to everybody what everybody may do, and nothing by a policy that the caller could not write", async () => {
+    expect((await ask("/users/1?links=true")).body._links).toMatchObject({ update: {}, delete: {} });
+    await resources.owner.query(`
+      create table public.doors (id int primary key, word text);
+      insert into public.doors values (1, 'open');
+      create function private.is_open(word text) returns boolean language sql stable as $$ select word = 'open' $$;
+      grant execute on function private.is_open to anon;
+      alter table public.doors enable row level security;
+      create policy read on public.doors for select using (true);
+      create policy change on public.doors for update using (private.is_open(word));
+      create policy remove on public.doors for delete using (word = 'open');
+      grant select, update, delete on public.doors to anon`);
+    await resources.seen("/api/v1/doors/1");
+    const { status, body } = await ask("/api/v1/doors/1?links=true");
+    expect([status, Object.keys(body._links).sort()]).toEqual([200, ["delete", "self"]]);
+    expect((await ask("/api/v1/doors/1", { method: "PATCH", body: { word: "open" } })).status).toBe(200);
+    await resources.owner.query("update public.doors set word = 'shut'");
+    expect(Object.keys((await ask("/api/v1/doors/1?links=true")).body._links)).toEqual(["self"]);
+  });
+
+  test("shows of what was just made what its author may do with it", async () => {
+    const made = await ask("/api/v1/articles?links=true", {
+      method: "POST",
+      body: { title: "With links", content: "x" },
+      as: ada,
+    });
+    expect(made.body._links).toMatchObject({ update: {}, delete: {}, publish: {} });
+    const several = await ask("/api/v1/articles?links=true", {
+      method: "POST",
+      body: [{ title: "With links", content: "x" }],
+      headers: { "Idempotency-Key": "links-of-several" },
+      as: ada,
+    });
+    expect(several.body[0]._links).toMatchObject({ update: {}, delete: {} });
+  });
+
   test.each([
     ["?links=true", "*/*", "application/json"],
     ["", "application/hal+json", "application/hal+json"],
