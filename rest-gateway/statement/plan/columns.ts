@@ -70,8 +70,12 @@ function toColumn({ field, alias, cast, aggregate }: SelectedColumn, wish: Wish)
   };
 }
 
+/** PostgREST documents it without parentheses, and serves it where aggregates are off: supabase-js users write `posts(count)`. */
+const ALWAYS_SERVED = "count";
+
 /** Postgres would take the name for an aggregate of the row. */
 function isAggregateByName(name: string, { scope, catalog }: Wish): boolean {
+  if (name === ALWAYS_SERVED) return false;
   return !scope.columns.has(name) && !scope.computed.has(name) && catalog.rowAggregates.has(name);
 }
 

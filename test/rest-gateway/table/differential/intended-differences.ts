@@ -184,7 +184,7 @@ export const INTENDED = {
   "aggregates inside a spread": { since: "13.0.0", why: "they are refused there too when they are switched off" },
   "aggregates by name": {
     since: "ours",
-    why: "`select=count` calls the aggregate, too, which is switched off",
+    why: "`select=json_agg` calls an aggregate, too, and those are switched off; `count` alone is documented without parentheses",
   },
   "a hidden column in a hint": {
     since: "ours",

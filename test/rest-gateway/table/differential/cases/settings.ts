@@ -69,16 +69,12 @@ export const nothingExtra: Area = {
       }),
       get("/rpc/all_works?select=count()", { fails: "PGRST123" }),
       returning(patch("/works?id=eq.1&select=count()", { year: 1 }, { fails: "PGRST123" })),
-      ...[
-        "/works?select=count",
-        "/works?select=n:count::text",
-        "/works?select=json_agg",
-        "/rpc/all_works?select=count",
-      ].map((path) => get(path, { differs: "aggregates by name", ours: { status: 400, body: { code: "PGRST123" } } })),
-      get("/artists?select=name,works(count)", {
+      get("/works?select=count", { name: "a call of count(works), by the rules of Postgres" }),
+      get("/works?select=json_agg", {
         differs: "aggregates by name",
         ours: { status: 400, body: { code: "PGRST123" } },
       }),
+      get("/artists?select=name,works(count)", { fails: "any" }),
     ]),
     group("plans", [
       get("/works", { accept: PLAN, fails: "PGRST107" }),
