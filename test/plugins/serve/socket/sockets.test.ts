@@ -21,8 +21,8 @@ afterEach(async () => {
 afterAll(() => graphql.stop());
 
 function counts() {
-  const { fault: _fault, isAwaited: _isAwaited, ...numbers } = graphql.service.graphql.state();
-  return numbers;
+  const { sockets, operations, subscriptions, topics } = graphql.service.graphql.state();
+  return { sockets, operations, subscriptions, topics };
 }
 
 /** The two protocols are one service under different words. */
