@@ -1,18 +1,24 @@
+import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "@supabase/supabase-js";
 import { resuming } from "../../realtime/resuming-socket.ts";
 import { anonKey } from "../realtime/service.ts";
+import { tokenOf } from "../rest-gateway/table/client.ts";
 
-/** Readers and writers of every interface, and one who is told of each row. */
+/** Readers and writers of every interface, and a channel that receives each row. */
 export type Traffic = AsyncDisposable & {
-  /** How often each was told: `503 PGRST000`, and by GraphQL `SERVICE_UNAVAILABLE`. */
+  /** How often each was answered: `503 PGRST000`, and by GraphQL `SERVICE_UNAVAILABLE`. */
   readonly refusals: ReadonlyMap<string, number>;
   /** The number before that of its first row. */
   readonly since: number;
   /** Rows that a client was told to be written. */
   readonly acknowledged: readonly number[];
-  /** Rows of which the channel has told. */
-  readonly told: ReadonlySet<number>;
+  /** Rows of which a client was told that nothing was written. */
+  readonly refused: readonly number[];
+  /** Rows that whoever wrote them did not read back. */
+  readonly unread: readonly number[];
+  /** How often the channel has received each row. */
+  readonly received: ReadonlyMap<number, number>;
   /** What the channel has said of itself since it was first joined: that something may have been missed. */
   readonly gaps: readonly string[];
   /** Resolves when each interface has answered well again, to a request that was sent after this was called. */
@@ -21,68 +27,122 @@ export type Traffic = AsyncDisposable & {
   quiet(): Promise<void>;
 };
 
-type Kind = { readonly face: string; ask(url: string, id: number): Promise<Response>; readonly writes: boolean };
+/** `fetch`, or what stands between the clients and the service. */
+export type Send = (url: string, init?: RequestInit) => Promise<Response>;
+
+type Kind = {
+  readonly interface: "table" | "resource" | "graphql";
+  /** How many clients do it at once. */
+  readonly clients: number;
+  readonly writes: boolean;
+  /** Asks again under the same key until it is done, and then reads the row. */
+  readonly isKeyed?: boolean;
+  ask(send: Send, url: string, number: number, key: string): Promise<Response>;
+};
 
 const JSON_BODY = { "Content-Type": "application/json" };
 const KEY = { apikey: anonKey };
 const graphql =
   (query: string, variables: object = {}) =>
-  (url: string) =>
-    fetch(`${url}/graphql`, { method: "POST", headers: JSON_BODY, body: JSON.stringify({ query, variables }) });
+  (send: Send, url: string) =>
+    send(`${url}/graphql`, { method: "POST", headers: JSON_BODY, body: JSON.stringify({ query, variables }) });
+const insert = (note: string, headers: (key: string) => Readonly<Record<string, string>> = () => ({})): Kind["ask"] => {
+  return (send, url, number, key) =>
+    send(`${url}/rest/v1/marks`, {
+      method: "POST",
+      headers: { ...KEY, ...JSON_BODY, ...headers(key) },
+      body: JSON.stringify({ number, note }),
+    });
+};
 
 /** With variables, as clients do: each document that is new is read and planned, and remembered for a while. */
-const CREATE_MARK = 'mutation ($id: ID!) { createMark(input: {id: $id, note: "by GraphQL"}) { id } }';
+const CREATE_MARK = 'mutation ($number: BigInt!) { createMark(input: {number: $number, note: "by GraphQL"}) { id } }';
 
+/** Writes nothing, so that a replica may answer. */
+const READER = tokenOf({ role: "authenticated", sub: randomUUID() });
+const WRITERS = 4;
 const KINDS: readonly Kind[] = [
-  { face: "/rest/v1", writes: false, ask: (url) => fetch(`${url}/rest/v1/marks?limit=1`, { headers: KEY }) },
   {
-    face: "/rest/v1",
-    writes: true,
-    ask: (url, id) =>
-      fetch(`${url}/rest/v1/marks`, {
-        method: "POST",
-        headers: { ...KEY, ...JSON_BODY },
-        body: JSON.stringify({ id, note: "by table" }),
-      }),
-  },
-  { face: "/api/v1", writes: false, ask: (url) => fetch(`${url}/api/v1/marks?limit=1`) },
-  {
-    face: "/graphql",
+    interface: "table",
+    clients: 1,
     writes: false,
-    ask: graphql("{ marks(first: 1) { edges { node { id } } } }"),
+    ask: (send, url) => send(`${url}/rest/v1/marks?limit=1`, { headers: KEY }),
   },
   {
-    face: "/graphql",
+    interface: "table",
+    clients: 1,
+    writes: false,
+    ask: (send, url) =>
+      send(`${url}/rest/v1/marks?limit=2`, { headers: { ...KEY, Authorization: `Bearer ${READER}` } }),
+  },
+  { interface: "table", clients: WRITERS, writes: true, ask: insert("by table") },
+  {
+    interface: "table",
+    clients: WRITERS,
     writes: true,
-    ask: (url, id) => graphql(CREATE_MARK, { id })(url),
+    isKeyed: true,
+    ask: insert("by key", (key) => ({ "Idempotency-Key": key })),
+  },
+  { interface: "resource", clients: 1, writes: false, ask: (send, url) => send(`${url}/api/v1/marks?limit=1`) },
+  { interface: "graphql", clients: 1, writes: false, ask: graphql("{ marks(first: 1) { edges { node { id } } } }") },
+  {
+    interface: "graphql",
+    clients: WRITERS,
+    writes: true,
+    ask: (send, url, number) => graphql(CREATE_MARK, { number: String(number) })(send, url),
   },
 ];
 
+/** After these nothing was written, which the client may rely on. */
+const DEFINITE: ReadonlySet<string> = new Set(["503 PGRST000", "504 PGRST003", "503 53100"]);
 /** So that a crowd of impatient clients is not what is measured. */
 const PAUSE_MS = 5;
 
-export async function startTraffic(urlNow: () => string): Promise<Traffic> {
+export async function startTraffic(urlNow: () => string, send: Send = fetch): Promise<Traffic> {
   const refusals = new Map<string, number>();
   const acknowledged: number[] = [];
-  const successes = KINDS.map(() => 0);
+  const refused: number[] = [];
+  const unread: number[] = [];
+  const clients = KINDS.flatMap((kind) => Array.from({ length: kind.clients }, () => kind));
+  const successes = clients.map(() => 0);
   const since = Date.now() * 1_000;
   let last = since;
   let isOn = true;
 
+  const attempt = async (kind: Kind, number: number, key: string): Promise<string | null> => {
+    const refusal = await outcome(kind, () => kind.ask(send, urlNow(), number, key));
+    if (refusal !== null) refusals.set(refusal, (refusals.get(refusal) ?? 0) + 1);
+    return refusal;
+  };
+
+  const write = async (kind: Kind, number: number): Promise<boolean> => {
+    const key = randomUUID();
+    let refusal = await attempt(kind, number, key);
+    while (refusal !== null && kind.isKeyed) {
+      await sleep(PAUSE_MS);
+      refusal = await attempt(kind, number, key);
+    }
+    if (refusal === null) acknowledged.push(number);
+    else if (DEFINITE.has(refusal)) refused.push(number);
+    return refusal === null;
+  };
+
+  const readBack = async (number: number): Promise<void> => {
+    const response = await fetch(`${urlNow()}/rest/v1/marks?number=eq.${number}`, { headers: KEY }).catch(() => null);
+    if (response?.ok && ((await response.json()) as unknown[]).length !== 1) unread.push(number);
+  };
+
   const loop = async (kind: Kind, index: number): Promise<void> => {
     while (isOn) {
-      const id = ++last;
-      const refusal = await outcome(kind, urlNow(), id);
-      if (refusal !== null) refusals.set(refusal, (refusals.get(refusal) ?? 0) + 1);
-      else {
-        successes[index]!++;
-        if (kind.writes) acknowledged.push(id);
-      }
+      const number = ++last;
+      const isDone = kind.writes ? await write(kind, number) : (await attempt(kind, number, "")) === null;
+      if (isDone && kind.isKeyed) await readBack(number);
+      if (isDone) successes[index]!++;
       await sleep(PAUSE_MS);
     }
   };
 
-  const told = new Set<number>();
+  const received = new Map<number, number>();
   const gaps: string[] = [];
   const client = createClient(urlNow(), anonKey, {
     auth: { persistSession: false, autoRefreshToken: false, detectSessionInUrl: false },
@@ -92,7 +152,8 @@ export async function startTraffic(urlNow: () => string): Promise<Traffic> {
     client
       .channel("marks")
       .on("postgres_changes", { event: "INSERT", schema: "public", table: "marks" }, ({ new: row }) => {
-        told.add((row as { id: number }).id);
+        const { number } = row as { number: number };
+        received.set(number, (received.get(number) ?? 0) + 1);
       })
       .on("system", {}, ({ status, message }: { status: string; message: string }) => {
         if (status === "error") gaps.push(message);
@@ -101,7 +162,7 @@ export async function startTraffic(urlNow: () => string): Promise<Traffic> {
         if (status === "SUBSCRIBED") joined();
       });
   });
-  const running = KINDS.map(loop);
+  const running = clients.map(loop);
   const quiet = async () => {
     isOn = false;
     await Promise.all(running);
@@ -111,7 +172,9 @@ export async function startTraffic(urlNow: () => string): Promise<Traffic> {
     since,
     refusals,
     acknowledged,
-    told,
+    refused,
+    unread,
+    received,
     gaps,
     async allWell() {
       // The one that is under way now may have been answered before.
@@ -127,11 +190,11 @@ export async function startTraffic(urlNow: () => string): Promise<Traffic> {
 }
 
 /** Null when all is well. */
-async function outcome({ face, ask }: Kind, url: string, id: number): Promise<string | null> {
+async function outcome(kind: Kind, ask: () => Promise<Response>): Promise<string | null> {
   try {
-    const response = await ask(url, id);
+    const response = await ask();
     const text = await response.text();
-    if (face === "/graphql") {
+    if (kind.interface === "graphql") {
       const code = JSON.parse(text).errors?.[0].extensions.code;
       return code ?? null;
     }

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openWire, type Wire } from "../postgres-wire.ts";
+import { type OwnPostgres, startOwnPostgres } from "./own-postgres.ts";
+import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
+import type { Send } from "./traffic.ts";
+import { type Fault, suffer, underFault } from "./under-fault.ts";
+
+/** ReadyForQuery, idle: all that was sent is committed. */
+const COMMITTED = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
+const EACH = 20;
+
+let postgres: OwnPostgres;
+let wire: Wire;
+let service: ServiceProcess;
+let isLosing = false;
+let answers = 0;
+beforeAll(async () => {
+  postgres = await startOwnPostgres();
+  const passes = (said: Buffer) =>
+    !isLosing || !said.subarray(-COMMITTED.length).equals(COMMITTED) || ++answers % EACH > 0;
+  wire = await openWire(postgres.url, { passes });
+  service = await startServiceProcess({ DATABASE_URL: wire.url, OWNER_DATABASE_URL: postgres.ownerUrl });
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await wire.close();
+  await postgres[Symbol.asyncDispose]();
+});
+
+const fault: Fault = {
+  name: "Answers of Postgres are lost: the connection is cut after the commit",
+  strike: async () => {
+    isLosing = true;
+  },
+  mend: async () => {
+    isLosing = false;
+  },
+};
+
+test("answers that are lost after the commit", async () => {
+  await underFault(fault, { service: () => service, postgres });
+});
+
+test("a write of unknown outcome that is sent again by whoever stands between would be found", async () => {
+  const isUnknown = (body: string) => /"08007"|"SERVICE_UNAVAILABLE"/.test(body);
+  const retryBlindly: Send = async (url, init) => {
+    const response = await fetch(url, init);
+    const isKeyed = new Headers(init?.headers).has("Idempotency-Key");
+    if (init?.method !== "POST" || isKeyed || !isUnknown(await response.clone().text())) return response;
+    return retryBlindly(url, init);
+  };
+  const { found } = await suffer(fault, { service: () => service, postgres, send: retryBlindly });
+  expect(Object.keys(found)).toEqual(["written twice"]);
+});

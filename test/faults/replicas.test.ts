@@ -1,0 +1,87 @@
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, test } from "vitest";
+import { runMigrations } from "../../engine/migrate/migrate.ts";
+import { withClient } from "../../engine/with-client.ts";
+import { type Pair, startPair } from "../standby.ts";
+import { until } from "../until.ts";
+import { MARKS } from "./own-postgres.ts";
+import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
+import { type Fault, underFault } from "./under-fault.ts";
+
+let root: string;
+let pair: Pair;
+let service: ServiceProcess;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), "content-service-replica-"));
+  await chmod(root, 0o755);
+  pair = await startPair(root);
+  const urlOf = (database: string) => pair.primary("postgres", database);
+  await withClient(urlOf("postgres"), (client) => client.query("create database content"));
+  await runMigrations(
+    { name: "migrate" },
+    { url: urlOf("content"), shadowUrl: urlOf("shadow"), rootUrl: urlOf("postgres") },
+  );
+  await execute(MARKS);
+  await pair.caughtUp();
+  service = await startServiceProcess({
+    DATABASE_URL: pair.primary("authenticator", "content"),
+    OWNER_DATABASE_URL: urlOf("content"),
+    READ_DATABASE_URLS: pair.standby("authenticator", "content"),
+  });
+  await until(isReplicaServing);
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await pair.stop();
+  await rm(root, { recursive: true, force: true });
+});
+
+const execute = (sql: string) => withClient(pair.primary("postgres", "content"), (client) => client.query(sql));
+
+async function isReplicaServing(): Promise<boolean> {
+  const { replicas } = (await (await fetch(`${service.url}/health`)).json()) as { replicas: { status: string }[] };
+  return replicas[0]!.status === "serving";
+}
+
+const suffer = (fault: Fault) => underFault(fault, { service: () => service, postgres: { execute } });
+
+/** Requests of the service have reached the replica. */
+async function answersReads(): Promise<boolean> {
+  const { rowCount } = await withClient(pair.standby("postgres", "content"), (client) =>
+    client.query("select from pg_stat_activity where usename = 'authenticator' and query like '%marks%'"),
+  );
+  return rowCount! > 0;
+}
+
+test("a replica, ended at once and started: it is not noticed, and each reads what they have written", async () => {
+  await suffer({
+    name: "A replica ends at once (`SIGQUIT`) and is started",
+    strike: async () => {
+      await until(answersReads);
+      await pair.killStandby();
+      await until(async () => !(await isReplicaServing()));
+    },
+    mend: async () => {
+      await pair.startStandby();
+      await until(isReplicaServing);
+      await until(answersReads);
+    },
+  });
+});
+
+test("sessions of the primary, ended while a replica serves", async () => {
+  await suffer({
+    name: "All sessions are ended (`pg_terminate_backend`), ten times",
+    strike: async () => {
+      for (let time = 0; time < 10; time++) {
+        await execute(`select pg_terminate_backend(pid) from pg_stat_activity
+          where backend_type = 'client backend' and pid <> pg_backend_pid()`);
+        await sleep(100);
+      }
+    },
+    mend: () => until(answersReads),
+  });
+});
