@@ -49,9 +49,16 @@ test("an answer names its schema in UTF-8", async () => {
   expect(readBytes(told.headers["content-profile"])).toBe("тест");
 });
 
-test("so does the document of the interface", async () => {
-  const told = await client.ask("/");
-  expect(told.body.paths).toHaveProperty([`/${encodeURIComponent("книги")}`]);
+test.each([
+  ["Swagger 2.0, which has names as they are,", "*/*", "/книги"],
+  [
+    "OpenAPI 3.1, which has them as in addresses,",
+    "application/vnd.oai.openapi+json",
+    `/${encodeURIComponent("книги")}`,
+  ],
+])("so does the document of the interface in %s", async (_format, accept, path) => {
+  const told = await client.ask("/", { headers: { Accept: accept } });
+  expect(told.body.paths).toHaveProperty([path]);
   expect(readBytes(told.headers["content-profile"])).toBe("тест");
 });
 
