@@ -1,6 +1,6 @@
 import type { Caller } from "../../engine/caller/caller.ts";
+import { callerKey } from "../../engine/caller/caller-key.ts";
 import { ApiError } from "../../engine/errors.ts";
-import { countedAddress } from "../../engine/limits/counted-address.ts";
 import type { RequestLimit, Standing } from "../../engine/limits/request-limit.ts";
 import type { Connection } from "../http.ts";
 
@@ -25,18 +25,11 @@ export function admissionTo(url: string, limit: RequestLimit | null, connection:
   return {
     admit(caller) {
       if (standing) return;
-      standing = limit.count(countedAs(caller) ?? `address ${countedAddress(connection().address)}`);
+      standing = limit.count(callerKey(caller?.claims ?? null, () => connection().address));
       if (!standing.isAdmitted) throw tooManyRequests(standing);
     },
     standing: () => (standing ? headersOf(standing) : NOTHING),
   };
-}
-
-/** A token without a subject is one that many show, as that of every visitor of a site. */
-function countedAs(caller: Caller | null): string | null {
-  const { sub, api_key: key } = caller?.claims ?? {};
-  if (typeof sub === "string" && sub !== "") return `user ${sub}`;
-  return typeof key === "string" ? `key ${key}` : null;
 }
 
 function headersOf({ limit, remaining, endsAt }: Standing): Headers {
