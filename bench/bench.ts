@@ -27,6 +27,7 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
   users: () => import("./users.ts"),
   graphql: () => import("./graphql.ts"),
   realtime: () => import("./realtime.ts"),
+  pool: () => import("./pool.ts"),
   soak: () => import("./soak.ts"),
   catalogue: () => import("./catalogue.ts"),
   hostile: () => import("./hostile.ts"),
@@ -37,6 +38,7 @@ const BY_DEFAULT = ["engine", "rest", "users", "graphql", "realtime"];
 
 const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FILE] [--markdown FILE]
   without a name: ${BY_DEFAULT.join(", ")}
+  pool: many connections, slow statements and a locked table beside brief reads
   soak [--minutes 5]: all interfaces at once, to see whether anything grows
   catalogue [--size 10000]: many tables and roles
   hostile [--only ATTACK]…: attacks beside honest traffic; fails unless honest callers are served, apart, within the memory limit

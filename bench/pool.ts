@@ -1,0 +1,23 @@
+// The pools of connections: what many clients, slow statements and locked tables cost those who ask for little.
+
+import type { Bench } from "./bench.ts";
+import { compareDepths } from "./pool/depths.ts";
+import { watchDisturbances } from "./pool/disturbances.ts";
+import { SCHEMA } from "./schema.ts";
+import { startScratch } from "./scratch.ts";
+
+const NAP = `
+  create function nap(seconds float8) returns float8 stable language plpgsql
+    as $$ begin perform pg_sleep(seconds); return seconds; end $$;
+  grant select on items to anon;
+`;
+
+export const bench: Bench = async (options) => {
+  const { rounds, seconds, tell } = options;
+  tell("pool: /rest/v1, row-level security on; all of it on one machine");
+  await using scratch = await startScratch(SCHEMA + NAP);
+  tell(`\n  reads in flight on one connection, ${rounds} rounds of ${seconds} s by turns\n`);
+  const depths = await compareDepths(scratch, options);
+  const disturbances = await watchDisturbances(scratch, options);
+  return { depths, disturbances };
+};

@@ -1,0 +1,104 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { BenchOptions } from "../bench.ts";
+import { startLoadGenerator } from "../contest/load.ts";
+import { type Sample, sampleOf } from "../contest/measure.ts";
+import { startOurs } from "../contest/ours.ts";
+import type { Contestant } from "../contest/program.ts";
+import { TOKENS } from "../contest/tokens.ts";
+import { READ, type Work } from "../contest/work.ts";
+import { median } from "../median.ts";
+import type { Scratch } from "../scratch.ts";
+
+const DEPTHS = [4, 64] as const;
+const CONNECTIONS = [64, 256] as const;
+const SLOW = 5;
+
+const ONE_ROW: Work = { ...READ, name: "one row by key", path: { tables: "/items?id=eq.{n}", handlers: "" } };
+const SHORT_NAP: Work = { ...READ, name: "a short call", path: { tables: "/rpc/nap?seconds=0", handlers: "" } };
+
+type Scene = { readonly work: Work; readonly slow: string | null; readonly title: string };
+
+const SCENES: readonly Scene[] = [
+  { work: ONE_ROW, slow: null, title: "one row by key" },
+  { work: ONE_ROW, slow: "items?body=like.*nothing*", title: `one row by key, beside ${SLOW} slow reads` },
+  { work: SHORT_NAP, slow: "rpc/nap?seconds=1", title: `a short call, beside ${SLOW} long ones of the same shape` },
+];
+
+/** Requests per second and latency by how many reads may be in flight on one connection, in turns. */
+export async function compareDepths(scratch: Scratch, { rounds, seconds, tell }: BenchOptions) {
+  using generator = startLoadGenerator();
+  const started: Contestant[] = [];
+  for (const depth of DEPTHS) {
+    const env = { DB_PIPELINE_DEPTH: String(depth) };
+    started.push(await startOurs(scratch, scratch.url("authenticator"), { env }));
+  }
+  const means = { scratch, generator };
+  const results = [];
+  for (const { work, slow, title } of SCENES) {
+    for (const connections of CONNECTIONS) {
+      const samples: (readonly Sample[])[] = [];
+      for (const contestant of started) await sampleOf(contestant, { ...work, connections }, 1, means);
+      for (let round = 0; round < rounds; round++) {
+        const each: Sample[] = [];
+        for (const contestant of started) {
+          const stop = slow === null ? async () => {} : keepAsking(contestant, slow);
+          each.push(await sampleOf(contestant, { ...work, connections }, seconds, means));
+          await stop();
+        }
+        samples.push(each);
+      }
+      const result = { title, connections, ...summary(samples) };
+      results.push(result);
+      tell(describe(result));
+    }
+  }
+  for (const contestant of started) await contestant.stop();
+  return results;
+}
+
+/** Until it is called. */
+function keepAsking({ base }: Contestant, path: string): () => Promise<void> {
+  let isOn = true;
+  const headers = { Authorization: `Bearer ${TOKENS.cached[0]}` };
+  const askers = Array.from({ length: SLOW }, async () => {
+    while (isOn)
+      await fetch(new URL(path, base), { headers }).then(
+        (response) => response.text(),
+        () => sleep(100),
+      );
+  });
+  return async () => {
+    isOn = false;
+    await Promise.all(askers);
+  };
+}
+
+function summary(samples: readonly (readonly Sample[])[]) {
+  const eachDepth = DEPTHS.map((depth, index) => {
+    const middle = (of: (sample: Sample) => number) => median(samples.map((round) => of(round[index]!)));
+    return {
+      depth,
+      rate: middle(({ rate }) => rate),
+      p50: middle(({ p50 }) => p50!),
+      p99: middle(({ p99 }) => p99!),
+      serverTime: middle(({ serverTime }) => serverTime ?? Number.NaN),
+    };
+  });
+  const ratioOf = (of: (sample: Sample) => number) =>
+    median(samples.map(([earlier, later]) => of(later!) / of(earlier!)));
+  return { eachDepth, rateRatio: ratioOf(({ rate }) => rate), p99Ratio: ratioOf(({ p99 }) => p99!) };
+}
+
+type Result = ReturnType<typeof summary> & { readonly title: string; readonly connections: number };
+
+function describe({ title, connections, eachDepth, rateRatio, p99Ratio }: Result): string {
+  const lines = eachDepth.map(
+    ({ depth, rate, p50, p99, serverTime }) =>
+      `    depth ${String(depth).padStart(2)}   ${String(Math.round(rate)).padStart(6)}/s   p50 ${p50.toFixed(1).padStart(6)} ms   p99 ${p99.toFixed(1).padStart(6)} ms   service ${serverTime.toFixed(1)} µs per request`,
+  );
+  return [
+    `  ${title}, ${connections} connections: rate x ${rateRatio.toFixed(2)}, p99 x ${p99Ratio.toFixed(2)}`,
+    ...lines,
+    "",
+  ].join("\n");
+}
