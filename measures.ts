@@ -76,6 +76,11 @@ function ofDatabase({ status, lanes }: DatabaseState): Metric[] {
       eachLane(({ tally }) => tally.turnedAway),
     ),
     counter(
+      "database_interrupted_total",
+      "Reads that were cancelled since others waited, and ran again.",
+      eachLane(({ tally }) => tally.interrupted),
+    ),
+    counter(
       "database_exchanges_total",
       "Exchanges with Postgres: one write and what came back.",
       eachLane(({ tally }) => tally.exchanges),

@@ -21,7 +21,7 @@ import { makeMeter } from "./engine/metrics/exposition.ts";
 import type { Postgres, ServedPostgres } from "./engine/postgres.ts";
 import { catalogOptions, type Foundation, layFoundation } from "./foundation.ts";
 import { measuresOf } from "./measures.ts";
-import { GRAPHQL_PATH, type GraphQL, openGraphQL } from "./plugins/serve/graphql.ts";
+import { GRAPHQL_PATH, type GraphQL, type GraphQLServices, openGraphQL } from "./plugins/serve/graphql.ts";
 import { openRealtime, type Realtime, SOCKET_PATH } from "./realtime/realtime.ts";
 import type { Operable } from "./rest-gateway/admin.ts";
 import { conditionOf } from "./rest-gateway/condition.ts";
@@ -93,7 +93,10 @@ export async function startService(given: Config, surroundings: Surroundings): P
 
   const callers = () => identification.callers;
   const { schemaPatienceMs: patienceMs, shortage = () => null } = surroundings;
-  const { graphql, changes, realtime } = await openLive({ ...foundation, callers, counts, patienceMs }, opened);
+  const readConnection = makeReadConnection(config);
+  const clientAddress: Live["clientAddress"] = (request) => readConnection(request).address;
+  const live = { ...foundation, callers, clientAddress, counts, patienceMs };
+  const { graphql, changes, realtime } = await openLive(live, opened);
 
   let accepting = true;
   let takesRequests = true;
@@ -137,7 +140,6 @@ export async function startService(given: Config, surroundings: Surroundings): P
   const interfaceAt: Serving["interfaceAt"] = (path) => serving.interfaceAt(path);
   const jobs = defer && (await openTasks({ ...foundation, callers, interfaceAt }, opened));
 
-  const readConnection = makeReadConnection(config);
   const admissionOf: AdmitUpgrade = (request) => {
     if (!takesRequests) throw shuttingDown();
     return admissionTo(request.url ?? "/", limits.limit, () => readConnection(request));
@@ -238,6 +240,7 @@ function openLimits({ config, asOwner, log }: Foundation, opened: AsyncDisposabl
 
 type Live = Foundation & {
   readonly callers: () => Callers;
+  readonly clientAddress: GraphQLServices["clientAddress"];
   readonly counts: Counts;
   readonly patienceMs: number | undefined;
 };
@@ -245,7 +248,7 @@ type Live = Foundation & {
 /** The interfaces that tell of changes, and where those come from. */
 async function openLive(live: Live, opened: AsyncDisposableStack) {
   const { postgres, config, database, asOwner, catalog, listener, tracing, log } = live;
-  const { callers, counts, patienceMs } = live;
+  const { callers, clientAddress, counts, patienceMs } = live;
   const memory = new SocketMemory(config);
   const graphql = await openGraphQL({
     config,
@@ -254,6 +257,7 @@ async function openLive(live: Live, opened: AsyncDisposableStack) {
     database,
     listener,
     loginRole: postgres.loginRole,
+    clientAddress,
     log,
     counts,
     tracing,

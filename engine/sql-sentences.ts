@@ -27,6 +27,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
 export function sentenceOf(error: DatabaseError, catalog: Catalog): Sentence | null {
   const code = error.code ?? "";
   if (code.startsWith("23")) return ofConstraint(error, catalog);
+  if (code === "55P03" && error.table) return { message: `"${error.table}" is locked by somebody else; try again.` };
   const sentence = SENTENCES[code] ?? SENTENCES[code.slice(0, 2)];
   if (sentence) return { message: sentence };
   if (!isForPeople(code)) return null;

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { makeBodyLimits } from "../engine/caller/body-limit.ts";
 import type { Caller, Callers } from "../engine/caller/caller.ts";
+import { callerKey } from "../engine/caller/caller-key.ts";
 import { makeContexts } from "../engine/caller/context.ts";
 import type { CrossSite } from "../engine/caller/cross-site.ts";
 import { settingsOfRole } from "../engine/caller/role-settings.ts";
@@ -72,7 +73,11 @@ export function openRealtime(given: RealtimeServices): Realtime {
       headers: "{}",
       cookies: "{}",
     });
-    return { role, settings: [...settingsOfRole(catalog.current().roles.get(role)), ...settings] };
+    return {
+      role,
+      settings: [...settingsOfRole(catalog.current().roles.get(role)), ...settings],
+      callerKey: () => callerKey(caller.claims, () => null),
+    };
   };
 
   const asOwner: Database["asOwner"] = (work) => database.asOwner(work);

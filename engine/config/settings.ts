@@ -288,11 +288,29 @@ export const SETTINGS = {
     "30",
     "Seconds that a statement may take, where the caller's role has no statement_timeout of its own; 0 is no limit.",
   ),
+  anonStatementTimeout: required(
+    "DB_ANON_STATEMENT_TIMEOUT_SECONDS",
+    integer(0, 86_400),
+    "5",
+    "Seconds that a statement of the anonymous role (PGRST_DB_ANON_ROLE) may take, where that is less than DB_STATEMENT_TIMEOUT_SECONDS and the role has no statement_timeout of its own; 0 is no shorter limit.",
+  ),
+  lockTimeout: required(
+    "DB_LOCK_TIMEOUT_SECONDS",
+    integer(0, 86_400),
+    "3",
+    "Seconds that a statement may wait for one lock, where the caller's role has no lock_timeout of its own; 0 is no limit.",
+  ),
   taskTimeout: required(
     "TASK_TIMEOUT_SECONDS",
     integer(0, 86_400),
     "600",
     "Seconds that work may take which was asked for with `Prefer: respond-async`; 0 is no limit.",
+  ),
+  pipelineDepth: required(
+    "DB_PIPELINE_DEPTH",
+    integer(1, 1000),
+    "64",
+    "Most reads that are in flight on one connection. Only statements that are known to be fast share one, and together they are expected to take 10 ms at most.",
   ),
   preparedStatements: required(
     ["DB_PREPARED_STATEMENTS", "PGRST_DB_PREPARED_STATEMENTS"],

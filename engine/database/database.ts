@@ -2,24 +2,36 @@ import { DatabaseError, type PoolClient } from "pg";
 import type { Abort } from "../abort.ts";
 import { Budget, rowsOf, UNLIMITED } from "./budget.ts";
 import type { Condition, Log } from "./condition.ts";
-import { type Isolation, patienceFor, requestSteps, type Step, statementStep, undoneSteps } from "./exchange.ts";
+import { shortestLimit } from "./duration.ts";
+import {
+  type Isolation,
+  patienceFor,
+  requestSteps,
+  type Step,
+  statementStep,
+  type Terms,
+  undoneSteps,
+} from "./exchange.ts";
 import { isUnanswered } from "./faults.ts";
 import type { Lane } from "./lane.ts";
+import { type Blocked, blockingLock, isLockTimeout, nameLock } from "./lock-timeout.ts";
 import { type Observe, Watch } from "./observe.ts";
 import { OwnerPool } from "./owner.ts";
 import { LinkPool, type PoolState } from "./pool.ts";
 import type { ReplicaState } from "./replicas/replica.ts";
 import { Replicas } from "./replicas/replicas.ts";
-import { Request } from "./request.ts";
+import { type Elsewhere, Request } from "./request.ts";
 import type { LaneName } from "./room.ts";
 import { Rows, RowsInTurn } from "./rows.ts";
-import { Shape, Shapes } from "./shape.ts";
+import { paceOfAll, Shape, Shapes } from "./shape.ts";
 import type { Context, Result, Statement } from "./statement.ts";
 import { type Chunk, RowStream } from "./stream.ts";
 import { inTransaction, type Query } from "./transaction.ts";
 import type { UnderWay } from "./under-way.ts";
 
 const STALL_MILLISECONDS = 30_000;
+/** For how long it is looked which lock a statement has waited for. */
+const LOOK_MILLISECONDS = 1_000;
 /** How many of the largest answers may be in the making at once. */
 const LARGE_ANSWERS = 8;
 
@@ -34,8 +46,14 @@ export type DatabaseOptions = {
   readonly poolSize?: number;
   /** False behind a pooler that cannot keep statements prepared. */
   readonly preparedStatements?: boolean;
+  /** Most reads that are in flight on one connection. */
+  readonly pipelineDepth?: number;
   /** Milliseconds for one statement; 0 is no limit. */
   readonly statementTimeout?: number;
+  /** Milliseconds that a statement waits for one lock; 0 is no limit. */
+  readonly lockTimeout?: number;
+  /** Callers without credentials: their role, and how long a statement of theirs may take where that is less. */
+  readonly anonymous?: { readonly role: string; readonly statementTimeout: number } | null;
   /** For how many milliseconds a request waits for a connection. */
   readonly acquireTimeout?: number;
   /** The most bytes that are held of one answer, and of one row of a stream. */
@@ -88,7 +106,13 @@ export type TransactionOptions = Pick<RunOptions, "readOnly" | "timeoutMs"> & { 
 
 export type DatabaseState = PoolState;
 
-type Way = { readonly lane: Lane; readonly elsewhere: Lane | undefined };
+type Limits = Pick<Terms, "statementTimeout" | "lockTimeout">;
+
+type Way = {
+  readonly lane: Lane;
+  readonly slow: Lane | undefined;
+  readonly elsewhere: Elsewhere | undefined;
+};
 
 export function openDatabase(options: DatabaseOptions): Database {
   return new Database(options);
@@ -101,7 +125,9 @@ export class Database {
   readonly #replicas: Replicas | null;
   readonly #shapes = new Shapes();
   readonly #observe: Observe | null;
-  readonly #statementTimeout: number;
+  readonly #limits: Limits;
+  readonly #anonymousRole: string | undefined;
+  readonly #anonymousLimits: Limits;
   readonly #acquireTimeout: number;
   readonly #maxAnswerBytes: number;
   readonly #allAnswers: Budget;
@@ -114,7 +140,10 @@ export class Database {
     onState = () => {},
     poolSize: size = 28,
     preparedStatements = true,
+    pipelineDepth = 64,
     statementTimeout = 30_000,
+    lockTimeout = 3_000,
+    anonymous = null,
     acquireTimeout = 10_000,
     maxAnswerBytes = 32 * 2 ** 20,
     applicationName = "content-service",
@@ -123,14 +152,17 @@ export class Database {
     mostReplicaLag = 10,
   }: DatabaseOptions) {
     this.#observe = observe;
-    this.#statementTimeout = statementTimeout;
+    this.#limits = { statementTimeout, lockTimeout };
+    this.#anonymousRole = anonymous?.role;
+    const ofAnonymous = shortestLimit(statementTimeout, anonymous?.statementTimeout ?? 0);
+    this.#anonymousLimits = { statementTimeout: ofAnonymous, lockTimeout };
     this.#acquireTimeout = acquireTimeout;
     this.#maxAnswerBytes = maxAnswerBytes;
     this.#allAnswers = new Budget(LARGE_ANSWERS * maxAnswerBytes);
-    this.#pool = new LinkPool({ url, applicationName, log, onState, size, preparedStatements });
+    const terms = { applicationName, log, size, preparedStatements, pipelineDepth };
+    this.#pool = new LinkPool({ url, onState, ...terms });
     this.#owner = new OwnerPool({ url: ownerUrl, applicationName, acquireTimeout });
     const ofReplicas = { urls: replicaUrls, mostLag: mostReplicaLag, primary: this.#pool.lanes.read };
-    const terms = { applicationName, log, size, preparedStatements };
     this.#replicas = replicaUrls.length > 0 ? new Replicas({ ...ofReplicas, ...terms }) : null;
   }
 
@@ -165,13 +197,15 @@ export class Database {
       const { readOnly = false, rollback = false, fields = false, before, timeoutMs, signal } = options;
       const shape = this.#shapes.of(context.role, statement.text);
       const earlier = this.#earlierSteps(context, before);
-      const terms = { readOnly, timeoutMs, statementTimeout: this.#statementTimeout, before: earlier };
+      const terms = { ...this.#limitsFor(context), readOnly, timeoutMs, before: earlier };
       const steps = (rollback ? undoneSteps : requestSteps)(shape, statement, context, terms);
       const changesNothing = readOnly || rollback;
-      const { lane, elsewhere } = this.#wayFor(context, this.#laneFor(shape, options), readOnly);
+      const way = this.#wayFor(context, this.#laneFor(shape, options), readOnly);
       const own = options.budget || !changesNothing ? null : this.#makeBudget();
       const question = {
-        shape,
+        context,
+        isAnonymous: this.#isAnonymous(context),
+        pace: shape,
         steps,
         main: steps.findLastIndex((step) => step.shape === shape),
         wantsFields: fields,
@@ -180,7 +214,8 @@ export class Database {
         allowance: options.budget ?? own ?? UNLIMITED,
         expires: this.#deadline(),
         signal,
-        elsewhere,
+        slow: way.slow,
+        elsewhere: way.elsewhere,
         watch: this.#watch(context, [statement]),
       };
       const rows = options.largeValues === "buffer" ? Rows.withBuffers() : Rows.ofStrings();
@@ -191,10 +226,10 @@ export class Database {
         },
         reject: (error: unknown) => {
           own?.giveAllBack();
-          reject(error);
+          this.#withLock(error, context, { relations: shape.relations, readOnly }, reject);
         },
       };
-      new Request(lane, question, rows, answer).submit();
+      new Request(way.lane, question, rows, answer).submit();
     });
   }
 
@@ -230,15 +265,14 @@ export class Database {
       const before = statements
         .slice(0, last)
         .map((statement, index) => statementStep(shapes[index]!, statement, { sync: false }));
-      const terms = { readOnly: true, timeoutMs: undefined, statementTimeout: this.#statementTimeout, before };
+      const terms = { ...this.#limitsFor(context), readOnly: true, timeoutMs: undefined, before };
       const steps = requestSteps(shapes[last]!, statements[last]!, context, terms);
       const collector = new RowsInTurn(statements.length);
-      const { lane, elsewhere } = this.#wayFor(context, "read", true);
-      const ran = (milliseconds: number) => {
-        for (const shape of shapes) shape.ran(milliseconds / shapes.length);
-      };
+      const { lane, slow, elsewhere } = this.#wayFor(context, "read", true);
       const question = {
-        shape: { ran, isBrief: false },
+        context,
+        isAnonymous: this.#isAnonymous(context),
+        pace: paceOfAll(shapes),
         steps,
         main: steps.length - statements.length,
         mains: statements.length,
@@ -248,6 +282,7 @@ export class Database {
         allowance: budget ?? own!,
         expires: this.#deadline(),
         signal,
+        slow,
         elsewhere,
         watch: this.#watch(context, statements),
       };
@@ -263,11 +298,13 @@ export class Database {
    * chunk. Begins with the first `next()`.
    */
   stream(context: Context, statement: Statement, options: StreamOptions): AsyncIterableIterator<Chunk> {
-    const { readOnly = true, timeoutMs = this.#statementTimeout, stallMs = STALL_MILLISECONDS } = options;
+    const limits = this.#limitsFor(context);
+    const { readOnly = true, timeoutMs = limits.statementTimeout, stallMs = STALL_MILLISECONDS } = options;
     const { separator, before, signal } = options;
     const shape = this.#shapes.of(context.role, statement.text);
     // A slow reader is no slow statement: what is limited is the silence, and we do that.
-    const terms = { readOnly, timeoutMs: undefined, statementTimeout: 0, before: this.#earlierSteps(context, before) };
+    const earlier = this.#earlierSteps(context, before);
+    const terms = { ...limits, statementTimeout: 0, readOnly, timeoutMs: undefined, before: earlier };
     const steps = requestSteps(shape, statement, context, terms);
     const patience = timeoutMs === 0 ? Number.POSITIVE_INFINITY : timeoutMs;
     const main = steps.length - 1;
@@ -278,7 +315,9 @@ export class Database {
       request: (collector, answer, stop) => {
         const { lane, elsewhere } = this.#wayFor(context, "stream", readOnly);
         const question = {
-          shape,
+          context,
+          isAnonymous: this.#isAnonymous(context),
+          pace: shape,
           steps,
           main,
           wantsFields: false,
@@ -290,7 +329,9 @@ export class Database {
           elsewhere,
           watch: this.#watch(context, [statement]),
         };
-        return new Request(lane, question, collector, answer);
+        const reject = (error: unknown) =>
+          this.#withLock(error, context, { relations: shape.relations, readOnly }, answer.reject);
+        return new Request(lane, question, collector, { ...answer, reject });
       },
     });
   }
@@ -301,17 +342,20 @@ export class Database {
     work: (query: Query) => Promise<T>,
     { readOnly = false, timeoutMs, isolation }: TransactionOptions = {},
   ): Promise<T> {
-    const terms = { readOnly, timeoutMs, statementTimeout: this.#statementTimeout };
+    const terms = { ...this.#limitsFor(context), readOnly, timeoutMs };
     const plan = {
+      isAnonymous: this.#isAnonymous(context),
       lane: this.#pool.lanes.write,
       shapes: this.#shapes,
       context,
       terms,
       isolation,
       patience: patienceFor(context, terms),
-      expires: this.#deadline(),
+      deadline: () => this.#deadline(),
       makeBudget: () => this.#makeBudget(),
       watch: (statement: Statement) => this.#watch(context, [statement]),
+      explain: (error: unknown, { relations }: Shape) =>
+        new Promise((resolve) => this.#withLock(error, context, { relations, readOnly }, resolve)),
     };
     const result = inTransaction(plan, work);
     return readOnly ? result : this.#noting(context, result);
@@ -328,6 +372,18 @@ export class Database {
       // It may have been committed when the connection was lost, and not when Postgres has refused it.
       if (!(error instanceof DatabaseError)) this.#replicas.mayHaveWritten(footing);
       throw error;
+    }
+  }
+
+  /** Goes on with the error, which says which lock it was about if that can be found out. */
+  #withLock(error: unknown, context: Context, blocked: Blocked, goOn: (error: unknown) => void): void {
+    if (!isLockTimeout(error) || blocked.relations.length === 0) goOn(error);
+    else {
+      const options = { readOnly: true, timeoutMs: LOOK_MILLISECONDS } as const;
+      this.run(context, blockingLock(blocked), options)
+        .then(({ rows }) => nameLock(error, rows))
+        .catch(() => {})
+        .finally(() => goOn(error));
     }
   }
 
@@ -378,9 +434,20 @@ export class Database {
 
   /** To a replica that is far enough, if there is one. */
   #wayFor({ footing }: Context, name: LaneName, readOnly: boolean): Way {
-    const primary = this.#pool.lanes[name];
+    const { lanes } = this.#pool;
+    const isShared = name === "read" || name === "slow";
     const replica = readOnly && footing ? this.#replicas?.choose(footing) : null;
-    return replica ? { lane: replica.lane(name), elsewhere: primary } : { lane: primary, elsewhere: undefined };
+    if (!replica) return { lane: lanes[name], slow: isShared ? lanes.slow : undefined, elsewhere: undefined };
+    const elsewhere = { lane: lanes[name], slow: lanes.slow };
+    return { lane: replica.lane(name), slow: isShared ? replica.lane("slow") : undefined, elsewhere };
+  }
+
+  #isAnonymous({ role }: Context): boolean {
+    return role === this.#anonymousRole;
+  }
+
+  #limitsFor(context: Context): Limits {
+    return this.#isAnonymous(context) ? this.#anonymousLimits : this.#limits;
   }
 
   #watch(context: Context, statements: readonly Statement[]): Watch | null {

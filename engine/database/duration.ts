@@ -13,3 +13,8 @@ export function readDuration(text: string): number | null {
   const unit = MILLISECONDS[match?.[2] || "ms"];
   return match && unit !== undefined ? Number(match[1]) * unit : null;
 }
+
+/** The shorter of two limits; 0 is none. */
+export function shortestLimit(one: number, other: number): number {
+  return one === 0 || other === 0 ? Math.max(one, other) : Math.min(one, other);
+}

@@ -23,8 +23,15 @@ export type Collector = {
 
 export type Outcome =
   | { readonly kind: "done"; readonly milliseconds: number; readonly fields: readonly Field[] | null }
-  /** `isStale`: it never began, because the prepared statement was gone or outdated; it may run again. */
-  | { readonly kind: "refused"; readonly milliseconds: number; readonly error: Error; readonly isStale: boolean }
+  | {
+      readonly kind: "refused";
+      readonly milliseconds: number;
+      readonly error: Error;
+      /** It never began, because the prepared statement was gone or outdated; it may run again. */
+      readonly isStale: boolean;
+      /** It was cancelled since others wait; it may run again where it keeps nobody waiting. */
+      readonly isInterrupted: boolean;
+    }
   /** `sent` is false when the server cannot have seen it. */
   | { readonly kind: "lost"; readonly cause: Error; readonly sent: boolean };
 
@@ -42,6 +49,12 @@ export type Exchange = {
   readonly keepsTransaction: boolean;
   /** For how many milliseconds the server may be silent. */
   readonly patience: number;
+  /** Milliseconds that it is likely to take. */
+  readonly expected: number;
+  /** It may be cancelled for others, since it can run again. */
+  readonly isInterruptible: boolean;
+  /** Nobody waits for it any more. */
+  readonly isAbandoned: boolean;
   /** Asked about the length of each row of a main step; one that is not admitted is never held, nor shown to the collector. */
   admits(bytes: number): boolean;
   /** Called once; never before ReadyForQuery unless the link is lost. */
@@ -73,6 +86,8 @@ export type Terms = {
   readonly readOnly: boolean;
   /** What a role's own setting may override. */
   readonly statementTimeout: number;
+  /** How long it may wait for each lock, where it has no time limit of its own; a role's own setting may override this, too. */
+  readonly lockTimeout: number;
   /** What nothing overrides. */
   readonly timeoutMs: number | undefined;
 };
@@ -108,9 +123,11 @@ export function endingStep(how: "commit" | "rollback"): Step {
   return how === "commit" ? COMMIT : ROLLBACK;
 }
 
-function contextStep({ role, settings }: Context, { readOnly, statementTimeout, timeoutMs }: Terms): Step {
+function contextStep({ role, settings }: Context, terms: Terms): Step {
+  const { readOnly, statementTimeout, lockTimeout, timeoutMs } = terms;
   // "none" would mean the login itself. As a name it exists in no database, and neither does "".
-  const values = [role === "none" ? "" : role, String(statementTimeout)];
+  const ofLocks = timeoutMs === undefined ? lockTimeout : 0;
+  const values = [role === "none" ? "" : role, String(statementTimeout), String(ofLocks)];
   if (readOnly) values.push("on");
   for (const [, value] of settings) values.push(value);
   if (timeoutMs !== undefined) values.push(String(timeoutMs));
@@ -151,7 +168,7 @@ function contextShape(settings: Context["settings"], { readOnly, isTimed }: Mann
     if (isSame && known.names.every((name, index) => name === settings[index]![0])) return known.shape;
   }
   const names = settings.map(([name]) => name);
-  const all = ["role", "statement_timeout"];
+  const all = ["role", "statement_timeout", "lock_timeout"];
   if (readOnly) all.push("transaction_read_only");
   all.push(...names);
   if (isTimed) all.push("statement_timeout");

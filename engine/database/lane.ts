@@ -1,21 +1,24 @@
 import type { ApiError } from "../errors.ts";
+import { FairQueue, type Waiting } from "./fair-queue.ts";
 import { shuttingDown } from "./faults.ts";
-import { Line } from "./line.ts";
 import type { Link, LinkEvents } from "./link.ts";
+import { LONG } from "./shape.ts";
+import { type Claimant, type ShareLimits, Shares } from "./shares.ts";
 import { makeTally, type Tally } from "./tally.ts";
 
 const IDLE_MILLISECONDS = 60_000;
 const MOST_WAITING = 10_000;
 
 /** Something that wants a link. */
-export type Ticket = {
-  /** When it gives up waiting, by `performance.now()`. */
-  readonly expires: number;
-  /** Others may wait for it, since that costs less than to be sent by themselves. */
-  readonly isBrief: boolean;
-  start(link: Link): void;
-  refuse(error: ApiError): void;
-};
+export type Ticket = Claimant &
+  Waiting & {
+    /** When it gives up waiting, by `performance.now()`. */
+    readonly expires: number;
+    /** Others may wait for it, since that costs less than to be sent by themselves. */
+    readonly isBrief: boolean;
+    start(link: Link): void;
+    refuse(error: ApiError): void;
+  };
 
 export type LaneOptions = {
   /** How many exchanges a link may have in flight. */
@@ -27,6 +30,12 @@ export type LaneOptions = {
   /** What to tell those who have waited too long. */
   readonly refusal: () => ApiError;
   readonly tally?: Tally;
+  /** The shares that tickets take, by how many links there may be; without it there are no shares. */
+  readonly limitsFor?: (most: number) => ShareLimits;
+  /** For how many milliseconds a link may run what can run again while others wait for it. */
+  readonly slice?: number;
+  /** Called when something starts, so that `look` is too. */
+  readonly onStart?: () => void;
 };
 
 /** Links of one kind and those who wait for one. */
@@ -34,7 +43,10 @@ export class Lane {
   readonly #options: LaneOptions;
   readonly tally: Tally;
   readonly #links: Link[] = [];
-  readonly #waiting = new Line<Ticket>();
+  readonly #waiting = new FairQueue<Ticket>();
+  readonly #shares: Shares | null;
+  /** What runs on each link and counts. */
+  readonly #claims = new Map<Link, Claimant>();
   #most = 0;
   #opening = 0;
   #draining: (() => void) | null = null;
@@ -42,6 +54,7 @@ export class Lane {
   constructor(options: LaneOptions) {
     this.#options = options;
     this.tally = options.tally ?? makeTally();
+    this.#shares = options.limitsFor ? new Shares(options.limitsFor(0)) : null;
   }
 
   get links(): readonly Link[] {
@@ -63,6 +76,8 @@ export class Lane {
   /** Opens what is wanted at once; what is too many closes as it falls idle. */
   resize(most: number): void {
     this.#most = most;
+    if (this.#shares) this.#shares.limits = this.#options.limitsFor!(most);
+    this.#pump();
     this.#grow();
   }
 
@@ -70,8 +85,10 @@ export class Lane {
     if (this.#draining) ticket.refuse(shuttingDown());
     else if (this.#waiting.length >= MOST_WAITING) this.#turnAway(ticket);
     else {
-      this.#waiting.push(ticket);
-      this.#pump();
+      // Whoever waits already can start on none of the links that have room.
+      const link = this.#linkFor(ticket);
+      if (link && this.#mayStart(ticket)) this.#start(ticket, link);
+      else this.#waiting.push(ticket);
       this.#grow();
     }
   }
@@ -89,7 +106,7 @@ export class Lane {
 
   /** Whoever waits is not served here. */
   turnAway(): void {
-    while (this.#waiting.length > 0) this.#turnAway(this.#waiting.shift()!);
+    for (const ticket of this.#waiting.takeWhile(() => true)) this.#turnAway(ticket);
   }
 
   forgetStatements(): void {
@@ -98,9 +115,8 @@ export class Lane {
 
   /** To be called now and then. */
   sweep(now: number): void {
-    while (this.#waiting.length > 0 && this.#waiting.first()!.expires <= now) {
-      this.#turnAway(this.#waiting.shift()!);
-    }
+    this.#shares?.forget(now);
+    for (const ticket of this.#waiting.takeWhile(({ expires }) => expires <= now)) this.#turnAway(ticket);
     for (const link of this.#links.slice()) {
       link.watch(now);
       if (now > link.retires) link.retiring = true;
@@ -109,6 +125,33 @@ export class Lane {
       if (link.retiring) this.#onReady(link);
     }
     this.#finishDraining();
+  }
+
+  /**
+   * To be called every few milliseconds while something runs. Notes what takes long. Where others wait, or nobody waits for it, the read that has
+   * been running for longest is interrupted and goes where it is in nobody's way. Few at a time, since all are slow where
+   * the server is.
+   */
+  look(now: number): void {
+    for (const [link, claim] of this.#claims) if (link.busyFor(now) >= LONG) this.#shares!.takesLong(claim, now);
+    const { slice } = this.#options;
+    if (slice !== undefined) this.#interrupt(now, slice);
+  }
+
+  #interrupt(now: number, slice: number): void {
+    const isCrowded = !this.#hasRoom && this.#waiting.find(this.#mayStart) !== null;
+    // While it drains, others take nothing any more that goes on there.
+    const mayMove = !this.#draining;
+    const isInTheWay = (link: Link) => link.isAbandoned || (mayMove && (isCrowded || link.load > 1));
+    this.#links
+      .filter(
+        (link) => link.busyFor(now) > slice && link.isInterruptible && isInTheWay(link) && !this.#claims.has(link),
+      )
+      .toSorted((one, other) => other.busyFor(now) - one.busyFor(now))
+      .slice(0, Math.ceil(this.#links.length / 4))
+      .forEach((link) => {
+        link.interrupt();
+      });
   }
 
   /** Takes no more tickets, waits for the last answer and closes. */
@@ -124,11 +167,13 @@ export class Lane {
     ready: (link) => this.#onReady(link),
     lost: (link) => {
       if (!this.#remove(link)) return;
+      this.#pump();
       this.#grow();
     },
   };
 
   #onReady(link: Link): void {
+    if (link.isIdle) this.#giveBack(link);
     if (link.retiring && link.isIdle && this.#remove(link)) {
       void link.close();
       this.#grow();
@@ -138,11 +183,33 @@ export class Lane {
   }
 
   #pump(): void {
-    while (this.#waiting.length > 0) {
-      const link = this.#linkFor(this.#waiting.first()!);
-      if (!link) return;
-      this.#waiting.shift()!.start(link);
+    while (this.#waiting.length > 0 && this.#hasRoom) {
+      const ticket = this.#waiting.find(this.#mayStart);
+      if (!ticket) return;
+      this.#waiting.serve(ticket);
+      this.#start(ticket, this.#linkFor(ticket)!);
     }
+  }
+
+  readonly #mayStart = (ticket: Ticket): boolean => this.#shares?.admits(ticket) ?? true;
+
+  #start(ticket: Ticket, link: Link): void {
+    // It may still have that of a ticket which goes on elsewhere.
+    this.#giveBack(link);
+    if (this.#shares?.take(ticket)) this.#claims.set(link, ticket);
+    this.#options.onStart?.();
+    ticket.start(link);
+  }
+
+  #giveBack(link: Link): void {
+    const claim = this.#claims.get(link);
+    if (!claim) return;
+    this.#claims.delete(link);
+    this.#shares?.giveBack(claim);
+  }
+
+  get #hasRoom(): boolean {
+    return this.#links.some((link) => link.hasRoom);
   }
 
   /**
@@ -185,8 +252,10 @@ export class Lane {
 
   #remove(link: Link): boolean {
     const index = this.#links.indexOf(link);
-    if (index >= 0) this.#links.splice(index, 1);
-    return index >= 0;
+    if (index < 0) return false;
+    this.#links.splice(index, 1);
+    this.#giveBack(link);
+    return true;
   }
 
   #turnAway(ticket: Ticket): void {

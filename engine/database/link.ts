@@ -15,6 +15,16 @@ const GRACE = 5_000;
 
 const LIFETIME = 3_600_000;
 
+/** So many may be in flight whatever they take. */
+const FEW = 4;
+/** So many go into one write; more on one link would make others of its processes idle. */
+const MOST_GATHERED = 8;
+/** Milliseconds that those in flight may be expected to take together before further ones go elsewhere, or wait. */
+const MOST_EXPECTED = 10;
+
+/** SQLSTATE query_canceled. */
+const CANCELED = "57014";
+
 export type LinkEvents = {
   /** It may have room for another exchange, or be done for good. */
   ready(link: Link): void;
@@ -22,7 +32,7 @@ export type LinkEvents = {
 };
 
 export type LinkOptions = {
-  /** How many exchanges may be in flight. */
+  /** How many exchanges may be in flight, while they are expected to be brief. */
   readonly depth: number;
   readonly mostPrepared: number;
   readonly tally?: Tally;
@@ -44,6 +54,8 @@ export class Link {
   readonly #prepared: PreparedStatements;
   readonly #outbox = new Outbox();
   readonly #inFlight: Progress[] = [];
+  /** Milliseconds that those in flight are expected to take. */
+  #expected = 0;
   /** How many of those in flight are still in the outbox. */
   #unsent = 0;
   /** Since when the server has had nothing else to do than the head of those in flight. */
@@ -53,6 +65,8 @@ export class Link {
   #paused = false;
   #cancelWanted = false;
   #cancelling = false;
+  /** Whoever is hit by the cancel may run again. Until all in flight have ended nothing is added. */
+  #interrupted = false;
   #gone = false;
   /** Reported settings that differ from what they were at the start. */
   readonly #deviations = new Set<string>();
@@ -72,21 +86,23 @@ export class Link {
   }
 
   get hasRoom(): boolean {
-    return this.#inFlight.length < this.#depth && !this.leased && !this.retiring && !this.#cancelling;
+    const { length } = this.#inFlight;
+    if (length >= this.#depth || (length >= FEW && this.#expected >= MOST_EXPECTED)) return false;
+    return !this.leased && !this.retiring && !this.#cancelling && !this.#interrupted;
   }
 
-  /** Has not sent yet what it was given. */
+  /** Has not sent yet what it was given, and takes more. */
   get isGathering(): boolean {
-    return this.#unsent > 0;
+    return this.#unsent > 0 && this.#unsent < MOST_GATHERED;
   }
 
   get isIdle(): boolean {
     return this.#inFlight.length === 0 && !this.leased && !this.#cancelling;
   }
 
-  /** Nothing can come to join what it was given. */
-  get #isFull(): boolean {
-    return this.#inFlight.length >= this.#depth && !this.leased;
+  /** Nobody waits for what the server is at. */
+  get isAbandoned(): boolean {
+    return this.#inFlight[0]?.exchange.isAbandoned ?? false;
   }
 
   get isGone(): boolean {
@@ -118,10 +134,12 @@ export class Link {
   send(exchange: Exchange): void {
     if (this.#gone) exchange.end({ kind: "lost", cause: new Error("The connection is closed"), sent: false });
     else {
-      this.#inFlight.push(new Progress(exchange, this.#write(exchange)));
+      const progress = new Progress(exchange, this.#write(exchange));
+      this.#inFlight.push(progress);
+      this.#expected += progress.expected;
       this.#unsent++;
       // One write for all that comes up in this turn of the event loop; writing each at once costs 10 to 15 %.
-      if (this.#isFull) this.#flush();
+      if (this.#depth === 1 && !this.leased) this.#flush();
       else if (this.#unsent === 1) setImmediate(this.#flush);
     }
   }
@@ -141,8 +159,28 @@ export class Link {
    * one has no room before the server has taken the cancel.
    */
   cancel(): void {
-    if (this.#depth > 1 || this.#inFlight.length === 0 || this.#cancelling) return;
+    if (this.#depth > 1 || this.#inFlight.length === 0) return;
     this.#cancelWanted = true;
+    if (!this.#cancelling) this.#beginCancel();
+  }
+
+  /** For how many milliseconds the server has been at what it is at. */
+  busyFor(now: number): number {
+    return this.#unsent < this.#inFlight.length ? now - this.#headSince : 0;
+  }
+
+  get isInterruptible(): boolean {
+    return !this.#cancelling && (this.#inFlight[0]?.exchange.isInterruptible ?? false);
+  }
+
+  /** Cancels what is running, for others to go on. When it has ended by itself meanwhile, the cancel hits the next one, which runs again too. */
+  interrupt(): void {
+    this.#interrupted = true;
+    this.#tally.interrupted++;
+    this.#beginCancel();
+  }
+
+  #beginCancel(): void {
     this.#cancelling = true;
     // Postgres does not notice a cancel while it waits for somebody to read.
     if (this.#paused) this.resume();
@@ -172,6 +210,7 @@ export class Link {
     try {
       if (this.#inFlight.length > 0) await this.#socket.cancel();
       this.#cancelling = false;
+      if (this.#inFlight.length === 0) this.#interrupted = false;
       if (!this.#gone) this.#events.ready(this);
     } catch (error) {
       // It may still arrive, and hit what comes next.
@@ -250,8 +289,9 @@ export class Link {
     }
   }
 
-  #finish({ exchange, prepared, error, isStale }: Progress, status: number): void {
+  #finish({ exchange, expected, prepared, error, isStale }: Progress, status: number): void {
     this.#inFlight.shift();
+    this.#expected = this.#inFlight.length === 0 ? 0 : this.#expected - expected;
     this.#cancelWanted = false;
     if (this.#paused) this.resume();
     const now = performance.now();
@@ -264,7 +304,9 @@ export class Link {
     const isAstray = exchange.keepsTransaction ? !error && status === message.IDLE : status !== message.IDLE;
     const failure = error ?? (isAstray ? transactionAstray() : null);
     const fields = exchange.wantsFields ? prepared[exchange.main]!.fields : null;
-    if (failure) exchange.end({ kind: "refused", milliseconds, error: failure, isStale });
+    const isInterrupted = this.#interrupted && (error as DatabaseError | null)?.code === CANCELED;
+    if (this.#inFlight.length === 0 && !this.#cancelling) this.#interrupted = false;
+    if (failure) exchange.end({ kind: "refused", milliseconds, error: failure, isStale, isInterrupted });
     else exchange.end({ kind: "done", milliseconds, fields });
 
     // Those behind it ran inside the transaction that it left open, so they must end with it.
@@ -289,7 +331,7 @@ export class Link {
     this.#events.lost(this, reason);
     for (const [index, { exchange, error }] of lost.entries()) {
       // Once refused it cannot have been committed.
-      if (error) exchange.end({ kind: "refused", milliseconds: 0, error, isStale: false });
+      if (error) exchange.end({ kind: "refused", milliseconds: 0, error, isStale: false, isInterrupted: false });
       else exchange.end({ kind: "lost", cause: reason, sent: index < sent });
     }
   }

@@ -6,6 +6,7 @@ import { databaseAway, waitedTooLong } from "./faults.ts";
 import { Lane } from "./lane.ts";
 import { Link, type LinkEvents } from "./link.ts";
 import { askRoom, divideRoom, idealSizes, type LaneName } from "./room.ts";
+import { type ShareLimits, sharesForReads, sharesForWrites } from "./shares.ts";
 import { makeTally, type Tally } from "./tally.ts";
 import type { UnderWay } from "./under-way.ts";
 import { openSocket, type WireSocket } from "./wire/socket.ts";
@@ -17,8 +18,22 @@ const CONNECT_MILLISECONDS = 5_000;
 const FIRST_CONNECTIONS = 8;
 const MOST_PREPARED = 250;
 
-/** Reads may have several in flight on one link; for all others a link is theirs alone. */
-const DEPTHS: Readonly<Record<LaneName, number>> = { read: 4, write: 1, slow: 1, stream: 1 };
+/** How often it is looked whether something keeps others waiting. */
+const TICK_MILLISECONDS = 25;
+
+type Terms = {
+  /** For how many milliseconds a read may keep others waiting on a link, or for one. */
+  readonly slice?: number;
+  readonly limitsFor?: (connections: number) => ShareLimits;
+};
+
+/** Reads that are known to be fast may have several in flight on one link; for all others a link is theirs alone. */
+const TERMS: Readonly<Record<LaneName, Terms>> = {
+  read: { slice: 50 },
+  write: { limitsFor: sharesForWrites },
+  slow: { slice: 200, limitsFor: sharesForReads },
+  stream: {},
+};
 
 export type PoolOptions = {
   readonly url: string;
@@ -27,6 +42,8 @@ export type PoolOptions = {
   readonly onState: (condition: Condition) => void;
   readonly size: number;
   readonly preparedStatements: boolean;
+  /** Most reads that are in flight on one link. */
+  readonly pipelineDepth: number;
 };
 
 export type LaneState = {
@@ -47,6 +64,7 @@ export class LinkPool {
   readonly #condition: ConditionKeeper;
   readonly #connector: Connector<WireSocket>;
   readonly #sweeper: NodeJS.Timeout;
+  #ticker: NodeJS.Timeout | null = null;
   #roomAsked = Number.NEGATIVE_INFINITY;
   #roomKnown = false;
 
@@ -78,6 +96,7 @@ export class LinkPool {
   async close(): Promise<void> {
     await Promise.all(this.#all.map((lane) => lane.drain()));
     clearInterval(this.#sweeper);
+    clearTimeout(this.#ticker ?? undefined);
     this.#connector.close();
   }
 
@@ -104,17 +123,31 @@ export class LinkPool {
   }
 
   #makeLane(name: LaneName): Lane {
-    const depth = DEPTHS[name];
+    const depth = name === "read" ? this.#options.pipelineDepth : 1;
     const tally = makeTally();
     return new Lane({
+      ...TERMS[name],
       depth,
       tally,
       // One link is always there, so that we know whether the database is.
       least: name === "read" ? 1 : 0,
       open: (events, isWanted) => this.#openLink({ depth, tally }, events, isWanted),
       refusal: () => this.#refusal(),
+      onStart: this.#keepTicking,
     });
   }
+
+  readonly #keepTicking = (): void => {
+    // What has been answered meanwhile is read first: what we have not read is no fault of the server's.
+    this.#ticker ??= setTimeout(() => setImmediate(this.#tick), TICK_MILLISECONDS);
+  };
+
+  readonly #tick = (): void => {
+    this.#ticker = null;
+    const now = performance.now();
+    for (const lane of this.#all) lane.look(now);
+    if (this.#all.some(({ inFlight }) => inFlight > 0)) this.#keepTicking();
+  };
 
   #refusal(): ApiError {
     const { status, reason } = this.#condition.current;

@@ -14,6 +14,8 @@ export class Progress {
   readonly exchange: Exchange;
   /** One for each step. */
   readonly prepared: readonly Prepared[];
+  /** As it was when it was sent. */
+  readonly expected: number;
   error: Error | null = null;
   /** The error is about a prepared statement and not about what it was to do. */
   isStale = false;
@@ -27,6 +29,7 @@ export class Progress {
   constructor(exchange: Exchange, prepared: readonly Prepared[]) {
     this.exchange = exchange;
     this.prepared = prepared;
+    this.expected = exchange.expected;
     this.#sync = exchange.steps.findIndex(({ sync }) => sync);
   }
 

@@ -6,16 +6,21 @@ import { connectionLost, isTimeout, madeButTooLarge, outcomeUnknown } from "./fa
 import type { Lane, Ticket } from "./lane.ts";
 import type { Link } from "./link.ts";
 import type { Watch } from "./observe.ts";
-import type { Shape } from "./shape.ts";
-import type { Field } from "./statement.ts";
+import type { Pace } from "./shape.ts";
+import { callerOf } from "./shares.ts";
+import type { Context, Field } from "./statement.ts";
 
 export type RestartableCollector = Collector & {
   /** Forgets what has come in so far; false when somebody has seen it already. */
   restart(): boolean;
 };
 
+export type Elsewhere = { readonly lane: Lane; readonly slow: Lane };
+
 export type Question = {
-  readonly shape: Pick<Shape, "ran" | "isBrief">;
+  readonly pace: Pace;
+  readonly context: Pick<Context, "role" | "callerKey">;
+  readonly isAnonymous: boolean;
   readonly steps: readonly Step[];
   readonly main: number;
   /** One, unless it says more. */
@@ -28,8 +33,10 @@ export type Question = {
   readonly allowance: Allowance;
   readonly expires: number;
   readonly signal: Abort | undefined;
+  /** Where it goes on when it was interrupted. */
+  readonly slow?: Lane | undefined;
   /** Of the primary, where the request goes to a replica first. */
-  readonly elsewhere?: Lane | undefined;
+  readonly elsewhere?: Elsewhere | undefined;
   /** For who wants to know how it goes. */
   readonly watch?: Watch | null;
 };
@@ -41,7 +48,7 @@ export type Answer = {
 
 type OutcomeOf<Kind> = Extract<Outcome, { kind: Kind }>;
 
-/** One transaction for one caller: waits for a link of its lane, and may run a second time where that is safe. */
+/** One transaction for one caller: waits for a link of its lane, and may run again where that is safe. */
 export class Request implements Ticket, Exchange {
   readonly steps: readonly Step[];
   readonly main: number;
@@ -49,14 +56,21 @@ export class Request implements Ticket, Exchange {
   readonly wantsFields: boolean;
   readonly patience: number;
   readonly expires: number;
+  readonly expected: number;
   readonly keepsTransaction = false;
+  readonly isAnonymous: boolean;
   readonly collector: RestartableCollector;
   /** True on the second run. */
   fresh = false;
 
   #lane: Lane;
-  #elsewhere: Lane | undefined;
-  readonly #shape: Pick<Shape, "ran" | "isBrief">;
+  #elsewhere: Elsewhere | undefined;
+  #slow: Lane | undefined;
+  readonly #pace: Pace;
+  readonly #context: Question["context"];
+  #caller: string | null = null;
+  /** It was interrupted where it had no more time than any other. */
+  #isLong = false;
   readonly #readOnly: boolean;
   readonly #answer: Answer;
   readonly #signal: Abort | undefined;
@@ -77,7 +91,11 @@ export class Request implements Ticket, Exchange {
     this.collector = collector;
     this.#lane = lane;
     this.#elsewhere = question.elsewhere;
-    this.#shape = question.shape;
+    this.#slow = question.slow;
+    this.#pace = question.pace;
+    this.#context = question.context;
+    this.expected = question.pace.expected;
+    this.isAnonymous = question.isAnonymous;
     this.#readOnly = question.readOnly;
     this.#answer = answer;
     this.#signal = question.signal;
@@ -94,7 +112,32 @@ export class Request implements Ticket, Exchange {
   }
 
   get isBrief(): boolean {
-    return this.#shape.isBrief;
+    return this.#pace.isBrief;
+  }
+
+  get isLong(): boolean {
+    return this.#isLong || this.#pace.isLongFor(this);
+  }
+
+  get kind(): object {
+    return this.#pace;
+  }
+
+  get caller(): string {
+    this.#caller ??= callerOf(this.#context);
+    return this.#caller;
+  }
+
+  get relations(): readonly string[] {
+    return this.#pace.relations;
+  }
+
+  get isInterruptible(): boolean {
+    return this.#readOnly && this.#slow !== undefined;
+  }
+
+  get isAbandoned(): boolean {
+    return this.#signal?.aborted ?? false;
   }
 
   /** The link that works on it, if one does. */
@@ -142,7 +185,7 @@ export class Request implements Ticket, Exchange {
   }
 
   #accept({ milliseconds, fields }: OutcomeOf<"done">): void {
-    this.#shape.ran(milliseconds);
+    this.#pace.ran(milliseconds, this);
     this.#signal?.removeEventListener("abort", this.#onAbort);
     this.#watch?.over(null);
     this.#answer.resolve(fields);
@@ -150,15 +193,16 @@ export class Request implements Ticket, Exchange {
 
   /** What was too large is not asked for again. Of a change it is told what has become of it. */
   #onExcess(outcome: Outcome, excess: ApiError): void {
-    if (outcome.kind !== "lost") this.#shape.ran(outcome.milliseconds);
+    if (outcome.kind !== "lost") this.#pace.ran(outcome.milliseconds, this);
     if (this.#readOnly) this.#fail(excess);
     else if (outcome.kind === "done") this.refuse(madeButTooLarge());
     else this.refuse(outcome.kind === "refused" ? outcome.error : outcomeUnknown(outcome.cause));
   }
 
-  #onRefused({ milliseconds, error, isStale }: OutcomeOf<"refused">): void {
-    this.#shape.ran(milliseconds);
-    if (isStale && this.#mayRunAgain()) this.#runAgain();
+  #onRefused({ milliseconds, error, isStale, isInterrupted }: OutcomeOf<"refused">): void {
+    this.#pace.ran(milliseconds, this);
+    if (isInterrupted && this.#forget()) this.#goOnSlowly();
+    else if (isStale && this.#mayRunAgain()) this.#runAgain();
     else this.refuse(error);
   }
 
@@ -168,6 +212,12 @@ export class Request implements Ticket, Exchange {
     else if (!this.#readOnly) this.refuse(outcomeUnknown(cause));
     else if (this.#mayRunAgain()) this.#runAgain();
     else this.refuse(connectionLost(cause));
+  }
+
+  #goOnSlowly(): void {
+    this.#isLong = this.#lane === this.#slow;
+    this.#lane = this.#slow!;
+    this.#lane.submit(this);
   }
 
   #mayRunAgain(): boolean {
@@ -180,7 +230,9 @@ export class Request implements Ticket, Exchange {
   }
 
   #askElsewhere(): void {
-    this.#lane = this.#elsewhere!;
+    const { lane, slow } = this.#elsewhere!;
+    this.#lane = this.#lane === this.#slow ? slow : lane;
+    this.#slow &&= slow;
     this.#elsewhere = undefined;
     this.#lane.submit(this);
   }

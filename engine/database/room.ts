@@ -36,15 +36,23 @@ export async function askRoom(url: string): Promise<number> {
  * writes for many at once, so they get many.
  */
 export function idealSizes(processors: number): LaneSizes {
-  return { read: Math.min(16, 2 * Math.max(2, processors)), write: 16, slow: 5, stream: 3 };
+  return { read: Math.min(16, 2 * Math.max(2, processors)), write: 16, slow: 6, stream: 3 };
 }
+
+/** From here on what is slow has a second connection, so that a statement that takes long leaves one to others. */
+const ROOM_FOR_TWO = 6;
 
 /** The ideal when there is room for it; else each lane's share of the total, but at least one link each. */
 export function divideRoom(total: number, ideal: LaneSizes): LaneSizes {
-  const { read, write, slow, stream } = ideal;
-  const wanted = read + write + slow + stream;
+  const wanted = ideal.read + ideal.write + ideal.slow + ideal.stream;
   // Whoever grants more than that has many writers in mind.
-  if (total >= wanted) return { ...ideal, write: write + Math.floor(total - wanted) };
-  const share = (size: number) => Math.max(1, Math.floor((size * total) / wanted));
-  return { read: share(read), write: share(write), slow: share(slow), stream: share(stream) };
+  if (total >= wanted) return { ...ideal, write: ideal.write + Math.floor(total - wanted) };
+  const least = { read: 1, write: 1, slow: total < ROOM_FOR_TWO ? 1 : 2, stream: 1 };
+  const names = Object.keys(ideal) as LaneName[];
+  const shares = names.map((name) => ({ name, exact: (ideal[name] * total) / wanted }));
+  const sizes = { ...least };
+  for (const { name, exact } of shares) sizes[name] = Math.max(least[name], Math.floor(exact));
+  let rest = Math.floor(total) - names.reduce((sum, name) => sum + sizes[name], 0);
+  for (const { name } of shares.toSorted((a, b) => (b.exact % 1) - (a.exact % 1))) if (rest-- > 0) sizes[name]++;
+  return sizes;
 }

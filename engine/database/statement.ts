@@ -12,6 +12,8 @@ export type Context = {
   readonly settings: readonly (readonly [name: string, value: string])[];
   /** Absent: only the primary is asked. */
   readonly footing?: Footing;
+  /** Identifies the caller, whose statements have a share of each pool together. Absent: all callers of the role are one. */
+  readonly callerKey?: () => string;
 };
 
 export type Field = { readonly name: string; readonly type: number };

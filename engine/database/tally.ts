@@ -9,6 +9,8 @@ export type Tally = {
   lost: number;
   /** Those who waited for a link too long, or found too many waiting. */
   turnedAway: number;
+  /** Reads that were cancelled since others waited, and ran again. */
+  interrupted: number;
   /** Statements that were prepared already, those that had to be, and those that were given up for others. */
   prepared: number;
   parsed: number;
@@ -16,5 +18,15 @@ export type Tally = {
 };
 
 export function makeTally(): Tally {
-  return { exchanges: 0, milliseconds: 0, opened: 0, lost: 0, turnedAway: 0, prepared: 0, parsed: 0, evicted: 0 };
+  return {
+    exchanges: 0,
+    milliseconds: 0,
+    opened: 0,
+    lost: 0,
+    turnedAway: 0,
+    interrupted: 0,
+    prepared: 0,
+    parsed: 0,
+    evicted: 0,
+  };
 }

@@ -16,7 +16,8 @@ import type { Lane } from "./lane.ts";
 import type { Link } from "./link.ts";
 import type { Watch } from "./observe.ts";
 import { Rows } from "./rows.ts";
-import type { Shapes } from "./shape.ts";
+import type { Shape, Shapes } from "./shape.ts";
+import { callerOf } from "./shares.ts";
 import type { Context, Result, Statement } from "./statement.ts";
 import { readCommand } from "./wire/decode.ts";
 
@@ -30,20 +31,24 @@ export type Query = (statement: Statement, options?: { readonly fields?: boolean
 
 export type TransactionPlan = {
   readonly lane: Lane;
+  readonly isAnonymous: boolean;
   readonly shapes: Shapes;
   readonly context: Context;
   readonly terms: Terms;
   readonly isolation: Isolation | undefined;
   readonly patience: number;
-  readonly expires: number;
+  /** Until when it may wait for a connection. */
+  readonly deadline: () => number;
   /** For what each query may hold. Nothing is committed yet, so what writes can be refused too. */
   readonly makeBudget: () => Budget;
+  /** Finds out more about an error. */
+  readonly explain: (error: unknown, shape: Shape) => Promise<unknown>;
   /** Null: nobody wants to know how it goes. */
   readonly watch?: (statement: Statement) => Watch | null;
 };
 
 export async function inTransaction<T>(plan: TransactionPlan, work: (query: Query) => Promise<T>): Promise<T> {
-  const transaction = new Transaction(plan, await lease(plan));
+  const transaction = new Transaction(plan);
   try {
     const result = await work((statement, options) => transaction.query(statement, options?.fields ?? false));
     await transaction.commit();
@@ -56,13 +61,15 @@ export async function inTransaction<T>(plan: TransactionPlan, work: (query: Quer
   }
 }
 
-function lease({ lane, expires }: TransactionPlan): Promise<Link> {
+function lease({ lane, context, isAnonymous, deadline }: TransactionPlan, { shape }: Step): Promise<Link> {
   return new Promise((resolve, reject) => {
     const start = (link: Link) => {
       link.leased = true;
       resolve(link);
     };
-    lane.submit({ expires, isBrief: false, start, refuse: reject });
+    const { relations } = shape;
+    const claimant = { caller: callerOf(context), isAnonymous, relations, kind: shape, isLong: false, isBrief: false };
+    lane.submit({ ...claimant, expires: deadline(), start, refuse: reject });
   });
 }
 
@@ -72,23 +79,25 @@ type Reply = { readonly outcome: Outcome; readonly rows: Rows<string | null>; re
 
 class Transaction {
   readonly #plan: TransactionPlan;
-  #link: Link;
+  /** None before the first statement says what it is about. */
+  #link: Link | null = null;
   /** The answer to BEGIN, the settings and the first statement, which travel together. */
   #first: Promise<Reply> | null = null;
   #failure: Error | null = null;
   #isOver = false;
   #isEnded = false;
 
-  constructor(plan: TransactionPlan, link: Link) {
+  constructor(plan: TransactionPlan) {
     this.#plan = plan;
-    this.#link = link;
   }
 
   async query(statement: Statement, wantsFields: boolean): Promise<Result> {
+    const { context, shapes } = this.#plan;
+    const shape = shapes.of(context.role, statement.text);
     const watch = this.#plan.watch?.(statement);
     try {
-      const reply = await this.#reply(statement, wantsFields);
-      watch?.startedOn(this.#link.pid);
+      const reply = await this.#reply(shape, statement, wantsFields);
+      if (this.#link) watch?.startedOn(this.#link.pid);
       if (reply.outcome.kind !== "lost") watch?.took(reply.outcome.milliseconds);
       const result = this.#resultOf(reply);
       watch?.rows(result.rows.length, reply.bytes);
@@ -96,14 +105,13 @@ class Transaction {
       return result;
     } catch (error) {
       watch?.over(error);
-      throw error;
+      throw await this.#plan.explain(error, shape);
     }
   }
 
-  async #reply(statement: Statement, wantsFields: boolean): Promise<Reply> {
+  async #reply(shape: Shape, statement: Statement, wantsFields: boolean): Promise<Reply> {
     if (this.#isOver) throw new Error("The transaction is over; its queries must be awaited inside of it");
-    const { context, shapes } = this.#plan;
-    const step = statementStep(shapes.of(context.role, statement.text), statement, { sync: true });
+    const step = statementStep(shape, statement, { sync: true });
     if (!this.#first) {
       this.#first = this.#begin(step, wantsFields);
       return this.#first;
@@ -136,21 +144,23 @@ class Transaction {
     if (!this.#first || this.#isEnded) return;
     await this.#first.catch(() => {});
     // When the link is lost, it is undone as well.
-    await this.#ask([endingStep("rollback")], { keepsTransaction: false });
+    if (this.#link) await this.#ask([endingStep("rollback")], { keepsTransaction: false });
   }
 
   release(): void {
-    this.#plan.lane.release(this.#link);
+    if (this.#link) this.#plan.lane.release(this.#link);
+    this.#link = null;
   }
 
   /** Nobody has seen a result yet: when the link is lost, or the statement outdated on it, this may start over. */
   async #begin(step: Step, wantsFields: boolean): Promise<Reply> {
+    this.#link = await lease(this.#plan, step);
     const steps = [...this.#opening(), step];
     const reply = await this.#ask(steps, { wantsFields });
     const { outcome } = reply;
     if (outcome.kind === "lost") {
       this.release();
-      this.#link = await lease(this.#plan);
+      this.#link = await lease(this.#plan, step);
     } else if (outcome.kind === "refused" && outcome.isStale) {
       await this.#ask([endingStep("rollback")], { keepsTransaction: false });
     } else return reply;
@@ -194,11 +204,13 @@ class Transaction {
     return new Promise((resolve) => {
       const end = (ended: Outcome) => {
         const outcome: Outcome =
-          excess && ended.kind === "done" ? { ...ended, kind: "refused", error: excess, isStale: false } : ended;
+          excess && ended.kind === "done"
+            ? { ...ended, kind: "refused", error: excess, isStale: false, isInterrupted: false }
+            : ended;
         this.#note(outcome);
         resolve(outcome);
       };
-      this.#link.send({
+      this.#link!.send({
         steps,
         main,
         mains: 1,
@@ -207,6 +219,9 @@ class Transaction {
         fresh,
         keepsTransaction,
         patience,
+        expected: 0,
+        isInterruptible: false,
+        isAbandoned: false,
         admits,
         end,
       });

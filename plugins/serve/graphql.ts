@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { makeBodyLimits } from "../../engine/caller/body-limit.ts";
 import type { Callers } from "../../engine/caller/caller.ts";
+import { callerKey } from "../../engine/caller/caller-key.ts";
 import { makeContexts } from "../../engine/caller/context.ts";
 import { makeCrossSite } from "../../engine/caller/cross-site.ts";
 import { makeFootings } from "../../engine/caller/footing.ts";
@@ -14,6 +15,7 @@ import type { CatalogKeeper } from "../../engine/catalog/keep.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { AsOwner } from "../../engine/database/as-owner.ts";
 import type { Database } from "../../engine/database/database.ts";
+import { shortestLimit } from "../../engine/database/duration.ts";
 import type { Context } from "../../engine/database/statement.ts";
 import type { Listener } from "../../engine/listen.ts";
 import type { Logger } from "../../engine/log.ts";
@@ -49,6 +51,8 @@ export type GraphQLServices = {
   readonly database: Database;
   readonly listener: Listener;
   readonly loginRole: string;
+  /** Of a client, as far as the proxies in front are to be believed. */
+  readonly clientAddress: (request: IncomingMessage) => string | null;
   readonly log: Logger;
   readonly counts?: Counts;
   readonly tracing?: Tracing | null;
@@ -91,6 +95,7 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
     database,
     listener,
     loginRole,
+    clientAddress,
     log,
     counts = makeCounts(),
     tracing = null,
@@ -164,6 +169,7 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
       openDocuments: new SharedBytes(memory.documents),
     },
     corsOrigins: config.corsOrigins,
+    clientAddress,
     log,
   });
 
@@ -204,7 +210,11 @@ function makeOperationContexts(
   const searchPathFrom = makeSearchPaths(config.extraSearchPath);
   /** Types and operators of extensions are found by it, such as those of citext. */
   const searchPathOf = oncePer((current: Catalog) => searchPathFrom(exposedSchemas(current)[0]?.name ?? "public"));
-  const patience = patienceOf(config);
+  const patience = patienceOf(config.graphqlStatementTimeout, config.statementTimeout);
+  const patienceOfAnonymous = patienceOf(
+    config.graphqlStatementTimeout,
+    shortestLimit(config.statementTimeout, config.anonStatementTimeout),
+  );
   return (circumstances, kind) => {
     const { caller } = circumstances.asker;
     const { role, settings } = contexts(
@@ -214,7 +224,13 @@ function makeOperationContexts(
     const current = catalog();
     return {
       role,
-      settings: [searchPathOf(current), ...patience, ...settingsOfRole(current.roles.get(role)), ...settings],
+      settings: [
+        searchPathOf(current),
+        ...(role === config.anonRole ? patienceOfAnonymous : patience),
+        ...settingsOfRole(current.roles.get(role)),
+        ...settings,
+      ],
+      callerKey: () => callerKey(caller.claims, circumstances.address),
       // What a subscription tells has only just happened.
       ...(kind !== "subscription" && footing(caller, circumstances)),
     };
@@ -222,7 +238,7 @@ function makeOperationContexts(
 }
 
 /** Less than others have: lists within lists are asked for in a few words, by anybody. A role's own limit comes after it. */
-function patienceOf({ graphqlStatementTimeout, statementTimeout }: Config): Context["settings"] {
-  const limits = [graphqlStatementTimeout, statementTimeout].filter((seconds) => seconds > 0);
-  return limits.length === 0 ? [] : [["statement_timeout", String(Math.min(...limits) * 1000)]];
+function patienceOf(ofGraphQL: number, ofAll: number): Context["settings"] {
+  const seconds = shortestLimit(ofGraphQL, ofAll);
+  return seconds === 0 ? [] : [["statement_timeout", String(seconds * 1000)]];
 }

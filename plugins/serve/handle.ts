@@ -37,7 +37,8 @@ export function makeHandle(services: Services): Handle {
   const run = async (request: HttpRequest, sent: Sent, asker: Asker): Promise<Result> => {
     const query = await findDocument(sent);
     const { id: requestId, method, headers, signal, tell } = request;
-    const circumstances = { asker, requestId, method, path, headers, signal, tell, asText: true };
+    const address = () => request.connection().address;
+    const circumstances = { asker, requestId, method, path, headers, address, signal, tell, asText: true };
     const operation = prepare({ ...sent, query }, circumstances);
     admit(operation, method);
     request.stages.enter("run");

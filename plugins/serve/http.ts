@@ -12,6 +12,8 @@ export type HttpRequest = {
   readonly headers: IncomingHttpHeaders;
   readonly stages: { enter(name: string): void };
   readonly signal: Abort;
+  /** Where it came from. */
+  connection(): { readonly address: string | null };
   /** Refuses a caller whose requests are too many. */
   admit(caller: Caller): void;
   /** Headers of the answer, whatever it will be. */

@@ -29,6 +29,8 @@ export type Circumstances = {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
+  /** Of the client; null where nobody knows. */
+  readonly address: () => string | null;
   /** Aborted when nobody waits for the answer any more. */
   readonly signal?: Abort;
   /** Headers of the answer, where it has any. */

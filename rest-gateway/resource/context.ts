@@ -1,4 +1,5 @@
 import type { Caller } from "../../engine/caller/caller.ts";
+import { callerKey } from "../../engine/caller/caller-key.ts";
 import { makeContexts } from "../../engine/caller/context.ts";
 import { makeFootings } from "../../engine/caller/footing.ts";
 import { occasionOf } from "../../engine/caller/occasion.ts";
@@ -28,6 +29,7 @@ export function makeResourceContexts(settings: Settings) {
     return {
       role,
       settings: [searchPathFrom(schema), ...settingsOfRole(catalog.roles.get(role)), ...said],
+      callerKey: () => callerKey(caller.claims, () => request.connection().address),
       ...footing(caller, request),
     };
   };

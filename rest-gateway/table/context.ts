@@ -1,4 +1,5 @@
 import type { Caller } from "../../engine/caller/caller.ts";
+import { callerKey } from "../../engine/caller/caller-key.ts";
 import type { makeContexts } from "../../engine/caller/context.ts";
 import { makeFootings } from "../../engine/caller/footing.ts";
 import { settingsOfRole } from "../../engine/caller/role-settings.ts";
@@ -40,7 +41,12 @@ export function makeTableContexts(
     }
     const { timezone } = asked.preferences;
     if (timezone !== null) first.push(["timezone", timezone]);
-    return { role, settings: [...first, ...settings], ...footing(caller, request) };
+    return {
+      role,
+      settings: [...first, ...settings],
+      callerKey: () => callerKey(caller.claims, () => request.connection().address),
+      ...footing(caller, request),
+    };
   };
 }
 

@@ -17,7 +17,9 @@ const SCHEMA = `
     return 1;
   end $$;
   create function public.nap() returns int volatile language sql as 'select 1 from pg_sleep(60)';
-  grant execute on function public.count_both, public.nap to anon`;
+  grant execute on function public.count_both, public.nap to anon;
+  create table public.locked (id int primary key); create table public.open (id int primary key);
+  grant select, insert on public.locked, public.open to anon`;
 
 let database: TestDatabase;
 let owner: pg.Client;
@@ -31,6 +33,7 @@ beforeAll(async () => {
     DATABASE_URL: database.url,
     OWNER_DATABASE_URL: database.ownerUrl,
     DB_STATEMENT_TIMEOUT_SECONDS: "3",
+    DB_LOCK_TIMEOUT_SECONDS: "1",
     DB_ACQUIRE_TIMEOUT_SECONDS: "30",
   });
 });
@@ -42,25 +45,26 @@ afterAll(async () => {
 
 const JSON_BODY = { "Content-Type": "application/json" };
 
-/** Null when it was done. */
-async function call(name: string, args: object): Promise<string | null> {
+/** Null when it was done; without a body it is a GET. */
+async function ask(path: string, body: object | null): Promise<string | null> {
   const headers = { ...JSON_BODY, apikey: anonKey };
-  const response = await fetch(`${service.url}/rest/v1/rpc/${name}`, {
-    method: "POST",
-    headers,
-    body: JSON.stringify(args),
-  });
+  const options = body === null ? { headers } : { method: "POST", headers, body: JSON.stringify(body) };
+  const response = await fetch(`${service.url}/rest/v1/${path}`, options);
   if (response.ok) return null;
   return `${response.status} ${((await response.json()) as { code: string }).code}`;
 }
 
+const call = (name: string, args: object) => ask(`rpc/${name}`, args);
+
 /** The same by GraphQL. */
-async function mutate(field: string): Promise<string | null> {
-  const body = JSON.stringify({ query: `mutation { ${field} }` });
+async function execute(query: string): Promise<string | null> {
+  const body = JSON.stringify({ query });
   const response = await fetch(`${service.url}/graphql`, { method: "POST", headers: JSON_BODY, body });
   const { errors } = (await response.json()) as { errors?: { extensions: { code: string } }[] };
   return errors?.[0]?.extensions.code ?? null;
 }
+
+const mutate = (field: string) => execute(`mutation { ${field} }`);
 
 function tally(answers: readonly (string | null)[]): Map<string, number> {
   const refusals = new Map<string, number>();
@@ -98,4 +102,26 @@ test("a statement that takes too long is cancelled, for all who ask for it, and 
     "select from pg_stat_activity where query like '%pg_sleep(60)%' and state = 'active' and pid <> pg_backend_pid()",
   );
   expect(rows).toEqual([]);
+});
+
+test("who names a locked table is told so in time, and nobody else waits for it", async () => {
+  const name = "A table is locked (`ACCESS EXCLUSIVE`)";
+  const rounds = Array.from({ length: 15 });
+  let id = 0;
+  const all = (table: string) =>
+    rounds.flatMap(() => [
+      ask(`${table}?limit=1`, null),
+      ask(table, { id: ++id }),
+      execute(`{ ${table === "open" ? "opens" : "lockeds"} { edges { node { id } } } }`),
+    ]);
+  await Promise.all(all("open"));
+  await owner.query("begin; lock table locked in access exclusive mode");
+  const locked = Promise.all(all("locked"));
+  const others = await Promise.all(all("open"));
+  const refusals = tally(await locked);
+  await owner.query("rollback");
+  console.log(rowOf(name, refusals, 0, rounds.length, tally(others).size));
+  expect(others.filter((answer) => answer !== null)).toEqual([]);
+  expect([...refusals.keys()]).toContain("500 55P03");
+  expect(await documentedAnswers(name)).toEqual(expect.arrayContaining([...refusals.keys()]));
 });

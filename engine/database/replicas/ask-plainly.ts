@@ -20,7 +20,9 @@ export function makeAskPlainly(text: string, milliseconds: number): (lane: Lane)
         };
       const rows = Rows.ofStrings();
       const question = {
-        shape,
+        pace: shape,
+        context: { role: "" },
+        isAnonymous: false,
         steps: [statementStep(shape, { text, values: [] }, { sync: true })],
         main: 0,
         wantsFields: false,

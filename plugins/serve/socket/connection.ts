@@ -50,6 +50,7 @@ export type SocketRequest = {
   readonly id: string;
   readonly rawQuery: string;
   readonly headers: IncomingHttpHeaders;
+  readonly address: string | null;
 };
 
 /** What an operation takes besides what was sent. */
@@ -221,6 +222,7 @@ export class Connection {
       method: "GET",
       path: this.#services.path,
       headers: this.#request.headers,
+      address: () => this.#request.address,
       signal: this.#left.signal,
     };
   }

@@ -15,6 +15,8 @@ import { makeTransportWs, TRANSPORT_WS, type TransportWs } from "./transport-ws.
 export type SocketsOptions = {
   readonly services: ConnectionServices;
   readonly corsOrigins: Config["corsOrigins"];
+  /** Of the client, as far as the proxies in front are to be believed. */
+  readonly clientAddress: (request: IncomingMessage) => string | null;
   readonly log: Pick<Logger, "debug" | "error">;
   /** How often the other end must show that it is still there. */
   readonly pingMs?: number;
@@ -91,15 +93,17 @@ export class Sockets {
     return headers.origin === undefined || corsOrigins === "*" || services.crossSite.isOwnPage(headers);
   }
 
-  #accept(socket: WebSocket, { headers, url = "" }: IncomingMessage, connected: Duplex): void {
-    const { services, log } = this.#options;
+  #accept(socket: WebSocket, request: IncomingMessage, connected: Duplex): void {
+    const { services, clientAddress, log } = this.#options;
     const { memory } = services;
+    const { headers, url = "" } = request;
+    const address = clientAddress(request);
     const channel = toChannel(socket, memory);
     const unfinished = new UnfinishedMessage(connected, memory.incoming, () => {
       cutOff(socket, "Too many messages arrive at once: try again later");
     });
     const id = String(headers["x-request-id"] ?? randomUUID());
-    const connection = new Connection(services, channel, { id, rawQuery: url.split("?")[1] ?? "", headers });
+    const connection = new Connection(services, channel, { id, rawQuery: url.split("?")[1] ?? "", headers, address });
     const { take, gone, keepAlive } = this.#speak(socket, connection, channel);
     const member: Member = { socket, connection, keepAlive, hasAnswered: true };
     this.#members.add(member);

@@ -274,6 +274,17 @@ describe("the time that a statement may take", () => {
     // And it is over with the request.
     expect((await run(anon, sql("select current_setting('statement_timeout')"))).rows).toEqual([["100ms"]]);
   });
+
+  test("is less for anonymous callers, unless their role has its own, in whatever way they ask", async () => {
+    await using strict = await open("", { statementTimeout: 0, anonymous: { role: "anon", statementTimeout: 100 } });
+    const { database } = strict;
+    await expect(database.run(anon, nap(10))).rejects.toMatchObject(TIMEOUT);
+    await expect(database.run(anon, nap(10), { readOnly: true })).rejects.toMatchObject(TIMEOUT);
+    await expect(database.transaction(anon, (query) => query(nap(10)))).rejects.toMatchObject(TIMEOUT);
+    await expect(database.stream(anon, nap(10), { separator: "" }).next()).rejects.toMatchObject(TIMEOUT);
+    await database.run(patient, nap(0.2));
+    await database.run(alice, nap(0.2));
+  });
 });
 
 describe("a request that is to be undone", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readDuration } from "../../../engine/database/duration.ts";
+import { readDuration, shortestLimit } from "../../../engine/database/duration.ts";
 
 test.each([
   ["8000", 8_000],
@@ -15,4 +15,14 @@ test.each([
   ["", null],
 ])("%s is %s milliseconds", (text, milliseconds) => {
   expect(readDuration(text)).toBe(milliseconds);
+});
+
+test.each([
+  [5, 30, 5],
+  [30, 5, 5],
+  [0, 5, 5],
+  [5, 0, 5],
+  [0, 0, 0],
+])("of the limits %i and %i the shorter one is %i; 0 is none", (one, other, shortest) => {
+  expect(shortestLimit(one, other)).toBe(shortest);
 });

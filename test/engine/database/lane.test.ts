@@ -47,11 +47,13 @@ function ask(
   { patience = HOUR, expires = Number.POSITIVE_INFINITY, readOnly = true, earlierRuns = [] as number[] } = {},
 ): Promise<string> {
   const shape = new Shape(text);
-  for (const milliseconds of earlierRuns) shape.ran(milliseconds);
-  const terms = { readOnly, statementTimeout: 0, timeoutMs: undefined, before: [] };
+  for (const milliseconds of earlierRuns) shape.ran(milliseconds, { caller: "anon" });
+  const terms = { readOnly, statementTimeout: 0, lockTimeout: 0, timeoutMs: undefined, before: [] };
   const steps = requestSteps(shape, sql(text), anon, terms);
   const question = {
-    shape,
+    pace: shape,
+    context: anon,
+    isAnonymous: false,
     steps,
     main: 2,
     wantsFields: false,
@@ -108,6 +110,37 @@ describe("a lane", () => {
     const pids = await Promise.all([pid(), pid(), pid(), pid(), pid()]);
     expect(new Set(pids.slice(0, 4)).size).toBe(1);
     expect(pids[4]).not.toBe(pids[0]);
+    await lane.drain();
+  });
+
+  test("pipelines reads as long as they are expected to take little time together, and the others wait", async () => {
+    const lane = makeLane(64, 1, 1);
+    await until(() => lane.links.length >= 1);
+    const askAll = (earlierRuns: number[]) =>
+      Array.from({ length: 50 }, () => ask(lane, "select 'read'", { earlierRuns }));
+    const brief = askAll([0.1, 0.1, 0.1]);
+    expect([lane.inFlight, lane.waiting]).toEqual([50, 0]);
+    await Promise.all(brief);
+    const longer = askAll(new Array(50).fill(2.9));
+    expect([lane.inFlight, lane.waiting]).toEqual([4, 46]);
+    await Promise.all(longer);
+    await lane.drain();
+  });
+
+  test("sends everything that comes up in one turn of the event loop in one write", async () => {
+    const lane = makeLane(64, 1, 1);
+    await until(() => lane.links.length >= 1);
+    const [socket] = sockets;
+    const { write } = socket!;
+    let writes = 0;
+    Object.assign(socket!, {
+      write(chunks: Buffer[]) {
+        writes++;
+        write(chunks);
+      },
+    });
+    await Promise.all(Array.from({ length: 50 }, () => ask(lane, "select 'read'", { earlierRuns: [0.1, 0.1, 0.1] })));
+    expect(writes).toBe(1);
     await lane.drain();
   });
 

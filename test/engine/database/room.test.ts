@@ -4,16 +4,19 @@ import { cloneDatabase } from "../../database.ts";
 
 describe("the room for connections", () => {
   test("few links read, two for each processor, and many write", () => {
-    expect(idealSizes(1)).toEqual({ read: 4, write: 16, slow: 5, stream: 3 });
+    expect(idealSizes(1)).toEqual({ read: 4, write: 16, slow: 6, stream: 3 });
     expect(idealSizes(4).read).toBe(8);
     expect(idealSizes(64).read).toBe(16);
   });
 
   test("is shared out, and a surplus goes to the writers", () => {
     const ideal = idealSizes(2);
-    expect(divideRoom(28, ideal)).toEqual(ideal);
-    expect(divideRoom(40.5, ideal)).toEqual({ ...ideal, write: 28 });
-    expect(divideRoom(14, ideal)).toEqual({ read: 2, write: 8, slow: 2, stream: 1 });
+    expect(divideRoom(29, ideal)).toEqual(ideal);
+    expect(divideRoom(41.5, ideal)).toEqual({ ...ideal, write: 28 });
+    expect(divideRoom(28, ideal)).toEqual({ read: 4, write: 15, slow: 6, stream: 3 });
+    expect(divideRoom(28.9, idealSizes(4))).toEqual({ read: 7, write: 14, slow: 5, stream: 2 });
+    expect(divideRoom(14, ideal)).toEqual({ read: 2, write: 8, slow: 3, stream: 1 });
+    expect(divideRoom(7, ideal)).toEqual({ read: 1, write: 3, slow: 2, stream: 1 });
     expect(divideRoom(0, ideal)).toEqual({ read: 1, write: 1, slow: 1, stream: 1 });
   });
 

@@ -1,9 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { Shape, Shapes } from "../../../engine/database/shape.ts";
 
+const ADA = { caller: "ada" };
+const BOB = { caller: "bob" };
+
 function shapeAfter(...runs: number[]): Shape {
   const shape = new Shape("select 1");
-  for (const milliseconds of runs) shape.ran(milliseconds);
+  for (const milliseconds of runs) shape.ran(milliseconds, ADA);
   return shape;
 }
 
@@ -18,6 +21,24 @@ describe("a shape", () => {
     ["slower on average than 3 ms", [1, 1, 1, ...new Array(20).fill(10)], false],
   ])("that is %s is fast: %s -> %s", (_what, runs, isFast) => {
     expect(shapeAfter(...(runs as number[])).isFast).toBe(isFast);
+  });
+
+  test("is long for whom it took long the last time, and for nobody else", () => {
+    const shape = shapeAfter(100);
+    expect([shape.isLongFor(ADA), shape.isLongFor(BOB)]).toEqual([true, false]);
+    shape.ran(1, BOB);
+    expect(shape.isLongFor(ADA)).toBe(true);
+    shape.ran(99, ADA);
+    expect(shape.isLongFor(ADA)).toBe(false);
+  });
+
+  test("does not remember any number of callers for whom it took long", () => {
+    const shape = shapeAfter();
+    const callers = Array.from({ length: 1_000 }, (_, index) => String(index));
+    for (const caller of callers) shape.ran(500, { caller });
+    const remembered = callers.filter((caller) => shape.isLongFor({ caller }));
+    expect(remembered.length).toBeGreaterThan(0);
+    expect(remembered.length).toBeLessThanOrEqual(100);
   });
 
   test("has no zero byte in its text, which the server would take for the end", () => {

@@ -1,0 +1,191 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { RunOptions } from "../../../engine/database/database.ts";
+import type { Context } from "../../../engine/database/statement.ts";
+import { until } from "../../until.ts";
+import { alice, anon, type Opened, open, sql } from "./open.ts";
+
+const SCHEMA = `
+  create table locked (id int); create table free (id int);
+  grant all on locked, free to anon, authenticated;
+`;
+
+let opened: Opened;
+let ended: AbortController;
+beforeEach(async () => {
+  opened = await open(SCHEMA, { statementTimeout: 0, anonymous: { role: "anon", statementTimeout: 0 } });
+  ended = new AbortController();
+});
+afterEach(async () => {
+  ended.abort();
+  await opened[Symbol.asyncDispose]();
+});
+
+/** Callers who are told apart by this. */
+const by = (context: Context, key: string): Context => ({ ...context, callerKey: () => key });
+
+/** Runs until the end of the test. */
+function occupy(context: Context, text: string, readOnly = true): void {
+  opened.database.run(context, sql(text), { readOnly, signal: ended.signal }).catch(() => {});
+}
+
+let count = 0;
+/** Asked for the first time: nobody knows how long it takes. */
+const newRead = (context: Context, from = "") => {
+  const number = String(++count);
+  return opened.database.run(context, sql(`select ${number}::text as n ${from}`), { readOnly: true });
+};
+
+const newReads = (context: Context, from = "") => Promise.all(Array.from({ length: 10 }, () => newRead(context, from)));
+
+const running = async (text: string): Promise<number> => {
+  const asked = "select count(*)::int as n from pg_stat_activity where state = 'active' and strpos(query, $1) = 1";
+  return (await opened.owner.query(asked, [text])).rows[0].n;
+};
+
+describe("statements that take long", () => {
+  const NAP = "select pg_sleep(600)";
+
+  test("of one anonymous caller leave connections to others, anonymous ones too, and to new statements of her own", async () => {
+    const stranger = by(anon, "address 192.0.2.1");
+    for (let index = 0; index < 12; index++) occupy(stranger, NAP);
+    await newReads(alice);
+    await newReads(by(anon, "address 192.0.2.2"));
+    await newReads(stranger);
+    expect(opened.database.state().lanes.slow.waiting).toBeGreaterThan(0);
+  });
+
+  test("of many anonymous callers leave connections to users, for what takes long as well", async () => {
+    for (let index = 0; index < 12; index++) occupy(by(anon, `address 192.0.2.${index}`), `${NAP}, ${index}`);
+    await newReads(alice);
+    occupy(alice, `${NAP} as users`);
+    await until(async () => (await running(`${NAP} as users`)) === 1);
+  });
+
+  test("of one user leave a connection to new statements of others, and theirs run in turn", async () => {
+    for (let index = 0; index < 12; index++) occupy(by(alice, "ada"), NAP);
+    await newReads(by(alice, "bob"));
+    occupy(by(alice, "bob"), `${NAP} as bobs`);
+    await until(async () => (await running(`${NAP} as bobs`)) === 1);
+  });
+
+  test("are answered however often they made way for others", async () => {
+    const nap = opened.database.run(alice, sql("select 'slept' from pg_sleep(1)"), { readOnly: true });
+    const naps = Promise.all([
+      nap,
+      ...Array.from({ length: 5 }, () => opened.database.run(alice, sql("select pg_sleep(0.5)"), { readOnly: true })),
+    ]);
+    for (let index = 0; index < 20; index++) await newReads(by(alice, "bob"));
+    await naps;
+    expect((await nap).rows).toEqual([["slept"]]);
+  });
+});
+
+describe("a statement that was fast and takes long this time", () => {
+  const nap = (seconds: number) => sql("select $1::text from pg_sleep($1::float)", String(seconds));
+  const read = (seconds: number, context: Context = alice) =>
+    opened.database.run(context, nap(seconds), { readOnly: true, signal: ended.signal });
+
+  /** Runs it until it is trusted to share its connection. */
+  async function trust(): Promise<void> {
+    for (let isTrusted = false; !isTrusted; ) {
+      const answer = read(0);
+      isTrusted = opened.database.state().lanes.read.inFlight > 0;
+      await answer;
+    }
+  }
+
+  test("does not keep those behind it waiting, nor those that find no connection", async () => {
+    await trust();
+    const { most } = opened.database.state().lanes.read;
+    const long = Array.from({ length: 4 * most }, () => read(600).catch(() => {}));
+    await Promise.all(Array.from({ length: 50 }, () => read(0, by(alice, "bob"))));
+    await newReads(alice);
+    ended.abort();
+    await Promise.all(long);
+  });
+
+  test("is answered, as are those that a cancel has hit by mistake", async () => {
+    await trust();
+    const answers = [];
+    for (let round = 0; round < 20; round++) {
+      // Near the time after which they are interrupted, so that some have just ended by themselves.
+      for (const seconds of [0.05, 0, 0, 0.06, 0, 0, 0.075, 0, 0]) answers.push([seconds, read(seconds)] as const);
+      await Promise.all(answers.map(([, answer]) => answer));
+      await trust();
+    }
+    for (const [seconds, answer] of answers) expect((await answer).rows).toEqual([[String(seconds)]]);
+  });
+});
+
+describe("a locked table", () => {
+  const LOCK = "begin; lock table locked in access exclusive mode";
+
+  test("keeps nobody from others, whether they are read or written, known or new, by the same caller too", async () => {
+    const readLocked = () => occupy(alice, "select count(*) from public.locked");
+    const writeLocked = () => occupy(alice, "insert into public.locked values (1)", false);
+    const readFree = () => opened.database.run(alice, sql("select count(*) from public.free"), { readOnly: true });
+    const writeFree = () => opened.database.run(alice, sql("insert into public.free values (1)"));
+    for (let index = 0; index < 10; index++) await Promise.all([readFree(), writeFree()]);
+    await opened.owner.query(LOCK);
+    try {
+      for (let index = 0; index < 50; index++) {
+        readLocked();
+        writeLocked();
+      }
+      for (let index = 0; index < 20; index++) await Promise.all([readFree(), writeFree()]);
+      await newReads(alice, "from public.free limit 1");
+      await opened.database.transaction(alice, (query) => query(sql("insert into public.free values (2)")));
+      const rows = opened.database.stream(alice, sql("select 'row' from public.free limit 1"), { separator: "" });
+      expect((await rows.next()).value?.rows).toBe(1);
+      await rows.return?.();
+    } finally {
+      ended.abort();
+      await opened.owner.query("rollback");
+    }
+  });
+});
+
+describe("the time that a statement waits for a lock", () => {
+  const LOCK = "begin; lock table locked in access exclusive mode";
+  const LOCKED = { code: "55P03", schema: "public", table: "locked" };
+  const hasty = { lockTimeout: 50 };
+
+  test("has a limit; who may use the table is told which one it was, and how it is locked", async () => {
+    await using strict = await open(SCHEMA, hasty);
+    const { database, owner } = strict;
+    await owner.query("revoke all on locked from anon");
+    await owner.query("create view seen as select * from locked; grant select on seen to anon");
+    await owner.query(LOCK);
+    const read = sql("select * from public.locked");
+    const write = sql("insert into public.locked values (1)");
+    await expect(database.run(alice, read, { readOnly: true })).rejects.toMatchObject({
+      ...LOCKED,
+      detail: 'Another transaction has locked relation "locked" (AccessExclusiveLock).',
+    });
+    await expect(database.run(alice, write)).rejects.toMatchObject(LOCKED);
+    await expect(database.transaction(alice, (query) => query(write))).rejects.toMatchObject(LOCKED);
+    await expect(database.stream(alice, read, { separator: "" }).next()).rejects.toMatchObject(LOCKED);
+    const unseen = database.run(anon, sql("select * from public.seen"), { readOnly: true });
+    await expect(unseen).rejects.toMatchObject({ code: "55P03", table: undefined, detail: undefined });
+    await owner.query("rollback");
+  });
+
+  test("is told without a name where it was a row", async () => {
+    await using strict = await open(SCHEMA, hasty);
+    const { database, owner } = strict;
+    await owner.query("insert into locked values (1)");
+    await owner.query("begin; update locked set id = 2");
+    const update = database.run(alice, sql("update public.locked set id = 3"));
+    await expect(update).rejects.toMatchObject({ code: "55P03", table: undefined });
+    await owner.query("rollback");
+  });
+
+  test("is the role's own where it has one, and none where the call has a limit of its own", async () => {
+    await using strict = await open(SCHEMA, hasty);
+    const setting = async (context: Context, options: RunOptions = {}) =>
+      (await strict.database.run(context, sql("select current_setting('lock_timeout')"), options)).rows[0]![0];
+    expect(await setting(anon)).toBe("50ms");
+    expect(await setting({ ...anon, settings: [["lock_timeout", "2s"]] })).toBe("2s");
+    expect(await setting(anon, { timeoutMs: 60_000 })).toBe("0");
+  });
+});
