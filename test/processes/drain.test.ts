@@ -143,7 +143,7 @@ describe("SIGTERM", () => {
 
   test("gives a task no time of its own behind that of requests, and leaves it for another gateway", async () => {
     // Longer than what is closed behind both may take.
-    await start({ DRAIN_TIMEOUT_SECONDS: "7" });
+    await start({ DRAIN_TIMEOUT_SECONDS: "7", DB_ANON_STATEMENT_TIMEOUT_SECONDS: "60" });
     const headers = { apikey: anonKey, Prefer: "respond-async" };
     const { status } = await ask(`${program.url}/rest/v1/rpc/wait`, { headers, method: "POST" });
     expect(status).toBe(202);
