@@ -34,7 +34,7 @@ export async function runCommand({ usage, options = {}, passOn = false, run }: C
     await run(config, positionals, values);
   } catch (error) {
     console.error(isPlain(error) ? `${error.message}` : error);
-    const isMisread = error instanceof UsageError || isMistypedOption(error);
+    const isMisread = error instanceof UsageError;
     if (isMisread) console.error(`\n${usage}`);
     process.exitCode = isMisread ? MISREAD : FAILED;
   }
@@ -42,13 +42,24 @@ export async function runCommand({ usage, options = {}, passOn = false, run }: C
 
 /** Of a command that does several things: what its first word names. */
 export function actionOf<Action>(actions: Readonly<Record<string, Action>>, command: string, word: string): Action {
+  if (word === "") throw new UsageError(`Say what to do: ${Object.keys(actions).join(", ")}.`);
   const action = Object.hasOwn(actions, word) ? actions[word] : undefined;
   if (!action) throw new UsageError(`"${word}" is not something that ${commandLine(command)} does.`);
   return action;
 }
 
 function readWords(options: NonNullable<Command["options"]>) {
-  return parseArgs({ options: { ...options, help: { type: "boolean", short: "h" } }, allowPositionals: true });
+  try {
+    return parseArgs({ options: { ...options, help: { type: "boolean", short: "h" } }, allowPositionals: true });
+  } catch (error) {
+    throw isMistypedOption(error) ? new UsageError(plainWords(error)) : error;
+  }
+}
+
+/** What Node says of an option, without its advice on words that begin with a dash. */
+function plainWords({ message }: Error): string {
+  const [, unknown] = /^Unknown option '([^']+)'/.exec(message) ?? [];
+  return unknown ? `There is no option ${unknown}.` : message.split("\n", 1)[0]!;
 }
 
 function readNothing(): { values: Record<string, unknown>; positionals: string[] } {
@@ -59,7 +70,7 @@ function readNothing(): { values: Record<string, unknown>; positionals: string[]
 /** Errors made for people; anything else is a fault of the program and shows its stack. */
 function isPlain(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
-  return [Error, ConfigError, UsageError].some((plain) => error.constructor === plain) || isMistypedOption(error);
+  return [Error, ConfigError, UsageError].some((plain) => error.constructor === plain);
 }
 
 function isMistypedOption(error: unknown): error is Error {

@@ -112,7 +112,7 @@ Example:
         throw new Error("The service is running on this database: stop it before resetting it.");
       }
     }
-    const postgres = await reachPostgres(config, (step) => console.error(step));
+    const postgres = await reachPostgres(config, (step) => console.error(step), { mayCreate: action === "migrate" });
     try {
       await act(postgres, words.join(" "));
     } finally {

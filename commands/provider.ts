@@ -75,7 +75,9 @@ Example:
   async run(given, [action = "", ...words], options) {
     const act = actionOf(ACTIONS, "provider", action);
     const { config } = withDatabaseSettings(given, await settingsOfDatabase(given));
-    const keys = await deploymentKeys(config);
-    await withOwner(config, (asOwner) => act(makeProviders(asOwner, keys), words, options));
+    await withOwner(config, async (asOwner) => {
+      const keys = await deploymentKeys(config);
+      await act(makeProviders(asOwner, keys), words, options);
+    });
   },
 });

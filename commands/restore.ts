@@ -11,7 +11,7 @@ Example:
   DATA_DIR=.restored ${commandLine("restore", "content.backup.gz")}`,
   async run(config, [file, ...others]) {
     if (!file || others.length > 0) throw new UsageError("Say which file.");
-    const postgres = await reachPostgres(config, (step) => console.error(step));
+    const postgres = await reachPostgres(config, (step) => console.error(step), { mayCreate: true });
     try {
       const { rows, tables, header } = await restoreArchive(file, postgres.migrate);
       console.log(`${rows} rows of ${tables.length} tables are back as they were at ${header.madeAt}.`);

@@ -20,7 +20,7 @@ Example:
       dataDir: config.dataDir,
       programs: typeof programs === "string" ? programs : null,
       database: DATABASE,
-      reach: (dataDir) => reachPostgres({ ...config, dataDir }, tell),
+      reach: (dataDir) => reachPostgres({ ...config, dataDir }, tell, { mayCreate: true }),
       tell,
     });
     if (!upgraded) {

@@ -1,7 +1,9 @@
+import { resolve } from "node:path";
 import { awaitDatabase } from "./await-database.ts";
 import { type Config, isEmbedded } from "./config/config.ts";
 import { asPgReads } from "./connection-string.ts";
 import { runningCluster, startCluster } from "./embedded/cluster.ts";
+import { holdsCluster } from "./embedded/initialise.ts";
 import { superviseCluster } from "./embedded/supervise.ts";
 import type { MigrateSettings } from "./migrate/migrate.ts";
 import { refuseTwoDatabases } from "./one-database.ts";
@@ -60,17 +62,32 @@ export async function startPostgres(
   return { ...(await embedded(config, cluster.url, () => cluster.stop())), loginRole: LOGIN };
 }
 
+type ReachOptions = {
+  /** For what fills a database: where there is no embedded cluster yet, one is made. */
+  readonly mayCreate?: boolean;
+};
+
 /**
  * For commands: joins the cluster of a service that is running, and starts it for the moment when none is.
  * Of an external one only the owner is awaited: the first migration makes the login of requests.
  */
-export async function reachPostgres(config: Config, tell: Tell): Promise<Postgres> {
+export async function reachPostgres(
+  config: Config,
+  tell: Tell,
+  { mayCreate = false }: ReachOptions = {},
+): Promise<Postgres> {
   if (!isEmbedded(config)) {
     await awaitOwner(config, tell, 0);
     return external(config);
   }
   const running = await runningCluster({ dataDir: config.dataDir });
   if (running) return embedded(config, running, async () => {});
+  if (!mayCreate && !holdsCluster(config.dataDir)) {
+    throw new Error(
+      `There is no database in ${resolve(config.dataDir)}. ` +
+        "Start the service once to create it, or set DATA_DIR to the folder that has it.",
+    );
+  }
   const cluster = await startCluster({ ...clusterOptions(config), tell });
   return embedded(config, cluster.url, () => cluster.stop());
 }

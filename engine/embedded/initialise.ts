@@ -1,9 +1,12 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rename, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { type Account, giveTo } from "./account.ts";
 import type { Binaries } from "./binaries.ts";
+import { upgradingFolder } from "./finish-upgrade.ts";
+import { foldersOf } from "./folders.ts";
 import { launch } from "./launch.ts";
 import { removeDraft } from "./leftover.ts";
 
@@ -25,6 +28,12 @@ export async function hasCluster(dataFolder: string, { major }: Binaries): Promi
     throw new Error(`${dataFolder} is not empty and holds no Postgres cluster. Set DATA_DIR to another folder.`);
   }
   return false;
+}
+
+/** Whether there is a cluster of any version, also one that an upgrade was about to put in its place. */
+export function holdsCluster(dataDir: string): boolean {
+  const places = [foldersOf(dataDir).data, upgradingFolder(resolve(dataDir))];
+  return places.some((place) => existsSync(place));
 }
 
 /**

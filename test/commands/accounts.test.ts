@@ -40,9 +40,9 @@ describe("npm run user", () => {
   });
 
   test.each([
-    ["user", 2, "is not something"],
+    ["user", 2, "Say what to do"],
     ["user add --email x@example.org", 2, "--name"],
-    ["user add --mail x@example.org", 2, "Unknown option '--mail'"],
+    ["user add --mail x@example.org", 2, "There is no option --mail."],
     ["user add --email x@example.org --name X --password easy", 1, "Use at least 8 characters."],
     ["user add --email boss@example.org --name Boss", 1, "already has an account"],
     ["user disable", 2, "which user"],

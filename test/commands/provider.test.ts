@@ -88,7 +88,7 @@ describe("npm run provider", () => {
   });
 
   test.each([
-    ["", 2, "is not something"],
+    ["", 2, "Say what to do"],
     ["add", 2, "--kind"],
     ["add --kind ldap --name x", 2, "--kind"],
     ["add --kind oidc --name x", 2, "--issuer"],

@@ -1,0 +1,47 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { runCommandWith } from "./run-command.ts";
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "content-service-usage-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe("a mistyped DATA_DIR", () => {
+  test.each<[string, ...string[]]>([
+    ["keys", "list"],
+    ["provider", "list"],
+    ["user", "add", "--email", "ann@example.org", "--name", "Ann"],
+    ["policies"],
+    ["why", "articles"],
+    ["doctor"],
+    ["types"],
+    ["backup", "/dev/null"],
+    ["migrate", "status"],
+    ["sql", "select 1"],
+  ])("is named by %s %s, which creates nothing", async (name, ...words) => {
+    const dataDir = join(folder, "mistyped");
+    const { code, stdout, stderr } = await runCommandWith(name, words, { DATA_DIR: dataDir });
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain(`There is no database in ${dataDir}.`);
+    expect(existsSync(dataDir)).toBe(false);
+  });
+});
+
+describe("a line that cannot be read", () => {
+  test.each<[words: string[], first: string]>([
+    [["keys", "--xml"], "There is no option --xml."],
+    [["types", "--outpt", "file"], "There is no option --outpt."],
+    [["user"], "Say what to do: add, disable, enable, role."],
+    [["provider"], "Say what to do: add, list, remove, enable, disable."],
+  ])("%j is answered with what is wrong, and how the command is used", async ([name, ...words], first) => {
+    const { code, stderr } = await runCommandWith(name!, words, { DATA_DIR: join(folder, "none") });
+    const [said, empty, usage] = stderr.split("\n");
+    expect([code, said, empty]).toEqual([2, first, ""]);
+    expect(usage).toMatch(new RegExp(`^npm run (--silent )?${name}`));
+  });
+});
