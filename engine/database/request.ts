@@ -48,6 +48,9 @@ export type Answer = {
 
 type OutcomeOf<Kind> = Extract<Outcome, { kind: Kind }>;
 
+/** A restart of Postgres closes all connections, some of which we have not noticed yet. */
+const MOST_DEAD = 16;
+
 /** One transaction for one caller: waits for a link of its lane, and may run again where that is safe. */
 export class Request implements Ticket, Exchange {
   readonly steps: readonly Step[];
@@ -63,6 +66,8 @@ export class Request implements Ticket, Exchange {
   /** True on the second run. */
   fresh = false;
 
+  /** How many of its connections had been closed before it was written to them. */
+  #dead = 0;
   #lane: Lane;
   #elsewhere: Elsewhere | undefined;
   #slow: Lane | undefined;
@@ -210,6 +215,7 @@ export class Request implements Ticket, Exchange {
     if (this.#mayAskElsewhere(cause)) this.#askElsewhere();
     else if (!sent) this.#lane.submit(this);
     else if (!this.#readOnly) this.refuse(outcomeUnknown(cause));
+    else if (isClosedBefore(cause) && ++this.#dead < MOST_DEAD && this.#forget()) this.#lane.submit(this);
     else if (this.#mayRunAgain()) this.#runAgain();
     else this.refuse(connectionLost(cause));
   }
@@ -255,4 +261,9 @@ export class Request implements Ticket, Exchange {
       this.#fail(this.#signal!.reason);
     }
   };
+}
+
+/** Whether Postgres had closed its end when the request was written. Of several in one write it may have answered the first. */
+function isClosedBefore(cause: Error): boolean {
+  return (cause as NodeJS.ErrnoException).code === "EPIPE";
 }
