@@ -40,8 +40,9 @@ export type LinkOptions = {
 
 /** One session. Exchanges are answered in the order in which they were sent. */
 export class Link {
+  readonly openedAt = performance.now();
   /** When it has served long enough: a backend's memory only ever grows. */
-  readonly retires = performance.now() + LIFETIME * (0.9 + Math.random() * 0.2);
+  readonly retires = this.openedAt + LIFETIME * (0.9 + Math.random() * 0.2);
   /** Lent to a transaction as a whole. */
   leased = false;
   /** Takes nothing more, and is to be closed when it is idle. */

@@ -48,9 +48,6 @@ export type Answer = {
 
 type OutcomeOf<Kind> = Extract<Outcome, { kind: Kind }>;
 
-/** A restart of Postgres closes all connections, some of which we have not noticed yet. */
-const MOST_DEAD = 16;
-
 /** One transaction for one caller: waits for a link of its lane, and may run again where that is safe. */
 export class Request implements Ticket, Exchange {
   readonly steps: readonly Step[];
@@ -66,8 +63,6 @@ export class Request implements Ticket, Exchange {
   /** True on the second run. */
   fresh = false;
 
-  /** How many of its connections had been closed before it was written to them. */
-  #dead = 0;
   #lane: Lane;
   #elsewhere: Elsewhere | undefined;
   #slow: Lane | undefined;
@@ -85,6 +80,7 @@ export class Request implements Ticket, Exchange {
   #held = 0;
   #excess: ApiError | null = null;
   #link: Link | null = null;
+  #lostAt: number | null = null;
 
   constructor(lane: Lane, question: Question, collector: RestartableCollector, answer: Answer) {
     this.steps = question.steps;
@@ -180,13 +176,14 @@ export class Request implements Ticket, Exchange {
   }
 
   end(outcome: Outcome): void {
+    const link = this.#link!;
     this.#link = null;
     if (outcome.kind !== "lost") this.#watch?.took(outcome.milliseconds);
     if (this.#signal?.aborted) this.#fail(this.#signal.reason);
     else if (this.#excess) this.#onExcess(outcome, this.#excess);
     else if (outcome.kind === "done") this.#accept(outcome);
     else if (outcome.kind === "refused") this.#onRefused(outcome);
-    else this.#onLost(outcome);
+    else this.#onLost(outcome, link);
   }
 
   #accept({ milliseconds, fields }: OutcomeOf<"done">): void {
@@ -211,13 +208,19 @@ export class Request implements Ticket, Exchange {
     else this.refuse(error);
   }
 
-  #onLost({ cause, sent }: OutcomeOf<"lost">): void {
+  #onLost({ cause, sent }: OutcomeOf<"lost">, link: Link): void {
     if (this.#mayAskElsewhere(cause)) this.#askElsewhere();
     else if (!sent) this.#lane.submit(this);
     else if (!this.#readOnly) this.refuse(outcomeUnknown(cause));
-    else if (isClosedBefore(cause) && ++this.#dead < MOST_DEAD && this.#forget()) this.#lane.submit(this);
-    else if (this.#mayRunAgain()) this.#runAgain();
+    else if (this.#mayRunAfterLoss(link)) this.#runAgain();
     else this.refuse(connectionLost(cause));
+  }
+
+  /** A server that dies takes all its connections along: once more means on one that was opened after the first was lost. */
+  #mayRunAfterLoss({ openedAt }: Link): boolean {
+    const isFirstLoss = this.#lostAt === null || openedAt < this.#lostAt;
+    this.#lostAt ??= performance.now();
+    return isFirstLoss && this.#forget();
   }
 
   #goOnSlowly(): void {
@@ -261,9 +264,4 @@ export class Request implements Ticket, Exchange {
       this.#fail(this.#signal!.reason);
     }
   };
-}
-
-/** Whether Postgres had closed its end when the request was written. Of several in one write it may have answered the first. */
-function isClosedBefore(cause: Error): boolean {
-  return (cause as NodeJS.ErrnoException).code === "EPIPE";
 }

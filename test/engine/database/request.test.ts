@@ -16,9 +16,9 @@ afterAll(() => opened[Symbol.asyncDispose]());
 const nap = (mark: string, seconds = 10) => sql(`select pg_sleep(${seconds}), '${mark}' as mark`);
 
 /** Waits until a session runs what bears the mark. */
-async function sessionOf(mark: string, except = 0): Promise<number> {
+async function sessionOf(mark: string, except = 0, { owner } = opened): Promise<number> {
   for (;;) {
-    const { rows } = await opened.owner.query<{ pid: number }>(
+    const { rows } = await owner.query<{ pid: number }>(
       `select pid from pg_stat_activity
         where datname = current_database() and state = 'active' and query like '%' || $1 || '%' and pid not in (pg_backend_pid(), $2)`,
       [mark, except],
@@ -73,6 +73,17 @@ describe("a request whose connection is lost", () => {
     await terminate(first);
     await terminate(await sessionOf("read twice", first));
     await outcome;
+  });
+
+  test("runs again as long as it meets connections that were there when the first was lost", async () => {
+    await using wide = await open("", { poolSize: 40 });
+    const read = (mark: string, seconds: number) => wide.database.run(anon, nap(mark, seconds), { readOnly: true });
+    await Promise.all([read("opens one", 0.1), read("opens another", 0.1), read("opens a third", 0.1)]);
+    const reading = read("read thrice", 2);
+    const first = await sessionOf("read thrice", 0, wide);
+    await terminate(first);
+    await terminate(await sessionOf("read thrice", first, wide));
+    expect((await reading).rows).toEqual([["", "read thrice"]]);
   });
 
   test("is told that nobody knows when it writes", async () => {
