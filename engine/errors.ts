@@ -223,7 +223,7 @@ export function toTableBody(error: ApiError) {
   return { code: TABLE_CODES[code] ?? code, details, hint, message: tableMessage ?? message };
 }
 
-/** What is told of it to clients that are to learn no more than they need. */
+/** The error as sent to clients where details are switched off. */
 export function toMinimalTableBody(error: ApiError) {
   const { code, message } = toTableBody(error);
   return { code, message };

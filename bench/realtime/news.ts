@@ -19,7 +19,7 @@ export const NEWS = `
   grant select on news to anon, authenticated;
   create publication supabase_realtime for table news`;
 
-/** A client that is told of all changes of the table from now on. */
+/** A client that is subscribed to all changes of the table. */
 export function joinNews(base: URL, caller: number): Promise<WebSocket> {
   return subscribe(base, signClaims({ role: "authenticated", sub: String(caller) }), { table: "news" });
 }

@@ -32,8 +32,8 @@ export type Sessions = {
   close(id: string, sender: Sender): Promise<void>;
 };
 
-type Opened = { username: string; claims: UserClaims };
-type Living = Opened & { user_id: string; claims_text: string; signed_in_at: Date; expires_at: Date };
+type OpenedRow = { username: string; claims: UserClaims };
+type LivingRow = OpenedRow & { user_id: string; claims_text: string; signed_in_at: Date; expires_at: Date };
 
 /** What is none of our ids is nothing to ask about. */
 const PLAUSIBLE = /^[\w-]{43}$/;
@@ -44,14 +44,14 @@ export function makeSessions(asOwner: AsOwner): Sessions {
   return {
     async open(client, userId, sender) {
       const id = newSecret();
-      const { rows } = await client.query<Opened>(OPEN, [senderValue(sender), userId, digestOf(id)]);
+      const { rows } = await client.query<OpenedRow>(OPEN, [senderValue(sender), userId, digestOf(id)]);
       const { username, claims } = rows[0]!;
       return { id, userId, username, claims };
     },
 
     async use(id) {
       if (!PLAUSIBLE.test(id)) return null;
-      const { rows } = await asOwner((client) => client.query<Living>(USE, [digestOf(id), LIFETIMES.idleSession]));
+      const { rows } = await asOwner((client) => client.query<LivingRow>(USE, [digestOf(id), LIFETIMES.idleSession]));
       const row = rows[0];
       if (!row) return null;
       const { username, claims, claims_text: claimsText } = row;

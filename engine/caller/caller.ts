@@ -23,7 +23,7 @@ export type Caller = {
 };
 
 /** A caller, and why the credential that was shown is not taken: null where it is, or where there is none. */
-export type Asker = { readonly caller: Caller; readonly refusal: ApiError | null };
+export type AuthenticationResult = { readonly caller: Caller; readonly refusal: ApiError | null };
 
 export type Login = { readonly username: string; readonly password: string; readonly sender: Sender };
 
@@ -46,7 +46,7 @@ export type Callers = {
   /** The only way from a credential to a caller; a credential that is no good is a 401. */
   identify(credentials: Credentials): Caller | Promise<Caller>;
   /** As identify, but a credential that is no good is none: who leaves it to each field to refuse asks this way. */
-  identifyOrAnonymous(credentials: Credentials): Promise<Asker>;
+  identifyOrAnonymous(credentials: Credentials): Promise<AuthenticationResult>;
   /** For who was identified a while ago, and is still there. */
   readonly objectionTo: ObjectionTo;
 };

@@ -1,4 +1,4 @@
-import type { Asker } from "../../engine/caller/caller.ts";
+import type { AuthenticationResult } from "../../engine/caller/caller.ts";
 import { wordOf } from "../../engine/errors.ts";
 
 /** What an answer says beside `data` and `errors`. */
@@ -7,6 +7,6 @@ export type AnswerExtensions = {
   readonly authentication: { readonly code: string; readonly message: string };
 };
 
-export function answerExtensions({ refusal }: Asker): AnswerExtensions | undefined {
+export function answerExtensions({ refusal }: AuthenticationResult): AnswerExtensions | undefined {
   return refusal ? { authentication: { code: wordOf(refusal), message: refusal.message } } : undefined;
 }

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { isSafeError } from "postgraphile/grafast";
 import { GraphQLError, type GraphQLFormattedError, Kind } from "postgraphile/graphql";
-import type { Asker, Callers } from "../../engine/caller/caller.ts";
+import type { AuthenticationResult, Callers } from "../../engine/caller/caller.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { ContextError } from "../../engine/database/faults.ts";
 import { isOutdated, JUST_CHANGED } from "../../engine/database/outdated.ts";
@@ -12,7 +12,7 @@ import { lengthFault } from "../../engine/sql-sentences.ts";
 import type { Introspection } from "./introspection.ts";
 import { type Sentence, sentenceOf } from "./sql-sentences.ts";
 
-export type Audience = { readonly asker: Asker; readonly requestId: string };
+export type Audience = { readonly asker: AuthenticationResult; readonly requestId: string };
 
 export type Explain = (error: GraphQLError, audience: Audience) => GraphQLFormattedError;
 
@@ -31,7 +31,7 @@ export function makeExplainer({ catalog, callers, introspection, log, errors }: 
     return { message: "Internal error", code: "INTERNAL_ERROR", requestId };
   };
 
-  const ofDatabase = (error: pg.DatabaseError, { caller }: Asker): Meaning | null =>
+  const ofDatabase = (error: pg.DatabaseError, { caller }: AuthenticationResult): Meaning | null =>
     // With the key of strangers one is a stranger too.
     meaningOfDatabaseError(error, { anonymous: caller.role === callers().anonymous.role, catalog: catalog() });
 
@@ -112,7 +112,7 @@ function ofApi(error: ApiError): Meaning | null {
 }
 
 /** Who showed a token that has expired needs a new one, not to be told to sign in. */
-function toldOfExpiry(meaning: Meaning, { refusal }: Asker): Meaning {
+function toldOfExpiry(meaning: Meaning, { refusal }: AuthenticationResult): Meaning {
   if (meaning.code !== "AUTH_REQUIRED" || refusal?.code !== "TOKEN_EXPIRED") return meaning;
   return { message: "Your token has expired: refresh it, or sign in again.", code: "AUTH_EXPIRED" };
 }

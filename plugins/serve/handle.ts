@@ -1,6 +1,6 @@
 import { GraphQLError, type GraphQLFormattedError } from "postgraphile/graphql";
 import type { BodyLimit, BodyLimitOf } from "../../engine/caller/body-limit.ts";
-import type { Asker, Callers } from "../../engine/caller/caller.ts";
+import type { AuthenticationResult, Callers } from "../../engine/caller/caller.ts";
 import type { CrossSite } from "../../engine/caller/cross-site.ts";
 import { keepSession, readSessionCookie } from "../../engine/caller/session-cookie.ts";
 import { ApiError } from "../../engine/errors.ts";
@@ -34,7 +34,7 @@ const METHODS = "GET, HEAD, OPTIONS, POST";
 /** GraphQL over HTTP. A request that cannot be read is refused by throwing; everything else is answered here. */
 export function makeHandle(services: Services): Handle {
   const { path, callers, crossSite, findDocument, prepare, explain, internalErrorStatus, bodyLimitOf } = services;
-  const run = async (request: HttpRequest, sent: Sent, asker: Asker): Promise<Result> => {
+  const run = async (request: HttpRequest, sent: Sent, asker: AuthenticationResult): Promise<Result> => {
     const query = await findDocument(sent);
     const { id: requestId, method, headers, signal, tell } = request;
     const address = () => request.connection().address;
@@ -46,7 +46,7 @@ export function makeHandle(services: Services): Handle {
     return resultOf(await operation.run());
   };
 
-  const identify = async (request: HttpRequest): Promise<Asker> => {
+  const identify = async (request: HttpRequest): Promise<AuthenticationResult> => {
     const session = readSessionCookie(request.headers);
     const asker = await callers().identifyOrAnonymous({ ...credentialsOf(request), session });
     if (asker.caller.kind === "session") {

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { execute, subscribe } from "postgraphile/grafast";
 import type { ExecutionArgs, ExecutionResult, GraphQLError, OperationTypeNode } from "postgraphile/graphql";
 import type { Abort } from "../../engine/abort.ts";
-import type { Asker } from "../../engine/caller/caller.ts";
+import type { AuthenticationResult } from "../../engine/caller/caller.ts";
 import { Budget } from "../../engine/database/budget.ts";
 import type { Database } from "../../engine/database/database.ts";
 import { madeButTooLarge } from "../../engine/database/faults.ts";
@@ -24,7 +24,7 @@ export type Parameters = {
 
 /** Who asks, and what is known of the way it came. */
 export type Circumstances = {
-  readonly asker: Asker;
+  readonly asker: AuthenticationResult;
   readonly requestId: string;
   readonly method: string;
   readonly path: string;

@@ -3,7 +3,7 @@ import type { Outbox } from "../outbox.ts";
 import type { Position } from "./position.ts";
 import type { Subscriber } from "./subscriber.ts";
 
-/** Changes that a subscriber is told of when its filters have been applied. */
+/** Changes that wait until the filters of their subscriber have been applied. */
 export type Batch = {
   /** Resolves when that has been done, with how far the subscriber has been told behind it. */
   readonly ready: Promise<Position>;

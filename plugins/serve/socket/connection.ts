@@ -5,7 +5,7 @@ import {
   GraphQLError,
   type GraphQLFormattedError,
 } from "postgraphile/graphql";
-import type { Asker, Callers, Credentials } from "../../../engine/caller/caller.ts";
+import type { AuthenticationResult, Callers, Credentials } from "../../../engine/caller/caller.ts";
 import { hasExpired } from "../../../engine/caller/claims.ts";
 import type { CrossSite } from "../../../engine/caller/cross-site.ts";
 import { readSessionCookie } from "../../../engine/caller/session-cookie.ts";
@@ -81,7 +81,7 @@ export class Connection {
   readonly #documents: SharedBytes<DocumentNode>;
   readonly #parameters: Reservation;
   #credentials: Credentials = { authorization: null };
-  #asker: Asker;
+  #asker: AuthenticationResult;
   #count = 0;
   #expiry: NodeJS.Timeout | undefined;
   #isIdentified = false;
