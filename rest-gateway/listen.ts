@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import type { Config } from "../engine/config/config.ts";
 import { readCertificate } from "./certificate.ts";
 import { follow } from "./drain.ts";
-import { refuseUnreadable } from "./unreadable.ts";
+import { refuseSeveralHosts, refuseUnreadable, refuseUpgradeOfSeveralHosts } from "./unreadable.ts";
 import { type Upgrade, wantsWebSocket } from "./upgrade.ts";
 
 type Address = Pick<Config, "host" | "port" | "httpsCertificate" | "httpsKey"> & {
@@ -36,9 +36,9 @@ export async function listen(
     shouldUpgradeCallback: wantsWebSocket,
   };
   const server = certificate ? createSecureServer({ ...options, ...certificate }) : createServer(options);
-  if (upgrade) server.on("upgrade", upgrade);
+  if (upgrade) server.on("upgrade", refuseUpgradeOfSeveralHosts(upgrade, errorBody));
   follow(server);
-  server.on("request", handler);
+  server.on("request", refuseSeveralHosts(handler, errorBody));
   server.requestTimeout = requestTimeout * 1000;
   server.headersTimeout = Math.min(server.requestTimeout, 60_000);
   server.on("clientError", refuseUnreadable(errorBody));

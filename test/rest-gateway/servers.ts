@@ -17,13 +17,14 @@ export const place = {
 export function useServers(): (
   handler: Parameters<typeof listen>[0],
   at?: Parameters<typeof listen>[1],
+  upgrade?: Parameters<typeof listen>[2],
 ) => Promise<Server> {
   const servers: Server[] = [];
   afterEach(async () => {
     await Promise.all(servers.splice(0).map((server) => drain(server, 0).catch(() => {})));
   });
-  return async (handler, at = place) => {
-    const server = await listen(handler, at);
+  return async (handler, at = place, upgrade) => {
+    const server = await listen(handler, at, upgrade);
     servers.push(server);
     return server;
   };

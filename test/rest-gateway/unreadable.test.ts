@@ -52,3 +52,39 @@ describe("what is no request", () => {
     expect(await say(server, bytes)).toMatch(/^HTTP\/1\.1 400 /);
   });
 });
+
+describe("a request with several Host headers", () => {
+  const faults = {
+    error: expect.objectContaining({
+      code: "VALIDATION_ERROR",
+      message: "The request has more than one Host header; send one.",
+    }),
+  };
+
+  test.each(["Host: a\r\nHost: b", "host: a\r\nX: y\r\nHOST: a"])(
+    "such as %j is 400, and reaches nobody",
+    async (hosts) => {
+      const server = await start((_request, response) => response.end("reached"));
+      const answer = await say(server, `GET /health HTTP/1.1\r\n${hosts}\r\n\r\n`);
+      expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+      expect(JSON.parse(answer.split("\r\n\r\n")[1]!)).toEqual(faults);
+      expect(await say(server, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 /);
+    },
+  );
+
+  test("is 400 where it is for a WebSocket", async () => {
+    const server = await start(
+      (_request, response) => response.end("reached"),
+      place,
+      (_request, socket) => {
+        socket.end("HTTP/1.1 418 Taken\r\n\r\n");
+      },
+    );
+    const upgrade = (hosts: string) =>
+      say(server, `GET /graphql HTTP/1.1\r\n${hosts}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
+    const answer = await upgrade("Host: a\r\nHost: b");
+    expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+    expect(JSON.parse(answer.split("\r\n\r\n")[1]!)).toEqual(faults);
+    expect(await upgrade("Host: a")).toMatch(/^HTTP\/1\.1 418 /);
+  });
+});
