@@ -1,6 +1,7 @@
 import { type AsOwner, inTransaction } from "../../database/as-owner.ts";
 import { digestOf } from "../secret.ts";
 import type { Kept } from "./provider.ts";
+import type { RequestedTarget } from "./redirect-targets.ts";
 import { signInEnded } from "./refusals.ts";
 
 /** What the browser wants to come back for. */
@@ -12,6 +13,9 @@ export type Wish = {
   /** Who is signed in already, and links an identity. */
   readonly userId: string | null;
 };
+
+/** The same as a request has it: where to come back to is not checked yet. */
+export type RequestedSignIn = Omit<Wish, "redirectTo"> & { readonly redirectTo: RequestedTarget };
 
 /** Which browser left for which provider. */
 export type Departure = {

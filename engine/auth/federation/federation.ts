@@ -46,7 +46,7 @@ export function makeFederation(options: Options): Federation {
   const audited = makeAudited(asOwner);
   const land = makeLand(sessions.open);
   const secondFactor = makeSecondFactor({ asOwner, attempts, land, audited });
-  const readTarget: RedirectTargets = (text) => makeRedirectTargets(siteUrl(), config.signInRedirects)(text);
+  const readTarget: RedirectTargets = (requested) => makeRedirectTargets(siteUrl(), config.signInRedirects)(requested);
   const shared = { asOwner, providers, protocols, departures, audited, readTarget };
   return {
     ...makeSignIn({ ...shared, land, secondFactor }),

@@ -4,7 +4,7 @@ import { accountDisabled } from "../refusals.ts";
 import { newSecret } from "../secret.ts";
 import { SENDER, type Sender, senderValue } from "../sender.ts";
 import type { Audited } from "./audit.ts";
-import type { Departures, Wish } from "./departures.ts";
+import type { Departures, RequestedSignIn, Wish } from "./departures.ts";
 import type { Ending, Land } from "./landing.ts";
 import type { Protocols } from "./protocols.ts";
 import type { Arrival, Provider, Statement } from "./provider.ts";
@@ -23,7 +23,12 @@ import type { SecondFactor } from "./second-factor.ts";
 
 export type SignIn = {
   /** The address at the provider that the browser is to be sent to. */
-  begin(name: string, wish: Wish, browser: string, sender: Sender): Promise<{ address: string; isPosted: boolean }>;
+  begin(
+    name: string,
+    requested: RequestedSignIn,
+    browser: string,
+    sender: Sender,
+  ): Promise<{ address: string; isPosted: boolean }>;
   /** Whatever the browser has brought back. */
   finish(name: string, arrival: Arrival, browser: string, sender: Sender): Promise<Ending>;
 };
@@ -87,17 +92,17 @@ export function makeSignIn(options: Options): SignIn {
   };
 
   return {
-    async begin(name, wish, browser, sender) {
+    async begin(name, requested, browser, sender) {
       const provider = await providers.find(name);
       return audited(name, sender, async () => {
-        const redirectTo = readTarget(wish.redirectTo);
-        if (wish.mode === "token" && redirectTo === null) throw targetMissing();
+        const redirectTo = readTarget(requested.redirectTo);
+        if (requested.mode === "token" && redirectTo === null) throw targetMissing(requested.redirectTo.field);
         const state = newSecret();
         const { address, kept } = await inWords(() => protocols.of(provider).depart(state));
         await departures.remember(
           state,
           { provider: name, purpose: "sign-in", browser },
-          { ...wish, redirectTo },
+          { ...requested, redirectTo },
           kept,
         );
         return { address, isPosted: provider.kind === "saml" };
@@ -146,7 +151,7 @@ function toClaims({ email, isEmailVerified, name, hasSecondFactor, message }: Om
   };
 }
 
-function targetMissing(): ApiError {
+function targetMissing(field: string): ApiError {
   const message = "Say where the code for the tokens is to be sent.";
-  return new ApiError(400, "MISSING_FIELD", message, { details: [{ field: "redirect_to", message }] });
+  return new ApiError(400, "MISSING_FIELD", message, { details: [{ field, message }] });
 }

@@ -7,12 +7,12 @@ import { unsealHint } from "./landing.ts";
 import type { Protocols } from "./protocols.ts";
 import type { Arrival, Farewell, Kept } from "./provider.ts";
 import type { Providers } from "./providers.ts";
-import type { RedirectTargets } from "./redirect-targets.ts";
+import type { RedirectTargets, RequestedTarget } from "./redirect-targets.ts";
 import { inWords, statementRefused } from "./refusals.ts";
 
 export type SignOut = {
   /** Where the browser ends the provider's session too, which that one of ours came from; null when nowhere. */
-  signOutAddress(name: string, session: string, redirectTo: string | null, browser: string): Promise<string | null>;
+  signOutAddress(name: string, session: string, redirectTo: RequestedTarget, browser: string): Promise<string | null>;
   /** Where to go on to of who comes back; null when nowhere. The provider itself may send somebody, to end a session. */
   finishSignOut(name: string, arrival: Arrival, browser: string, sender: Sender): Promise<string | null>;
 };

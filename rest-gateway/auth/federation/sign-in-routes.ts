@@ -1,5 +1,5 @@
 import { PROVIDERS_PATH } from "../../../engine/auth/federation/addresses.ts";
-import type { Wish } from "../../../engine/auth/federation/departures.ts";
+import type { RequestedSignIn } from "../../../engine/auth/federation/departures.ts";
 import type { Routes } from "../../gateway.ts";
 import { type GatewayRequest, type Handler, json } from "../../http.ts";
 import { seeOther } from "../../pages/page.ts";
@@ -48,9 +48,9 @@ export function signInRoutes(services: FederationServices): Routes {
   const { accounts, render } = services;
   const { federation } = accounts;
 
-  const depart = async (request: GatewayRequest, wish: Wish) => {
+  const depart = async (request: GatewayRequest, requested: RequestedSignIn) => {
     const browser = nameBrowser(request);
-    const { address, isPosted } = await federation.begin(providerIn(request), wish, browser, senderOf(request));
+    const { address, isPosted } = await federation.begin(providerIn(request), requested, browser, senderOf(request));
     return { address, headers: { "Set-Cookie": keepBrowser(browser, { isPosted }) } };
   };
 
@@ -73,9 +73,14 @@ export function signInRoutes(services: FederationServices): Routes {
     link: {
       POST: async (request) => {
         const { userId } = await identifyUser(request, services);
-        const { redirectTo } = await readFields(request, { redirectTo: OPTIONAL_TEXT });
-        const wish = { mode: "session", redirectTo, codeChallenge: null, userId } as const;
-        const { address, headers } = await depart(request, wish);
+        const { redirectTo: text } = await readFields(request, { redirectTo: OPTIONAL_TEXT });
+        const redirectTo = { text, field: "redirectTo" };
+        const { address, headers } = await depart(request, {
+          mode: "session",
+          redirectTo,
+          codeChallenge: null,
+          userId,
+        });
         return json(200, { address }, headers);
       },
     },

@@ -28,10 +28,10 @@ export function signOutRoutes(services: FederationServices): Routes {
         const { caller } = await identifyUser(request, services);
         const session = readSessionCookie(request.headers);
         if (caller.kind !== "session" || session === null) throw authRequired();
-        const { redirectTo } = await readFields(request, { redirectTo: OPTIONAL_TEXT });
+        const { redirectTo: text } = await readFields(request, { redirectTo: OPTIONAL_TEXT });
         const browser = nameBrowser(request);
         const address = await federation
-          .signOutAddress(providerIn(request), session, redirectTo, browser)
+          .signOutAddress(providerIn(request), session, { text, field: "redirectTo" }, browser)
           .catch(nowhereIfAway);
         await sessions.close(session, senderOf(request));
         const cookies = [forgetSession()["Set-Cookie"]!, keepBrowser(browser, { isPosted: true })];

@@ -1,4 +1,4 @@
-import type { Wish } from "../../../engine/auth/federation/departures.ts";
+import type { RequestedSignIn } from "../../../engine/auth/federation/departures.ts";
 import { ApiError } from "../../../engine/errors.ts";
 import type { GatewayRequest } from "../../http.ts";
 
@@ -7,7 +7,7 @@ const MODES = ["session", "token"] as const;
 const CHALLENGE = /^[\w-]{43}$/;
 
 /** `?redirect_to=https://app.example.com/&mode=token&code_challenge=…` */
-export function readWish({ rawQuery }: Pick<GatewayRequest, "rawQuery">): Wish {
+export function readWish({ rawQuery }: Pick<GatewayRequest, "rawQuery">): RequestedSignIn {
   const query = new URLSearchParams(rawQuery);
   const mode = MODES.find((each) => each === (query.get("mode") ?? "session"));
   if (!mode) throw refusal("mode", `Say ${MODES.join(" or ")}.`);
@@ -17,7 +17,8 @@ export function readWish({ rawQuery }: Pick<GatewayRequest, "rawQuery">): Wish {
   if (codeChallenge !== null && !CHALLENGE.test(codeChallenge)) {
     throw refusal("code_challenge", "Send the verifier's SHA-256 in base64url.");
   }
-  return { mode, redirectTo: query.get("redirect_to"), codeChallenge, userId: null };
+  const redirectTo = { text: query.get("redirect_to"), field: "redirect_to" };
+  return { mode, redirectTo, codeChallenge, userId: null };
 }
 
 function refusal(field: string, message: string): ApiError {

@@ -7,7 +7,7 @@ export function makeReadTarget(
   { signInRedirects }: Pick<Config, "signInRedirects">,
 ): (text: string | null) => string | null {
   return (text) => {
-    const target = makeRedirectTargets(siteUrl(), signInRedirects)(text || null);
+    const target = makeRedirectTargets(siteUrl(), signInRedirects)({ text: text || null, field: "redirect_to" });
     if (target === null) return null;
     const { origin, pathname, search, hash } = new URL(target);
     // A path that begins with two slashes would name another host.

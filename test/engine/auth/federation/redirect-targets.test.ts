@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { makeRedirectTargets } from "../../../../engine/auth/federation/redirect-targets.ts";
 
-const read = makeRedirectTargets("https://service.example.org/base", [
+const readTarget = makeRedirectTargets("https://service.example.org/base", [
   "https://app.example.org/signed-in",
   "https://app.example.org/area/*",
   "com.example.app://signed-in",
 ]);
+const read = (text: string | null) => readTarget({ text, field: "redirect_to" });
 
 describe("a redirect target", () => {
   test.each([
@@ -46,4 +47,14 @@ describe("a redirect target", () => {
     expect(read(`/${"a".repeat(4_000)}`)).toHaveLength("https://service.example.org/".length + 4_000);
     expect(() => read(`/${"a".repeat(4_096)}`)).toThrow("at most 4096 characters");
   });
+
+  test.each(["https://evil.example.org/", `/${"a".repeat(4_096)}`])(
+    "is refused by the name of the field that it was sent in",
+    (text) => {
+      for (const field of ["redirect_to", "redirectTo"]) {
+        const refusal = expect.objectContaining({ details: [{ field, message: expect.any(String) }] });
+        expect(() => readTarget({ text, field })).toThrow(refusal);
+      }
+    },
+  );
 });

@@ -231,15 +231,16 @@ describe("tokens for a program", () => {
   });
 
   test.each([
-    ["?mode=token", "MISSING_FIELD"],
-    ["?mode=cookie", "VALIDATION_ERROR"],
-    [`${query}x`, "VALIDATION_ERROR"],
-    ["?mode=token&redirect_to=/&code_challenge=short", "VALIDATION_ERROR"],
-    ["?mode=token&redirect_to=/&code_challenge_method=plain", "VALIDATION_ERROR"],
-  ])("are not asked for by %s", async (wrong, code) => {
+    ["?mode=token", "MISSING_FIELD", "redirect_to"],
+    ["?mode=token&redirect_to=https://evil.example.org/", "VALIDATION_ERROR", "redirect_to"],
+    ["?mode=cookie", "VALIDATION_ERROR", "mode"],
+    [`${query}x`, "VALIDATION_ERROR", "redirect_to"],
+    ["?mode=token&redirect_to=/&code_challenge=short", "VALIDATION_ERROR", "code_challenge"],
+    ["?mode=token&redirect_to=/&code_challenge_method=plain", "VALIDATION_ERROR", "code_challenge_method"],
+  ])("are not asked for by %s", async (wrong, code, field) => {
     expect(await gateways.browser().ask(`${SIGN_IN}${wrong}`)).toMatchObject({
       status: 400,
-      body: { error: { code } },
+      body: { error: { code, details: [{ field }] } },
     });
   });
 });
@@ -325,6 +326,16 @@ describe("the account of who comes back", () => {
     expect((await whoIs(later)).userId).toBe(userId);
   });
 
+  test("is not linked by a request to end elsewhere, whose field is named as it was sent", async () => {
+    const { pair } = await newPerson(gateways);
+    const asked = await gateways.post(
+      `${gateways.one.url}/auth/providers/example/link`,
+      { redirectTo: "https://evil.example.org/" },
+      { token: pair.accessToken },
+    );
+    expect(asked).toMatchObject({ status: 400, body: { error: { details: [{ field: "redirectTo" }] } } });
+  });
+
   test("is not shared with who had linked an identity before the one who reads the mail set a password by it", async () => {
     const { email, userId, pair } = await newPerson(gateways);
     await link(pair.accessToken, "unverified-squatter");
@@ -343,6 +354,16 @@ describe("the account of who comes back", () => {
     const changed = await gateways.post(`${gateways.one.url}/auth/password`, change, { token: body.accessToken });
     expect(changed.status).toBe(200);
     expect((await signIn("unverified-squatter")).status).toBe(200);
+  });
+
+  test("is not linked by a request to end elsewhere, whose field is named as it was sent", async () => {
+    const { pair } = await newPerson(gateways);
+    const asked = await gateways.post(
+      `${gateways.one.url}/auth/providers/example/link`,
+      { redirectTo: "https://evil.example.org/" },
+      { token: pair.accessToken },
+    );
+    expect(asked).toMatchObject({ status: 400, body: { error: { details: [{ field: "redirectTo" }] } } });
   });
 
   test("is not shared with who had linked one when its reader confirms the address first, unasked", async () => {
@@ -567,7 +588,10 @@ describe("signing out", () => {
     const address = `${gateways.one.url}/auth/providers/example/sign-out`;
     expect((await gateways.post(address, {})).status).toBe(401);
     expect((await gateways.post(address, {}, { headers: { Cookie } })).status).toBe(403);
-    expect((await signOut(browser, { redirectTo: "https://evil.example.org/" })).status).toBe(400);
+    expect(await signOut(browser, { redirectTo: "https://evil.example.org/" })).toMatchObject({
+      status: 400,
+      body: { error: { details: [{ field: "redirectTo" }] } },
+    });
     expect(await whoIs(browser)).not.toBeNull();
     expect((await signOut(browser)).status).toBe(200);
   });
