@@ -1,6 +1,7 @@
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { commandLine } from "./commands/command-line.ts";
+import { takesStartWords } from "./commands/start-words.ts";
 import { isEmbedded, type ReadConfig, readConfig } from "./engine/config/config.ts";
 import { makeLogger } from "./engine/log.ts";
 import { refuseClosedMailFolder } from "./engine/mail/mail-folder.ts";
@@ -12,6 +13,7 @@ import { type Admin, openAdmin } from "./rest-gateway/admin.ts";
 import type { Running } from "./service.ts";
 
 const startedAt = performance.now();
+if (!takesStartWords(process.argv.slice(2))) process.exit();
 keepYoungSpace();
 const { config, warnings } = readOrExit();
 const log = makeLogger(config);

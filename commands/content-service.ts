@@ -45,16 +45,9 @@ async function develop(): Promise<void> {
   else await serve("--dev");
 }
 
-/** It takes settings, and no words but ours. */
 async function serve(...ours: readonly string[]): Promise<void> {
-  const [word] = process.argv.slice(2);
-  const advice = `It is told by its environment what to do, for example PORT=8080; ${commandLine("config")} shows all settings.`;
-  if (word === "--help" || word === "-h") console.log(advice);
-  else if (word !== undefined) refuse(`"${word}" is one word too many. ${advice}`);
-  else {
-    process.argv.push(...ours);
-    await import("../server.ts");
-  }
+  process.argv.push(...ours);
+  await import("../server.ts");
 }
 
 const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));

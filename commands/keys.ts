@@ -3,6 +3,7 @@ import { deploymentKeys } from "../engine/caller/deployment-keys.ts";
 import { roleKey } from "../engine/caller/role-key.ts";
 import { type Config, withDatabaseSettings } from "../engine/config/config.ts";
 import { readMoment } from "../engine/moment.ts";
+import { readSecrets } from "../engine/secrets.ts";
 import { tabulated } from "./columns.ts";
 import { actionOf, runCommand, UsageError } from "./command.ts";
 import { commandLine } from "./command-line.ts";
@@ -23,7 +24,8 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     });
     console.log(`Key ${id}, which is shown this once:\n${key}`);
   },
-  async list(keys) {
+  async list(keys, [word]) {
+    if (word !== undefined) throw new UsageError(`"${word}" is one word too many.`);
     const all = await keys.list();
     if (all.length > 0) console.log(tabulated(all.map(lineOf)));
     else console.log("There are no keys.");
@@ -37,7 +39,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
 
 async function printDeploymentKeys(given: Config): Promise<void> {
   const { config } = withDatabaseSettings(given, await settingsOfDatabase(given));
-  const keys = await deploymentKeys(config);
+  const keys = await deploymentKeys(config, readSecrets);
   const keyOf = (role: string) => roleKey(role, keys, config);
   console.log(`anon key (for clients; row-level policies bound what it reaches):
 ${keyOf(config.anonRole)}

@@ -1,6 +1,7 @@
 import { type ListedProvider, makeProviders, type Providers } from "../engine/auth/federation/providers.ts";
 import { deploymentKeys } from "../engine/caller/deployment-keys.ts";
 import { withDatabaseSettings } from "../engine/config/config.ts";
+import { readSecrets } from "../engine/secrets.ts";
 import { tabulated } from "./columns.ts";
 import { actionOf, runCommand, UsageError } from "./command.ts";
 import { commandLine } from "./command-line.ts";
@@ -19,7 +20,8 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     console.log(`Users can sign in at /auth/providers/${provider.name}/sign-in.
 Tell the provider where they come back to: /auth/providers/${provider.name}/callback, behind PUBLIC_URL.`);
   },
-  async list(providers) {
+  async list(providers, [word]) {
+    if (word !== undefined) throw new UsageError(`"${word}" is one word too many.`);
     const all = await providers.list();
     if (all.length > 0) console.log(tabulated(all.map(lineOf)));
     else console.log("There are no providers.");
@@ -75,9 +77,7 @@ Example:
   async run(given, [action = "", ...words], options) {
     const act = actionOf(ACTIONS, "provider", action);
     const { config } = withDatabaseSettings(given, await settingsOfDatabase(given));
-    await withOwner(config, async (asOwner) => {
-      const keys = await deploymentKeys(config);
-      await act(makeProviders(asOwner, keys), words, options);
-    });
+    const keys = () => deploymentKeys(config, readSecrets);
+    await withOwner(config, (asOwner) => act(makeProviders(asOwner, keys), words, options));
   },
 });

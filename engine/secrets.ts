@@ -10,9 +10,9 @@ export type Secrets = {
 
 /** The secrets of an embedded deployment: made once, kept where only this user reads them. */
 export async function readOrMakeSecrets(dataDir: string): Promise<Secrets> {
-  const file = join(resolve(dataDir), "secrets.json");
+  const file = fileIn(dataDir);
   await mkdir(resolve(dataDir), { recursive: true });
-  const found = await readSecrets(file);
+  const found = await read(file);
   if (found) return found;
   const draft = `${file}.${randomUUID()}`;
   const secrets: Secrets = { jwtSecret: randomSecret(), databasePassword: randomSecret() };
@@ -23,13 +23,27 @@ export async function readOrMakeSecrets(dataDir: string): Promise<Secrets> {
     return secrets;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    return (await readSecrets(file)) ?? secrets;
+    return (await read(file)) ?? secrets;
   } finally {
     await rm(draft, { force: true });
   }
 }
 
-async function readSecrets(file: string): Promise<Secrets | null> {
+/** For commands, which make none: those of a mistyped folder would be nobody's. */
+export async function readSecrets(dataDir: string): Promise<Secrets> {
+  const found = await read(fileIn(dataDir));
+  if (found) return found;
+  throw new Error(
+    `There are no keys in ${resolve(dataDir)}. Start the service once to make them, set DATA_DIR to the folder that has them, ` +
+      "or set JWT_SECRET as the service has it.",
+  );
+}
+
+function fileIn(dataDir: string): string {
+  return join(resolve(dataDir), "secrets.json");
+}
+
+async function read(file: string): Promise<Secrets | null> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return null;
     throw error;

@@ -8,6 +8,7 @@ import type { AsOwner } from "../database/as-owner.ts";
 import type { Logger } from "../log.ts";
 import type { Outbox } from "../mail/outbox.ts";
 import type { Hits } from "../recent-map.ts";
+import { readOrMakeSecrets } from "../secrets.ts";
 import { makeAccountStates } from "./account-states.ts";
 import { type Accounts, makeAccounts } from "./accounts.ts";
 import { readPasswords } from "./password-caller.ts";
@@ -39,7 +40,7 @@ export function makeIdentification(options: Options): (config: Config) => Promis
   const objectionTo = makeAccountStates({ asOwner, log });
   const databaseTime = makeDatabaseTime({ asOwner, log });
   return async (config) => {
-    const keys = await deploymentKeys(config);
+    const keys = await deploymentKeys(config, readOrMakeSecrets);
     const accounts = canSignIn ? makeAccounts({ asOwner, keys, config, outbox, siteUrl }) : null;
     const readers = accounts ? [readSessions(accounts.sessions), readPasswords(accounts)] : [];
     return {

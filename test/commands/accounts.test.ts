@@ -99,6 +99,7 @@ describe("npm run keys", () => {
     ["keys create --role anon --expires 2027-02-30", 2, "2027-12-31"],
     ["keys create --role anon --expires 2001-01-01", 1, "in the future"],
     ["keys revoke 999999", 1, "no such key"],
+    ["keys list all", 2, '"all" is one word too many.'],
     ["keys forget", 2, "is not something"],
   ])("%s is refused in words, and ends with %i", async (line, exitCode, words) => {
     const { stderr, code } = await run(line);

@@ -45,7 +45,7 @@ describe("npm run provider", () => {
     ];
     expect(added.map(({ code, stderr }) => [code, stderr])).toEqual(added.map(() => [0, ""]));
     const keys = makeTokenKeys({ jwtSecret: SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
-    const providers = makeProviders(opened.asOwner, keys);
+    const providers = makeProviders(opened.asOwner, async () => keys);
     expect(await providers.find("one")).toEqual({
       name: "one",
       kind: "oidc",
@@ -89,6 +89,7 @@ describe("npm run provider", () => {
 
   test.each([
     ["", 2, "Say what to do"],
+    ["list all", 2, '"all" is one word too many.'],
     ["add", 2, "--kind"],
     ["add --kind ldap --name x", 2, "--kind"],
     ["add --kind oidc --name x", 2, "--issuer"],

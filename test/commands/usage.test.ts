@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SECRET } from "../secret.ts";
 import { runCommandWith } from "./run-command.ts";
 
 let folder: string;
@@ -29,6 +30,39 @@ describe("a mistyped DATA_DIR", () => {
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toContain(`There is no database in ${dataDir}.`);
     expect(existsSync(dataDir)).toBe(false);
+  });
+});
+
+describe("keys that nobody has made", () => {
+  const print = (settings: NodeJS.ProcessEnv) => runCommandWith("keys", [], settings);
+
+  test("are not made by printing them, neither in a folder that is not there nor in one that is", async () => {
+    for (const dataDir of [join(folder, "mistyped"), folder]) {
+      const { code, stdout, stderr } = await print({ DATA_DIR: dataDir });
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toContain(`There are no keys in ${dataDir}. Start the service once to make them`);
+      expect(existsSync(join(dataDir, "secrets.json"))).toBe(false);
+    }
+    expect(existsSync(join(folder, "mistyped"))).toBe(false);
+  });
+
+  test("need none where JWT_SECRET is given", async () => {
+    const { code, stdout } = await print({ DATA_DIR: join(folder, "mistyped"), JWT_SECRET: SECRET });
+    expect([code, stdout]).toEqual([0, expect.stringContaining("anon key")]);
+    expect(existsSync(join(folder, "mistyped"))).toBe(false);
+  });
+});
+
+describe("the service itself", () => {
+  test.each<[program: string, ...words: string[]]>([
+    ["../server", "--port", "80"],
+    ["../server", "--dev", "--port"],
+    ["content-service", "start", "--port"],
+  ])("does not start with words that it does not know: %s %s %s", async (program, ...words) => {
+    const { code, stdout, stderr } = await runCommandWith(program, words, { DATA_DIR: join(folder, "none") });
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatch(/^There is no option --port\.\n\n.* takes no words but settings in its environment/);
+    expect(existsSync(join(folder, "none"))).toBe(false);
   });
 });
 

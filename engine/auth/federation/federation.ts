@@ -40,7 +40,7 @@ type Options = {
 
 export function makeFederation(options: Options): Federation {
   const { asOwner, keys, attempts, sessions, tokens, config, siteUrl } = options;
-  const providers = makeProviders(asOwner, keys);
+  const providers = makeProviders(asOwner, async () => keys);
   const protocols = makeProtocols(siteUrl);
   const departures = makeDepartures(asOwner);
   const audited = makeAudited(asOwner);

@@ -48,8 +48,8 @@ const LIST = `
   select name, kind, title, issuer, client_id as "clientId", enabled, sign_ups as "signUps", identities::integer
   from auth.list_providers()`;
 
-/** The providers through which users may sign in. */
-export function makeProviders(asOwner: AsOwner, keys: TokenKeys): Providers {
+/** The providers through which users may sign in; the keys seal their secrets, and are asked for where there is one. */
+export function makeProviders(asOwner: AsOwner, keys: () => Promise<TokenKeys>): Providers {
   const change = async (call: string, name: string): Promise<void> => {
     const { rows } = await inTransaction(asOwner, (client) =>
       client.query<{ done: boolean }>(`select ${call} as done`, [senderValue(OPERATOR), name]),
@@ -62,7 +62,7 @@ export function makeProviders(asOwner: AsOwner, keys: TokenKeys): Providers {
       const { rows } = await asOwner((client) => client.query<Row>(FIND, [name]));
       if (!rows[0]) throw noSuchProvider();
       const { client_id: clientId, client_secret: kept, ...provider } = rows[0];
-      return { ...provider, clientId, secret: kept === null ? null : openSecret(kept, keys) };
+      return { ...provider, clientId, secret: kept === null ? null : openSecret(kept, await keys()) };
     },
     async list() {
       const { rows } = await asOwner((client) => client.query<ListedProvider>(LIST));
@@ -72,7 +72,7 @@ export function makeProviders(asOwner: AsOwner, keys: TokenKeys): Providers {
       const row = {
         ...provider,
         client_id: clientId,
-        client_secret: secret === null ? null : sealSecret(secret, keys),
+        client_secret: secret === null ? null : sealSecret(secret, await keys()),
         sign_ups: signUps,
         trusts_email: trustsEmail,
         trusts_factor: trustsFactor,

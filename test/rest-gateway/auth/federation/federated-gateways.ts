@@ -21,7 +21,7 @@ export type FederatedGateways = Gateways & {
 export async function openFederatedGateways(settings: NodeJS.ProcessEnv = {}): Promise<FederatedGateways> {
   const gateways = await openGateways({ settings: { PUBLIC_URL: SITE, SIGN_IN_REDIRECTS: PROGRAM, ...settings } });
   const keys = makeTokenKeys({ jwtSecret: SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
-  const providers = makeProviders(lender(gateways.owner), keys);
+  const providers = makeProviders(lender(gateways.owner), async () => keys);
   return {
     ...gateways,
     browser: ({ gateway = "one", accept } = {}) =>
