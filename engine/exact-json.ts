@@ -10,11 +10,22 @@ type Exact = {
 };
 const exact = JSON as unknown as Exact;
 
+/** Where a number that JavaScript would write in another way may begin: of many digits, with an exponent, ending in a zero, very small, or -0. */
+const UNUSUAL = /(?:^|[\s:,[])-?(?:[\d.]{16}|\d[\d.]*[eE]|\d+\.\d*0(?!\d)|0\.000000|(?<=-)0(?![\d.]))/;
+
 /** Numbers keep all of their digits, and are written again as they were read. */
 export function parseExactly(text: string): unknown {
+  // A reviver makes it seven times as slow.
+  if (!UNUSUAL.test(text)) return JSON.parse(text);
   return exact.parse(text, (_key, value, { source }) =>
     typeof value === "number" && String(value) !== source ? exact.rawJSON(source!) : value,
   );
+}
+
+/** The number that a text of JSON is. */
+export function parseNumber(text: string): number | ExactNumber {
+  const value = Number(text);
+  return String(value) === text ? value : exact.rawJSON(text);
 }
 
 export function isExactNumber(value: unknown): value is ExactNumber {

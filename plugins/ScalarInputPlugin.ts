@@ -6,6 +6,8 @@ import {
   Kind,
   type ValueNode,
 } from "postgraphile/graphql";
+import { type ExactNumber, isExactNumber } from "../engine/exact-json.ts";
+import { TAKES_EXACT_NUMBERS } from "./exact-scalars.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -40,7 +42,9 @@ function takingNumbers(typeOf: TextType): TextType {
     const read = (text: string) => (coerce ? coerce(text) : text);
     return {
       ...typeOf(description, coerce, name),
+      extensions: TAKES_EXACT_NUMBERS,
       parseValue(value) {
+        if (isExactNumber(value)) return read(textOf(value));
         if (typeof value !== "string" && typeof value !== "number") throw new GraphQLError(refusal);
         if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
           throw new GraphQLError("Write a number as large as this as a text: it has lost digits.");
@@ -55,6 +59,12 @@ function takingNumbers(typeOf: TextType): TextType {
       },
     };
   };
+}
+
+/** `1.0` may be given for a whole number. */
+function textOf({ rawJSON }: ExactNumber): string {
+  const number = Number(rawJSON);
+  return Number.isSafeInteger(number) ? String(number) : rawJSON;
 }
 
 function placed(type: string, parse: GraphQLScalarLiteralParser<unknown>): GraphQLScalarLiteralParser<unknown> {

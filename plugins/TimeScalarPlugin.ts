@@ -1,7 +1,7 @@
 import type {} from "postgraphile";
-import type { PgCodecAnyScalar } from "postgraphile/@dataplan/pg";
 import { GraphQLError, Kind } from "postgraphile/graphql";
 import { oncePer } from "../engine/once-per.ts";
+import { domainScalars } from "./domain-scalars.ts";
 import type { Codec } from "./table.ts";
 import { readTime, toTime } from "./time.ts";
 import { isMoment, LISTS_OF_TIMES, TIMES } from "./time-codec.ts";
@@ -75,13 +75,9 @@ export const TimeScalarPlugin: GraphileConfig.Plugin = {
 };
 
 /** Time, and the domains over timestamptz: their values are written and read as its are. */
-const namesOfTimes = oncePer(({ allPgCodecs, inflection }: GraphileBuild.Build): ReadonlySet<string> => {
-  const domains = [...allPgCodecs].filter(({ domainOfCodec }) => domainOfCodec && isMoment(domainOfCodec));
-  return new Set([
-    NAMES.Datetime!,
-    ...domains.map((codec) => inflection.scalarCodecTypeName(codec as PgCodecAnyScalar)),
-  ]);
-});
+const namesOfTimes = oncePer(
+  (build: GraphileBuild.Build): ReadonlySet<string> => new Set([NAMES.Datetime!, ...domainScalars(build, isMoment)]),
+);
 
 function parse(value: unknown): string {
   const time = typeof value === "string" ? readTime(value) : null;

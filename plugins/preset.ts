@@ -15,6 +15,7 @@ import { FunctionMutationsPlugin } from "./FunctionMutationsPlugin.ts";
 import { FunctionsFirstPlugin } from "./FunctionsFirstPlugin.ts";
 import { GeneratedColumnsPlugin } from "./GeneratedColumnsPlugin.ts";
 import { IdScalarPlugin } from "./IdScalarPlugin.ts";
+import { JsonScalarPlugin } from "./JsonScalarPlugin.ts";
 import { LinePlugin } from "./LinePlugin.ts";
 import { NameClashesPlugin } from "./NameClashesPlugin.ts";
 import { NamesPlugin } from "./NamesPlugin.ts";
@@ -58,6 +59,7 @@ export function makePreset({ pgService, maxPageSize }: ShapeOptions): GraphileCo
       CallableFunctionsPlugin,
       IdScalarPlugin,
       TimeScalarPlugin,
+      JsonScalarPlugin,
       BinaryScalarPlugin,
       LinePlugin,
       ScalarInputPlugin,

@@ -14,8 +14,11 @@ import {
   validate,
   visit,
 } from "postgraphile/graphql";
+import { oncePer } from "../../engine/once-per.ts";
 import { type Hits, RecentMap } from "../../engine/recent-map.ts";
 import { type Echo, echoOf } from "./echo.ts";
+import { keepDigits } from "./exact-literals.ts";
+import { makeRestoreDigits, type RestoreDigits } from "./exact-variables.ts";
 import { dropPrototypes, hasInheritedNames } from "./inherited-names.ts";
 import { type Limits, measure, tooComplex, tooDeep } from "./limits.ts";
 import type { PlanMemory } from "./plan-memory.ts";
@@ -34,6 +37,8 @@ export type ReadDocument = {
   operation(name: string | null): OperationDefinitionNode;
   /** Of one of its operations. */
   echo(operation: OperationDefinitionNode): Echo;
+  /** Of one of its operations; null where its variables have lost no digits. */
+  restoreDigits(operation: OperationDefinitionNode): RestoreDigits | null;
   /**
    * Refuses a null where the operation needs a value: what a default makes up for is an absent variable only. Leaves in them
    * only what was sent.
@@ -88,6 +93,7 @@ export function makeDocumentReader({ schema, limits, memory, hits }: ReaderOptio
       bytes: weight * BYTES_PER_UNIT,
       operation: rememberOperations(document),
       echo: rememberEchoes(document),
+      restoreDigits: oncePer((operation) => makeRestoreDigits(operation, schema)),
       checkVariables: (operation, variables) => {
         checkNeeds(operation, variables);
         if (hasTraps) dropPrototypes(variables);
@@ -106,7 +112,7 @@ function readWithin(text: string, schema: GraphQLSchema, limits: Limits) {
     check(subscriptionFaults(document));
     const faults = validate(schema, document, undefined, { maxErrors: MOST_ERRORS });
     if (faults.length > 0) throw new Refusal(faults.map(makeInvalid(document)));
-    return { document, weight: weight + text.length / CHARACTERS_PER_UNIT };
+    return { document: keepDigits(document, schema), weight: weight + text.length / CHARACTERS_PER_UNIT };
   } catch (error) {
     // The parser, and whatever walks over values, calls itself for each level.
     if (error instanceof RangeError) throw new Refusal([tooDeep("too many", limits.depth)]);

@@ -11,6 +11,7 @@ import type { Tracing } from "../../engine/tracing/tracing.ts";
 import { Delivery, type Results } from "./delivery.ts";
 import { toldBytes } from "./echo.ts";
 import type { Events } from "./events.ts";
+import type { Variables } from "./exact-variables.ts";
 import type { Introspection } from "./introspection.ts";
 import { makeWithPgClient } from "./pg-client.ts";
 import type { ServedSchema } from "./role-schemas.ts";
@@ -19,7 +20,9 @@ import type { ServedSchema } from "./role-schemas.ts";
 export type Parameters = {
   readonly query: string;
   readonly operationName: string | null;
-  readonly variables: Readonly<Record<string, unknown>>;
+  readonly variables: Variables;
+  /** The same, with ExactNumbers among them. */
+  readonly parseExactVariables: () => Variables;
 };
 
 /** Who asks, and what is known of the way it came. */
@@ -90,12 +93,14 @@ export function makePrepare({
 }: Services): Prepare {
   const together = new Budget(most.together);
   const answers = new Budget(most.answers);
-  return ({ query, operationName, variables }, circumstances) => {
+  return ({ query, operationName, variables: sent, parseExactVariables }, circumstances) => {
     const { role } = circumstances.asker.caller;
     const { schema, resolvedPreset, read } = schemaOf(role);
-    const { document, bytes: documentBytes, isIntrospection, operation, echo, checkVariables } = read(query);
+    const found = read(query);
+    const { document, bytes: documentBytes, isIntrospection, operation, echo, checkVariables } = found;
     if (isIntrospection) introspection.check(role);
     const chosen = operation(operationName);
+    const variables = found.restoreDigits(chosen)?.(sent, parseExactVariables) ?? sent;
     checkVariables(chosen, variables);
     const kind = chosen.operation;
     const { signal, asText = false } = circumstances;

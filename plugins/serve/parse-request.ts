@@ -1,13 +1,17 @@
 import { ApiError } from "../../engine/errors.ts";
+import { parseExactly } from "../../engine/exact-json.ts";
 import { scanJson } from "../../engine/json/scan.ts";
 import { isJsonObject } from "../../engine/json-object.ts";
 import type { Stepwise } from "../../engine/stepwise.ts";
+import type { Variables } from "./exact-variables.ts";
 
 /** What came in a request: GraphQL over HTTP, section 5. */
 export type Sent = {
   readonly query: string | null;
   readonly operationName: string | null;
-  readonly variables: Readonly<Record<string, unknown>>;
+  readonly variables: Variables;
+  /** The same, with ExactNumbers where those of JavaScript have lost digits. */
+  readonly parseExactVariables: () => Variables;
   readonly extensions: Readonly<Record<string, unknown>>;
   /** The name of an operation that the server knows. */
   readonly documentId: string | null;
@@ -23,7 +27,8 @@ export function* parseBody(body: Buffer): Stepwise<Sent> {
   if (scan.kind === "too deep") throw malformed(`The body may have at most ${MOST_LEVELS} levels.`);
   if (scan.kind === "invalid") throw malformed("The body is no JSON.");
   if (scan.values > MOST_VALUES) throw malformed(`The body may have at most ${MOST_VALUES} values.`);
-  return parseParameters(parseJson(body.toString("utf8"), "The body is no JSON."));
+  const text = body.toString("utf8");
+  return parseParameters(parseJson(text, "The body is no JSON."), () => parseExactly(text));
 }
 
 /** `query=%7Bme%7Bid%7D%7D&variables=%7B%7D` */
@@ -33,17 +38,19 @@ export function parseQueryString(rawQuery: string): Sent {
     const text = given.get(name);
     return text === null ? null : parseJson(text, `${name} is no JSON.`);
   };
-  return parseParameters({
+  const sent = {
     query: given.get("query"),
     // In an address, and only there, an empty name is none.
     operationName: given.get("operationName") || null,
     documentId: given.get("documentId"),
     variables: json("variables"),
     extensions: json("extensions"),
-  });
+  };
+  return parseParameters(sent, () => ({ variables: parseExactly(given.get("variables") ?? "null") }));
 }
 
-export function parseParameters(given: unknown): Sent {
+/** `parseAgain` gives the same with ExactNumbers. */
+export function parseParameters(given: unknown, parseAgain: () => unknown): Sent {
   if (Array.isArray(given)) throw malformed("Send one operation per request: batches are not taken.");
   if (!isJsonObject(given)) throw malformed("Send a JSON object with the operation in query.");
   return {
@@ -52,7 +59,17 @@ export function parseParameters(given: unknown): Sent {
     variables: objectIn(given, "variables"),
     extensions: objectIn(given, "extensions"),
     documentId: textIn(given, "documentId"),
+    parseExactVariables: () => objectIn(parsedAgain(parseAgain), "variables"),
   };
+}
+
+/** It is parsed by functions that call each other for each level. */
+function parsedAgain(parseAgain: () => unknown): Variables {
+  try {
+    return parseAgain() as Variables;
+  } catch (cause) {
+    throw malformed("The variables have too many levels.", cause);
+  }
 }
 
 /**

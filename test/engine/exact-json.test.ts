@@ -33,6 +33,29 @@ test("any JSON comes back the same", () => {
   );
 });
 
+test("any number is written as it was read, wherever it stands", () => {
+  const digits = fc.stringMatching(/^\d{1,20}$/);
+  const number = fc
+    .tuple(
+      fc.constantFrom("", "-"),
+      fc.oneof(fc.constant("0"), fc.bigInt({ min: 1n }).map(String)),
+      fc.option(digits),
+      fc.option(fc.tuple(fc.constantFrom("e", "E", "e+", "e-"), digits)),
+    )
+    .map(
+      ([sign, whole, fraction, exponent]) =>
+        `${sign}${whole}${fraction === null ? "" : `.${fraction}`}${exponent?.join("") ?? ""}`,
+    );
+  const place = fc.constantFrom(["", ""], [" ", "\n"], ["[", "]"], ["[0,", ",1]"], ['{"a":', "}"], ['{"a": ', " }"]);
+  fc.assert(
+    fc.property(number, place, (text, [before, after]) => {
+      const json = `${before}${text}${after}`;
+      return JSON.stringify(parseExactly(json)) === json.replace(/\s/g, "");
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
 test("a value has a text for addresses", () => {
   expect([parseExactly("12345678901234567890"), 7, "a/b", true].map(textOfValue)).toEqual([
     "12345678901234567890",

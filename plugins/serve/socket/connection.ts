@@ -9,6 +9,7 @@ import type { AuthenticationResult, Callers, Credentials } from "../../../engine
 import { hasExpired } from "../../../engine/caller/claims.ts";
 import type { CrossSite } from "../../../engine/caller/cross-site.ts";
 import { readSessionCookie } from "../../../engine/caller/session-cookie.ts";
+import { parseExactly } from "../../../engine/exact-json.ts";
 import { type ByteQuota, Reservation, type Shortage } from "../../../engine/memory/byte-quota.ts";
 import { heapSize } from "../../../engine/memory/heap-size.ts";
 import { SharedBytes } from "../../../engine/memory/shared-bytes.ts";
@@ -84,6 +85,8 @@ export class Connection {
   #asker: AuthenticationResult;
   #count = 0;
   #expiry: NodeJS.Timeout | undefined;
+  /** The text that is being read. */
+  message = "";
   #isIdentified = false;
   #isLeaving = false;
 
@@ -124,8 +127,8 @@ export class Connection {
     if (await this.#isOver()) this.#channel.close(4403, "Token expired");
   }
 
-  /** Refuses by throwing. */
-  async prepare(id: string, payload: unknown): Promise<Operation> {
+  /** Refuses by throwing. `message` is the text that the payload came in. */
+  async prepare(id: string, payload: unknown, message: string): Promise<Operation> {
     const { findDocument, prepare, mostOperations } = this.#services;
     if (this.#isLeaving) throw refusal("The service is shutting down: connect again.", "SERVICE_UNAVAILABLE");
     if (this.#open.size >= mostOperations) {
@@ -135,7 +138,7 @@ export class Connection {
     this.#open.set(id, open);
     try {
       refuseShortage(open.sent.resize(OPERATION_BYTES + heapSize([id, payload])), this.#quota);
-      const sent = parseParameters(payload);
+      const sent = parseParameters(payload, () => (parseExactly(message) as { readonly payload: unknown }).payload);
       const operation = prepare({ ...sent, query: await findDocument(sent) }, this.#circumstances());
       if (this.#open.get(id) === open) this.#holdDocument(open, operation);
       if (operation.kind !== "subscription") this.#underway.set(id, operation);

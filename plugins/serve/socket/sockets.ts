@@ -154,7 +154,13 @@ export class Sockets {
       connection,
     );
     return {
-      take: (text: string) => take(text),
+      take: (text: string) => {
+        // It is read as far as `onSubscribe` before this returns.
+        connection.message = text;
+        const handled = take(text);
+        connection.message = "";
+        return handled;
+      },
       gone: (code: number, reason: string) => void closed(code, reason).catch(() => {}),
       keepAlive: () => null,
     };

@@ -34,7 +34,7 @@ export class SubscriptionsTransportWs {
       case "connection_init":
         return this.#introduce(message.payload);
       case "start":
-        return this.#start(message);
+        return this.#start(message, text);
       case "stop":
         return this.#stop(String(message.id));
       case "connection_terminate":
@@ -66,7 +66,7 @@ export class SubscriptionsTransportWs {
   }
 
   /** This protocol's own client does not wait for the acknowledgement. */
-  async #start({ id, payload }: Message): Promise<void> {
+  async #start({ id, payload }: Message, text: string): Promise<void> {
     if (!this.#introduction) return this.#channel.close(4401, "Unauthorized");
     if (typeof id !== "string" || id === "") return this.#channel.close(4400, "Invalid message received");
     this.#stop(id);
@@ -75,7 +75,7 @@ export class SubscriptionsTransportWs {
     this.#open.set(id, stop);
     try {
       await this.#introduction;
-      if (!stopper.signal.aborted) await this.#run(id, payload, stopper.signal);
+      if (!stopper.signal.aborted) await this.#run(id, payload, text, stopper.signal);
     } catch (error) {
       const [payload] = this.#connection.explainAll([error]);
       if (!stopper.signal.aborted) await this.#say({ type: "error", id, payload });
@@ -86,8 +86,8 @@ export class SubscriptionsTransportWs {
     }
   }
 
-  async #run(id: string, payload: unknown, stopped: AbortSignal): Promise<void> {
-    const operation = await this.#connection.prepare(id, payload);
+  async #run(id: string, payload: unknown, text: string, stopped: AbortSignal): Promise<void> {
+    const operation = await this.#connection.prepare(id, payload, text);
     const outcome = await operation.run();
     if (outcome.kind === "result") {
       if (!stopped.aborted) await this.#say({ type: "data", id, payload: this.#connection.toPayload(outcome.result) });

@@ -19,7 +19,7 @@ export function makeTransportWs({ initTimeoutMs }: { initTimeoutMs: number }): T
     },
     onSubscribe: async ({ extra }, id, payload) => {
       try {
-        return await extra.prepare(id, payload);
+        return await extra.prepare(id, payload, extra.message);
       } catch (error) {
         return error instanceof Refusal ? error.errors : [asGraphQLError(error)];
       }
