@@ -33,6 +33,7 @@ import { addressOf, checkAddress, listen, renewCertificate } from "./rest-gatewa
 import { RequestCounts } from "./rest-gateway/metrics/requests.ts";
 import { Traffic } from "./rest-gateway/metrics/traffic.ts";
 import { readVersions } from "./rest-gateway/resource/versions/served.ts";
+import { warnOfDisplacedTables } from "./rest-gateway/resource/warn-of-displaced-tables.ts";
 import { makeDefer } from "./rest-gateway/tasks/defer.ts";
 import { taskJobs, tendTasks } from "./rest-gateway/tasks/jobs.ts";
 import { makePerformer } from "./rest-gateway/tasks/perform.ts";
@@ -108,6 +109,7 @@ export async function startService(given: Config, surroundings: Surroundings): P
     shortage,
     acceptsWork: () => accepting,
   });
+  opened.defer(warnOfDisplacedTables(catalog, log));
   const versions = readVersions(asOwner);
   const defer = (await hasTasks(asOwner)) ? makeDefer({ asOwner, versions, publicUrl: config.publicUrl }) : null;
   const requests = config.adminPort === null ? null : new RequestCounts();

@@ -9,8 +9,9 @@ import { memoized } from "../../engine/memoized.ts";
 import { oncePer } from "../../engine/once-per.ts";
 import { commentTags } from "./comment-tags.ts";
 import { type Field, fieldsOf } from "./fields.ts";
+import { isAtRoot } from "./is-at-root.ts";
 import { type Naming, namingOf, toAddressName } from "./naming.ts";
-import { tablesByAddress } from "./tables-by-address.ts";
+import { tableAddresses } from "./table-addresses.ts";
 
 /** The collections of one version, as one role sees them: what parsers refuse by, and documents are made from. */
 export type Collections = {
@@ -79,26 +80,18 @@ export type Search = { readonly parameter: string; readonly routine: Routine };
 
 type Audience = { readonly role: string; readonly version: number };
 
-type Tables = ReadonlyMap<string, Table>;
-type Known = { readonly tables: Tables; readonly of: (version: number) => (role: string) => Collections };
-
-const knownOf = oncePer((catalog: Catalog): Known => {
-  const tables = tablesByAddress(catalog);
-  const of = memoized((version: number) =>
-    memoized((role: string) => makeCollections(catalog, tables, { role, version })),
-  );
-  return { tables, of };
-});
+const collectionsBy = oncePer((catalog: Catalog) =>
+  memoized((version: number) => memoized((role: string) => makeCollections(catalog, { role, version }))),
+);
 
 /** Each is worked out when it is asked for, and once for as long as the catalogue lasts. */
 export function collectionsOf(catalog: Catalog, { role, version }: Audience): Collections {
-  const { tables, of } = knownOf(catalog);
   // Nothing is remembered of roles that somebody made up.
-  return catalog.roles.has(role) ? of(version)(role) : makeCollections(catalog, tables, { role, version });
+  return catalog.roles.has(role) ? collectionsBy(catalog)(version)(role) : makeCollections(catalog, { role, version });
 }
 
-function makeCollections(catalog: Catalog, tables: Tables, audience: Audience): Collections {
-  const addresses = new Map([...tables].map(([name, table]) => [table, name]));
+function makeCollections(catalog: Catalog, audience: Audience): Collections {
+  const { tables, addresses } = tableAddresses(catalog);
   const make = memoized((name: string) => toCollection(name, tables.get(name)!, { catalog, addresses, ...audience }));
   return {
     ...audience,
@@ -106,11 +99,6 @@ function makeCollections(catalog: Catalog, tables: Tables, audience: Audience): 
     findAtRoot: (name) => (tables.has(name) && isAtRoot(tables.get(name)!) ? make(name) : undefined),
     visible: () => [...tables.keys()].map(make).filter(({ may }) => Object.values(may).some(Boolean)),
   };
-}
-
-/** `@root user`: served at `/<name>` by the rules of the user resource; the word names a row in its code, USER_NOT_FOUND. */
-function isAtRoot({ comment }: Table): boolean {
-  return commentTags(comment).has("root");
 }
 
 type Surroundings = Audience & { readonly catalog: Catalog; readonly addresses: ReadonlyMap<Table, string> };

@@ -20,6 +20,7 @@ import { collectionsOf } from "./collections.ts";
 import { makeResourceContexts } from "./context.ts";
 import { explain } from "./explain.ts";
 import { type Address, parseAddress } from "./parse/address.ts";
+import { addressInProfile } from "./parse/profile.ts";
 import { findTarget } from "./parse/target.ts";
 import { act, checkAct } from "./perform/act.ts";
 import { change, remove } from "./perform/change.ts";
@@ -73,9 +74,20 @@ export function makeResourceInterface(services: Services): ResourceInterface {
     const terms = { versions: served, publicUrl: config.publicUrl };
     const { agreed, version, notice } = settleVersion(request, address, parameters, terms);
     const collections = collectionsOf(catalog, { role: caller.role, version: version.number });
-    const target = findTarget(address, collections);
+    const inProfile = addressInProfile(address, request, catalog);
+    const target = inProfile && findTarget(inProfile, collections);
     if (!target) return null;
-    const understood = { request, caller, catalog, collections, address, target, parameters, agreed, notice };
+    const understood = {
+      request,
+      caller,
+      catalog,
+      collections,
+      address: inProfile,
+      target,
+      parameters,
+      agreed,
+      notice,
+    };
     return { ...understood, settings: config, bodyLimits };
   };
 

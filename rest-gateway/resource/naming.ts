@@ -6,9 +6,10 @@ export function namingOf(version: number): Naming {
   return version === 1 ? asInSql : toCamelCase;
 }
 
-/** `order_lines` and `"Order Lines"` are at `/order-lines`. */
+/** `order_lines` and `"Order Lines"` are at `/order-lines`. What is an address name already stays as it is. */
 export function toAddressName(sqlName: string): string {
-  return sqlName.replace(/[^\p{L}\p{N}]+/gu, "-").toLowerCase();
+  // In this order: in lower case some letters become two characters, of which one is no letter.
+  return sqlName.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-");
 }
 
 function asInSql(name: string): string {

@@ -25,8 +25,18 @@ export function parseAddress(path: string): Address {
   if (segments.length > 1 && segments.at(-1) === "") segments.pop();
   // Keys keep their case: only what names a collection or an action is ours to spell.
   const spelled = segments.map((segment, index) => (isName(index) ? spell(segment) : segment));
-  const encoded = spelled.map((segment, index) => (isName(index) ? encodeURIComponent(segment) : segment));
-  return { version, base, segments: spelled, canonical: [base, ...encoded].join("/") };
+  return { version, base, segments: spelled, canonical: pathOf(base, spelled) };
+}
+
+/** The same, of the collection of that name. */
+export function withFirstName({ version, base, segments }: Address, name: string): Address {
+  const renamed = segments.with(0, name);
+  return { version, base, segments: renamed, canonical: pathOf(base, renamed) };
+}
+
+function pathOf(base: string, segments: readonly string[]): string {
+  const encoded = segments.map((segment, index) => (isName(index) ? encodeURIComponent(segment) : segment));
+  return [base, ...encoded].join("/");
 }
 
 function isName(index: number): boolean {

@@ -2,7 +2,7 @@ import type { Caller } from "../../../engine/caller/caller.ts";
 import type { Asked } from "../asked.ts";
 
 /** All by which answers to one address may differ. */
-const VARY = "Accept, Accept-Version, Authorization, Cookie, Origin, X-API-Key, X-API-Version";
+const VARY = "Accept, Accept-Profile, Accept-Version, Authorization, Cookie, Origin, X-API-Key, X-API-Version";
 
 /**
  * Of every answer, refusals and redirections included: caches keep those unasked as well. Nobody is known before the

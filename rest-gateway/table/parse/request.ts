@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { profileHeader } from "../../profile.ts";
 import type { Format, Intent } from "../../statement/intent.ts";
 import { readApiKey, withoutApiKey } from "../api-key.ts";
 import { parseAccept } from "./accept.ts";
@@ -59,9 +60,7 @@ export function parseTarget(
   deployment: Deployment,
 ): { readonly resource: Resource; readonly profile: Profile } {
   const resource = parseResource(path, deployment);
-  const isWrite = hasBody(method) || method === "DELETE";
-  const named = headers[isWrite ? "content-profile" : "accept-profile"] as string | undefined;
-  return { resource, profile: parseProfile(named, deployment.schemas) };
+  return { resource, profile: parseProfile(profileHeader(method, headers), deployment.schemas) };
 }
 
 export function parseRequest(

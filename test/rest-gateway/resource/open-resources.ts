@@ -1,5 +1,6 @@
 import jwt from "jsonwebtoken";
 import pg from "pg";
+import type { Logger } from "../../../engine/log.ts";
 import type { Service } from "../../../service.ts";
 import { cloneDatabase } from "../../database.ts";
 import { SECRET } from "../../secret.ts";
@@ -38,14 +39,15 @@ type Options = {
   readonly template?: "content" | "empty";
   readonly settings?: NodeJS.ProcessEnv;
   readonly sql?: string;
+  readonly log?: Logger;
 };
 
-export async function openResources({ template, settings = {}, sql = "" }: Options = {}): Promise<Resources> {
+export async function openResources({ template, settings = {}, sql = "", log }: Options = {}): Promise<Resources> {
   const database = await cloneDatabase(template);
   const owner = new pg.Pool({ connectionString: database.ownerUrl, max: 4 });
   owner.on("error", () => {});
   if (sql !== "") await owner.query(sql);
-  const service = await serve(database, settings);
+  const service = await serve(database, settings, log && { log });
 
   const ask = async (path: string, { method = "GET", headers = {}, body, as }: Sent = {}): Promise<Told> => {
     const response = await fetch(service.url + path, {
