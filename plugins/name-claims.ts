@@ -185,9 +185,12 @@ const functionsOf = oncePer((build: Build): Resource[] => {
   return inOrder(functions, (resource) => build.inflection.functionType(resource), build);
 });
 
-const tablesInOrder = oncePer((build: Build): Table[] =>
-  inOrder(Object.values(build.pgResources).filter(isTable), ({ codec }) => build.inflection.tableType(codec), build),
-);
+/** By what a comment names; then what was created first, so that no table takes the name of another when it is added. */
+const tablesInOrder = oncePer((build: Build): Table[] => {
+  const rankOf = ({ extensions, codec }: Table) => [!extensions?.tags?.name, oidOf(codec)];
+  const tables = Object.values(build.pgResources).filter(isTable);
+  return tables.sort((one, other) => compare(rankOf(one), rankOf(other)));
+});
 
 /**
  * By what a comment names, what clients see, short names, which others are made of, names that SQL takes without quotes,

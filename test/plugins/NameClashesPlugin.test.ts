@@ -89,7 +89,7 @@ describe("a table", () => {
     expect(fieldsOf("Typed")).toMatchObject({ input: "CreateUserInputType", filter: "UserFilterInputType" });
   });
 
-  test("of the name of another table has that name with an end to it: the plural keeps its own", async () => {
+  test("of the name of another table has that name with an end to it: the one that was there first keeps its own", async () => {
     expect(await read("{ person(id: 1) { id } personRecord(id: 1) { __typename name user { name } } }")).toEqual({
       person: null,
       personRecord: { __typename: "PersonRecord", name: "Ann", user: { name: "Alice" } },
@@ -134,9 +134,9 @@ describe("a table", () => {
     });
     expect(await read("mutation { deleteLine(id: 2) }")).toEqual({ deleteLine: true });
     const [created, updated, deleted] = [
-      'mutation { done: createTableName(input: { input: 1, value: "a" }) { input value } }',
-      'mutation { done: updateTableName(input_: 1, input: { value: "b" }) { value } }',
-      "mutation { done: deleteTableName(input_: 1) }",
+      'mutation { done: createTableNameRecord(input: { input: 1, value: "a" }) { input value } }',
+      'mutation { done: updateTableNameRecord(input_: 1, input: { value: "b" }) { value } }',
+      "mutation { done: deleteTableNameRecord(input_: 1) }",
     ];
     expect(await read(created!)).toEqual({ done: { input: "1", value: "a" } });
     expect(await read(updated!)).toEqual({ done: { value: "b" } });

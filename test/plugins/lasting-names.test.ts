@@ -8,6 +8,7 @@ import {
   isObjectType,
 } from "postgraphile/graphql";
 import { expect, test } from "vitest";
+import { anonymous } from "../db/callers.ts";
 import { useGeneratedSchema } from "./generated-schema.ts";
 
 /** Of names that the content service has already, in one kind of thing or another. */
@@ -60,4 +61,27 @@ test("what is there keeps its names in GraphQL, whatever is added beside it", as
     .flatMap(partsOf)
     .filter((part) => !there.has(part));
   expect(lost).toEqual([]);
+});
+
+test("a table keeps its name when one is made whose name is the plural, or shorter, or needs no quotes", async () => {
+  const own = `
+    create table public.goose (id int primary key);
+    create table public."Cloud Edges" (id int primary key);
+    grant select on public.goose, public."Cloud Edges" to anon`;
+  const others = `
+    create table public.geese (id int primary key);
+    create table public.clouds (id int primary key);
+    create table public.cloud_edges (id int primary key);
+    grant select on public.geese, public.clouds, public.cloud_edges to anon`;
+  await generated.owner.query(`${own}; insert into public.goose values (7)`);
+  await generated.renew();
+  const before = Object.keys(generated.schema.getTypeMap());
+  await generated.owner.query(others);
+  await generated.renew();
+  const after = Object.keys(generated.schema.getTypeMap());
+  expect(after).toEqual(expect.arrayContaining([...before, "GooseRecord", "CloudRecord", "CloudEdgeRecord"]));
+  expect(await generated.read(anonymous, "{ goose(id: 7) { id } gooseRecord(id: 7) { id } }")).toEqual({
+    goose: { id: "7" },
+    gooseRecord: null,
+  });
 });
