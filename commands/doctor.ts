@@ -7,9 +7,12 @@ import { readLogin, readReplica, readServer, readStream } from "../engine/inspec
 import type { Finding } from "../engine/inspect/doctor/finding.ts";
 import type { Postgres } from "../engine/postgres.ts";
 import { withClient } from "../engine/with-client.ts";
+import { addressFindings } from "./address-findings.ts";
+import { buildGraphQL } from "./build-graphql.ts";
 import { runCommand, UsageError } from "./command.ts";
 import { commandLine } from "./command-line.ts";
 import { graphqlFindings } from "./graphql-findings.ts";
+import { nameLines } from "./names.ts";
 import { withCatalog } from "./with-catalog.ts";
 
 const SIGNED_IN = "authenticated";
@@ -24,7 +27,8 @@ async function findingsOf(catalog: Catalog, config: Config, postgres: Postgres):
   ]);
   const replicas = await Promise.all((config.readDatabaseUrls ?? []).map((url) => readReplica(asPgReads(url))));
   const found = examine({ catalog, config, clients, login, stream, server, replicas });
-  return byGravity([...found, ...(await graphqlFindings(catalog, config, postgres))]);
+  const { leftOut } = await buildGraphQL(catalog, config, postgres);
+  return byGravity([...found, ...addressFindings(catalog), ...graphqlFindings(leftOut)]);
 }
 
 function tell(findings: readonly Finding[]): void {
@@ -34,9 +38,20 @@ function tell(findings: readonly Finding[]): void {
 
 await runCommand({
   usage: `${commandLine("doctor")}
-  looks for what is open, slow or missing, and says how to mend it, in SQL; danger is a failure`,
-  async run(given, words) {
+  looks for what is open, slow or missing, and says how to mend it, in SQL; danger is a failure
+
+${commandLine("doctor", "--names")}
+  lists what each table is called in the conventional interface and in GraphQL`,
+  options: { names: { type: "boolean" } },
+  async run(given, words, { names }) {
     if (words.length > 0) throw new UsageError(`"${words[0]}" is one word too many.`);
+    if (names) {
+      const lines = await withCatalog(given, async ({ catalog, config, postgres }) =>
+        nameLines(catalog, (await buildGraphQL(catalog, config, postgres)).names()),
+      );
+      for (const line of lines) console.log(line);
+      return;
+    }
     const findings = await withCatalog(given, ({ catalog, config, postgres }) => findingsOf(catalog, config, postgres));
     tell(findings);
     if (findings.some(({ kind }) => kind === "danger")) process.exitCode = 1;

@@ -5,6 +5,7 @@ import { fieldlessFunctions } from "../fieldless-functions.ts";
 import type { LeftOut } from "../left-out.ts";
 import { isTable, outputTypeOf, type Table } from "../table.ts";
 import { mutationsOfTable } from "../table-mutations.ts";
+import { type TableNames, tableNames } from "../table-names.ts";
 
 type Build = GraphileBuild.Build;
 type GiveWay = () => Promise<void>;
@@ -17,6 +18,8 @@ export type MadeSchema = {
 export type BuiltSchema = MadeSchema & {
   /** What callers may use and the schema does not have. */
   readonly leftOut: readonly LeftOut[];
+  /** Worked out when it is asked for. */
+  readonly names: () => readonly TableNames[];
 };
 
 /** How long requests wait for their turn, wherever a step can be left for a while. */
@@ -37,7 +40,7 @@ export async function makeSchemaInTurns(given: GraphileConfig.Preset, signal: Ab
   builder.createBuild = () => build;
   const schema = builder.buildSchema(input);
   const leftOut = [...(input.leftOutFunctions ?? []), ...fieldlessFunctions(build, schema)];
-  return { schema, resolvedPreset, leftOut };
+  return { schema, resolvedPreset, leftOut, names: () => tableNames(build, schema) };
 }
 
 /** Lets others have a turn, when it is time. */

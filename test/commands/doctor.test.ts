@@ -42,4 +42,27 @@ describe("npm run doctor", () => {
       "advice  GraphQL is served without function public.bump(int4, public.article_translations[]): the schema cannot be built with it:",
     );
   });
+
+  test("lists what each table is called, and names those that are not called by their names", async () => {
+    await withClient(database.ownerUrl, (client) =>
+      client.query(`
+        create table public."ARTICLES" (id int primary key);
+        comment on table public."ARTICLES" is 'Old ones.';
+        grant select on public."ARTICLES" to anon`),
+    );
+    const { stdout } = await doctor();
+    expect(stdout).toContain(
+      'advice  "public"."ARTICLES" is at /api/v1/articles-2, because "public"."articles" has the address that its name gives.',
+    );
+    expect(stdout).toContain(`comment on table "public"."ARTICLES" is '@address another-name\nOld ones.';`);
+    const names = await runCommand("doctor", ["--names"], database, PRODUCTION);
+    expect(names.code).toBe(0);
+    const lines = names.stdout.split("\n").map((line) => line.split(/ {2,}/));
+    expect(lines).toContainEqual(["public.articles", "/api/v1/articles", "Article articles article"]);
+    expect(lines).toContainEqual([
+      "public.ARTICLES",
+      "/api/v1/articles-2",
+      "ArticleRecord articleRecords articleRecord",
+    ]);
+  });
 });
