@@ -22,6 +22,7 @@ import { NamesPlugin } from "./NamesPlugin.ts";
 import { NonNullPlugin } from "./NonNullPlugin.ts";
 import { OtherTypesPlugin } from "./OtherTypesPlugin.ts";
 import { PaginationPlugin } from "./PaginationPlugin.ts";
+import { QuickBehaviorsPlugin } from "./QuickBehaviorsPlugin.ts";
 import { QuickLookupsPlugin } from "./QuickLookupsPlugin.ts";
 import { QuickTablesPlugin } from "./QuickTablesPlugin.ts";
 import { RangesPlugin } from "./RangesPlugin.ts";
@@ -31,6 +32,7 @@ import { SharedContextPlugin } from "./SharedContextPlugin.ts";
 import { SubscriptionsPlugin } from "./SubscriptionsPlugin.ts";
 import { TableMutationsPlugin } from "./TableMutationsPlugin.ts";
 import { TimeScalarPlugin } from "./TimeScalarPlugin.ts";
+import { TypesInOrderPlugin } from "./TypesInOrderPlugin.ts";
 import { VisibilityPlugin } from "./VisibilityPlugin.ts";
 
 export type ShapeOptions = {
@@ -52,6 +54,7 @@ export function makePreset({ pgService, maxPageSize }: ShapeOptions): GraphileCo
   return {
     extends: [PostGraphileAmberPreset],
     plugins: [
+      QuickBehaviorsPlugin,
       QuickLookupsPlugin,
       QuickTablesPlugin,
       SharedContextPlugin,
@@ -85,6 +88,7 @@ export function makePreset({ pgService, maxPageSize }: ShapeOptions): GraphileCo
       CompositeTypesPlugin,
       EmptySchemaPlugin,
       VisibilityPlugin,
+      TypesInOrderPlugin,
     ],
     disablePlugins: NOT_OURS,
     pgServices: [pgService],
@@ -96,6 +100,8 @@ export function makePreset({ pgService, maxPageSize }: ShapeOptions): GraphileCo
 const NOT_OURS: (keyof GraphileConfig.Plugins)[] = [
   // QuickTablesPlugin is it, in our wrapping.
   "PgTablesPlugin",
+  // TypesInOrderPlugin does it, without a call within a call for each type.
+  "CollectReferencedTypesPlugin",
   "SwallowErrorsPlugin",
   "NodePlugin",
   "AddNodeInterfaceToSuitableTypesPlugin",

@@ -3,9 +3,11 @@ import { buildInflection, gather, getBuilder, type SchemaBuilder } from "postgra
 import type { GraphQLSchema } from "postgraphile/graphql";
 import { fieldlessFunctions } from "../fieldless-functions.ts";
 import type { LeftOut } from "../left-out.ts";
+import { rememberNames } from "../remember-names.ts";
 import { isTable, outputTypeOf, type Table } from "../table.ts";
 import { mutationsOfTable } from "../table-mutations.ts";
 import { type TableNames, tableNames } from "../table-names.ts";
+import { PostponedFields } from "./postponed-fields.ts";
 
 type Build = GraphileBuild.Build;
 type GiveWay = () => Promise<void>;
@@ -28,15 +30,29 @@ const TURN_MS = 20;
 /** As PostGraphile's makeSchema does, which leaves nobody else a turn until it is done: with thousands of tables, for many seconds. */
 export async function makeSchemaInTurns(given: GraphileConfig.Preset, signal: AbortSignal): Promise<BuiltSchema> {
   const giveWay = makeGiveWay(signal);
+  const withoutFields = new Set<string>();
+  for (;;) {
+    const built = await attempt(given, withoutFields, giveWay);
+    if (built) return built;
+  }
+}
+
+/** Null when a type has no fields that seemed to have some. */
+async function attempt(
+  given: GraphileConfig.Preset,
+  withoutFields: Set<string>,
+  giveWay: GiveWay,
+): Promise<BuiltSchema | null> {
   const preset = { extends: [given], plugins: [gatherInTurns(giveWay)] };
   const { resolvedPreset } = getBuilder(preset);
-  const inflection = buildInflection(resolvedPreset);
+  const inflection = rememberNames(buildInflection(resolvedPreset));
   const input = await gather(resolvedPreset, { inflection });
   await giveWay();
   const builder = getBuilder(resolvedPreset, inflection);
+  const postponed = new PostponedFields(builder, withoutFields);
   const build = builder.createBuild(input);
   await initializeInTurns(builder, build, giveWay);
-  await makeTypesInTurns(build, giveWay);
+  if (!(await makeTypesInTurns(build, postponed, giveWay))) return null;
   builder.createBuild = () => build;
   const schema = builder.buildSchema(input);
   const leftOut = [...(input.leftOutFunctions ?? []), ...fieldlessFunctions(build, schema)];
@@ -88,17 +104,27 @@ async function findMutationsInTurns(build: Build, giveWay: GiveWay): Promise<voi
   }
 }
 
-/** Those of rows that can be read; they are made with whatever they refer to. */
-async function makeTypesInTurns(build: Build, giveWay: GiveWay): Promise<void> {
+/** Returns whether each type has the fields that it seemed to have. */
+async function makeTypesInTurns(build: Build, postponed: PostponedFields, giveWay: GiveWay): Promise<boolean> {
+  let isAsAssumed = true;
+  const settle = async () => {
+    const steps = postponed.settle();
+    for (let step = steps.next(); ; step = steps.next()) {
+      await giveWay();
+      if (!step.done) continue;
+      isAsAssumed &&= step.value;
+      return;
+    }
+  };
   for (const table of tablesOf(build)) {
-    await giveWay();
     if (build.behavior.pgResourceMatches(table, "resource:select")) outputTypeOf(build, table.codec);
+    await settle();
   }
-  for (const root of ["Query", "Mutation"]) {
-    await giveWay();
+  for (const root of ["Query", "Mutation", "Subscription"]) {
     build.getTypeByName(build.inflection.builtin(root));
+    await settle();
   }
-  await giveWay();
+  return isAsAssumed;
 }
 
 function tablesOf({ pgResources }: Build): Table[] {

@@ -1,0 +1,71 @@
+import type {} from "postgraphile";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      QuickBehaviorsPlugin: true;
+    }
+  }
+}
+
+type Text = { readonly behaviorString: string };
+
+/** What core's behaviors have that decides what each table, column and relation becomes. All but the first is private there. */
+type Behavior = {
+  entityMatches(type: string, entity: unknown, filter: string): boolean | undefined;
+  getBehaviorForEntity(type: string, entity: unknown): Text;
+  getPreferencesAppliedBehaviors(type: string, inferred: Text, override: Text): Text;
+  validateBehavior(type: string | null, source: string, text: string): void;
+};
+
+export const QuickBehaviorsPlugin: GraphileConfig.Plugin = {
+  name: "QuickBehaviorsPlugin",
+  description: "Behaviors are texts, of which a schema has few: each is parsed and compared once, not for each column",
+  schema: {
+    hooks: {
+      build(build) {
+        let behavior: Behavior;
+        // Core freezes its behaviors right after it has put them here.
+        Object.defineProperty(build, "behavior", {
+          enumerable: true,
+          get: () => behavior,
+          set(made: Behavior) {
+            behavior = Object.assign(made, remembering(made));
+          },
+        });
+        return build;
+      },
+    },
+  },
+};
+
+function remembering(behavior: Behavior): Omit<Behavior, "getBehaviorForEntity"> {
+  const entityMatches = behavior.entityMatches.bind(behavior);
+  const applyPreferences = behavior.getPreferencesAppliedBehaviors.bind(behavior);
+  const validateBehavior = behavior.validateBehavior.bind(behavior);
+  const matches = new Map<string, Map<string, boolean | undefined>>();
+  const applied = new Map<string, Text>();
+  const valid = new Set<string>();
+  return {
+    entityMatches(type, entity, filter) {
+      const question = `${type} ${filter}`;
+      const known = matches.get(question) ?? new Map<string, boolean | undefined>();
+      matches.set(question, known);
+      const { behaviorString } = behavior.getBehaviorForEntity(type, entity);
+      if (!known.has(behaviorString)) known.set(behaviorString, entityMatches(type, entity, filter));
+      return known.get(behaviorString);
+    },
+    getPreferencesAppliedBehaviors(type, inferred, override) {
+      const key = `${type}\n${inferred.behaviorString}\n${override.behaviorString}`;
+      const known = applied.get(key) ?? applyPreferences(type, inferred, override);
+      applied.set(key, known);
+      return known;
+    },
+    validateBehavior(type, source, text) {
+      const key = `${type}\n${text}`;
+      if (valid.has(key)) return;
+      validateBehavior(type, source, text);
+      valid.add(key);
+    },
+  };
+}

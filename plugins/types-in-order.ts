@@ -1,0 +1,44 @@
+import {
+  type GraphQLNamedType,
+  type GraphQLType,
+  getNamedType,
+  isInputObjectType,
+  isInterfaceType,
+  isObjectType,
+  isUnionType,
+} from "postgraphile/graphql";
+
+/**
+ * The types that can be reached from these, in the order in which the constructor of a GraphQLSchema finds them. That one calls
+ * itself for each type, and a path of some thousand types exceeds the stack; what it is given in its `types` it has found already.
+ * Yields once for each type.
+ */
+export function* typesInOrder(roots: Iterable<GraphQLType>): Generator<undefined, GraphQLNamedType[], undefined> {
+  const found = new Set<GraphQLNamedType>();
+  const path: Iterator<GraphQLType>[] = [roots[Symbol.iterator]()];
+  for (let referring = path.at(-1); referring; referring = path.at(-1)) {
+    const next = referring.next();
+    if (next.done) {
+      path.pop();
+      continue;
+    }
+    const type = getNamedType(next.value);
+    if (found.has(type)) continue;
+    found.add(type);
+    path.push(referencesOf(type));
+    yield;
+  }
+  return [...found];
+}
+
+function* referencesOf(type: GraphQLNamedType): Generator<GraphQLType, void, undefined> {
+  if (isUnionType(type)) yield* type.getTypes();
+  else if (isInputObjectType(type)) for (const field of Object.values(type.getFields())) yield field.type;
+  else if (isObjectType(type) || isInterfaceType(type)) {
+    yield* type.getInterfaces();
+    for (const field of Object.values(type.getFields())) {
+      yield field.type;
+      for (const argument of field.args) yield argument.type;
+    }
+  }
+}
