@@ -2,6 +2,7 @@ import type { RequestListener } from "node:http";
 import type { Identification } from "./engine/auth/identification.ts";
 import { makeCrossSite } from "./engine/caller/cross-site.ts";
 import { roleKey } from "./engine/caller/role-key.ts";
+import { makeCatchUp } from "./engine/catalog/catch-up.ts";
 import type { CatalogKeeper } from "./engine/catalog/keep.ts";
 import type { Config } from "./engine/config/config.ts";
 import type { AsOwner } from "./engine/database/as-owner.ts";
@@ -74,6 +75,7 @@ export function makeServing(opened: Opened): (config: Config, identification: Id
   const { asOwner, database, graphql, realtime, condition, limit, signUpLimit, versions, defer, siteUrl } = opened;
   const { log, counts, tracing } = opened;
   const catalog = () => opened.catalog.current();
+  const catchUp = makeCatchUp(opened.catalog);
   const health = healthRoutes(condition);
   const references = { ...referenceRoutes(DOCUMENT_PATH, versions), ...errorReferenceRoutes() };
   const admitCostly = makeAdmitCostly(signUpLimit);
@@ -85,7 +87,17 @@ export function makeServing(opened: Opened): (config: Config, identification: Id
     const table = makeTableInterface({ config, callers, database, catalog, defer, counts });
     const crossSite = makeCrossSite(config);
     const identify = (request: GatewayRequest) => identifyCaller(request, { callers, crossSite });
-    const resource = makeResourceInterface({ config, callers, crossSite, database, catalog, versions, defer, counts });
+    const resource = makeResourceInterface({
+      config,
+      callers,
+      crossSite,
+      database,
+      catalog,
+      catchUp,
+      versions,
+      defer,
+      counts,
+    });
     const documents = documentRoutes({
       config,
       catalog,

@@ -39,6 +39,12 @@ export function withBody(asked: Asked, body: Buffer): Asked {
   return { ...asked, request: { ...asked.request, readBody: () => Promise.resolve(body) } };
 }
 
+/** The same, whose body can be read again: what was read the first time. */
+export function withLastingBody(request: GatewayRequest): GatewayRequest {
+  let body: Promise<Buffer> | null = null;
+  return { ...request, readBody: (limit) => (body ??= request.readBody(limit)) };
+}
+
 /** What Postgres tells. */
 export type Rows = {
   /** A JSON array of them; of a function that gives a value that value. */

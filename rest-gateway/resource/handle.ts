@@ -2,9 +2,11 @@ import { makeBodyLimits } from "../../engine/caller/body-limit.ts";
 import type { Caller, Callers } from "../../engine/caller/caller.ts";
 import type { CrossSite } from "../../engine/caller/cross-site.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
+import type { CatchUp } from "../../engine/catalog/catch-up.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Ask } from "../../engine/database/as-login.ts";
 import type { Database } from "../../engine/database/database.ts";
+import { isOutdated } from "../../engine/database/outdated.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { type Counts, makeCounts } from "../../engine/metrics/counts.ts";
 import { methodNotAllowed, notFound } from "../../engine/wrong-address.ts";
@@ -15,7 +17,16 @@ import { makeKeyedChanges } from "../idempotency/keyed-changes.ts";
 import { publicPath } from "../public-address.ts";
 import { type RunOptions, runPrepared, runWithin } from "../statement/run.ts";
 import { type Defer, type Undertake, wantsLater } from "../tasks/undertaking.ts";
-import { type Asked, type AskRows, type BodyLimits, type Exchange, type Rows, readBody, withBody } from "./asked.ts";
+import {
+  type Asked,
+  type AskRows,
+  type BodyLimits,
+  type Exchange,
+  type Rows,
+  readBody,
+  withBody,
+  withLastingBody,
+} from "./asked.ts";
 import { collectionsOf } from "./collections.ts";
 import { makeResourceContexts } from "./context.ts";
 import { explain } from "./explain.ts";
@@ -40,6 +51,7 @@ type Services = {
   readonly crossSite: CrossSite;
   readonly database: Database;
   readonly catalog: () => Catalog;
+  readonly catchUp: CatchUp;
   readonly versions: Versions;
   /** Null: nothing can be left for later here. */
   readonly defer?: Defer | null;
@@ -55,12 +67,16 @@ export type ResourceInterface = Undertake & {
 /** What is known of a request before its address is looked up. */
 type Met = Pick<Asked, "request" | "address" | "caller"> & { readonly served: readonly Version[] };
 
+/** With so many a request is tried while the schema changes. */
+const MOST_CATALOGUES = 4;
+
 /** Shared by all requests that have none: nobody changes them. */
 const NO_PARAMETERS = new URLSearchParams();
 
 /** `/users` and `/api/v<N>/<collection>`: each stage may refuse in its own way, and only `perform` asks Postgres. */
 export function makeResourceInterface(services: Services): ResourceInterface {
-  const { config, callers, crossSite, database, catalog: current, versions, defer, counts = makeCounts() } = services;
+  const { config, callers, crossSite, database, catalog: current, catchUp, versions, defer } = services;
+  const { counts = makeCounts() } = services;
   const prepareFor = makeResourcePreparer(config, counts.plans);
   const refused = new Refused(config);
   const contextOf = makeResourceContexts(config);
@@ -125,14 +141,24 @@ export function makeResourceInterface(services: Services): ResourceInterface {
     request.tell(cacheHeaders(caller));
     request.stages.enter("parse");
     const served = versions();
-    const asked = understand({ request, address, caller, served: served instanceof Promise ? await served : served });
-    if (!asked) throw notFound();
-    if (address.canonical !== request.path) return moved(asked);
-    try {
-      request.stages.enter("run");
-      return await answer(asked);
-    } catch (thrown) {
-      throw refused.explain(thrown, asked);
+    const met = {
+      request: changesNothing(request.method) ? request : withLastingBody(request),
+      address,
+      caller,
+      served: served instanceof Promise ? await served : served,
+    };
+    for (let attempts = 1; ; attempts++) {
+      const asked = understand(met);
+      if (!asked) throw notFound();
+      if (address.canonical !== request.path) return moved(asked);
+      try {
+        request.stages.enter("run");
+        return await answer(asked);
+      } catch (thrown) {
+        // A statement that names what is there no more has done nothing.
+        const isAgain = attempts < MOST_CATALOGUES && isOutdated(thrown) && (await catchUp(asked.catalog));
+        if (!isAgain) throw refused.explain(thrown, asked);
+      }
     }
   };
 

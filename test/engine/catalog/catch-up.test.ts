@@ -1,0 +1,46 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeCatchUp } from "../../../engine/catalog/catch-up.ts";
+import { type CatalogKeeper, keepCatalog } from "../../../engine/catalog/keep.ts";
+import { type Fixture, makeFixture, tableOf } from "./fixture.ts";
+
+let fixture: Fixture;
+let keeper: CatalogKeeper;
+let reads = 0;
+
+beforeEach(async () => {
+  fixture = await makeFixture();
+  reads = 0;
+  keeper = await keepCatalog({
+    ...fixture.options,
+    asOwner: (work) => {
+      reads++;
+      return work(fixture.owner);
+    },
+    listener: null,
+    channel: "pgrst",
+    log: { info: () => {}, warn: () => {}, error: () => {} },
+    debounceMs: 0,
+    lookEveryMs: 1_000_000,
+  });
+});
+afterEach(async () => {
+  await keeper.close();
+  await fixture.drop();
+});
+
+test("a catalogue that the database no longer agrees with is read again, once for all who found that out", async () => {
+  const catchUp = makeCatchUp(keeper);
+  const before = keeper.current();
+  await fixture.owner.query("create table api.just_made (id int)");
+  expect(await Promise.all([catchUp(before), catchUp(before), catchUp(before)])).toEqual([true, true, true]);
+  expect(tableOf(keeper.current(), "just_made").columns.has("id")).toBe(true);
+  expect(await catchUp(before)).toBe(true);
+  expect(reads).toBe(2);
+});
+
+test("one that the database agrees with is read again once and not for each fault", async () => {
+  const catchUp = makeCatchUp(keeper);
+  const catalog = keeper.current();
+  expect([await catchUp(catalog), await catchUp(catalog)]).toEqual([false, false]);
+  expect(reads).toBe(2);
+});
