@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -118,6 +118,62 @@ test("everything listens and is asked on the port that is the default", async ()
   expect(await read("Containerfile")).toContain(`EXPOSE ${port}`);
   expect(await read("kubernetes.yaml")).toContain(`containerPort: ${port}`);
   expect(await read("nginx.conf")).toContain(`server 127.0.0.1:${port};`);
+});
+
+test("Prometheus scrapes the port that every file opens for operators", async () => {
+  const config = await read("prometheus.yml");
+  const scraped = [...config.matchAll(/(?:127\.0\.0\.1:|port: |regex: ")(\d+)/g)].map(([, port]) => port!);
+  expect(scraped).toHaveLength(3);
+  const opened = await Promise.all(
+    ["compose.yaml", "kubernetes.yaml", "content-service.service"].map(async (name) => {
+      return /ADMIN_PORT(?:: |=|, value: ")(\d+)/.exec(await read(name))?.[1];
+    }),
+  );
+  expect(new Set([...scraped, ...opened])).toEqual(new Set(["3001"]));
+  expect(await read("kubernetes.yaml")).toContain("{name: admin, containerPort: 3001}");
+});
+
+test("every alert says how grave it is", async () => {
+  const alerts = (await read("prometheus-rules.yml")).split("- alert: ").slice(1);
+  expect(alerts.length).toBeGreaterThan(5);
+  for (const alert of alerts) expect(alert).toMatch(/^\w+\n(?: {8}.*\n)*? {8}labels: \{severity: (?:page|ticket)\}\n/);
+});
+
+test("what needs a version of Kubernetes names it", async () => {
+  expect(await read("kubernetes.yaml")).toMatch(/# .*Kubernetes 1\.30 or newer.*\n +lifecycle: \{preStop: \{sleep:/);
+});
+
+describe("the commands at the head of compose.yaml", () => {
+  const commands = async () =>
+    (await read("compose.yaml"))
+      .split("\nname:", 1)[0]!
+      .split("\n")
+      .filter((line) => line.startsWith("#   "))
+      .map((line) => line.slice(4));
+
+  test("make each secret that it asks for, once, in a file that nobody else may read", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "content-service-compose-"));
+    try {
+      await mkdir(join(folder, "deploy"));
+      const preparations = (await commands()).filter((line) => !line.includes("compose"));
+      await execute("sh", ["-ec", preparations.join("\n")], { cwd: folder });
+      const file = join(folder, "deploy/secrets.env");
+      expect((await stat(file)).mode & 0o077).toBe(0);
+      const made = (await readFile(file, "utf8")).trim().split("\n");
+      const needed = (await read("compose.yaml")).matchAll(/\$\{(\w+):\?\}/g);
+      expect(new Set(made.map((line) => line.split("=", 1)[0]!))).toEqual(
+        new Set([...needed].map(([, name]) => name!)),
+      );
+      for (const line of made) expect(line).toMatch(/^\w+=[0-9a-f]{64}$/);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
+  test("start it with those, and make none", async () => {
+    const up = (await commands()).filter((line) => line.endsWith(" up"));
+    expect(up).toEqual(["podman compose --env-file deploy/secrets.env -f deploy/compose.yaml up"]);
+  });
 });
 
 test("whoever stops the service waits for longer than it takes", async () => {
