@@ -269,7 +269,7 @@ describe("npm run dev", () => {
     const databaseUrl = (await command("database-url", [], {}, root)).printed.trim();
     const isThere = async (name: string) =>
       (await ask(databaseUrl, `select to_regclass('${name}') as found`))[0]!.found !== null;
-    await until(async () => printed().includes("graphile-migrate"));
+    await until(async () => printed().includes("db/migrations/current: "));
     await writeFile(
       join(root, "db/migrations/current/0010-notes.sql"),
       "drop table if exists public.notes;\ncreate table public.notes (id int primary key);\n",

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { commit, migrate, reset, uncommit, watch } from "graphile-migrate";
 import type { MigrateJob } from "./migrate.ts";
+import { makeWatchLogger } from "./watch-log.ts";
 
 const [{ command, settings }] = (await once(process, "message")) as [MigrateJob];
 const graphileSettings = {
@@ -32,7 +33,10 @@ async function run(): Promise<void> {
       await migrate(graphileSettings);
       break;
     case "watch":
-      await watch(graphileSettings, command.once);
+      await watch(
+        { ...graphileSettings, ...(!command.once && { logger: makeWatchLogger((text) => console.log(text)) }) },
+        command.once,
+      );
       break;
     case "commit":
       await commit(graphileSettings, command.message);

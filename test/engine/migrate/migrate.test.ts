@@ -8,6 +8,7 @@ import { MIGRATIONS_FOLDER, migrationState } from "../../../engine/migrate/histo
 import { type MigrateSettings, runMigrations, watchMigrations } from "../../../engine/migrate/migrate.ts";
 import { withClient } from "../../../engine/with-client.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
+import { until } from "../../until.ts";
 
 let database: TestDatabase;
 let client: pg.Client;
@@ -276,18 +277,56 @@ describe("runMigrations", () => {
 });
 
 describe("watchMigrations", () => {
+  test("says in a line or a few what came of each save", async () => {
+    await runMigrations({ name: "migrate" }, settings());
+    const first = "create table if not exists public.first ();\n";
+    await writeFile(join(folder, "current.sql"), first);
+    let printed = "";
+    const watched = watchMigrations(settings(), (text) => (printed += `${text}\n`));
+    const save = async (sql: string, last: string) => {
+      printed = "";
+      await writeFile(join(folder, "current.sql"), sql);
+      await until(() => printed.includes(last));
+      return printed.trimEnd().split("\n");
+    };
+    await until(() => printed.includes("applied in"));
+    expect(printed).toMatch(
+      /^db\/migrations\/current: applied in \d+ ms; npm run migrate -- commit "what it does" keeps it\n$/,
+    );
+
+    expect(await save(`${first}create tabl public.second ();\n`, "next save")).toEqual([
+      'db/migrations/current: not applied, syntax error at or near "tabl" (line 2, column 8)',
+      "  create tabl public.second ();",
+      "         ^",
+      "  All of it was undone; it is tried again at the next save.",
+    ]);
+    // Behind the end of a long file there is no line to show.
+    const long = "select 1;\n".repeat(60);
+    expect(await save(`${first}${long}create table public.second (id int`, "next save")).toEqual([
+      expect.stringMatching(/^db\/migrations\/current: not applied, syntax error at end of input \(line 62, /),
+      "  All of it was undone; it is tried again at the next save.",
+    ]);
+    expect(await save(`${first}create table public.second (id int references public.absent);`, "next save")).toEqual([
+      'db/migrations/current: not applied, relation "public.absent" does not exist',
+      "  All of it was undone; it is tried again at the next save.",
+    ]);
+    expect(await save(first, "applied in")).toHaveLength(1);
+    expect(await save(`-- A word\n${first}`, "nothing to apply")).toHaveLength(1);
+    await watched.stop();
+  });
+
   test("applies the chapter at each change, until it is stopped", async () => {
     await runMigrations({ name: "migrate" }, settings());
     await writeFile(join(folder, "current.sql"), "create table if not exists public.first ();\n");
     const watched = watchMigrations(settings(), () => {});
-    await until("public.first");
+    await untilTable("public.first");
     await writeFile(join(folder, "current.sql"), "create table if not exists public.second ();\n");
-    await until("public.second");
+    await untilTable("public.second");
     await watched.stop();
   });
 });
 
-async function until(table: string): Promise<void> {
+async function untilTable(table: string): Promise<void> {
   for (;;) {
     const { rows } = await client.query("select to_regclass($1) is not null as there", [table]);
     if (rows[0].there) return;
