@@ -7,6 +7,12 @@ declare global {
       ForeignKeysPlugin: true;
     }
   }
+  namespace DataplanPg {
+    interface PgResourceUniqueExtensions {
+      /** An index makes it unique, which is no constraint. */
+      isOfIndex?: true;
+    }
+  }
 }
 
 export const ForeignKeysPlugin: GraphileConfig.Plugin = {
@@ -14,6 +20,19 @@ export const ForeignKeysPlugin: GraphileConfig.Plugin = {
   description: "A foreign key is read as the thing it refers to, and written as an id",
   gather: {
     hooks: {
+      // What a foreign key refers to is unique, be it by an index, of which core knows nothing.
+      pgTables_PgResourceOptions(_info, { pgClass, resourceOptions }) {
+        const referenced = pgClass
+          .getForeignConstraints()
+          .map((key) => key.getForeignAttributes()?.map(({ attname }) => attname) ?? [])
+          .filter((columns) => columns.length > 0);
+        const uniques = [...(resourceOptions.uniques ?? [])];
+        for (const columns of referenced) {
+          const isKnown = uniques.some(({ attributes }) => attributes.every((column) => columns.includes(column)));
+          if (!isKnown) uniques.push({ attributes: columns, extensions: { isOfIndex: true } });
+        }
+        resourceOptions.uniques = uniques;
+      },
       // The comment on the constraint says what is wrong when it is broken.
       pgRelations_relation(_info, { relation }) {
         const { localCodec, localAttributes, isReferencee, extensions } = relation;

@@ -33,13 +33,16 @@ export function sqlNameOf({ name, extensions }: Pick<Resource, "name" | "extensi
 }
 
 /**
- * The columns that tell one row from all others: the primary key, or else columns that are unique and never null. Null
- * for a view or a table without such.
+ * The columns that tell one row from all others: the primary key, or else columns that a constraint makes unique and that are
+ * never null. Null for a view or a table without such.
  */
 export function keyOf({ uniques, codec }: Table): readonly string[] | null {
   const key =
     uniques.find(({ isPrimary }) => isPrimary) ??
-    uniques.find(({ attributes }) => attributes.every((name) => codec.attributes[name]?.notNull));
+    uniques.find(
+      ({ attributes, extensions }) =>
+        !extensions?.isOfIndex && attributes.every((name) => codec.attributes[name]?.notNull),
+    );
   return key?.attributes ?? null;
 }
 
