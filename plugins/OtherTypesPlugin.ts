@@ -26,7 +26,8 @@ export const OtherTypesPlugin: GraphileConfig.Plugin = {
       pgCodecs_findPgCodec({ inflection }, event) {
         const { pgType, serviceName } = event;
         const schema = pgType.getNamespace();
-        const isArray = pgType.typcategory === "A";
+        // int2vector is no array of int2, though it is of the category.
+        const isArray = pgType.getElemType()?.typarray === pgType._id;
         if (event.pgCodec || !schema || isArray || !WRITTEN_AS_TEXT.has(pgType.typtype)) return;
         event.pgCodec = {
           ...TYPES.text,

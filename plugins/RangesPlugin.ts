@@ -1,5 +1,6 @@
 import type {} from "postgraphile";
 import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
+import { castEach } from "./list-cast.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -20,10 +21,7 @@ export const RangesPlugin: GraphileConfig.Plugin = {
         if (!rangeOfCodec || domainOfCodec || !castFromPg) return;
         const cast = (range: SQL) => sql`(case when ${range} is null then null else ${castFromPg(range)} end)`;
         pgCodec.castFromPg = cast;
-        pgCodec.listCastFromPg = (list) => {
-          const item = sql.identifier(Symbol("item"));
-          return sql`(case when ${list} is null then null else array(select ${cast(item)} from unnest(${list}) as ${item})::text end)`;
-        };
+        pgCodec.listCastFromPg = castEach(cast);
       },
     },
   },

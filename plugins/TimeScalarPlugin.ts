@@ -52,6 +52,7 @@ export const TimeScalarPlugin: GraphileConfig.Plugin = {
           build.setGraphQLTypeForPgCodec(TIMES.timestamp, ["input", "output"], LOCAL);
           build.setGraphQLTypeForPgCodec(TIMES.date, ["input", "output"], build.inflection.builtin("Date"));
           build.setGraphQLTypeForPgCodec(TIMES.time, ["input", "output"], build.inflection.builtin("Time"));
+          build.setGraphQLTypeForPgCodec(TIMES.timetz, ["input", "output"], build.inflection.builtin("Time"));
           const interval = build.inflection.builtin("Interval");
           build.setGraphQLTypeForPgCodec(TIMES.interval, "output", interval);
           build.setGraphQLTypeForPgCodec(TIMES.interval, "input", build.inflection.inputType(interval));

@@ -15,13 +15,16 @@ import { FunctionMutationsPlugin } from "./FunctionMutationsPlugin.ts";
 import { FunctionsFirstPlugin } from "./FunctionsFirstPlugin.ts";
 import { GeneratedColumnsPlugin } from "./GeneratedColumnsPlugin.ts";
 import { IdScalarPlugin } from "./IdScalarPlugin.ts";
+import { JsonCastsPlugin } from "./JsonCastsPlugin.ts";
 import { JsonScalarPlugin } from "./JsonScalarPlugin.ts";
 import { LinePlugin } from "./LinePlugin.ts";
 import { NameClashesPlugin } from "./NameClashesPlugin.ts";
 import { NamesPlugin } from "./NamesPlugin.ts";
 import { NonNullPlugin } from "./NonNullPlugin.ts";
+import { OidScalarPlugin } from "./OidScalarPlugin.ts";
 import { OtherTypesPlugin } from "./OtherTypesPlugin.ts";
 import { PaginationPlugin } from "./PaginationPlugin.ts";
+import { PlainTypesPlugin } from "./PlainTypesPlugin.ts";
 import { QuickBehaviorsPlugin } from "./QuickBehaviorsPlugin.ts";
 import { QuickLookupsPlugin } from "./QuickLookupsPlugin.ts";
 import { QuickTablesPlugin } from "./QuickTablesPlugin.ts";
@@ -63,6 +66,8 @@ export function makePreset({ pgService, maxPageSize }: ShapeOptions): GraphileCo
       IdScalarPlugin,
       TimeScalarPlugin,
       JsonScalarPlugin,
+      OidScalarPlugin,
+      PlainTypesPlugin,
       BinaryScalarPlugin,
       LinePlugin,
       ScalarInputPlugin,
@@ -79,6 +84,7 @@ export function makePreset({ pgService, maxPageSize }: ShapeOptions): GraphileCo
       FunctionDefaultsPlugin,
       FunctionMutationsPlugin,
       EnumsPlugin,
+      JsonCastsPlugin,
       OtherTypesPlugin,
       RangesPlugin,
       NonNullPlugin,

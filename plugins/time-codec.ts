@@ -1,5 +1,6 @@
 import { listOfCodec, TYPES } from "postgraphile/@dataplan/pg";
 import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
+import { castEach } from "./list-cast.ts";
 import type { Codec } from "./table.ts";
 
 /**
@@ -12,11 +13,14 @@ export const TIMES = {
   date: written(TYPES.date, asJsonText),
   // Core adds it to a day, of which 24:00 is not a part.
   time: written(TYPES.time, (time) => sql`to_char(${time}::interval, 'HH24:MI:SS.US')`),
+  // Core shows it in the zone of the session, which is another time.
+  timetz: written(TYPES.timetz, (time) => sql`${time}::text`),
   interval: { ...TYPES.interval, fromPg: readInterval } satisfies Codec,
 };
 
 export const LISTS_OF_TIMES: Readonly<Record<string, Codec>> = {
   _time: listOfCodec(TIMES.time, { name: "time[]" }),
+  _timetz: listOfCodec(TIMES.timetz, { name: "timetz[]" }),
   _interval: listOfCodec(TIMES.interval, { name: "interval[]" }),
   _timestamptz: listOfCodec(TIMES.timestamptz, { name: "timestamptz[]" }),
   _timestamp: listOfCodec(TIMES.timestamp, { name: "timestamp[]" }),
@@ -29,14 +33,7 @@ export function isMoment(codec: Codec): boolean {
 }
 
 function written<Time extends Codec>(codec: Time, asText: (time: SQL) => SQL): Time {
-  return {
-    ...codec,
-    castFromPg: asText,
-    listCastFromPg(list) {
-      const item = sql.identifier(Symbol("item"));
-      return sql`(case when ${list} is null then null else array(select ${asText(item)} from unnest(${list}) as ${item})::text end)`;
-    },
-  };
+  return { ...codec, castFromPg: asText, listCastFromPg: castEach(asText) };
 }
 
 /** `0000_00_02_00_00_-01.-250000`: the parts as to_char writes them, each with its sign, that of the fraction too. */

@@ -1,6 +1,8 @@
 const ISO_8601 =
   /^(?<date>[+-]?\d{4,6}-\d\d-\d\d)(?:[T ](?<time>\d\d:\d\d(?::\d\d)?)(?<fraction>\.\d+)?(?<zone>Z|[+-]\d\d(?::?\d\d)?)?)?$/i;
 
+const INFINITE = /^-?infinity$/;
+
 /** JSON's, with seconds in the zone before there were time zones, and years of any length. */
 const FROM_POSTGRES = /^(\d{4,}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?([+-]\d\d:\d\d(?::\d\d)?)( BC)?$/;
 
@@ -28,8 +30,9 @@ function inUtc(local: string, zone: string, isBeforeChrist: boolean): string | n
   return Number.isNaN(time.getTime()) ? null : time.toISOString().slice(0, -5);
 }
 
-/** What a client wrote, as Postgres reads it; null when it is no ISO 8601. Without a zone it is UTC. */
+/** What a client wrote, as Postgres reads it; null when it is neither ISO 8601 nor infinite. Without a zone it is UTC. */
 export function readTime(text: string): string | null {
+  if (INFINITE.test(text)) return text;
   const { date, time = "00:00", fraction = "", zone = "Z" } = ISO_8601.exec(text.trim())?.groups ?? {};
   if (date === undefined) return null;
   const { sign, year = "", rest } = /^(?<sign>[+-]?)(?<year>\d+)(?<rest>.*)$/.exec(date)!.groups!;

@@ -40,7 +40,7 @@ describe("the schema", () => {
     ],
     [
       "a result of rows without a column that GraphQL shows",
-      "create table public.words (w tsvector); create function public.say() returns public.words language sql as 'select null::public.words'",
+      "create table public.words (w text); comment on column public.words.w is '@behavior -attribute:select'; create function public.say() returns public.words language sql as 'select null::public.words'",
       ["function public.say()"],
     ],
     [
