@@ -18,6 +18,19 @@ export type DirectRelationship = Ends & {
   readonly keyAt: "source" | "target";
 };
 
+/** The same foreign key seen from its other end. */
+export function reversed(relationship: DirectRelationship): DirectRelationship {
+  const { kind, source, target, columns, keyAt } = relationship;
+  return {
+    ...relationship,
+    kind: kind === "one-to-one" ? kind : kind === "many-to-one" ? "one-to-many" : "many-to-one",
+    source: target,
+    target: source,
+    columns: columns.map((pair) => ({ source: pair.target, target: pair.source })),
+    keyAt: OTHER[keyAt],
+  };
+}
+
 /** Two foreign keys of a junction table, both within its primary key. */
 export type JunctionRelationship = Ends & {
   readonly kind: "many-to-many";

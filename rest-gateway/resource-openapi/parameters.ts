@@ -2,7 +2,7 @@ import { referTo } from "../openapi/table-document/component-key.ts";
 import type { Schema, TypeSchema } from "../openapi/table-document/type-schema.ts";
 import type { Collection } from "../resource/collections.ts";
 import type { Field } from "../resource/fields.ts";
-import { filterNames } from "../resource/parse/filters.ts";
+import { fieldNamed, filterNames } from "../resource/parse/filters.ts";
 import { RESERVED } from "../resource/parse/parameters.ts";
 
 const COUNT: Schema = { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
@@ -62,16 +62,12 @@ export const OF_LIST = referToParameters(
 export function filterParameters(collection: Collection, typeSchema: TypeSchema): readonly object[] {
   const names = filterNames(collection).filter((name) => !RESERVED.includes(name));
   return names.map((name) => {
-    const field = fieldOf(name, collection);
+    const field = fieldNamed(name, collection);
     if (!field) return query(name, "A text to look for", { type: "string" });
     const items = schemaOfText(field, typeSchema);
     const description = `Rows whose ${field.name} is this${field.column.baseType.kind === "array" ? " among others" : ""}`;
     return { ...query(name, description, { type: "array", items }), style: "form", explode: true };
   });
-}
-
-function fieldOf(name: string, { fields, references }: Collection): Field | undefined {
-  return fields.find((each) => each.name === name) ?? references.find((each) => each.name === name)?.field;
 }
 
 /** What stands in an address is text; numbers, booleans and choices are told, anything else is for Postgres to read. */

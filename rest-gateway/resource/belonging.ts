@@ -1,7 +1,7 @@
+import { reversed } from "../../engine/catalog/relationships.ts";
 import type { Condition } from "../statement/intent.ts";
-import type { Nested } from "./collections.ts";
 import type { Step } from "./parse/target.ts";
-import { conditionName } from "./relation.ts";
+import type { Nested } from "./relations.ts";
 
 /** The row of a step: that of its key, which lies within those before it. */
 export function isRow({ collection, key, nested }: Step, parents: readonly Step[]): Condition[] {
@@ -19,7 +19,8 @@ export function liesWithin(nested: Nested | null, parents: readonly Step[]): Con
   const within = isRow(parent, before);
   const related: Condition = {
     kind: "related",
-    relation: conditionName(nested.relationship),
+    relation: nested.name,
+    found: reversed(nested.relationship),
     negated: false,
     condition: { kind: "and", negated: false, conditions: within },
   };

@@ -1,6 +1,5 @@
 import { applicablePolicies } from "../../engine/catalog/applicable-policies.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
-import type { ComputedRelationship, DirectRelationship } from "../../engine/catalog/relationships.ts";
 import type { Argument, Routine } from "../../engine/catalog/routines.ts";
 import { spokenComment } from "../../engine/catalog/spoken-comment.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
@@ -11,6 +10,7 @@ import { commentTags } from "./comment-tags.ts";
 import { type Field, fieldsOf } from "./fields.ts";
 import { isAtRoot } from "./is-at-root.ts";
 import { type Naming, namingOf, toAddressName } from "./naming.ts";
+import { type Nested, nestedOf, type Reference, referencesOf } from "./relations.ts";
 import { tableAddresses } from "./table-addresses.ts";
 
 /** The collections of one version, as one role sees them: what parsers refuse by, and documents are made from. */
@@ -52,21 +52,6 @@ export type Collection = {
 
 /** Plain lists, 400 for every broken rule, and a code of its own for what is not there. */
 export type Plain = { readonly notFound: string };
-
-export type Reference = {
-  /** `author` for the column `author_id`. */
-  readonly name: string;
-  readonly field: Field;
-  /** Of the collection that it leads to, which may be in no sight of the role. */
-  readonly target: string;
-  readonly relationship: DirectRelationship;
-};
-
-export type Nested = {
-  readonly name: string;
-  readonly target: string;
-  readonly relationship: DirectRelationship;
-};
 
 export type Action = {
   readonly name: string;
@@ -146,62 +131,6 @@ function keyOf({ primaryKey, uniqueKeys, columns }: Table, all: readonly Field[]
   const names = primaryKey.length > 0 ? primaryKey : (others[0]?.columns ?? []);
   const key = names.flatMap((name) => all.find(({ column }) => column.name === name) ?? []);
   return key.length === names.length ? key : [];
-}
-
-function referencesOf(
-  table: Table,
-  fields: readonly Field[],
-  { catalog, addresses }: Surroundings,
-  nameOf: Naming,
-): Reference[] {
-  const found = new Map<string, Reference>();
-  for (const relationship of catalog.referencesFrom(table)) {
-    const [pair, ...more] = relationship.columns;
-    const target = catalog.findTable(relationship.target);
-    const field = fields.find(({ column, readable }) => readable && column.name === pair?.source);
-    if (!pair || !target || !field || more.length > 0 || target.kind.endsWith("view")) continue;
-    if (target.schema !== table.schema) continue;
-    const address = addresses.get(target);
-    const name = nameOf(withoutSuffix(pair));
-    if (address !== undefined && !found.has(name)) found.set(name, { name, field, target: address, relationship });
-  }
-  return [...found.values()];
-}
-
-/** `author_id` -> `author`, `country_code` -> `country` where it refers to a code. */
-function withoutSuffix({ source, target }: { readonly source: string; readonly target: string }): string {
-  const suffix = ["_id", `_${target}`].find((ending) => source.endsWith(ending) && source.length > ending.length);
-  return suffix ? source.slice(0, -suffix.length) : source;
-}
-
-/** The first foreign key of a table gives the plain name, each further one is told apart by its column. */
-function nestedOf(table: Table, { catalog, addresses }: Surroundings): Nested[] {
-  const found = new Map<string, Nested>();
-  const pointing = catalog
-    .relationshipsOf(table)
-    .filter(isPointingHere)
-    .filter(({ target }) => target.schema === table.schema)
-    .map((relationship) => ({ relationship, target: catalog.findTable(relationship.target)! }))
-    .sort((a, b) => positionOf(a) - positionOf(b));
-  for (const { relationship, target } of pointing) {
-    const address = addresses.get(target);
-    if (address === undefined) continue;
-    const [pair] = relationship.columns;
-    const by = toAddressName(withoutSuffix({ source: pair!.target, target: pair!.source }));
-    const name = found.has(address) ? `${address}-by-${by}` : address;
-    if (!found.has(name)) found.set(name, { name, target: address, relationship });
-  }
-  return [...found.values()];
-}
-
-function isPointingHere(relationship: DirectRelationship | ComputedRelationship): relationship is DirectRelationship {
-  return relationship.kind !== "computed" && relationship.keyAt === "target";
-}
-
-type Pointing = { readonly relationship: DirectRelationship; readonly target: Table };
-
-function positionOf({ relationship, target }: Pointing): number {
-  return target.columns.get(relationship.columns[0]!.target)!.position;
 }
 
 /** A function that changes something and takes the row first; of several by one name the one that was created first. */

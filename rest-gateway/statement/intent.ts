@@ -1,3 +1,5 @@
+import type { DirectRelationship } from "../../engine/catalog/relationships.ts";
+
 /**
  * What a client asks, whichever dialect it asked in. Names are as the client wrote them: none has been looked up yet,
  * and no value has been read.
@@ -25,6 +27,8 @@ export type SelectedRelation = {
   readonly alias: string | null;
   /** The constraint, column or table that tells two relations apart. */
   readonly hint: string | null;
+  /** Which relation is meant, where the dialect has looked that up itself: in whatever schema. */
+  readonly found?: DirectRelationship;
   readonly join: "inner" | "left" | null;
   /** The relation's columns become columns of the row around it. */
   readonly spread: boolean;
@@ -34,7 +38,14 @@ export type SelectedRelation = {
 export type Condition =
   | { readonly kind: "filter"; readonly field: Field; readonly negated: boolean; readonly operation: Operation }
   /** Some row of the relation, named as in the select or as it would be there, meets the condition. */
-  | { readonly kind: "related"; readonly relation: string; readonly negated: boolean; readonly condition: Condition }
+  | {
+      readonly kind: "related";
+      readonly relation: string;
+      /** As of a selected relation. */
+      readonly found?: DirectRelationship;
+      readonly negated: boolean;
+      readonly condition: Condition;
+    }
   | { readonly kind: "row"; readonly negated: boolean; readonly operation: RowOperation }
   | { readonly kind: "and" | "or"; readonly negated: boolean; readonly conditions: readonly Condition[] };
 

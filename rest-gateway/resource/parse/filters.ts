@@ -45,16 +45,24 @@ const KEYWORD = "keyword";
 /** All parameters that choose rows of the collection. */
 export function filterNames(collection: Collection): string[] {
   const fields = collection.fields.filter(({ filterable }) => filterable).map(({ name }) => name);
-  const references = collection.references.map(({ name }) => name);
+  const references = collection.references.filter(({ fields }) => fields.length === 1).map(({ name }) => name);
   const searches = collection.searches.map(({ parameter }) => parameter);
   const anyText = textsOf(collection).length > 0 ? [KEYWORD] : [];
   return [...new Set([...fields, ...references, ...searches, ...anyText])];
 }
 
-/** A field, or what the field of a foreign key refers to. */
-export function filterFieldOf(name: string, { fields, references }: Collection): Field | undefined {
-  const field = fields.find((each) => each.name === name) ?? references.find((each) => each.name === name)?.field;
+/** A field that rows can be chosen by. */
+export function filterFieldOf(name: string, collection: Collection): Field | undefined {
+  const field = fieldNamed(name, collection);
   return field?.filterable ? field : undefined;
+}
+
+/** A field, or that of a foreign key of one column by the name of what it refers to. */
+export function fieldNamed(name: string, { fields, references }: Collection): Field | undefined {
+  const own = fields.find((each) => each.name === name);
+  if (own) return own;
+  const reference = references.find((each) => each.name === name);
+  return reference?.fields.length === 1 ? reference.fields[0] : undefined;
 }
 
 /** Of several values any; of a list those that have the value among their items. */

@@ -1,6 +1,7 @@
 import type { ApiError, FieldFault } from "../../../engine/errors.ts";
 import type { Condition, OrderTerm, SelectItem } from "../../statement/intent.ts";
 import type { Collection, Collections } from "../collections.ts";
+import type { Field } from "../fields.ts";
 import { invalid } from "../refusals.ts";
 import { filterNames, parseFilter } from "./filters.ts";
 import { nearMiss } from "./near-miss.ts";
@@ -22,6 +23,12 @@ export type ListParameters = RowParameters & {
   readonly order: readonly OrderTerm[];
   readonly paging: Paging;
 };
+
+/** Whether a parameter of the field's name gives the rows whose field is that value. */
+export function isFilteredByEquality({ name, column, filterable }: Field, { searches }: Collection): boolean {
+  const meansAnother = isOneOf(RESERVED, name) || searches.some(({ parameter }) => parameter === name);
+  return filterable && !meansAnother && column.baseType.kind !== "array";
+}
 
 type About = { readonly collection: Collection; readonly collections: Collections };
 

@@ -3,7 +3,6 @@ import type { SelectedColumn, SelectItem } from "../../statement/intent.ts";
 import type { Collection, Collections } from "../collections.ts";
 import type { Field } from "../fields.ts";
 import { invalid } from "../refusals.ts";
-import { relationOf } from "../relation.ts";
 import { nearMiss } from "./near-miss.ts";
 
 /** What is asked of one collection, and of those that are related to it. */
@@ -50,19 +49,28 @@ function relatedTo({ references, nested }: Collection, name: string) {
 }
 
 function toItems({ all, fields, related }: Branch, collection: Collection, collections: Collections): SelectItem[] {
+  const twice = [...fields].find(({ name }) => related.has(name));
+  if (twice) throw invalid([{ field: "fields", message: bothWays(twice) }]);
   const columns = all ? everyField(collection) : [...fields].map(toColumn);
   const relations = [...related].map(([name, branch]): SelectItem => {
     const { target, relationship } = relatedTo(collection, name)!;
     return {
       kind: "relation",
-      ...relationOf(relationship),
-      alias: name,
+      name,
+      found: relationship,
+      alias: null,
+      hint: null,
       join: null,
       spread: false,
       select: toItems(branch, collections.find(target)!, collections),
     };
   });
   return [...columns, ...relations];
+}
+
+function bothWays({ name }: Field): string {
+  const quoted = JSON.stringify(name);
+  return `${quoted} is asked for as a value and as the row that it refers to: leave one of them out.`;
 }
 
 function toColumn({ name, column }: Field): SelectedColumn {

@@ -1,4 +1,5 @@
-import type { Action, Collection, Collections, Nested } from "../collections.ts";
+import type { Action, Collection, Collections } from "../collections.ts";
+import type { Nested } from "../relations.ts";
 import type { Address } from "./address.ts";
 import { parseKey } from "./key.ts";
 

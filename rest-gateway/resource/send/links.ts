@@ -1,9 +1,12 @@
 import { parseExactly, textOfValue } from "../../../engine/exact-json.ts";
 import { publicBase } from "../../public-address.ts";
 import type { Asked, AskRows } from "../asked.ts";
-import { type Collection, givesRowOf, type Reference } from "../collections.ts";
+import { type Collection, givesRowOf } from "../collections.ts";
+import { firstFree } from "../first-free.ts";
 import { formatKey } from "../parse/key.ts";
+import { isFilteredByEquality } from "../parse/parameters.ts";
 import { findPermitted, type Permitted } from "../permitted.ts";
+import type { Reference } from "../relations.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 type Link = { readonly href: string; readonly method?: string };
@@ -35,35 +38,61 @@ type Around = { readonly collection: Collection; readonly asked: Asked; readonly
 function linksOf(row: Row, { collection, asked, permitted }: Around): Readonly<Record<string, Link>> {
   const { collections, settings } = asked;
   const base = publicBase(settings.publicUrl);
-  const links: Record<string, Link> = {};
-  for (const { name, field, target, relationship } of collection.references) {
-    const value = row[field.name];
-    const there = collections.find(target);
-    const isShown = value !== undefined && value !== null && there?.may.read;
-    const address = isShown && refersToKey(relationship, there) ? addressBy([value], there, asked) : null;
-    if (address !== null) links[name] = { href: `${base}${address}` };
+  const links = new Map<string, Link>();
+  /** Under another name where that one is taken. */
+  const add = (name: string, link: Link) => {
+    const isTaken = (each: string) => links.has(each) || OF_EVERY_ROW.has(each);
+    links.set(
+      firstFree([name], isTaken, (first, number) => `${first}-${number}`),
+      link,
+    );
+  };
+  for (const reference of collection.references) {
+    const there = collections.find(reference.target);
+    const address = there?.may.read ? referredAddress(row, reference, there, asked) : null;
+    if (address !== null) add(reference.name, { href: `${base}${address}` });
   }
   const own = addressOf(row, collection, asked);
-  if (own === null) return links;
+  if (own === null) return Object.fromEntries(links);
   const href = `${base}${own}`;
-  links.self = { href };
+  links.set("self", { href });
   for (const { name, target } of collection.nested) {
-    if (collections.find(target)?.may.read) links[name] = { href: `${href}/${name}` };
+    if (collections.find(target)?.may.read) add(name, { href: `${href}/${name}` });
   }
   const key = formatKey(collection.key.map(({ name }) => textOfValue(row[name])))!;
-  if (permitted.update.has(key)) links.update = { href, method: "PUT" };
-  if (permitted.delete.has(key)) links.delete = { href, method: "DELETE" };
+  if (permitted.update.has(key)) links.set("update", { href, method: "PUT" });
+  if (permitted.delete.has(key)) links.set("delete", { href, method: "DELETE" });
   for (const { name, routine } of collection.actions) {
     // What gives the row back is taken for a change of it. Of one name the link that every row has counts.
     if (givesRowOf(collection, routine) && !permitted.update.has(key)) continue;
-    links[name] ??= { href: `${href}/${name}`, method: "POST" };
+    if (!links.has(name)) links.set(name, { href: `${href}/${name}`, method: "POST" });
   }
-  return links;
+  return Object.fromEntries(links);
 }
 
-/** A reference may be to another unique column, whose value addresses no row, or the wrong one. */
-function refersToKey({ columns: [pair] }: Reference["relationship"], { key: [only, ...more] }: Collection): boolean {
-  return more.length === 0 && only?.column.name === pair!.target;
+const OF_EVERY_ROW: ReadonlySet<string> = new Set(["self", "update", "delete"]);
+
+/** Of the row that is referred to: its own, or else that of the list of all rows with these values, which is the only one. */
+function referredAddress(
+  row: Row,
+  { fields, relationship }: Reference,
+  there: Collection,
+  asked: Asked,
+): string | null {
+  const values = new Map(relationship.columns.map(({ target }, index) => [target, row[fields[index]!.name]] as const));
+  if ([...values.values()].some((value) => value === undefined || value === null)) return null;
+  const isItsKey = there.key.length === values.size && there.key.every(({ column }) => values.has(column.name));
+  if (isItsKey) {
+    const key = there.key.map(({ column }) => values.get(column.name));
+    return addressBy(key, there, asked);
+  }
+  const query = new URLSearchParams();
+  for (const [column, value] of values) {
+    const field = there.fields.find((each) => each.column.name === column);
+    if (!field || !isFilteredByEquality(field, there)) return null;
+    query.set(field.name, textOfValue(value));
+  }
+  return `${collectionAddress(there, asked)}?${query}`;
 }
 
 /** Where the request stayed, as far as the collection is served there. */

@@ -12,7 +12,7 @@ export function planCondition(condition: Condition, within: Within): Where {
     case "filter":
       return planFilter(condition, within);
     case "related": {
-      const { selection, within: inside } = within.relate(condition.relation);
+      const { selection, within: inside } = within.relate(condition.relation, condition.found);
       const and = [planCondition(condition.condition, inside)];
       return { kind: "exists", negated: condition.negated, selection, and };
     }

@@ -1,5 +1,5 @@
 import type { Catalog } from "../../../engine/catalog/catalog.ts";
-import type { Relationship } from "../../../engine/catalog/relationships.ts";
+import type { DirectRelationship, Relationship } from "../../../engine/catalog/relationships.ts";
 import { ApiError } from "../../../engine/errors.ts";
 import type { Operation, RowOperation, SelectedRelation } from "../intent.ts";
 import { ALL, type Column, fromSpread, type NamedColumn, toColumns, toOutput, toSpreadOutput } from "./columns.ts";
@@ -33,7 +33,7 @@ export type Within = {
   readonly relations: readonly PlannedRelation[];
   readonly planning: Planning;
   /** The relation of this name in the select, or the one that it would be there. */
-  relate(name: string): PlannedRelation;
+  relate(name: string, found?: DirectRelationship): PlannedRelation;
   /** What is selected of its rows. */
   outputs(): readonly Output[];
   /** Which rows are written is a question about their columns, even where a relation comes back under the name of one. */
@@ -73,7 +73,8 @@ function makeWithin(node: Node, scope: Scope, planning: Planning): Within {
     return relation;
   });
   refuseSameNames(node, scope);
-  const relate = (name: string) => {
+  const relate: Within["relate"] = (name, found) => {
+    if (found) return planRelation(unselected(name, found), scope, planning);
     const branch = findBranch(node, name, planning);
     return relations.find((relation) => relation.branch === branch) ?? planRelation(unselected(name), scope, planning);
   };
@@ -94,10 +95,10 @@ function refuseSameNames({ children }: Node, { name, depth }: Scope): void {
 }
 
 function planRelation(branch: Branch, from: Scope, planning: Planning): PlannedRelation {
-  const { name: target, hint, spread: isSpread } = branch.relation;
+  const { name: target, hint, spread: isSpread, found } = branch.relation;
   const { catalog, role, schema } = planning;
   const wanted = { source: from.table, sourceName: from.name, schema, target, hint };
-  const relationship = findRelationship(wanted, catalog, role);
+  const relationship = found ?? findRelationship(wanted, catalog, role);
   const start = reach(relationship, from, catalog);
   const within = makeWithin(branch, start.scope, planning);
   const own = columnsOf(within, { isSpread });
@@ -175,12 +176,13 @@ function isEmpty({ columns, children }: Node): boolean {
   return columns.length === 0 && children.every(isEmpty);
 }
 
-function unselected(name: string): Branch {
+function unselected(name: string, found?: DirectRelationship): Branch {
   const relation: SelectedRelation = {
     kind: "relation",
     name,
     alias: null,
     hint: null,
+    ...(found && { found }),
     join: null,
     spread: false,
     select: [],

@@ -1,3 +1,4 @@
+import type { DirectRelationship } from "../../../engine/catalog/relationships.ts";
 import { ApiError } from "../../../engine/errors.ts";
 import { oncePer } from "../../../engine/once-per.ts";
 import type {
@@ -100,8 +101,12 @@ function outlineOfItem(item: SelectItem): unknown[] {
     const { field, alias, cast, aggregate } = item;
     return [field && outlineOfField(field), alias, cast, aggregate && [aggregate.name, aggregate.cast]];
   }
-  const { name, alias, hint, join, spread, select } = item;
-  return [name, alias, hint, join, spread, select.map(outlineOfItem)];
+  const { name, alias, hint, found, join, spread, select } = item;
+  return [name, alias, hint, outlineOfRelationship(found), join, spread, select.map(outlineOfItem)];
+}
+
+function outlineOfRelationship(found: DirectRelationship | undefined): unknown {
+  return found && [found.constraint, found.keyAt, found.target.schema, found.target.name, found.columns];
 }
 
 function outlineOfField({ name, path }: Field): unknown[] {
@@ -114,7 +119,13 @@ function outlineOfCondition(condition: Condition): unknown[] {
     case "filter":
       return [kind, negated, outlineOfField(condition.field), outlineOfOperation(condition.operation)];
     case "related":
-      return [kind, negated, condition.relation, outlineOfCondition(condition.condition)];
+      return [
+        kind,
+        negated,
+        condition.relation,
+        outlineOfRelationship(condition.found),
+        outlineOfCondition(condition.condition),
+      ];
     case "row":
       return [kind, negated, ...outlineOfRowOperation(condition.operation)];
     default:

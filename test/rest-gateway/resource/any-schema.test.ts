@@ -236,9 +236,10 @@ describe("a foreign key to something else than the primary key", () => {
     expect([put.status, put.body]).toEqual([200, { id: 3, shelf: "B", title: "Three" }]);
   });
 
-  test("is no link, for it says another value than that which addresses the row", async () => {
+  test("is a link to the list of the row that it says, for it says another value than that which addresses the row", async () => {
     const { _links: links } = (await ask("/api/v1/books/1?links=true")).body;
-    expect(Object.keys(links).sort()).toEqual(["delete", "self", "update"]);
+    expect(Object.keys(links).sort()).toEqual(["delete", "self", "shelf", "update"]);
+    expect(links.shelf.href).toBe("/api/v1/shelves?label=A");
     expect((await ask("/api/v1/books/1?fields=shelf.id,shelf.label")).body).toEqual({ shelf: { id: 1, label: "A" } });
     const toKey = (await ask("/api/v1/people/2?links=true")).body._links;
     expect(toKey.boss).toEqual({ href: "/api/v1/people/1" });

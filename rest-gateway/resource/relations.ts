@@ -1,0 +1,119 @@
+import type { Catalog } from "../../engine/catalog/catalog.ts";
+import type { ColumnPair, ComputedRelationship, DirectRelationship } from "../../engine/catalog/relationships.ts";
+import type { Table } from "../../engine/catalog/tables.ts";
+import type { Field } from "./fields.ts";
+import { firstFree } from "./first-free.ts";
+import { type Naming, toAddressName } from "./naming.ts";
+
+/** A row of another collection that a row refers to. */
+export type Reference = {
+  /** `author` for the column `author_id`. */
+  readonly name: string;
+  /** In the order of the key's columns. */
+  readonly fields: readonly Field[];
+  /** Of the collection that it leads to, which may be in no sight of the role. */
+  readonly target: string;
+  readonly relationship: DirectRelationship;
+};
+
+/** A collection whose rows refer to a row. */
+export type Nested = {
+  readonly name: string;
+  readonly target: string;
+  readonly relationship: DirectRelationship;
+};
+
+type Around = { readonly catalog: Catalog; readonly addresses: ReadonlyMap<Table, string> };
+type Unnamed = Omit<Reference, "name"> & { readonly candidates: readonly [string, ...string[]] };
+
+/**
+ * A key of one column is called as what it refers to, or as the column where another key has that name; a column that is
+ * called so itself comes first. A key of several columns is called as the table that it refers to.
+ */
+export function referencesOf(
+  table: Table,
+  fields: readonly Field[],
+  { catalog, addresses }: Around,
+  nameOf: Naming,
+): Reference[] {
+  const readable = new Map(fields.filter((field) => field.readable).map((field) => [field.column.name, field]));
+  const found = withoutRepetitions(catalog.referencesFrom(table)).flatMap((relationship): Unnamed[] => {
+    const target = catalog.findTable(relationship.target);
+    const address = target && addresses.get(target);
+    const own = relationship.columns.flatMap(({ source }) => readable.get(source) ?? []);
+    if (address === undefined || target!.kind.endsWith("view") || own.length < relationship.columns.length) return [];
+    return [{ fields: own, target: address, relationship, candidates: namesOfReference(relationship, nameOf) }];
+  });
+  const rankOf = ({ fields: [first, ...others], candidates }: Unnamed) =>
+    others.length > 0 ? 2 : first!.name === candidates[0] ? 0 : 1;
+  const taken = new Set<string>();
+  const ofSeveralColumns = new Set(fields.map(({ name }) => name));
+  return found
+    .sort((one, other) => rankOf(one) - rankOf(other))
+    .map(({ candidates, ...reference }) => {
+      const isTaken = (name: string) => taken.has(name) || (reference.fields.length > 1 && ofSeveralColumns.has(name));
+      const name = firstFree(candidates, isTaken, (first, number) => `${first}_${number}`);
+      taken.add(name);
+      return { name, ...reference };
+    });
+}
+
+function namesOfReference({ source, target, columns }: DirectRelationship, nameOf: Naming): Unnamed["candidates"] {
+  const [pair, ...others] = columns;
+  if (others.length === 0) return [nameOf(withoutSuffix(pair!)), nameOf(pair!.source)];
+  const byColumns = nameOf(`${target.name}_by_${columns.map((each) => each.source).join("_and_")}`);
+  const isSelf = source.schema === target.schema && source.name === target.name;
+  // The rows that refer to this one have the table's own name.
+  return isSelf ? [byColumns] : [nameOf(target.name), byColumns];
+}
+
+/** `author_id` -> `author`, `country_code` -> `country` where it refers to a code. */
+function withoutSuffix({ source, target }: ColumnPair): string {
+  const suffix = ["_id", `_${target}`].find((ending) => source.endsWith(ending) && source.length > ending.length);
+  return suffix ? source.slice(0, -suffix.length) : source;
+}
+
+/** The first foreign key of a table gives the plain name, each further one is told apart by its columns. */
+export function nestedOf(table: Table, { catalog, addresses }: Around): Nested[] {
+  const pointing = withoutRepetitions(catalog.relationshipsOf(table).filter(isPointingHere))
+    .map((relationship) => ({ relationship, target: catalog.findTable(relationship.target)! }))
+    .sort((a, b) => positionOf(a) - positionOf(b));
+  const found = new Map<string, Nested>();
+  for (const { relationship, target } of pointing) {
+    const address = addresses.get(target);
+    if (address === undefined) continue;
+    const numbered = (name: string, number: number) => `${name}-${number}`;
+    const name = firstFree(namesOfNested(relationship, address), (each) => found.has(each), numbered);
+    found.set(name, { name, target: address, relationship });
+  }
+  return [...found.values()];
+}
+
+function namesOfNested({ columns }: DirectRelationship, address: string): [string, ...string[]] {
+  const [pair] = columns;
+  const short = withoutSuffix({ source: pair!.target, target: pair!.source });
+  const whole = columns.map(({ target }) => target).join("-and-");
+  return [address, `${address}-by-${toAddressName(short)}`, `${address}-by-${toAddressName(whole)}`];
+}
+
+function isPointingHere(relationship: DirectRelationship | ComputedRelationship): relationship is DirectRelationship {
+  return relationship.kind !== "computed" && relationship.keyAt === "target";
+}
+
+type Pointing = { readonly relationship: DirectRelationship; readonly target: Table };
+
+function positionOf({ relationship, target }: Pointing): number {
+  return target.columns.get(relationship.columns[0]!.target)!.position;
+}
+
+/** Two constraints that say the same lead to the same rows. */
+function withoutRepetitions(relationships: readonly DirectRelationship[]): DirectRelationship[] {
+  const said = new Map<string, DirectRelationship>();
+  for (const relationship of relationships) {
+    const { target, columns } = relationship;
+    const pairs = columns.map((pair) => JSON.stringify([pair.source, pair.target])).sort();
+    const key = JSON.stringify([target.schema, target.name, ...pairs]);
+    if (!said.has(key)) said.set(key, relationship);
+  }
+  return [...said.values()];
+}
