@@ -7,6 +7,7 @@ import { readLogin, readReplica, readServer, readStream } from "../engine/inspec
 import type { Finding } from "../engine/inspect/doctor/finding.ts";
 import type { Postgres } from "../engine/postgres.ts";
 import { withClient } from "../engine/with-client.ts";
+import { collectionsOf } from "../rest-gateway/resource/collections.ts";
 import { addressFindings } from "./address-findings.ts";
 import { buildGraphQL } from "./build-graphql.ts";
 import { runCommand, UsageError } from "./command.ts";
@@ -26,7 +27,9 @@ async function findingsOf(catalog: Catalog, config: Config, postgres: Postgres):
     await readServer(client, { catalog, clients, searched: config.extraSearchPath }),
   ]);
   const replicas = await Promise.all((config.readDatabaseUrls ?? []).map((url) => readReplica(asPgReads(url))));
-  const found = examine({ catalog, config, clients, login, stream, server, replicas });
+  const version = 1;
+  const servesUsers = collectionsOf(catalog, { role: config.anonRole, version }).findAtRoot("users") !== undefined;
+  const found = examine({ catalog, config, clients, servesUsers, login, stream, server, replicas });
   const { leftOut } = await buildGraphQL(catalog, config, postgres);
   return byGravity([...found, ...addressFindings(catalog), ...graphqlFindings(leftOut)]);
 }

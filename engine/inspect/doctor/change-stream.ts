@@ -28,7 +28,17 @@ export function streamFindings({ catalog, stream }: Facts): Finding[] {
       fix: "alter system set max_slot_wal_keep_size = '4GB'; select pg_reload_conf();",
     });
   }
+  const partitioned = exposedTables(catalog).filter(({ kind }) => kind === "partitioned table");
+  if (stream.isViaRoot === false && partitioned.length > 0) {
+    const names = partitioned.map(({ schema, name }) => quotedName(schema, name)).join(", ");
+    findings.push({
+      kind: "advice",
+      what: `Nobody can subscribe to changes of ${names}: the publication has partitions under their own names, which are not served.`,
+      fix: `alter publication ${PUBLICATION} set (publish_via_partition_root = true);`,
+    });
+  }
   for (const table of exposedTables(catalog)) {
+    if (stream.isViaRoot === false && partitioned.includes(table)) continue;
     const isPublished = stream.published?.has(`${table.schema}.${table.name}`) ?? false;
     const name = quotedName(table.schema, table.name);
     if (!isPublished && stream.isByHand && HAVE_LOG.includes(table.kind)) {

@@ -11,6 +11,8 @@ export type Facts = {
   readonly config: Config;
   /** Roles that requests can have without special rights: strangers and whoever signs in. */
   readonly clients: readonly string[];
+  /** Whether there is a collection at `/users`, which USERS_ACCESS is about. */
+  readonly servesUsers: boolean;
   readonly login: Login;
   readonly stream: Stream;
   readonly server: Server;
@@ -40,6 +42,8 @@ export type Stream = {
   readonly isByHand: boolean;
   /** Tables whose changes are published, as `schema.name`. */
   readonly published: ReadonlySet<string> | null;
+  /** Whether a partitioned table is published under its own name; null: there is no publication. */
+  readonly isViaRoot: boolean | null;
   readonly isPooled: boolean;
 };
 
@@ -87,6 +91,7 @@ const STREAM = `
     exists (select from pg_proc join pg_namespace on pg_namespace.oid = pronamespace
       where nspname = 'private' and proname = 'tg__publish_rows'
         and pg_proc.oid not in (select evtfoid from pg_event_trigger)) as "isByHand",
+    (select pubviaroot from pg_publication where pubname = $1) as "isViaRoot",
     (select array_agg(schemaname || '.' || tablename) from pg_publication_tables where pubname = $1) as published`;
 
 type StreamRow = Omit<Stream, "published" | "isPooled"> & { published: string[] | null };

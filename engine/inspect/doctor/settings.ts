@@ -5,7 +5,7 @@ import type { Finding } from "./finding.ts";
 const CLOSED = ["auth", "private", "pg_catalog", "information_schema"];
 
 /** Settings that are meant for development, or for nobody. */
-export function settingFindings({ config }: Facts): Finding[] {
+export function settingFindings({ config, servesUsers }: Facts): Finding[] {
   const findings: Finding[] = config.schemas
     .filter((name) => CLOSED.includes(name))
     .map((name) => ({
@@ -15,9 +15,10 @@ export function settingFindings({ config }: Facts): Finding[] {
     }));
   const isDeployed = config.databaseUrl !== null;
   if (isDeployed && config.nodeEnv !== "production") {
-    const what = `The service serves DATABASE_URL and is not told that this is production: /users is ${config.usersAccess}.`;
+    const users = servesUsers ? `: /users is ${config.usersAccess}` : "";
+    const what = `The service serves DATABASE_URL, and NODE_ENV does not say that this is production${users}.`;
     findings.push({ kind: "advice", what, fix: "NODE_ENV=production" });
-  } else if (isDeployed && config.usersAccess === "open") {
+  } else if (isDeployed && servesUsers && config.usersAccess === "open") {
     findings.push({ kind: "danger", what: "Anybody may change and delete users.", fix: "USERS_ACCESS=owner" });
   }
   if (isDeployed && config.publicUrl === null) {

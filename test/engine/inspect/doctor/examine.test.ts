@@ -76,7 +76,7 @@ async function factsOf({ url, ownerUrl }: Database, environment = {}, loginUrl =
     // Slots are the server's, which the tests share.
     const own = { ...server, slots: [], spareSlots: { slots: 5, senders: 5 } };
     const stream = await readStream(owner, "watched");
-    return { catalog, config, clients, login, stream, server: own, replicas: [] };
+    return { catalog, config, clients, servesUsers: false, login, stream, server: own, replicas: [] };
   });
 }
 
@@ -112,12 +112,50 @@ describe("examine", () => {
     const whats = (await examined(well, { ...DEPLOYED, RATE_LIMIT: "0" }, well.ownerUrl)).map(({ what }) => what);
     expect(whats).toEqual([
       'Requests log in as "postgres", a superuser: a mistake here is a mistake without bounds.',
-      "The service serves DATABASE_URL and is not told that this is production: /users is open.",
+      "The service serves DATABASE_URL, and NODE_ENV does not say that this is production.",
       "Links in mails and redirects name the address that the service listens on.",
       "Nothing limits how often somebody asks.",
     ]);
     const production = { ...DEPLOYED, NODE_ENV: "production", PUBLIC_URL: "https://example.org" };
     expect(await examined(well, production)).toEqual([]);
+  });
+
+  test("says what strangers may do at /users, where there is such a collection", async () => {
+    const aboutUsers = async (environment: NodeJS.ProcessEnv, servesUsers: boolean) => {
+      const found = examine({ ...(await factsOf(well, { ...DEPLOYED, ...environment })), servesUsers });
+      return found.map(({ what }) => what).filter((what) => what.includes("users"));
+    };
+    expect(await aboutUsers({}, true)).toEqual([
+      "The service serves DATABASE_URL, and NODE_ENV does not say that this is production: /users is open.",
+    ]);
+    const opened = { NODE_ENV: "production", USERS_ACCESS: "open" };
+    expect(await aboutUsers(opened, true)).toEqual(["Anybody may change and delete users."]);
+    expect([await aboutUsers({}, false), await aboutUsers(opened, false)]).toEqual([[], []]);
+  });
+
+  test("says that a publication made by hand leaves out partitioned tables", async () => {
+    const database = await cloneDatabase("empty");
+    const about = async () => (await examined(database)).filter(({ what }) => what.includes("under their own names"));
+    try {
+      await withClient(database.ownerUrl, (client) =>
+        client.query(`
+          create schema shop;
+          create table shop.events (id int, day date) partition by range (day);
+          create table shop.events_2026 partition of shop.events for values from ('2026-01-01') to ('2027-01-01');
+          alter table shop.events enable row level security;
+          create publication watched for table shop.events`),
+      );
+      const [finding, ...others] = await about();
+      expect([finding?.what, others]).toEqual([
+        expect.stringMatching(/^Nobody can subscribe to changes of "shop"\."events": /),
+        [],
+      ]);
+      const fix = finding!.fix.replace(PUBLICATION, "watched");
+      await withClient(database.ownerUrl, (client) => client.query(fix));
+      expect(await about()).toEqual([]);
+    } finally {
+      await database.drop();
+    }
   });
 
   test("says who hears of no change: all, where the owner may not replicate, and tables that are published by hand", async () => {
