@@ -1,5 +1,6 @@
 import pg from "pg";
 import { ApiError, toApiError } from "../engine/errors.ts";
+import { missingGrants } from "../engine/inspect/missing-grants.ts";
 import { withClient } from "../engine/with-client.ts";
 import { type Explained, explainRead } from "../rest-gateway/why/explain-read.ts";
 import { makeCallerContexts } from "./caller-context.ts";
@@ -49,7 +50,8 @@ Examples:
         const answer = `${role} is answered ${status} ${code}: ${message}`;
         // Clients are not told what is wrong with a policy, and who asks here is to mend it.
         const more = error instanceof pg.DatabaseError && error.message !== message ? `\n${error.message}` : "";
-        throw new Error(`${answer}${more}`, { cause: error });
+        const grants = missingGrants(error.message, role, catalog).map((grant) => `\nMissing: ${grant}`);
+        throw new Error(`${answer}${more}${grants.join("")}`, { cause: error });
       });
       tell(explained, role);
     });

@@ -18,6 +18,13 @@ const SCHEMA = `
   alter table public.budgets enable row level security;
   create policy own on public.budgets for select using (org = (auth.jwt() ->> 'org')::numeric);
   grant select on public.budgets to authenticated;
+  create table public.closed (id int primary key);
+  create view public.over_closed with (security_invoker = true) as select * from public.closed;
+  grant select on public.over_closed to anon;
+  create table public.whole (id int primary key);
+  grant select on public.whole to anon;
+  create function public.hidden(public.whole) returns int language sql stable as 'select 1';
+  revoke execute on function public.hidden from public;
   create table public.loops (id int primary key);
   alter table public.loops enable row level security;
   create policy around on public.loops for select using (exists (select from public.loops));
@@ -54,6 +61,18 @@ describe("npm run why", () => {
     const { stdout } = await why("notes?select=id&shown=is.true");
     expect(stdout).toContain("anon sees 1 of 2 rows.");
     expect(stdout).toContain("Closed to anon: owner.");
+  });
+
+  test("names the grant that is missing, for a table, for columns, behind a view and for a function", async () => {
+    const missing = async (request: string) => (await why(request)).stderr.split("\n").slice(1, -1);
+    expect(await missing("closed")).toEqual(['Missing: grant select on "public"."closed" to "anon";']);
+    expect(await missing("notes?select=id,owner")).toEqual([
+      'Missing: grant select ("owner") on "public"."notes" to "anon";',
+    ]);
+    expect(await missing("over_closed")).toEqual(['Missing: grant select on "public"."closed" to "anon";']);
+    expect(await missing("whole?select=id,hidden")).toEqual([
+      'Missing: grant execute on function "public"."hidden"(public.whole) to "anon";',
+    ]);
   });
 
   test("changes nothing, and says what somebody would be answered who is refused", async () => {
