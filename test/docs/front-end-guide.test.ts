@@ -17,6 +17,8 @@ import { writeTypedOperations } from "./typed-operations.ts";
 const FILE = /^```tsx? (\S+)\n(.*?)^```$/gms;
 const PASSWORD = "Tangerine-Boat-7";
 
+const TSC = join(REPOSITORY, "node_modules/.bin/tsc");
+
 const COMPILER_OPTIONS = {
   target: "esnext",
   module: "nodenext",
@@ -33,6 +35,13 @@ const COMPILER_OPTIONS = {
 /** The types of React are not among our packages, so its file is compiled as one without them. */
 const PROJECTS = {
   typed: { compilerOptions: COMPILER_OPTIONS, include: ["*.ts"], exclude: ["codegen.ts"] },
+  /** What `tsc --init` writes, and the one option that the guide adds to it. */
+  init: {
+    extends: "./tsconfig.json",
+    compilerOptions: { rewriteRelativeImportExtensions: true, noEmit: true },
+    include: ["*.ts"],
+    exclude: ["codegen.ts"],
+  },
   react: { compilerOptions: { ...COMPILER_OPTIONS, noImplicitAny: false }, include: ["*.tsx"] },
 };
 
@@ -57,6 +66,7 @@ beforeAll(async () => {
   service = await serveGraphQL();
   await symlink(join(REPOSITORY, "node_modules"), join(folder, "node_modules"));
   await write("package.json", JSON.stringify({ type: "module" }));
+  await promisify(execFile)(TSC, ["--init"], { cwd: folder });
   for (const [name, project] of Object.entries(PROJECTS)) await write(`${name}.json`, JSON.stringify(project));
   await write("render.tsx", RENDER);
 
@@ -79,7 +89,7 @@ afterAll(async () => {
 const write = (name: string, text: string) => writeFile(join(folder, name), text);
 const load = (path: string) => import(pathToFileURL(join(folder, path)).href);
 const compile = (project: keyof typeof PROJECTS) =>
-  promisify(execFile)(join(REPOSITORY, "node_modules/.bin/tsc"), ["-p", `${project}.json`], { cwd: folder }).then(
+  promisify(execFile)(TSC, ["-p", `${project}.json`], { cwd: folder }).then(
     () => "",
     ({ stdout }) => String(stdout),
   );
@@ -88,6 +98,16 @@ describe("the guide for front ends", () => {
   test("compiles, with the types of the schema and of its operations", async () => {
     expect(await compile("typed")).toBe("");
     expect(await compile("react")).toBe("");
+  });
+
+  test("compiles as strictly as a new project does, by tsc --init", async () => {
+    const { stdout } = await promisify(execFile)(TSC, ["-p", "init.json", "--showConfig"], { cwd: folder });
+    expect(JSON.parse(stdout).compilerOptions).toMatchObject({
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+    });
+    expect(await compile("init")).toBe("");
   });
 
   test("has types that refuse what is not there: a column, a field, a variable", async () => {
@@ -193,9 +213,12 @@ await client.query({ query: ARTICLES, variables: { last: 1 } });
     listening.unsubscribe();
   });
 
-  test("signs out", async () => {
+  test("signs out, and is told by the result that an article is refused", async () => {
     const { signOut, accessToken } = await load("out/session.js");
+    const { submit } = await load("out/publish-form.js");
+    expect(await submit("Written while signed in", "…")).toMatch(/^\d+$/);
     await signOut();
     expect(await accessToken()).toBeNull();
+    await expect(submit("Written by nobody", "…")).rejects.toThrow("Login required: sign in to write an article.");
   });
 });
