@@ -7,11 +7,18 @@ import type { Tally } from "./engine/database/tally.ts";
 import { countTasks } from "./engine/jobs/count-tasks.ts";
 import { droppedLogLines } from "./engine/log.ts";
 import { type Counts, metricsOfCounts } from "./engine/metrics/counts.ts";
-import { counter, gauge, labelled, type Metric, type Sample, type Source } from "./engine/metrics/metric.ts";
+import {
+  counter,
+  gauge,
+  labelled,
+  type Metric,
+  type MetricSample,
+  type MetricSource,
+} from "./engine/metrics/metric.ts";
 import type { GraphQL } from "./plugins/serve/graphql.ts";
 import type { Realtime } from "./realtime/realtime.ts";
-import type { RequestCounts } from "./rest-gateway/metrics/requests.ts";
-import type { Traffic } from "./rest-gateway/metrics/traffic.ts";
+import type { HttpTraffic } from "./rest-gateway/metrics/http-traffic.ts";
+import type { RequestMetrics } from "./rest-gateway/metrics/request-metrics.ts";
 
 type Measurable = {
   readonly asOwner: AsOwner;
@@ -22,12 +29,12 @@ type Measurable = {
   readonly realtime: Realtime;
   readonly hasTasks: boolean;
   readonly counts: Counts;
-  readonly requests: RequestCounts;
-  readonly traffic: Traffic;
+  readonly requests: RequestMetrics;
+  readonly traffic: HttpTraffic;
 };
 
 /** What the service tells of itself, and what each number is called. Nothing here names a table, a row or a secret. */
-export function measuresOf(measurable: Measurable): Source[] {
+export function measuresOf(measurable: Measurable): MetricSource[] {
   const { asOwner, database, catalog, changes, graphql, realtime, hasTasks, counts, requests, traffic } = measurable;
   return [
     () => requests.metrics(),
@@ -45,7 +52,7 @@ export function measuresOf(measurable: Measurable): Source[] {
 }
 
 function ofDatabase({ status, lanes }: DatabaseState): Metric[] {
-  const eachLane = (numberOf: (lane: LaneState) => number): readonly Sample[] =>
+  const eachLane = (numberOf: (lane: LaneState) => number): readonly MetricSample[] =>
     Object.entries(lanes).map(([lane, state]) => ({ labels: { lane }, value: numberOf(state) }));
   const sumOf = (key: keyof Tally): number => Object.values(lanes).reduce((sum, { tally }) => sum + tally[key], 0);
   return [

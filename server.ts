@@ -4,7 +4,7 @@ import { commandLine } from "./commands/command-line.ts";
 import { takesStartWords } from "./commands/start-words.ts";
 import { isEmbedded, type ReadConfig, readConfig } from "./engine/config/config.ts";
 import { makeLogger } from "./engine/log.ts";
-import { refuseClosedMailFolder } from "./engine/mail/mail-folder.ts";
+import { checkMailFolder } from "./engine/mail/mail-folder.ts";
 import { type WatchedMigrations, watchMigrations } from "./engine/migrate/migrate.ts";
 import { standardOutput } from "./engine/output/standard-streams.ts";
 import { endAfter, fail, LETTING_GO_MS } from "./processes/ending.ts";
@@ -47,7 +47,7 @@ try {
   // Grafast reads this when it is loaded: with anything else it checks itself at each step, which costs time.
   process.env.GRAPHILE_ENV ??= "production";
   if (!hasHome()) process.env.HOME = "/";
-  await refuseClosedMailFolder(config);
+  await checkMailFolder(config);
   const start = isAlone
     ? (await import("./service.ts")).startService
     : (await import("./processes/workers.ts")).startWorkers;

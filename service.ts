@@ -9,15 +9,15 @@ import type { Config } from "./engine/config/config.ts";
 import { missingFunctions } from "./engine/config/named-functions.ts";
 import { shuttingDown } from "./engine/database/faults.ts";
 import { hasTasks } from "./engine/jobs/has-tasks.ts";
-import { type Jobs, openJobs } from "./engine/jobs/jobs.ts";
+import { type JobRunner, startJobRunner } from "./engine/jobs/job-runner.ts";
 import { makeRequestLimit, type RequestLimit } from "./engine/limits/request-limit.ts";
-import { makeSharedLimit, type SharedLimit } from "./engine/limits/shared-limit.ts";
+import { makeSharedRateLimit, type SharedRateLimit } from "./engine/limits/shared-rate-limit.ts";
 import type { Logger } from "./engine/log.ts";
+import { makeEmailQueue } from "./engine/mail/email-queue.ts";
 import { makeMailer } from "./engine/mail/mailer.ts";
-import { openOutbox } from "./engine/mail/outbox.ts";
 import { SocketMemory } from "./engine/memory/socket-memory.ts";
 import { type Counts, makeCounts } from "./engine/metrics/counts.ts";
-import { makeMeter } from "./engine/metrics/exposition.ts";
+import { makeMetricsReader } from "./engine/metrics/exposition.ts";
 import type { Postgres, ServedPostgres } from "./engine/postgres.ts";
 import { catalogOptions, type Foundation, layFoundation } from "./foundation.ts";
 import { measuresOf } from "./measures.ts";
@@ -28,15 +28,15 @@ import { conditionOf } from "./rest-gateway/condition.ts";
 import { makeReadConnection } from "./rest-gateway/connection.ts";
 import { type Departure, drain } from "./rest-gateway/drain.ts";
 import { isReady } from "./rest-gateway/health.ts";
-import { admissionTo } from "./rest-gateway/limits/admission.ts";
+import { makeAdmission } from "./rest-gateway/limits/admission.ts";
 import { addressOf, checkAddress, listen, renewCertificate } from "./rest-gateway/listen.ts";
-import { RequestCounts } from "./rest-gateway/metrics/requests.ts";
-import { Traffic } from "./rest-gateway/metrics/traffic.ts";
+import { HttpTraffic } from "./rest-gateway/metrics/http-traffic.ts";
+import { RequestMetrics } from "./rest-gateway/metrics/request-metrics.ts";
 import { readVersions } from "./rest-gateway/resource/versions/served.ts";
 import { warnOfDisplacedTables } from "./rest-gateway/resource/warn-of-displaced-tables.ts";
-import { makeDefer } from "./rest-gateway/tasks/defer.ts";
-import { taskJobs, tendTasks } from "./rest-gateway/tasks/jobs.ts";
-import { makePerformer } from "./rest-gateway/tasks/perform.ts";
+import { makeQueueTask } from "./rest-gateway/tasks/queue-task.ts";
+import { maintainTasks, makeTaskList } from "./rest-gateway/tasks/task-jobs.ts";
+import { makeTaskRunner } from "./rest-gateway/tasks/task-runner.ts";
 import { type AdmitUpgrade, makeUpgrade } from "./rest-gateway/upgrade.ts";
 import { makeServing, type Serving } from "./serving.ts";
 
@@ -111,8 +111,8 @@ export async function startService(given: Config, surroundings: Surroundings): P
   });
   opened.defer(warnOfDisplacedTables(catalog, log));
   const versions = readVersions(asOwner);
-  const defer = (await hasTasks(asOwner)) ? makeDefer({ asOwner, versions, publicUrl: config.publicUrl }) : null;
-  const requests = config.adminPort === null ? null : new RequestCounts();
+  const defer = (await hasTasks(asOwner)) ? makeQueueTask({ asOwner, versions, publicUrl: config.publicUrl }) : null;
+  const requests = config.adminPort === null ? null : new RequestMetrics();
   const servingBy = makeServing({
     asOwner,
     database,
@@ -144,14 +144,14 @@ export async function startService(given: Config, surroundings: Surroundings): P
 
   const admissionOf: AdmitUpgrade = (request) => {
     if (!takesRequests) throw shuttingDown();
-    return admissionTo(request.url ?? "/", limits.limit, () => readConnection(request));
+    return makeAdmission(request.url ?? "/", limits.limit, () => readConnection(request));
   };
   const upgrade = makeUpgrade({
     interfaces: { [GRAPHQL_PATH]: graphql.upgrade, [SOCKET_PATH]: realtime.upgrade },
     admissionOf,
     maxConnections: config.webSocketConnections,
   });
-  const traffic = new Traffic();
+  const traffic = new HttpTraffic();
   const measurable = {
     asOwner,
     database,
@@ -163,7 +163,7 @@ export async function startService(given: Config, surroundings: Surroundings): P
     traffic,
     hasTasks: defer !== null,
   };
-  const meter = requests && makeMeter(measuresOf({ ...measurable, requests }));
+  const meter = requests && makeMetricsReader(measuresOf({ ...measurable, requests }));
   const server = await listen((request, response) => serving.entry(request, response), config, upgrade);
   if (requests) traffic.follow(server);
   siteUrl ??= addressOf(server, config.host);
@@ -224,20 +224,20 @@ async function openIdentification(introduced: Introduced, opened: AsyncDisposabl
   else if (await makeFirstAdministrator(asOwner, config)) tell(`${config.adminEmail} is the first administrator`);
 
   const mailer = makeMailer(config, log);
-  const outbox = mailer && openOutbox({ mailer, log });
+  const outbox = mailer && makeEmailQueue({ mailer, log });
   opened.defer(() => outbox?.close());
   return makeIdentification({ asOwner, canSignIn, outbox, siteUrl, hits: counts.tokens, log });
 }
 
 /** Null: nothing is counted. */
-type Limits = { readonly limit: RequestLimit | null; readonly signUpLimit: SharedLimit | null };
+type Limits = { readonly limit: RequestLimit | null; readonly signUpLimit: SharedRateLimit | null };
 
 function openLimits({ config, asOwner, log }: Foundation, opened: AsyncDisposableStack): Limits {
   if (config.rateLimit === 0) return { limit: null, signUpLimit: null };
   const limit = makeRequestLimit({ limit: config.rateLimit, asOwner, log });
   opened.defer(() => limit.close());
   const signUps = { name: "sign-up", points: config.signUpLimit, seconds: ONE_HOUR, asOwner };
-  return { limit, signUpLimit: signUps.points > 0 ? makeSharedLimit(signUps) : null };
+  return { limit, signUpLimit: signUps.points > 0 ? makeSharedRateLimit(signUps) : null };
 }
 
 type Live = Foundation & {
@@ -289,15 +289,15 @@ async function openLive(live: Live, opened: AsyncDisposableStack) {
 type Performing = Foundation & Pick<Serving, "interfaceAt"> & { readonly callers: () => Callers };
 
 /** Does what requests have left for later. */
-async function openTasks(performing: Performing, opened: AsyncDisposableStack): Promise<Jobs> {
+async function openTasks(performing: Performing, opened: AsyncDisposableStack): Promise<JobRunner> {
   const { postgres, config, asOwner, callers, interfaceAt, log } = performing;
   const { tableErrorVerbosity } = config;
-  const performer = makePerformer({ asOwner, callers, interfaceAt, tableErrorVerbosity, log });
-  const jobs = await openJobs({
+  const performer = makeTaskRunner({ asOwner, callers, handlerFor: interfaceAt, tableErrorVerbosity, log });
+  const jobs = await startJobRunner({
     url: postgres.ownerUrl,
-    tasks: taskJobs(performer),
-    tend: () => tendTasks(asOwner),
-    abandon: performer.abandon,
+    tasks: makeTaskList(performer),
+    maintain: () => maintainTasks(asOwner),
+    cancelRunning: performer.cancelRunning,
     log,
   });
   // For a start that fails behind this: who stops closes them together with all else that is under way.

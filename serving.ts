@@ -8,7 +8,7 @@ import type { Config } from "./engine/config/config.ts";
 import type { AsOwner } from "./engine/database/as-owner.ts";
 import type { Database } from "./engine/database/database.ts";
 import type { RequestLimit } from "./engine/limits/request-limit.ts";
-import type { SharedLimit } from "./engine/limits/shared-limit.ts";
+import type { SharedRateLimit } from "./engine/limits/shared-rate-limit.ts";
 import type { Logger } from "./engine/log.ts";
 import type { Counts } from "./engine/metrics/counts.ts";
 import type { Tracing } from "./engine/tracing/tracing.ts";
@@ -25,8 +25,8 @@ import { errorReferenceRoutes } from "./rest-gateway/error-reference/routes.ts";
 import { isUnder, makeGateway } from "./rest-gateway/gateway.ts";
 import { type Condition, healthRoutes } from "./rest-gateway/health.ts";
 import type { GatewayRequest } from "./rest-gateway/http.ts";
-import { makeAdmitCostly } from "./rest-gateway/limits/costly.ts";
-import type { RequestCounts } from "./rest-gateway/metrics/requests.ts";
+import { makeExpensiveRequestLimit } from "./rest-gateway/limits/expensive-request-limit.ts";
+import type { RequestMetrics } from "./rest-gateway/metrics/request-metrics.ts";
 import { makeRouteOf, type RouteOf } from "./rest-gateway/metrics/route.ts";
 import { referenceRoutes } from "./rest-gateway/reference/reference.ts";
 import type { CountRequest } from "./rest-gateway/request-log.ts";
@@ -37,12 +37,12 @@ import { doorsOf } from "./rest-gateway/start-page/doors.ts";
 import { startPageRoutes } from "./rest-gateway/start-page/start-page.ts";
 import { makeTableInterface } from "./rest-gateway/table/handle.ts";
 import { PREFIX } from "./rest-gateway/table/prefix.ts";
+import type { QueueTask, TaskHandler } from "./rest-gateway/tasks/prepared-task.ts";
 import { makeTaskInterface } from "./rest-gateway/tasks/task-interface.ts";
-import type { Defer, Undertake } from "./rest-gateway/tasks/undertaking.ts";
 import { traceRequests } from "./rest-gateway/trace-requests.ts";
 
 /** What answers requests, and does what they have left for later. */
-export type Serving = { readonly entry: RequestListener; readonly interfaceAt: (path: string) => Undertake };
+export type Serving = { readonly entry: RequestListener; readonly interfaceAt: (path: string) => TaskHandler };
 
 /** What is opened once. */
 type Opened = {
@@ -54,10 +54,10 @@ type Opened = {
   readonly condition: Condition;
   /** Null: requests are not counted. */
   readonly limit: RequestLimit | null;
-  readonly signUpLimit: SharedLimit | null;
+  readonly signUpLimit: SharedRateLimit | null;
   readonly versions: Versions;
   /** Null: nothing can be left for later. */
-  readonly defer: Defer | null;
+  readonly defer: QueueTask | null;
   /** Where clients reach the service. */
   readonly siteUrl: () => string;
   /** False when requests are turned away, as the service stops. */
@@ -65,7 +65,7 @@ type Opened = {
   readonly log: Logger;
   readonly counts: Counts;
   /** Null: nobody wants to know. */
-  readonly requests: RequestCounts | null;
+  readonly requests: RequestMetrics | null;
   /** Null: nobody collects traces. */
   readonly tracing: Tracing | null;
 };
@@ -78,10 +78,10 @@ export function makeServing(opened: Opened): (config: Config, identification: Id
   const catchUp = makeCatchUp(opened.catalog);
   const health = healthRoutes(condition);
   const references = { ...referenceRoutes(DOCUMENT_PATH, versions), ...errorReferenceRoutes() };
-  const admitCostly = makeAdmitCostly(signUpLimit);
+  const limitExpensive = makeExpensiveRequestLimit(signUpLimit);
 
   return (config, { callers, accounts, keys }) => {
-    const signIn = accounts ? authRoutes({ accounts, callers, config, siteUrl, admitCostly }) : {};
+    const signIn = accounts ? authRoutes({ accounts, callers, config, siteUrl, limitExpensive }) : {};
     const signInFolders = accounts ? authFolders({ accounts, callers, config, siteUrl }) : {};
     const routes = { ...health, ...keySetRoutes(keys), ...signIn };
     const table = makeTableInterface({ config, callers, database, catalog, defer, counts });
@@ -123,7 +123,7 @@ export function makeServing(opened: Opened): (config: Config, identification: Id
           versions,
           publicUrl: config.publicUrl,
           hasCollection: resource.has,
-          otherwise: resource.handle,
+          next: resource.handle,
         })
       : resource.handle;
     const allRoutes = { ...routes, ...documents, ...references, ...startPage };
@@ -155,7 +155,7 @@ export function makeServing(opened: Opened): (config: Config, identification: Id
   };
 }
 
-function countBy(routeOf: RouteOf, requests: RequestCounts | null): CountRequest | null {
+function countBy(routeOf: RouteOf, requests: RequestMetrics | null): CountRequest | null {
   if (!requests) return null;
   return (method, path, status, milliseconds) => requests.count(routeOf(path), method, status, milliseconds);
 }

@@ -2,7 +2,7 @@ import type { RequestListener, Server, ServerResponse } from "node:http";
 import type { Config } from "../engine/config/config.ts";
 import type { UnderWay } from "../engine/database/under-way.ts";
 import type { Logger } from "../engine/log.ts";
-import { EXPOSITION_TYPE, type Measured, toExposition } from "../engine/metrics/exposition.ts";
+import { EXPOSITION_TYPE, formatExposition, type ProcessMetrics } from "../engine/metrics/exposition.ts";
 import { drain } from "./drain.ts";
 import { pathOf } from "./http.ts";
 import { addressOf, listen } from "./listen.ts";
@@ -11,7 +11,7 @@ import { addressOf, listen } from "./listen.ts";
 export type Operable = {
   isReady(): Promise<boolean>;
   /** Of each process. */
-  measure(): Promise<readonly Measured[]>;
+  measure(): Promise<readonly ProcessMetrics[]>;
   underWay(): Promise<readonly UnderWay[]>;
 };
 
@@ -36,7 +36,7 @@ export async function openAdmin({ config, service, log }: Options): Promise<Admi
       case "/ready":
         return { status: (await running?.isReady()) ? 200 : 503 };
       case "/metrics":
-        return { status: 200, type: EXPOSITION_TYPE, body: await toExposition((await running?.measure()) ?? []) };
+        return { status: 200, type: EXPOSITION_TYPE, body: await formatExposition((await running?.measure()) ?? []) };
       case "/statements":
         return { status: 200, type: "application/json", body: JSON.stringify((await running?.underWay()) ?? []) };
       default:

@@ -18,7 +18,7 @@ import {
   sendFlow,
   toGatewayRequest,
 } from "./http.ts";
-import { admissionTo } from "./limits/admission.ts";
+import { makeAdmission } from "./limits/admission.ts";
 import { discardRest, RequestBodies } from "./request-bodies.ts";
 import { makeStages, NO_STAGES } from "./stages.ts";
 import { boundUnread } from "./unread.ts";
@@ -55,7 +55,7 @@ export function answerWith(serve: Serve, config: Settings, log: Logger, limit: R
       if (!response.writableEnded) left.abort(clientLeft());
     });
     const connection = () => readConnection(request);
-    const { admit, standing } = admissionTo(request.url ?? "/", limit, connection);
+    const { admit, headers: standing } = makeAdmission(request.url ?? "/", limit, connection);
     const told: Record<string, string> = { "X-Request-Id": id };
     const tell = (headers: Readonly<Record<string, string>>) => void Object.assign(told, headers);
     const asked = toGatewayRequest(request, {

@@ -10,7 +10,7 @@ import {
   toTableBody,
 } from "../engine/errors.ts";
 import type { Logger } from "../engine/log.ts";
-import type { Occurrences } from "../engine/metrics/occurrences.ts";
+import type { KeyedCounter } from "../engine/metrics/keyed-counter.ts";
 import { methodNotAllowed, notFound } from "../engine/wrong-address.ts";
 import { type Body, type GatewayRequest, type GatewayResponse, type Handler, json } from "./http.ts";
 import { PREFIX as TABLES } from "./table/prefix.ts";
@@ -27,7 +27,7 @@ type GatewayOptions = {
   readonly errorBody: ErrorBody;
   readonly tableErrorVerbosity?: ErrorVerbosity;
   readonly log: Logger;
-  readonly errors?: Occurrences;
+  readonly errors?: KeyedCounter;
   /** False: the service stops, and each request is told so. */
   readonly takesRequests?: () => boolean;
 };

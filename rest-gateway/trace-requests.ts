@@ -22,9 +22,9 @@ export function traceRequests(
     const { method = "GET" } = request;
     const path = pathOf(originForm(request.url ?? "/"));
     const route = routeOf(path);
-    const span = tracing.begin(`${method} ${route.template}`, {
+    const span = tracing.startSpan(`${method} ${route.template}`, {
       kind: "server",
-      origin: { traceparent: only(request, "traceparent"), tracestate: only(request, "tracestate") },
+      remote: { traceparent: only(request, "traceparent"), tracestate: only(request, "tracestate") },
       attributes: {
         "http.request.method": method,
         "http.route": route.template,
@@ -39,7 +39,7 @@ export function traceRequests(
       if (status >= 500) span.setAttribute("error.type", String(status)).setStatus({ code: ERROR });
       span.end();
     });
-    tracing.within(span, () => listener(request, response));
+    tracing.withSpan(span, () => listener(request, response));
   };
 }
 

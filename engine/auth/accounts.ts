@@ -1,7 +1,7 @@
 import type { TokenKeys } from "../caller/keys.ts";
 import type { Config } from "../config/config.ts";
 import type { AsOwner } from "../database/as-owner.ts";
-import type { Outbox } from "../mail/outbox.ts";
+import type { EmailQueue } from "../mail/email-queue.ts";
 import { type ApiKeys, makeApiKeys } from "./api-keys.ts";
 import { makeAttempts } from "./attempts.ts";
 import { type Factors, makeFactors } from "./factors.ts";
@@ -42,7 +42,7 @@ type Options = {
   readonly keys: TokenKeys;
   readonly config: Pick<Config, "jwtIssuer" | "jwtAudience" | "jwtRoleClaim" | "passwordPolicy" | "signInRedirects">;
   readonly passwords?: Passwords;
-  readonly outbox?: Outbox | null;
+  readonly outbox?: EmailQueue | null;
   /** Where clients reach us, as links in mails say it, and providers are told. */
   readonly siteUrl: () => string;
 };

@@ -6,7 +6,7 @@ import type { TokenKeys } from "../caller/keys.ts";
 import type { Config } from "../config/config.ts";
 import type { AsOwner } from "../database/as-owner.ts";
 import type { Logger } from "../log.ts";
-import type { Outbox } from "../mail/outbox.ts";
+import type { EmailQueue } from "../mail/email-queue.ts";
 import type { Hits } from "../recent-map.ts";
 import { readOrMakeSecrets } from "../secrets.ts";
 import { makeAccountStates } from "./account-states.ts";
@@ -26,7 +26,7 @@ type Options = {
   readonly asOwner: AsOwner;
   readonly canSignIn: boolean;
   /** Null: this deployment sends no mails. */
-  readonly outbox: Outbox | null;
+  readonly outbox: EmailQueue | null;
   readonly siteUrl: () => string;
   /** Of tokens that were shown before. */
   readonly hits?: Hits;

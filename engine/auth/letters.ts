@@ -1,5 +1,5 @@
-import type { Message } from "../mail/mailer.ts";
-import type { Outbox } from "../mail/outbox.ts";
+import type { EmailQueue } from "../mail/email-queue.ts";
+import type { Email } from "../mail/mailer.ts";
 import type { Mail, MailLinks } from "./mail-links.ts";
 import type { Sender } from "./sender.ts";
 
@@ -14,7 +14,7 @@ export const LINKED_PAGES = { newPassword: "/auth/new-password", verifyEmail: "/
 
 type Options = {
   readonly mailLinks: MailLinks;
-  readonly outbox: Outbox;
+  readonly outbox: EmailQueue;
   /** Where clients reach us; never what a request says of it. */
   readonly siteUrl: () => string;
 };
@@ -23,7 +23,7 @@ export function makeLetters({ mailLinks, outbox, siteUrl }: Options): Letters {
   const linkTo = (page: string, token: string) => `${siteUrl()}${page}?token=${token}`;
   const host = () => new URL(siteUrl()).host;
 
-  const resetLetter = ({ to, token }: Mail): Message => ({
+  const resetLetter = ({ to, token }: Mail): Email => ({
     to,
     subject: "Set a new password",
     text: `Somebody, probably you, wants to set a new password at ${host()} for ${to}.
@@ -36,7 +36,7 @@ If it was not you, there is nothing to do: the password stays as it is.
 `,
   });
 
-  const verificationLetter = ({ to, token }: Mail): Message => ({
+  const verificationLetter = ({ to, token }: Mail): Email => ({
     to,
     subject: "Confirm your e-mail address",
     text: `Somebody, probably you, has signed up at ${host()} as ${to}.
@@ -51,14 +51,14 @@ If it was not you, there is nothing to do.
 
   return {
     offerReset(email, sender) {
-      outbox.put(async () => asLetter(await mailLinks.requestReset(email, sender), resetLetter));
+      outbox.add(async () => asLetter(await mailLinks.requestReset(email, sender), resetLetter));
     },
     offerVerification(userId, sender) {
-      outbox.put(async () => asLetter(await mailLinks.requestVerification(userId, sender), verificationLetter));
+      outbox.add(async () => asLetter(await mailLinks.requestVerification(userId, sender), verificationLetter));
     },
   };
 }
 
-function asLetter(mail: Mail | null, write: (mail: Mail) => Message): Message | null {
+function asLetter(mail: Mail | null, write: (mail: Mail) => Email): Email | null {
   return mail && write(mail);
 }

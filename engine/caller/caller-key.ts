@@ -1,4 +1,4 @@
-import { countedAddress } from "../limits/counted-address.ts";
+import { clientNetwork } from "../limits/client-network.ts";
 import type { Claims } from "./claims.ts";
 
 /**
@@ -8,5 +8,5 @@ import type { Claims } from "./claims.ts";
 export function callerKey(claims: Claims | null, address: () => string | null): string {
   const { sub, api_key: key } = claims ?? {};
   if (typeof sub === "string" && sub !== "") return `user ${sub}`;
-  return typeof key === "string" ? `key ${key}` : `address ${countedAddress(address())}`;
+  return typeof key === "string" ? `key ${key}` : `address ${clientNetwork(address())}`;
 }

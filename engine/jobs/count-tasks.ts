@@ -6,7 +6,7 @@ const COUNT = `
 
 export type TaskCounts = { readonly queued: number; readonly running: number };
 
-/** Of all gateways: the queue is theirs together. */
+/** Counts the tasks of all gateways, which share the queue. */
 export async function countTasks(asOwner: AsOwner): Promise<TaskCounts> {
   const { rows } = await asOwner((client) => client.query<TaskCounts>(COUNT));
   return rows[0]!;

@@ -4,25 +4,25 @@ import { join } from "node:path";
 import { createTransport } from "nodemailer";
 import type { Config } from "../config/config.ts";
 import type { Logger } from "../log.ts";
-import { makeMailFolder } from "./mail-folder.ts";
+import { createMailFolder } from "./mail-folder.ts";
 
-export type Message = { readonly to: string; readonly subject: string; readonly text: string };
+export type Email = { readonly to: string; readonly subject: string; readonly text: string };
 
 export type Mailer = {
-  send(message: Message): Promise<void>;
+  send(message: Email): Promise<void>;
   close(): void;
 };
 
 type Settings = Pick<Config, "smtpUrl" | "mailFrom" | "mailDir" | "nodeEnv" | "dataDir">;
 
-const FROM_NOBODY = "no-reply@localhost";
-const CONNECT_MS = 10_000;
-const SILENCE_MS = 30_000;
+const DEFAULT_FROM = "no-reply@localhost";
+const CONNECT_TIMEOUT_MS = 10_000;
+const SOCKET_TIMEOUT_MS = 30_000;
 
-/** By SMTP, or into a folder for who develops; null in production without a server. */
+/** Sends by SMTP, or writes to a folder in development; null in production without an SMTP server. */
 export function makeMailer(config: Settings, log: Pick<Logger, "info">): Mailer | null {
   const { smtpUrl, mailDir, mailFrom, nodeEnv, dataDir } = config;
-  const from = mailFrom ?? FROM_NOBODY;
+  const from = mailFrom ?? DEFAULT_FROM;
   if (smtpUrl !== null) return smtpMailer(smtpUrl, from);
   if (mailDir !== null) return folderMailer(mailDir, from, log);
   return nodeEnv === "production" ? null : folderMailer(join(dataDir, "mail"), from, log);
@@ -33,23 +33,23 @@ function smtpMailer(url: string, from: string): Mailer {
     url,
     pool: true,
     maxConnections: 2,
-    connectionTimeout: CONNECT_MS,
-    greetingTimeout: CONNECT_MS,
-    socketTimeout: SILENCE_MS,
+    connectionTimeout: CONNECT_TIMEOUT_MS,
+    greetingTimeout: CONNECT_TIMEOUT_MS,
+    socketTimeout: SOCKET_TIMEOUT_MS,
     disableFileAccess: true,
     disableUrlAccess: true,
   });
   transport.use("stream", refuseOtherRecipients);
   return {
-    send: async (message) => void (await transport.sendMail(toMail(message, from))),
+    send: async (message) => void (await transport.sendMail(toMailOptions(message, from))),
     close: () => transport.close(),
   };
 }
 
-/** Each message is a file that mail programs open. */
+/** Writes each e-mail as an .eml file, which mail programs can open. */
 function folderMailer(folder: string, from: string, log: Pick<Logger, "info">): Mailer {
   const composer = createTransport({ streamTransport: true, buffer: true, newline: "windows" });
-  // A link is longer than a line of quoted-printable, in which nobody who looks into the file could open it.
+  // Quoted-printable would break long links over several lines, so that they could not be copied from the file.
   composer.use("stream", (mail, done) => {
     mail.message.getTransferEncoding = () => "8bit";
     done();
@@ -57,38 +57,41 @@ function folderMailer(folder: string, from: string, log: Pick<Logger, "info">): 
   composer.use("stream", refuseOtherRecipients);
   return {
     async send(message) {
-      const { message: bytes } = await composer.sendMail(toMail(message, from));
+      const { message: bytes } = await composer.sendMail(toMailOptions(message, from));
       const file = join(
-        await makeMailFolder(folder),
+        await createMailFolder(folder),
         `${new Date().toISOString().replaceAll(":", "")}-${randomUUID()}.eml`,
       );
       try {
         await writeFile(file, bytes as Buffer, { mode: 0o600 });
       } catch (error) {
-        // On a full disk the half of a mail, which would look like one.
+        // A full disk leaves a truncated file that looks like a complete e-mail.
         await rm(file, { force: true });
         throw error;
       }
-      log.info({ file }, "a mail was written, not sent: SMTP_URL is not set");
+      log.info({ file }, "an e-mail was written to a file, because SMTP_URL is not set");
     },
     close() {},
   };
 }
 
-type Composed = { readonly data: { readonly to?: unknown }; readonly message: { getEnvelope(): { to?: unknown } } };
+type ComposedEmail = {
+  readonly data: { readonly to?: unknown };
+  readonly message: { getEnvelope(): { to?: unknown } };
+};
 
-/** The library reads `<a@example.org>` as a@example.org: a mail goes to the address that it is for, or nowhere. */
-function refuseOtherRecipients({ data, message }: Composed, done: (error?: Error) => void): void {
-  const { address } = data.to as Address;
+/** nodemailer parses `<a@example.org>` as a@example.org. Refuse to send when the parsed recipient is not the given address. */
+function refuseOtherRecipients({ data, message }: ComposedEmail, done: (error?: Error) => void): void {
+  const { address } = data.to as EmailAddress;
   const { to } = message.getEnvelope();
-  const isMeant = /^[^@]+@[^@]+$/.test(address) && String(to).toLowerCase() === address.toLowerCase();
-  done(isMeant ? undefined : new Error(`"${address}" is no e-mail address: the mail would go to ${to}`));
+  const isIntended = /^[^@]+@[^@]+$/.test(address) && String(to).toLowerCase() === address.toLowerCase();
+  done(isIntended ? undefined : new Error(`"${address}" is not an e-mail address: the e-mail would go to ${to}`));
 }
 
-type Address = { readonly name: string; readonly address: string };
+type EmailAddress = { readonly name: string; readonly address: string };
 
-/** The address as an object: as a text it could be taken for several. */
-function toMail({ to: address, subject, text }: Message, from: string) {
-  const to: Address = { name: "", address };
+/** Passes the address as an object, because nodemailer could parse a string as several addresses. */
+function toMailOptions({ to: address, subject, text }: Email, from: string) {
+  const to: EmailAddress = { name: "", address };
   return { from, to, subject, text, headers: { "Auto-Submitted": "auto-generated" } };
 }

@@ -1,22 +1,25 @@
 import { AggregatorRegistry, collectDefaultMetrics, Registry } from "prom-client";
-import type { Source } from "./metric.ts";
+import type { MetricSource } from "./metric.ts";
 
-/** The metrics of one process. */
-export type Measured = readonly object[];
+/** The metrics of one process, as prom-client's JSON. */
+export type ProcessMetrics = readonly object[];
 
 export const EXPOSITION_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
-/** Asks each source when somebody wants to know, and Node about its memory, its event loop and its garbage. */
-export function makeMeter(sources: readonly Source[]): () => Promise<Measured> {
-  const ofNode = new Registry();
-  collectDefaultMetrics({ register: ofNode });
+/** Reads the metrics of all sources and Node's default metrics (memory, event loop, garbage collection). */
+export function makeMetricsReader(sources: readonly MetricSource[]): () => Promise<ProcessMetrics> {
+  const nodeRegistry = new Registry();
+  collectDefaultMetrics({ register: nodeRegistry });
   return async () => {
-    const [known, ...told] = await Promise.all([ofNode.getMetricsAsJSON(), ...sources.map((source) => source())]);
-    return [...known, ...told.flat()];
+    const [defaults, ...metrics] = await Promise.all([
+      nodeRegistry.getMetricsAsJSON(),
+      ...sources.map((source) => source()),
+    ]);
+    return [...defaults, ...metrics.flat()];
   };
 }
 
-/** As Prometheus reads it, all processes together. */
-export function toExposition(processes: readonly Measured[]): Promise<string> {
+/** Prometheus's text format, aggregated over all processes. */
+export function formatExposition(processes: readonly ProcessMetrics[]): Promise<string> {
   return AggregatorRegistry.aggregate([...processes]).metrics();
 }

@@ -1,52 +1,52 @@
 export type Labels = Readonly<Record<string, string | number>>;
 
-export type Sample = {
+export type MetricSample = {
   readonly labels: Labels;
   readonly value: number;
-  /** A histogram's samples have names of their own. */
+  /** The samples of a histogram have their own names. */
   readonly metricName?: string;
 };
 
-/** How one number is made of those of several processes. */
-export type Together = "sum" | "max";
+/** How the values of several processes are combined. */
+export type Aggregation = "sum" | "max";
 
-/** A metric as it stands, in the form in which prom-client hands metrics from one process to another. */
+/** A metric and its current values, in prom-client's JSON format. */
 export type Metric = {
   readonly name: string;
   readonly help: string;
   readonly type: "counter" | "gauge" | "histogram";
-  readonly aggregator: Together;
-  readonly values: readonly Sample[];
+  readonly aggregator: Aggregation;
+  readonly values: readonly MetricSample[];
 };
 
-/** What a part of the program tells of itself when it is asked: numbers that it has added up anyhow. */
-export type Source = () => readonly Metric[] | Promise<readonly Metric[]>;
+/** Returns the current metrics of one component. */
+export type MetricSource = () => readonly Metric[] | Promise<readonly Metric[]>;
 
-/** Null: nobody knows. */
-type Told = number | null | readonly Sample[];
+/** Null: the value is unknown. */
+type MetricValue = number | null | readonly MetricSample[];
 
 const PREFIX = "content_service";
 
-/** What only ever grows; its name ends in `_total`. */
-export function counter(name: string, help: string, told: Told): Metric {
-  return { name: `${PREFIX}_${name}`, help, type: "counter", aggregator: "sum", values: samplesOf(told) };
+/** A value that only increases; its name ends in `_total`. */
+export function counter(name: string, help: string, value: MetricValue): Metric {
+  return { name: `${PREFIX}_${name}`, help, type: "counter", aggregator: "sum", values: samplesOf(value) };
 }
 
-export function gauge(name: string, help: string, told: Told, aggregator: Together = "sum"): Metric {
-  return { name: `${PREFIX}_${name}`, help, type: "gauge", aggregator, values: samplesOf(told) };
+export function gauge(name: string, help: string, value: MetricValue, aggregator: Aggregation = "sum"): Metric {
+  return { name: `${PREFIX}_${name}`, help, type: "gauge", aggregator, values: samplesOf(value) };
 }
 
-export function histogram(name: string, help: string, samples: (name: string) => readonly Sample[]): Metric {
+export function histogram(name: string, help: string, samples: (name: string) => readonly MetricSample[]): Metric {
   const whole = `${PREFIX}_${name}`;
   return { name: whole, help, type: "histogram", aggregator: "sum", values: samples(whole) };
 }
 
-/** One sample for each entry, with its key as the label. */
-export function labelled(label: string, values: Readonly<Record<string, number>>): readonly Sample[] {
+/** One sample per entry, with the key as the label's value. */
+export function labelled(label: string, values: Readonly<Record<string, number>>): readonly MetricSample[] {
   return Object.entries(values).map(([key, value]) => ({ labels: { [label]: key }, value }));
 }
 
-function samplesOf(told: Told): readonly Sample[] {
-  if (told === null) return [];
-  return typeof told === "number" ? [{ labels: {}, value: told }] : told;
+function samplesOf(value: MetricValue): readonly MetricSample[] {
+  if (value === null) return [];
+  return typeof value === "number" ? [{ labels: {}, value }] : value;
 }

@@ -1,32 +1,32 @@
-/** Lines that wait to be written, in characters; further ones are dropped. */
-const MOST_WAITING = 2 ** 20;
-/** What is written at once, in characters: a socket that has become writable takes so much without blocking. */
-const MOST_AT_ONCE = 2 ** 14;
+/** When this many characters wait to be written, further lines are dropped. */
+const MAX_WAITING_CHARACTERS = 2 ** 20;
+/** A socket that has become writable accepts this much without blocking. */
+const MAX_BATCH_CHARACTERS = 2 ** 14;
 const LINE_FEED = 0x0a;
 
-export type Target = {
-  /** Never rejects. Writes as many of the bytes as are taken, and resolves with their number. */
+export type LineTarget = {
+  /** Never rejects. Resolves with the number of bytes that were written. */
   write(bytes: Buffer): Promise<number>;
-  /** Writes what can be written without waiting, as the process ends. */
+  /** Writes what can be written without waiting; called when the process exits. */
   writeNow(text: string): void;
 };
 
 /**
- * Standard output or standard error, for lines that nobody may have to wait for: those that are not taken, because the
- * disk is full, the reader has stopped or has gone, are dropped and counted.
+ * Writes lines to standard output or standard error without blocking. Lines that cannot be written, because the disk is
+ * full or the reader has stopped, are dropped and counted.
  */
 export class LineWriter {
-  /** Called when lines are written again, with the number of those that were dropped since the last time. */
+  /** Called when writing works again, with the number of lines that were dropped since the last call. */
   onRecovery: (dropped: number) => void = () => {};
-  readonly #target: Target;
+  readonly #target: LineTarget;
   #lines: string[] = [];
   #waiting = 0;
   #isWriting = false;
-  #isCut = false;
+  #hasPartialLine = false;
   #dropped = 0;
   #reported = 0;
 
-  constructor(target: Target) {
+  constructor(target: LineTarget) {
     this.#target = target;
     process.once("exit", () => this.#target.writeNow(this.#lines.join("")));
   }
@@ -36,7 +36,7 @@ export class LineWriter {
   }
 
   write(line: string): void {
-    if (this.#waiting + line.length > MOST_WAITING) {
+    if (this.#waiting + line.length > MAX_WAITING_CHARACTERS) {
       this.#dropped++;
       return;
     }
@@ -44,7 +44,7 @@ export class LineWriter {
     this.#waiting += line.length;
     if (this.#isWriting) return;
     this.#isWriting = true;
-    // Lines of the same turn of the event loop share one write.
+    // Batches the lines of one event-loop turn into one write.
     setImmediate(() => void this.#writeAll());
   }
 
@@ -59,22 +59,22 @@ export class LineWriter {
 
   #takeBatch(): string {
     let count = 0;
-    for (let length = 0; count < this.#lines.length && (count === 0 || length < MOST_AT_ONCE); count++) {
+    for (let length = 0; count < this.#lines.length && (count === 0 || length < MAX_BATCH_CHARACTERS); count++) {
       length += this.#lines[count]!.length;
     }
     return this.#lines.splice(0, count).join("");
   }
 
   async #writeBatch(text: string): Promise<void> {
-    // Without a line feed in front the next line would continue the one that was cut.
-    const start = this.#isCut ? 1 : 0;
-    const bytes = Buffer.from(this.#isCut ? `\n${text}` : text);
+    // A partial line was written before: start on a new line.
+    const start = this.#hasPartialLine ? 1 : 0;
+    const bytes = Buffer.from(this.#hasPartialLine ? `\n${text}` : text);
     const written = await this.#target.write(bytes);
     if (written < bytes.length) {
-      if (written > 0) this.#isCut = bytes[written - 1] !== LINE_FEED;
+      if (written > 0) this.#hasPartialLine = bytes[written - 1] !== LINE_FEED;
       this.#dropped += countLines(bytes.subarray(Math.max(start, written)));
     } else {
-      this.#isCut = false;
+      this.#hasPartialLine = false;
       if (this.#dropped === this.#reported) return;
       const dropped = this.#dropped - this.#reported;
       this.#reported = this.#dropped;

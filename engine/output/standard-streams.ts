@@ -3,22 +3,22 @@ import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { memoized } from "../memoized.ts";
-import { LineWriter, type Target } from "./line-writer.ts";
+import { type LineTarget, LineWriter } from "./line-writer.ts";
 
 type FileDescriptor = 1 | 2;
 
-/** A terminal can be shared with a program that has made it non-blocking, and then takes no more for a moment. */
-const BUSY_MS = 100;
+/** The wait after EAGAIN: another program may have set a shared terminal to non-blocking. */
+const RETRY_DELAY_MS = 100;
 
 const writerOf = memoized((file: FileDescriptor) => new LineWriter(targetOf(file)));
 
 export const standardOutput = () => writerOf(1);
 export const standardError = () => writerOf(2);
 
-/** A blocking write to a full pipe would keep a thread, and `process.exit` waits for all threads. Node's streams poll. */
-function targetOf(file: FileDescriptor): Target {
+/** A blocking write to a full pipe would occupy a thread, and `process.exit` waits for all threads; Node's streams poll instead. */
+function targetOf(file: FileDescriptor): LineTarget {
   const stat = fstatSync(file);
-  if (stat.isFIFO()) return streamTarget(ownPipe(file) ?? standardStream(file));
+  if (stat.isFIFO()) return streamTarget(reopenPipe(file) ?? standardStream(file));
   return stat.isSocket() ? streamTarget(standardStream(file)) : fileTarget(file);
 }
 
@@ -27,10 +27,10 @@ function standardStream(file: FileDescriptor): Socket {
 }
 
 /**
- * Opens the pipe anew, for whether writes block is a property of what was opened, which other processes have inherited
- * and change. Only Linux can do that, and only for who may write to the pipe by its permissions.
+ * Reopens the pipe to get an open file description of our own: O_NONBLOCK belongs to the description, which other
+ * processes share and may change. Works only on Linux, and only if the pipe's permissions allow this user to write.
  */
-function ownPipe(file: FileDescriptor): Socket | null {
+function reopenPipe(file: FileDescriptor): Socket | null {
   try {
     const fd = openSync(`/proc/self/fd/${file}`, constants.O_WRONLY | constants.O_NONBLOCK);
     return new Socket({ fd, readable: false, writable: true });
@@ -39,15 +39,15 @@ function ownPipe(file: FileDescriptor): Socket | null {
   }
 }
 
-/** What Node's sockets are made of; it makes standard streams non-blocking when they are first used. */
-type WithHandle = { readonly _handle?: { setBlocking?(isBlocking: boolean): number } | null };
+/** Node's internal stream handle, which can be set to non-blocking. */
+type SocketWithHandle = { readonly _handle?: { setBlocking?(isBlocking: boolean): number } | null };
 
-function streamTarget(stream: Socket): Target {
-  // The callback says as much, but without a listener an error ends the process.
+function streamTarget(stream: Socket): LineTarget {
+  // The write callback reports the error too, but without a listener the error event would end the process.
   stream.on("error", () => {});
   const poll = () => {
-    // Each child process that inherits the stream has it made blocking again, for us too.
-    (stream as WithHandle)._handle?.setBlocking?.(false);
+    // Spawning a child process that inherits the stream sets it to blocking again, for this process too.
+    (stream as SocketWithHandle)._handle?.setBlocking?.(false);
   };
   return {
     write(bytes) {
@@ -63,7 +63,7 @@ function streamTarget(stream: Socket): Target {
 
 const writeBytes = promisify(write);
 
-function fileTarget(file: FileDescriptor): Target {
+function fileTarget(file: FileDescriptor): LineTarget {
   return {
     async write(bytes) {
       let written = 0;
@@ -72,7 +72,7 @@ function fileTarget(file: FileDescriptor): Target {
           written += (await writeBytes(file, bytes, written)).bytesWritten;
         } catch (error) {
           if ((error as NodeJS.ErrnoException).code !== "EAGAIN") break;
-          await sleep(BUSY_MS, undefined, { ref: false });
+          await sleep(RETRY_DELAY_MS, undefined, { ref: false });
         }
       }
       return written;
@@ -81,7 +81,7 @@ function fileTarget(file: FileDescriptor): Target {
       try {
         writeSync(file, text);
       } catch {
-        // Lost with the process: nobody is left to count it.
+        // The process is exiting: nothing can report the lost text.
       }
     },
   };

@@ -1,19 +1,19 @@
 import { joined, type Observe } from "../database/observe.ts";
 import type { Tracing } from "./tracing.ts";
 
-type Options = { readonly begin: Tracing["begin"]; readonly isTraced: () => boolean };
+type Options = { readonly startSpan: Tracing["startSpan"]; readonly isTraced: () => boolean };
 
-/** OpenTelemetry's number for a span that failed. */
+/** `SpanStatusCode.ERROR`, without loading OpenTelemetry. */
 const ERROR = 2;
-const NOTHING = (): void => {};
+const IGNORE = (): void => {};
 
-/** Each statement as a span of the request that asks it, by the semantic conventions for databases; without values. */
-export function observeStatements({ begin, isTraced }: Options): Observe {
+/** Records each statement as a span, by OpenTelemetry's semantic conventions for databases; without parameter values. */
+export function observeStatements({ startSpan: begin, isTraced }: Options): Observe {
   return ({ role }, texts) => {
-    if (!isTraced()) return NOTHING;
+    if (!isTraced()) return IGNORE;
     const text = joined(texts);
     const operation = /\w+/.exec(text)?.[0].toUpperCase() ?? "SQL";
-    const askedAt = performance.now();
+    const startedAt = performance.now();
     const span = begin(operation, {
       kind: "client",
       attributes: { "db.system.name": "postgresql", "db.query.text": text, "postgresql.role": role },
@@ -22,7 +22,7 @@ export function observeStatements({ begin, isTraced }: Options): Observe {
       span.setAttributes({
         "db.response.returned_rows": rows,
         "db.response.returned_bytes": bytes,
-        "postgresql.wait_ms": Math.max(0, performance.now() - askedAt - milliseconds),
+        "postgresql.wait_ms": Math.max(0, performance.now() - startedAt - milliseconds),
         "postgresql.execute_ms": milliseconds,
         ...(pid !== null && { "postgresql.pid": pid }),
       });

@@ -7,7 +7,7 @@ import { ContextError } from "../../engine/database/faults.ts";
 import { isOutdated, JUST_CHANGED } from "../../engine/database/outdated.ts";
 import { ApiError, toApiError, toGraphQLBody } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/log.ts";
-import type { Occurrences } from "../../engine/metrics/occurrences.ts";
+import type { KeyedCounter } from "../../engine/metrics/keyed-counter.ts";
 import { lengthFault } from "../../engine/sql-sentences.ts";
 import type { Introspection } from "./introspection.ts";
 import { type Sentence, sentenceOf } from "./sql-sentences.ts";
@@ -21,7 +21,7 @@ type ExplainerOptions = {
   readonly callers: () => Callers;
   readonly introspection: Introspection;
   readonly log: Pick<Logger, "error">;
-  readonly errors?: Occurrences;
+  readonly errors?: KeyedCounter;
 };
 
 /** Turns any error of an operation into its entry in `errors`: a sentence for people and a code for programs. */

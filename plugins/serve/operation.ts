@@ -160,6 +160,6 @@ export function makePrepare({
       "graphql.operation.type": kind,
       ...(chosen.name && { "graphql.operation.name": chosen.name.value }),
     };
-    return { ...plain, kind, documentBytes, run: () => tracing.around(kind, attributes, run), release };
+    return { ...plain, kind, documentBytes, run: () => tracing.traceWork(kind, attributes, run), release };
   };
 }

@@ -13,7 +13,7 @@ export function mailRoutes(services: CostlyServices): Routes {
   return {
     "/auth/forgot-password": {
       POST: async (request) => {
-        await services.admitCostly(request);
+        await services.limitExpensive(request);
         const { email } = await readFields(request, { email: TEXT });
         lettersOf(letters).offerReset(email, senderOf(request));
         return json(202, { message: "If there is an account of that address, a mail is on its way to it." });
@@ -35,7 +35,7 @@ export function mailRoutes(services: CostlyServices): Routes {
     },
     "/auth/resend-verification": {
       POST: async (request) => {
-        await services.admitCostly(request);
+        await services.limitExpensive(request);
         const { userId } = await identifyUser(request, services);
         lettersOf(letters).offerVerification(userId, senderOf(request));
         return json(202, { message: "A mail is on its way, unless the address is verified or one was just sent." });

@@ -4,7 +4,7 @@ import { makeCrossSite } from "../../engine/caller/cross-site.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Routes } from "../gateway.ts";
 import type { Handler } from "../http.ts";
-import type { AdmitCostly } from "../limits/costly.ts";
+import type { LimitExpensiveRequest } from "../limits/expensive-request-limit.ts";
 import { makeRenderPage, type RenderPage } from "../pages/page.ts";
 import { confidential } from "./confidential.ts";
 import { factorRoutes } from "./factor-routes.ts";
@@ -30,9 +30,9 @@ export function authRoutes({
   callers,
   config,
   siteUrl,
-  admitCostly,
-}: Options & { readonly admitCostly: AdmitCostly }): Routes {
-  const services = { accounts, callers, crossSite: makeCrossSite(config), admitCostly };
+  limitExpensive,
+}: Options & { readonly limitExpensive: LimitExpensiveRequest }): Routes {
+  const services = { accounts, callers, crossSite: makeCrossSite(config), limitExpensive };
   return confidential({
     ...tokenRoutes(services),
     ...sessionRoutes(services),

@@ -1,7 +1,7 @@
 import { keepSession } from "../../engine/caller/session-cookie.ts";
 import type { Routes } from "../gateway.ts";
 import { json } from "../http.ts";
-import { readIdempotencyKey } from "../idempotency/key.ts";
+import { readIdempotencyKey } from "../idempotency/read-idempotency-key.ts";
 import { identifyUser } from "./credentials.ts";
 import { OPTIONAL_INTEGER, OPTIONAL_TEXT, readFields, TEXT } from "./fields.ts";
 import { senderOf } from "./sender.ts";
@@ -23,7 +23,7 @@ export function tokenRoutes(services: CostlyServices): Routes {
   return {
     "/auth/register": {
       POST: async (request) => {
-        await services.admitCostly(request);
+        await services.limitExpensive(request);
         const account = await readFields(request, ACCOUNT);
         const { user, opened } = await register(account, senderOf(request), tokens.open);
         return json(201, { user, ...opened });

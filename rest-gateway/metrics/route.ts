@@ -2,21 +2,21 @@ import { memoized } from "../../engine/memoized.ts";
 import { isUnder } from "../gateway.ts";
 import { PREFIX as TABLES } from "../table/prefix.ts";
 
-/** An address with names in the place of what differs from request to request. There are but a few. */
+/** A path template such as `/users/{id}`, for labels of low cardinality. */
 export type Route = { readonly interface: string; readonly template: string };
 
 export type RouteOf = (path: string) => Route;
 
-type Places = {
-  /** Addresses that are written out. */
+type RoutePaths = {
+  /** Exact paths. */
   readonly paths: readonly string[];
-  /** What has everything below a path. */
+  /** Path prefixes. */
   readonly folders: readonly string[];
 };
 
 const CALLS = `${TABLES}/rpc/`;
 const VERSIONED = /^\/api\/v\d(?=\/|$)/;
-/** Of the conventional interface; an action stands where a collection within a row does. */
+/** Path levels of the resource interface; actions and nested collections share a level. */
 const LEVELS = [
   "",
   "/{collection}",
@@ -26,13 +26,13 @@ const LEVELS = [
 ];
 const DEEPER = "/{other}";
 
-/** The same whatever is asked for there, and whether it exists or not: for metrics and traces. */
-export function makeRouteOf({ paths, folders }: Places): RouteOf {
-  // One object for each, which it is then found by.
-  const known = memoized((template: string): Route => ({ interface: interfaceOf(template), template }));
-  const exact = new Map(paths.map((path) => [path, known(path)]));
-  const below = folders.map((folder) => ({ folder, itself: known(folder), inside: known(`${folder}/{name}`) }));
-  const [root, table, call] = [known(`${TABLES}/`), known(`${TABLES}/{table}`), known(`${CALLS}{function}`)];
+/** Maps a path to its template, whether or not the resource exists: for metrics and traces. */
+export function makeRouteOf({ paths, folders }: RoutePaths): RouteOf {
+  // One object per template, because counters are looked up by identity.
+  const routeOf = memoized((template: string): Route => ({ interface: interfaceOf(template), template }));
+  const exact = new Map(paths.map((path) => [path, routeOf(path)]));
+  const below = folders.map((folder) => ({ folder, itself: routeOf(folder), inside: routeOf(`${folder}/{name}`) }));
+  const [root, table, call] = [routeOf(`${TABLES}/`), routeOf(`${TABLES}/{table}`), routeOf(`${CALLS}{function}`)];
 
   return (path) => {
     if (isUnder(TABLES, path)) {
@@ -44,11 +44,11 @@ export function makeRouteOf({ paths, folders }: Places): RouteOf {
     for (const { folder, itself, inside } of below) {
       if (isUnder(folder, path)) return path.length > folder.length + 1 ? inside : itself;
     }
-    return known(resourceTemplate(path));
+    return routeOf(resourceTemplate(path));
   };
 }
 
-/** `/api/v1/{collection}/{id}`: who asks for what is not there is counted with the others. */
+/** `/api/v1/{collection}/{id}`, also for unknown collections. */
 function resourceTemplate(path: string): string {
   const base = VERSIONED.exec(path)?.[0] ?? "";
   const levels = path.slice(base.length).split("/", LEVELS.length + 1).length - 1;

@@ -12,11 +12,11 @@ import { type Counts, makeCounts } from "../../engine/metrics/counts.ts";
 import { methodNotAllowed, notFound } from "../../engine/wrong-address.ts";
 import { identifyCaller, queryWithoutApiKey } from "../auth/credentials.ts";
 import type { GatewayRequest, GatewayResponse, Handler } from "../http.ts";
-import { readIdempotencyKey } from "../idempotency/key.ts";
-import { makeKeyedChanges } from "../idempotency/keyed-changes.ts";
+import { makeIdempotentRunner } from "../idempotency/idempotent-runner.ts";
+import { readIdempotencyKey } from "../idempotency/read-idempotency-key.ts";
 import { publicPath } from "../public-address.ts";
 import { type RunOptions, runPrepared, runWithin } from "../statement/run.ts";
-import { type Defer, type Undertake, wantsLater } from "../tasks/undertaking.ts";
+import { prefersAsync, type QueueTask, type TaskHandler } from "../tasks/prepared-task.ts";
 import {
   type Asked,
   type AskRows,
@@ -54,11 +54,11 @@ type Services = {
   readonly catchUp: CatchUp;
   readonly versions: Versions;
   /** Null: nothing can be left for later here. */
-  readonly defer?: Defer | null;
+  readonly defer?: QueueTask | null;
   readonly counts?: Counts;
 };
 
-export type ResourceInterface = Undertake & {
+export type ResourceInterface = TaskHandler & {
   readonly handle: Handler;
   /** Whether there is a collection of that name, whoever asks. */
   has(name: string): boolean;
@@ -81,7 +81,7 @@ export function makeResourceInterface(services: Services): ResourceInterface {
   const refused = new Refused(config);
   const contextOf = makeResourceContexts(config);
   const bodyLimits: BodyLimits = { rows: makeBodyLimits(config), row: makeBodyLimits(config, config.maxRowBytes) };
-  const { once, onceWithin } = makeKeyedChanges(config, counts);
+  const { run: once, runInTransaction: onceWithin } = makeIdempotentRunner(config, counts);
 
   /** Null: nothing of this interface is at that address. */
   const understand = ({ request, address, caller, served }: Met): Asked | null => {
@@ -186,7 +186,7 @@ export function makeResourceInterface(services: Services): ResourceInterface {
 
   const answerChange = async (asked: Asked): Promise<GatewayResponse> => {
     const { request, target, caller } = asked;
-    if (defer && target.action && wantsLater(request)) {
+    if (defer && target.action && prefersAsync(request)) {
       const body = await readBody(asked);
       await checkAct(withBody(asked, body));
       const rawQuery = queryWithoutApiKey(request.rawQuery);
@@ -201,7 +201,7 @@ export function makeResourceInterface(services: Services): ResourceInterface {
     return once(await resourceChange(asked, { key, make }), (work) => database.transaction(contextFor(asked), work));
   };
 
-  const undertake: Undertake["undertake"] = async (request, caller) => {
+  const undertake: TaskHandler["prepareTask"] = async (request, caller) => {
     const asked = understand({ request, address: parseAddress(request.path), caller, served: await versions() });
     if (!asked?.target.action) throw notFound();
     const timeoutMs = config.taskTimeout * 1000;
@@ -210,7 +210,7 @@ export function makeResourceInterface(services: Services): ResourceInterface {
     const change = key === null ? null : await resourceChange(asked, { key, make });
     return {
       transact: (work) => database.transaction(contextFor(asked), work, { timeoutMs }),
-      make: async (ask) => {
+      execute: async (ask) => {
         try {
           return await (change ? onceWithin(change, ask) : make(asked, ask));
         } catch (thrown) {
@@ -223,8 +223,8 @@ export function makeResourceInterface(services: Services): ResourceInterface {
   return {
     handle,
     has: (name) => addresses().find(name) !== undefined,
-    undertake,
-    explain: (thrown, { role }) =>
+    prepareTask: undertake,
+    explainError: (thrown, { role }) =>
       explain(thrown, {
         anonymous: role === config.anonRole,
         catalog: current(),

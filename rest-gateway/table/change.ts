@@ -4,11 +4,11 @@ import type { Database } from "../../engine/database/database.ts";
 import type { Isolation } from "../../engine/database/exchange.ts";
 import type { Context, Statement } from "../../engine/database/statement.ts";
 import type { GatewayRequest, GatewayResponse } from "../http.ts";
-import type { KeyedChange } from "../idempotency/keyed-changes.ts";
-import type { Undertaking } from "../tasks/undertaking.ts";
+import type { KeyedRequest } from "../idempotency/idempotent-runner.ts";
+import type { PreparedTask } from "../tasks/prepared-task.ts";
 import { queryWithoutApiKey } from "./api-key.ts";
 
-type Transact = Undertaking["transact"];
+type Transact = PreparedTask["transact"];
 type Transaction = {
   readonly context: Context;
   readonly database: Database;
@@ -29,7 +29,7 @@ type Asked = {
 const SHAPING = ["content-type", "content-profile", "accept", "prefer"] as const;
 
 /** A write under an Idempotency-Key. */
-export function tableChange({ key, request, body, caller, make }: Asked): KeyedChange {
+export function tableChange({ key, request, body, caller, make }: Asked): KeyedRequest {
   return {
     key,
     scope: "table",

@@ -12,13 +12,13 @@ import { type Counts, makeCounts } from "../../engine/metrics/counts.ts";
 import { quotedName } from "../../engine/quoted-name.ts";
 import { runStepwise } from "../../engine/stepwise.ts";
 import { type Body, type GatewayRequest, type GatewayResponse, type Handler, isFlow } from "../http.ts";
-import { readIdempotencyKey } from "../idempotency/key.ts";
-import { makeKeyedChanges } from "../idempotency/keyed-changes.ts";
+import { makeIdempotentRunner } from "../idempotency/idempotent-runner.ts";
+import { readIdempotencyKey } from "../idempotency/read-idempotency-key.ts";
 import type { Manner } from "../statement/intent.ts";
 import type { Plan } from "../statement/plan/plan.ts";
 import type { Prepared } from "../statement/prepare.ts";
 import { runPrepared, runWithin } from "../statement/run.ts";
-import { type Defer, type Undertake, wantsLater } from "../tasks/undertaking.ts";
+import { prefersAsync, type QueueTask, type TaskHandler } from "../tasks/prepared-task.ts";
 import { queryWithoutApiKey } from "./api-key.ts";
 import { tableChange, transactionFor } from "./change.ts";
 import { columnHint } from "./column-hint.ts";
@@ -43,7 +43,7 @@ type Services = {
   readonly database: Database;
   readonly catalog: () => Catalog;
   /** Null: nothing can be left for later here, so calls are answered at once whatever the client would prefer. */
-  readonly defer?: Defer | null;
+  readonly defer?: QueueTask | null;
   readonly counts?: Counts;
 };
 
@@ -56,7 +56,7 @@ type Turn = Understood & {
   readonly isolation: Isolation | null;
 };
 
-export type TableInterface = Undertake & { readonly handle: Handler };
+export type TableInterface = TaskHandler & { readonly handle: Handler };
 
 /** From here on a body's values are put together in steps. */
 const LARGE_BYTES = 64 * 1024;
@@ -78,7 +78,7 @@ export function makeTableInterface({
   const describe = makeDescribe(config);
   const before = preRequestOf(config);
   const bodyLimitOf = makeBodyLimits(config);
-  const { once, onceWithin } = makeKeyedChanges(config, counts);
+  const { run: once, runInTransaction: onceWithin } = makeIdempotentRunner(config, counts);
 
   const answer = (
     request: GatewayRequest,
@@ -128,7 +128,7 @@ export function makeTableInterface({
     // A key that cannot be read is refused whatever the client would prefer.
     const key = plan.readOnly ? null : readIdempotencyKey(request.headers);
     const isCall = plan.kind === "call" && request.method === "POST";
-    if (defer && isCall && wantsLater(request)) {
+    if (defer && isCall && prefersAsync(request)) {
       const rawQuery = queryWithoutApiKey(request.headers, request.rawQuery);
       return defer({ request: { ...request, rawQuery }, body, caller, version: null });
     }
@@ -172,7 +172,7 @@ export function makeTableInterface({
     return error.withHeaders({ Allow: methodsOf(resource, { schema: profile.schema, catalog, role }) });
   };
 
-  const undertake: Undertake["undertake"] = async (request, caller) => {
+  const undertake: TaskHandler["prepareTask"] = async (request, caller) => {
     const catalog = current();
     const content = await readContentOf(request, caller);
     const { body } = content;
@@ -190,7 +190,7 @@ export function makeTableInterface({
     const change = key === null ? null : tableChange({ key, request, body, caller, make });
     return {
       transact: transactionFor({ context, database, isolation, before, timeoutMs }),
-      make: change ? (ask) => onceWithin(change, ask) : make,
+      execute: change ? (ask) => onceWithin(change, ask) : make,
     };
   };
 
@@ -200,7 +200,7 @@ export function makeTableInterface({
     return runStepwise(readContent(body, format, request.holdMemory), request.signal);
   };
 
-  const explain: Undertake["explain"] = (thrown, { role }) =>
+  const explain: TaskHandler["explainError"] = (thrown, { role }) =>
     toTableError(thrown, {
       anonymous: role === config.anonRole,
       columnHint: (hint) => columnHint(hint, current(), role),
@@ -221,7 +221,7 @@ export function makeTableInterface({
     }
   };
 
-  return { handle, undertake, explain };
+  return { handle, prepareTask: undertake, explainError: explain };
 }
 
 function pathBelow({ path }: Pick<GatewayRequest, "path">): string {

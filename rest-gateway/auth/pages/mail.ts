@@ -17,7 +17,7 @@ const SIGN_IN_LINK = html`<p><a href="${SIGN_IN}">Sign in</a></p>`;
 
 /** Asking for a mail, and where the links in mails lead: a button there spends the link, opening it does not. */
 export function mailPages(services: PageServices): Routes {
-  const { accounts, render, passwordPolicy, admitCostly } = services;
+  const { accounts, render, passwordPolicy, limitExpensive } = services;
   const { letters, mailLinks } = accounts;
   const password = newPassword("New password", describePolicy(passwordPolicy));
 
@@ -29,7 +29,7 @@ export function mailPages(services: PageServices): Routes {
           return { title: "Forgotten your password?", content: renderForm(form, refused) };
         },
         async take(values, request) {
-          await admitCostly(request);
+          await limitExpensive(request);
           lettersOf(letters).offerReset(requireFields(values, ["email"]).email, senderOf(request));
           const content = html`<p>If there is an account of that address, a mail is on its way to it. Its link works for an hour.</p>`;
           return render({ title: "Look into your mail", content });

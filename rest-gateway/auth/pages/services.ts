@@ -6,7 +6,7 @@ import type { CostlyServices } from "../services.ts";
 export type OfferedProvider = { readonly name: string; readonly title: string };
 
 /** What the pages of signing in are made of. */
-export type PageServices = Pick<CostlyServices, "accounts" | "crossSite" | "admitCostly"> & {
+export type PageServices = Pick<CostlyServices, "accounts" | "crossSite" | "limitExpensive"> & {
   readonly render: RenderPage;
   readonly passwordPolicy: PasswordPolicy;
   readonly providers: () => Promise<readonly OfferedProvider[]>;

@@ -14,7 +14,7 @@ const SIGN_UP = "/auth/sign-up";
 
 /** A new account, which is signed in at once. */
 export function signUpPages(services: PageServices): Routes {
-  const { accounts, readTarget, passwordPolicy, admitCostly } = services;
+  const { accounts, readTarget, passwordPolicy, limitExpensive } = services;
   const { register, sessions } = accounts;
   const fields: readonly FormField[] = [
     { name: "name", label: "Your name", type: "text", autocomplete: "name", hint: "As others will see it." },
@@ -32,7 +32,7 @@ export function signUpPages(services: PageServices): Routes {
           return { title: "Create an account", content: html`${renderForm(form, refused)}${other}` };
         },
         async take(values, request) {
-          await admitCostly(request);
+          await limitExpensive(request);
           const target = readTarget(values.get("redirect_to"));
           const account = requireFields(values, ["name", "email", "password"]);
           const { opened } = await register(account, senderOf(request), sessions.open);

@@ -50,8 +50,8 @@ async function toldOf(caller: string): Promise<number> {
   return rows[0]?.points ?? 0;
 }
 
-describe("a limit of requests", () => {
-  test("admits as many as it says and counts down", async () => {
+describe("a request limit", () => {
+  test("admits as many requests as the limit and counts down", async () => {
     const limit = open({ limit: 3 });
     const told = [limit.count("alice"), limit.count("alice"), limit.count("alice")];
     expect(told.map(({ isAdmitted, remaining }) => [isAdmitted, remaining])).toEqual([
@@ -65,7 +65,7 @@ describe("a limit of requests", () => {
     expect(limit.count("bob").isAdmitted).toBe(true);
   });
 
-  test("begins anew when the clock was set back, instead of lasting until it has come that far again", () => {
+  test("starts a new window when the clock was set back", () => {
     const limit = open({ limit: 1 });
     expect(admittedOf(limit, "set-back", 2)).toBe(1);
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
@@ -76,13 +76,13 @@ describe("a limit of requests", () => {
     }
   });
 
-  test("admits again when the window is over", async () => {
+  test("admits requests again when the window has ended", async () => {
     const limit = open({ limit: 1, windowSeconds: 1 });
     expect(admittedOf(limit, "carol", 2)).toBe(1);
     await vi.waitFor(async () => expect(limit.count("carol").isAdmitted).toBe(true), { timeout: 10_000 });
   });
 
-  test("is one limit for all gateways, to within what each admits between two settlements", async () => {
+  test("applies to all gateways together, but for requests between two synchronizations", async () => {
     const gateways = [open(), open(), open()];
     let admitted = 0;
     for (let round = 0; round < 8; round++) {
@@ -96,7 +96,7 @@ describe("a limit of requests", () => {
     expect(admitted).toBeLessThan(gateways.length * LIMIT);
   });
 
-  test("costs no statement for each request", async () => {
+  test("runs no SQL statement per request", async () => {
     const limit = open({ limit: 1_000_000 });
     const before = statements;
     admittedOf(limit, "erin", 5_000);
@@ -104,12 +104,12 @@ describe("a limit of requests", () => {
     expect(statements - before).toBeLessThan(10);
   });
 
-  test("is kept by each gateway alone where there is no database to count in", async () => {
+  test("is counted per gateway if the database has no function to count", async () => {
     const limit = open({ limit: 20, asOwner: () => Promise.reject(new Error("away")) });
     expect(admittedOf(limit, "frank", 60)).toBe(20);
   });
 
-  test("forgets windows that are over", async () => {
+  test("removes windows that have ended", async () => {
     await pool.query("insert into private.rate_limits values ('long ago', 5, 1)");
     const limit = open();
     admittedOf(limit, "gina", 10);

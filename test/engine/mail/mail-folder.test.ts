@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { refuseClosedMailFolder } from "../../../engine/mail/mail-folder.ts";
+import { checkMailFolder } from "../../../engine/mail/mail-folder.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -11,16 +11,16 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-test("a folder that cannot be made is refused by the setting that names it", async () => {
+test("a MAIL_DIR that cannot be created is refused with the setting's name", async () => {
   const mailDir = join(folder, "file/mail");
-  await expect(refuseClosedMailFolder({ smtpUrl: null, mailDir })).rejects.toThrow(
-    `MAIL_DIR must be a folder that this user may write, not "${mailDir}" (ENOTDIR)`,
+  await expect(checkMailFolder({ smtpUrl: null, mailDir })).rejects.toThrow(
+    `MAIL_DIR must be a folder that this user can write to, not "${mailDir}" (ENOTDIR)`,
   );
 });
 
-test("one that can be made is, and none is looked at where mails are sent", async () => {
-  await refuseClosedMailFolder({ smtpUrl: null, mailDir: join(folder, "mails") });
-  await refuseClosedMailFolder({ smtpUrl: "smtp://localhost", mailDir: join(folder, "unused") });
-  await refuseClosedMailFolder({ smtpUrl: null, mailDir: null });
+test("MAIL_DIR is created if possible, and ignored when SMTP_URL is set", async () => {
+  await checkMailFolder({ smtpUrl: null, mailDir: join(folder, "mails") });
+  await checkMailFolder({ smtpUrl: "smtp://localhost", mailDir: join(folder, "unused") });
+  await checkMailFolder({ smtpUrl: null, mailDir: null });
   expect((await readdir(folder)).sort()).toEqual(["file", "mails"]);
 });

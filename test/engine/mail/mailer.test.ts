@@ -20,8 +20,8 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-describe("without a server", () => {
-  test("a mail is a file that nobody else reads, and the log says which", async () => {
+describe("without an SMTP server", () => {
+  test("an e-mail is written to a private file, whose path is logged", async () => {
     const mailer = makeMailer({ ...SETTINGS, dataDir: folder }, log)!;
     await mailer.send(MESSAGE);
     const [name] = await readdir(join(folder, "mail"));
@@ -36,7 +36,7 @@ describe("without a server", () => {
     expect(await readFile(file, "utf8")).toContain(`\r\n${LINK}\r\n`);
   });
 
-  test("a mail is one of the folder that was chosen, in production too", async () => {
+  test("MAIL_DIR receives the e-mails, in production too", async () => {
     const mailDir = join(folder, "elsewhere");
     await makeMailer({ ...SETTINGS, nodeEnv: "production", mailDir }, log)!.send(MESSAGE);
     expect(await readdir(mailDir)).toHaveLength(1);
@@ -51,12 +51,12 @@ describe("without a server", () => {
     expect(await readdir(disk.folder)).toHaveLength(1);
   });
 
-  test("production sends none", () => {
+  test("production without MAIL_DIR has no mailer", () => {
     expect(makeMailer({ ...SETTINGS, nodeEnv: "production", dataDir: folder }, log)).toBeNull();
   });
 });
 
-test("a mail is sent by SMTP to its one address", async () => {
+test("an e-mail is sent by SMTP to exactly one recipient", async () => {
   const server = await startSmtpServer();
   const mailer = makeMailer({ ...SETTINGS, smtpUrl: server.url, mailFrom: "Example <us@example.org>" }, log)!;
   try {
@@ -74,7 +74,7 @@ test("a mail is sent by SMTP to its one address", async () => {
 });
 
 test.each(["<victim@example.org>", "a <victim@example.org>", "a,victim@example.org", " victim@example.org", "victim"])(
-  "a mail to %j is not sent, since it would go to another address",
+  "an e-mail to %j is not sent, because nodemailer would parse another recipient",
   async (to) => {
     const server = await startSmtpServer();
     const mailers = [
@@ -82,7 +82,8 @@ test.each(["<victim@example.org>", "a <victim@example.org>", "a,victim@example.o
       makeMailer({ ...SETTINGS, mailDir: folder }, log)!,
     ];
     try {
-      for (const mailer of mailers) await expect(mailer.send({ ...MESSAGE, to })).rejects.toThrow("no e-mail address");
+      for (const mailer of mailers)
+        await expect(mailer.send({ ...MESSAGE, to })).rejects.toThrow("is not an e-mail address");
       expect(server.received).toEqual([]);
       expect(await readdir(folder)).toEqual([]);
     } finally {

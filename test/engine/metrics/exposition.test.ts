@@ -1,15 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { Durations } from "../../../engine/metrics/durations.ts";
-import { toExposition } from "../../../engine/metrics/exposition.ts";
+import { DurationHistogram } from "../../../engine/metrics/duration-histogram.ts";
+import { formatExposition } from "../../../engine/metrics/exposition.ts";
+import { KeyedCounter } from "../../../engine/metrics/keyed-counter.ts";
 import { counter, gauge, histogram } from "../../../engine/metrics/metric.ts";
-import { Occurrences } from "../../../engine/metrics/occurrences.ts";
 
 const linesOf = async (...processes: (readonly object[])[]) =>
-  (await toExposition(processes)).split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  (await formatExposition(processes)).split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 
-describe("metrics as Prometheus reads them", () => {
-  test("a histogram's buckets hold all that was shorter, in seconds", async () => {
-    const durations = new Durations();
+describe("the Prometheus exposition", () => {
+  test("has cumulative histogram buckets in seconds", async () => {
+    const durations = new DurationHistogram();
     for (const milliseconds of [0.25, 3, 3, 80_000]) durations.add(milliseconds);
     const lines = await linesOf([
       histogram("took_seconds", "How long.", (name) => durations.samples(name, { route: "/" })),
@@ -22,7 +22,7 @@ describe("metrics as Prometheus reads them", () => {
     expect(lines.find((line) => line.includes("_sum"))).toMatch(/ 80\.00625$/);
   });
 
-  test("several processes are told together: what they count is added up, what they share is told once", async () => {
+  test("sums counters over processes and reports shared gauges once", async () => {
     const measured = (requests: number, lag: number | null) => [
       counter("requests_total", "Requests.", requests),
       gauge("lag_bytes", "Behind.", lag, "max"),
@@ -33,8 +33,8 @@ describe("metrics as Prometheus reads them", () => {
     ]);
   });
 
-  test("codes that SQL makes up are counted together when there are too many of them", () => {
-    const occurrences = new Occurrences();
+  test('groups error codes as "other" when there are too many', () => {
+    const occurrences = new KeyedCounter();
     for (let code = 0; code < 1_000; code++) occurrences.add(`X${code}`);
     occurrences.add("X1");
     const counts = occurrences.counts();

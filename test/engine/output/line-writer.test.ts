@@ -23,7 +23,7 @@ async function writeLines(writer: LineWriter, ...lines: string[]): Promise<void>
   await turn();
 }
 
-test("a line that is cut off ends before the next one, and counts as dropped with those behind it", async () => {
+test("a partially written line is ended before the next one and counted as dropped", async () => {
   const disk = new Disk();
   const writer = new LineWriter(disk);
   const recoveries: number[] = [];
@@ -40,7 +40,7 @@ test("a line that is cut off ends before the next one, and counts as dropped wit
   expect(recoveries).toEqual([3]);
 });
 
-test("lines of which more than a mebibyte waits are dropped, and those that wait are written when there is a reader", async () => {
+test("lines beyond one waiting mebibyte are dropped, and waiting lines are written when there is a reader", async () => {
   const { promise: reader, resolve } = Promise.withResolvers<void>();
   const disk = new Disk();
   const writer = new LineWriter({

@@ -4,7 +4,7 @@ import { readTraceparent } from "../../../engine/tracing/traceparent.ts";
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN = "00f067aa0ba902b7";
 
-describe("the header traceparent", () => {
+describe("the traceparent header", () => {
   test.each([
     [`00-${TRACE}-${SPAN}-01`, 1],
     [`00-${TRACE}-${SPAN}-00`, 0],

@@ -49,7 +49,7 @@ const childOf = (spans: readonly CollectedSpan[], parent: CollectedSpan) =>
   spans.filter(({ parentSpanId }) => parentSpanId === parent.spanId);
 
 describe("traces", () => {
-  test("a request is a span of its caller's trace, with what it asks Postgres below it, and holds no value", async () => {
+  test("a request is a span in the client's trace with its SQL statements as children, without values", async () => {
     const spans = await spansOf(async (url) => {
       await fetch(`${url}/rest/v1/things?id=eq.1&word=eq.xyzzy`, {
         headers: { traceparent: `00-${TRACE}-${CALLER}-01`, "x-request-id": "request-17" },
@@ -77,7 +77,7 @@ describe("traces", () => {
     expect(JSON.stringify(spans)).not.toContain("xyzzy");
   });
 
-  test("an operation of GraphQL is a span between the two, with its name and its type", async () => {
+  test("a GraphQL operation is a span between request and statements, with its name and type", async () => {
     const query = "query Reading { things { edges { node { word } } } }";
     const spans = await spansOf((url) =>
       fetch(`${url}/graphql`, {
@@ -93,14 +93,14 @@ describe("traces", () => {
     expect(childOf(spans, operation!).map(({ kind }) => kind)).toContain(CLIENT);
   });
 
-  test("what Postgres refuses is marked with its code", async () => {
+  test("a failed statement's span has the SQLSTATE", async () => {
     const spans = await spansOf((url) => fetch(`${url}/rest/v1/things`));
     const statement = spans.find(({ kind }) => kind === CLIENT)!;
     expect(statement.attributes).toMatchObject({ "db.response.status_code": "22012", "error.type": "22012" });
     expect(statement.status.code).toBe(2);
   });
 
-  test("bear the name, the attributes and the headers that the settings say", async () => {
+  test("have the service name, attributes and headers of the settings", async () => {
     await spansOf((url) => fetch(`${url}/rest/v1/things?id=eq.1`), {
       OTEL_SERVICE_NAME: "shop",
       OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test,team=a%20b",
@@ -114,14 +114,14 @@ describe("traces", () => {
     expect(collector.tokens.at(-1)).toBe("open sesame");
   });
 
-  test("follow the sampler: by its parts, or by what the caller has decided", async () => {
+  test("are sampled by ratio, or by the client's decision", async () => {
     const traced = async (sampler: string, argument: string) => {
       collector.spans.length = 0;
       const settings = { OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: argument };
       const { config } = readConfig({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/v1/traces`, ...settings });
       const tracing = (await openTracing(config, makeLogger(config)))!;
       for (const traceparent of [`00-${TRACE}-${CALLER}-01`, `00-${TRACE}-${CALLER}-00`, undefined]) {
-        tracing.begin("something", { kind: "server", origin: { traceparent } }).end();
+        tracing.startSpan("something", { kind: "server", remote: { traceparent } }).end();
       }
       await tracing.close();
       return collector.spans.length;
@@ -141,13 +141,13 @@ describe("traces", () => {
     expect(await openTracing(config, makeLogger(config))).toBeNull();
   });
 
-  test("that are not taken are dropped, which is said once", async () => {
+  test("are dropped while the collector fails, which is logged once", async () => {
     const warnings: string[] = [];
     const log = { warn: (_fields: object, message: string) => void warnings.push(message), info: () => {} };
     const { config } = readConfig({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/nowhere` });
     const tracing = (await openTracing(config, log as never))!;
-    tracing.begin("something", { kind: "server" }).end();
+    tracing.startSpan("something", { kind: "server" }).end();
     await tracing.close();
-    expect(warnings).toEqual(["traces cannot be sent, and are dropped"]);
+    expect(warnings).toEqual(["traces cannot be sent and are dropped"]);
   });
 });

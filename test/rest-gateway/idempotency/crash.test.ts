@@ -43,7 +43,7 @@ const begun = () => until(async () => (await underWay()).length > 0);
 const startDoomed = () => startGateway({ url: tunnel.url, ownerUrl: shop.ownerUrl }, { RATE_LIMIT: "0" });
 
 describe("a gateway that is killed", () => {
-  test("after the commit and before the answer has made the change: another one repeats the answer", async () => {
+  test("after the commit has made the change, and another gateway replays the response", async () => {
     const { child, url } = await startDoomed();
     const doomed = openClient(url);
     const { item, headers } = newOrder();
@@ -61,7 +61,7 @@ describe("a gateway that is killed", () => {
     expect(await shop.ordered(item)).toBe(1);
   });
 
-  test("before the commit has changed nothing: another one makes the change", async () => {
+  test("before the commit has changed nothing, and another gateway makes the change", async () => {
     const { child, url } = await startDoomed();
     const doomed = openClient(url);
     const { item, headers } = newOrder();
@@ -82,7 +82,7 @@ describe("a gateway that is killed", () => {
 });
 
 describe("a connection that is lost", () => {
-  test("with the answer to the commit on it: the gateway finds out by itself what has become of it", async () => {
+  test("during the commit makes the gateway look up the outcome", async () => {
     const gateway = await serve({ ...shop, url: tunnel.url });
     const asking = openClient(gateway.url);
     const { item, headers } = newOrder();
@@ -100,7 +100,7 @@ describe("a connection that is lost", () => {
     await gateway.stop();
   });
 
-  test("while the change is being made: nothing is changed, and the next attempt makes it", async () => {
+  test("during the change rolls it back, and the retry makes it", async () => {
     const { item, headers } = newOrder();
     const asked = { method: "POST", body: { item, seconds: 2 }, headers };
     const first = client.ask("/rpc/order_slowly", asked);
@@ -112,7 +112,7 @@ describe("a connection that is lost", () => {
     expect(await shop.ordered(item)).toBe(1);
   });
 
-  test("of the client: the change is finished, and told to who asks again", async () => {
+  test("to the client does not stop the change, and a retry gets its response", async () => {
     const { item, headers } = newOrder();
     const asked = { method: "POST", body: { item, seconds: 1 }, headers };
     const hasty = openClient(service.url);

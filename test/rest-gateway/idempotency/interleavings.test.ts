@@ -35,7 +35,7 @@ const accident = fc.record({
   which: fc.nat(100),
 });
 
-test("however attempts, lost clients and lost connections fall together, a change is made once and told the same", async () => {
+test("a change is made once with the same response for any interleaving of retries, lost clients and lost connections", async () => {
   const story = fc.array(fc.oneof({ arbitrary: attempt, weight: 4 }, accident), { minLength: 5, maxLength: 30 });
   await fc.assert(
     fc.asyncProperty(story, fc.constantFrom(0, 0.02, 0.05), async (events, seconds) => {

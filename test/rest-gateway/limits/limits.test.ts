@@ -25,9 +25,9 @@ async function exhaust(path: string, sent: Sent, service = gateways.one) {
 
 const apikey = jwt.sign({ role: "anon" }, SECRET);
 
-describe("an answer of a route that is limited", () => {
+describe("a response of a rate-limited route", () => {
   test.each(["/rest/v1/articles?limit=1", "/csrf-token", "/no/such/thing", "/graphql?query={__typename}"])(
-    "%s tells limit, rest and end of the window",
+    "%s has the limit, the remaining requests and the end of the window",
     async (path) => {
       const sent = { from: newAddress(), headers: { apikey } };
       const first = await gateways.get(`${gateways.one.url}${path}`, sent);
@@ -42,15 +42,15 @@ describe("an answer of a route that is limited", () => {
     },
   );
 
-  test.each(["/health", "/health/live", "/graphiql"])("%s has none", async (path) => {
+  test.each(["/health", "/health/live", "/graphiql"])("%s has no rate-limit headers", async (path) => {
     const answer = await gateways.get(`${gateways.one.url}${path}`, { from: newAddress() });
     expect(answer.status).toBe(200);
     expect(answer.headers.get("x-ratelimit-limit")).toBeNull();
   });
 });
 
-describe("too many requests", () => {
-  test("are refused with when to come back, in the words of the table interface", async () => {
+describe("requests above the limit", () => {
+  test("are refused with Retry-After, in the table interface's error format", async () => {
     const { admitted, refusal } = await exhaust("/rest/v1/articles?limit=1", {
       from: newAddress(),
       headers: { apikey },
@@ -61,18 +61,18 @@ describe("too many requests", () => {
     expect(refusal.headers.get("x-ratelimit-remaining")).toBe("0");
   });
 
-  test("are refused as an error of GraphQL", async () => {
+  test("are refused as a GraphQL error", async () => {
     const { refusal } = await exhaust("/graphql?query={__typename}", { from: newAddress() });
     expect(refusal.body.errors[0].extensions.code).toBe("RATE_LIMITED");
     expect(refusal.headers.get("retry-after")).not.toBeNull();
   });
 
-  test("are refused in the envelope elsewhere, of addresses that are nobody's too", async () => {
+  test("are refused with an error envelope on other paths, unknown ones included", async () => {
     const { refusal } = await exhaust("/no/such/thing", { from: newAddress() });
     expect(refusal.body.error.code).toBe("RATE_LIMITED");
   });
 
-  test("of one user are counted wherever they come from, and not as another's from there", async () => {
+  test("are counted per user, whatever the client address", async () => {
     const { pair } = await newPerson(gateways);
     const other = await newPerson(gateways);
     const from = newAddress();
@@ -91,7 +91,7 @@ describe("too many requests", () => {
     expect(status).toBe(200);
   });
 
-  test("with credentials that are no good are their address's", async () => {
+  test("with invalid credentials are counted by client address", async () => {
     const from = newAddress();
     let refused = 0;
     for (let sent = 0; sent < LIMIT + 5; sent++) {
@@ -104,7 +104,7 @@ describe("too many requests", () => {
     expect(refused).toBe(5);
   });
 
-  test("at one gateway are too many at the other one soon", async () => {
+  test("at one gateway count at the other one", async () => {
     const sent = { from: newAddress(), headers: { apikey } };
     await exhaust("/rest/v1/articles?limit=1", sent);
     await vi.waitFor(
@@ -116,7 +116,7 @@ describe("too many requests", () => {
     );
   });
 
-  test("for WebSockets are refused before there is one", async () => {
+  test("for WebSockets are refused before the upgrade", async () => {
     const from = newAddress();
     await exhaust("/no/such/thing", { from });
     const socket = new WebSocket(`${gateways.one.url.replace("http", "ws")}/graphql`, "graphql-transport-ws", {
@@ -129,8 +129,8 @@ describe("too many requests", () => {
   });
 });
 
-describe("registering", () => {
-  test("is limited more strictly, by address, for all gateways together", async () => {
+describe("registration", () => {
+  test("has a stricter limit per address over all gateways", async () => {
     const from = newAddress();
     const statuses: number[] = [];
     for (const service of [gateways.one, gateways.two, gateways.one, gateways.two]) {
@@ -139,7 +139,7 @@ describe("registering", () => {
     expect(statuses).toEqual([400, 400, 400, 429]);
   });
 
-  test.each(["/auth/sign-up", "/auth/forgotten-password"])("is limited at %s in a page", async (path) => {
+  test.each(["/auth/sign-up", "/auth/forgotten-password"])("is limited on the page %s", async (path) => {
     const headers = { "X-Forwarded-For": newAddress() };
     const submit = () =>
       fetch(`${gateways.one.url}${path}`, { method: "POST", body: new URLSearchParams({ email: "" }), headers });
@@ -147,6 +147,6 @@ describe("registering", () => {
     const refusal = await submit();
     expect([refusal.status, refusal.headers.get("content-type")]).toEqual([429, "text/html; charset=utf-8"]);
     expect(Number(refusal.headers.get("retry-after"))).toBeGreaterThan(0);
-    expect(await refusal.text()).toContain('role="alert">Too much of this came from your address.');
+    expect(await refusal.text()).toContain('role="alert">Too many requests of this kind from your address.');
   });
 });

@@ -6,7 +6,7 @@ const routeOf = makeRouteOf({
   folders: ["/rest/v1", "/graphql", "/realtime/v1/api", "/auth/providers"],
 });
 
-describe("the route of a request", () => {
+describe("the route template of a request", () => {
   test.each([
     ["/health", "service", "/health"],
     ["/auth/login", "auth", "/auth/login"],
@@ -25,14 +25,14 @@ describe("the route of a request", () => {
     expect(routeOf(path)).toEqual({ interface: name, template });
   });
 
-  test("whatever somebody tries, there are but a few", () => {
+  test("unknown paths create no further templates", () => {
     const tried = Array.from({ length: 500 }, (_, index) => `/${"x/".repeat(index % 50)}${index}?${index}`);
     const versions = Array.from({ length: 500 }, (_, index) => `/api/v${index}/things`);
     const templates = new Set([...tried, ...versions].map((path) => routeOf(path).template));
     expect(templates.size).toBeLessThan(20);
   });
 
-  test("it is the same object each time, which what is counted for it is found by", () => {
+  test("a template is always the same object", () => {
     expect(routeOf("/things/1")).toBe(routeOf("/others/2"));
   });
 });

@@ -11,7 +11,7 @@ import { commonRoutes, signInRoutes } from "../../../rest-gateway/auth/federatio
 import { signOutRoutes } from "../../../rest-gateway/auth/federation/sign-out-routes.ts";
 import { keySetRoutes } from "../../../rest-gateway/auth/key-set.ts";
 import { authFolders, authRoutes } from "../../../rest-gateway/auth/routes.ts";
-import { makeAdmitCostly } from "../../../rest-gateway/limits/costly.ts";
+import { makeExpensiveRequestLimit } from "../../../rest-gateway/limits/expensive-request-limit.ts";
 import { makeRenderPage } from "../../../rest-gateway/pages/page.ts";
 import { lender } from "../../engine/auth/open-accounts.ts";
 import { SECRET } from "../../secret.ts";
@@ -75,7 +75,7 @@ function mountedAddresses(): string[] {
   const siteUrl = () => SITE;
   const accounts = makeAccounts({ asOwner: lender(gateways.owner), keys, config, siteUrl });
   const callers = makeCallers({ ...config, keys });
-  const options = { accounts, callers, config, siteUrl, admitCostly: makeAdmitCostly(null) };
+  const options = { accounts, callers, config, siteUrl, limitExpensive: makeExpensiveRequestLimit(null) };
   const services = { ...options, crossSite: makeCrossSite(config), render: makeRenderPage({ formTargets: [] }) };
   const inFolders: Readonly<Record<string, readonly string[]>> = {
     "/auth/keys": ["", "/{id}"],

@@ -67,7 +67,7 @@ async function notesOf(note: string): Promise<number> {
 }
 
 describe("a gateway that is killed", () => {
-  test("loses no task and does none twice: what it was at is done by another one, all of it or nothing", async () => {
+  test("loses no task and runs none twice: another gateway runs the interrupted one", async () => {
     const first = await start();
     await owner.query("select pg_advisory_lock($1)", [GATE]);
     const notes = Array.from({ length: 7 }, (_, index) => `note ${index}`);
@@ -88,7 +88,7 @@ describe("a gateway that is killed", () => {
 });
 
 describe("a gateway that is stopped", () => {
-  test("leaves a task that would take too long to another one, and ends in good order", async () => {
+  test("leaves a long task to another gateway and shuts down cleanly", async () => {
     const first = await start();
     await owner.query("select pg_advisory_lock($1)", [GATE]);
     const taskId = await leave(first.url, "a long note");
@@ -103,8 +103,8 @@ describe("a gateway that is stopped", () => {
   });
 });
 
-describe("a database that is gone for a while", () => {
-  test("ends no gateway, and what was under way is done when it is back", async () => {
+describe("a database that is temporarily unavailable", () => {
+  test("stops no gateway, and running tasks finish when it is back", async () => {
     await Promise.all(gateways.splice(0).map((gateway) => gateway.kill()));
     const gateway = await start();
     await owner.query("select pg_advisory_lock($1)", [GATE]);

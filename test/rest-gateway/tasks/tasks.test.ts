@@ -119,7 +119,7 @@ async function closedGate(gate: number): Promise<{ open(): Promise<void> }> {
 }
 
 describe("Prefer: respond-async on a function", () => {
-  test("is 202 with a task, which is done as the caller and tells the result", async () => {
+  test("returns 202 with a task that runs as the caller and has the result", async () => {
     const note = randomUUID();
     const answer = await call("write_down", { note }, asAda());
     expect(answer.status).toBe(202);
@@ -137,18 +137,18 @@ describe("Prefer: respond-async on a function", () => {
     expect(await notesOf(note)).toEqual([{ writer: String(ada.userId) }]);
   });
 
-  test("without it is answered at once, and with it GET is too", async () => {
+  test("does not apply without the preference or to GET", async () => {
     expect((await call("digits", {}, { headers: { apikey } })).status).toBe(200);
     const read = await gateways.get(`${gateways.one.url}/rest/v1/rpc/digits`, { headers: later });
     expect(read.status).toBe(200);
   });
 
-  test("is known to who asks for strict handling, among other preferences", async () => {
+  test("is accepted with handling=strict and other preferences", async () => {
     const headers = { ...later, Prefer: "handling=strict, respond-async, wait=10" };
     expect((await call("digits", {}, { ...asAda(), headers })).status).toBe(202);
   });
 
-  test("is done with the claims as the token spells them, digit for digit", async () => {
+  test("runs with the token's claims, numbers unrounded", async () => {
     const note = randomUUID();
     const organization = "9007199254740993";
     const token = jwt.sign(`{"role":"authenticated","org":${organization}}`, SECRET);
@@ -158,18 +158,18 @@ describe("Prefer: respond-async on a function", () => {
     expect(rows).toEqual([{ org: organization }]);
   });
 
-  test("on a function that is not there, or with wrong arguments, is refused at once", async () => {
+  test("with an unknown function or wrong arguments is refused immediately", async () => {
     expect((await call("nothing", {}, asAda())).status).toBe(404);
     expect((await call("write_down", { no: 1 }, asAda())).status).toBe(404);
   });
 
-  test("keeps the result digit for digit", async () => {
+  test("stores numbers of the result unrounded", async () => {
     const { taskId } = (await call("digits", {}, asAda())).body;
     await outcome(taskId);
     expect((await look(taskId)).text).toContain('"result":{"b": 1.10, "a": 12345678901234567890}');
   });
 
-  test("tells what was refused, and leaves nothing of it", async () => {
+  test("reports the error and rolls back", async () => {
     const { taskId } = (await call("refuse", { reason: "I would rather not" }, asAda())).body;
     const failed = await outcome(taskId);
     expect(failed).toMatchObject({
@@ -180,12 +180,12 @@ describe("Prefer: respond-async on a function", () => {
     expect(await notesOf("must not stay")).toEqual([]);
   });
 
-  test("is tried again when what was in its way may pass", async () => {
+  test("is retried after a transient error", async () => {
     const { taskId } = (await call("fragile", {}, asAda())).body;
     expect(await outcome(taskId)).toMatchObject({ status: "done", result: "the second time" });
   });
 
-  test("of an action is tried again likewise", async () => {
+  test("on an action is retried after a transient error", async () => {
     const { id } = (await call("write_down", { note: "a row to stagger at" }, { ...asAda(), headers: { apikey } }))
       .body;
     const { taskId } = (await gateways.post(`${gateways.one.url}/api/v1/ledger/${id}/stagger`, undefined, asAda()))
@@ -193,7 +193,7 @@ describe("Prefer: respond-async on a function", () => {
     expect(await outcome(taskId)).toMatchObject({ status: "done", result: "the second time" });
   });
 
-  test("under one Idempotency-Key is one task, however often it is sent", async () => {
+  test("with the same Idempotency-Key is one task, however often it is sent", async () => {
     const note = randomUUID();
     const sent = { ...asAda(), headers: { ...later, "Idempotency-Key": note } };
     const ids = [
@@ -206,7 +206,7 @@ describe("Prefer: respond-async on a function", () => {
     expect(await notesOf(note)).toHaveLength(1);
   });
 
-  test("under an Idempotency-Key of another request is refused", async () => {
+  test("with an Idempotency-Key of another request is refused", async () => {
     const note = randomUUID();
     const sent = { ...asAda(), headers: { ...later, "Idempotency-Key": note } };
     const { taskId } = (await call("write_down", { note }, sent)).body;
@@ -228,14 +228,14 @@ describe("Prefer: respond-async on a function", () => {
   });
 });
 
-describe("under one Idempotency-Key a call that is answered at once and one that is left for later", () => {
+describe("a synchronous and an asynchronous call with the same Idempotency-Key", () => {
   const now = (sent: Sent) => ({ ...sent, headers: { ...sent.headers, Prefer: "return=representation" } });
   const asAdaUnder = (key: string) => ({
     ...asAda(),
     headers: { ...later, Prefer: "respond-async, return=representation", "Idempotency-Key": key },
   });
 
-  test("are done once, whichever comes first", async () => {
+  test("run once, in either order", async () => {
     const [first, second] = [randomUUID(), randomUUID()];
     const made = await call("write_down", { note: first }, now(asAdaUnder(first)));
     const { taskId } = (await call("write_down", { note: first }, asAdaUnder(first))).body;
@@ -249,7 +249,7 @@ describe("under one Idempotency-Key a call that is answered at once and one that
     expect(await notesOf(second)).toHaveLength(1);
   });
 
-  test("are done once while the task is under way", async () => {
+  test("run once while the task is running", async () => {
     const gate = await closedGate(17);
     const before = (await notesOf("took long")).length;
     const sent = asAdaUnder(randomUUID());
@@ -262,7 +262,7 @@ describe("under one Idempotency-Key a call that is answered at once and one that
     expect(await notesOf("took long")).toHaveLength(before + 1);
   });
 
-  test("of an action are done once, and of another request are refused", async () => {
+  test("on an action run once, and are refused for another request", async () => {
     const note = randomUUID();
     const { id } = (await call("write_down", { note }, now(asAda()))).body;
     const copy = `${gateways.one.url}/api/v1/ledger/${id}/copy`;
@@ -281,7 +281,7 @@ describe("under one Idempotency-Key a call that is answered at once and one that
 });
 
 describe("Prefer: respond-async on an action", () => {
-  test("is 202, and the action is done to the row as the caller", async () => {
+  test("returns 202 and runs the action as the caller", async () => {
     const { token } = asAda();
     const { id } = (
       await gateways.post(`${gateways.one.url}/api/v1/articles`, { title: "To be published", content: "…" }, { token })
@@ -291,7 +291,7 @@ describe("Prefer: respond-async on an action", () => {
     expect(await outcome(answer.body.taskId)).toMatchObject({ status: "done", result: { id, status: "PUBLISHED" } });
   });
 
-  test("that takes longer than it may is given up, and not tried again", async () => {
+  test("that exceeds the statement timeout fails without a retry", async () => {
     const { token } = asAda();
     const { id } = (await call("write_down", { note: "takes long" }, { token, headers: { apikey } })).body;
     const path = `${gateways.one.url}/api/v1/ledger/${id}/run-out-of-time`;
@@ -301,7 +301,7 @@ describe("Prefer: respond-async on an action", () => {
     expect(rows).toEqual([{ attempts: 1 }]);
   });
 
-  test("that is refused tells why, in the words of that interface", async () => {
+  test("reports an error in the resource interface's format", async () => {
     const path = `${gateways.one.url}/api/v1/articles/999999/publish`;
     const { taskId } = (await gateways.post(path, undefined, asAda())).body;
     expect(await outcome(taskId)).toMatchObject({
@@ -310,7 +310,7 @@ describe("Prefer: respond-async on an action", () => {
     });
   });
 
-  test("is left for later, and told, in the version that was asked for", async () => {
+  test("runs in, and is reported in, the requested version", async () => {
     const { token } = asAda();
     const url = `${gateways.one.url}/api/v2/articles`;
     const { id } = (await gateways.post(url, { title: "In two versions", content: "…" }, { token })).body;
@@ -320,7 +320,7 @@ describe("Prefer: respond-async on an action", () => {
     expect((await gateways.get(`${gateways.one.url}${headers.get("location")}`, { token })).status).toBe(200);
   });
 
-  test("is refused at once when it could not be understood later either", async () => {
+  test("with an invalid request is refused immediately", async () => {
     const { token } = asAda();
     const url = `${gateways.one.url}/api/v1/articles`;
     const { id } = (await gateways.post(url, { title: "Not to be published", content: "…" }, { token })).body;
@@ -337,7 +337,7 @@ describe("Prefer: respond-async on an action", () => {
 });
 
 describe("a task", () => {
-  test("is running, and tells how far it is, while it takes long", async () => {
+  test("reports its progress while it is running", async () => {
     const gate = await closedGate(7);
     const { taskId } = (await call("take_long", { gate: 7 }, asAda())).body;
     await vi.waitFor(
@@ -353,7 +353,7 @@ describe("a task", () => {
     expect(await outcome(taskId)).toMatchObject({ status: "done", progress: 100, result: "at last" });
   });
 
-  test("is nobody else's: 404", async () => {
+  test("is 404 for other callers", async () => {
     const { taskId } = (await call("write_down", { note: "mine" }, asAda())).body;
     await outcome(taskId);
     const stranger = await look(taskId, eve.pair.accessToken);
@@ -369,7 +369,7 @@ describe("a task", () => {
     expect((await look(taskId)).status).toBe(200);
   });
 
-  test("is kept by no cache, be it told or refused", async () => {
+  test("is never cached, errors included", async () => {
     const { taskId } = (await call("write_down", { note: "uncached" }, asAda())).body;
     await outcome(taskId);
     const tasks = `${gateways.one.url}/api/v1/tasks`;
@@ -385,7 +385,7 @@ describe("a task", () => {
     expect(new Set(told.map(({ headers }) => headers.get("cache-control")))).toEqual(new Set(["no-store"]));
   });
 
-  test("is told to an administrator, who may forget it, whosever it is", async () => {
+  test("can be read and deleted by an administrator", async () => {
     const { taskId } = (await call("write_down", { note: "seen from above" }, asAda())).body;
     await outcome(taskId);
     const administrator = jwt.sign({ sub: String(eve.userId), role: "admin" }, SECRET);
@@ -396,7 +396,7 @@ describe("a task", () => {
     expect((await look(taskId)).status).toBe(404);
   });
 
-  test("is told in versions that are served, and in no other", async () => {
+  test("is available in served versions only", async () => {
     const { body } = await call("write_down", { note: "in a version" }, asAda());
     const { accessToken: token } = ada.pair;
     const address = `${gateways.one.url}/api`;
@@ -406,7 +406,7 @@ describe("a task", () => {
     expect((await gateways.get(`${address}/v2/tasks/${body.taskId}`, { token })).status).toBe(200);
   });
 
-  test("is told at an address that is served when version 1 no longer is", async () => {
+  test("has an address in a served version when version 1 is retired", async () => {
     const { owner } = gateways;
     const { accessToken: token } = ada.pair;
     await owner.query("update api.versions set status = 'retired' where number = 1");
@@ -425,7 +425,7 @@ describe("a task", () => {
     }
   });
 
-  test("of a visitor is told to whoever knows its id", async () => {
+  test("of an anonymous caller can be read by any anonymous caller with its id", async () => {
     const { taskId } = (await call("write_down", { note: "a visitor's" }, { headers: later })).body;
     await vi.waitFor(async () => {
       const answer = await gateways.get(`${gateways.two.url}/api/v1/tasks/${taskId}`);
@@ -434,7 +434,7 @@ describe("a task", () => {
     expect((await look(taskId)).status).toBe(404);
   });
 
-  test("that has not begun is taken back, and never done", async () => {
+  test("that is queued can be withdrawn and never runs", async () => {
     const gates = await Promise.all([closedGate(21)]);
     // Eight workers are kept busy, so that the ninth task waits.
     const busy = await Promise.all(Array.from({ length: 8 }, () => call("take_long", { gate: 21 }, asAda())));
@@ -456,7 +456,7 @@ describe("a task", () => {
     expect(await notesOf(note)).toEqual([]);
   });
 
-  test("that is finished is forgotten on request, and after a day", async () => {
+  test("that is finished is deleted on request, or after a day", async () => {
     const ids = [];
     for (const _ of [1, 2]) ids.push((await call("digits", {}, asAda())).body.taskId);
     for (const id of ids) await outcome(id);
@@ -472,7 +472,7 @@ describe("a task", () => {
     expect(rowCount).toBe(0);
   });
 
-  test("of an account that was disabled meanwhile is refused", async () => {
+  test("of an account that was disabled meanwhile fails", async () => {
     const gone = await newPerson(gateways);
     const gates = await closedGate(33);
     const busy = await Promise.all(Array.from({ length: 8 }, () => call("take_long", { gate: 33 }, asAda())));
@@ -492,7 +492,7 @@ describe("a task", () => {
     expect(await notesOf(note)).toEqual([]);
   });
 
-  test("is one too many beside a thousand unfinished ones: 429, with when to come back", async () => {
+  test("beyond a thousand unfinished ones is refused with 429 and Retry-After", async () => {
     const crowd = `user ${eve.userId}`;
     await gateways.owner.query(
       `insert into private.tasks (owner, work, caller, request, body)
@@ -511,7 +511,7 @@ describe("a task", () => {
     expect((await call("digits", {}, asEve)).status).toBe(202);
   });
 
-  test("has no secrets of its sender in the database", async () => {
+  test("stores no credentials in the database", async () => {
     const { taskId } = (await call("write_down", { note: "no secret" }, asAda())).body;
     const { rows } = await gateways.owner.query("select tasks::text as all from private.tasks where id = $1", [taskId]);
     expect(rows[0].all).toContain("write_down");
@@ -519,15 +519,15 @@ describe("a task", () => {
     expect(rows[0].all).not.toContain(apikey);
   });
 
-  test.each(["PUT", "POST", "PATCH"])("takes no %s", async (method) => {
+  test.each(["PUT", "POST", "PATCH"])("does not support %s", async (method) => {
     const answer = await gateways.get(`${gateways.one.url}/api/v1/tasks/${randomUUID()}`, { method });
     expect(answer.status).toBe(405);
     expect(answer.headers.get("allow")).toBe("DELETE, GET, HEAD, OPTIONS");
   });
 });
 
-describe("tending to tasks", () => {
-  test("gives up one that has no attempts left, unless a last one is under way", async () => {
+describe("task maintenance", () => {
+  test("fails a task without remaining attempts, unless its last attempt is running", async () => {
     const attempt = await gateways.owner.connect();
     try {
       const id = await beginAttempt(attempt);
@@ -559,7 +559,7 @@ describe("tending to tasks", () => {
 });
 
 describe("a table that is called tasks", () => {
-  test("has its rows at the addresses of tasks, beside those", async () => {
+  test("serves its rows beside the tasks at the same path", async () => {
     await gateways.owner.query(`
       create table public.tasks (id uuid primary key default gen_random_uuid(), label text not null);
       grant select, insert, update, delete on public.tasks to anon, authenticated;

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { readConfig } from "../../../engine/config/config.ts";
-import { openJobs } from "../../../engine/jobs/jobs.ts";
+import { startJobRunner } from "../../../engine/jobs/job-runner.ts";
 import { makeLogger } from "../../../engine/log.ts";
 import { withClient } from "../../../engine/with-client.ts";
 import { cloneDatabase } from "../../database.ts";
 import { until } from "../../until.ts";
 
-test("who cannot begin leaves no worker behind, which would hold a process that has failed to start", async () => {
+test("a job runner that fails to start leaves no worker that keeps the process alive", async () => {
   const database = await cloneDatabase("content");
   const log = makeLogger(readConfig({ LOG_LEVEL: "silent" }).config);
   const working = () =>
@@ -23,7 +23,13 @@ test("who cannot begin leaves no worker behind, which would hold a process that 
     throw new Error("no");
   };
   try {
-    const attempt = openJobs({ url: database.ownerUrl, tasks: {}, tend, abandon: async () => {}, log });
+    const attempt = startJobRunner({
+      url: database.ownerUrl,
+      tasks: {},
+      maintain: tend,
+      cancelRunning: async () => {},
+      log,
+    });
     await expect(attempt).rejects.toThrow("no");
     expect(workingThen).toBeGreaterThan(0);
     await until(async () => (await working()) === 0);

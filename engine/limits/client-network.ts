@@ -1,8 +1,8 @@
 import { isIPv6 } from "node:net";
 import { plainAddress } from "../plain-address.ts";
 
-/** Whoever has an IPv6 address has 2^64 of them, and is one sender all the same. */
-export function countedAddress(address: string | null): string {
+/** The key that rate limits count a client by: the IPv4 address or the IPv6 /64 network, of which one client has all addresses. */
+export function clientNetwork(address: string | null): string {
   if (address === null) return "unknown";
   const plain = plainAddress(address);
   if (!isIPv6(plain)) return plain;

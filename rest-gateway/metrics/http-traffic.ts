@@ -2,8 +2,8 @@ import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import { counter, gauge, type Metric } from "../../engine/metrics/metric.ts";
 
-/** What passes through a server's connections, WebSockets included. Its sockets count anyhow, so a request costs nothing. */
-export class Traffic {
+/** Counts connections and bytes, WebSockets included, from the counters of the sockets: no cost per request. */
+export class HttpTraffic {
   readonly #open = new Set<Socket>();
   #received = 0;
   #sent = 0;
@@ -26,9 +26,9 @@ export class Traffic {
       sent += socket.bytesWritten;
     }
     return [
-      gauge("http_connections", "Connections of clients, WebSockets included.", this.#open.size),
-      counter("http_received_bytes_total", "Bytes that came from clients.", received),
-      counter("http_sent_bytes_total", "Bytes that were sent to clients.", sent),
+      gauge("http_connections", "Open client connections, WebSockets included.", this.#open.size),
+      counter("http_received_bytes_total", "Bytes received from clients.", received),
+      counter("http_sent_bytes_total", "Bytes sent to clients.", sent),
     ];
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { countedAddress } from "../../../engine/limits/counted-address.ts";
+import { clientNetwork } from "../../../engine/limits/client-network.ts";
 
-describe("an address that is counted by", () => {
+describe("the client network of an address", () => {
   test.each([
     ["203.0.113.7", "203.0.113.7"],
     ["::ffff:203.0.113.7", "203.0.113.7"],
@@ -15,6 +15,6 @@ describe("an address that is counted by", () => {
     ["::", "0:0:0:0::/64"],
     [null, "unknown"],
   ])("%s is %s", (address, counted) => {
-    expect(countedAddress(address)).toBe(counted);
+    expect(clientNetwork(address)).toBe(counted);
   });
 });

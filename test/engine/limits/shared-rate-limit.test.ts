@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AsOwner } from "../../../engine/database/as-owner.ts";
-import { makeSharedLimit } from "../../../engine/limits/shared-limit.ts";
+import { makeSharedRateLimit } from "../../../engine/limits/shared-rate-limit.ts";
 import { withClient } from "../../../engine/with-client.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 
@@ -21,9 +21,9 @@ async function takenOf(take: (key: string) => Promise<number | null>, key: strin
   return taken;
 }
 
-describe("a limit that is shared to the letter", () => {
-  test("is one count for all gateways, and says how long to wait", async () => {
-    const [one, two] = [makeSharedLimit({ ...terms, asOwner }), makeSharedLimit({ ...terms, asOwner })];
+describe("a shared rate limit", () => {
+  test("counts exactly over all gateways and returns the seconds to wait", async () => {
+    const [one, two] = [makeSharedRateLimit({ ...terms, asOwner }), makeSharedRateLimit({ ...terms, asOwner })];
     const seconds = [];
     for (const gateway of [one, two, one, two, one, two]) seconds.push(await gateway.take("203.0.113.7"));
     expect(seconds.slice(0, 4)).toEqual([null, null, null, null]);
@@ -31,8 +31,8 @@ describe("a limit that is shared to the letter", () => {
     expect(await one.take("203.0.113.8")).toBeNull();
   });
 
-  test("is kept by each gateway alone while the database is away", async () => {
-    const alone = makeSharedLimit({ ...terms, asOwner: () => Promise.reject(new Error("away")) });
+  test("is counted per gateway while the database is unavailable", async () => {
+    const alone = makeSharedRateLimit({ ...terms, asOwner: () => Promise.reject(new Error("away")) });
     expect(await takenOf(alone.take, "203.0.113.9", 10)).toBe(4);
   });
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Ask } from "../../../engine/database/as-login.ts";
 import { type Database, openDatabase } from "../../../engine/database/database.ts";
 import { json } from "../../../rest-gateway/http.ts";
-import { type Change, makeOnce } from "../../../rest-gateway/idempotency/once.ts";
+import { type IdempotentChange, makeRunOnce } from "../../../rest-gateway/idempotency/run-once.ts";
 import { openShop, type Shop } from "./orders.ts";
 
 let shop: Shop;
@@ -17,10 +17,10 @@ afterAll(async () => {
   await shop.drop();
 });
 
-const once = makeOnce({ waitMilliseconds: 5_000, mostBytes: 1_000 });
+const once = makeRunOnce({ waitMilliseconds: 5_000, maxBytes: 1_000 });
 
 /** A transaction of the owner's, as the private functions of sign-in need it. */
-const transact: Change["transact"] = (work) =>
+const transact: IdempotentChange["transact"] = (work) =>
   database.asOwner(async (client) => {
     const ask: Ask = ({ text, values }) =>
       client.query<(string | null)[]>({ text, values: [...values], rowMode: "array" });
@@ -36,7 +36,7 @@ const transact: Change["transact"] = (work) =>
   });
 
 /** Exchanges a token for another one, which is new each time. */
-function rotation(token: string, key: string): Change {
+function rotation(token: string, key: string): IdempotentChange {
   return {
     key,
     scope: "refresh",
@@ -52,8 +52,8 @@ function rotation(token: string, key: string): Change {
   };
 }
 
-describe("a change that the owner makes", () => {
-  test("is made once while its answer is kept, also by two at the same time, and then anew", async () => {
+describe("an idempotent change", () => {
+  test("is made once while its response is stored, also by concurrent requests, and again after it expired", async () => {
     const [token, key] = [randomUUID(), randomUUID()];
     const told = await Promise.all([once(rotation(token, key)), once(rotation(token, key))]);
     const bodies = [...told, await once(rotation(token, key))].map(({ body }) => String(body));
@@ -65,11 +65,11 @@ describe("a change that the owner makes", () => {
     expect(await shop.ordered(token)).toBe(2);
   });
 
-  test("is told to a crowd without anybody waiting for another", async () => {
+  test("returns its response to many concurrent retries without serializing them", async () => {
     const [token, key] = [randomUUID(), randomUUID()];
     await once(rotation(token, key));
     let attempts = 0;
-    const counted: Change["transact"] = (work) => {
+    const counted: IdempotentChange["transact"] = (work) => {
       attempts++;
       return transact(work);
     };
@@ -80,7 +80,7 @@ describe("a change that the owner makes", () => {
     expect(attempts).toBe(told.length);
   });
 
-  test("is another one under another key, for another sender and in another part of the service", async () => {
+  test("is separate for another key, another caller or another part of the service", async () => {
     const [token, key] = [randomUUID(), randomUUID()];
     const base = rotation(token, key);
     const others = [base, { ...base, key: randomUUID() }, { ...base, identity: "x" }, { ...base, scope: "x" }];
@@ -88,7 +88,7 @@ describe("a change that the owner makes", () => {
     expect(await shop.ordered(token)).toBe(others.length);
   });
 
-  test("waits no longer than it is told to, and not at all for a client that has left", async () => {
+  test("waits for a concurrent attempt up to the limit, and not at all for a disconnected client", async () => {
     const [token, key] = [randomUUID(), randomUUID()];
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();
     const slow = once({
@@ -99,13 +99,13 @@ describe("a change that the owner makes", () => {
       },
     });
     await shop.owner.query("select pg_sleep(0.2)");
-    const hasty = makeOnce({ waitMilliseconds: 1, mostBytes: 1_000 });
+    const hasty = makeRunOnce({ waitMilliseconds: 1, maxBytes: 1_000 });
     await expect(hasty(rotation(token, key))).rejects.toMatchObject({ status: 409 });
     await expect(once({ ...rotation(token, key), signal: AbortSignal.abort() })).rejects.toMatchObject({ status: 409 });
 
     const client = new AbortController();
     let attempts = 0;
-    const leaving: Change["transact"] = (work) => {
+    const leaving: IdempotentChange["transact"] = (work) => {
       attempts++;
       const attempt = transact(work);
       attempt.catch(() => setTimeout(() => client.abort(), 1));

@@ -2,8 +2,8 @@ import type { QueryConfig } from "pg";
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from "rate-limiter-flexible";
 import type { AsOwner } from "../database/as-owner.ts";
 
-export type SharedLimit = {
-  /** Takes one of a key's; null when there was one, else the seconds until there is one again. */
+export type SharedRateLimit = {
+  /** Counts one request of the key. Null if it is within the limit, otherwise the seconds until the next one is allowed. */
   take(key: string): Promise<number | null>;
 };
 
@@ -15,10 +15,10 @@ type Options = {
 };
 
 /**
- * For what is rare and dear: asks Postgres each time, so that all gateways keep one count to the letter. While Postgres
- * is away, or has no table to count in, each counts by itself.
+ * A rate limit for rare, expensive requests: each one is counted in Postgres, so that the count is exact over all gateways.
+ * While Postgres is unavailable, or has no table for the counts, each gateway counts by itself.
  */
-export function makeSharedLimit({ name, points, seconds, asOwner }: Options): SharedLimit {
+export function makeSharedRateLimit({ name, points, seconds, asOwner }: Options): SharedRateLimit {
   const terms = { keyPrefix: name, points, duration: seconds };
   const limiter = new RateLimiterPostgres({
     ...terms,

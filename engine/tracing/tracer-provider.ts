@@ -13,8 +13,8 @@ import {
 import type { Config } from "../config/config.ts";
 import type { Logger } from "../log.ts";
 
-/** Where spans are sent, and which. */
-export type SendingSettings = Pick<
+/** Where spans are sent, and which are sampled. */
+export type TraceExportSettings = Pick<
   Config,
   | "traceEndpoint"
   | "traceEndpointWhole"
@@ -25,22 +25,25 @@ export type SendingSettings = Pick<
   | "traceResource"
 >;
 
-/** Of an attribute, which SQL can make long. */
-const MOST_CHARACTERS = 4_000;
+/** SQL texts can make attributes long. */
+const MAX_ATTRIBUTE_LENGTH = 4_000;
 
-/** Loaded where traces are wanted, and nowhere else. Spans are sent in the background; those that nobody takes are dropped. */
-export function makeProvider(settings: SendingSettings, log: Pick<Logger, "warn" | "info">): BasicTracerProvider {
+/** Imported dynamically, only if tracing is configured. Spans are sent in the background, and dropped if the collector is unavailable. */
+export function makeTracerProvider(
+  settings: TraceExportSettings,
+  log: Pick<Logger, "warn" | "info">,
+): BasicTracerProvider {
   const url = settings.traceEndpointWhole ?? `${settings.traceEndpoint}/v1/traces`;
   const exporter = new OTLPTraceExporter({ url, headers: { ...settings.traceHeaders } });
   return new BasicTracerProvider({
     resource: resourceFromAttributes({ ...settings.traceResource, "service.name": settings.traceServiceName }),
     sampler: samplerOf(settings),
-    spanProcessors: [new BatchSpanProcessor(telling(exporter, url, log))],
-    spanLimits: { attributeValueLengthLimit: MOST_CHARACTERS },
+    spanProcessors: [new BatchSpanProcessor(logExportFailures(exporter, url, log))],
+    spanLimits: { attributeValueLengthLimit: MAX_ATTRIBUTE_LENGTH },
   });
 }
 
-function samplerOf({ tracesSampler, tracesSamplerRatio }: SendingSettings): Sampler {
+function samplerOf({ tracesSampler, tracesSamplerRatio }: TraceExportSettings): Sampler {
   const kind = tracesSampler.replace("parentbased_", "");
   const root =
     kind === "always_off"
@@ -51,14 +54,14 @@ function samplerOf({ tracesSampler, tracesSamplerRatio }: SendingSettings): Samp
   return tracesSampler === kind ? root : new ParentBasedSampler({ root });
 }
 
-/** That spans are lost is said once for as long as it is so. */
-function telling(exporter: SpanExporter, url: string, log: Pick<Logger, "warn" | "info">): SpanExporter {
+/** Logs the first failure and the recovery, not each failed export. */
+function logExportFailures(exporter: SpanExporter, url: string, log: Pick<Logger, "warn" | "info">): SpanExporter {
   let isFailing = false;
   return {
     export(spans, done) {
       exporter.export(spans, (result) => {
         const fails = result.error !== undefined;
-        if (fails && !isFailing) log.warn({ err: result.error, url }, "traces cannot be sent, and are dropped");
+        if (fails && !isFailing) log.warn({ err: result.error, url }, "traces cannot be sent and are dropped");
         if (!fails && isFailing) log.info({ url }, "traces are sent again");
         isFailing = fails;
         done(result);

@@ -2,35 +2,35 @@ import { createHash, hkdfSync } from "node:crypto";
 import { openBytes, sealBytes } from "../../engine/sealed.ts";
 import type { GatewayResponse } from "../http.ts";
 
-/** Where an answer is kept, and the secret that it is sealed with. */
-export type Place = { readonly id: string; readonly secret: Buffer };
+/** The id under which a response is stored, and the secret that encrypts it. */
+export type StorageKey = { readonly id: string; readonly secret: Buffer };
 
-export type KeptAnswer = { readonly fingerprint: string; readonly response: GatewayResponse };
+export type StoredResponse = { readonly fingerprint: string; readonly response: GatewayResponse };
 
 const NEW_LINE = 10;
 
-/** Both halves are derived from the key and its sender: whoever finds the answer without them learns nothing. */
-export function placeOf(scope: string, identity: string, key: string): Place {
+/** Derives both from the idempotency key and the caller, so that a stored response cannot be read without them. */
+export function deriveStorageKey(scope: string, identity: string, key: string): StorageKey {
   const derived = Buffer.from(hkdfSync("sha256", key, identity, scope, 64));
   return { id: derived.toString("hex", 0, 32), secret: derived.subarray(32) };
 }
 
-/** What is the same for the same request alone. */
-export function fingerprintOf(parts: readonly (string | Buffer)[]): string {
+/** A hash that identifies a request. */
+export function fingerprintParts(parts: readonly (string | Buffer)[]): string {
   const hash = createHash("sha256");
-  // Their lengths keep ["ab", "c"] and ["a", "bc"] apart.
+  // The lengths distinguish ["ab", "c"] from ["a", "bc"].
   for (const part of parts) hash.update(`${Buffer.byteLength(part)}:`).update(part);
   return hash.digest("base64");
 }
 
-export function seal({ fingerprint, response }: KeptAnswer, { secret }: Place): Buffer {
+export function encryptResponse({ fingerprint, response }: StoredResponse, { secret }: StorageKey): Buffer {
   const { status, headers, body } = response;
   const head = JSON.stringify({ fingerprint, status, headers, isEmpty: body === null });
-  // JSON on one line has no line end in it.
+  // JSON.stringify escapes line feeds, so the first one ends the head.
   return sealBytes([`${head}\n`, body ?? ""], secret);
 }
 
-export function unseal(sealed: Buffer, { secret }: Place): KeptAnswer {
+export function decryptResponse(sealed: Buffer, { secret }: StorageKey): StoredResponse {
   const plain = openBytes(sealed, secret);
   const end = plain.indexOf(NEW_LINE);
   const { fingerprint, status, headers, isEmpty } = JSON.parse(plain.toString("utf8", 0, end));
