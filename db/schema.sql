@@ -690,7 +690,8 @@ create policy update_own on public.articles for update to authenticated using ((
 grant delete, insert (content, status, summary, tags, title), select, update (content, status, summary, tags, title) on public.articles to authenticated;
 grant delete, insert, select, update on public.articles to service_role;
 grant select on public.articles to anon;
-comment on column public.articles.author_id is 'The user who wrote it.';
+comment on column public.articles.author_id is '@behavior -attribute:select
+The user who wrote it.';
 comment on column public.articles.content is 'The text itself, at most 1,000,000 characters.';
 comment on column public.articles.created_at is 'When it was created.';
 comment on column public.articles.id is 'Assigned by the service, increasing.';
@@ -744,8 +745,10 @@ create policy update_own on public.comments for update to authenticated using ((
 grant delete, insert (article_id, content), select, update (content) on public.comments to authenticated;
 grant delete, insert, select, update on public.comments to service_role;
 grant select on public.comments to anon;
-comment on column public.comments.article_id is 'The article it is about.';
-comment on column public.comments.author_id is 'The user who wrote it.';
+comment on column public.comments.article_id is '@behavior -attribute:select
+The article it is about.';
+comment on column public.comments.author_id is '@behavior -attribute:select
+The user who wrote it.';
 comment on column public.comments.content is 'The text itself; not empty, at most 10,000 characters.';
 comment on column public.comments.created_at is 'When it was written.';
 comment on column public.comments.id is 'Assigned by the service, increasing.';

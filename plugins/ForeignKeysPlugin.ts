@@ -60,7 +60,9 @@ export const ForeignKeysPlugin: GraphileConfig.Plugin = {
                 relation.localAttributes.join() === column &&
                 build.behavior.pgCodecRelationMatches(relation, "singularRelation:resource:single"),
             );
-            return shown ? [behavior, "-attribute:select"] : behavior;
+            if (!shown) return behavior;
+            const { canSelect } = codec.attributes[column]!.extensions ?? {};
+            return [behavior, "-attribute:select", ...(canSelect === false ? [] : ["key:attribute:select" as const])];
           },
         },
       },

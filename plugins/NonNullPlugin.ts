@@ -1,5 +1,10 @@
 import type {} from "postgraphile";
-import type { Introspection, PgClass } from "postgraphile/graphile-build-pg/pg-introspection";
+import type {
+  Introspection,
+  PgAttribute,
+  PgClass,
+  PgConstraint,
+} from "postgraphile/graphile-build-pg/pg-introspection";
 import { GraphQLNonNull, isNonNullType } from "postgraphile/graphql";
 import { oncePer } from "../engine/once-per.ts";
 import { withHoles, withoutHoles } from "./list-items.ts";
@@ -15,6 +20,12 @@ declare global {
     interface PgResourceExtensions {
       /** Some callers may not see some rows. */
       mayHideRows?: boolean;
+    }
+  }
+  namespace DataplanPg {
+    interface PgCodecRelationExtensions {
+      /** Some rows may refer to none. */
+      mayDangle?: boolean;
     }
   }
   namespace GraphileBuild {
@@ -39,6 +50,12 @@ export const NonNullPlugin: GraphileConfig.Plugin = {
           ...resourceOptions.extensions,
           mayHideRows: mayHideRows(pgClass, introspection),
         };
+      },
+      pgCodecs_attribute(_info, { pgClass, pgAttribute, attribute }) {
+        if (attribute.notNull && mayHoldNull(pgClass, pgAttribute)) attribute.notNull = false;
+      },
+      pgRelations_relation(_info, { pgConstraint, relation }) {
+        if (mayDangle(pgConstraint)) relation.extensions = { ...relation.extensions, mayDangle: true };
       },
     },
   },
@@ -68,16 +85,35 @@ export const NonNullPlugin: GraphileConfig.Plugin = {
 };
 
 /**
- * A policy may hide the row that a foreign key refers to, and a null where none may be takes the whole answer with it. So
- * only where each caller sees all rows.
+ * A policy may hide the row that a foreign key refers to, or it is not there, and a null where none may be takes the whole answer
+ * with it. So only where each caller sees all rows, and Postgres has checked that each refers to one.
  */
 function alwaysRefers({ registry, codec, relationName }: GraphileBuild.PgRelationsPluginRelationDetails): boolean {
   const relation: Relation | undefined = registry.pgRelations[codec.name]?.[relationName];
-  if (!relation || relation.isReferencee || relation.extensions?.tags?.nullable) return false;
+  if (!relation || relation.isReferencee) return false;
+  if (relation.extensions?.mayDangle || relation.extensions?.tags?.nullable) return false;
   return (
     !relation.remoteResource.extensions?.mayHideRows &&
     relation.localAttributes.every((column) => codec.attributes[column]?.notNull)
   );
+}
+
+/** `not valid`, `not enforced`, by periods, or of a table whose children do not inherit it. */
+function mayDangle(key: PgConstraint): boolean {
+  const { convalidated, conenforced = true, conperiod } = key;
+  return !convalidated || !conenforced || Boolean(conperiod) || hasChildren(key.getClass());
+}
+
+/** A constraint that has not been checked yet, or holds for the table without its children. */
+function mayHoldNull(pgClass: PgClass, { attnum }: PgAttribute): boolean {
+  const constraint = pgClass.getConstraints().find(({ contype, conkey }) => contype === "n" && conkey?.[0] === attnum);
+  if (!constraint) return false;
+  return !constraint.convalidated || (constraint.connoinherit === true && hasChildren(pgClass));
+}
+
+/** Partitions have the keys of their table. */
+function hasChildren(pgClass: PgClass | undefined): boolean {
+  return pgClass?.relkind === "r" && pgClass.relhassubclass === true;
 }
 
 function mayHideRows({ _id, relkind, relrowsecurity }: PgClass, introspection: Introspection): boolean {

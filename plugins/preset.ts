@@ -17,6 +17,7 @@ import { GeneratedColumnsPlugin } from "./GeneratedColumnsPlugin.ts";
 import { IdScalarPlugin } from "./IdScalarPlugin.ts";
 import { JsonCastsPlugin } from "./JsonCastsPlugin.ts";
 import { JsonScalarPlugin } from "./JsonScalarPlugin.ts";
+import { KeyColumnsPlugin } from "./KeyColumnsPlugin.ts";
 import { LinePlugin } from "./LinePlugin.ts";
 import { NameClashesPlugin } from "./NameClashesPlugin.ts";
 import { NamesPlugin } from "./NamesPlugin.ts";
@@ -36,6 +37,7 @@ import { SubscriptionsPlugin } from "./SubscriptionsPlugin.ts";
 import { TableMutationsPlugin } from "./TableMutationsPlugin.ts";
 import { TimeScalarPlugin } from "./TimeScalarPlugin.ts";
 import { TypesInOrderPlugin } from "./TypesInOrderPlugin.ts";
+import { UnloggedTablesPlugin } from "./UnloggedTablesPlugin.ts";
 import { VisibilityPlugin } from "./VisibilityPlugin.ts";
 
 export type ShapeOptions = {
@@ -62,6 +64,7 @@ export function makePreset({ pgService, maxPageSize }: ShapeOptions): GraphileCo
       QuickTablesPlugin,
       SharedContextPlugin,
       ClientRolesPlugin,
+      UnloggedTablesPlugin,
       CallableFunctionsPlugin,
       IdScalarPlugin,
       TimeScalarPlugin,
@@ -75,6 +78,7 @@ export function makePreset({ pgService, maxPageSize }: ShapeOptions): GraphileCo
       NameClashesPlugin,
       CollectionsPlugin,
       ForeignKeysPlugin,
+      KeyColumnsPlugin,
       GeneratedColumnsPlugin,
       FunctionsFirstPlugin,
       PaginationPlugin,

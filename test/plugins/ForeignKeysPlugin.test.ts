@@ -1,3 +1,4 @@
+import { isObjectType } from "postgraphile/graphql";
 import { describe, expect, test } from "vitest";
 import { alice } from "../db/callers.ts";
 import { useGeneratedSchema } from "./generated-schema.ts";
@@ -16,12 +17,23 @@ const generated = useGeneratedSchema({
     create table public.tags (name text not null);
     create unique index on public.tags (name);
     create table public.posts (id int primary key, tag_name text references public.tags (name));
+    create table public.replies (
+      id int primary key, post int references public.posts, "postId" text, parent int references public.replies,
+      tag_name text references public.tags (name)
+    );
+    create function public."tagName"(reply public.replies) returns text stable language sql as $$ select 'computed' $$;
+    create table public.notes (id int primary key, post int references public.posts);
+    comment on column public.notes.post is '@behavior -attribute:select';
+    create table public.orphans (id int primary key, post_id int not null);
+    insert into public.orphans values (1, 404), (2, 1);
+    alter table public.orphans add foreign key (post_id) references public.posts not valid;
     insert into public.countries values (1, 'DE', 5), (2, null, 6);
     insert into public.cities values (1, 'DE', 5), (2, null, null);
     insert into public.tags values ('x');
     insert into public.posts values (1, 'x');
+    insert into public.replies values (1, null, null, null, null), (2, 1, 'of text', 1, 'x');
     grant usage on schema public to authenticated;
-    grant select on all tables in schema public to authenticated`,
+    grant select, insert on all tables in schema public to authenticated`,
 });
 const read = (source: string) => generated.read(alice, source);
 
@@ -46,5 +58,66 @@ describe("a foreign key to columns that only an index makes unique", () => {
     });
     const query = generated.schema.getQueryType()!.getFields();
     expect(query.tag).toBeUndefined();
+  });
+});
+
+describe("the columns of a foreign key", () => {
+  const fieldsOf = (type: string) => {
+    const found = generated.schema.getType(type);
+    if (!isObjectType(found)) throw new Error(`${type} is no type with fields`);
+    return Object.fromEntries(Object.values(found.getFields()).map((field) => [field.name, String(field.type)]));
+  };
+
+  test("are fields beside what they refer to, in the names of their columns", async () => {
+    expect(fieldsOf("City")).toMatchObject({ countryCode: "ID", country: "Country" });
+    expect(await read("{ city(id: 1) { countryCode } other: city(id: 2) { countryCode } }")).toEqual({
+      city: { countryCode: "DE" },
+      other: { countryCode: null },
+    });
+  });
+
+  test("have another name where that is taken: by what they refer to or by other columns; a function stands in their place", async () => {
+    expect(fieldsOf("Reply")).toEqual({
+      id: "ID!",
+      post: "Post",
+      postId: "String",
+      postId_: "ID",
+      parent: "Reply",
+      parentId: "ID",
+      replies: "[Reply!]!",
+      tagName: "String",
+      tag: "Tag",
+    });
+    expect(await read("{ reply(id: 2) { parentId parent { id } post { id } postId postId_ tagName } }")).toEqual({
+      reply: {
+        parentId: "1",
+        parent: { id: "1" },
+        post: { id: "1" },
+        postId: "of text",
+        postId_: "1",
+        tagName: "computed",
+      },
+    });
+  });
+
+  test("stay hidden where a comment hides them", () => {
+    expect(Object.keys(fieldsOf("Note"))).toEqual(["id", "post"]);
+  });
+
+  test("can be read where nothing is left of what they refer to", async () => {
+    expect(await read("{ orphans { edges { node { id postId post { id } } } } }")).toEqual({
+      orphans: {
+        edges: [
+          { node: { id: "1", postId: "404", post: null } },
+          { node: { id: "2", postId: "1", post: { id: "1" } } },
+        ],
+      },
+    });
+  });
+
+  test("are read of a row that was just added, and by those alone who may", async () => {
+    const query =
+      "mutation { createNote(input: {id: 5, post: 1}) { id } createReply(input: {id: 5, parent: 2}) { parentId } }";
+    expect((await generated.read(alice, query)).createReply).toEqual({ parentId: "2" });
   });
 });

@@ -67,6 +67,18 @@ const generated = useGeneratedSchema({
     grant select on public.insists, public.doubts to authenticated;
     comment on constraint insists_own_id_fkey on public.insists is '@notNull';
     comment on constraint doubts_bare_id_fkey on public.doubts is '@nullable';
+    create table public.unchecked (id int primary key, bare_id int not null, note text);
+    insert into public.bare values (1);
+    insert into public.unchecked values (1, 404, null), (2, 1, 'two');
+    alter table public.unchecked add foreign key (bare_id) references public.bare not valid,
+      add constraint note_is_there not null note not valid;
+    create table public.unenforced (id int primary key, bare_id int not null references public.bare not enforced);
+    create table public.elders (id int primary key, bare_id int not null references public.bare);
+    create table public.heirs () inherits (public.elders);
+    insert into public.heirs values (1, 404);
+    create table public.wholes (id int primary key, bare_id int not null references public.bare) partition by list (id);
+    create table public.pieces partition of public.wholes default;
+    grant select on public.unchecked, public.unenforced, public.elders, public.wholes to authenticated;
   `,
 });
 
@@ -85,6 +97,30 @@ describe("what a required foreign key refers to", () => {
   test("may be declared to be there, or not to be", () => {
     expect(typeOf("Insist", "own")).toBe("Own!");
     expect(typeOf("Doubt", "bare")).toBe("Bare");
+  });
+});
+
+describe("what Postgres has not checked", () => {
+  test("may be null: the row that a key refers to, and a column", async () => {
+    expect(typeOf("Unchecked", "bare")).toBe("Bare");
+    expect(typeOf("Unchecked", "note")).toBe("String");
+    expect(typeOf("Unenforced", "bare")).toBe("Bare");
+    expect(await generated.read(alice, "{ uncheckeds { edges { node { bareId bare { id } note } } } }")).toEqual({
+      uncheckeds: {
+        edges: [
+          { node: { bareId: "404", bare: null, note: null } },
+          { node: { bareId: "1", bare: { id: "1" }, note: "two" } },
+        ],
+      },
+    });
+  });
+
+  test("may be null in a table whose children have no such key, and is there in a partitioned one", async () => {
+    expect(typeOf("Elder", "bare")).toBe("Bare");
+    expect(typeOf("Whole", "bare")).toBe("Bare!");
+    expect(await generated.read(alice, "{ elders { edges { node { bareId bare { id } } } } }")).toEqual({
+      elders: { edges: [{ node: { bareId: "404", bare: null } }] },
+    });
   });
 });
 

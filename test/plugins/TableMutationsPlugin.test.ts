@@ -65,7 +65,9 @@ describe("a table that a DBA adds", () => {
       words: "Int!",
       createdAt: "Time!",
       owner: "User!",
+      ownerId: "ID!",
       article: "Article",
+      articleId: "ID",
     });
     expect(fieldsOf("Query")).toMatchObject({
       task: "(id: ID!) Task",

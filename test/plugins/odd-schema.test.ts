@@ -59,8 +59,8 @@ describe("references", () => {
   });
 
   test("have the name of their column; by another when that is taken", () => {
-    expect(fieldNames("Paid")).toEqual(["accountByAuthorId", "author", "id", "paid"]);
-    expect(fieldNames("Like")).toEqual(["account", "transfer"]);
+    expect(fieldNames("Paid")).toEqual(["accountByAuthorId", "author", "authorId", "id", "paid", "paidId"]);
+    expect(fieldNames("Like")).toEqual(["account", "accountId", "transfer", "transferId"]);
   });
 
   test("by a word are ids, as the word is", async () => {
@@ -127,7 +127,7 @@ describe("names", () => {
       ["toString", "toString"],
       ["_proto__", "__proto__"],
     ]);
-    expect(fieldNames("Marked")).toEqual(["_v", "constructor", "id"]);
+    expect(fieldNames("Marked")).toEqual(["_v", "_vId", "constructor", "id"]);
     expect(await read("mutation { createConstructor(input: { id: 1, toString: constructor }) { toString } }")).toEqual({
       createConstructor: { toString: "constructor" },
     });

@@ -1,0 +1,23 @@
+import type {} from "postgraphile";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      UnloggedTablesPlugin: true;
+    }
+  }
+}
+
+export const UnloggedTablesPlugin: GraphileConfig.Plugin = {
+  name: "UnloggedTablesPlugin",
+  description: "An unlogged table is a table; core leaves it out",
+  gather: {
+    hooks: {
+      pgIntrospection_introspection(_info, { introspection }) {
+        for (const entity of introspection.classes) {
+          if (entity.relpersistence === "u") entity.relpersistence = "p";
+        }
+      },
+    },
+  },
+};
