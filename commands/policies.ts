@@ -3,7 +3,7 @@ import type { Interface } from "../engine/caller/context.ts";
 import type { Catalog } from "../engine/catalog/catalog.ts";
 import type { Config } from "../engine/config/config.ts";
 import type { Context } from "../engine/database/statement.ts";
-import type { Outcome } from "../engine/inspect/attempt.ts";
+import type { Outcome } from "../engine/inspect/attempts.ts";
 import { type MatrixRow, policyMatrix } from "../engine/inspect/policy-matrix.ts";
 import { loginRoleOf } from "../engine/postgres.ts";
 import { withClient } from "../engine/with-client.ts";
@@ -16,6 +16,8 @@ import { withCatalog } from "./with-catalog.ts";
 
 const DOORS: readonly Interface[] = ["table", "resource", "graphql", "realtime"];
 
+const PROGRESS_MS = 1_000;
+
 type Asked = {
   readonly loginRole: string;
   readonly named: readonly string[];
@@ -26,15 +28,26 @@ type Asked = {
 function printMatrix(rows: readonly MatrixRow[], contexts: readonly Context[]): void {
   const head = ["", "", ...contexts.map(({ role }) => role)];
   const body = rows.map(({ table, verb, total, outcomes }) => {
-    return [verb === "select" ? table.name : "", verb, ...outcomes.map((outcome) => told(outcome, total))];
+    const isEmpty = table.kind === "materialized view" && total === null;
+    return [
+      verb === "select" ? table.name : "",
+      verb,
+      ...outcomes.map((outcome) => (isEmpty && isUnpopulated(outcome) ? "no data yet" : told(outcome, total))),
+    ];
   });
   console.log(inColumns([head, ...body]));
 }
 
-function told(outcome: Outcome, total: number): string {
+/** `refresh materialized view` has not been run. */
+function isUnpopulated(outcome: Outcome): boolean {
+  return outcome.kind === "failed" && outcome.code === "55000";
+}
+
+function told(outcome: Outcome, total: number | null): string {
   switch (outcome.kind) {
     case "rows":
       if (total === 0) return "no rows";
+      if (total === null) return String(outcome.count);
       return outcome.count === total ? `all ${total}` : `${outcome.count} of ${total}`;
     case "allowed":
       return "yes";
@@ -43,6 +56,16 @@ function told(outcome: Outcome, total: number): string {
     case "failed":
       return `error ${outcome.code}`;
   }
+}
+
+/** Says once a second how far it has come, to whom output alone would be silence. */
+function makeProgress() {
+  let saidAt = performance.now();
+  return (done: number, of: number) => {
+    if (performance.now() - saidAt < PROGRESS_MS) return;
+    saidAt = performance.now();
+    console.error(`${done} of ${of} tables`);
+  };
 }
 
 /** Roles of Postgres itself, which no token should name. */
@@ -87,7 +110,7 @@ Examples:
       const named = Array.isArray(options.role) ? options.role.map(String) : [];
       const contexts = contextsOf(catalog, config, { loginRole: await loginRoleOf(requestUrl), named, claims, door });
       const rows = await withClient(requestUrl, (login) =>
-        withClient(ownerUrl, (owner) => policyMatrix({ catalog, contexts, login, owner })),
+        withClient(ownerUrl, (owner) => policyMatrix({ catalog, contexts, login, owner, onProgress: makeProgress() })),
       );
       printMatrix(rows, contexts);
     });

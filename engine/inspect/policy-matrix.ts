@@ -1,16 +1,16 @@
-import type pg from "pg";
+import pg from "pg";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { Table } from "../catalog/tables.ts";
 import type { Context } from "../database/statement.ts";
 import { quotedName } from "../quoted-name.ts";
-import { attempt, type Outcome, VERBS, type Verb } from "./attempt.ts";
+import { type Outcome, tryAll, VERBS, type Verb } from "./attempts.ts";
 import { exposedTables } from "./exposed-tables.ts";
 
 export type MatrixRow = {
   readonly table: Table;
   readonly verb: Verb;
-  /** How many rows there are. */
-  readonly total: number;
+  /** How many rows there are; null where the owner cannot tell: a materialized view has no data yet, a foreign server is away. */
+  readonly total: number | null;
   /** In the order of the contexts. */
   readonly outcomes: readonly Outcome[];
 };
@@ -23,31 +23,41 @@ type Means = {
   readonly login: pg.ClientBase;
   /** As the owner, who sees every row. */
   readonly owner: pg.ClientBase;
+  /** Called before each table. */
+  readonly onProgress?: (done: number, of: number) => void;
 };
 
 /** A row to insert is made from one that is there: this many are tried. */
 const MOST_SAMPLES = 5;
 
 /** What each asker reaches of each exposed table, by trying it; everything is undone. */
-export async function policyMatrix({ catalog, contexts, login, owner }: Means): Promise<MatrixRow[]> {
+export async function policyMatrix({ catalog, contexts, login, owner, onProgress }: Means): Promise<MatrixRow[]> {
   const rows: MatrixRow[] = [];
-  for (const table of exposedTables(catalog)) {
-    const name = quotedName(table.schema, table.name);
-    const { total, samples } = await lookAt(name, owner);
-    const surroundings = { client: login, catalog, samples };
-    for (const verb of VERBS) {
-      const outcomes: Outcome[] = [];
-      for (const context of contexts) outcomes.push(await attempt(verb, table, context, surroundings));
-      rows.push({ table, verb, total, outcomes });
+  const tables = exposedTables(catalog);
+  for (const [index, table] of tables.entries()) {
+    onProgress?.(index, tables.length);
+    const { total, samples } = await lookAt(quotedName(table.schema, table.name), owner);
+    const attempts = VERBS.flatMap((verb) => contexts.map((context) => ({ verb, table, context })));
+    const outcomes = await tryAll(attempts, { client: login, catalog, samples });
+    for (const [at, verb] of VERBS.entries()) {
+      const ofVerb = outcomes.slice(at * contexts.length, (at + 1) * contexts.length);
+      rows.push({ table, verb, total, outcomes: ofVerb });
     }
   }
   return rows;
 }
 
-async function lookAt(name: string, owner: pg.ClientBase): Promise<{ total: number; samples: string[] }> {
-  const { rows: counted } = await owner.query<{ total: number }>(`select count(*)::int as total from ${name}`);
-  const { rows } = await owner.query<{ sample: string }>(
-    `select to_json(t)::text as sample from ${name} as t limit ${MOST_SAMPLES}`,
-  );
-  return { total: counted[0]!.total, samples: rows.map(({ sample }) => sample) };
+type Seen = { readonly total: number | null; readonly samples: readonly string[] };
+
+async function lookAt(name: string, owner: pg.ClientBase): Promise<Seen> {
+  try {
+    const { rows } = await owner.query<{ total: number; samples: string[] }>(
+      `select (select count(*)::float8 from ${name}) as total,
+        array(select to_json(t)::text from ${name} as t limit ${MOST_SAMPLES}) as samples`,
+    );
+    return rows[0]!;
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError)) throw error;
+    return { total: null, samples: [] };
+  }
 }

@@ -70,6 +70,30 @@ describe("npm run policies", () => {
     expect(stdout).toMatch(/^orders +select +all 1$/m);
   });
 
+  test("goes on behind a materialized view without data, and says how far it has come", async () => {
+    const many = Array.from({ length: 40 }, (_, index) => `create table many.t${index} (id int primary key);`);
+    await withClient(database.ownerUrl, (client) =>
+      client.query(`
+        create schema many;
+        grant usage on schema many to anon;
+        create materialized view many.copied as select 1 as id with no data;
+        grant select on many.copied to anon;
+        create function many.slow() returns boolean language sql as 'select true from pg_sleep(0.05)';
+        ${many.join("")}
+        insert into many.t0 select generate_series(1, 30);
+        alter table many.t0 enable row level security;
+        create policy slow on many.t0 for select using (many.slow());
+        grant execute on function many.slow to anon;
+        grant select on many.t0 to anon`),
+    );
+    const { stdout, stderr, code } = await runCommand("policies", ["--role", "anon"], database, {
+      PGRST_DB_SCHEMAS: "many",
+    });
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^copied +select +no data yet\n +insert +-$/m)]);
+    expect(stdout).toMatch(/^t0 +select +all 30$/m);
+    expect(stderr).toMatch(/^\d+ of 41 tables\n/);
+  });
+
   test.each([
     [["--interface", "door"], "--interface is one of"],
     [["--claims", "7"], "--claims takes a JSON object"],

@@ -1,6 +1,6 @@
 import type { Table } from "../../catalog/tables.ts";
 import { quotedName } from "../../quoted-name.ts";
-import { VERBS } from "../attempt.ts";
+import { VERBS } from "../attempts.ts";
 import { exposedTables } from "../exposed-tables.ts";
 import type { Facts } from "./facts.ts";
 import type { Finding } from "./finding.ts";
