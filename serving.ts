@@ -137,6 +137,7 @@ export function makeServing(opened: Opened): (config: Config, identification: Id
       log,
       errors: counts.errors,
       takesRequests: opened.takesRequests,
+      onUnknownName: () => opened.catalog.suspect(),
     });
     const routeOf = makeRouteOf({ paths: Object.keys(allRoutes), folders: Object.keys(folders) });
     const answer = answerWith(gateway, config, log, limit);

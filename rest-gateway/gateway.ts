@@ -30,7 +30,15 @@ type GatewayOptions = {
   readonly errors?: KeyedCounter;
   /** False: the service stops, and each request is told so. */
   readonly takesRequests?: () => boolean;
+  /** Called when a request named what the catalogue does not have. */
+  readonly onUnknownName?: () => void;
 };
+
+/** Codes of requests for tables, columns, functions, relations and addresses that there are not, among others. */
+const UNKNOWN_NAME: ReadonlySet<string> = new Set([
+  ...["PGRST200", "PGRST202", "PGRST204", "PGRST205", "42703", "42883", "42P01"],
+  ...["RESOURCE_NOT_FOUND", "VALIDATION_ERROR"],
+]);
 
 /** Finds the handler and turns whatever it throws into the answer of the interface that was asked: caught once, here. */
 export function makeGateway({
@@ -44,6 +52,7 @@ export function makeGateway({
   log,
   errors,
   takesRequests = () => true,
+  onUnknownName,
 }: GatewayOptions): (request: GatewayRequest) => Promise<GatewayResponse<Body>> {
   const known = new Map(Object.entries(routes).map(([path, methods]) => [path, new Map(Object.entries(methods))]));
   const inFolders = Object.entries(folders);
@@ -68,6 +77,7 @@ export function makeGateway({
     } catch (thrown) {
       const error = toApiError(whenCounted(request, thrown));
       errors?.add(error.code);
+      if (UNKNOWN_NAME.has(error.code)) onUnknownName?.();
       const level = error.status >= 500 ? "error" : "debug";
       log[level]({ request: request.id, code: error.code, status: error.status, err: error.cause }, error.message);
       return refuse(error, request, { errorBody, tableErrorVerbosity });

@@ -16,6 +16,8 @@ export type CatalogKeeper = {
   onChange(listener: ChangeListener): () => void;
   /** Resolves when a reading that began after this call is in place. */
   reload(): Promise<void>;
+  /** Tells that somebody named what is not in it: it may have been made a moment ago, and is looked for soon. */
+  suspect(): void;
   /** What is to be read from now on. Resolves when a catalogue of it is in place. */
   read(wanted: CatalogOptions): Promise<void>;
   state(): CatalogState;
@@ -105,6 +107,10 @@ class Keeper implements CatalogKeeper {
 
   reload(): Promise<void> {
     return this.#reloads.request();
+  }
+
+  suspect(): void {
+    this.#watch.lookSoon();
   }
 
   async read(options: CatalogOptions): Promise<void> {

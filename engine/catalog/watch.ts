@@ -12,6 +12,8 @@ export type WatchOptions = {
 /** A look may take this part of the time, and no more. */
 const DUTY = 1 / 50;
 const LONGEST_PAUSE_MS = 60_000;
+/** Between two looks that are asked for. */
+const SHORTEST_PAUSE_MS = 250;
 
 /** Looks now and then whether the database is still the one that was read. What cannot be asked now is asked next time. */
 export class Watch {
@@ -20,6 +22,8 @@ export class Watch {
   /** In a row. What is rewritten all the time and never differs, as in a schema that is not served, is not read all the time. */
   #falseAlarms = 0;
   #timer: NodeJS.Timeout | undefined;
+  #dueAt = Number.POSITIVE_INFINITY;
+  #restUntil = 0;
   #looking: Promise<void> | null = null;
   #closed = false;
 
@@ -44,6 +48,14 @@ export class Watch {
     return this.#looking;
   }
 
+  /** Ahead of the next regular look, but not more often than looking costs, and not where it is mostly in vain. */
+  lookSoon(): void {
+    if (!this.#timer || this.#looking) return;
+    const now = performance.now();
+    const dueAt = Math.max(now, this.#restUntil);
+    if (dueAt < this.#dueAt) this.#lookAfter(dueAt - now);
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -52,12 +64,17 @@ export class Watch {
 
   #lookAfter(pause: number): void {
     if (this.#closed) return;
+    clearTimeout(this.#timer);
+    this.#dueAt = performance.now() + pause;
     this.#timer = setTimeout(async () => {
       const startedAt = performance.now();
       await this.look();
-      const cost = performance.now() - startedAt;
-      const pauseNow = this.#options.everyMs * 2 ** this.#falseAlarms;
-      this.#lookAfter(Math.max(Math.min(pauseNow, LONGEST_PAUSE_MS), cost / DUTY));
+      const now = performance.now();
+      const cost = now - startedAt;
+      const inVain = 2 ** this.#falseAlarms;
+      const pauseOf = (least: number) => Math.max(Math.min(least * inVain, LONGEST_PAUSE_MS), cost / DUTY);
+      this.#restUntil = now + pauseOf(SHORTEST_PAUSE_MS);
+      this.#lookAfter(pauseOf(this.#options.everyMs));
     }, pause);
     this.#timer.unref();
   }

@@ -74,17 +74,25 @@ type ReaderOptions = {
   /** What is remembered of all schemas together. */
   readonly memory: PlanMemory;
   readonly hits?: Hits | undefined;
+  /** Called when a document does not fit the schema. */
+  readonly onInvalid?: (() => void) | undefined;
 };
 
 /** Reads and checks documents against one schema, each once; those that are refused are not remembered. */
-export function makeDocumentReader({ schema, limits, memory, hits }: ReaderOptions): (text: string) => ReadDocument {
+export function makeDocumentReader({
+  schema,
+  limits,
+  memory,
+  hits,
+  onInvalid,
+}: ReaderOptions): (text: string) => ReadDocument {
   const known = new RecentMap<string, ReadDocument>(MOST_REMEMBERED, undefined, hits);
   const hasTraps = hasInheritedNames(schema);
   memory.onFull(() => known.clear());
   return (text) => {
     const remembered = known.get(text);
     if (remembered) return remembered;
-    const { document, weight } = readWithin(text, schema, limits);
+    const { document, weight } = readWithin(text, schema, limits, onInvalid);
     memory.take(weight);
     const checkNeeds = rememberNeeds(document, schema);
     const read: ReadDocument = {
@@ -104,14 +112,17 @@ export function makeDocumentReader({ schema, limits, memory, hits }: ReaderOptio
   };
 }
 
-function readWithin(text: string, schema: GraphQLSchema, limits: Limits) {
+function readWithin(text: string, schema: GraphQLSchema, limits: Limits, onInvalid: ReaderOptions["onInvalid"]) {
   try {
     const document = parseWithin(text, limits);
     const { errors, weight } = measure(document, limits);
     check(errors);
     check(subscriptionFaults(document));
     const faults = validate(schema, document, undefined, { maxErrors: MOST_ERRORS });
-    if (faults.length > 0) throw new Refusal(faults.map(makeInvalid(document)));
+    if (faults.length > 0) {
+      onInvalid?.();
+      throw new Refusal(faults.map(makeInvalid(document)));
+    }
     return { document: keepDigits(document, schema), weight: weight + text.length / CHARACTERS_PER_UNIT };
   } catch (error) {
     // The parser, and whatever walks over values, calls itself for each level.

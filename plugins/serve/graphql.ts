@@ -127,6 +127,7 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
       rootFields: config.graphqlMaxRootFields,
     },
     hits: counts.operations,
+    onInvalid: () => catalog.suspect(),
     log,
   });
   const stopFollowing = catalog.onChange(() => keeper.renew());

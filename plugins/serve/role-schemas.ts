@@ -19,6 +19,8 @@ export type RoleSchemasOptions = MadeSchema & {
   readonly limits: Limits;
   /** Of documents that were read before. */
   readonly hits?: Hits | undefined;
+  /** Called when a document does not fit the schema. */
+  readonly onInvalid?: (() => void) | undefined;
   /** Of all schemas together; beyond them all are forgotten. */
   readonly mostTypes?: number;
 };
@@ -58,7 +60,7 @@ export class RoleSchemas {
   }
 
   #make(roles: readonly string[]): ServedSchema {
-    const { schema, resolvedPreset, catalog, limits, hits } = this.#options;
+    const { schema, resolvedPreset, catalog, limits, hits, onInvalid } = this.#options;
     const hidden = findHiddenParts(schema, privilegesOf(catalog, roles));
     const key = this.#numbersOf(hidden);
     const known = this.#byHiddenParts.get(key);
@@ -67,7 +69,8 @@ export class RoleSchemas {
     this.#admit(Object.keys(own.getTypeMap()).length);
     const memory = this.#memory;
     memory.onFull(() => forgetPlans(own));
-    const served = { schema: own, resolvedPreset, read: makeDocumentReader({ schema: own, limits, memory, hits }) };
+    const read = makeDocumentReader({ schema: own, limits, memory, hits, onInvalid });
+    const served = { schema: own, resolvedPreset, read };
     this.#byHiddenParts.set(key, served);
     return served;
   }

@@ -16,6 +16,8 @@ export type SchemaKeeperOptions = {
   readonly limits: Limits;
   /** Of documents that were read before. */
   readonly hits?: Hits;
+  /** Called when a document does not fit the schema, which may have changed a moment ago. */
+  readonly onInvalid?: () => void;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
 };
 
@@ -102,10 +104,10 @@ export class SchemaKeeper {
   }
 
   async #build(): Promise<RoleSchemas> {
-    const { preset, catalog, anonRole, limits, hits } = this.#options;
+    const { preset, catalog, anonRole, limits, hits, onInvalid } = this.#options;
     const { leftOut, ...made } = await buildSchema(preset(), this.#closing.signal, this.#knownFaults);
     this.#tellOf(leftOut);
-    return new RoleSchemas({ ...made, catalog: catalog(), anonRole, limits, hits });
+    return new RoleSchemas({ ...made, catalog: catalog(), anonRole, limits, hits, onInvalid });
   }
 
   #tellOf(leftOut: readonly LeftOut[]): void {

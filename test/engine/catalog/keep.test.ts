@@ -79,6 +79,15 @@ describe("changes are noticed", () => {
     expect(keeper.state()).toMatchObject({ status: "current", version });
   });
 
+  test("soon after somebody named what is not there yet, however seldom it looks by itself", async () => {
+    const keeper = await keep({ lookEveryMs: NEVER });
+    for (const name of ["first", "second"]) {
+      await fixture.owner.query(`create table api.${name} (id int)`);
+      keeper.suspect();
+      await until(() => has(keeper, name));
+    }
+  });
+
   test("grants too: what a role may do follows them", async () => {
     const keeper = await keep({ lookEveryMs: 20 });
     const may = () =>

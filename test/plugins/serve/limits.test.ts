@@ -148,6 +148,18 @@ describe("a document", () => {
   test("that cannot be parsed, or does not fit the schema, is refused with the code that says so", () => {
     expect(refused("{")).toEqual(["GRAPHQL_PARSE_FAILED"]);
     expect(refused("{ z }")).toEqual(["GRAPHQL_VALIDATION_FAILED"]);
+    let invalid = 0;
+    const reader = makeDocumentReader({
+      schema,
+      limits: DEFAULTS,
+      memory: new PlanMemory(),
+      onInvalid: () => invalid++,
+    });
+    expect(() => reader("{")).toThrow(Refusal);
+    reader("{ b }");
+    expect(invalid).toBe(0);
+    expect(() => reader("{ z }")).toThrow(Refusal);
+    expect(invalid).toBe(1);
     expect(refused("{ b(x: 1) }")).toEqual([]);
   });
 
