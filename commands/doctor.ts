@@ -5,6 +5,7 @@ import { asPgReads } from "../engine/connection-string.ts";
 import { byGravity, examine } from "../engine/inspect/doctor/examine.ts";
 import { readLogin, readReplica, readServer, readStream } from "../engine/inspect/doctor/facts.ts";
 import type { Finding } from "../engine/inspect/doctor/finding.ts";
+import { isToldOfDdl, watchTriggerSql } from "../engine/migrate/watch-trigger.ts";
 import type { Postgres } from "../engine/postgres.ts";
 import { withClient } from "../engine/with-client.ts";
 import { collectionsOf } from "../rest-gateway/resource/collections.ts";
@@ -22,14 +23,16 @@ async function findingsOf(catalog: Catalog, config: Config, postgres: Postgres):
   const { requestUrl, ownerUrl } = postgres;
   const login = await withClient(requestUrl, (client) => readLogin(client, { catalog }));
   const clients = [config.anonRole, SIGNED_IN].filter((role) => catalog.roles.has(role));
-  const [stream, server] = await withClient(ownerUrl, async (client) => [
+  const [stream, server, isTold] = await withClient(ownerUrl, async (client) => [
     await readStream(client, PUBLICATION),
     await readServer(client, { catalog, clients, searched: config.extraSearchPath }),
+    !config.channelEnabled || (await isToldOfDdl(client, config.channel)),
   ]);
+  const missingWatch = isTold ? null : await watchTriggerSql(config.channel);
   const replicas = await Promise.all((config.readDatabaseUrls ?? []).map((url) => readReplica(asPgReads(url))));
   const version = 1;
   const servesUsers = collectionsOf(catalog, { role: config.anonRole, version }).findAtRoot("users") !== undefined;
-  const found = examine({ catalog, config, clients, servesUsers, login, stream, server, replicas });
+  const found = examine({ catalog, config, clients, servesUsers, login, stream, server, missingWatch, replicas });
   const { leftOut } = await buildGraphQL(catalog, config, postgres);
   return byGravity([...found, ...addressFindings(catalog), ...graphqlFindings(leftOut)]);
 }

@@ -1,8 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import type pg from "pg";
-import { isEmbedded } from "../engine/config/config.ts";
+import { type Config, isEmbedded } from "../engine/config/config.ts";
 import { migrationState, SCHEMA_FILE } from "../engine/migrate/history.ts";
 import { runMigrations } from "../engine/migrate/migrate.ts";
+import { isToldOfDdl, watchTriggerSql } from "../engine/migrate/watch-trigger.ts";
 import { joinPostgres, type Postgres, reachPostgres } from "../engine/postgres.ts";
 import { dumpSchema } from "../engine/schema-dump.ts";
 import { withClient } from "../engine/with-client.ts";
@@ -37,6 +38,24 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   dump,
 };
 
+/** For a database that is served as it is: makes the event trigger, and nothing else. */
+async function watchOnly({ ownerUrl }: Postgres, { channel }: Config): Promise<void> {
+  await withClient(ownerUrl, async (client) => {
+    if (await isToldOfDdl(client, channel)) {
+      console.log("An event trigger tells of changes of the schema already; nothing was changed.");
+      return;
+    }
+    const sql = await watchTriggerSql(channel);
+    await client.query(sql).catch((error: pg.DatabaseError) => {
+      if (error.code !== NOT_PERMITTED) throw error;
+      throw new Error(`${error.message}. Have a superuser run this, or set OWNER_DATABASE_URL to one:\n\n${sql}`);
+    });
+    console.log("Changes of the schema are seen at once, by an event trigger in schema content_service.");
+  });
+}
+
+/** Insufficient privilege. */
+const NOT_PERMITTED = "42501";
 /** They write files of the book. */
 const OF_THE_BOOK = ["commit", "uncommit", "dump"];
 
@@ -70,7 +89,10 @@ async function shortcomings(client: pg.Client): Promise<string[]> {
     ...(bypasses ? [] : ["service_role is bound by policies. As a superuser, run: alter role service_role bypassrls"]),
     ...(told
       ? []
-      : ["Changes of the schema are found by looking every few seconds: only a superuser may create event triggers."]),
+      : [
+          "Changes of the schema are found by looking every few seconds. As a superuser, run: " +
+            commandLine("migrate", "--watch-only"),
+        ]),
   ];
 }
 
@@ -97,11 +119,15 @@ ${commandLine("migrate", "reset --erase")}
   drops the database with ALL ITS DATA and makes it anew
 ${commandLine("migrate", "dump")}
   renews db/schema.sql
+${commandLine("migrate", "--watch-only")}
+  applies no migration: has a database that is served as it is tell of changes of its schema, by an event trigger
 
 Example:
   ${commandLine("migrate", 'commit "add tags"')}`,
-  options: { erase: { type: "boolean" } },
-  async run(config, [action = "migrate", ...words], { erase }) {
+  options: { erase: { type: "boolean" }, "watch-only": { type: "boolean" } },
+  async run(config, given, { erase, "watch-only": isWatchOnly }) {
+    const [action = "migrate", ...words] = given;
+    if (isWatchOnly && given.length > 0) throw new UsageError(`--watch-only stands alone, without "${action}".`);
     const act = actionOf(ACTIONS, "migrate", action);
     if (words.length > 0 && action !== "commit") throw new UsageError(`"${words[0]}" is one word too many.`);
     const refusal = OF_THE_BOOK.includes(action) ? withoutBook(commandLine("migrate", action)) : null;
@@ -112,9 +138,11 @@ Example:
         throw new Error("The service is running on this database: stop it before resetting it.");
       }
     }
-    const postgres = await reachPostgres(config, (step) => console.error(step), { mayCreate: action === "migrate" });
+    const mayCreate = action === "migrate" && !isWatchOnly;
+    const postgres = await reachPostgres(config, (step) => console.error(step), { mayCreate });
     try {
-      await act(postgres, words.join(" "));
+      if (isWatchOnly) await watchOnly(postgres, config);
+      else await act(postgres, words.join(" "));
     } finally {
       await postgres.close();
     }

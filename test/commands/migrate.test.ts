@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { withClient } from "../../engine/with-client.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../database.ts";
 import { runCommand } from "./run-command.ts";
 
@@ -23,6 +24,53 @@ describe("a login of requests that does not exist yet", () => {
     const { stderr, code } = await run("doctor");
     expect(stderr).toContain('(DATABASE_URL) cannot be used: role "not_made_yet" does not exist');
     expect(code).toBe(1);
+  });
+});
+
+describe("npm run migrate -- --watch-only", () => {
+  let foreign: TestDatabase;
+  beforeAll(async () => {
+    foreign = await cloneDatabase("empty");
+  });
+  afterAll(() => foreign.drop());
+  const watchOnly = (...words: string[]) => runCommand("migrate", ["--watch-only", ...words], foreign);
+  const doctor = () => runCommand("doctor", [], foreign);
+
+  test("has a foreign database tell of each change of its schema, and changes nothing else", async () => {
+    expect((await doctor()).stdout).toContain("create event trigger content_service_changed on ddl_command_end");
+    const { stdout, code } = await watchOnly();
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^Changes of the schema are seen at once/)]);
+    expect((await doctor()).stdout).not.toContain("event trigger");
+    await withClient(foreign.ownerUrl, async (client) => {
+      const { rows } = await client.query("select to_regnamespace('graphile_migrate') as history");
+      expect(rows).toEqual([{ history: null }]);
+      const told: string[] = [];
+      client.on("notification", ({ payload }) => told.push(String(payload)));
+      await client.query("listen pgrst");
+      const tellsOf = async (sql: string) => {
+        told.length = 0;
+        await client.query(sql);
+        return told.length > 0;
+      };
+      expect(await tellsOf("create table public.notes (id int primary key)")).toBe(true);
+      expect(await tellsOf("create temporary table passing (id int)")).toBe(false);
+      expect(await tellsOf("drop table passing")).toBe(false);
+      expect(await tellsOf("drop table public.notes")).toBe(true);
+    });
+    expect((await watchOnly()).stdout).toContain("nothing was changed");
+  });
+
+  test("prints the SQL for a superuser to who is none, and stands alone", async () => {
+    const owned = await cloneDatabase("empty");
+    try {
+      const { stderr, code } = await runCommand("migrate", ["--watch-only"], { ...owned, ownerUrl: owned.url });
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/^permission denied .*Have a superuser run this.*create event trigger/s);
+      expect(stderr).not.toMatch(/^ +at /m);
+    } finally {
+      await owned.drop();
+    }
+    expect((await watchOnly("status")).stderr).toContain('--watch-only stands alone, without "status".');
   });
 });
 

@@ -16,6 +16,8 @@ export type Facts = {
   readonly login: Login;
   readonly stream: Stream;
   readonly server: Server;
+  /** SQL of an event trigger that tells of changes of the schema; null: there is one, or nobody would listen. */
+  readonly missingWatch: string | null;
   readonly replicas: readonly Replica[];
 };
 

@@ -8,12 +8,21 @@ const MUCH_RETAINED = 2 ** 30;
 const SLOTS_NEEDED = 2;
 
 /** Slots, and who may make what where: the server rather than what it holds. */
-export function serverFindings({ server }: Facts): Finding[] {
+export function serverFindings({ server, missingWatch }: Facts): Finding[] {
   return [
+    ...(missingWatch === null ? [] : [watchFinding(missingWatch)]),
     ...server.openSchemas.map(openSchemaFinding),
     ...server.slots.flatMap(slotFindings),
     ...spareFindings(server.spareSlots),
   ];
+}
+
+function watchFinding(sql: string): Finding {
+  return {
+    kind: "advice",
+    what: "Changes of the schema are noticed by looking every few seconds: no event trigger tells of them.",
+    fix: `npm run migrate -- --watch-only, or as a superuser:\n\n${sql}`,
+  };
 }
 
 /** Postgres before 15 made `public` so. */

@@ -76,7 +76,17 @@ async function factsOf({ url, ownerUrl }: Database, environment = {}, loginUrl =
     // Slots are the server's, which the tests share.
     const own = { ...server, slots: [], spareSlots: { slots: 5, senders: 5 } };
     const stream = await readStream(owner, "watched");
-    return { catalog, config, clients, servesUsers: false, login, stream, server: own, replicas: [] };
+    return {
+      catalog,
+      config,
+      clients,
+      servesUsers: false,
+      login,
+      stream,
+      server: own,
+      missingWatch: null,
+      replicas: [],
+    };
   });
 }
 
