@@ -1,5 +1,6 @@
 import type {} from "postgraphile";
 import { columnsShownAsRelations } from "./relation-names.ts";
+import { type Codec, isTable, resourcesOf } from "./table.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -47,6 +48,17 @@ export const ForeignKeysPlugin: GraphileConfig.Plugin = {
   },
   schema: {
     entityBehavior: {
+      pgCodecRelation: {
+        inferred: {
+          after: ["inferred"],
+          provides: ["foreignKeys"],
+          // Its column may have its name, and is for clients.
+          callback: (behavior, { isReferencee, remoteResource, localCodec }, build) =>
+            !isReferencee && remoteResource.extensions?.isForServers && !isForServers(build, localCodec)
+              ? [behavior, "-singularRelation:resource:single"]
+              : behavior,
+        },
+      },
       pgCodecAttribute: {
         inferred: {
           after: ["inferred"],
@@ -69,3 +81,7 @@ export const ForeignKeysPlugin: GraphileConfig.Plugin = {
     },
   },
 };
+
+function isForServers({ input }: GraphileBuild.Build, codec: Codec): boolean {
+  return resourcesOf(input.pgRegistry, codec).find(isTable)?.extensions?.isForServers === true;
+}

@@ -202,9 +202,9 @@ function inOrder<Some extends Resource>(
   { inflection }: Build,
 ): Some[] {
   const ranked = resources.map((resource) => {
-    const { tags, canSelect, canExecute } = resource.extensions ?? {};
+    const { tags, canSelect, canExecute, isForServers } = resource.extensions ?? {};
     const sqlName = sqlNameOf(resource);
-    const isSeen = canSelect !== false && canExecute !== false;
+    const isSeen = canSelect !== false && canExecute !== false && !isForServers;
     const isSingular = inflection.pluralize(sqlName) !== sqlName;
     const rank = [!tags?.name, !isSeen, nameOf(resource).length, !UNQUOTED.test(sqlName), isSingular, sqlName];
     return { resource, rank };

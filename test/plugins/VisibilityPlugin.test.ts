@@ -10,7 +10,7 @@ import { privilegesOf } from "../../plugins/serve/role-privileges.ts";
 import { type RolePrivileges, visibilityOf } from "../../plugins/visibility.ts";
 import { openPreset, type PresetOptions } from "./open-preset.ts";
 
-const CLIENTS = ["anon", "authenticated", "admin"];
+const ROLES = ["anon", "authenticated", "admin", "service_role"];
 const sqlOf = (name: string) => readFile(new URL(name, import.meta.url), "utf8");
 
 describe.each([
@@ -32,8 +32,8 @@ describe.each([
   });
   afterAll(() => opened.disposeAsync());
 
-  test("nothing is hidden from a caller who may do what any client may", () => {
-    expect([...findHiddenParts(schema, privileges(CLIENTS))]).toEqual([]);
+  test("nothing is hidden from a caller who may do what any role may", () => {
+    expect([...findHiddenParts(schema, privileges(ROLES))]).toEqual([]);
   });
 
   test("everything is hidden from a caller who may do nothing", () => {
