@@ -1,11 +1,12 @@
 import { homedir } from "node:os";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { commandLine } from "./commands/command-line.ts";
 import { takesStartWords } from "./commands/start-words.ts";
 import { isEmbedded, type ReadConfig, readConfig } from "./engine/config/config.ts";
 import { makeLogger } from "./engine/log.ts";
 import { checkMailFolder } from "./engine/mail/mail-folder.ts";
-import { type WatchedMigrations, watchMigrations } from "./engine/migrate/migrate.ts";
+import { type WatchedMigrations, watchMigrations } from "./engine/migrate/apply-current.ts";
+import { shownFile } from "./engine/migrate/committed.ts";
 import { standardOutput } from "./engine/output/standard-streams.ts";
 import { endAfter, fail, LETTING_GO_MS } from "./processes/ending.ts";
 import { keepYoungSpace } from "./processes/young-space.ts";
@@ -23,12 +24,12 @@ const print = (text: string) => standardOutput().write(`${text}\n`);
 const tell = (step: string) => print(`  … ${step}`);
 /** npm and a terminal tell both of one Ctrl-C. */
 const SAME_SIGNAL_MS = 200;
-/** `npm run dev`: the chapter in db/migrations/current is applied at each change of its files. */
+/** `npm run dev`: the files of `current/` are applied at each change of them. */
 const isDevelopment = process.argv.includes("--dev");
 const isAlone = config.workers === 1 || isDevelopment;
 let service: Running | null = null;
 let admin: Admin | null = null;
-let chapter: WatchedMigrations | null = null;
+let watched: WatchedMigrations | null = null;
 let stoppingSince: number | null = null;
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
@@ -56,7 +57,7 @@ try {
   }
   service = await start(config, { log, tell, giveUp: (reason) => void end(1, reason.message) });
   announce(service);
-  if (isDevelopment) chapter = watchMigrations(service.postgres.migrate, print);
+  if (isDevelopment) watched = watchMigrations(service.postgres.migrate, print);
 } catch (error) {
   fail(error);
   await admin?.close();
@@ -82,7 +83,8 @@ function hasHome(): boolean {
   }
 }
 
-function announce({ url }: Running): void {
+function announce(running: Running): void {
+  const { url } = running;
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   const data = isEmbedded(config) ? `${resolve(config.dataDir)} (embedded Postgres)` : "the Postgres of DATABASE_URL";
   print(`
@@ -92,8 +94,13 @@ function announce({ url }: Running): void {
 ${admin ? `  operators  ${admin.url}/metrics\n` : ""}  data       ${data}
   keys       ${commandLine("keys")}
   psql       ${commandLine("psql")}
-${isDevelopment ? "  chapter    db/migrations/current, applied at each change\n" : ""}
+${isDevelopment ? `  migration  ${currentFolder(running)}, applied on every save\n` : ""}
   ready in ${seconds} s`);
+}
+
+/** Where the project's next migration is written. */
+function currentFolder({ postgres }: Running): string {
+  return shownFile(join(postgres.migrate.histories.at(-1)!.folder, "current"));
 }
 
 async function renew(): Promise<void> {
@@ -115,7 +122,7 @@ async function end(code: number, reason: string): Promise<void> {
   tell(reason);
   // Workers let go first; whoever of them hangs is ended before that time is over twice.
   endAfter(config.drainTimeout * 1000 + (isAlone ? 1 : 2) * LETTING_GO_MS);
-  await chapter?.stop();
+  await watched?.stop();
   await service?.stop().catch(fail);
   await admin?.close();
   process.exit();

@@ -24,7 +24,9 @@ Example:
         throw OF_FILES.includes(error.syscall) ? new Error(`${file} cannot be written: ${error.code}.`) : error;
       });
       console.log(`${file} has ${rows} rows of ${tables} tables.`);
-      const homeless = await withClient(postgres.ownerUrl, homelessTables);
+      const homeless = await withClient(postgres.ownerUrl, (client) =>
+        homelessTables(client, postgres.migrate.histories),
+      );
       if (homeless.length > 0) console.error(homelessWarning(homeless));
       if (isEmbedded(config))
         console.log(`Keep ${config.dataDir}/secrets.json with it: tokens are signed by what is in there.`);

@@ -17,5 +17,7 @@ for (const folder of SOURCES) {
 }
 // The page of errors is made from it.
 await cp(join(ROOT, "docs/errors.md"), join(DIST, "docs/errors.md"));
-// npm packs no links: the folder that the chapters include functions from is one.
-await cp(join(ROOT, "db"), join(DIST, "db"), { recursive: true, dereference: true });
+// The project's own migrations are where the package is used, not in it.
+for (const part of ["platform", "content", "schema.sql", "watch.sql"]) {
+  await cp(join(ROOT, "db", part), join(DIST, "db", part), { recursive: true });
+}

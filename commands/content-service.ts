@@ -1,14 +1,12 @@
 import { near } from "../engine/config/near.ts";
-import { withoutBook } from "./clone.ts";
-import { FAILED, MISREAD } from "./command.ts";
-import { commandLine } from "./command-line.ts";
+import { MISREAD } from "./command.ts";
 
 /** What the one command does, by its first word. */
 const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: () => Promise<unknown> }>> = {
   start: { about: "serves, until Ctrl-C", run: () => serve() },
   dev: {
-    about: "serves, and applies the chapter of the schema that is being written at each save",
-    run: develop,
+    about: "serves, and applies the migration in current/ on every save",
+    run: () => serve("--dev"),
   },
   migrate: { about: "brings the schema up to date; commits, takes back, resets", run: () => import("./migrate.ts") },
   user: { about: "adds, disables, enables and promotes users", run: () => import("./user.ts") },
@@ -39,12 +37,6 @@ const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: 
   "database-url": { about: "prints the owner's connection string", run: () => import("./database-url.ts") },
 };
 
-async function develop(): Promise<void> {
-  const refusal = withoutBook(commandLine("dev"));
-  if (refusal !== null) refuse(refusal, FAILED);
-  else await serve("--dev");
-}
-
 async function serve(...ours: readonly string[]): Promise<void> {
   process.argv.push(...ours);
   await import("../server.ts");
@@ -71,7 +63,7 @@ if (name !== undefined && Object.hasOwn(COMMANDS, name)) {
   refuse(`content-service has no command "${name}"${meant ? `; did you mean ${meant}?` : "."}\n\n${USAGE}`);
 }
 
-function refuse(reason: string, exitCode = MISREAD): void {
+function refuse(reason: string): void {
   console.error(reason);
-  process.exitCode = exitCode;
+  process.exitCode = MISREAD;
 }

@@ -1,44 +1,52 @@
-import { writeFile } from "node:fs/promises";
 import type pg from "pg";
 import { type Config, isEmbedded } from "../engine/config/config.ts";
-import { migrationState, SCHEMA_FILE } from "../engine/migrate/history.ts";
+import type { History } from "../engine/migrate/histories.ts";
 import { runMigrations } from "../engine/migrate/migrate.ts";
+import { SINGLE_HISTORY_ADVICE } from "../engine/migrate/record.ts";
+import { divergedAdvice, migrationState } from "../engine/migrate/state.ts";
 import { isToldOfDdl, watchTriggerSql } from "../engine/migrate/watch-trigger.ts";
 import { joinPostgres, type Postgres, reachPostgres } from "../engine/postgres.ts";
-import { dumpSchema } from "../engine/schema-dump.ts";
 import { withClient } from "../engine/with-client.ts";
-import { withoutBook } from "./clone.ts";
+import { outsideClone } from "./clone.ts";
 import { actionOf, runCommand, UsageError } from "./command.ts";
 import { commandLine } from "./command-line.ts";
 
-type Action = (postgres: Postgres, message: string) => Promise<void>;
+type Options = { readonly message: string; readonly history: History["name"] };
+type Action = (postgres: Postgres, options: Options) => Promise<void>;
+
+/** Insufficient privilege. */
+const NOT_PERMITTED = "42501";
+const HISTORIES: readonly string[] = ["project", "content", "platform"] satisfies History["name"][];
 
 const ACTIONS: Readonly<Record<string, Action>> = {
   async migrate(postgres) {
-    // Who may not see what is applied is told which setting is missing.
-    await withClient(postgres.ownerUrl, (client) => migrationState(client));
+    // A login that may not see what is applied is refused with the setting that is missing.
+    await withClient(postgres.ownerUrl, (client) => migrationState(client, postgres.migrate.histories));
     await runMigrations({ name: "migrate" }, postgres.migrate);
-    await tellStatus(postgres);
+    await printStatus(postgres);
   },
-  status: tellStatus,
-  async commit(postgres, message) {
-    if (!message)
-      throw new UsageError(`A commit wants a message of a few words: ${commandLine("migrate", 'commit "add tags"')}`);
-    console.log(await runMigrations({ name: "commit", message }, postgres.migrate));
-    await dumpCommitted(postgres);
+  status: printStatus,
+  async commit({ migrate }, { message, history }) {
+    if (!message) {
+      throw new UsageError(`A commit needs a message of a few words: ${commandLine("migrate", 'commit "add tags"')}`);
+    }
+    printFiles(await runMigrations({ name: "commit", message, history }, migrate));
   },
-  async uncommit(postgres) {
-    console.log(await runMigrations({ name: "uncommit" }, postgres.migrate));
-    await dumpCommitted(postgres);
+  async uncommit({ migrate }, { history }) {
+    printFiles(await runMigrations({ name: "uncommit", history }, migrate));
   },
   async reset(postgres) {
     await runMigrations({ name: "reset" }, postgres.migrate);
-    await tellStatus(postgres);
+    await printStatus(postgres);
   },
-  dump,
+  async dump({ migrate }) {
+    const files = await runMigrations({ name: "dump" }, migrate);
+    if (files.length === 0) console.log("schema.sql is up to date.");
+    printFiles(files);
+  },
 };
 
-/** For a database that is served as it is: makes the event trigger, and nothing else. */
+/** For a database that is served as it is: creates the event trigger, and nothing else. */
 async function watchOnly({ ownerUrl }: Postgres, { channel }: Config): Promise<void> {
   await withClient(ownerUrl, async (client) => {
     if (await isToldOfDdl(client, channel)) {
@@ -54,20 +62,23 @@ async function watchOnly({ ownerUrl }: Postgres, { channel }: Config): Promise<v
   });
 }
 
-/** Insufficient privilege. */
-const NOT_PERMITTED = "42501";
-/** They write files of the book. */
-const OF_THE_BOOK = ["commit", "uncommit", "dump"];
+function printFiles(files: readonly string[]): void {
+  for (const file of files) console.log(`wrote ${file}`);
+}
 
-async function tellStatus(postgres: Postgres): Promise<void> {
-  const state = await withClient(postgres.ownerUrl, (client) => migrationState(client));
+async function printStatus({ ownerUrl, migrate }: Postgres): Promise<void> {
+  const state = await withClient(ownerUrl, (client) => migrationState(client, migrate.histories));
   switch (state.kind) {
     case "foreign":
       console.log("None of our migrations is applied to this database.");
       break;
+    case "single history":
+      throw new Error(SINGLE_HISTORY_ADVICE);
+    case "diverged":
+      throw new Error(divergedAdvice(state));
     case "current":
       console.log(`All ${state.applied} migrations are applied.`);
-      for (const advice of await withClient(postgres.ownerUrl, shortcomings)) console.log(advice);
+      for (const advice of await withClient(ownerUrl, shortcomings)) console.log(advice);
       break;
     case "behind":
       console.log(`${state.missing.length} migrations are missing:\n  ${state.missing.join("\n  ")}`);
@@ -96,42 +107,43 @@ async function shortcomings(client: pg.Client): Promise<string[]> {
   ];
 }
 
-/** Both commands leave what is committed, and nothing else, in the shadow database. */
-async function dumpCommitted({ migrate }: Postgres): Promise<void> {
-  await dump({ ownerUrl: migrate.shadowUrl });
-}
-
-async function dump(postgres: Pick<Postgres, "ownerUrl">): Promise<void> {
-  await writeFile(SCHEMA_FILE, await withClient(postgres.ownerUrl, dumpSchema));
-  console.log("db/schema.sql shows the schema as it is now.");
+function historyOf(given: unknown): History["name"] {
+  if (given === undefined) return "project";
+  if (!HISTORIES.includes(String(given))) throw new UsageError(`--history is one of ${HISTORIES.join(", ")}.`);
+  const refusal = given === "project" ? null : outsideClone(`--history ${given}`);
+  if (refusal !== null) throw new Error(refusal);
+  return given as History["name"];
 }
 
 await runCommand({
   usage: `${commandLine("migrate")}
-  applies the committed migrations
+  applies the committed migrations: those of the release, then the project's
 ${commandLine("migrate", "status")}
-  says which are applied and which are not
-${commandLine("migrate", "commit MESSAGE")}
-  turns db/migrations/current into a committed migration, and renews db/schema.sql
-${commandLine("migrate", "uncommit")}
-  takes the last commit back into db/migrations/current
+  prints which are applied and which are missing
+${commandLine("migrate", "commit MESSAGE [--history NAME]")}
+  turns the files of current/ into a committed migration, and renews schema.sql
+${commandLine("migrate", "uncommit [--history NAME]")}
+  turns the last committed migration into files of current/ again
 ${commandLine("migrate", "reset --erase")}
-  drops the database with ALL ITS DATA and makes it anew
+  drops the database with ALL ITS DATA and creates it again
 ${commandLine("migrate", "dump")}
-  renews db/schema.sql
+  renews schema.sql
 ${commandLine("migrate", "--watch-only")}
   applies no migration: has a database that is served as it is tell of changes of its schema, by an event trigger
+  --history   project (default: the folder of MIGRATIONS_DIR), or content or platform, which belong to the release
 
 Example:
   ${commandLine("migrate", 'commit "add tags"')}`,
-  options: { erase: { type: "boolean" }, "watch-only": { type: "boolean" } },
-  async run(config, given, { erase, "watch-only": isWatchOnly }) {
-    const [action = "migrate", ...words] = given;
-    if (isWatchOnly && given.length > 0) throw new UsageError(`--watch-only stands alone, without "${action}".`);
+  options: { erase: { type: "boolean" }, history: { type: "string" }, "watch-only": { type: "boolean" } },
+  async run(config, line, { erase, history: given, "watch-only": isWatchOnly }) {
+    const [action = "migrate", ...words] = line;
+    if (isWatchOnly && line.length > 0) throw new UsageError(`--watch-only stands alone, without "${action}".`);
     const act = actionOf(ACTIONS, "migrate", action);
     if (words.length > 0 && action !== "commit") throw new UsageError(`"${words[0]}" is one word too many.`);
-    const refusal = OF_THE_BOOK.includes(action) ? withoutBook(commandLine("migrate", action)) : null;
-    if (refusal !== null) throw new Error(refusal);
+    const history = historyOf(given);
+    if (given !== undefined && action !== "commit" && action !== "uncommit") {
+      throw new UsageError("--history is for commit and uncommit.");
+    }
     if (action === "reset") {
       if (!erase) throw new UsageError("reset drops the database with all its data; say so with --erase.");
       if (isEmbedded(config) && (await joinPostgres(config))) {
@@ -142,7 +154,7 @@ Example:
     const postgres = await reachPostgres(config, (step) => console.error(step), { mayCreate });
     try {
       if (isWatchOnly) await watchOnly(postgres, config);
-      else await act(postgres, words.join(" "));
+      else await act(postgres, { message: words.join(" "), history });
     } finally {
       await postgres.close();
     }

@@ -3,22 +3,22 @@
 -- schema api
 create schema api;
 grant usage on schema api to anon, authenticated, service_role;
-comment on schema api is 'What the interfaces themselves are: their versions, the shape of their answers.';
+comment on schema api is 'Versions of the conventional interface, and helpers for its responses.';
 
 -- schema auth
 create schema auth;
 grant usage on schema auth to anon, authenticated, service_role;
-comment on schema auth is 'Who calls (helpers for policies) and how they proved it (closed tables).';
+comment on schema auth is 'Helpers for policies about the caller, and closed tables about credentials.';
 
 -- schema extensions
 create schema extensions;
 grant usage on schema extensions to anon, authenticated, service_role;
-comment on schema extensions is 'Extensions, away from the tables that are served.';
+comment on schema extensions is 'Extensions, apart from the tables that are served.';
 
 -- schema private
 create schema private;
 grant usage on schema private to authenticator;
-comment on schema private is 'The inside of the book: functions of triggers, policies and indexes.';
+comment on schema private is 'Internal functions of triggers, policies and indexes, and tables of the service itself.';
 
 -- schema public
 create schema public;
@@ -28,7 +28,7 @@ comment on schema public is 'standard public schema';
 -- schema realtime
 create schema realtime;
 grant usage on schema realtime to anon, authenticated, authenticator, service_role;
-comment on schema realtime is 'Channels: who may join private ones, and broadcasts from SQL.';
+comment on schema realtime is 'Channels: policies of private ones, and broadcasts from SQL.';
 
 -- extension pg_trgm
 create extension pg_trgm with schema extensions;
@@ -44,7 +44,7 @@ create type auth.sender as (
   request_id text,
   actor bigint
 );
-comment on type auth.sender is 'Where a request came from, and who made it where that is not the user whom it is about.';
+comment on type auth.sender is 'Where a request came from, and who made it when that is not the user it is about.';
 
 -- type public.article_status
 create type public.article_status as enum ('DRAFT', 'PUBLISHED', 'ARCHIVED');
@@ -78,11 +78,11 @@ comment on type public.mutation_result is 'How a mutation went, for a caller who
 
 -- sequence private.event_number
 create sequence private.event_number as bigint start 1 increment 1;
-comment on sequence private.event_number is 'Numbers the events that are told on channel graphql.';
+comment on sequence private.event_number is 'Numbers the events that are sent on channel graphql.';
 
 -- sequence private.events_awaited_until
 create sequence private.events_awaited_until as bigint start 1 increment 1;
-comment on sequence private.events_awaited_until is 'Until when events are told, in seconds since 1970.';
+comment on sequence private.events_awaited_until is 'Until when events are emitted, in seconds since 1970.';
 
 -- table api.versions
 create table api.versions (
@@ -132,8 +132,8 @@ create table auth.api_keys (
 CREATE INDEX api_keys_owner_id_idx ON auth.api_keys USING btree (owner_id);
 CREATE INDEX api_keys_role_idx ON auth.api_keys USING btree (role);
 alter table auth.api_keys enable row level security;
-comment on column auth.api_keys.expires_at is 'When it ends by itself; null when never.';
-comment on column auth.api_keys.owner_id is 'The user it acts for; null when it acts for none.';
+comment on column auth.api_keys.expires_at is 'When it expires; null when never.';
+comment on column auth.api_keys.owner_id is 'The user for whom it acts; null when it acts for none.';
 comment on column auth.api_keys.prefix is 'The key''s first characters, to tell keys apart in a list.';
 comment on table auth.api_keys is 'Keys of programs, as SHA-256 only.';
 
@@ -152,9 +152,9 @@ create table auth.audit_log (
 CREATE INDEX audit_log_at_idx ON auth.audit_log USING brin (at);
 CREATE INDEX audit_log_user_id_at_idx ON auth.audit_log USING btree (user_id, at);
 alter table auth.audit_log enable row level security;
-comment on column auth.audit_log.details is 'More about it; never a secret.';
-comment on column auth.audit_log.event is 'What happened, as noun.verb: session.created, password.changed.';
-comment on table auth.audit_log is 'What happened to accounts: sign-ins, failures, changes of passwords, factors and keys.';
+comment on column auth.audit_log.details is 'More about the event; never a secret.';
+comment on column auth.audit_log.event is 'The event as noun.verb: session.created, password.changed.';
+comment on table auth.audit_log is 'Sign-ins, failures, and changes of passwords, factors and keys.';
 
 -- table auth.credentials
 create table auth.credentials (
@@ -179,9 +179,9 @@ CREATE TRIGGER _100_remember_deletion AFTER DELETE ON auth.credentials FOR EACH 
 alter table auth.credentials enable row level security;
 comment on column auth.credentials.disabled_at is 'Since when the account may not sign in; null when it may.';
 comment on column auth.credentials.password_changed_at is 'Sessions and refresh tokens from before this moment have ended.';
-comment on column auth.credentials.tokens_valid_from is 'Access tokens issued before this moment have ended. In whole seconds, as a token tells the time.';
+comment on column auth.credentials.tokens_valid_from is 'Access tokens issued before this moment have ended. In whole seconds, like the iat of a token.';
 comment on column auth.credentials.username is 'The e-mail address unless another name, without @, was chosen; unique whatever its case.';
-comment on column auth.credentials.verified_email is 'The address that the user has proved to read; verified is the user as long as it is the user''s address.';
+comment on column auth.credentials.verified_email is 'The address whose mail the user has proved to read; the user is verified while it is the current address.';
 comment on constraint credentials_username_format on auth.credentials is 'A user name has 1 to 254 characters, and neither spaces, nor colons, nor an @ unless it is the e-mail address.';
 comment on constraint credentials_username_max_length on auth.credentials is 'Give a user name of at most 254 characters.';
 comment on index auth.credentials_username_any_case_key is 'This user name is already taken.';
@@ -195,7 +195,7 @@ create table auth.deleted_accounts (
 );
 CREATE INDEX deleted_accounts_deleted_at_idx ON auth.deleted_accounts USING btree (deleted_at);
 alter table auth.deleted_accounts enable row level security;
-comment on table auth.deleted_accounts is 'Accounts that are gone, kept for a day: longer than the tokens that still name them.';
+comment on table auth.deleted_accounts is 'Deleted accounts, kept for a day: longer than the tokens that still name them.';
 
 -- table auth.federation_codes
 create table auth.federation_codes (
@@ -210,7 +210,7 @@ create table auth.federation_codes (
 CREATE INDEX federation_codes_expires_at_idx ON auth.federation_codes USING btree (expires_at);
 CREATE INDEX federation_codes_user_id_idx ON auth.federation_codes USING btree (user_id);
 alter table auth.federation_codes enable row level security;
-comment on table auth.federation_codes is 'What a program exchanges for its first pair of tokens, once and within a minute.';
+comment on table auth.federation_codes is 'Codes that a program exchanges for its first pair of tokens, once and within a minute.';
 
 -- table auth.federation_logins
 create table auth.federation_logins (
@@ -232,8 +232,8 @@ CREATE INDEX federation_logins_expires_at_idx ON auth.federation_logins USING bt
 CREATE INDEX federation_logins_provider_idx ON auth.federation_logins USING btree (provider);
 CREATE INDEX federation_logins_user_id_idx ON auth.federation_logins USING btree (user_id);
 alter table auth.federation_logins enable row level security;
-comment on column auth.federation_logins.sign_out_hint is 'Sealed by the browser''s cookie.';
-comment on table auth.federation_logins is 'Who has come back from a provider and still owes a code of the authenticator app.';
+comment on column auth.federation_logins.sign_out_hint is 'Encrypted with the browser''s cookie.';
+comment on table auth.federation_logins is 'Users who returned from a provider and still have to enter a code of the authenticator app.';
 
 -- table auth.federation_replays
 create table auth.federation_replays (
@@ -260,9 +260,9 @@ create table auth.federation_sessions (
 );
 CREATE INDEX federation_sessions_provider_subject_idx ON auth.federation_sessions USING btree (provider, subject);
 alter table auth.federation_sessions enable row level security;
-comment on column auth.federation_sessions.sign_out_hint is 'What the provider wants to be shown at the end: sealed by the session''s id, which only the browser has.';
-comment on column auth.federation_sessions.subject is 'What the provider names in a request to sign the user out.';
-comment on table auth.federation_sessions is 'Through which provider a session was opened, so that both can be ended together.';
+comment on column auth.federation_sessions.sign_out_hint is 'Sent to the provider at logout; encrypted with the session''s id, which only the browser has.';
+comment on column auth.federation_sessions.subject is 'The subject that the provider names in a logout request.';
+comment on table auth.federation_sessions is 'The provider through which a session was opened, so that both can be ended together.';
 
 -- table auth.federation_states
 create table auth.federation_states (
@@ -293,13 +293,13 @@ CREATE INDEX federation_states_expires_at_idx ON auth.federation_states USING bt
 CREATE INDEX federation_states_provider_idx ON auth.federation_states USING btree (provider);
 CREATE INDEX federation_states_user_id_idx ON auth.federation_states USING btree (user_id);
 alter table auth.federation_states enable row level security;
-comment on column auth.federation_states.browser_hash is 'Digest of the cookie of the browser that left: nobody else may come back.';
-comment on column auth.federation_states.code_challenge is 'What the program that asked for tokens will show the verifier of, as in RFC 7636.';
+comment on column auth.federation_states.browser_hash is 'SHA-256 of the browser''s cookie: no other browser may return.';
+comment on column auth.federation_states.code_challenge is 'The PKCE challenge (RFC 7636) of the program that requested tokens.';
 comment on column auth.federation_states.code_verifier is 'PKCE, RFC 7636.';
 comment on column auth.federation_states.mode is 'What is opened: a session, or a pair of tokens.';
-comment on column auth.federation_states.request_id is 'The id of a SAML request, which its answer must name.';
-comment on column auth.federation_states.user_id is 'Who is signed in already, and links an identity.';
-comment on table auth.federation_states is 'Sign-ins under way: made when the browser leaves, deleted when it comes back.';
+comment on column auth.federation_states.request_id is 'The id of a SAML request, which the response must name.';
+comment on column auth.federation_states.user_id is 'The user who is signed in already and links an identity.';
+comment on table auth.federation_states is 'Sign-ins in progress: inserted when the browser is sent to the provider, deleted when it returns.';
 
 -- table auth.identities
 create table auth.identities (
@@ -316,8 +316,8 @@ create table auth.identities (
 );
 CREATE INDEX identities_user_id_idx ON auth.identities USING btree (user_id);
 alter table auth.identities enable row level security;
-comment on column auth.identities.is_vouched is 'Whether the provider vouched for the address, or the user was signed in when it was linked. Undone when a password is set by mail.';
-comment on table auth.identities is 'Which subject of which issuer is which user.';
+comment on column auth.identities.is_vouched is 'Whether the provider verified the address, or the user was signed in when it was linked. Reset when a password is set by mail.';
+comment on table auth.identities is 'Maps a subject of an issuer to a user.';
 
 -- table auth.login_throttle
 create table auth.login_throttle (
@@ -333,9 +333,9 @@ create table auth.login_throttle (
 );
 CREATE INDEX login_throttle_window_started_at_idx ON auth.login_throttle USING btree (window_started_at);
 alter table auth.login_throttle enable row level security;
-comment on column auth.login_throttle.failures is 'Attempts that failed, and those that are being made.';
-comment on column auth.login_throttle.key is 'What is counted: user name and address, address, or user name; names in lower case.';
-comment on column auth.login_throttle.pending is 'Attempts that are being made.';
+comment on column auth.login_throttle.failures is 'Attempts that failed, and those in progress.';
+comment on column auth.login_throttle.key is 'User name and address, address, or user name; names in lower case.';
+comment on column auth.login_throttle.pending is 'Attempts in progress.';
 comment on column auth.login_throttle.window_started_at is 'When the first of them was made; they count for 15 minutes.';
 comment on table auth.login_throttle is 'Failed sign-ins of the current window.';
 
@@ -357,8 +357,8 @@ create table auth.mail_tokens (
 CREATE INDEX mail_tokens_expires_at_idx ON auth.mail_tokens USING btree (expires_at);
 CREATE INDEX mail_tokens_user_id_purpose_idx ON auth.mail_tokens USING btree (user_id, purpose);
 alter table auth.mail_tokens enable row level security;
-comment on column auth.mail_tokens.email is 'Where it was sent: it ends when that is no longer the user''s address.';
-comment on table auth.mail_tokens is 'Links that were sent by mail, as SHA-256 only: to set a password, or to verify the address. Each works once.';
+comment on column auth.mail_tokens.email is 'Where it was sent; the token is invalid when this is no longer the user''s address.';
+comment on table auth.mail_tokens is 'Links sent by mail, as SHA-256 only: to set a password, or to verify the address. Each works once.';
 
 -- table auth.mfa_backup_codes
 create table auth.mfa_backup_codes (
@@ -371,7 +371,7 @@ create table auth.mfa_backup_codes (
 );
 alter table auth.mfa_backup_codes enable row level security;
 comment on column auth.mfa_backup_codes.code_hash is 'A PHC string. The codes of a user share its salt, so that one hash finds the code among them.';
-comment on table auth.mfa_backup_codes is 'Codes for who has lost the app. Each works once.';
+comment on table auth.mfa_backup_codes is 'Codes for users who lost the app. Each works once.';
 
 -- table auth.mfa_factors
 create table auth.mfa_factors (
@@ -430,14 +430,14 @@ END),
   constraint providers_title_check CHECK ((btrim(title) <> ''::text))
 );
 alter table auth.providers enable row level security;
-comment on column auth.providers.client_id is 'What the provider knows this service by. Of SAML the entity id, else the address of its metadata.';
-comment on column auth.providers.client_secret is 'Sealed by the service (sealed:…), or as it stands when written in SQL. Of SAML the private key that signs requests.';
-comment on column auth.providers.issuer is 'What the provider calls itself: compared exactly with what its answers say.';
+comment on column auth.providers.client_id is 'This service''s identifier at the provider. SAML: the entity id; without one the address of the metadata.';
+comment on column auth.providers.client_secret is 'Encrypted by the service (sealed:…), or in plain text when written in SQL. SAML: the private key that signs requests.';
+comment on column auth.providers.issuer is 'The provider''s identifier, compared exactly with the one in its responses.';
 comment on column auth.providers.settings is 'oidc: scope, private_network. oauth2: authorization_endpoint, token_endpoint, userinfo_endpoint, scope, claims, private_network. saml: entry_point, logout_url, certificates, certificate, name_id_format, claims. claims says where subject, email, email_verified and name are found.';
-comment on column auth.providers.sign_ups is 'Whether who has no account is given one.';
-comment on column auth.providers.title is 'What people read on the button; the name without one.';
-comment on column auth.providers.trusts_email is 'Whether every address that it tells counts as verified.';
-comment on column auth.providers.trusts_factor is 'Whether its word that a second factor was asked for is taken instead of a code of ours.';
+comment on column auth.providers.sign_ups is 'Whether a user without an account gets one.';
+comment on column auth.providers.title is 'The label of the sign-in button; without one the name.';
+comment on column auth.providers.trusts_email is 'Whether every e-mail address from this provider counts as verified.';
+comment on column auth.providers.trusts_factor is 'Whether a second factor at the provider is accepted instead of a code of this service.';
 comment on constraint providers_settings on auth.providers is 'An oauth2 provider has its three endpoints in settings, a saml provider its entry_point and its certificates.';
 comment on table auth.providers is 'Identity providers that users may sign in through.';
 
@@ -465,10 +465,10 @@ CREATE INDEX refresh_tokens_family_id_idx ON auth.refresh_tokens USING btree (fa
 CREATE INDEX refresh_tokens_user_id_idx ON auth.refresh_tokens USING btree (user_id);
 alter table auth.refresh_tokens enable row level security;
 comment on column auth.refresh_tokens.revoked_at is 'When it was ended by logout, or with its family.';
-comment on column auth.refresh_tokens.rotated_at is 'When it was exchanged for its successor; it is spent since.';
+comment on column auth.refresh_tokens.rotated_at is 'When it was exchanged for its successor; since then it is spent.';
 comment on column auth.refresh_tokens.sealed_answer is 'The pair it was exchanged for, encrypted with a key that only the bearer of this token can derive.';
-comment on column auth.refresh_tokens.sealed_until is 'Until when the same Idempotency-Key is given the same pair.';
-comment on table auth.refresh_tokens is 'Refresh tokens, as SHA-256 only, kept until they expire so that a reused one is known.';
+comment on column auth.refresh_tokens.sealed_until is 'Until when the same Idempotency-Key receives the same pair.';
+comment on table auth.refresh_tokens is 'Refresh tokens, as SHA-256 only, kept until they expire so that a reused one is recognised.';
 
 -- table auth.role_permissions
 create table auth.role_permissions (
@@ -480,7 +480,7 @@ create table auth.role_permissions (
 );
 CREATE INDEX role_permissions_permission_idx ON auth.role_permissions USING btree (permission);
 alter table auth.role_permissions enable row level security;
-comment on table auth.role_permissions is 'What everybody in a role may do.';
+comment on table auth.role_permissions is 'Permissions of everybody in a role.';
 
 -- table auth.roles
 create table auth.roles (
@@ -512,8 +512,8 @@ create table auth.sessions (
 CREATE INDEX sessions_least_idx ON auth.sessions USING btree (LEAST(idle_expires_at, expires_at));
 alter table auth.sessions enable row level security;
 comment on column auth.sessions.created_at is 'When the user signed in.';
-comment on column auth.sessions.expires_at is 'The end whatever happens.';
-comment on column auth.sessions.idle_expires_at is 'The end when nothing happens; each request moves it.';
+comment on column auth.sessions.expires_at is 'When it ends in any case.';
+comment on column auth.sessions.idle_expires_at is 'When it ends without requests; each request moves it.';
 comment on table auth.sessions is 'Browsers that are signed in by cookie.';
 
 -- table auth.user_permissions
@@ -527,7 +527,7 @@ create table auth.user_permissions (
 );
 CREATE INDEX user_permissions_permission_idx ON auth.user_permissions USING btree (permission);
 alter table auth.user_permissions enable row level security;
-comment on table auth.user_permissions is 'What one user may do beyond the role.';
+comment on table auth.user_permissions is 'Permissions of one user besides those of the role.';
 
 -- table auth.user_roles
 create table auth.user_roles (
@@ -553,9 +553,9 @@ create table private.kept_answers (
 );
 CREATE INDEX kept_answers_expires_at_idx ON private.kept_answers USING btree (expires_at);
 alter table private.kept_answers enable row level security;
-comment on column private.kept_answers.id is 'Where it is: derived from the key and from who sent it.';
-comment on column private.kept_answers.sealed_answer is 'The answer and a digest of its request, encrypted with a secret that only the sender of the key can derive.';
-comment on table private.kept_answers is 'Answers to be repeated until they expire.';
+comment on column private.kept_answers.id is 'Derived from the key and from the caller.';
+comment on column private.kept_answers.sealed_answer is 'The response and a digest of its request, encrypted with a secret that only the sender of the key can derive.';
+comment on table private.kept_answers is 'Responses that are repeated for the same Idempotency-Key until they expire.';
 
 -- table private.rate_limits
 create unlogged table private.rate_limits (
@@ -566,10 +566,10 @@ create unlogged table private.rate_limits (
 );
 CREATE INDEX rate_limits_expire_idx ON private.rate_limits USING btree (expire);
 alter table private.rate_limits enable row level security;
-comment on column private.rate_limits.expire is 'When the window closes, in milliseconds since 1970.';
-comment on column private.rate_limits.key is 'Whose count it is: what is limited, and the user, key or address.';
-comment on column private.rate_limits.points is 'How much was counted.';
-comment on table private.rate_limits is 'How much was asked for, by each caller, in the window that is open.';
+comment on column private.rate_limits.expire is 'When the window ends, in milliseconds since 1970.';
+comment on column private.rate_limits.key is 'What is limited, and the user, key or address that is counted.';
+comment on column private.rate_limits.points is 'The count.';
+comment on table private.rate_limits is 'Requests of each caller in the current window.';
 
 -- table private.tasks
 create table private.tasks (
@@ -593,20 +593,20 @@ CREATE INDEX tasks_expires_at_idx ON private.tasks USING btree (expires_at);
 CREATE INDEX tasks_owner_idx ON private.tasks USING btree (owner) WHERE (finished_at IS NULL);
 CREATE INDEX tasks_work_finished_at_idx ON private.tasks USING btree (work, finished_at);
 alter table private.tasks enable row level security;
-comment on column private.tasks.body is 'The body that came with it.';
-comment on column private.tasks.caller is 'As whom it is done.';
-comment on column private.tasks.created_at is 'When it was asked for.';
-comment on column private.tasks.error is 'What would have been refused; null unless it failed.';
-comment on column private.tasks.expires_at is 'When it is forgotten.';
+comment on column private.tasks.body is 'The request''s body.';
+comment on column private.tasks.caller is 'Role and claims in which it runs.';
+comment on column private.tasks.created_at is 'When the request was received.';
+comment on column private.tasks.error is 'The error response; null unless it failed.';
+comment on column private.tasks.expires_at is 'When it is deleted.';
 comment on column private.tasks.finished_at is 'When it was done or had failed.';
-comment on column private.tasks.id is 'What the client is told. Who nobody can be told from others, it alone is the key to the task.';
-comment on column private.tasks.owner is 'Whose it is: a user, or a role where it is nobody''s in particular.';
-comment on column private.tasks.request is 'What was asked, without the credentials.';
-comment on column private.tasks.result is 'What would have been answered; null until it is done.';
+comment on column private.tasks.id is 'Sent to the client. For callers without an identity it is the only key to the task.';
+comment on column private.tasks.owner is 'The user whose task it is, or the role where there is no user.';
+comment on column private.tasks.request is 'The request without its credentials.';
+comment on column private.tasks.result is 'The response; null until it is done.';
 comment on column private.tasks.started_at is 'When the latest attempt began.';
 comment on column private.tasks.status is 'queued, running, done or failed.';
-comment on column private.tasks.work is 'Method and address: what takes about as long each time.';
-comment on table private.tasks is 'Work that clients have left here, until a day after it is finished.';
+comment on column private.tasks.work is 'Method and address; tasks with the same value take about the same time.';
+comment on table private.tasks is 'Requests to be run later, kept until a day after they are finished.';
 
 -- table public.article_translations
 create table public.article_translations (
@@ -835,16 +835,16 @@ create policy select_nobody on realtime.messages for select to public using (fal
 grant insert (extension, id, private, topic) on realtime.messages to authenticator;
 grant insert, select on realtime.messages to anon, authenticated, service_role;
 comment on column realtime.messages.event is 'The event''s name.';
-comment on column realtime.messages.extension is 'What is heard or said: broadcast or presence.';
+comment on column realtime.messages.extension is 'broadcast or presence.';
 comment on column realtime.messages.id is 'The message.';
-comment on column realtime.messages.inserted_at is 'When it was said.';
-comment on column realtime.messages.payload is 'What is said.';
+comment on column realtime.messages.inserted_at is 'When it was sent.';
+comment on column realtime.messages.payload is 'The contents.';
 comment on column realtime.messages.private is 'Whether the channel is private.';
 comment on column realtime.messages.topic is 'The name of the channel.';
-comment on column realtime.messages.updated_at is 'When it was changed last.';
+comment on column realtime.messages.updated_at is 'When it was last changed.';
 comment on constraint messages_extension on realtime.messages is 'The extension is broadcast or presence.';
-comment on constraint messages_pkey on realtime.messages is 'There is a message of that id already.';
-comment on table realtime.messages is 'Who may hear and speak in private channels: its policies say so. It holds nothing.';
+comment on constraint messages_pkey on realtime.messages is 'A message with this id exists.';
+comment on table realtime.messages is 'Its policies decide who may receive and send in private channels. It holds no rows.';
 
 -- function api.field_error(regclass,text)
 CREATE OR REPLACE FUNCTION api.field_error(broken_table regclass, broken_constraint text)
@@ -859,7 +859,7 @@ AS $function$
   where rule.conrelid = broken_table and rule.conname = broken_constraint;
 $function$;
 grant execute on function api.field_error(regclass,text) to anon, authenticated, service_role;
-comment on function api.field_error(regclass,text) is 'A violated constraint as the field it is about and the sentence of its comment.';
+comment on function api.field_error(regclass,text) is 'A violated constraint as its field and the comment on it.';
 
 -- function api.report_progress(integer)
 CREATE OR REPLACE FUNCTION api.report_progress(percent integer)
@@ -876,7 +876,7 @@ begin
 end;
 $function$;
 grant execute on function api.report_progress(integer) to anon, authenticated, service_role;
-comment on function api.report_progress(integer) is 'Tells how far a function is that was called with Prefer: respond-async; elsewhere it does nothing.';
+comment on function api.report_progress(integer) is 'Reports the progress of a function called with Prefer: respond-async; has no effect elsewhere.';
 
 -- function auth.account_faults(text,text,integer,text)
 CREATE OR REPLACE FUNCTION auth.account_faults(name text, email text, age integer, username text)
@@ -907,7 +907,7 @@ begin
   end if;
 end;
 $function$;
-comment on function auth.account_faults(text,text,integer,text) is 'All that keeps such a user from being registered, but for what is taken.';
+comment on function auth.account_faults(text,text,integer,text) is 'Everything that prevents such a user from being registered, except values that are taken.';
 
 -- function auth.account_states(bigint[])
 CREATE OR REPLACE FUNCTION auth.account_states(user_ids bigint[])
@@ -962,7 +962,7 @@ begin
   return v_user_id;
 end;
 $function$;
-comment on function auth.add_account(text,text,text,text,auth.sender) is 'Makes a user who can sign in, in that role and with a verified address.';
+comment on function auth.add_account(text,text,text,text,auth.sender) is 'Creates a user who can sign in, in that role and with a verified address.';
 
 -- function auth.add_federation_code(bytea,bigint,text,integer)
 CREATE OR REPLACE FUNCTION auth.add_federation_code(code_hash bytea, user_id bigint, code_challenge text, seconds integer)
@@ -982,7 +982,7 @@ begin
     );
 end;
 $function$;
-comment on function auth.add_federation_code(bytea,bigint,text,integer) is 'A code that its bearer exchanges for a pair of tokens.';
+comment on function auth.add_federation_code(bytea,bigint,text,integer) is 'Stores a code that its bearer exchanges for a pair of tokens.';
 
 -- function auth.add_mail_token(bytea,text,bigint,text,integer)
 CREATE OR REPLACE FUNCTION auth.add_mail_token(token_hash bytea, purpose text, user_id bigint, email text, seconds integer)
@@ -1012,7 +1012,7 @@ begin
   return email;
 end;
 $function$;
-comment on function auth.add_mail_token(bytea,text,bigint,text,integer) is 'The address to send the token to; null when one was sent just now.';
+comment on function auth.add_mail_token(bytea,text,bigint,text,integer) is 'The address to send the token to; null when one was sent within the last minute.';
 
 -- function auth.add_provider(jsonb,auth.sender)
 CREATE OR REPLACE FUNCTION auth.add_provider(provider jsonb, sender auth.sender)
@@ -1037,7 +1037,7 @@ exception
       using errcode = 'WRONG', detail = 'settings', hint = 'See docs/federation.md for what each kind wants.';
 end;
 $function$;
-comment on function auth.add_provider(jsonb,auth.sender) is 'Adds an identity provider, from the columns of its row.';
+comment on function auth.add_provider(jsonb,auth.sender) is 'Adds an identity provider from the columns of its row.';
 
 -- function auth.add_refresh_token(bigint,bytea,uuid,integer)
 CREATE OR REPLACE FUNCTION auth.add_refresh_token(user_id bigint, token_hash bytea, family_id uuid, seconds integer)
@@ -1058,7 +1058,7 @@ begin
   return auth.token_claims(add_refresh_token.user_id);
 end;
 $function$;
-comment on function auth.add_refresh_token(bigint,bytea,uuid,integer) is 'Stores a refresh token, and gives the claims of the access token that goes with it. The account is held.';
+comment on function auth.add_refresh_token(bigint,bytea,uuid,integer) is 'Stores a refresh token and returns the claims of the access token. The caller has locked the account.';
 
 -- function auth.assign_role(bigint,text,auth.sender)
 CREATE OR REPLACE FUNCTION auth.assign_role(user_id bigint, role text, sender auth.sender)
@@ -1080,7 +1080,7 @@ begin
   perform auth.log_event('role.assigned', assign_role.user_id, sender, jsonb_build_object('role', assign_role.role));
 end;
 $function$;
-comment on function auth.assign_role(bigint,text,auth.sender) is 'Puts a user into a role. Tokens that name another one end within seconds; a refresh gives new ones.';
+comment on function auth.assign_role(bigint,text,auth.sender) is 'Assigns a role. Access tokens with another role end within seconds; a refresh issues new ones.';
 
 -- function auth.begin_federation(bytea,bytea,jsonb,integer)
 CREATE OR REPLACE FUNCTION auth.begin_federation(state_hash bytea, browser_hash bytea, state jsonb, seconds integer)
@@ -1103,7 +1103,7 @@ begin
   );
 end;
 $function$;
-comment on function auth.begin_federation(bytea,bytea,jsonb,integer) is 'Remembers a browser that leaves for a provider.';
+comment on function auth.begin_federation(bytea,bytea,jsonb,integer) is 'Stores the state of a browser that is redirected to a provider.';
 
 -- function auth.begin_login(text,auth.sender)
 CREATE OR REPLACE FUNCTION auth.begin_login(name text, sender auth.sender, OUT wait integer, OUT counted_name text, OUT user_id bigint, OUT password_hash text, OUT factor_secret text, OUT backup_code_hash text)
@@ -1126,7 +1126,7 @@ begin
   end if;
 end;
 $function$;
-comment on function auth.begin_login(text,auth.sender) is 'Takes an attempt, and tells by what the user proves to be that user. Of the backup codes one: all have its salt.';
+comment on function auth.begin_login(text,auth.sender) is 'Takes an attempt and returns what the user has to prove. One backup code is enough: all have its salt.';
 
 -- function auth.begin_reset(text,bytea,integer,auth.sender)
 CREATE OR REPLACE FUNCTION auth.begin_reset(email text, token_hash bytea, seconds integer, sender auth.sender)
@@ -1153,7 +1153,7 @@ begin
   return v_address;
 end;
 $function$;
-comment on function auth.begin_reset(text,bytea,integer,auth.sender) is 'Where to send the token that lets set a new password; null when nowhere.';
+comment on function auth.begin_reset(text,bytea,integer,auth.sender) is 'The address to send a password-reset token to; null when there is none.';
 
 -- function auth.begin_verification(bigint,bytea,integer,auth.sender)
 CREATE OR REPLACE FUNCTION auth.begin_verification(user_id bigint, token_hash bytea, seconds integer, sender auth.sender)
@@ -1172,7 +1172,7 @@ begin
   return auth.add_mail_token(token_hash, 'verify', v_account.user_id, v_email, seconds);
 end;
 $function$;
-comment on function auth.begin_verification(bigint,bytea,integer,auth.sender) is 'Where to send the token that verifies the user''s address; null when it is verified, or was sent just now.';
+comment on function auth.begin_verification(bigint,bytea,integer,auth.sender) is 'The address to send a verification token to; null when it is verified, or a token was sent within the last minute.';
 
 -- function auth.change_password(text,bigint,text,text,auth.sender)
 CREATE OR REPLACE FUNCTION auth.change_password(counted_name text, user_id bigint, old_hash text, new_hash text, sender auth.sender)
@@ -1193,7 +1193,7 @@ begin
   return true;
 end;
 $function$;
-comment on function auth.change_password(text,bigint,text,text,auth.sender) is 'Sets the password of who has proved to know the old one, and ends whatever the user is signed in by.';
+comment on function auth.change_password(text,bigint,text,text,auth.sender) is 'Sets the password of a user who has proved to know the old one, and ends the user''s other sign-ins.';
 
 -- function auth.claims_of(bigint)
 CREATE OR REPLACE FUNCTION auth.claims_of(user_id bigint)
@@ -1218,7 +1218,7 @@ BEGIN ATOMIC
                    WHERE ((user_roles.user_id = users.id) AND roles.assignable)), 'authenticated'::text) AS role) held)
    WHERE (users.id = claims_of.user_id);
 END;
-comment on function auth.claims_of(bigint) is 'What a credential of this user says: sub, name, role and permissions.';
+comment on function auth.claims_of(bigint) is 'The claims of a credential of this user: sub, name, role and permissions.';
 
 -- function auth.close_session(bytea,auth.sender)
 CREATE OR REPLACE FUNCTION auth.close_session(id_hash bytea, sender auth.sender)
@@ -1246,10 +1246,10 @@ AS $function$
 declare
   v_id bigint;
 begin
-  -- The lower id first, whoever it is: two who went different ways would wait for each other.
+  -- Locks the lower id first: otherwise two transactions could deadlock.
   perform auth.hold_account(held.id)
     from (select distinct unnest(array[create_api_key.owner_id, (sender).actor]) as id order by id) as held;
-  -- A token outlives the role that it names by some seconds. Who has it by the word of another issuer is believed.
+  -- An access token outlives a change of roles by some seconds. A role from another issuer's token is trusted.
   if exists (
     select from auth.credentials left join auth.user_roles using (user_id)
     where credentials.user_id = (sender).actor
@@ -1274,7 +1274,7 @@ begin
   return v_id;
 end;
 $function$;
-comment on function auth.create_api_key(bytea,text,text,bigint,text,timestamp with time zone,auth.sender) is 'Stores a key of a program, in any role, for an administrator or whoever runs the service.';
+comment on function auth.create_api_key(bytea,text,text,bigint,text,timestamp with time zone,auth.sender) is 'Stores an API key in any role; for an administrator or an operator.';
 
 -- function auth.disable_account(bigint,auth.sender)
 CREATE OR REPLACE FUNCTION auth.disable_account(user_id bigint, sender auth.sender)
@@ -1293,7 +1293,7 @@ begin
   return true;
 end;
 $function$;
-comment on function auth.disable_account(bigint,auth.sender) is 'Nobody signs in to the account until it is enabled, and whoever is signed in is so no longer. False: no such account.';
+comment on function auth.disable_account(bigint,auth.sender) is 'Ends all sign-ins of the account and refuses new ones until it is enabled. False: no such account.';
 
 -- function auth.disable_factor(text,bigint,text,bigint,text,auth.sender)
 CREATE OR REPLACE FUNCTION auth.disable_factor(counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text, sender auth.sender)
@@ -1318,7 +1318,7 @@ begin
   return v_outcome;
 end;
 $function$;
-comment on function auth.disable_factor(text,bigint,text,bigint,text,auth.sender) is 'enabled -> not enrolled, for who shows a code; what use_factor says of it.';
+comment on function auth.disable_factor(text,bigint,text,bigint,text,auth.sender) is 'enabled -> not enrolled, given a valid code; returns the result of use_factor.';
 
 -- function auth.enable_account(bigint,auth.sender)
 CREATE OR REPLACE FUNCTION auth.enable_account(user_id bigint, sender auth.sender)
@@ -1335,7 +1335,7 @@ begin
   return true;
 end;
 $function$;
-comment on function auth.enable_account(bigint,auth.sender) is 'Lets the user sign in again. False: no such account.';
+comment on function auth.enable_account(bigint,auth.sender) is 'Allows the user to sign in again. False: no such account.';
 
 -- function auth.enable_factor(bigint,text,bigint,text[],auth.sender)
 CREATE OR REPLACE FUNCTION auth.enable_factor(user_id bigint, secret text, step bigint, backup_code_hashes text[], sender auth.sender)
@@ -1356,7 +1356,7 @@ begin
   return true;
 end;
 $function$;
-comment on function auth.enable_factor(bigint,text,bigint,text[],auth.sender) is 'pending -> enabled, for who has shown a code of that secret. False: no such secret is pending.';
+comment on function auth.enable_factor(bigint,text,bigint,text[],auth.sender) is 'pending -> enabled, given a valid code of that secret. False: no such secret is pending.';
 
 -- function auth.enable_provider(text,boolean,auth.sender)
 CREATE OR REPLACE FUNCTION auth.enable_provider(name text, enabled boolean, sender auth.sender)
@@ -1376,7 +1376,7 @@ begin
   return true;
 end;
 $function$;
-comment on function auth.enable_provider(text,boolean,auth.sender) is 'Lets users sign in through a provider, or no longer; who is signed in stays so. False: there is none of that name.';
+comment on function auth.enable_provider(text,boolean,auth.sender) is 'Enables or disables sign-in through a provider; users who are signed in stay so. False: no such provider.';
 
 -- function auth.end_access_tokens(bigint)
 CREATE OR REPLACE FUNCTION auth.end_access_tokens(user_id bigint)
@@ -1388,7 +1388,7 @@ AS $function$
   set tokens_valid_from = greatest(date_trunc('second', clock_timestamp()), tokens_valid_from) + interval '1 second'
   where credentials.user_id = end_access_tokens.user_id;
 $function$;
-comment on function auth.end_access_tokens(bigint) is 'Ends the access tokens that the user has; new ones can be had at once.';
+comment on function auth.end_access_tokens(bigint) is 'Ends all access tokens of the user; new ones can be issued at once.';
 
 -- function auth.end_attempt(text,inet,text)
 CREATE OR REPLACE FUNCTION auth.end_attempt(name text, address inet, outcome text)
@@ -1404,7 +1404,7 @@ begin
       pending = greatest(pending - 1, 0),
       failures = case
         when outcome = 'failed' then failures
-        -- A success forgives this user at this address all but those that are still being made.
+        -- A success clears the failures of this user at this address, except attempts in progress.
         when outcome = 'passed' and scope = 'pair' then greatest(pending - 1, 0)
         else greatest(failures - 1, 0)
       end
@@ -1413,7 +1413,7 @@ begin
   end loop;
 end;
 $function$;
-comment on function auth.end_attempt(text,inet,text) is 'An attempt passed, failed, or was given up undecided.';
+comment on function auth.end_attempt(text,inet,text) is 'Records that an attempt passed, failed, or was abandoned.';
 
 -- function auth.end_federation(bytea,bytea,text,text)
 CREATE OR REPLACE FUNCTION auth.end_federation(state_hash bytea, browser_hash bytea, provider text, purpose text)
@@ -1430,7 +1430,7 @@ begin
       returning state.*;
 end;
 $function$;
-comment on function auth.end_federation(bytea,bytea,text,text) is 'What was remembered of a browser that comes back from that provider. Once: no row to whoever comes with the same.';
+comment on function auth.end_federation(bytea,bytea,text,text) is 'Deletes and returns the state of a browser that comes back from a provider. No row for a second use.';
 
 -- function auth.end_federation_sessions(text,text,text,text,timestamp with time zone,auth.sender)
 CREATE OR REPLACE FUNCTION auth.end_federation_sessions(provider text, subject text, session_index text, message_id text, message_expires_at timestamp with time zone, sender auth.sender)
@@ -1459,7 +1459,7 @@ begin
   return v_ended;
 end;
 $function$;
-comment on function auth.end_federation_sessions(text,text,text,text,timestamp with time zone,auth.sender) is 'Ends the sessions that a provider asks to end, and says how many. Null: the same message was obeyed before.';
+comment on function auth.end_federation_sessions(text,text,text,text,timestamp with time zone,auth.sender) is 'Ends the sessions that a provider asks to end, and returns their number. Null: a replayed message.';
 
 -- function auth.end_sign_ins(bigint)
 CREATE OR REPLACE FUNCTION auth.end_sign_ins(user_id bigint)
@@ -1474,7 +1474,7 @@ begin
     where refresh_tokens.user_id = end_sign_ins.user_id and revoked_at is null;
 end;
 $function$;
-comment on function auth.end_sign_ins(bigint) is 'Ends whatever the user is signed in by, everywhere. The account is held.';
+comment on function auth.end_sign_ins(bigint) is 'Ends all sign-ins of the user. The caller has locked the account.';
 
 -- function auth.enroll_factor(bigint,text,auth.sender)
 CREATE OR REPLACE FUNCTION auth.enroll_factor(user_id bigint, secret text, sender auth.sender)
@@ -1499,7 +1499,7 @@ begin
   return v_account.username;
 end;
 $function$;
-comment on function auth.enroll_factor(bigint,text,auth.sender) is 'not enrolled or pending -> pending. Gives the user name, by which the app is to show the account.';
+comment on function auth.enroll_factor(bigint,text,auth.sender) is 'not enrolled or pending -> pending. Returns the user name that the app displays.';
 
 -- function auth.ensure_administrator(text,text,text,auth.sender)
 CREATE OR REPLACE FUNCTION auth.ensure_administrator(name text, email text, password_hash text, sender auth.sender)
@@ -1516,7 +1516,7 @@ begin
   return true;
 end;
 $function$;
-comment on function auth.ensure_administrator(text,text,text,auth.sender) is 'Makes the first administrator. False: there is one.';
+comment on function auth.ensure_administrator(text,text,text,auth.sender) is 'Creates the first administrator. False: there is one.';
 
 -- function auth.fail_login(text,bigint,text,auth.sender)
 CREATE OR REPLACE FUNCTION auth.fail_login(counted_name text, user_id bigint, reason text, sender auth.sender)
@@ -1529,7 +1529,7 @@ begin
   perform auth.log_event('login.failed', user_id, sender, jsonb_build_object('reason', reason));
 end;
 $function$;
-comment on function auth.fail_login(text,bigint,text,auth.sender) is 'The attempt was a failure. The log does not tell the name: people type passwords there.';
+comment on function auth.fail_login(text,bigint,text,auth.sender) is 'Records a failed attempt. The log does not contain the name: people type passwords there.';
 
 -- function auth.federated_user(auth.providers,text,jsonb,auth.sender)
 CREATE OR REPLACE FUNCTION auth.federated_user(provider auth.providers, subject text, claims jsonb, sender auth.sender, OUT outcome text, OUT user_id bigint)
@@ -1545,17 +1545,17 @@ declare
   v_account auth.credentials;
   v_user public.users;
 begin
-  -- Two who come for the first time at once are one.
+  -- Serializes concurrent first sign-ins of the same identity.
   perform pg_advisory_xact_lock(hashtextextended(provider.issuer || ' ' || subject, 0));
   select * into v_identity from auth.identities
     where identities.issuer = provider.issuer and identities.subject = federated_user.subject;
   if found then
     v_account := auth.hold_account(v_identity.user_id);
-    -- Again, as whoever held the account before has left it.
+    -- Read again: the transaction that held the account may have changed it.
     select * into v_identity from auth.identities
       where identities.issuer = provider.issuer and identities.subject = federated_user.subject;
     user_id := v_account.user_id;
-    -- Somebody has since set a password by mail: the account is theirs alone, and so is what the provider says is of that address.
+    -- A password was set by mail after the identity was linked: the identity only counts if the provider vouches for that address.
     outcome := case
       when v_identity.is_vouched or v_account.password_changed_at <= v_identity.created_at
         or v_is_vouched and lower(v_email collate "C") = lower(v_account.verified_email collate "C")
@@ -1568,7 +1568,7 @@ begin
   select * into v_user from public.users where lower(users.email) = lower(v_email) for key share;
   if found then
     v_account := auth.hold_account(v_user.id);
-    -- To mail servers letters are the same in any case within ASCII alone: the sign for kelvin is no k.
+    -- Case-insensitive within ASCII only, as for mail servers: the Kelvin sign is not a k.
     if not v_is_vouched or lower(v_email collate "C") <> lower(v_user.email collate "C")
       or v_account.user_id is not null
         and lower(v_account.verified_email collate "C") is distinct from lower(v_user.email collate "C")
@@ -1576,7 +1576,7 @@ begin
       outcome := 'conflict';
       return;
     end if;
-    -- A user whom somebody has entered, and who could not sign in until now.
+    -- A user row without an account.
     insert into auth.credentials (user_id, username, verified_email) values (v_user.id, v_user.email, v_user.email)
       on conflict on constraint credentials_pkey do nothing;
     outcome := 'linked';
@@ -1590,7 +1590,7 @@ begin
     begin
       v_user := auth.register(left(coalesce(btrim(claims ->> 'name'), v_local_part), 200), v_email, null, null, null, sender);
     exception when sqlstate 'WRONG' then
-      -- A name that nobody could read. If it is the address, that is said now.
+      -- The provider's name is not acceptable: use the local part. If the address is not acceptable, this raises.
       v_user := auth.register(left(v_local_part, 200), v_email, null, null, null, sender);
     end;
     update auth.credentials set verified_email = v_user.email where credentials.user_id = v_user.id and v_is_vouched;
@@ -1602,7 +1602,7 @@ begin
   perform auth.log_event('identity.linked', v_user.id, sender, jsonb_build_object('provider', provider.name));
 end;
 $function$;
-comment on function auth.federated_user(auth.providers,text,jsonb,auth.sender) is 'Whose account that is: found, linked or registered; or why it is nobody''s: conflict, closed, nameless. The account is held.';
+comment on function auth.federated_user(auth.providers,text,jsonb,auth.sender) is 'The user of an identity: found, linked or registered; or why there is none: conflict, closed, nameless. Locks the account.';
 
 -- function auth.find_account(text)
 CREATE OR REPLACE FUNCTION auth.find_account(name text)
@@ -1616,7 +1616,7 @@ BEGIN ATOMIC
             FROM public.users
            WHERE (lower(users.email) = lower(find_account.name)))));
 END;
-comment on function auth.find_account(text) is 'The account of that user name or e-mail address.';
+comment on function auth.find_account(text) is 'The account with that user name or e-mail address.';
 
 -- function auth.find_mail_token(bytea,text)
 CREATE OR REPLACE FUNCTION auth.find_mail_token(token_hash bytea, purpose text)
@@ -1636,7 +1636,7 @@ BEGIN ATOMIC
              ELSE lower(users.email)
          END));
 END;
-comment on function auth.find_mail_token(bytea,text) is 'Whose token that is, as long as it is good.';
+comment on function auth.find_mail_token(bytea,text) is 'The user of a valid mail token.';
 
 -- function auth.has_administrator()
 CREATE OR REPLACE FUNCTION auth.has_administrator()
@@ -1644,7 +1644,7 @@ CREATE OR REPLACE FUNCTION auth.has_administrator()
  LANGUAGE sql
  STABLE
 RETURN (EXISTS (SELECT FROM auth.user_roles WHERE (user_roles.role = 'admin'::text)));
-comment on function auth.has_administrator() is 'Whether somebody is an administrator.';
+comment on function auth.has_administrator() is 'Whether there is an administrator.';
 
 -- function auth.hold_account(bigint)
 CREATE OR REPLACE FUNCTION auth.hold_account(user_id bigint)
@@ -1660,7 +1660,7 @@ begin
   return v_account;
 end;
 $function$;
-comment on function auth.hold_account(bigint) is 'The account, held until the transaction ends; what the transaction asks afterwards is as the one before has left it.';
+comment on function auth.hold_account(bigint) is 'Locks the account until the end of the transaction and returns it; later queries see what the previous holder committed.';
 
 -- function auth.hold_federation(jsonb,bytea,integer)
 CREATE OR REPLACE FUNCTION auth.hold_federation(login jsonb, browser_hash bytea, seconds integer)
@@ -1682,7 +1682,7 @@ begin
     from jsonb_populate_record(null::auth.federation_logins, hold_federation.login) as given;
 end;
 $function$;
-comment on function auth.hold_federation(jsonb,bytea,integer) is 'Remembers who has come back from a provider, until that browser shows a code. One at a time.';
+comment on function auth.hold_federation(jsonb,bytea,integer) is 'Stores a user who has come back from a provider until that browser shows a code. One per browser.';
 
 -- function auth.is_admin()
 CREATE OR REPLACE FUNCTION auth.is_admin()
@@ -1714,7 +1714,7 @@ AS $function$
     keep_federation_session.session_index, keep_federation_session.sign_out_hint
   );
 $function$;
-comment on function auth.keep_federation_session(bytea,text,text,text,text) is 'Remembers through which provider a session was opened.';
+comment on function auth.keep_federation_session(bytea,text,text,text,text) is 'Stores the provider through which a session was opened.';
 
 -- function auth.link_identity(bigint,auth.providers,text,timestamp with time zone,auth.sender)
 CREATE OR REPLACE FUNCTION auth.link_identity(user_id bigint, provider auth.providers, subject text, left_at timestamp with time zone, sender auth.sender)
@@ -1728,7 +1728,7 @@ begin
   if v_account.user_id is null or v_account.disabled_at is not null then
     return 'disabled';
   end if;
-  -- By who was signed in with the password before, perhaps.
+  -- The link may have been started by whoever knew the previous password.
   if v_account.password_changed_at > link_identity.left_at then
     return 'ended';
   end if;
@@ -1742,7 +1742,7 @@ begin
   return 'linked';
 end;
 $function$;
-comment on function auth.link_identity(bigint,auth.providers,text,timestamp with time zone,auth.sender) is 'Lets who is signed in sign in through the provider too: linked, taken when it is another user''s identity, ended when another password was set since they left for it.';
+comment on function auth.link_identity(bigint,auth.providers,text,timestamp with time zone,auth.sender) is 'Links an identity to the user who is signed in: linked, taken (it is another user''s), or ended (the password was changed meanwhile).';
 
 -- function auth.list_api_keys(bigint)
 CREATE OR REPLACE FUNCTION auth.list_api_keys(of_owner bigint)
@@ -1763,7 +1763,7 @@ BEGIN ATOMIC
    WHERE ((list_api_keys.of_owner IS NULL) OR (api_keys.owner_id = list_api_keys.of_owner))
    ORDER BY api_keys.id;
 END;
-comment on function auth.list_api_keys(bigint) is 'The keys of an owner, or of all: what can be told about them.';
+comment on function auth.list_api_keys(bigint) is 'The keys of an owner, or all, without secrets.';
 
 -- function auth.list_providers()
 CREATE OR REPLACE FUNCTION auth.list_providers()
@@ -1784,7 +1784,7 @@ BEGIN ATOMIC
     FROM auth.providers
    ORDER BY providers.name;
 END;
-comment on function auth.list_providers() is 'The identity providers: what can be told about them.';
+comment on function auth.list_providers() is 'The identity providers, without secrets.';
 
 -- function auth.living_sessions(bytea[])
 CREATE OR REPLACE FUNCTION auth.living_sessions(id_hashes bytea[])
@@ -1796,7 +1796,7 @@ BEGIN ATOMIC
     FROM auth.sessions
    WHERE ((sessions.id_hash = ANY (living_sessions.id_hashes)) AND (LEAST(sessions.idle_expires_at, sessions.expires_at) > now()));
 END;
-comment on function auth.living_sessions(bytea[]) is 'Those of these sessions that have not ended; asking is no use of them.';
+comment on function auth.living_sessions(bytea[]) is 'Those of these sessions that have not ended; does not extend them.';
 
 -- function auth.log_event(text,bigint,auth.sender,jsonb)
 CREATE OR REPLACE FUNCTION auth.log_event(event text, user_id bigint, sender auth.sender, details jsonb DEFAULT '{}'::jsonb)
@@ -1811,7 +1811,7 @@ AS $function$
       || log_event.details
   );
 $function$;
-comment on function auth.log_event(text,bigint,auth.sender,jsonb) is 'Writes the audit log, in the transaction of what it tells.';
+comment on function auth.log_event(text,bigint,auth.sender,jsonb) is 'Writes to the audit log in the current transaction.';
 
 -- function auth.login_counters(text,inet)
 CREATE OR REPLACE FUNCTION auth.login_counters(name text, address inet)
@@ -1830,7 +1830,7 @@ BEGIN ATOMIC
       CROSS JOIN LATERAL ( VALUES ('address'::text,place.place,50), ('pair'::text,((lower(login_counters.name) || ' '::text) || place.place),5), ('user'::text,lower(login_counters.name),100)) counters(scope, key, most))
    ORDER BY counters.scope;
 END;
-comment on function auth.login_counters(text,inet) is 'Where a sign-in counts, and how many failures each counter bears in 15 minutes; in the order in which they are locked.';
+comment on function auth.login_counters(text,inet) is 'The counters of a sign-in and their limits in 15 minutes, in the order in which they are locked.';
 
 -- function auth.open_session(bigint,bytea,integer,integer,auth.sender)
 CREATE OR REPLACE FUNCTION auth.open_session(user_id bigint, id_hash bytea, idle_seconds integer, seconds integer, sender auth.sender, OUT username text, OUT claims jsonb)
@@ -1854,7 +1854,7 @@ begin
   claims := auth.claims_of(open_session.user_id);
 end;
 $function$;
-comment on function auth.open_session(bigint,bytea,integer,integer,auth.sender) is 'A new session, in the place of the one the user had. The account is held.';
+comment on function auth.open_session(bigint,bytea,integer,integer,auth.sender) is 'Creates a session and ends the previous one. The caller has locked the account.';
 
 -- function auth.open_tokens(bigint,bytea,integer,auth.sender)
 CREATE OR REPLACE FUNCTION auth.open_tokens(user_id bigint, token_hash bytea, seconds integer, sender auth.sender)
@@ -1867,7 +1867,7 @@ begin
   return auth.add_refresh_token(open_tokens.user_id, open_tokens.token_hash, gen_random_uuid(), seconds);
 end;
 $function$;
-comment on function auth.open_tokens(bigint,bytea,integer,auth.sender) is 'Begins a family of refresh tokens; the claims of its first access token. The account is held.';
+comment on function auth.open_tokens(bigint,bytea,integer,auth.sender) is 'Starts a family of refresh tokens and returns the claims of its first access token. The caller has locked the account.';
 
 -- function auth.pass_federated_factor(bytea,text,bigint,text,bigint,text,auth.sender)
 CREATE OR REPLACE FUNCTION auth.pass_federated_factor(browser_hash bytea, counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text, sender auth.sender)
@@ -1902,7 +1902,7 @@ begin
   return v_outcome;
 end;
 $function$;
-comment on function auth.pass_federated_factor(bytea,text,bigint,text,bigint,text,auth.sender) is 'Spends the code that somebody owed who came back from a provider: passed, or what is wrong.';
+comment on function auth.pass_federated_factor(bytea,text,bigint,text,bigint,text,auth.sender) is 'Spends the code that a sign-in through a provider requires: passed, or what is wrong.';
 
 -- function auth.pass_federation(text,text,jsonb,bigint,timestamp with time zone,auth.sender)
 CREATE OR REPLACE FUNCTION auth.pass_federation(provider text, subject text, claims jsonb, linking bigint, left_at timestamp with time zone, sender auth.sender, OUT outcome text, OUT user_id bigint)
@@ -1958,7 +1958,7 @@ begin
   end if;
 end;
 $function$;
-comment on function auth.pass_federation(text,text,jsonb,bigint,timestamp with time zone,auth.sender) is 'What becomes of somebody whom a provider has vouched for: passed, linked, code_missing; or why not.';
+comment on function auth.pass_federation(text,text,jsonb,bigint,timestamp with time zone,auth.sender) is 'The result of a sign-in through a provider: passed, linked, code_missing; or why it is refused.';
 
 -- function auth.pass_login(text,bigint,text,text,bigint,text,auth.sender)
 CREATE OR REPLACE FUNCTION auth.pass_login(counted_name text, user_id bigint, password_hash text, factor_secret text, step bigint, backup_code_hash text, sender auth.sender)
@@ -1992,7 +1992,7 @@ begin
   return v_outcome;
 end;
 $function$;
-comment on function auth.pass_login(text,bigint,text,text,bigint,text,auth.sender) is 'What becomes of an attempt whose password is right: passed, or what is missing or wrong besides.';
+comment on function auth.pass_login(text,bigint,text,text,bigint,text,auth.sender) is 'The result of an attempt with the right password: passed, or what is missing or wrong.';
 
 -- function auth.register(text,text,integer,text,text,auth.sender)
 CREATE OR REPLACE FUNCTION auth.register(name text, email text, age integer, username text, password_hash text, sender auth.sender)
@@ -2034,7 +2034,7 @@ begin
   return v_user;
 end;
 $function$;
-comment on function auth.register(text,text,integer,text,text,auth.sender) is 'Makes a user who can sign in. Without a hash: through another provider only.';
+comment on function auth.register(text,text,integer,text,text,auth.sender) is 'Creates a user who can sign in; without a password hash, through another provider only.';
 
 -- function auth.remove_provider(text,auth.sender)
 CREATE OR REPLACE FUNCTION auth.remove_provider(name text, sender auth.sender)
@@ -2051,7 +2051,7 @@ begin
   return true;
 end;
 $function$;
-comment on function auth.remove_provider(text,auth.sender) is 'Removes a provider and the identities that it gave; the accounts stay. False: there is none of that name.';
+comment on function auth.remove_provider(text,auth.sender) is 'Removes a provider and its identities; accounts stay. False: no such provider.';
 
 -- function auth.renew_backup_codes(text,bigint,text,bigint,text,text[],auth.sender)
 CREATE OR REPLACE FUNCTION auth.renew_backup_codes(counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text, new_hashes text[], sender auth.sender)
@@ -2078,7 +2078,7 @@ begin
   return v_outcome;
 end;
 $function$;
-comment on function auth.renew_backup_codes(text,bigint,text,bigint,text,text[],auth.sender) is 'Other backup codes in the place of all there were, for who shows a code; what use_factor says of it.';
+comment on function auth.renew_backup_codes(text,bigint,text,bigint,text,text[],auth.sender) is 'Replaces all backup codes, given a valid code; returns the result of use_factor.';
 
 -- function auth.renew_password_hash(bigint,text,text)
 CREATE OR REPLACE FUNCTION auth.renew_password_hash(user_id bigint, old_hash text, new_hash text)
@@ -2089,7 +2089,7 @@ AS $function$
   update auth.credentials set password_hash = new_hash
   where credentials.user_id = renew_password_hash.user_id and password_hash = old_hash;
 $function$;
-comment on function auth.renew_password_hash(bigint,text,text) is 'The same password, hashed by today''s parameters.';
+comment on function auth.renew_password_hash(bigint,text,text) is 'The same password, hashed with the current parameters.';
 
 -- function auth.reset_password(bytea,text,auth.sender)
 CREATE OR REPLACE FUNCTION auth.reset_password(token_hash bytea, new_hash text, sender auth.sender)
@@ -2109,8 +2109,8 @@ begin
   if not found then
     return null;
   end if;
-  -- Whoever has linked a provider before may be somebody else: who made the account with this address, before anybody had
-  -- shown to read its mail, or who knew the password that is replaced.
+  -- An identity that was linked before may belong to somebody else: whoever created the account with this address before it was
+  -- verified, or knew the password that is replaced.
   update auth.identities set is_vouched = false where identities.user_id = v_token.user_id;
   insert into auth.credentials (user_id, username)
     select v_token.user_id, v_token.email on conflict (user_id) do nothing;
@@ -2120,7 +2120,7 @@ begin
   return v_token.user_id;
 end;
 $function$;
-comment on function auth.reset_password(bytea,text,auth.sender) is 'Spends the token: sets the password and ends whatever the user is signed in by. Null: the token is not good.';
+comment on function auth.reset_password(bytea,text,auth.sender) is 'Spends the token, sets the password and ends all sign-ins of the user. Null: the token is invalid.';
 
 -- function auth.revoke_api_key(bigint,bigint,auth.sender)
 CREATE OR REPLACE FUNCTION auth.revoke_api_key(id bigint, owner_id bigint, sender auth.sender)
@@ -2144,7 +2144,7 @@ begin
   return true;
 end;
 $function$;
-comment on function auth.revoke_api_key(bigint,bigint,auth.sender) is 'Ends a key, when an owner is given only one of that owner''s. False: there is no such key, or it has ended.';
+comment on function auth.revoke_api_key(bigint,bigint,auth.sender) is 'Revokes a key; given an owner, only one of that owner''s. False: no such key, or it has ended.';
 
 -- function auth.revoke_refresh_tokens(bigint,auth.sender)
 CREATE OR REPLACE FUNCTION auth.revoke_refresh_tokens(user_id bigint, sender auth.sender)
@@ -2159,7 +2159,7 @@ begin
   perform auth.log_event('refresh_tokens.revoked', revoke_refresh_tokens.user_id, sender);
 end;
 $function$;
-comment on function auth.revoke_refresh_tokens(bigint,auth.sender) is 'Signs out everywhere where the user is signed in by tokens.';
+comment on function auth.revoke_refresh_tokens(bigint,auth.sender) is 'Ends all sign-ins of the user by tokens.';
 
 -- function auth.role()
 CREATE OR REPLACE FUNCTION auth.role()
@@ -2194,7 +2194,7 @@ begin
     outcome := 'rotated';
     update auth.refresh_tokens as token
       set rotated_at = clock_timestamp() where token.token_hash = v_token.token_hash;
-    -- Whoever shows this token has received the answer that it was sealed in.
+    -- The bearer of this token has received the response that was sealed.
     update auth.refresh_tokens as earlier
       set idempotency_key_hash = null, sealed_answer = null, sealed_until = null
       where earlier.family_id = v_token.family_id and earlier.sealed_answer is not null;
@@ -2210,7 +2210,7 @@ begin
   end if;
 end;
 $function$;
-comment on function auth.rotate_refresh_token(bytea,bytea,integer,bytea,auth.sender) is 'Exchanges a refresh token for the next: rotated. Else repeated for the retry of one that was, reused or ended.';
+comment on function auth.rotate_refresh_token(bytea,bytea,integer,bytea,auth.sender) is 'Exchanges a refresh token: rotated; repeated for a retry; reused or ended otherwise.';
 
 -- function auth.seal_answer(bytea,bytea,bytea,integer)
 CREATE OR REPLACE FUNCTION auth.seal_answer(token_hash bytea, retry_hash bytea, sealed_answer bytea, seconds integer)
@@ -2224,7 +2224,7 @@ AS $function$
     sealed_until = clock_timestamp() + make_interval(secs => seconds)
   where token.token_hash = seal_answer.token_hash;
 $function$;
-comment on function auth.seal_answer(bytea,bytea,bytea,integer) is 'Keeps what the token was exchanged for, in the transaction that did so, for the same Idempotency-Key to ask again.';
+comment on function auth.seal_answer(bytea,bytea,bytea,integer) is 'Stores the pair that the token was exchanged for, in the same transaction, for a retry with the same Idempotency-Key.';
 
 -- function auth.set_password(bigint,text)
 CREATE OR REPLACE FUNCTION auth.set_password(user_id bigint, new_hash text)
@@ -2242,7 +2242,7 @@ begin
   delete from auth.federation_codes where federation_codes.user_id = set_password.user_id;
 end;
 $function$;
-comment on function auth.set_password(bigint,text) is 'Sets the password and ends whatever the user is signed in by. The account is held.';
+comment on function auth.set_password(bigint,text) is 'Sets the password and ends all sign-ins of the user. The caller has locked the account.';
 
 -- function auth.take_attempt(text,inet)
 CREATE OR REPLACE FUNCTION auth.take_attempt(name text, address inet)
@@ -2255,7 +2255,7 @@ declare
   v_now constant timestamptz := clock_timestamp();
   v_wait integer;
 begin
-  -- Whether it counts already or not, each counter is locked from here on.
+  -- From here on each counter is locked, whether or not it existed.
   insert into auth.login_throttle as counter (scope, key, failures, window_started_at)
     select scope, key, 0, v_now from auth.login_counters(name, address)
     on conflict on constraint login_throttle_pkey do update set
@@ -2264,7 +2264,7 @@ begin
       window_started_at =
         case when counter.window_started_at > v_now - v_window then counter.window_started_at else v_now end;
 
-  -- Those that are being made may yet succeed: where they alone fill the counter, it is worth asking again soon.
+  -- Attempts in progress may succeed: where they alone fill the counter, retrying soon is worthwhile.
   select max(case
     when counter.failures - counter.pending < counters.most then 1
     else greatest(1, ceil(extract(epoch from counter.window_started_at + v_window - v_now))::integer)
@@ -2287,7 +2287,7 @@ begin
   return coalesce(v_wait, 0);
 end;
 $function$;
-comment on function auth.take_attempt(text,inet) is 'Counts an attempt to sign in before it is made. Otherwise: in how many seconds there may be one again.';
+comment on function auth.take_attempt(text,inet) is 'Counts an attempt before it is made; returns 0, or the seconds until the next one is allowed.';
 
 -- function auth.take_message(text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION auth.take_message(issuer text, message_id text, expires_at timestamp with time zone)
@@ -2306,7 +2306,7 @@ begin
   return found;
 end;
 $function$;
-comment on function auth.take_message(text,text,timestamp with time zone) is 'Whether this message of a provider is shown for the first time.';
+comment on function auth.take_message(text,text,timestamp with time zone) is 'Whether this message of a provider is used for the first time.';
 
 -- function auth.tg_credentials__remember_deletion()
 CREATE OR REPLACE FUNCTION auth.tg_credentials__remember_deletion()
@@ -2326,7 +2326,7 @@ begin
   return null;
 end;
 $function$;
-comment on function auth.tg_credentials__remember_deletion() is 'After delete: remembers whose tokens have ended with the account.';
+comment on function auth.tg_credentials__remember_deletion() is 'After delete: records the account, whose tokens have ended.';
 
 -- function auth.tg_user_roles__end_tokens()
 CREATE OR REPLACE FUNCTION auth.tg_user_roles__end_tokens()
@@ -2340,7 +2340,7 @@ declare
 begin
   if NEW.role is distinct from OLD.role then
     perform auth.end_access_tokens(coalesce(NEW.user_id, OLD.user_id));
-    -- A key in it would be a way to keep the role.
+    -- A key in the role would be a way to keep it.
     for v_key_id in
       update auth.api_keys set revoked_at = now()
         where owner_id = OLD.user_id and role = OLD.role and revoked_at is null
@@ -2352,7 +2352,7 @@ begin
   return null;
 end;
 $function$;
-comment on function auth.tg_user_roles__end_tokens() is 'After a change, by whomever: ends the tokens that name the role the user had, and the user''s keys in it.';
+comment on function auth.tg_user_roles__end_tokens() is 'After a change: ends tokens that name the previous role, and the user''s keys in it.';
 
 -- function auth.tg_users__guard_address()
 CREATE OR REPLACE FUNCTION auth.tg_users__guard_address()
@@ -2369,7 +2369,7 @@ begin
   return NEW;
 end;
 $function$;
-comment on function auth.tg_users__guard_address() is 'Before update by somebody else: the address of who can sign in stays.';
+comment on function auth.tg_users__guard_address() is 'Before update by another caller: refuses to change the address of a user with an account.';
 
 -- function auth.tg_users__rename_account()
 CREATE OR REPLACE FUNCTION auth.tg_users__rename_account()
@@ -2384,7 +2384,7 @@ begin
   return null;
 end;
 $function$;
-comment on function auth.tg_users__rename_account() is 'After update: whose user name is the e-mail address signs in with the new one.';
+comment on function auth.tg_users__rename_account() is 'After update: a user name that is the e-mail address changes with it.';
 
 -- function auth.token_claims(bigint)
 CREATE OR REPLACE FUNCTION auth.token_claims(user_id bigint)
@@ -2395,7 +2395,7 @@ BEGIN ATOMIC
     FROM auth.credentials
    WHERE (credentials.user_id = token_claims.user_id);
 END;
-comment on function auth.token_claims(bigint) is 'The claims of an access token that is issued now.';
+comment on function auth.token_claims(bigint) is 'The claims of an access token issued now.';
 
 -- function auth.uid()
 CREATE OR REPLACE FUNCTION auth.uid()
@@ -2404,7 +2404,7 @@ CREATE OR REPLACE FUNCTION auth.uid()
  STABLE PARALLEL SAFE
 RETURN ("substring"((auth.jwt() ->> 'sub'::text), '^[1-9][0-9]{0,17}$'::text))::bigint;
 grant execute on function auth.uid() to anon, authenticated, service_role;
-comment on function auth.uid() is 'The id of the user who calls; null for everybody who is not signed in.';
+comment on function auth.uid() is 'The id of the calling user; null for callers who are not signed in.';
 
 -- function auth.use_api_keys(bytea[])
 CREATE OR REPLACE FUNCTION auth.use_api_keys(key_hashes bytea[])
@@ -2433,7 +2433,7 @@ BEGIN ATOMIC
      living.expires_at
     FROM living;
 END;
-comment on function auth.use_api_keys(bytea[]) is 'The claims of those who show these keys, by the SHA-256 of each; for the engine, which asks as the owner.';
+comment on function auth.use_api_keys(bytea[]) is 'The claims of these keys, by SHA-256; called by the service as the owner.';
 
 -- function auth.use_factor(bigint,text,bigint,text,auth.sender)
 CREATE OR REPLACE FUNCTION auth.use_factor(user_id bigint, factor_secret text, step bigint, backup_code_hash text, sender auth.sender)
@@ -2462,7 +2462,7 @@ begin
   return case when found then 'used' else 'wrong' end;
 end;
 $function$;
-comment on function auth.use_factor(bigint,text,bigint,text,auth.sender) is 'Spends a code: used, or wrong when it was used before; missing when there is one to be given; none without a factor.';
+comment on function auth.use_factor(bigint,text,bigint,text,auth.sender) is 'Spends a code: used; wrong when it was used before; missing when one is required; none without a factor.';
 
 -- function auth.use_federation_code(bytea,text,auth.sender)
 CREATE OR REPLACE FUNCTION auth.use_federation_code(code_hash bytea, code_challenge text, sender auth.sender, OUT outcome text, OUT user_id bigint)
@@ -2494,7 +2494,7 @@ begin
   end if;
 end;
 $function$;
-comment on function auth.use_federation_code(bytea,text,auth.sender) is 'Whose tokens a code is exchanged for. The account is held.';
+comment on function auth.use_federation_code(bytea,text,auth.sender) is 'The user of a code for tokens. Locks the account.';
 
 -- function auth.use_session(bytea,integer)
 CREATE OR REPLACE FUNCTION auth.use_session(id_hash bytea, idle_seconds integer)
@@ -2525,7 +2525,7 @@ BEGIN ATOMIC
      living.expires_at
     FROM living;
 END;
-comment on function auth.use_session(bytea,integer) is 'Whose session that is, and what a credential of that user says. No row: it has ended.';
+comment on function auth.use_session(bytea,integer) is 'The user and claims of a session. No row: it has ended.';
 
 -- function auth.username_fault(text,text)
 CREATE OR REPLACE FUNCTION auth.username_fault(username text, email text)
@@ -2541,7 +2541,7 @@ AS $function$
       then 'A user name has 1 to 254 characters, and neither spaces nor colons'
   end
 $function$;
-comment on function auth.username_fault(text,text) is 'Why that is no user name for whoever has that address; null when it is one.';
+comment on function auth.username_fault(text,text) is 'Why a user with that address cannot have this user name; null when it is acceptable.';
 
 -- function auth.users_are_open(text)
 CREATE OR REPLACE FUNCTION auth.users_are_open(verb text)
@@ -2575,7 +2575,7 @@ begin
   return v_token.user_id;
 end;
 $function$;
-comment on function auth.verify_email(bytea,auth.sender) is 'Spends the token: the user reads the mail of that address. Null: it is not good.';
+comment on function auth.verify_email(bytea,auth.sender) is 'Spends the token and marks the address as verified. Null: the token is invalid.';
 
 -- function private.article_document(text,text[],text)
 CREATE OR REPLACE FUNCTION private.article_document(title text, tags text[], content text)
@@ -2584,7 +2584,7 @@ CREATE OR REPLACE FUNCTION private.article_document(title text, tags text[], con
  IMMUTABLE PARALLEL SAFE COST 10000
 RETURN ((setweight(to_tsvector('simple'::regconfig, "left"(title, 1000)), 'A'::"char") || setweight(to_tsvector('simple'::regconfig, array_to_string(tags, ' '::text)), 'B'::"char")) || setweight(to_tsvector('simple'::regconfig, "left"(content, 200000)), 'C'::"char"));
 grant execute on function private.article_document(text,text[],text) to anon, authenticated, service_role;
-comment on function private.article_document(text,text[],text) is 'All of an article that search finds whole words in: title before tags before content.';
+comment on function private.article_document(text,text[],text) is 'The text of an article for full-text search: title before tags before content.';
 
 -- function private.article_text(text,text[],text)
 CREATE OR REPLACE FUNCTION private.article_text(title text, tags text[], content text)
@@ -2596,7 +2596,7 @@ RETURN ((((title || '
 '::text)) || '
 '::text) || content);
 grant execute on function private.article_text(text,text[],text) to anon, authenticated, service_role;
-comment on function private.article_text(text,text[],text) is 'All of an article that search finds parts of words in.';
+comment on function private.article_text(text,text[],text) is 'The text of an article for substring search.';
 
 -- function private.await_events(integer)
 CREATE OR REPLACE FUNCTION private.await_events(seconds integer, OUT was_awaited boolean, OUT at double precision, OUT writers text[])
@@ -2608,7 +2608,7 @@ AS $function$
 declare
   v_now timestamptz;
 begin
-  -- One at a time, or the time could be set back.
+  -- Serialized: otherwise the time could be set back.
   perform pg_advisory_xact_lock(hashtext('private.await_events'));
   v_now := clock_timestamp();
   was_awaited := coalesce(to_timestamp(pg_sequence_last_value('private.events_awaited_until')) >= v_now, false);
@@ -2625,7 +2625,7 @@ begin
 end;
 $function$;
 grant execute on function private.await_events(integer) to authenticator;
-comment on function private.await_events(integer) is 'Has events told for so many seconds. Answers whether they were until now, when that was, and which transactions have looked already.';
+comment on function private.await_events(integer) is 'Emits events for so many seconds. Returns whether they were emitted until now, when that was, and which transactions had checked already.';
 
 -- function private.begin_task(uuid)
 CREATE OR REPLACE FUNCTION private.begin_task(id uuid)
@@ -2638,7 +2638,7 @@ BEGIN ATOMIC
      tasks.request,
      tasks.body;
 END;
-comment on function private.begin_task(uuid) is 'What is to be done; for the engine, which asks as the owner.';
+comment on function private.begin_task(uuid) is 'The task to run; called by the service as the owner.';
 
 -- function private.claim_answer(text)
 CREATE OR REPLACE FUNCTION private.claim_answer(place text, OUT is_claimed boolean, OUT answer text)
@@ -2654,14 +2654,14 @@ begin
     from private.kept_answers as kept where kept.id = v_id and kept.expires_at > now();
   is_claimed := answer is null and pg_try_advisory_xact_lock(('x' || left(place, 16))::bit(64)::bigint);
   if is_claimed then
-    -- A statement of its own, begun after the lock was had: it sees what the transaction before has committed.
+    -- A separate statement after the lock was taken: it sees what the previous transaction committed.
     select encode(kept.sealed_answer, 'base64') into answer
       from private.kept_answers as kept where kept.id = v_id and kept.expires_at > now();
   end if;
 end;
 $function$;
 grant execute on function private.claim_answer(text) to authenticator;
-comment on function private.claim_answer(text) is 'Tells what is kept at a place; where that is nothing, claims it for the rest of the transaction unless another one has it.';
+comment on function private.claim_answer(text) is 'Returns the stored response; without one claims the id until the end of the transaction, unless another transaction has it.';
 
 -- function private.containing(text)
 CREATE OR REPLACE FUNCTION private.containing(keyword text)
@@ -2670,7 +2670,7 @@ CREATE OR REPLACE FUNCTION private.containing(keyword text)
  IMMUTABLE PARALLEL SAFE
 RETURN (('%'::text || regexp_replace("left"(keyword, 1000), '([\\%_])'::text, '\\\1'::text, 'g'::text)) || '%'::text);
 grant execute on function private.containing(text) to anon, authenticated, service_role;
-comment on function private.containing(text) is 'The pattern for like and ilike that finds the keyword, or its first 1,000 characters, anywhere, whatever signs it has.';
+comment on function private.containing(text) is 'The pattern for like and ilike that finds the keyword (its first 1,000 characters) anywhere; wildcards are escaped.';
 
 -- function private.count_requests(text[],integer[],integer)
 CREATE OR REPLACE FUNCTION private.count_requests(callers text[], counts integer[], seconds integer)
@@ -2696,7 +2696,7 @@ begin
     returning counted.key, counted.points, (counted.expire - v_now)::double precision;
 end;
 $function$;
-comment on function private.count_requests(text[],integer[],integer) is 'Adds the requests that a gateway has counted, and tells what all of them have; for the engine, which asks as the owner.';
+comment on function private.count_requests(text[],integer[],integer) is 'Adds the requests counted by a process and returns the totals; called by the service as the owner.';
 
 -- function private.fail_task(uuid,jsonb)
 CREATE OR REPLACE FUNCTION private.fail_task(id uuid, error jsonb)
@@ -2706,7 +2706,7 @@ BEGIN ATOMIC
  UPDATE private.tasks SET status = 'failed'::text, error = fail_task.error, finished_at = now(), expires_at = (now() + '1 day'::interval), request = '{}'::jsonb, body = '\x'::bytea
    WHERE ((tasks.id = fail_task.id) AND (tasks.finished_at IS NULL));
 END;
-comment on function private.fail_task(uuid,jsonb) is 'Gives a task up; for the engine, which asks as the owner.';
+comment on function private.fail_task(uuid,jsonb) is 'Marks a task as failed; called by the service as the owner.';
 
 -- function private.finish_task(text,text)
 CREATE OR REPLACE FUNCTION private.finish_task(id text, result text)
@@ -2723,7 +2723,7 @@ begin
 end;
 $function$;
 grant execute on function private.finish_task(text,text) to authenticator;
-comment on function private.finish_task(text,text) is 'Keeps the answer of the task that the transaction holds.';
+comment on function private.finish_task(text,text) is 'Stores the response of the task that this transaction runs.';
 
 -- function private.hold_task(text)
 CREATE OR REPLACE FUNCTION private.hold_task(id text)
@@ -2741,7 +2741,7 @@ begin
 end;
 $function$;
 grant execute on function private.hold_task(text) to authenticator;
-comment on function private.hold_task(text) is 'Whether the rest of the transaction may do the task.';
+comment on function private.hold_task(text) is 'Whether this transaction may run the task.';
 
 -- function private.is_served(pg_class)
 CREATE OR REPLACE FUNCTION private.is_served(class pg_class)
@@ -2749,7 +2749,7 @@ CREATE OR REPLACE FUNCTION private.is_served(class pg_class)
  LANGUAGE sql
  STABLE
 RETURN (((class).relkind = ANY (ARRAY['r'::"char", 'p'::"char"])) AND ((class).relpersistence = 'p'::"char") AND ((class).relnamespace <> ALL (ARRAY[('auth'::regnamespace)::oid, ('api'::regnamespace)::oid, ('extensions'::regnamespace)::oid])) AND has_schema_privilege('authenticated'::name, (class).relnamespace, 'usage'::text));
-comment on function private.is_served(pg_class) is 'Whether this is a table that may be served.';
+comment on function private.is_served(pg_class) is 'Whether this table may be served.';
 
 -- function private.keep_answer(text,text,integer)
 CREATE OR REPLACE FUNCTION private.keep_answer(place text, answer text, seconds integer)
@@ -2764,7 +2764,7 @@ begin
   delete from private.kept_answers where id = v_id and expires_at <= now();
   insert into private.kept_answers (id, sealed_answer, expires_at)
     values (v_id, decode(answer, 'base64'), clock_timestamp() + make_interval(secs => seconds));
-  -- In a stricter isolation, rows that somebody else has swept would fail the caller's transaction (40001).
+  -- Under stricter isolation, rows deleted by another transaction would fail this one (40001).
   if current_setting('transaction_isolation') = 'read committed' then
     delete from private.kept_answers where id in (
       select id from private.kept_answers where expires_at <= now()
@@ -2774,7 +2774,7 @@ begin
 end;
 $function$;
 grant execute on function private.keep_answer(text,text,integer) to authenticator;
-comment on function private.keep_answer(text,text,integer) is 'Keeps an answer at the place that the transaction has claimed.';
+comment on function private.keep_answer(text,text,integer) is 'Stores a response at the id that this transaction has claimed.';
 
 -- function private.keep_writable(regclass)
 CREATE OR REPLACE FUNCTION private.keep_writable("table" regclass)
@@ -2800,7 +2800,7 @@ begin
   end if;
 end;
 $function$;
-comment on function private.keep_writable(regclass) is 'Has a published table log what lets it be changed.';
+comment on function private.keep_writable(regclass) is 'Changes the replica identity of a published table if it would prevent updates.';
 
 -- function private.queue_task(uuid,text,text,jsonb,jsonb,bytea)
 CREATE OR REPLACE FUNCTION private.queue_task(given_id uuid, owner text, work text, caller jsonb, request jsonb, body bytea, OUT id uuid, OUT estimate integer)
@@ -2825,7 +2825,7 @@ begin
       'perform', json_build_object('task', queue_task.id), job_key => queue_task.id::text, max_attempts => 5
     );
   end if;
-  -- As long as the last ones of its kind took, after all that the owner has queued before.
+  -- The duration of recent tasks of its kind, after those that the owner has queued before.
   select greatest(1, ceil((v_waiting + 1) * coalesce(avg(extract(epoch from finished_at - started_at)), 1)))
     into estimate
     from (
@@ -2835,7 +2835,7 @@ begin
     ) as latest;
 end;
 $function$;
-comment on function private.queue_task(uuid,text,text,jsonb,jsonb,bytea) is 'Takes a task and guesses how many seconds it will take; for the engine, which asks as the owner.';
+comment on function private.queue_task(uuid,text,text,jsonb,jsonb,bytea) is 'Queues a task and estimates how many seconds it will take; called by the service as the owner.';
 
 -- function private.read_task(uuid,text)
 CREATE OR REPLACE FUNCTION private.read_task(id uuid, owner text)
@@ -2857,7 +2857,7 @@ BEGIN ATOMIC
     FROM private.tasks
    WHERE ((tasks.id = read_task.id) AND (tasks.owner = read_task.owner) AND ((tasks.expires_at IS NULL) OR (tasks.expires_at > now())));
 END;
-comment on function private.read_task(uuid,text) is 'What has become of a task, for its owner; nothing for anybody else. For the engine, which asks as the owner.';
+comment on function private.read_task(uuid,text) is 'The state of a task, for its owner only. Called by the service as the owner of the database.';
 
 -- function private.task_progress(uuid)
 CREATE OR REPLACE FUNCTION private.task_progress(id uuid)
@@ -2870,7 +2870,7 @@ BEGIN ATOMIC
             FROM pg_database
            WHERE (pg_database.datname = current_database()))) AND ((pg_locks.classid)::bigint = ((hashtext((task_progress.id)::text))::bigint & '4294967295'::bigint)));
 END;
-comment on function private.task_progress(uuid) is 'How far a task says that it is, in percent.';
+comment on function private.task_progress(uuid) is 'The progress that a task has reported, in percent.';
 
 -- function private.tend_tasks()
 CREATE OR REPLACE FUNCTION private.tend_tasks()
@@ -2908,7 +2908,7 @@ begin
   );
 end;
 $function$;
-comment on function private.tend_tasks() is 'Gives abandoned tasks to others, gives up hopeless ones and forgets old ones; for the engine, which asks as the owner.';
+comment on function private.tend_tasks() is 'Requeues abandoned tasks, fails hopeless ones and deletes old ones; called by the service as the owner.';
 
 -- function private.tg__event()
 CREATE OR REPLACE FUNCTION private.tg__event()
@@ -2926,7 +2926,7 @@ begin
     return null;
   end if;
   v_row := to_jsonb(case TG_OP when 'DELETE' then OLD else NEW end);
-  -- The trigger of a partitioned table runs as that of the partition; clients know the whole only.
+  -- The trigger of a partitioned table fires on the partition; clients know the partitioned table.
   if pg_partition_root(TG_RELID) <> TG_RELID then
     select pg_namespace.nspname, pg_class.relname into v_schema, v_table
       from pg_class join pg_namespace on pg_namespace.oid = pg_class.relnamespace
@@ -2942,7 +2942,7 @@ begin
   return null;
 end;
 $function$;
-comment on function private.tg__event() is 'For each row: tells channel graphql which row changed, while events are awaited. Arguments: the columns to send besides id.';
+comment on function private.tg__event() is 'For each row: notifies channel graphql of the change, while events are awaited. Arguments: the columns to send besides id.';
 
 -- function private.tg__log_whole_rows()
 CREATE OR REPLACE FUNCTION private.tg__log_whole_rows()
@@ -3014,11 +3014,11 @@ begin
     return;
   end if;
   notify pgrst, 'reload schema';
-  -- The same in the change stream, where it comes ahead of the changes that are to be judged by the new policies.
+  -- Also in the change stream, where it precedes changes that the new policies apply to.
   perform pg_logical_emit_message(true, 'schema', '');
 end;
 $function$;
-comment on function private.tg__schema_changed() is 'Tells the engine that the schema has changed.';
+comment on function private.tg__schema_changed() is 'Notifies the service that the schema has changed.';
 
 -- function private.tg__timestamps()
 CREATE OR REPLACE FUNCTION private.tg__timestamps()
@@ -3045,7 +3045,7 @@ BEGIN ATOMIC
    WHERE ((translation.article_id = translated_title.article_id) AND (translation.language = translated_title.language));
 END;
 grant execute on function private.translated_title(bigint,text) to anon, authenticated, service_role;
-comment on function private.translated_title(bigint,text) is 'The title in that language; null where nobody has translated it.';
+comment on function private.translated_title(bigint,text) is 'The title in that language; null without a translation.';
 
 -- function private.withdraw_task(uuid,text)
 CREATE OR REPLACE FUNCTION private.withdraw_task(id uuid, owner text)
@@ -3070,7 +3070,7 @@ begin
   return v_status;
 end;
 $function$;
-comment on function private.withdraw_task(uuid,text) is 'Takes a task back that has not begun, and forgets one that is finished; tells what it was, or null where there is none.';
+comment on function private.withdraw_task(uuid,text) is 'Withdraws a task that has not begun, and deletes a finished one; returns its status, or null when there is none.';
 
 -- function public.articles_matching(text)
 CREATE OR REPLACE FUNCTION public.articles_matching(keyword text)
@@ -3307,7 +3307,7 @@ AS $function$
 declare
   v_article public.articles;
 begin
-  -- Whom policies do not bind (service_role) needs no account.
+  -- A caller that bypasses policies (service_role) needs no account.
   if auth.uid() is null and row_security_active('public.articles') then
     raise exception 'Sign in to change an article' using errcode = 'LOGIN';
   end if;
@@ -3357,7 +3357,7 @@ begin
 end;
 $function$;
 grant execute on function realtime.broadcast_changes(text,text,text,text,text,record,record,text) to service_role;
-comment on function realtime.broadcast_changes(text,text,text,text,text,record,record,text) is 'Broadcasts the change of a row to a private channel; for triggers, which hand on NEW and OLD.';
+comment on function realtime.broadcast_changes(text,text,text,text,text,record,record,text) is 'Broadcasts the change of a row to a private channel; for triggers, which pass NEW and OLD.';
 
 -- function realtime.send(jsonb,text,text,boolean)
 CREATE OR REPLACE FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean DEFAULT true)
@@ -3386,7 +3386,7 @@ CREATE OR REPLACE FUNCTION realtime.topic()
  STABLE PARALLEL SAFE
 RETURN NULLIF(current_setting('realtime.topic'::text, true), ''::text);
 grant execute on function realtime.topic() to anon, authenticated, service_role;
-comment on function realtime.topic() is 'The name of the private channel that is being asked about, in a policy on realtime.messages.';
+comment on function realtime.topic() is 'The private channel that is being checked, for policies on realtime.messages.';
 
 -- event trigger log_whole_rows
 create event trigger log_whole_rows on ddl_command_end when tag in ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO') execute function private.tg__log_whole_rows();

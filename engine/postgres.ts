@@ -5,7 +5,7 @@ import { asPgReads } from "./connection-string.ts";
 import { runningCluster, startCluster } from "./embedded/cluster.ts";
 import { holdsCluster } from "./embedded/initialise.ts";
 import { superviseCluster } from "./embedded/supervise.ts";
-import type { MigrateSettings } from "./migrate/migrate.ts";
+import { allHistories, type MigrateSettings } from "./migrate/histories.ts";
 import { refuseTwoDatabases } from "./one-database.ts";
 import { readOrMakeSecrets } from "./secrets.ts";
 import { withClient } from "./with-client.ts";
@@ -18,7 +18,7 @@ export type Postgres = {
   readonly ownerUrl: string;
   /** As the owner, for the tools of people: over loopback where that is open. */
   readonly clientUrl: string;
-  readonly migrate: MigrateSettings;
+  readonly migrate: Required<MigrateSettings>;
   close(): Promise<void>;
 };
 
@@ -128,7 +128,12 @@ function external(config: Config): Postgres {
     requestUrl: asPgReads(requestUrl),
     ownerUrl: asPgReads(ownerUrl),
     clientUrl: ownerUrl,
-    migrate: { url: asPgReads(ownerUrl), shadowUrl: asPgReads(shadowUrl), rootUrl: asPgReads(rootUrl) },
+    migrate: {
+      url: asPgReads(ownerUrl),
+      shadowUrl: asPgReads(shadowUrl),
+      rootUrl: asPgReads(rootUrl),
+      histories: allHistories(config.migrationsDir),
+    },
     close: async () => {},
   };
 }
@@ -145,7 +150,12 @@ async function embedded(config: Config, urlOf: UrlOf, close: () => Promise<void>
       clientUrl: password
         ? `postgresql://postgres:${password}@127.0.0.1:${config.embeddedPort}/${DATABASE}`
         : urlOf("postgres", DATABASE),
-      migrate: { url: ownerUrl, shadowUrl: ownUrlOf("postgres", `${DATABASE}_shadow`), rootUrl },
+      migrate: {
+        url: ownerUrl,
+        shadowUrl: ownUrlOf("postgres", `${DATABASE}_shadow`),
+        rootUrl,
+        histories: allHistories(config.migrationsDir),
+      },
       close,
     };
   } catch (error) {

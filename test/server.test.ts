@@ -1,12 +1,14 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { chmod, cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import jwt from "jsonwebtoken";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { writeMigration } from "../engine/migrate/committed.ts";
 import { cloneDatabase, urlOf } from "./database.ts";
 import { postmasterOf } from "./postmaster.ts";
 import { processesNaming } from "./processes-naming.ts";
@@ -226,8 +228,8 @@ describe("npm start with DATABASE_URL", () => {
     try {
       const environment = { ...settings, DATABASE_URL: database.ownerUrl };
       const earlier = await copyOfRepository();
-      const chapters = join(earlier, "db/migrations/committed");
-      await rm(join(chapters, (await readdir(chapters)).sort().at(-1)!));
+      const committed = join(earlier, "db/content/committed");
+      await rm(join(committed, (await readdir(committed)).sort().at(-1)!));
       expect(await command("migrate", [], environment, earlier)).toMatchObject({ code: 0 });
       const refused = await serve(environment);
       expect(refused.child.exitCode).toBe(1);
@@ -261,7 +263,7 @@ describe("npm start with DATABASE_URL", () => {
 });
 
 describe("npm run dev", () => {
-  test("a chapter is applied as it is written, and its end state is committed with a name", async () => {
+  test("a migration is applied on every save, and its end state is committed with a name", async () => {
     await haveData();
     const root = await copyOfRepository();
     const { url, printed } = await serve({}, { args: ["--dev"], root });
@@ -269,7 +271,8 @@ describe("npm run dev", () => {
     const databaseUrl = (await command("database-url", [], {}, root)).printed.trim();
     const isThere = async (name: string) =>
       (await ask(databaseUrl, `select to_regclass('${name}') as found`))[0]!.found !== null;
-    await until(async () => printed().includes("db/migrations/current: "));
+    expect(printed()).toContain("db/migrations/current, applied on every save");
+    await mkdir(join(root, "db/migrations/current"));
     await writeFile(
       join(root, "db/migrations/current/0010-notes.sql"),
       "drop table if exists public.notes;\ncreate table public.notes (id int primary key);\n",
@@ -280,17 +283,48 @@ describe("npm run dev", () => {
     expect(committed.logged).toBe("");
     expect(committed.code).toBe(0);
     expect((await readdir(join(root, "db/migrations/committed"))).at(-1)).toMatch(/add-notes\.sql$/);
-    expect(await readFile(join(root, "db/schema.sql"), "utf8")).toContain("notes");
+    expect(await readFile(join(root, "db/migrations/schema.sql"), "utf8")).toContain("create table public.notes");
   });
 });
 
-/** The parts that run, so that a test may write migrations; without the chapter that somebody is writing here. */
+describe("a clone without the example application", () => {
+  test("serves the project's own tables to its roles by every interface", async () => {
+    const root = await copyOfRepository();
+    await rm(join(root, "db/content"), { recursive: true });
+    await mkdir(join(root, "db/migrations/committed"));
+    const body = `
+      create table public.notes (id bigint primary key, owner_id bigint not null default auth.uid(), text text not null);
+      alter table public.notes enable row level security;
+      create policy select_all on public.notes for select using (true);
+      create policy insert_own on public.notes for insert to authenticated with check (owner_id = (select auth.uid()));
+      grant select on public.notes to anon, authenticated;
+      grant insert (id, text) on public.notes to authenticated;`;
+    const { text } = writeMigration({ previous: null, message: "notes", body });
+    await writeFile(join(root, "db/migrations/committed/000001-notes.sql"), text);
+
+    const { url } = await serve({ JWT_SECRET: SECRET, REST_REQUIRE_APIKEY: "false" }, { root });
+    const token = jwt.sign({ sub: "7", role: "authenticated" }, SECRET);
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const insert = (path: string, note: object) =>
+      fetch(url + path, { method: "POST", headers, body: JSON.stringify(note) });
+    expect((await insert("/rest/v1/notes", { id: 1, text: "one" })).status).toBe(201);
+    expect((await insert("/api/v1/notes", { id: 2, text: "two" })).status).toBe(201);
+    const query = "{ notes { edges { node { id ownerId text } } } }";
+    const answer = await fetch(`${url}/graphql`, { method: "POST", headers, body: JSON.stringify({ query }) });
+    const note = (id: string, note: string) => ({ node: { id, ownerId: "7", text: note } });
+    expect(await answer.json()).toEqual({ data: { notes: { edges: [note("1", "one"), note("2", "two")] } } });
+    expect(await (await fetch(`${url}/rest/v1/notes?select=id`)).json()).toEqual([{ id: 1 }, { id: 2 }]);
+    expect((await health(url)).body).toEqual({ status: "ok" });
+  });
+});
+
+/** The parts that run, so that a test may write migrations; without a project's own. */
 async function copyOfRepository(): Promise<string> {
   const root = join(folder, "repository");
   const files = (await readdir(REPOSITORY)).filter((name) => name.endsWith(".ts"));
   const folders = ["commands", "db", "docs", "engine", "plugins", "processes", "realtime", "rest-gateway"];
   for (const part of ["package.json", ...files, ...folders]) {
-    const filter = (path: string) => !/migrations\/current\/(?!1-current)/.test(path);
+    const filter = (path: string) => !/db\/migrations\/(current|committed)/.test(path);
     await cp(join(REPOSITORY, part), join(root, part), { recursive: true, verbatimSymlinks: true, filter });
   }
   await symlink(join(REPOSITORY, "node_modules"), join(root, "node_modules"));

@@ -8,8 +8,8 @@ export type Header = {
   readonly contentService: typeof FORMAT;
   readonly postgres: string;
   readonly madeAt: string;
-  /** What the tables were made by, in order. */
-  readonly migrations: readonly { readonly name: string; readonly hash: string }[];
+  /** What the tables were made by. Without a history: an earlier version, which had a single one. */
+  readonly migrations: readonly { readonly history?: string; readonly name: string; readonly hash: string }[];
 };
 
 export type Table = { readonly table: string; readonly columns: readonly string[] };

@@ -1,13 +1,11 @@
-import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type pg from "pg";
-import { committedMigrations, MIGRATIONS_FOLDER } from "../migrate/history.ts";
-import { type MigrateSettings, runMigrations } from "../migrate/migrate.ts";
+import { type MigrateSettings, releasedHistories } from "../migrate/histories.ts";
+import { runMigrations } from "../migrate/migrate.ts";
 import { withClient } from "../with-client.ts";
-import { type Header, readArchive, type Sequence } from "./format.ts";
+import { readArchive, type Sequence } from "./format.ts";
 import { insertRows } from "./insert-rows.ts";
 import { type Archive, inspectArchive } from "./inspect.ts";
+import { migrateTo, migrationsOf } from "./restore-migrations.ts";
 import { type ContentTable, contentRelations, contentTables, speakPlainly } from "./tables.ts";
 
 const ROWS_AT_ONCE = 500;
@@ -17,32 +15,20 @@ const CHARACTERS_AT_ONCE = 4_000_000;
  * Fills an empty database: the migrations that the rows were under make the tables and the roles, the rows follow in one
  * transaction, and then the later migrations. Refuses before it changes anything where it can.
  */
-export async function restoreArchive(file: string, settings: MigrateSettings): Promise<Archive> {
+export async function restoreArchive(file: string, given: MigrateSettings): Promise<Archive> {
+  const settings = { ...given, histories: given.histories ?? releasedHistories() };
   const archive = await inspectArchive(file);
-  const names = await knownMigrations(archive.header);
+  const migrations = await migrationsOf(archive.header, settings.histories);
   await withClient(settings.url, async (client) => {
     await refuseUnlessEmpty(client);
     // Of a transaction that ends with the connection.
     await client.query("begin");
     await ignoreTriggers(client);
   });
-  await migrateTo(names, settings);
+  await migrateTo(migrations, settings);
   await withClient(settings.url, (client) => load(client, file, archive));
   await runMigrations({ name: "migrate" }, settings);
   return archive;
-}
-
-async function knownMigrations({ migrations }: Header): Promise<string[]> {
-  if (migrations.length === 0) {
-    throw new Error("The backup is of a database that this service's migrations have not made. Use pg_dump for that.");
-  }
-  const committed = new Map((await committedMigrations(MIGRATIONS_FOLDER)).map(({ name, hash }) => [hash, name]));
-  const unknown = migrations.filter(({ hash }) => !committed.has(hash));
-  if (unknown.length > 0) {
-    const list = unknown.map(({ name }) => name).join(", ");
-    throw new Error(`The backup was made under migrations that are not here: ${list}. Restore it with that release.`);
-  }
-  return migrations.map(({ hash }) => committed.get(hash)!);
 }
 
 async function refuseUnlessEmpty(client: pg.ClientBase): Promise<void> {
@@ -52,18 +38,6 @@ async function refuseUnlessEmpty(client: pg.ClientBase): Promise<void> {
     `The database is not empty: it has ${tables.length} tables, ${tables[0]!.table} among them. Nothing was changed. ` +
       "Restore into a new DATA_DIR or a new database.",
   );
-}
-
-/** As far as the book had come by then. */
-async function migrateTo(names: readonly string[], settings: MigrateSettings): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), "content-service-migrations-"));
-  try {
-    await mkdir(join(folder, "current"));
-    for (const name of names) await cp(join(MIGRATIONS_FOLDER, "committed", name), join(folder, "committed", name));
-    await runMigrations({ name: "migrate" }, { ...settings, folder });
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
 }
 
 async function load(client: pg.ClientBase, file: string, { tables }: Archive): Promise<void> {

@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import type pg from "pg";
-import { appliedMigrations } from "../migrate/history.ts";
+import { appliedMigrations } from "../migrate/record.ts";
 import { withClient } from "../with-client.ts";
 import { FORMAT, type Line } from "./format.ts";
 import { contentRelations, contentTables, speakPlainly } from "./tables.ts";
@@ -47,7 +47,7 @@ async function* linesOf(client: pg.ClientBase, tell: (written: Written) => void)
     contentService: FORMAT,
     postgres: servers[0]!.version,
     madeAt: new Date().toISOString(),
-    migrations: migrations.map(({ name, hash }) => ({ name, hash })),
+    migrations: migrations.map(({ history, name, hash }) => ({ ...(history && { history }), name, hash })),
   });
 
   const tables = await contentTables(client);

@@ -258,11 +258,20 @@ export const SETTINGS = {
     "10",
     "Seconds that a replica may be behind; one that is more is not asked before it has caught up.",
   ),
-  shadowDatabaseUrl: secret("SHADOW_DATABASE_URL", postgresUrl, "A scratch database for `npm run migrate -- commit`."),
+  shadowDatabaseUrl: secret(
+    "SHADOW_DATABASE_URL",
+    postgresUrl,
+    "A scratch database, which is created and dropped: for `npm run migrate -- commit`.",
+  ),
   rootDatabaseUrl: secret(
     "ROOT_DATABASE_URL",
     postgresUrl,
     "A database to create and drop others from (`migrate -- reset`).",
+  ),
+  migrationsDir: optional(
+    "MIGRATIONS_DIR",
+    text,
+    "Folder of this project's own migrations. Unset: `db/migrations`, of the clone or else of the working directory.",
   ),
   dataDir: required("DATA_DIR", text, ".data", "Folder of the embedded Postgres and of the secrets made for it."),
   embeddedPort: optional(

@@ -1,10 +1,12 @@
 import { withClient } from "../with-client.ts";
-import { type MigrationState, migrationState } from "./history.ts";
-import { type MigrateSettings, runMigrations } from "./migrate.ts";
+import type { MigrateSettings } from "./histories.ts";
+import { runMigrations } from "./migrate.ts";
+import { SINGLE_HISTORY_ADVICE } from "./record.ts";
+import { divergedAdvice, type MigrationState, migrationState } from "./state.ts";
 import { refuseOldServer, refuseOtherQuotes, refuseReadOnly } from "./unfit.ts";
 
 type Options = {
-  readonly settings: MigrateSettings;
+  readonly settings: Required<MigrateSettings>;
   /** As the login that requests use. */
   readonly requestUrl: string;
   /** Whether this process owns the database and may change it by itself. */
@@ -15,7 +17,7 @@ type Options = {
 /** Migrates our own database; a database of somebody else is only judged, and refused when it is half migrated. */
 export async function bringUpToDate(options: Options): Promise<MigrationState> {
   const { settings, requestUrl } = options;
-  const found = await stateOf(settings.url);
+  const found = await stateOf(settings);
   await refuseUnfit(settings.url, found);
   const state = await migrated(found, options);
   // The first migration makes the login of our own database.
@@ -25,6 +27,8 @@ export async function bringUpToDate(options: Options): Promise<MigrationState> {
 
 async function migrated(state: MigrationState, { settings, ours, tell }: Options): Promise<MigrationState> {
   if (state.kind === "current") return state;
+  if (state.kind === "single history") throw new Error(SINGLE_HISTORY_ADVICE);
+  if (state.kind === "diverged") throw new Error(divergedAdvice(state));
   if (state.kind === "ahead") {
     tell(`the database has migrations of a newer release: ${state.unknown.join(", ")}`);
     return state;
@@ -32,7 +36,7 @@ async function migrated(state: MigrationState, { settings, ours, tell }: Options
   if (ours) {
     tell("migrating the database");
     await runMigrations({ name: "migrate" }, settings);
-    return stateOf(settings.url);
+    return stateOf(settings);
   }
   if (state.kind === "behind") {
     throw new Error(
@@ -52,6 +56,6 @@ function refuseUnfit(url: string, { kind }: MigrationState): Promise<void> {
   });
 }
 
-function stateOf(url: string): Promise<MigrationState> {
-  return withClient(url, (client) => migrationState(client));
+function stateOf({ url, histories }: Required<MigrateSettings>): Promise<MigrationState> {
+  return withClient(url, (client) => migrationState(client, histories));
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -98,11 +98,18 @@ describe("content-service", () => {
     await run("tar", ["xzf", join(folder, tarball), "--strip-components=1", "-C", join(modules, "content-service")]);
 
     const packed = join(modules, "content-service/bin/content-service.js");
-    for (const words of [["dev"], ["migrate", "commit", "notes"]]) {
-      const env = { PATH: process.env.PATH, DATABASE_URL: database.url, JWT_SECRET: SECRET };
-      const refused = await run(process.execPath, [packed, ...words], { env }).catch((error) => error);
-      expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("is for a clone") });
-    }
+    const inFolder = (words: string[]) =>
+      run(process.execPath, [packed, ...words], { cwd: folder, env: servingEnvironment() });
+    await mkdir(join(folder, "db/migrations/current"), { recursive: true });
+    await writeFile(
+      join(folder, "db/migrations/current/0010-notes.sql"),
+      "create table if not exists public.notes ();",
+    );
+    const ofRelease = ["migrate", "commit", "notes", "--history", "content"];
+    const refused = await inFolder(ofRelease).catch((error) => error);
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("is for a clone") });
+    await inFolder(["migrate", "commit", "notes"]);
+    expect(await readdir(join(folder, "db/migrations/committed"))).toEqual(["000001-notes.sql"]);
     const service = spawn(process.execPath, [packed, "start"], {
       cwd: folder,
       env: servingEnvironment(),

@@ -17,12 +17,12 @@ test("migrating what is migrated changes nothing", async () => {
   expect(await dumpSchema(content.owner)).toBe(before);
 });
 
-test("db/schema.sql is the end state of the book", async () => {
+test("db/schema.sql is what the released migrations make", async () => {
   const file = await readFile(new URL("schema.sql", db), "utf8");
   expect(await dumpSchema(content.owner), "Renew it: npm run migrate -- dump").toBe(file);
 });
 
-test("every error code that the book raises is in db/README.md, with the status that the engine gives it", async () => {
+test("every error code that SQL raises is in db/README.md, with the status that the engine gives it", async () => {
   const readme = await readFile(new URL("README.md", db), "utf8");
   const documented = new Map(
     [...readme.matchAll(/^\| `(\w{5})` \| (\d{3}) \|/gm)].map(([, code, status]) => [code, status]),

@@ -10,7 +10,7 @@ async function published(): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** The tables that are published after the statements, beyond those of the book. */
+/** The tables that are published after the statements, beyond those of the migrations. */
 async function publishedBy(...statements: string[]): Promise<string[]> {
   await content.owner.query("begin");
   const before = await published();

@@ -4,21 +4,26 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { bringUpToDate } from "../../../engine/migrate/bring-up-to-date.ts";
-import { MIGRATIONS_FOLDER, migrationState } from "../../../engine/migrate/history.ts";
-import { type MigrateSettings, runMigrations, watchMigrations } from "../../../engine/migrate/migrate.ts";
+import { type History, type MigrateSettings, releasedHistories } from "../../../engine/migrate/histories.ts";
+import { runMigrations } from "../../../engine/migrate/migrate.ts";
+import { migrationState } from "../../../engine/migrate/state.ts";
 import { withClient } from "../../../engine/with-client.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
-import { until } from "../../until.ts";
 
 let database: TestDatabase;
 let client: pg.Client;
 let folder: string;
+/** A copy of the release's, and an empty one of a project. */
+let histories: History[];
 beforeEach(async () => {
   database = await cloneDatabase("empty");
   client = new pg.Client({ connectionString: database.ownerUrl });
   await client.connect();
   folder = await mkdtemp(join(tmpdir(), "migrations-"));
-  await cp(join(MIGRATIONS_FOLDER, "committed"), join(folder, "committed"), { recursive: true });
+  for (const { name, folder: released } of releasedHistories()) {
+    await cp(released, join(folder, name), { recursive: true });
+  }
+  histories = (["platform", "content", "project"] as const).map((name) => ({ name, folder: join(folder, name) }));
 });
 afterEach(async () => {
   await client.end();
@@ -26,48 +31,55 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-function settings(): MigrateSettings & { folder: string } {
+function settings(): Required<MigrateSettings> {
   const shadow = `${database.name}_shadow`;
   return {
     url: database.ownerUrl,
     shadowUrl: urlOf("postgres", shadow),
     rootUrl: urlOf("postgres", "postgres"),
-    folder,
+    histories,
   };
 }
 
 /** The folder without its last migrations, as an older release has it. */
 async function older(count: number): Promise<string[]> {
-  const names = (await readdir(join(folder, "committed"))).sort().slice(-count);
-  for (const name of names) await rm(join(folder, "committed", name));
-  return names;
+  const committed = join(folder, "content/committed");
+  const names = (await readdir(committed)).sort().slice(-count);
+  for (const name of names) await rm(join(committed, name));
+  return names.map((name) => `content/${name}`);
 }
 
 describe("migrationState", () => {
   test("a database that was never ours is foreign, a migrated one is current", async () => {
-    expect(await migrationState(client, folder)).toEqual({ kind: "foreign" });
+    expect(await migrationState(client, histories)).toEqual({ kind: "foreign" });
     await runMigrations({ name: "migrate" }, settings());
-    const applied = (await readdir(join(folder, "committed"))).length;
-    expect(await migrationState(client, folder)).toEqual({ kind: "current", applied });
+    const committed = await Promise.all(
+      ["platform", "content"].map((name) => readdir(join(folder, name, "committed"))),
+    );
+    const applied = committed.flat().length;
+    expect(await migrationState(client, histories)).toEqual({ kind: "current", applied });
   });
 
   test("a login that may not look is told to name the owner", async () => {
     await runMigrations({ name: "migrate" }, settings());
-    const looking = withClient(database.url, (login) => migrationState(login, folder));
+    const looking = withClient(database.url, (login) => migrationState(login, histories));
     await expect(looking).rejects.toThrow("Set OWNER_DATABASE_URL");
   });
 
   test("a database of an older release is behind, by name", async () => {
     const newest = await older(2);
     await runMigrations({ name: "migrate" }, settings());
-    const state = await migrationState(client);
+    const state = await migrationState(client, releasedHistories());
     expect(state).toMatchObject({ kind: "behind", missing: newest });
   });
 
   test("a database of a newer release is ahead, by name", async () => {
     await runMigrations({ name: "migrate" }, settings());
     const [newest] = await older(1);
-    expect(await migrationState(client, folder)).toEqual({ kind: "ahead", unknown: [`${newest!.slice(0, 6)}.sql`] });
+    expect(await migrationState(client, histories)).toEqual({
+      kind: "ahead",
+      unknown: [`${newest!.slice(0, 14)}.sql`],
+    });
   });
 });
 
@@ -88,11 +100,11 @@ describe("bringUpToDate", () => {
   test("refuses somebody else's database when it is half migrated, naming what is missing", async () => {
     const newest = await older(1);
     await runMigrations({ name: "migrate" }, settings());
-    const attempt = bringUpToDate({ settings: settings(), requestUrl: database.url, ours: false, tell: () => {} });
-    await expect(attempt).rejects.toThrow(`half migrated`);
-    await expect(
-      bringUpToDate({ settings: settings(), requestUrl: database.url, ours: false, tell: () => {} }),
-    ).rejects.toThrow(newest[0]!);
+    const newer = { ...settings(), histories: releasedHistories() };
+    const attempt = bringUpToDate({ settings: newer, requestUrl: database.url, ours: false, tell: () => {} });
+    const refusal: Error = await attempt.catch((error) => error);
+    expect(refusal.message).toContain("half migrated");
+    expect(refusal.message).toContain(newest[0]!);
   });
 
   test("leaves a foreign database as it is", async () => {
@@ -146,7 +158,7 @@ describe("bringUpToDate, where SQL is read in another way", () => {
     await client.query(`alter database ${database.name} set standard_conforming_strings = off`);
     const migrating = runMigrations({ name: "migrate" }, settings());
     await expect(migrating).rejects.toThrow("standard_conforming_strings is off");
-    expect(await migrationState(client, folder)).toEqual({ kind: "foreign" });
+    expect(await migrationState(client, histories)).toEqual({ kind: "foreign" });
   });
 });
 
@@ -165,7 +177,7 @@ describe("a server that is too old", () => {
     await expect(runMigrations({ name: "migrate" }, settings())).rejects.toThrow(
       "of Postgres 13.23, and 14 is the oldest",
     );
-    expect(await migrationState(client, folder)).toEqual({ kind: "foreign" });
+    expect(await migrationState(client, histories)).toEqual({ kind: "foreign" });
   });
 
   test("is not served either, whosever it is", async () => {
@@ -176,8 +188,8 @@ describe("a server that is too old", () => {
 
 describe("a committed migration that was changed", () => {
   const changeFirst = async (change: (text: string) => string) => {
-    const [first] = (await readdir(join(folder, "committed"))).sort();
-    const file = join(folder, "committed", first!);
+    const [first] = (await readdir(join(folder, "platform/committed"))).sort();
+    const file = join(folder, "platform/committed", first!);
     await writeFile(file, change(await readFile(file, "utf8")));
     return first!;
   };
@@ -189,24 +201,24 @@ describe("a committed migration that was changed", () => {
     await runMigrations({ name: "migrate" }, settings());
     const name = await changeFirst(change);
     const refusal = `${name} was changed after it was committed`;
-    await expect(migrationState(client, folder)).rejects.toThrow(refusal);
+    await expect(migrationState(client, histories)).rejects.toThrow(refusal);
     await expect(runMigrations({ name: "migrate" }, settings())).rejects.toThrow(refusal);
   });
 
   test("passes where its header allows it", async () => {
     await runMigrations({ name: "migrate" }, settings());
     await changeFirst((text) => text.replace("\n\n", "\n--! AllowInvalidHash\n\n-- As it should have been.\n"));
-    expect(await migrationState(client, folder)).toMatchObject({ kind: "current" });
+    expect(await migrationState(client, histories)).toMatchObject({ kind: "current" });
   });
 });
 
 describe("runMigrations", () => {
   test("of two migrations with the same number both are named, and nothing is changed", async () => {
-    const newest = (await readdir(join(folder, "committed"))).sort().at(-1)!;
+    const newest = (await readdir(join(folder, "content/committed"))).sort().at(-1)!;
     const twin = `${newest.slice(0, 6)}-zzz.sql`;
-    await cp(join(folder, "committed", newest), join(folder, "committed", twin));
+    await cp(join(folder, "content/committed", newest), join(folder, "content/committed", twin));
     const attempt = runMigrations({ name: "migrate" }, settings());
-    await expect(attempt).rejects.toThrow(`${newest} and ${twin} have the same number`);
+    await expect(attempt).rejects.toThrow(`${newest} and ${twin} of history "content" have the same number`);
     const { rows } = await client.query("select to_regnamespace('graphile_migrate') as found");
     expect(rows).toEqual([{ found: null }]);
   });
@@ -218,38 +230,15 @@ describe("runMigrations", () => {
     try {
       const attempt = runMigrations({ name: "migrate" }, { ...settings(), url });
       await expect(attempt).rejects.toThrow(`encoding is ${encoding}, and the migrations want UTF8`);
-      expect(await withClient(url, migrationState)).toEqual({ kind: "foreign" });
+      expect(await withClient(url, (login) => migrationState(login, histories))).toEqual({ kind: "foreign" });
     } finally {
       await client.query(`drop database ${name} with (force)`);
     }
   });
 
-  test("a chapter is committed, applied elsewhere, and taken back", async () => {
-    await runMigrations({ name: "migrate" }, settings());
-    await writeFile(
-      join(folder, "current.sql"),
-      "drop table if exists public.notes;\ncreate table public.notes (id int primary key);\n",
-    );
-    await runMigrations({ name: "commit", message: "add notes" }, settings());
-    expect((await readdir(join(folder, "committed"))).at(-1)).toMatch(/^\d+-add-notes\.sql$/);
-    await runMigrations({ name: "uncommit" }, settings());
-    expect((await readdir(join(folder, "committed"))).at(-1)).not.toContain("notes");
-    await dropShadow();
-  });
-
-  test("a mistake in SQL is told in Postgres's words, without the calls inside packages, and nothing of the chapter stays", async () => {
-    await runMigrations({ name: "migrate" }, settings());
-    await writeFile(join(folder, "current.sql"), "create table public.half ();\nselekt 1;\n");
-    const refusal: Error = await runMigrations({ name: "watch", once: true }, settings()).catch((error) => error);
-    expect(refusal.message).toContain('syntax error at or near "selekt"');
-    expect(refusal.message).not.toContain("node_modules");
-    const { rows } = await client.query("select to_regclass('public.half') as half");
-    expect(rows).toEqual([{ half: null }]);
-  });
-
   test("gateways that start together migrate once", async () => {
     await Promise.all([1, 2, 3].map(() => runMigrations({ name: "migrate" }, settings())));
-    expect(await migrationState(client)).toMatchObject({ kind: "current" });
+    expect(await migrationState(client, releasedHistories())).toMatchObject({ kind: "current" });
   });
 
   test("reset makes the database anew", async () => {
@@ -259,7 +248,7 @@ describe("runMigrations", () => {
     await runMigrations({ name: "reset" }, settings());
     client = new pg.Client({ connectionString: database.ownerUrl });
     await client.connect();
-    expect(await migrationState(client)).toMatchObject({ kind: "current" });
+    expect(await migrationState(client, releasedHistories())).toMatchObject({ kind: "current" });
     const { rows } = await client.query("select to_regclass('public.mine') as mine");
     expect(rows).toEqual([{ mine: null }]);
   });
@@ -275,68 +264,3 @@ describe("runMigrations", () => {
     expect(seen).not.toContain(`${database.name}?`);
   });
 });
-
-describe("watchMigrations", () => {
-  test("says in a line or a few what came of each save", async () => {
-    await runMigrations({ name: "migrate" }, settings());
-    const first = "create table if not exists public.first ();\n";
-    await writeFile(join(folder, "current.sql"), first);
-    let printed = "";
-    const watched = watchMigrations(settings(), (text) => (printed += `${text}\n`));
-    const save = async (sql: string, last: string) => {
-      printed = "";
-      await writeFile(join(folder, "current.sql"), sql);
-      await until(() => printed.includes(last));
-      return printed.trimEnd().split("\n");
-    };
-    await until(() => printed.includes("applied in"));
-    expect(printed).toMatch(
-      /^db\/migrations\/current: applied in \d+ ms; npm run migrate -- commit "what it does" keeps it\n$/,
-    );
-
-    expect(await save(`${first}create tabl public.second ();\n`, "next save")).toEqual([
-      'db/migrations/current: not applied, syntax error at or near "tabl" (line 2, column 8)',
-      "  create tabl public.second ();",
-      "         ^",
-      "  All of it was undone; it is tried again at the next save.",
-    ]);
-    // Behind the end of a long file there is no line to show.
-    const long = "select 1;\n".repeat(60);
-    expect(await save(`${first}${long}create table public.second (id int`, "next save")).toEqual([
-      expect.stringMatching(/^db\/migrations\/current: not applied, syntax error at end of input \(line 62, /),
-      "  All of it was undone; it is tried again at the next save.",
-    ]);
-    expect(await save(`${first}create table public.second (id int references public.absent);`, "next save")).toEqual([
-      'db/migrations/current: not applied, relation "public.absent" does not exist',
-      "  All of it was undone; it is tried again at the next save.",
-    ]);
-    expect(await save(first, "applied in")).toHaveLength(1);
-    expect(await save(`-- A word\n${first}`, "nothing to apply")).toHaveLength(1);
-    await watched.stop();
-  });
-
-  test("applies the chapter at each change, until it is stopped", async () => {
-    await runMigrations({ name: "migrate" }, settings());
-    await writeFile(join(folder, "current.sql"), "create table if not exists public.first ();\n");
-    const watched = watchMigrations(settings(), () => {});
-    await untilTable("public.first");
-    await writeFile(join(folder, "current.sql"), "create table if not exists public.second ();\n");
-    await untilTable("public.second");
-    await watched.stop();
-  });
-});
-
-async function untilTable(table: string): Promise<void> {
-  for (;;) {
-    const { rows } = await client.query("select to_regclass($1) is not null as there", [table]);
-    if (rows[0].there) return;
-    await new Promise((done) => setTimeout(done, 50));
-  }
-}
-
-async function dropShadow(): Promise<void> {
-  const maintenance = new pg.Client({ connectionString: urlOf("postgres", "postgres") });
-  await maintenance.connect();
-  await maintenance.query(`drop database if exists ${database.name}_shadow with (force)`);
-  await maintenance.end();
-}

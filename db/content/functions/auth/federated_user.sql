@@ -1,0 +1,72 @@
+-- An identity is found by issuer and subject, and by e-mail address only where both the provider and this service have verified the
+-- address: otherwise whoever enters another person's address first, there or here, would share the account.
+create or replace function auth.federated_user(
+  provider auth.providers, subject text, claims jsonb, sender auth.sender, out outcome text, out user_id bigint
+) as $$
+declare
+  v_email constant text := nullif(btrim(claims ->> 'email'), '');
+  v_local_part constant text := split_part(v_email, '@', 1);
+  v_is_vouched constant boolean := provider.trusts_email or coalesce((claims ->> 'email_verified')::boolean, false);
+  v_identity auth.identities;
+  v_account auth.credentials;
+  v_user public.users;
+begin
+  -- Serializes concurrent first sign-ins of the same identity.
+  perform pg_advisory_xact_lock(hashtextextended(provider.issuer || ' ' || subject, 0));
+  select * into v_identity from auth.identities
+    where identities.issuer = provider.issuer and identities.subject = federated_user.subject;
+  if found then
+    v_account := auth.hold_account(v_identity.user_id);
+    -- Read again: the transaction that held the account may have changed it.
+    select * into v_identity from auth.identities
+      where identities.issuer = provider.issuer and identities.subject = federated_user.subject;
+    user_id := v_account.user_id;
+    -- A password was set by mail after the identity was linked: the identity only counts if the provider vouches for that address.
+    outcome := case
+      when v_identity.is_vouched or v_account.password_changed_at <= v_identity.created_at
+        or v_is_vouched and lower(v_email collate "C") = lower(v_account.verified_email collate "C")
+      then 'found'
+      else 'conflict'
+    end;
+    return;
+  end if;
+
+  select * into v_user from public.users where lower(users.email) = lower(v_email) for key share;
+  if found then
+    v_account := auth.hold_account(v_user.id);
+    -- Case-insensitive within ASCII only, as for mail servers: the Kelvin sign is not a k.
+    if not v_is_vouched or lower(v_email collate "C") <> lower(v_user.email collate "C")
+      or v_account.user_id is not null
+        and lower(v_account.verified_email collate "C") is distinct from lower(v_user.email collate "C")
+    then
+      outcome := 'conflict';
+      return;
+    end if;
+    -- A user row without an account.
+    insert into auth.credentials (user_id, username, verified_email) values (v_user.id, v_user.email, v_user.email)
+      on conflict on constraint credentials_pkey do nothing;
+    outcome := 'linked';
+  elsif not provider.sign_ups then
+    outcome := 'closed';
+    return;
+  elsif v_email is null then
+    outcome := 'nameless';
+    return;
+  else
+    begin
+      v_user := auth.register(left(coalesce(btrim(claims ->> 'name'), v_local_part), 200), v_email, null, null, null, sender);
+    exception when sqlstate 'WRONG' then
+      -- The provider's name is not acceptable: use the local part. If the address is not acceptable, this raises.
+      v_user := auth.register(left(v_local_part, 200), v_email, null, null, null, sender);
+    end;
+    update auth.credentials set verified_email = v_user.email where credentials.user_id = v_user.id and v_is_vouched;
+    outcome := 'registered';
+  end if;
+  user_id := v_user.id;
+  insert into auth.identities (issuer, subject, user_id, is_vouched)
+    values (provider.issuer, federated_user.subject, v_user.id, v_is_vouched);
+  perform auth.log_event('identity.linked', v_user.id, sender, jsonb_build_object('provider', provider.name));
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.federated_user is
+  'The user of an identity: found, linked or registered; or why there is none: conflict, closed, nameless. Locks the account.';

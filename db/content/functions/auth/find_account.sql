@@ -1,0 +1,11 @@
+-- No user name with an @ is another user's e-mail address, so at most one account matches.
+create or replace function auth.find_account(name text) returns auth.credentials
+language sql stable
+begin atomic
+  select account from auth.credentials as account
+  where lower(account.username) = lower(find_account.name) or account.user_id = (
+    select users.id from public.users where lower(users.email) = lower(find_account.name)
+  );
+end;
+
+comment on function auth.find_account is 'The account with that user name or e-mail address.';

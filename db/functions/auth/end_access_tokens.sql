@@ -1,7 +1,0 @@
--- A second later than all that were issued until now.
-create or replace function auth.end_access_tokens(user_id bigint) returns void as $$
-  update auth.credentials
-  set tokens_valid_from = greatest(date_trunc('second', clock_timestamp()), tokens_valid_from) + interval '1 second'
-  where credentials.user_id = end_access_tokens.user_id;
-$$ language sql set search_path = '';
-comment on function auth.end_access_tokens is 'Ends the access tokens that the user has; new ones can be had at once.';

@@ -1,2 +1,0 @@
--- The new chapter goes here, one subject per file: 0010-tags.sql, 0020-likes.sql. Rename or delete this file then.
--- See db/README.md.

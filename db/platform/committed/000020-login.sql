@@ -1,0 +1,193 @@
+--! Previous: sha1:01315710a1bbf98969f0c81c47ad6492e8400d75
+--! Hash: sha1:e7ca311cf261febe38851645894184984ca4e4e4
+--! Message: login
+
+-- Failed sign-ins, counted in Postgres so that all processes count together. A failure counts in three scopes: this user from this
+-- address, this address, this user. Each has its own limit, so that trying many users, or from many addresses, is limited too.
+--
+-- An attempt is counted before the password is checked, and subtracted when it did not fail: concurrent attempts are limited like
+-- consecutive ones, and an attempt whose process died counts as a failure.
+create table auth.login_throttle (
+  scope             text not null check (scope in ('pair', 'address', 'user')),
+  key               text not null,
+  failures          integer not null default 1,
+  window_started_at timestamptz not null default now(),
+  pending           integer not null default 0,
+  primary key (scope, key),
+  constraint login_throttle_counts check (failures >= pending and pending >= 0)
+);
+-- A user name, a space and an address.
+alter table auth.login_throttle add constraint login_throttle_key_max_length check (length(key) <= 600) not valid;
+create index on auth.login_throttle (window_started_at);
+alter table auth.login_throttle enable row level security;
+
+comment on table auth.login_throttle is 'Failed sign-ins of the current window.';
+comment on column auth.login_throttle.key is
+  'User name and address, address, or user name; names in lower case.';
+comment on column auth.login_throttle.failures is 'Attempts that failed, and those in progress.';
+comment on column auth.login_throttle.pending is 'Attempts in progress.';
+comment on column auth.login_throttle.window_started_at is 'When the first of them was made; they count for 15 minutes.';
+
+--! Included auth/login_counters.sql
+-- Trying many users meets the counter of the address, trying from many addresses that of the user. An IPv6 address counts as its /64
+-- network.
+create or replace function auth.login_counters(name text, address inet)
+returns table (scope text, key text, most integer)
+language sql immutable parallel safe
+begin atomic
+  select counters.scope, counters.key, counters.most
+  from coalesce(
+    host(network(set_masklen(login_counters.address, case family(login_counters.address) when 4 then 32 else 64 end))),
+    'unknown'
+  ) as place
+  cross join lateral (values
+    ('address', place, 50),
+    ('pair', lower(login_counters.name) || ' ' || place, 5),
+    ('user', lower(login_counters.name), 100)
+  ) as counters (scope, key, most)
+  order by counters.scope;
+end;
+
+comment on function auth.login_counters is
+  'The counters of a sign-in and their limits in 15 minutes, in the order in which they are locked.';
+--! EndIncluded auth/login_counters.sql
+--! Included auth/take_attempt.sql
+create or replace function auth.take_attempt(name text, address inet) returns integer as $$
+declare
+  v_window constant interval := '15 minutes';
+  v_now constant timestamptz := clock_timestamp();
+  v_wait integer;
+begin
+  -- From here on each counter is locked, whether or not it existed.
+  insert into auth.login_throttle as counter (scope, key, failures, window_started_at)
+    select scope, key, 0, v_now from auth.login_counters(name, address)
+    on conflict on constraint login_throttle_pkey do update set
+      failures = case when counter.window_started_at > v_now - v_window then counter.failures else 0 end,
+      pending = case when counter.window_started_at > v_now - v_window then counter.pending else 0 end,
+      window_started_at =
+        case when counter.window_started_at > v_now - v_window then counter.window_started_at else v_now end;
+
+  -- Attempts in progress may succeed: where they alone fill the counter, retrying soon is worthwhile.
+  select max(case
+    when counter.failures - counter.pending < counters.most then 1
+    else greatest(1, ceil(extract(epoch from counter.window_started_at + v_window - v_now))::integer)
+  end) into v_wait
+    from auth.login_throttle as counter join auth.login_counters(name, address) as counters using (scope, key)
+    where counter.failures >= counters.most;
+
+  if v_wait is null then
+    update auth.login_throttle as counter set failures = failures + 1, pending = pending + 1
+      from auth.login_counters(name, address) as counters
+      where counter.scope = counters.scope and counter.key = counters.key;
+  else
+    delete from auth.login_throttle as counter using auth.login_counters(name, address) as counters
+      where counter.scope = counters.scope and counter.key = counters.key and counter.failures = 0;
+  end if;
+  delete from auth.login_throttle where (scope, key) in (
+    select scope, key from auth.login_throttle where window_started_at < v_now - v_window
+    order by window_started_at limit 10 for update skip locked
+  );
+  return coalesce(v_wait, 0);
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.take_attempt is
+  'Counts an attempt before it is made; returns 0, or the seconds until the next one is allowed.';
+--! EndIncluded auth/take_attempt.sql
+--! Included auth/end_attempt.sql
+create or replace function auth.end_attempt(name text, address inet, outcome text) returns void as $$
+declare
+  v_counter record;
+begin
+  for v_counter in select * from auth.login_counters(name, address) loop
+    update auth.login_throttle set
+      pending = greatest(pending - 1, 0),
+      failures = case
+        when outcome = 'failed' then failures
+        -- A success clears the failures of this user at this address, except attempts in progress.
+        when outcome = 'passed' and scope = 'pair' then greatest(pending - 1, 0)
+        else greatest(failures - 1, 0)
+      end
+      where scope = v_counter.scope and key = v_counter.key;
+    delete from auth.login_throttle where scope = v_counter.scope and key = v_counter.key and failures = 0;
+  end loop;
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.end_attempt is 'Records that an attempt passed, failed, or was abandoned.';
+--! EndIncluded auth/end_attempt.sql
+--! Included auth/begin_login.sql
+-- Runs the same queries whether or not the user exists. counted_name is the name that attempts are counted by: an account has one,
+-- although it can be named by user name or by e-mail address.
+create or replace function auth.begin_login(name text, sender auth.sender, out wait integer, out counted_name text,
+  out user_id bigint, out password_hash text, out factor_secret text, out backup_code_hash text
+) as $$
+declare
+  v_account constant auth.credentials := auth.find_account(name);
+begin
+  counted_name := coalesce(v_account.username, name);
+  wait := auth.take_attempt(counted_name, sender.address);
+  if wait = 0 then
+    user_id := v_account.user_id;
+    password_hash := v_account.password_hash;
+    select secret into factor_secret
+      from auth.mfa_factors where mfa_factors.user_id = v_account.user_id and state = 'enabled';
+    select code_hash into backup_code_hash
+      from auth.mfa_backup_codes where mfa_backup_codes.user_id = v_account.user_id and used_at is null limit 1;
+  end if;
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.begin_login is
+  'Takes an attempt and returns what the user has to prove. One backup code is enough: all have its salt.';
+--! EndIncluded auth/begin_login.sql
+--! Included auth/fail_login.sql
+create or replace function auth.fail_login(counted_name text, user_id bigint, reason text, sender auth.sender)
+returns void as $$
+begin
+  perform auth.end_attempt(counted_name, sender.address, 'failed');
+  perform auth.log_event('login.failed', user_id, sender, jsonb_build_object('reason', reason));
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.fail_login is
+  'Records a failed attempt. The log does not contain the name: people type passwords there.';
+--! EndIncluded auth/fail_login.sql
+--! Included auth/pass_login.sql
+-- The service has compared the password with the hash; here the hash must still be the account's.
+create or replace function auth.pass_login(
+  counted_name text, user_id bigint, password_hash text,
+  factor_secret text, step bigint, backup_code_hash text, sender auth.sender
+) returns text as $$
+declare
+  v_account constant auth.credentials := auth.hold_account(pass_login.user_id);
+  v_outcome text;
+begin
+  v_outcome := case
+    when v_account.password_hash is distinct from pass_login.password_hash then 'password'
+    when v_account.disabled_at is not null then 'disabled'
+    else case auth.use_factor(pass_login.user_id, factor_secret, step, backup_code_hash, sender)
+      when 'missing' then 'code_missing'
+      when 'wrong' then 'code'
+      else 'passed'
+    end
+  end;
+  if v_outcome in ('password', 'code') then
+    perform auth.fail_login(counted_name, v_account.user_id, v_outcome, sender);
+  elsif v_outcome = 'passed' then
+    perform auth.end_attempt(counted_name, sender.address, 'passed');
+  else
+    perform auth.end_attempt(counted_name, sender.address, 'undecided');
+    if v_outcome = 'disabled' then
+      perform auth.log_event('login.refused', v_account.user_id, sender, '{"reason":"disabled"}');
+    end if;
+  end if;
+  return v_outcome;
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.pass_login is
+  'The result of an attempt with the right password: passed, or what is missing or wrong.';
+--! EndIncluded auth/pass_login.sql
+--! Included auth/renew_password_hash.sql
+create or replace function auth.renew_password_hash(user_id bigint, old_hash text, new_hash text) returns void as $$
+  update auth.credentials set password_hash = new_hash
+  where credentials.user_id = renew_password_hash.user_id and password_hash = old_hash;
+$$ language sql set search_path = '';
+comment on function auth.renew_password_hash is 'The same password, hashed with the current parameters.';
+--! EndIncluded auth/renew_password_hash.sql

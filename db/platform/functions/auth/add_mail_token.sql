@@ -1,0 +1,28 @@
+-- At most one mail a minute, so that nobody can flood a mailbox. A new token replaces the previous one.
+create or replace function auth.add_mail_token(
+  token_hash bytea, purpose text, user_id bigint, email text, seconds integer
+) returns text as $$
+begin
+  if exists (
+    select from auth.mail_tokens as sent
+    where sent.user_id = add_mail_token.user_id and sent.purpose = add_mail_token.purpose
+      and sent.created_at > now() - interval '1 minute'
+  ) then
+    return null;
+  end if;
+  delete from auth.mail_tokens as sent
+    where sent.user_id = add_mail_token.user_id and sent.purpose = add_mail_token.purpose;
+  insert into auth.mail_tokens (token_hash, purpose, user_id, email, expires_at)
+    values (
+      add_mail_token.token_hash, add_mail_token.purpose, add_mail_token.user_id, add_mail_token.email,
+      now() + make_interval(secs => seconds)
+    );
+  delete from auth.mail_tokens as expired where expired.token_hash in (
+    select mail_tokens.token_hash from auth.mail_tokens where expires_at < now()
+    order by expires_at limit 10 for update skip locked
+  );
+  return email;
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.add_mail_token is
+  'The address to send the token to; null when one was sent within the last minute.';

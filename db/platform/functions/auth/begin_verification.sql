@@ -1,0 +1,16 @@
+create or replace function auth.begin_verification(
+  user_id bigint, token_hash bytea, seconds integer, sender auth.sender
+) returns text as $$
+declare
+  v_account constant auth.credentials := auth.hold_account(begin_verification.user_id);
+  v_email text;
+begin
+  select email into v_email from public.users where users.id = v_account.user_id;
+  if v_email is null or lower(v_account.verified_email) = lower(v_email) then
+    return null;
+  end if;
+  return auth.add_mail_token(token_hash, 'verify', v_account.user_id, v_email, seconds);
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.begin_verification is
+  'The address to send a verification token to; null when it is verified, or a token was sent within the last minute.';

@@ -1,0 +1,18 @@
+create or replace function auth.change_password(
+  counted_name text, user_id bigint, old_hash text, new_hash text, sender auth.sender
+) returns boolean as $$
+declare
+  v_account constant auth.credentials := auth.hold_account(change_password.user_id);
+begin
+  if v_account.password_hash is distinct from old_hash or v_account.disabled_at is not null then
+    perform auth.fail_login(counted_name, v_account.user_id, 'password', sender);
+    return false;
+  end if;
+  perform auth.end_attempt(counted_name, sender.address, 'passed');
+  perform auth.set_password(v_account.user_id, new_hash);
+  perform auth.log_event('password.changed', v_account.user_id, sender);
+  return true;
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.change_password is
+  'Sets the password of a user who has proved to know the old one, and ends the user''s other sign-ins.';

@@ -1,0 +1,35 @@
+create or replace function auth.create_api_key(
+  key_hash bytea, prefix text, role text, owner_id bigint, name text, expires_at timestamptz, sender auth.sender
+) returns bigint as $$
+declare
+  v_id bigint;
+begin
+  -- Locks the lower id first: otherwise two transactions could deadlock.
+  perform auth.hold_account(held.id)
+    from (select distinct unnest(array[create_api_key.owner_id, (sender).actor]) as id order by id) as held;
+  -- An access token outlives a change of roles by some seconds. A role from another issuer's token is trusted.
+  if exists (
+    select from auth.credentials left join auth.user_roles using (user_id)
+    where credentials.user_id = (sender).actor
+      and (credentials.disabled_at is not null
+        or credentials.tokens_valid_from > now() - interval '1 minute' and user_roles.role is distinct from 'admin')
+  ) then
+    raise exception 'Only an administrator may do this' using errcode = 'NOPER';
+  elsif not exists (select from auth.roles where roles.name = create_api_key.role) then
+    raise exception 'There is no role of that name for keys' using errcode = 'WRONG', detail = 'role';
+  elsif owner_id is not null and not exists (select from public.users where users.id = owner_id) then
+    raise exception 'There is no user of that id' using errcode = 'NTFND', detail = 'owner';
+  elsif create_api_key.expires_at <= now() then
+    raise exception 'A key expires in the future' using errcode = 'WRONG', detail = 'expires';
+  end if;
+  insert into auth.api_keys (key_hash, prefix, role, owner_id, name, expires_at)
+    values (
+      create_api_key.key_hash, create_api_key.prefix, create_api_key.role, create_api_key.owner_id,
+      create_api_key.name, create_api_key.expires_at
+    )
+    returning id into v_id;
+  perform auth.log_event('api_key.created', owner_id, sender, jsonb_build_object('api_key', v_id, 'role', role));
+  return v_id;
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.create_api_key is 'Stores an API key in any role; for an administrator or an operator.';

@@ -1,0 +1,11 @@
+create or replace function auth.enable_account(user_id bigint, sender auth.sender) returns boolean as $$
+begin
+  if (auth.hold_account(enable_account.user_id)).user_id is null then
+    return false;
+  end if;
+  update auth.credentials set disabled_at = null where credentials.user_id = enable_account.user_id;
+  perform auth.log_event('account.enabled', enable_account.user_id, sender);
+  return true;
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.enable_account is 'Allows the user to sign in again. False: no such account.';

@@ -1,0 +1,25 @@
+create or replace function auth.link_identity(
+  user_id bigint, provider auth.providers, subject text, left_at timestamptz, sender auth.sender
+) returns text as $$
+declare
+  v_account constant auth.credentials := auth.hold_account(link_identity.user_id);
+begin
+  if v_account.user_id is null or v_account.disabled_at is not null then
+    return 'disabled';
+  end if;
+  -- The link may have been started by whoever knew the previous password.
+  if v_account.password_changed_at > link_identity.left_at then
+    return 'ended';
+  end if;
+  insert into auth.identities as known (issuer, subject, user_id, is_vouched)
+    values (provider.issuer, link_identity.subject, v_account.user_id, true)
+    on conflict on constraint identities_pkey do update set is_vouched = true where known.user_id = EXCLUDED.user_id;
+  if not found then
+    return 'taken';
+  end if;
+  perform auth.log_event('identity.linked', v_account.user_id, sender, jsonb_build_object('provider', provider.name));
+  return 'linked';
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.link_identity is
+  'Links an identity to the user who is signed in: linked, taken (it is another user''s), or ended (the password was changed meanwhile).';

@@ -1,0 +1,22 @@
+create or replace function auth.open_session(
+  user_id bigint, id_hash bytea, idle_seconds integer, seconds integer, sender auth.sender,
+  out username text, out claims jsonb
+) as $$
+begin
+  delete from auth.sessions where sessions.user_id = open_session.user_id;
+  insert into auth.sessions (id_hash, user_id, idle_expires_at, expires_at, address, user_agent)
+    values (
+      open_session.id_hash, open_session.user_id, now() + make_interval(secs => idle_seconds),
+      now() + make_interval(secs => open_session.seconds), sender.address, sender.user_agent
+    );
+  perform auth.log_event('session.created', open_session.user_id, sender);
+  delete from auth.sessions as expired where expired.id_hash in (
+    select sessions.id_hash from auth.sessions where least(idle_expires_at, expires_at) < now()
+    order by least(idle_expires_at, expires_at) limit 10 for update skip locked
+  );
+  select credentials.username into username from auth.credentials where credentials.user_id = open_session.user_id;
+  claims := auth.claims_of(open_session.user_id);
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.open_session is
+  'Creates a session and ends the previous one. The caller has locked the account.';

@@ -1,0 +1,25 @@
+create or replace function auth.renew_backup_codes(
+  counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text,
+  new_hashes text[], sender auth.sender
+) returns text as $$
+declare
+  v_outcome text;
+begin
+  perform auth.hold_account(renew_backup_codes.user_id);
+  v_outcome := auth.use_factor(renew_backup_codes.user_id, factor_secret, step, backup_code_hash, sender);
+  if v_outcome = 'wrong' then
+    perform auth.fail_login(counted_name, renew_backup_codes.user_id, 'code', sender);
+    return v_outcome;
+  end if;
+  perform auth.end_attempt(counted_name, sender.address, 'undecided');
+  if v_outcome = 'used' then
+    delete from auth.mfa_backup_codes where mfa_backup_codes.user_id = renew_backup_codes.user_id;
+    insert into auth.mfa_backup_codes (user_id, code_hash)
+      select renew_backup_codes.user_id, code_hash from unnest(new_hashes) as code_hash;
+    perform auth.log_event('backup_codes.renewed', renew_backup_codes.user_id, sender);
+  end if;
+  return v_outcome;
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.renew_backup_codes is
+  'Replaces all backup codes, given a valid code; returns the result of use_factor.';

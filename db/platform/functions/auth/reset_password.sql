@@ -1,0 +1,26 @@
+create or replace function auth.reset_password(token_hash bytea, new_hash text, sender auth.sender) returns bigint as $$
+declare
+  v_token record;
+begin
+  select * into v_token from auth.find_mail_token(reset_password.token_hash, 'reset');
+  if not found then
+    return null;
+  end if;
+  perform auth.hold_account(v_token.user_id);
+  delete from auth.mail_tokens as token where token.token_hash = reset_password.token_hash;
+  if not found then
+    return null;
+  end if;
+  -- An identity that was linked before may belong to somebody else: whoever created the account with this address before it was
+  -- verified, or knew the password that is replaced.
+  update auth.identities set is_vouched = false where identities.user_id = v_token.user_id;
+  insert into auth.credentials (user_id, username)
+    select v_token.user_id, v_token.email on conflict (user_id) do nothing;
+  update auth.credentials set verified_email = v_token.email where user_id = v_token.user_id;
+  perform auth.set_password(v_token.user_id, new_hash);
+  perform auth.log_event('password.reset', v_token.user_id, sender);
+  return v_token.user_id;
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.reset_password is
+  'Spends the token, sets the password and ends all sign-ins of the user. Null: the token is invalid.';

@@ -1,0 +1,42 @@
+-- The user is read before the account is locked and the rest afterwards: meanwhile another request may have rotated the token or
+-- revoked its family.
+create or replace function auth.rotate_refresh_token(
+  token_hash bytea, next_hash bytea, seconds integer, retry_hash bytea, sender auth.sender,
+  out outcome text, out claims jsonb, out sealed_answer bytea
+) as $$
+declare
+  v_user_id bigint;
+  v_account auth.credentials;
+  v_token auth.refresh_tokens;
+begin
+  select refresh_tokens.user_id into v_user_id
+    from auth.refresh_tokens where refresh_tokens.token_hash = rotate_refresh_token.token_hash;
+  v_account := auth.hold_account(v_user_id);
+  select * into v_token from auth.refresh_tokens where refresh_tokens.token_hash = rotate_refresh_token.token_hash;
+
+  if v_token.token_hash is null or v_token.revoked_at is not null or v_token.expires_at <= clock_timestamp()
+    or v_account.user_id is null or v_account.disabled_at is not null
+  then
+    outcome := 'ended';
+  elsif v_token.rotated_at is null then
+    outcome := 'rotated';
+    update auth.refresh_tokens as token
+      set rotated_at = clock_timestamp() where token.token_hash = v_token.token_hash;
+    -- The bearer of this token has received the response that was sealed.
+    update auth.refresh_tokens as earlier
+      set idempotency_key_hash = null, sealed_answer = null, sealed_until = null
+      where earlier.family_id = v_token.family_id and earlier.sealed_answer is not null;
+    claims := auth.add_refresh_token(v_user_id, next_hash, v_token.family_id, seconds);
+  elsif v_token.idempotency_key_hash = retry_hash and v_token.sealed_until > clock_timestamp() then
+    outcome := 'repeated';
+    sealed_answer := v_token.sealed_answer;
+  else
+    outcome := 'reused';
+    update auth.refresh_tokens as token set revoked_at = now()
+      where token.family_id = v_token.family_id and token.revoked_at is null;
+    perform auth.log_event('refresh_token.reused', v_user_id, sender);
+  end if;
+end;
+$$ language plpgsql set search_path = '';
+comment on function auth.rotate_refresh_token is
+  'Exchanges a refresh token: rotated; repeated for a retry; reused or ended otherwise.';

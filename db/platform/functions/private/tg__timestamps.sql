@@ -1,0 +1,10 @@
+-- The time of the change, not the start of the transaction: other transactions may have changed and shown the row meanwhile. It always
+-- moves forward, whatever the clock does; by at least one millisecond, because clients read times in milliseconds.
+create or replace function private.tg__timestamps() returns trigger as $$
+begin
+  NEW.created_at := OLD.created_at;
+  NEW.updated_at := greatest(clock_timestamp(), OLD.updated_at + interval '1 millisecond');
+  return NEW;
+end;
+$$ language plpgsql set search_path = '';
+comment on function private.tg__timestamps is 'Before update: keeps created_at, moves updated_at forward.';

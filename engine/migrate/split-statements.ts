@@ -1,0 +1,85 @@
+export type SqlStatement = {
+  /** Where it begins in the text. */
+  readonly start: number;
+  readonly sql: string;
+};
+
+const TOKEN = new RegExp(
+  [
+    "--[^\\n]*",
+    "/\\*",
+    // A text with escapes, which a word would otherwise take the first letter of.
+    "[eE]'(?:[^'\\\\]|\\\\[\\s\\S]|'')*'",
+    "'(?:[^']|'')*'",
+    '"(?:[^"]|"")*"',
+    "\\$(?:[A-Za-z_\\u0080-\\uffff][\\w\\u0080-\\uffff]*)?\\$",
+    "[A-Za-z_\\u0080-\\uffff][\\w$\\u0080-\\uffff]*",
+    "[();]",
+  ].join("|"),
+  "g",
+);
+
+/** The statements of an SQL script, without comments before and after them and without their semicolons. */
+export function splitStatements(script: string): SqlStatement[] {
+  const statements: SqlStatement[] = [];
+  const token = new RegExp(TOKEN);
+  let start: number | null = null;
+  let end = 0;
+  let parentheses = 0;
+  /** Of `begin atomic … end`, with the `case … end` within it. */
+  let blocks = 0;
+  let word = "";
+  const finish = () => {
+    if (start !== null) statements.push({ start, sql: script.slice(start, end) });
+    start = null;
+    parentheses = 0;
+    blocks = 0;
+  };
+  for (let place = 0; ; ) {
+    const found = token.exec(script);
+    const text = found?.[0] ?? "";
+    const at = found?.index ?? script.length;
+    const between = /\S[\s\S]*/.exec(script.slice(place, at).trimEnd());
+    if (between) {
+      start ??= place + between.index;
+      end = place + between.index + between[0].length;
+    }
+    if (!found) break;
+    if (text === "/*") token.lastIndex = endOfComment(script, at);
+    else if (text.startsWith("$")) token.lastIndex = endOf(script, text, at + text.length);
+    place = token.lastIndex;
+    if (text === "/*" || text.startsWith("--")) continue;
+    if (text === ";" && parentheses === 0 && blocks === 0) {
+      finish();
+      continue;
+    }
+    start ??= at;
+    end = place;
+    if (text === "(") parentheses++;
+    else if (text === ")") parentheses = Math.max(0, parentheses - 1);
+    const before = word;
+    word = text.toLowerCase();
+    if (word === "atomic" && before === "begin") blocks = 1;
+    else if (blocks > 0 && word === "case") blocks++;
+    else if (blocks > 0 && word === "end") blocks--;
+  }
+  finish();
+  return statements;
+}
+
+function endOf(script: string, delimiter: string, from: number): number {
+  const end = script.indexOf(delimiter, from);
+  return end < 0 ? script.length : end + delimiter.length;
+}
+
+/** Comments of this kind can be nested. */
+function endOfComment(script: string, from: number): number {
+  const mark = /\/\*|\*\//g;
+  mark.lastIndex = from;
+  let depth = 0;
+  for (let found = mark.exec(script); found; found = mark.exec(script)) {
+    depth += found[0] === "/*" ? 1 : -1;
+    if (depth === 0) return mark.lastIndex;
+  }
+  return script.length;
+}

@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { restoreArchive } from "../../../engine/archive/restore.ts";
+import { migrationsOf } from "../../../engine/archive/restore-migrations.ts";
+import { releasedHistories } from "../../../engine/migrate/histories.ts";
+import { ownHistories } from "../migrate/own-histories.ts";
+
+/** Written by `npm run backup` of the last version that had a single history. */
+const BACKUP = new URL("single-history.fixture.gz", import.meta.url).pathname;
+const LAST = { name: "000062.sql", hash: "sha1:0ee66714ea76da3b093c4ec20a567b9e324530c4" };
+
+test("a backup of an earlier version is restored into the histories of this one", async () => {
+  await using own = await ownHistories();
+  const { rows } = await restoreArchive(BACKUP, own.settings);
+  expect(rows).toBe(15);
+  expect(await own.rows("select name, age from public.users order by id")).toEqual([
+    { name: "Ann", age: 44 },
+    { name: "Bob", age: null },
+    // Longer than the limit, which is newer.
+    { name: "Long ".repeat(60), age: null },
+  ]);
+  expect(await own.rows("select title from public.article_translations")).toEqual([{ title: "Gärten im Juni" }]);
+  expect(await own.rows("select username, role from auth.credentials join auth.user_roles using (user_id)")).toEqual([
+    { username: "ann", role: "admin" },
+  ]);
+  const insert = "insert into public.users (name, email) values ('Next', 'next@example.org') returning id";
+  expect(await own.rows(insert)).toEqual([{ id: "4" }]);
+});
+
+test("a backup with migrations of a project's own wants them in its history first", async () => {
+  await using own = await ownHistories();
+  const header = {
+    contentService: 1,
+    postgres: "18.4",
+    madeAt: "2026-01-01T00:00:00Z",
+    migrations: [LAST, { name: "000063.sql", hash: "sha1:0000000000000000000000000000000000000000" }],
+  } as const;
+  await expect(migrationsOf(header, own.settings.histories)).rejects.toThrow("migrations of your own: 000063.sql");
+  await own.add("project", "tags", "create table public.tags ();");
+  const migrations = await migrationsOf(header, own.settings.histories);
+  expect(migrations.at(-1)).toMatchObject({ history: "project", name: "000001-tags.sql" });
+});
+
+test("a backup of before the last migration of the single history is refused with what to do", async () => {
+  const header = {
+    contentService: 1,
+    postgres: "18.4",
+    madeAt: "2026-01-01T00:00:00Z",
+    migrations: [{ name: "000001.sql", hash: "sha1:59e9ed9b1d9c80e11b0952e7224cd99c513936b1" }],
+  } as const;
+  await expect(migrationsOf(header, releasedHistories())).rejects.toThrow("Update that database to the last version");
+});

@@ -1,0 +1,150 @@
+import { readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { bringUpToDate } from "../../../engine/migrate/bring-up-to-date.ts";
+import { writeMigration } from "../../../engine/migrate/committed.ts";
+import { runMigrations } from "../../../engine/migrate/migrate.ts";
+import { migrationState } from "../../../engine/migrate/state.ts";
+import { withClient } from "../../../engine/with-client.ts";
+import { cloneDatabase, urlOf } from "../../database.ts";
+import { type OwnHistories, ownHistories } from "./own-histories.ts";
+
+const start = ({ settings, requestUrl }: OwnHistories) =>
+  bringUpToDate({ settings, requestUrl, ours: false, tell: () => {} });
+const stateOf = ({ settings }: OwnHistories) =>
+  withClient(settings.url, (client) => migrationState(client, settings.histories));
+
+describe("an upgrade of a project with migrations of its own", () => {
+  test("applies what the release and the project bring, each numbered by itself, and keeps the rows", async () => {
+    await using own = await ownHistories();
+    await own.add("project", "add tags", "create table public.tags (id int primary key, name text);");
+    await own.add(
+      "project",
+      "tags of articles",
+      "alter table public.tags add column article_id bigint references public.articles;",
+    );
+    await runMigrations({ name: "migrate" }, own.settings);
+    await own.rows("insert into public.users (name, email) values ('Ann', 'ann@example.org')");
+    await own.rows("insert into public.articles (title, content, author_id) values ('Gardens', 'Text', 1)");
+    await own.rows("insert into public.tags values (1, 'green', 1)");
+
+    // The new release numbers on where the project's numbers are, too.
+    const released = [
+      await own.add("platform", "audit", "alter table auth.audit_log add column reason text;"),
+      await own.add("content", "likes", "alter table public.articles add column likes int not null default 7;"),
+    ];
+    await own.add(
+      "project",
+      "popular",
+      "create view public.popular as select title, likes from public.articles join public.tags on article_id = articles.id;",
+    );
+    expect(await stateOf(own)).toMatchObject({
+      kind: "behind",
+      missing: [`platform/${released[0]}`, `content/${released[1]}`, "project/000003-popular.sql"],
+    });
+    await expect(start(own)).rejects.toThrow("half migrated");
+    await runMigrations({ name: "migrate" }, own.settings);
+    expect(await start(own)).toMatchObject({ kind: "current" });
+    expect(await own.rows("select * from public.popular")).toEqual([{ title: "Gardens", likes: 7 }]);
+    expect(await own.rows("select name from public.tags")).toEqual([{ name: "green" }]);
+  });
+
+  test("that fails half way keeps what was applied, refuses to serve, and goes on once the migration is mended", async () => {
+    await using own = await ownHistories();
+    await own.add("project", "tags", "create table public.tags (name text);");
+    await runMigrations({ name: "migrate" }, own.settings);
+    await own.rows("insert into public.tags values ('twice'), ('twice')");
+    await own.add("content", "likes", "alter table public.articles add column likes int;");
+    const failing = await own.add(
+      "project",
+      "unique tags",
+      "-- Fails.\nalter table public.tags add constraint tags_key unique (name);",
+    );
+
+    const refusal: Error = await runMigrations({ name: "migrate" }, own.settings).catch((error) => error);
+    expect(refusal.message).toMatch(/000002-unique-tags\.sql:6:1: could not create unique index/);
+    expect(refusal.message).toContain("Key (name)=(twice) is duplicated");
+    expect(await stateOf(own)).toMatchObject({ kind: "behind", missing: [`project/${failing}`] });
+    await expect(start(own)).rejects.toThrow(`project/${failing}`);
+
+    await own.rows("delete from public.tags where ctid = '(0,2)'");
+    await runMigrations({ name: "migrate" }, own.settings);
+    expect(await start(own)).toMatchObject({ kind: "current" });
+    expect(await own.rows("select likes from public.articles")).toEqual([]);
+  });
+
+  test("is refused when a migration was committed again after it was applied", async () => {
+    await using own = await ownHistories();
+    const name = await own.add("project", "tags", "create table public.tags (name text);");
+    await runMigrations({ name: "migrate" }, own.settings);
+    const file = join(own.history("project").folder, "committed", name);
+    await rm(file);
+    await writeFile(
+      file,
+      writeMigration({ previous: null, message: "tags", body: "create table public.labels ();" }).text,
+    );
+    const refusal = "The database has project/000001.sql where project/000001-tags.sql is here";
+    await expect(runMigrations({ name: "migrate" }, own.settings)).rejects.toThrow(refusal);
+    await expect(start(own)).rejects.toThrow(refusal);
+  });
+});
+
+describe("a deployment without the example application", () => {
+  test("has the platform and its own tables, and no table of the example", async () => {
+    await using own = await ownHistories(["platform"]);
+    await own.add(
+      "project",
+      "notes",
+      "create table public.notes (id int primary key); grant select on public.notes to anon;",
+    );
+    await runMigrations({ name: "migrate" }, own.settings);
+    expect(await start(own)).toMatchObject({ kind: "current" });
+    const tables = "select tablename from pg_tables where schemaname = 'public'";
+    expect(await own.rows(tables)).toEqual([{ tablename: "notes" }]);
+  });
+});
+
+describe("a database of the single history that earlier versions had", () => {
+  const RECORD = `
+    create schema graphile_migrate;
+    create table graphile_migrate.migrations (hash text primary key, previous_hash text, filename text, date timestamptz);
+    insert into graphile_migrate.migrations values ('sha1:59e9ed9b1d9c80e11b0952e7224cd99c513936b1', null, '000001.sql', now())`;
+
+  test("is neither served nor migrated, and the refusal says how to carry it over", async () => {
+    await using own = await ownHistories();
+    await own.rows(RECORD);
+    for (const ours of [true, false]) {
+      const { settings, requestUrl } = own;
+      const starting = bringUpToDate({ settings, requestUrl, ours, tell: () => {} });
+      await expect(starting).rejects.toThrow(
+        /Back it up with that version.+start this one on a new.+restore the backup/s,
+      );
+    }
+    await expect(runMigrations({ name: "migrate" }, own.settings)).rejects.toThrow("Back it up with that version");
+    expect(await own.rows("select to_regnamespace('auth') as auth")).toEqual([{ auth: null }]);
+  });
+});
+
+test("a database that another application migrates with graphile-migrate is served, and not migrated", async () => {
+  const database = await cloneDatabase("empty");
+  try {
+    await withClient(database.ownerUrl, (client) =>
+      client.query("create schema graphile_migrate; create table graphile_migrate.migrations (hash text primary key)"),
+    );
+    await using own = await ownHistories();
+    const settings = { ...own.settings, url: database.ownerUrl, shadowUrl: urlOf("postgres", "nowhere") };
+    const starting = bringUpToDate({ settings, requestUrl: database.ownerUrl, ours: false, tell: () => {} });
+    expect(await starting).toEqual({ kind: "foreign" });
+    await expect(runMigrations({ name: "migrate" }, settings)).rejects.toThrow("belongs to another application");
+  } finally {
+    await database.drop();
+  }
+});
+
+test("every released history is numbered from 000001 without a gap", async () => {
+  await using own = await ownHistories();
+  for (const { folder } of own.settings.histories.slice(0, 2)) {
+    const numbers = (await readdir(join(folder, "committed"))).sort().map((name) => Number.parseInt(name, 10));
+    expect(numbers).toEqual(numbers.map((_, index) => index + 1));
+  }
+});
