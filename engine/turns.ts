@@ -4,7 +4,7 @@ type Work = () => Promise<void>;
 export class Turns {
   readonly #most: number;
   /** Those who wait, in the order of their turns. */
-  readonly #waiting = new Map<object, Work[]>();
+  readonly #waiting = new Map<object | string, Work[]>();
   #running = 0;
 
   constructor(most: number) {
@@ -12,11 +12,11 @@ export class Turns {
   }
 
   /** How much an owner waits for. */
-  waiting(owner: object): number {
+  waiting(owner: object | string): number {
     return this.#waiting.get(owner)?.length ?? 0;
   }
 
-  take<Result>(owner: object, work: () => Promise<Result>): Promise<Result> {
+  take<Result>(owner: object | string, work: () => Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
       const own = this.#waiting.get(owner) ?? [];
       own.push(() => work().then(resolve, reject));
