@@ -5,6 +5,7 @@ import { toApiError } from "../engine/errors.ts";
 import type { RequestLimit } from "../engine/limits/request-limit.ts";
 import type { Logger } from "../engine/log.ts";
 import { makeReadConnection } from "./connection.ts";
+import { discardRest } from "./discard-rest.ts";
 import { refuse } from "./gateway.ts";
 import {
   type BaseHeaders,
@@ -15,11 +16,12 @@ import {
   type GatewayResponse,
   isFlow,
   send,
+  sendAndLinger,
   sendFlow,
   toGatewayRequest,
 } from "./http.ts";
 import { makeAdmission } from "./limits/admission.ts";
-import { discardRest, RequestBodies } from "./request-bodies.ts";
+import { RequestBodies } from "./request-bodies.ts";
 import { makeStages, NO_STAGES } from "./stages.ts";
 import { boundUnread } from "./unread.ts";
 
@@ -46,7 +48,7 @@ export function answerWith(serve: Serve, config: Settings, log: Logger, limit: R
   const { serverTiming, maxAnswerBytes } = config;
   const readConnection = makeReadConnection(config);
   const bodies = new RequestBodies(config);
-  const unread = boundUnread(UNREAD_ANSWERS * maxAnswerBytes);
+  const followUnread = boundUnread(UNREAD_ANSWERS * maxAnswerBytes);
   return async (request, response, base) => {
     const id = String(request.headers["x-request-id"]);
     const stages = serverTiming ? makeStages() : NO_STAGES;
@@ -70,14 +72,16 @@ export function answerWith(serve: Serve, config: Settings, log: Logger, limit: R
       holdMemory: (bytes) => bodies.hold(request, bytes),
     });
     const { status, headers: said, body, reason } = await serve(asked);
-    discardRest(request);
+    const unread = discardRest(request);
     if (serverTiming) told["Server-Timing"] = stages.header();
     const headers: GatewayResponse["headers"] = Object.assign(told, standing(), said);
     if (base?.Vary && said.Vary) told.Vary = `${said.Vary}, ${base.Vary}`;
     try {
       if (isFlow(body)) await sendFlow(response, { status, headers, flow: body }, base);
+      else if (unread && !response.shouldKeepAlive)
+        sendAndLinger(response, { status, headers, body, reason }, { base, unread });
       else send(response, { status, headers, body, reason }, base);
-      unread(response);
+      followUnread(response);
     } catch (fault) {
       if (left.aborted) return;
       const isBegun = response.headersSent;

@@ -115,22 +115,50 @@ export type BaseHeaders = Readonly<Record<string, string>>;
 
 const NO_HEADERS: BaseHeaders = {};
 
-export function send(
-  response: ServerResponse,
-  { status, headers, body, reason }: GatewayResponse,
-  base = NO_HEADERS,
-): void {
+export function send(response: ServerResponse, answer: GatewayResponse, base = NO_HEADERS): void {
   // A client that has left has nothing to be told.
   if (response.destroyed) return;
+  response.end(writeHead(response, answer, base));
+}
+
+/** After the answer, a client may be read for so long that wants its connection closed. */
+const LONGEST_LINGER_MS = 10_000;
+
+/**
+ * The connection is closed when the client has sent its body, or does not send on: one that is closed while bytes arrive is
+ * reset, and the client may not have read the answer by then (RFC 9112, 9.6).
+ */
+export function sendAndLinger(
+  response: ServerResponse,
+  answer: GatewayResponse,
+  { base = NO_HEADERS, unread }: { readonly base?: BaseHeaders | undefined; readonly unread: Promise<void> },
+): void {
+  if (response.destroyed) return;
+  const sent = writeHead(response, answer, base);
+  if (sent === null) response.flushHeaders();
+  else response.write(sent);
+  const tooLong = setTimeout(() => response.end(), LONGEST_LINGER_MS).unref();
+  void unread.then(() => {
+    clearTimeout(tooLong);
+    response.end();
+  });
+}
+
+/** Returns the body that is to follow. */
+function writeHead(
+  response: ServerResponse,
+  { status, headers, body, reason }: GatewayResponse,
+  base: BaseHeaders,
+): string | Buffer | null {
   const head = flat(headers, base);
   const isHead = response.req.method === "HEAD";
   // With HEAD it is the length that GET would have, which nobody knows where no body was made (RFC 9110, 8.6).
   const isLengthKnown = status !== 204 && status !== 304 && !(isHead && body === null);
   if (isLengthKnown) head.push("Content-Length", String(body === null ? 0 : Buffer.byteLength(body)));
   response.writeHead(status, reasonPhrase(status, reason), head as OutgoingHttpHeader[]);
-  if (isHead) response.end();
+  if (isHead) return null;
   // In front of a string node would write the head as UTF-8, in which the phrase is already.
-  else response.end(reason === undefined || body === null ? body : Buffer.from(body));
+  return reason === undefined || body === null ? body : Buffer.from(body);
 }
 
 const LONGEST_REASON = 200;

@@ -3,6 +3,7 @@ import type { BodyLimit } from "../engine/caller/body-limit.ts";
 import type { Config } from "../engine/config/config.ts";
 import { Budget } from "../engine/database/budget.ts";
 import { ApiError, unavailable } from "../engine/errors.ts";
+import { paceReading } from "../engine/paced-reading.ts";
 import { clientLeft } from "./http.ts";
 
 /** For how long nothing may come of a body whose end has not come. */
@@ -61,27 +62,6 @@ export class RequestBodies {
   }
 }
 
-/** How much of what nobody wants is read before others have their turn, and for how long they have it. */
-const DISCARDED_BYTES = 64 * 1024;
-const DISCARD_PAUSE_MS = 20;
-
-/**
- * Reads on to the end of a body whose request has been answered, and slowly. Were the connection closed instead, many a
- * client would notice that it cannot send on, and not look why.
- */
-export function discardRest(request: IncomingMessage): void {
-  if (request.complete || request.destroyed) return;
-  let bytes = 0;
-  request.on("data", (piece: Buffer) => {
-    bytes += piece.length;
-    if (bytes < DISCARDED_BYTES) return;
-    bytes = 0;
-    request.pause();
-    setTimeout(() => request.resume(), DISCARD_PAUSE_MS).unref();
-  });
-  request.resume();
-}
-
 type Terms = { readonly most: BodyLimit; readonly share: Budget; readonly idleMs: number };
 
 /** By its events, since to iterate over them costs several times as much as a small body itself. */
@@ -89,14 +69,25 @@ function collect(request: IncomingMessage, { most, share, idleMs }: Terms): Prom
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
     let bytes = 0;
+    let isRefused = false;
+    const source = {
+      pause: () => void request.pause(),
+      resume: () => {
+        if (!isRefused) request.resume();
+      },
+    };
     const take = (piece: Buffer) => {
       bytes += piece.length;
       if (bytes > most.bytes) refuse(tooLarge(most));
       else if (pieces.push(piece) > MOST_PIECES) refuse(tooManyPieces());
       else if (!share.take(piece.length + PIECE_BYTES)) refuse(tooManyBodies());
-      else idle.refresh();
+      else {
+        idle.refresh();
+        paceReading(source, piece.length);
+      }
     };
     const refuse = (reason: ApiError) => {
+      isRefused = true;
       request.off("data", take).pause();
       clearTimeout(idle);
       for (const piece of pieces) free(piece);

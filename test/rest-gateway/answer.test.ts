@@ -293,3 +293,25 @@ describe("a client that leaves", () => {
     expect(lines).toMatchObject([{ code: "CLIENT_LEFT" }]);
   });
 });
+
+test.each([
+  ["HTTP/1.1", "Connection: close\r\n"],
+  ["HTTP/1.0", ""],
+])(
+  "a client of %s that wants its connection closed can send all of a body that is refused, and reads why",
+  async (version, header) => {
+    const { port } = await start(async ({ readBody }) => {
+      await readBody(LIMIT);
+      return { status: 200, headers: {}, body: null };
+    });
+    const body = Buffer.alloc(4 * 2 ** 20);
+    const client = connect(port, "127.0.0.1");
+    let faults = 0;
+    client.on("error", () => faults++);
+    client.write(`POST /rest/v1 ${version}\r\nHost: a\r\n${header}Content-Length: ${body.length}\r\n\r\n`);
+    const sent = new Promise((resolve) => client.write(body, resolve));
+    expect(await textOf(client as unknown as IncomingMessage)).toContain(" 413 ");
+    expect(await sent).toBeFalsy();
+    expect(faults).toBe(0);
+  },
+);

@@ -5,7 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import type { BodyLimit } from "../../engine/caller/body-limit.ts";
 import type { ApiError } from "../../engine/errors.ts";
-import { discardRest, RequestBodies } from "../../rest-gateway/request-bodies.ts";
+import { discardRest } from "../../rest-gateway/discard-rest.ts";
+import { RequestBodies } from "../../rest-gateway/request-bodies.ts";
 import { until } from "../until.ts";
 
 const KNOWN: BodyLimit = { bytes: 1_000_000, isAnonymous: false };
