@@ -1,4 +1,4 @@
-import { type Envelope, isJson } from "./protocol.ts";
+import type { Envelope } from "./protocol.ts";
 
 /**
  * What somebody says to a room. The bytes of the payload are passed on as they came; `whole` is a message that says more,
@@ -19,7 +19,10 @@ const PUSH_HEADER = 7;
 /** Lengths are one byte each. */
 const LONGEST = 255;
 
-/** `03 01 01 0e 02 00 01 | "6" "7" "realtime:room1" "hi" {"a":1}`; null for anything else. */
+/**
+ * `03 01 01 0e 02 00 01 | "6" "7" "realtime:room1" "hi" {"a":1}`; null for anything else. Whoever calls it makes sure that a payload
+ * that is to be JSON is some: it is put into the messages of others as it is, and half a value could end its message and begin another one.
+ */
 export function parseBroadcastPush(frame: Buffer): BroadcastPush | null {
   if (frame.length < PUSH_HEADER || frame[0] !== PUSH) return null;
   const encoding = ENCODINGS[frame[6]!];
@@ -31,10 +34,7 @@ export function parseBroadcastPush(frame: Buffer): BroadcastPush | null {
   }) as [string, string, string, string];
   at += frame[5]!;
   if (at > frame.length || !encoding) return null;
-  const payload = frame.subarray(at);
-  // It is put into the messages of others as it is: half a value could end its message and begin another one.
-  if (encoding === "json" && !isJson(payload.toString("utf8"))) return null;
-  const broadcast = { event, encoding, payload };
+  const broadcast = { event, encoding, payload: frame.subarray(at) };
   return { joinRef: joinRef || null, ref: ref || null, topic, event: "broadcast", broadcast };
 }
 

@@ -1,20 +1,12 @@
 import type { Caller } from "../engine/caller/caller.ts";
 import { isJsonObject } from "../engine/json-object.ts";
 import type { ByteQuota } from "../engine/memory/byte-quota.ts";
-import { type Broadcast, type BroadcastPush, parseBroadcastPush } from "./broadcast-frame.ts";
+import type { Broadcast, BroadcastPush } from "./broadcast-frame.ts";
 import { Channel, type Line } from "./channel.ts";
+import { type Frame, FrameReader } from "./frame-reader.ts";
 import { readJoinRequest } from "./join-request.ts";
 import type { Outbox } from "./outbox.ts";
-import {
-  DEEPEST,
-  type Envelope,
-  isDeeperThan,
-  type Message,
-  parseMessage,
-  payloadText,
-  spellMessage,
-  type Version,
-} from "./protocol.ts";
+import { type Envelope, type Message, payloadText, spellMessage, type Version } from "./protocol.ts";
 import { Rate } from "./rate.ts";
 import { expired, hasPassed, malformed, Refusal, reasonOf, tokenRefusal } from "./refusal.ts";
 import type { ChannelServices } from "./services.ts";
@@ -22,11 +14,6 @@ import { socketFrame } from "./socket-frame.ts";
 
 const OVERWHELMED = 1013;
 const UNAUTHORIZED = 4401;
-/** Of what is kept as long as the channel: 100 channels of one socket are not to fill the memory. */
-const KEPT = ["phx_join", "access_token", "presence"];
-const MOST_KEPT_LENGTH = 256 * 2 ** 10;
-const DEEPEST_KEPT = 100;
-
 /** In a message that has none of these, numbers are spelled by JavaScript as they were: no long ones, `1.0`, `1e400` or `-0`. */
 const SPELLED_OTHERWISE = /\d{16}|\d\.\d|\d[eE]|-0/;
 
@@ -50,6 +37,7 @@ export class Connection {
   readonly #channels = new Map<string, Channel>();
   /** What is done about each topic is done in the order in which it was said. */
   readonly #lines = new Map<string, Promise<void>>();
+  readonly #frames: FrameReader;
   readonly #messages: Rate;
   readonly #joins: Rate;
   readonly #presences: Rate;
@@ -67,6 +55,7 @@ export class Connection {
     const { limits, memory } = services;
     this.#retained = memory.retainedOfSocket();
     this.#keptPresences = memory.presencesOfSocket();
+    this.#frames = new FrameReader(peer.version);
     this.#messages = new Rate(limits.messagesPerSecond);
     this.#joins = new Rate(limits.joinsPerSecond);
     this.#presences = new Rate(limits.presencesPerSecond);
@@ -81,16 +70,8 @@ export class Connection {
     return [...this.#channels.values()].filter(({ hearsChanges }) => hearsChanges).length;
   }
 
-  take(data: string | Buffer): Promise<void> {
-    if (typeof data !== "string") {
-      const push = this.#peer.version === "2.0.0" ? parseBroadcastPush(data) : null;
-      return push ? this.#admit(push, () => this.#broadcast(push, push.broadcast)) : Promise.resolve();
-    }
-    const message = parseMessage(data, this.#peer.version);
-    if (!message) return Promise.resolve();
-    const refusal = unfit(message, data.length);
-    if (refusal) return this.#inLine(message.topic, () => this.#refuse(message, refusal));
-    return this.#admit(message, () => (message.topic === "phoenix" ? this.#beat(message) : this.#hear(message, data)));
+  take(data: Buffer, isBinary: boolean): Promise<void> {
+    return this.#frames.read(data, isBinary, this.#handle);
   }
 
   /** Ends what was begun with credentials that are good no longer. */
@@ -115,6 +96,21 @@ export class Connection {
     this.#isGone = true;
     for (const channel of [...this.#channels.values()]) channel.gone();
   }
+
+  readonly #handle = (frame: Frame): Promise<void> => {
+    switch (frame.kind) {
+      case "unfit":
+        return this.#inLine(frame.envelope.topic, () => this.#refuse(frame.envelope, frame.refusal));
+      case "broadcast":
+        return this.#admit(frame.push, () => this.#broadcast(frame.push, frame.push.broadcast));
+      case "message": {
+        const { message, text } = frame;
+        return this.#admit(message, () =>
+          message.topic === "phoenix" ? this.#beat(message) : this.#hear(message, text),
+        );
+      }
+    }
+  };
 
   #admit(message: Envelope, work: () => Promise<void> | void): Promise<void> {
     const isFlood = this.#messages.take(1) > 0;
@@ -264,17 +260,6 @@ export class Connection {
 function stillGood(caller: Caller): Caller {
   if (caller.expiresAt !== null && hasPassed(caller.expiresAt)) throw expired(caller.expiresAt);
   return caller;
-}
-
-/** Why a message cannot be kept, or passed on; null: it can. */
-function unfit({ event, payload }: Message, length: number): Refusal | null {
-  const isKept = KEPT.includes(event);
-  if (isKept && length > MOST_KEPT_LENGTH) {
-    return new Refusal("PayloadTooLarge", `A message of the kind ${event} has at most ${MOST_KEPT_LENGTH} characters`);
-  }
-  const deepest = isKept ? DEEPEST_KEPT : DEEPEST;
-  if (!isDeeperThan(deepest, payload)) return null;
-  return new Refusal("PayloadTooDeep", `A message of the kind ${event} has at most ${deepest} levels`);
 }
 
 function tooManyBindings(most: number): Refusal {

@@ -10,6 +10,7 @@ import { methodNotAllowed, notFound } from "../engine/wrong-address.ts";
 import { readApiKey } from "./api-key.ts";
 import type { Authorization } from "./authorization.ts";
 import type { Broadcast } from "./broadcast-frame.ts";
+import { MOST_VALUES } from "./message-limits.ts";
 import { DEEPEST } from "./protocol.ts";
 import { keyOf, type Room } from "./rooms.ts";
 import type { Speech } from "./speech.ts";
@@ -150,9 +151,6 @@ function encodingOf({ "content-type": type = "application/json" }: IncomingHttpH
     hint: "Send application/json or application/octet-stream.",
   });
 }
-
-/** Of a batch, whose messages are parsed and written again. */
-const MOST_VALUES = 100_000;
 
 async function readBody(request: HttpRequest, limit: BodyLimit): Promise<unknown> {
   const body = await request.readBody(limit);

@@ -50,6 +50,24 @@ export function payloadText(text: string, version: Version): string | null {
   return BEHIND.test(text.slice(end, last)) && isJson(payload) ? payload : null;
 }
 
+/** Of a long message, so much at each end is looked at. */
+const PEEKED_BYTES = 16 * 1024;
+
+/** What stands around the payload of a long message, which is not read; null where that cannot be told. */
+export function peekEnvelope(data: Buffer, version: Version): Envelope | null {
+  const before = BEFORE[version].exec(data.toString("utf8", 0, PEEKED_BYTES))?.[0];
+  if (before === undefined) return null;
+  const behind = behindPayload(data.toString("utf8", data.length - PEEKED_BYTES), version);
+  return behind === null ? null : parseMessage(`${before}null${behind}`, version);
+}
+
+/** `,"ref":"1"}`; null where that is not certain. */
+function behindPayload(text: string, version: Version): string | null {
+  const last = text.lastIndexOf(version === "2.0.0" ? "]" : "}");
+  const end = text.lastIndexOf("}", last - 1) + 1;
+  return end > 0 && BEHIND.test(text.slice(end, last)) ? text.slice(end) : null;
+}
+
 /** `payload` is JSON already: it is spelled once for many receivers. */
 export function spellMessage(version: Version, { joinRef, ref, topic, event }: Envelope, payload: string): string {
   const name = JSON.stringify(topic);

@@ -7,6 +7,7 @@ import type { CrossSite } from "../engine/caller/cross-site.ts";
 import type { Config } from "../engine/config/config.ts";
 import { toApiError } from "../engine/errors.ts";
 import { UnfinishedMessage } from "../engine/memory/unfinished-message.ts";
+import { paceReading } from "../engine/paced-reading.ts";
 import { readApiKey } from "./api-key.ts";
 import { Connection } from "./connection.ts";
 import { Outbox } from "./outbox.ts";
@@ -135,6 +136,7 @@ export class Sockets {
     let underway = 0;
     let bytes = 0;
     let isResting = false;
+    let isPaced = false;
     const rate = new Rate(services.limits.bytesPerSecond);
     const unfinished = new UnfinishedMessage(socket, memory.incoming, () => {
       tally.limited++;
@@ -143,7 +145,8 @@ export class Sockets {
     });
     /** Of those that are read already one is handled in any case. */
     const isCrowded = () => underway > 0 && memory.incoming.shortageOf(LEAST_BYTES) !== null;
-    const isBusy = () => isResting || underway >= MOST_UNDERWAY || bytes >= MOST_UNDERWAY_BYTES || isCrowded();
+    const isBusy = () =>
+      isResting || isPaced || underway >= MOST_UNDERWAY || bytes >= MOST_UNDERWAY_BYTES || isCrowded();
     const goOn = () => webSocket.isPaused && !isBusy() && webSocket.resume();
     const rest = (milliseconds: number) => {
       if (isResting || milliseconds === 0) return;
@@ -154,6 +157,18 @@ export class Sockets {
       }, milliseconds).unref();
     };
 
+    const source = {
+      pause: () => {
+        isPaced = true;
+        webSocket.pause();
+      },
+      resume: () => {
+        isPaced = false;
+        goOn();
+      },
+    };
+
+    socket.prependListener("data", ({ length }: Buffer) => paceReading(source, length));
     webSocket.on("message", async (data: Buffer, isBinary) => {
       member.heardAt = performance.now();
       unfinished.completed();
@@ -165,7 +180,7 @@ export class Sockets {
       rest(rate.take(Math.max(data.length, LEAST_BYTES)));
       if (isBusy()) webSocket.pause();
       try {
-        await connection.take(isBinary ? data : data.toString("utf8"));
+        await connection.take(data, isBinary);
       } catch (error) {
         services.log.error({ request: id, err: error }, "a channel's message could not be handled");
         close(FAILURE, "Internal error");

