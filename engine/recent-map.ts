@@ -39,6 +39,11 @@ export class RecentMap<Key, Value extends NonNullable<unknown>> {
     return old;
   }
 
+  /** Which is no use of it. */
+  has(key: Key): boolean {
+    return this.#young.has(key) || this.#old.has(key);
+  }
+
   set(key: Key, value: Value): void {
     const weight = this.#weightOf(key, value);
     if (weight > this.#most) return;

@@ -116,7 +116,7 @@ export const SETTINGS = {
     "MAX_ANSWER_BYTES",
     integer(65_536, 1_073_741_823),
     "33554432",
-    "Largest answer that is held as a whole, and largest row of one that is sent as it comes; a larger read gets 400. An operation of GraphQL has a quarter of it, since rows take ten times their length as objects. The default is more than a page shows, and eight of them fit into a small machine.",
+    "Largest answer that is held as a whole, and largest row of one that is sent as it comes; a larger read gets 400. An operation of GraphQL has a quarter of it for its rows, since they take ten times their length as objects, and for its answer, which is put together at once. The default is more than a page shows, and eight of them fit into a small machine.",
   ),
   maxHeaderBytes: required(
     "MAX_HEADER_BYTES",
@@ -568,6 +568,12 @@ export const SETTINGS = {
     integer(1),
     "500",
     "Most fields at the root of one operation, each of which may be a statement of its own.",
+  ),
+  graphqlMaxAnonymousPlanned: required(
+    "GRAPHQL_MAX_ANONYMOUS_PLANNED_FIELDS",
+    integer(1),
+    "100",
+    "Most fields with fields of their own in one operation of an anonymous caller: to plan one takes up to half a millisecond.",
   ),
   graphqlStatementTimeout: required(
     "GRAPHQL_STATEMENT_TIMEOUT_SECONDS",

@@ -29,6 +29,8 @@ type Variables = Readonly<Record<string, unknown>>;
 /** A document that may be executed. */
 export type ReadDocument = {
   readonly document: DocumentNode;
+  /** How many fields with fields of their own its largest operation has, those about the schema left out. */
+  readonly planned: number;
   /** Whether any of its operations asks for `__schema` or `__type`. */
   readonly isIntrospection: boolean;
   /** About what it takes in memory, with its plan. */
@@ -62,6 +64,8 @@ const MOST_REMEMBERED = 500;
 const BYTES_PER_UNIT = 40_000;
 /** The document itself is kept too, as a tree with places: as much for so many characters. */
 const CHARACTERS_PER_UNIT = 500;
+/** Those are read and planned in a few milliseconds. */
+const LONGEST_SHORT = 1_000;
 /** Longer ones are read anew each time. */
 const LONGEST_REMEMBERED = 100_000;
 const PAGING: ReadonlySet<string> = new Set(["first", "last", "limit", "offset"]);
@@ -78,25 +82,27 @@ type ReaderOptions = {
   readonly onInvalid?: (() => void) | undefined;
 };
 
+export type DocumentReader = {
+  /** Reads and checks a document, or refuses it by throwing. */
+  read(text: string): ReadDocument;
+  /** Whether it has to be read anew, and takes long: its plan has to be made anew as well. */
+  isLongWork(text: string): boolean;
+};
+
 /** Reads and checks documents against one schema, each once; those that are refused are not remembered. */
-export function makeDocumentReader({
-  schema,
-  limits,
-  memory,
-  hits,
-  onInvalid,
-}: ReaderOptions): (text: string) => ReadDocument {
+export function makeDocumentReader({ schema, limits, memory, hits, onInvalid }: ReaderOptions): DocumentReader {
   const known = new RecentMap<string, ReadDocument>(MOST_REMEMBERED, undefined, hits);
   const hasTraps = hasInheritedNames(schema);
   memory.onFull(() => known.clear());
-  return (text) => {
+  const read = (text: string): ReadDocument => {
     const remembered = known.get(text);
     if (remembered) return remembered;
-    const { document, weight } = readWithin(text, schema, limits, onInvalid);
+    const { document, weight, planned } = readWithin(text, schema, limits, onInvalid);
     memory.take(weight);
     const checkNeeds = rememberNeeds(document, schema);
-    const read: ReadDocument = {
+    const made: ReadDocument = {
       document,
+      planned,
       isIntrospection: hasIntrospection(document),
       bytes: weight * BYTES_PER_UNIT,
       operation: rememberOperations(document),
@@ -107,15 +113,16 @@ export function makeDocumentReader({
         if (hasTraps) dropPrototypes(variables);
       },
     };
-    if (text.length <= LONGEST_REMEMBERED) known.set(text, read);
-    return read;
+    if (text.length <= LONGEST_REMEMBERED) known.set(text, made);
+    return made;
   };
+  return { read, isLongWork: (text) => text.length > LONGEST_SHORT && !known.has(text) };
 }
 
 function readWithin(text: string, schema: GraphQLSchema, limits: Limits, onInvalid: ReaderOptions["onInvalid"]) {
   try {
     const document = parseWithin(text, limits);
-    const { errors, weight } = measure(document, limits);
+    const { errors, weight, planned } = measure(document, limits);
     check(errors);
     check(subscriptionFaults(document));
     const faults = validate(schema, document, undefined, { maxErrors: MOST_ERRORS });
@@ -123,7 +130,7 @@ function readWithin(text: string, schema: GraphQLSchema, limits: Limits, onInval
       onInvalid?.();
       throw new Refusal(faults.map(makeInvalid(document)));
     }
-    return { document: keepDigits(document, schema), weight: weight + text.length / CHARACTERS_PER_UNIT };
+    return { document: keepDigits(document, schema), weight: weight + text.length / CHARACTERS_PER_UNIT, planned };
   } catch (error) {
     // The parser, and whatever walks over values, calls itself for each level.
     if (error instanceof RangeError) throw new Refusal([tooDeep("too many", limits.depth)]);

@@ -158,6 +158,7 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
     events,
     contextOf,
     most,
+    anonymous: { role: config.anonRole, mostPlanned: config.graphqlMaxAnonymousPlanned },
     tracing,
   });
   const crossSite = makeCrossSite(config);

@@ -1,10 +1,10 @@
 import { GraphQLError, type GraphQLFormattedError } from "postgraphile/graphql";
 import type { BodyLimit, BodyLimitOf } from "../../engine/caller/body-limit.ts";
-import type { AuthenticationResult, Callers } from "../../engine/caller/caller.ts";
+import type { AuthenticationResult, Caller, Callers } from "../../engine/caller/caller.ts";
+import { callerKey } from "../../engine/caller/caller-key.ts";
 import type { CrossSite } from "../../engine/caller/cross-site.ts";
 import { keepSession, readSessionCookie } from "../../engine/caller/session-cookie.ts";
 import { ApiError } from "../../engine/errors.ts";
-import { runStepwise } from "../../engine/stepwise.ts";
 import { methodNotAllowed, notFound } from "../../engine/wrong-address.ts";
 import { type AnswerExtensions, answerExtensions } from "./answer-extensions.ts";
 import { credentialsOf } from "./credentials.ts";
@@ -39,7 +39,7 @@ export function makeHandle(services: Services): Handle {
     const { id: requestId, method, headers, signal, tell } = request;
     const address = () => request.connection().address;
     const circumstances = { asker, requestId, method, path, headers, address, signal, tell, asText: true };
-    const operation = prepare({ ...sent, query }, circumstances);
+    const operation = await prepare({ ...sent, query }, circumstances);
     admit(operation, method);
     request.stages.enter("run");
     request.whenSent(operation.release);
@@ -66,7 +66,7 @@ export function makeHandle(services: Services): Handle {
     const asker = await identify(request);
     request.admit(asker.caller);
     request.stages.enter("parse");
-    const sent = await readSent(request, bodyLimitOf(asker.caller));
+    const sent = await readSent(request, asker.caller, bodyLimitOf(asker.caller));
     request.stages.enter("find");
     const result = await run(request, sent, asker).catch(asResult);
 
@@ -98,14 +98,17 @@ function hasCode(errors: Errors, code: string): boolean {
   return errors?.some(({ extensions }) => extensions?.code === code) ?? false;
 }
 
-async function readSent(request: HttpRequest, bodyLimit: BodyLimit): Promise<Sent> {
+async function readSent(request: HttpRequest, { claims }: Caller, bodyLimit: BodyLimit): Promise<Sent> {
   switch (request.method) {
     case "GET":
     case "HEAD":
       return parseQueryString(request.rawQuery);
     case "POST":
       checkContentType(request.headers["content-type"]);
-      return runStepwise(parseBody(await request.readBody(bodyLimit)), request.signal);
+      return parseBody(await request.readBody(bodyLimit), {
+        owner: () => callerKey(claims, () => request.connection().address),
+        signal: request.signal,
+      });
     default:
       throw methodNotAllowed(request.method, METHODS);
   }

@@ -32,6 +32,8 @@ type Size = {
   readonly rootFields: number;
   /** Fields with fields of their own, for which there is something to plan. */
   readonly branches: number;
+  /** Those of them that ask about the schema, which nobody plans. */
+  readonly schemaBranches: number;
 };
 
 const NOTHING: Size = {
@@ -42,6 +44,7 @@ const NOTHING: Size = {
   typeLists: 0,
   rootFields: 0,
   branches: 0,
+  schemaBranches: 0,
 };
 
 /** Tools ask some 230 to know the whole schema, whatever a deployment allows of the others. */
@@ -53,6 +56,8 @@ export type Measured = {
   readonly errors: readonly GraphQLError[];
   /** What its plan will weigh, in units of about 40 kB: as much as a branch, or twenty fields, takes. */
   readonly weight: number;
+  /** How many fields the largest operation has for which there is something to plan. */
+  readonly planned: number;
 };
 
 const FIELDS_PER_BRANCH = 20;
@@ -69,7 +74,11 @@ export function measure(document: DocumentNode, limits: Limits): Measured {
   if (aliases > limits.aliases) errors.push(tooComplex(`The document has ${aliases} aliases`, limits.aliases));
   if (directives > limits.directives)
     errors.push(tooComplex(`The document has ${directives} directives`, limits.directives));
-  return { errors, weight: sizes.reduce((sum, { size }) => sum + weightOf(size), 0) };
+  return {
+    errors,
+    weight: sizes.reduce((sum, { size }) => sum + weightOf(size), 0),
+    planned: Math.max(0, ...sizes.map(({ size }) => size.branches - size.schemaBranches)),
+  };
 }
 
 function weightOf({ branches, complexity, introspection }: Size): number {
@@ -144,14 +153,21 @@ function makeSizer({ definitions }: DocumentNode): (operation: OperationDefiniti
     const branches = below.branches + (selection.selectionSet ? 1 : 0);
     if (selection.name.value.startsWith("__")) {
       const introspection = 1 + below.complexity + below.introspection;
-      return { ...NOTHING, introspection, typeLists: below.types, rootFields: 1, branches };
+      return {
+        ...NOTHING,
+        introspection,
+        typeLists: below.types,
+        rootFields: 1,
+        branches,
+        schemaBranches: branches,
+      };
     }
     const types = below.types + (selection.name.value === "types" ? 1 : 0);
     return { ...below, depth: 1 + below.depth, complexity: 1 + below.complexity, types, rootFields: 1, branches };
   };
 
   const ofSelections = (set: SelectionSetNode | undefined): Size => {
-    let { depth, complexity, introspection, types, typeLists, rootFields, branches } = NOTHING;
+    let { depth, complexity, introspection, types, typeLists, rootFields, branches, schemaBranches } = NOTHING;
     for (const selection of set?.selections ?? []) {
       const size = ofSelection(selection);
       depth = Math.max(depth, size.depth);
@@ -161,8 +177,9 @@ function makeSizer({ definitions }: DocumentNode): (operation: OperationDefiniti
       typeLists += size.typeLists;
       rootFields += size.rootFields;
       branches += size.branches;
+      schemaBranches += size.schemaBranches;
     }
-    return { depth, complexity, introspection, types, typeLists, rootFields, branches };
+    return { depth, complexity, introspection, types, typeLists, rootFields, branches, schemaBranches };
   };
 
   return ({ selectionSet }) => ofSelections(selectionSet);

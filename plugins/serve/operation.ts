@@ -3,16 +3,20 @@ import { execute, subscribe } from "postgraphile/grafast";
 import type { ExecutionArgs, ExecutionResult, GraphQLError, OperationTypeNode } from "postgraphile/graphql";
 import type { Abort } from "../../engine/abort.ts";
 import type { AuthenticationResult } from "../../engine/caller/caller.ts";
+import { callerKey } from "../../engine/caller/caller-key.ts";
 import { Budget } from "../../engine/database/budget.ts";
 import type { Database } from "../../engine/database/database.ts";
 import { madeButTooLarge } from "../../engine/database/faults.ts";
 import type { Context, Row } from "../../engine/database/statement.ts";
+import { turnForLargeWork } from "../../engine/large-work.ts";
 import type { Tracing } from "../../engine/tracing/tracing.ts";
 import { Delivery, type Results } from "./delivery.ts";
+import { Refusal } from "./documents.ts";
 import { toldBytes } from "./echo.ts";
 import type { Events } from "./events.ts";
 import type { Variables } from "./exact-variables.ts";
 import type { Introspection } from "./introspection.ts";
+import { tooComplex } from "./limits.ts";
 import { makeWithPgClient } from "./pg-client.ts";
 import type { ServedSchema } from "./role-schemas.ts";
 
@@ -62,7 +66,7 @@ export type Operation = ExecutionArgs & {
   release(): void;
 };
 
-export type Prepare = (parameters: Parameters, circumstances: Circumstances) => Operation;
+export type Prepare = (parameters: Parameters, circumstances: Circumstances) => Operation | Promise<Operation>;
 
 type Services = {
   readonly schemaOf: (role: string) => ServedSchema;
@@ -72,12 +76,16 @@ type Services = {
   readonly contextOf: (circumstances: Circumstances, kind: Operation["kind"]) => Context;
   /** How many bytes may be held of one operation's rows, of those of all together, and of the answers to all together. */
   readonly most: { readonly operation: number; readonly together: number; readonly answers: number };
+  readonly anonymous: AnonymousLimit;
   /** Null: nobody follows what becomes of an operation. */
   readonly tracing?: Tracing | null;
 };
 
-/** How many times as large as its rows an answer may be. */
-const MOST_TIMES = 8;
+/** What an operation in the anonymous role may have that is to be planned. */
+export type AnonymousLimit = { readonly role: string; readonly mostPlanned: number };
+
+/** Longer answers are put together one after the other: a few milliseconds of work for each mebibyte. */
+const LONGEST_SHORT_ANSWER = 256 * 1024;
 /** A client that reads slowly takes the room of others for so long. */
 const MOST_HELD_MS = 5_000;
 
@@ -89,16 +97,21 @@ export function makePrepare({
   events,
   contextOf,
   most,
+  anonymous,
   tracing = null,
 }: Services): Prepare {
   const together = new Budget(most.together);
   const answers = new Budget(most.answers);
-  return ({ query, operationName, variables: sent, parseExactVariables }, circumstances) => {
-    const { role } = circumstances.asker.caller;
-    const { schema, resolvedPreset, read } = schemaOf(role);
-    const found = read(query);
-    const { document, bytes: documentBytes, isIntrospection, operation, echo, checkVariables } = found;
+  const prepare = (
+    { query, operationName, variables: sent, parseExactVariables }: Parameters,
+    circumstances: Circumstances,
+  ): Operation => {
+    const { role, claims } = circumstances.asker.caller;
+    const { schema, resolvedPreset, documents } = schemaOf(role);
+    const found = documents.read(query);
+    const { document, bytes: documentBytes, planned, isIntrospection, operation, echo, checkVariables } = found;
     if (isIntrospection) introspection.check(role);
+    if (role === anonymous.role) refusePlan(planned, anonymous.mostPlanned);
     const chosen = operation(operationName);
     const variables = found.restoreDigits(chosen)?.(sent, parseExactVariables) ?? sent;
     checkVariables(chosen, variables);
@@ -109,20 +122,22 @@ export function makePrepare({
     const budgetOf = () => (kind === "subscription" ? new Budget(most.operation) : budget);
     const readOnly = kind !== "mutation";
     // Rows are few bytes beside what aliases can make of them.
-    const answer = new Budget(MOST_TIMES * most.operation, answers);
+    const answer = new Budget(most.operation, answers);
     const release = () => void answer.giveAllBack();
     const releaseSoon = () => {
       if (answer.isSmall) release();
       else setTimeout(release, MOST_HELD_MS).unref();
     };
-    const admit = (rows: readonly Row[]) => {
+    const admit = (rows: readonly Row[]): Promise<void> | void => {
       if (kind === "subscription") release();
-      if (!answer.take(toldBytes(rows, echo(chosen)))) {
+      const bytes = toldBytes(rows, echo(chosen));
+      if (!answer.take(bytes)) {
         const refusal = readOnly ? answer.refusal() : madeButTooLarge();
         release();
         throw refusal;
       }
       if (kind === "subscription") releaseSoon();
+      if (bytes > LONGEST_SHORT_ANSWER) return turnForLargeWork(callerKey(claims, circumstances.address));
     };
     const client = { readOnly, budgetOf, admit, ...(signal && { signal }) };
     const withPgClient = makeWithPgClient(database, contextOf(circumstances, kind), client);
@@ -162,4 +177,15 @@ export function makePrepare({
     };
     return { ...plain, kind, documentBytes, run: () => tracing.traceWork(kind, attributes, run), release };
   };
+  return (parameters, circumstances) => {
+    const { role, claims } = circumstances.asker.caller;
+    if (!schemaOf(role).documents.isLongWork(parameters.query)) return prepare(parameters, circumstances);
+    return turnForLargeWork(callerKey(claims, circumstances.address)).then(() => prepare(parameters, circumstances));
+  };
+}
+
+function refusePlan(planned: number, most: number): void {
+  if (planned <= most) return;
+  const fact = `The operation of an anonymous caller has ${planned} fields with fields of their own`;
+  throw new Refusal([tooComplex(fact, most)]);
 }

@@ -1,8 +1,10 @@
+import type { Abort } from "../../engine/abort.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { parseExactly } from "../../engine/exact-json.ts";
 import { scanJson } from "../../engine/json/scan.ts";
 import { isJsonObject } from "../../engine/json-object.ts";
-import type { Stepwise } from "../../engine/stepwise.ts";
+import { turnForLargeWork } from "../../engine/large-work.ts";
+import { runStepwise, type Stepwise } from "../../engine/stepwise.ts";
 import type { Variables } from "./exact-variables.ts";
 
 /** What came in a request: GraphQL over HTTP, section 5. */
@@ -21,14 +23,34 @@ export type Sent = {
 const MOST_VALUES = 50_000;
 const MOST_LEVELS = 1_000;
 
-/** The body of a POST request. It is counted before anything is made of it. */
-export function* parseBody(body: Buffer): Stepwise<Sent> {
+/** Nearly all requests are shorter. */
+export const LARGE_BYTES = 16 * 1024;
+
+type BodyScan = "invalid" | "too deep" | "too many values" | "fit";
+
+/** Counts what was sent before anything is made of it. */
+export function* scanBody(body: Buffer): Stepwise<BodyScan> {
   const scan = yield* scanJson(body, null, MOST_LEVELS);
-  if (scan.kind === "too deep") throw malformed(`The body may have at most ${MOST_LEVELS} levels.`);
-  if (scan.kind === "invalid") throw malformed("The body is no JSON.");
-  if (scan.values > MOST_VALUES) throw malformed(`The body may have at most ${MOST_VALUES} values.`);
+  if (scan.kind === "too deep" || scan.kind === "invalid") return scan.kind;
+  return scan.values > MOST_VALUES ? "too many values" : "fit";
+}
+
+const REFUSALS = {
+  invalid: "The body is no JSON.",
+  "too deep": `The body may have at most ${MOST_LEVELS} levels.`,
+  "too many values": `The body may have at most ${MOST_VALUES} values.`,
+} as const;
+
+/** The body of a POST request, whose sender's turn for large work is waited for where it is large. */
+export async function parseBody(
+  body: Buffer,
+  { owner, signal }: { readonly owner: () => string; readonly signal: Abort },
+): Promise<Sent> {
+  const scan = await runStepwise(scanBody(body), signal);
+  if (scan !== "fit") throw malformed(REFUSALS[scan]);
+  if (body.length > LARGE_BYTES) await turnForLargeWork(owner());
   const text = body.toString("utf8");
-  return parseParameters(parseJson(text, "The body is no JSON."), () => parseExactly(text));
+  return parseParameters(parseJson(text, REFUSALS.invalid), () => parseExactly(text));
 }
 
 /** `query=%7Bme%7Bid%7D%7D&variables=%7B%7D` */

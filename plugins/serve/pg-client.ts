@@ -12,8 +12,8 @@ export type ClientOptions = {
   readonly readOnly: boolean;
   /** For each statement: what may be held of its rows. */
   readonly budgetOf?: () => Budget;
-  /** Told of the rows of each statement; may refuse what they would become. */
-  readonly admit?: (rows: Result["rows"]) => void;
+  /** Told of the rows of each statement; may refuse what they would become, and have it waited for. */
+  readonly admit?: (rows: Result["rows"]) => Promise<void> | void;
   readonly signal?: Abort;
 };
 
@@ -41,7 +41,8 @@ class CallerClient implements PgClient {
   async query<Row>(query: PgClientQuery): Promise<PgClientResult<Row>> {
     const mayShare = this.#options.readOnly && query.arrayMode;
     const result = await (mayShare ? this.#readWithOthers(toStatement(query)) : this.#ask(query));
-    this.#options.admit?.(result.rows);
+    const admitted = this.#options.admit?.(result.rows);
+    if (admitted) await admitted;
     return toClientResult(result);
   }
 

@@ -1,7 +1,7 @@
 import type { GraphQLSchema } from "postgraphile/graphql";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Hits } from "../../engine/recent-map.ts";
-import { makeDocumentReader, type ReadDocument } from "./documents.ts";
+import { type DocumentReader, makeDocumentReader } from "./documents.ts";
 import { findHiddenParts, type HiddenParts } from "./hidden-parts.ts";
 import type { Limits } from "./limits.ts";
 import type { MadeSchema } from "./make-schema.ts";
@@ -10,7 +10,7 @@ import { pruneSchema } from "./prune-schema.ts";
 import { privilegesOf } from "./role-privileges.ts";
 
 /** The schema of a role, and what was read against it. An operation ends with the one that it began with, a subscription too. */
-export type ServedSchema = MadeSchema & { readonly read: (text: string) => ReadDocument };
+export type ServedSchema = MadeSchema & { readonly documents: DocumentReader };
 
 export type RoleSchemasOptions = MadeSchema & {
   /** Of the time when the schema was made. */
@@ -69,8 +69,8 @@ export class RoleSchemas {
     this.#admit(Object.keys(own.getTypeMap()).length);
     const memory = this.#memory;
     memory.onFull(() => forgetPlans(own));
-    const read = makeDocumentReader({ schema: own, limits, memory, hits, onInvalid });
-    const served = { schema: own, resolvedPreset, read };
+    const documents = makeDocumentReader({ schema: own, limits, memory, hits, onInvalid });
+    const served = { schema: own, resolvedPreset, documents };
     this.#byHiddenParts.set(key, served);
     return served;
   }

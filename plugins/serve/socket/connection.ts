@@ -139,7 +139,7 @@ export class Connection {
     try {
       refuseShortage(open.sent.resize(OPERATION_BYTES + heapSize([id, payload])), this.#quota);
       const sent = parseParameters(payload, () => (parseExactly(message) as { readonly payload: unknown }).payload);
-      const operation = prepare({ ...sent, query: await findDocument(sent) }, this.#circumstances());
+      const operation = await prepare({ ...sent, query: await findDocument(sent) }, this.#circumstances());
       if (this.#open.get(id) === open) this.#holdDocument(open, operation);
       if (operation.kind !== "subscription") this.#underway.set(id, operation);
       return operation;

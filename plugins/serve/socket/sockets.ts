@@ -3,11 +3,16 @@ import { type IncomingHttpHeaders, type IncomingMessage, STATUS_CODES } from "no
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket, WebSocketServer } from "ws";
+import { ArrivalOrder } from "../../../engine/arrival-order.ts";
 import type { Config } from "../../../engine/config/config.ts";
+import { turnForLargeWork } from "../../../engine/large-work.ts";
 import type { Logger } from "../../../engine/log.ts";
 import { ByteQuota } from "../../../engine/memory/byte-quota.ts";
 import type { SocketMemory } from "../../../engine/memory/socket-memory.ts";
 import { UnfinishedMessage } from "../../../engine/memory/unfinished-message.ts";
+import { paceReading, type Source } from "../../../engine/paced-reading.ts";
+import { runStepwise } from "../../../engine/stepwise.ts";
+import { LARGE_BYTES, scanBody } from "../parse-request.ts";
 import { type Channel, Connection, type ConnectionServices } from "./connection.ts";
 import { KEEP_ALIVE, SUBSCRIPTIONS_TRANSPORT_WS, SubscriptionsTransportWs } from "./subscriptions-transport-ws.ts";
 import { makeTransportWs, TRANSPORT_WS, type TransportWs } from "./transport-ws.ts";
@@ -98,7 +103,8 @@ export class Sockets {
     const { memory } = services;
     const { headers, url = "" } = request;
     const address = clientAddress(request);
-    const channel = toChannel(socket, memory);
+    const reading = countPauses(socket);
+    const channel = toChannel(socket, reading, memory);
     const unfinished = new UnfinishedMessage(connected, memory.incoming, () => {
       cutOff(socket, "Too many messages arrive at once: try again later");
     });
@@ -108,12 +114,20 @@ export class Sockets {
     const member: Member = { socket, connection, keepAlive, hasAnswered: true };
     this.#members.add(member);
 
+    connected.prependListener("data", ({ length }: Buffer) => paceReading(reading, length));
+    const order = new ArrivalOrder();
+    const read = async (data: Buffer): Promise<void> => {
+      if (data.length <= LARGE_BYTES && order.isIdle) return take(String(data));
+      reading.pause();
+      const fits = await order.read(() => isFit(data, connection)).finally(() => reading.resume());
+      return fits ? take(String(data)) : socket.close(4400, "A message has too many values or levels");
+    };
     socket.on("message", (data: Buffer) => {
       unfinished.completed();
       if (!connection.isIdentified && data.length > MOST_INTRODUCTION_BYTES) {
         return socket.close(4400, `Until it is acknowledged, a message has ${MOST_INTRODUCTION_BYTES} bytes at most`);
       }
-      take(String(data)).catch((error: unknown) => {
+      read(data).catch((error: unknown) => {
         log.error({ request: id, err: error }, "a socket's message could not be handled");
         socket.close(4500, "Internal error");
       });
@@ -189,7 +203,32 @@ export class Sockets {
   }
 }
 
-function toChannel(socket: WebSocket, { unsent: unsentOfAll }: SocketMemory): Channel {
+/** False: it has too much in it to be parsed. What is no JSON at all is refused by who speaks the protocol. */
+async function isFit(data: Buffer, owner: Connection): Promise<boolean> {
+  if (data.length <= LARGE_BYTES) return true;
+  if (data.length > MOST_INTRODUCTION_BYTES) {
+    const scan = await runStepwise(scanBody(data));
+    if (scan === "too deep" || scan === "too many values") return false;
+  }
+  await turnForLargeWork(owner);
+  return true;
+}
+
+/** Is paused until each that has paused it resumes it. */
+function countPauses(socket: WebSocket): Source {
+  let pauses = 0;
+  return {
+    pause: () => {
+      pauses++;
+      socket.pause();
+    },
+    resume: () => {
+      if (--pauses === 0) socket.resume();
+    },
+  };
+}
+
+function toChannel(socket: WebSocket, reading: Source, { unsent: unsentOfAll }: SocketMemory): Channel {
   const unsent = new ByteQuota(Number.POSITIVE_INFINITY, unsentOfAll);
   return {
     send: (text) =>
@@ -207,8 +246,7 @@ function toChannel(socket: WebSocket, { unsent: unsentOfAll }: SocketMemory): Ch
         });
       }),
     close: (code, reason) => socket.close(code, reason),
-    pause: () => socket.pause(),
-    resume: () => socket.resume(),
+    ...reading,
   };
 }
 

@@ -114,7 +114,7 @@ describe("a document", () => {
     type Subscription { e: String }
   `);
   const readerWith = (limits: Partial<Limits> = {}, memory = new PlanMemory()) =>
-    makeDocumentReader({ schema, limits: { ...DEFAULTS, ...limits }, memory });
+    makeDocumentReader({ schema, limits: { ...DEFAULTS, ...limits }, memory }).read;
   const read = (text: string, limits?: Partial<Limits>) => readerWith(limits)(text);
   const refused = (text: string, limits?: Partial<Limits>) => {
     try {

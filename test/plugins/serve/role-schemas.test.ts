@@ -241,10 +241,10 @@ describe("roles", () => {
 
     const cramped = await open(options, { mostTypes: 1 });
     const first = cramped.of("anon");
-    const document = first.read("{ shops { totalCount } }");
+    const document = first.documents.read("{ shops { totalCount } }");
     expect(cramped.of("anon")).toBe(first);
     expect(cramped.of("admin").schema.getType("Audit")).toBeDefined();
     expect(cramped.of("anon")).not.toBe(first);
-    expect(first.read("{ shops { totalCount } }")).toBe(document);
+    expect(first.documents.read("{ shops { totalCount } }")).toBe(document);
   });
 });

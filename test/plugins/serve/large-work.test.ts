@@ -1,0 +1,82 @@
+import jwt from "jsonwebtoken";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
+import { SECRET } from "../../secret.ts";
+import { Wire } from "./socket/wire.ts";
+
+/** An answer may have a quarter of it. */
+const MOST_ANSWER_BYTES = 1_048_576;
+const CONTENT = "x".repeat(1_000);
+
+let graphql: GraphQLService;
+beforeAll(async () => {
+  graphql = await serveGraphQL({ settings: { MAX_ANSWER_BYTES: String(MOST_ANSWER_BYTES) } });
+  await graphql.sql("insert into public.users (name, email) values ('Ann', 'ann@example.org')");
+  await graphql.sql(
+    `insert into public.articles (author_id, title, content, status)
+     select 1, 'A long one', '${CONTENT}', 'PUBLISHED' from generate_series(1, 100)`,
+  );
+});
+afterAll(() => graphql.stop());
+
+const token = () => jwt.sign({ role: "authenticated", sub: "1" }, SECRET);
+
+/** Each row as often as it is asked for, under other names. */
+function contents(rows: number, times: number): string {
+  const names = Array.from({ length: times }, (_, index) => `c${index}: content`).join(" ");
+  return `{ articles(first: ${rows}) { edges { node { ${names} } } } }`;
+}
+
+test("an answer may be as long as the rows of an operation, and no longer by aliases", async () => {
+  const { data } = await graphql.ask(contents(10, 20));
+  expect(data.articles.edges[9].node.c19).toBe(CONTENT);
+  const { errors } = await graphql.ask(contents(100, 20));
+  expect(errors[0].extensions.code).toBe("ANSWER_TOO_LARGE");
+  expect(errors[0].message).toContain(String(MOST_ANSWER_BYTES / 4));
+});
+
+test("an anonymous caller has less planned at once than one who is signed in", async () => {
+  const documentOf = (roots: number) =>
+    `{ ${Array.from({ length: roots }, (_, index) => `a${index}: articles(first: 1) { edges { node { id } } }`).join(" ")} }`;
+  expect((await graphql.ask(documentOf(33))).errors).toBeUndefined();
+  const { errors } = await graphql.ask(documentOf(34));
+  expect(errors[0].extensions.code).toBe("QUERY_TOO_COMPLEX");
+  expect(errors[0].message).toContain("102 fields with fields of their own; 100 are allowed");
+  expect((await graphql.ask(documentOf(34), { token: token() })).errors).toBeUndefined();
+});
+
+describe.each(["graphql-transport-ws", "graphql-ws"] as const)("on a socket that speaks %s", (protocol) => {
+  const start = protocol === "graphql-ws" ? "start" : "subscribe";
+  const open = async () => {
+    const wire = await Wire.open(graphql.socketUrl, protocol);
+    wire.say({ type: "connection_init" });
+    await wire.hear();
+    return wire;
+  };
+
+  test("a long message with very many values is refused before it is parsed", async () => {
+    const wire = await open();
+    wire.say({ type: start, id: "a", payload: { query: "{ __typename }", variables: { n: Array(50_001).fill(0) } } });
+    expect(await wire.closed()).toMatchObject({ code: 4400, reason: expect.stringContaining("too many values") });
+  });
+
+  test("what is short does not overtake what is long", async () => {
+    const wire = await open();
+    const say = (id: string, length: number) =>
+      wire.say({ type: start, id, payload: { query: "{ __typename }", variables: { text: "x".repeat(length) } } });
+    for (const [id, length] of [
+      ["a", 500_000],
+      ["b", 1],
+      ["c", 100_000],
+      ["d", 1],
+    ] as const)
+      say(id, length);
+    const answered: string[] = [];
+    while (answered.length < 4) {
+      const { id, type } = await wire.hear();
+      if (type === "next" || type === "data") answered.push(id);
+    }
+    expect(answered).toEqual(["a", "b", "c", "d"]);
+    wire.socket.terminate();
+  });
+});
