@@ -15,6 +15,13 @@ export type JsonRecords =
 
 type Limits = { readonly mostRecords: number; readonly mostMembers: number; readonly mostLevels: number };
 
+/** For what Postgres has answered, whose values are as large as they were sent. */
+export const NO_LIMITS: Limits = {
+  mostRecords: Number.POSITIVE_INFINITY,
+  mostMembers: Number.POSITIVE_INFINITY,
+  mostLevels: Number.POSITIVE_INFINITY,
+};
+
 const BYTE_ORDER_MARK = Buffer.from("\uFEFF");
 
 export function* readRecords(given: Buffer, limits: Limits): Stepwise<JsonRecords> {
@@ -35,12 +42,23 @@ export class JsonRecord {
   /** In bytes. */
   readonly length: number;
   readonly #bytes: Buffer;
+  readonly #start: number;
   readonly #places: Uint32Array;
 
-  constructor(bytes: Buffer, length: number, places: Uint32Array) {
+  constructor(
+    bytes: Buffer,
+    { start, length }: { readonly start: number; readonly length: number },
+    places: Uint32Array,
+  ) {
     this.length = length;
     this.#bytes = bytes;
+    this.#start = start;
     this.#places = places;
+  }
+
+  /** As it is written. */
+  get text(): string {
+    return this.#bytes.toString("utf8", this.#start, this.#start + this.length);
   }
 
   /** Of a name that comes twice the last member counts, as everywhere. */
@@ -90,7 +108,7 @@ class Collector implements RecordVisitor {
   readonly #limits: Limits;
   readonly #places = new NumberList();
   /** Of each record: its length, and where its members end among all. */
-  readonly #records: { readonly length: number; readonly end: number }[] = [];
+  readonly #records: { readonly start: number; readonly length: number; readonly end: number }[] = [];
   #begin = 0;
 
   constructor(bytes: Buffer, limits: Limits) {
@@ -100,9 +118,9 @@ class Collector implements RecordVisitor {
 
   get records(): readonly JsonRecord[] {
     const places = this.#places.numbers;
-    return this.#records.map(({ length, end }, index) => {
+    return this.#records.map(({ start, length, end }, index) => {
       const begin = index === 0 ? 0 : this.#records[index - 1]!.end;
-      return new JsonRecord(this.#bytes, length, places.subarray(begin, end));
+      return new JsonRecord(this.#bytes, { start, length }, places.subarray(begin, end));
     });
   }
 
@@ -119,7 +137,7 @@ class Collector implements RecordVisitor {
 
   endRecord(start: number, end: number): void {
     if (this.count > this.#limits.mostRecords) return;
-    this.#records.push({ length: end - start, end: this.#places.length });
+    this.#records.push({ start, length: end - start, end: this.#places.length });
   }
 
   other(): void {

@@ -1,5 +1,5 @@
 import { textOfValue } from "../../../engine/exact-json.ts";
-import { type JsonMember, type JsonRecord, readRecords } from "../../../engine/json/records.ts";
+import { type JsonMember, type JsonRecord, NO_LIMITS, readRecords } from "../../../engine/json/records.ts";
 import { runStepwise } from "../../../engine/stepwise.ts";
 import type { GatewayResponse } from "../../http.ts";
 import { publicPath } from "../../public-address.ts";
@@ -77,13 +77,7 @@ async function locationOf(
 
 type Members = ReadonlyMap<string, JsonMember>;
 
-const NO_LIMITS = {
-  mostRecords: Number.POSITIVE_INFINITY,
-  mostMembers: Number.POSITIVE_INFINITY,
-  mostLevels: Number.POSITIVE_INFINITY,
-};
-
-/** Of what Postgres has answered, whose values are as large as they were sent; null where it shows none. */
+/** Of what Postgres has answered; null where it shows none. */
 async function rowsOf(text: string): Promise<readonly JsonRecord[] | null> {
   const found = await runStepwise(readRecords(Buffer.from(text), NO_LIMITS));
   return found.kind === "object" || found.kind === "list" ? found.records : null;

@@ -1,4 +1,6 @@
-import { parseExactly, textOfValue } from "../../../engine/exact-json.ts";
+import { textOfValue } from "../../../engine/exact-json.ts";
+import { type JsonRecord, NO_LIMITS, readRecords } from "../../../engine/json/records.ts";
+import { runStepwise, type Stepwise } from "../../../engine/stepwise.ts";
 import { publicBase } from "../../public-address.ts";
 import type { Asked, AskRows } from "../asked.ts";
 import { type Collection, givesRowOf } from "../collections.ts";
@@ -13,11 +15,38 @@ type Link = { readonly href: string; readonly method?: string };
 
 /** The rows of a JSON array, or one row, with what leads on from each of them and what the caller may do with it. */
 export async function withLinks(text: string, collection: Collection, asked: Asked, ask: AskRows): Promise<string> {
-  const parsed = parseExactly(text);
-  const rows = (Array.isArray(parsed) ? parsed : [parsed]) as readonly Row[];
+  const { signal } = asked.request;
+  const found = await runStepwise(readRecords(Buffer.from(text), NO_LIMITS), signal);
+  if (found.kind !== "object" && found.kind !== "list") throw new TypeError("Rows are JSON objects");
+  const rows = await runStepwise(readRows(found.records, collection), signal);
   const permitted = await findPermitted(rows, collection, ask);
-  const linked = rows.map((row) => ({ ...row, _links: linksOf(row, { collection, asked, permitted }) }));
-  return JSON.stringify(Array.isArray(parsed) ? linked : linked[0]);
+  const linked = await runStepwise(writeRows(found.records, rows, { collection, asked, permitted }), signal);
+  return found.kind === "list" ? `[${linked.join(",")}]` : linked[0]!;
+}
+
+/** Of each row the values that links are made of: whatever else there is stays as Postgres has written it. */
+function* readRows(records: readonly JsonRecord[], { key, references }: Collection): Stepwise<readonly Row[]> {
+  const fields = [...key, ...references.flatMap((reference) => reference.fields)];
+  const names = [...new Set(fields.map(({ name }) => name))];
+  const rows: Row[] = [];
+  for (const record of records) {
+    const members = record.members();
+    const shown = names.filter((name) => members.has(name));
+    rows.push(Object.fromEntries(shown.map((name) => [name, members.get(name)!.value])));
+    yield;
+  }
+  return rows;
+}
+
+function* writeRows(records: readonly JsonRecord[], rows: readonly Row[], around: Around): Stepwise<readonly string[]> {
+  const linked: string[] = [];
+  for (const [index, { text }] of records.entries()) {
+    const links = `"_links":${JSON.stringify(linksOf(rows[index]!, around))}}`;
+    const members = text.slice(0, -1);
+    linked.push(members.trimEnd() === "{" ? `{${links}` : `${members},${links}`);
+    yield;
+  }
+  return linked;
 }
 
 /** `/users/7`; null where the row does not show its whole key, or has none. */

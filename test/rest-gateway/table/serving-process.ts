@@ -1,7 +1,11 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { LOOP_WATCH, longestHold } from "../../../bench/hostile/loop-holds.ts";
 import type { TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
 
@@ -10,13 +14,20 @@ export type ServingProcess = AsyncDisposable & {
   readonly url: string;
   /** The most memory that it has had so far, in MiB. */
   peak(): Promise<number>;
+  /** For how many milliseconds its event loop was held at most since then, by `Date.now()`. */
+  longestHold(since: number): Promise<number>;
 };
 
 export async function serveApart(
   { url, ownerUrl }: TestDatabase,
   settings: Readonly<Record<string, string>> = {},
 ): Promise<ServingProcess> {
-  const child = fork(fileURLToPath(import.meta.url), [JSON.stringify([{ url, ownerUrl }, settings])]);
+  const folder = await mkdtemp(join(tmpdir(), "serving-process-"));
+  const holds = join(folder, "holds");
+  const child = fork(fileURLToPath(import.meta.url), [JSON.stringify([{ url, ownerUrl }, settings])], {
+    execArgv: [...process.execArgv, ...LOOP_WATCH],
+    env: { ...process.env, LOOP_WATCH_FILE: holds },
+  });
   const heard = async () => (await once(child, "message"))[0];
   const address = await heard();
   return {
@@ -25,9 +36,11 @@ export async function serveApart(
       child.send("peak");
       return heard();
     },
+    longestHold: (since) => longestHold(holds, since),
     async [Symbol.asyncDispose]() {
       child.kill();
       await once(child, "close");
+      await rm(folder, { recursive: true });
     },
   };
 }
