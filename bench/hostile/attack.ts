@@ -16,7 +16,12 @@ export type AttackResult = {
   readonly outcomes: Readonly<Record<string, number>>;
   /** What the service must never do, in words; none is the aim. */
   readonly faults: readonly string[];
+  /** What else must hold, and whether it did. */
+  readonly statements?: readonly Statement[];
 };
+
+/** Something that must hold, and whether it did. */
+export type Statement = { readonly what: string; readonly isMet: boolean; readonly target: string };
 
 /** Goes on until it is time to stop, in a process of its own. */
 export type Attack = (target: Target) => Promise<AttackResult>;
@@ -25,6 +30,7 @@ export type Attack = (target: Target) => Promise<AttackResult>;
 export class Outcomes {
   readonly #counts: Record<string, number> = {};
   readonly #faults = new Set<string>();
+  readonly #statements: Statement[] = [];
 
   count(outcome: string): void {
     this.#counts[outcome] = (this.#counts[outcome] ?? 0) + 1;
@@ -34,8 +40,12 @@ export class Outcomes {
     this.#faults.add(what);
   }
 
+  state(statement: Statement): void {
+    this.#statements.push(statement);
+  }
+
   get result(): AttackResult {
-    return { outcomes: { ...this.#counts }, faults: [...this.#faults] };
+    return { outcomes: { ...this.#counts }, faults: [...this.#faults], statements: this.#statements };
   }
 }
 

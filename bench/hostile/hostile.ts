@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Scratch } from "../scratch.ts";
 import type { AttackResult, Victim } from "./attack.ts";
-import { type AttackName, victimsOf } from "./attacks/attacks.ts";
+import { type AttackName, isApart, victimsOf } from "./attacks/attacks.ts";
 import { type HonestResult, startHonestCallers } from "./honest.ts";
 import { countMisplaced, startAttacked } from "./schema.ts";
 import { startVictim, startWatched } from "./service.ts";
@@ -10,6 +10,9 @@ import { type Attacker, startAttacker } from "./start-attacker.ts";
 /** Programs that compile themselves while they run are faster afterwards. */
 const WARM_UP_SECONDS = 3;
 const SETTLE_SECONDS = 2;
+const LONGEST_APART_MS = 60_000;
+
+type Ready = { readonly name: AttackName; readonly attacker: Attacker; readonly victims: readonly Victim[] };
 
 export type HostileResult = {
   readonly quiet: HonestResult;
@@ -43,7 +46,7 @@ export async function openHostile(): Promise<Hostile> {
     scratch,
     async run(names, seconds) {
       await using started = new AsyncDisposableStack();
-      const attackers: { readonly name: AttackName; readonly attacker: Attacker; readonly victims: Victim[] }[] = [];
+      const attackers: Ready[] = [];
       for (const name of names) {
         const victims: Victim[] = [];
         for (const options of victimsOf(name)) {
@@ -59,11 +62,15 @@ export async function openHostile(): Promise<Hostile> {
 
       const since = Date.now();
       const until = since + seconds * 1_000;
-      const attacking = attackers.map(async ({ name, attacker, victims }) => {
-        return [name, await attacker.run({ url: service.url, victims, until })] as const;
-      });
+      const attack = async ({ name, attacker, victims }: Ready, until: number) =>
+        [name, await attacker.run({ url: service.url, victims, until })] as const;
+      const together = attackers.filter(({ name }) => !isApart(name));
+      const attacking = together.map((ready) => attack(ready, until));
       const [hostile, ...results] = await Promise.all([callers.run(service.url, seconds), ...attacking]);
       const longestHold = await service.longestHold(since);
+      for (const ready of attackers.filter(({ name }) => isApart(name))) {
+        results.push(await attack(ready, Date.now() + LONGEST_APART_MS));
+      }
       await sleep(SETTLE_SECONDS * 1_000);
       return {
         quiet,

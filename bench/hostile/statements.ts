@@ -1,8 +1,7 @@
+import type { Statement } from "./attack.ts";
 import { ATTACK_NAMES, type AttackName } from "./attacks/attacks.ts";
 import { HONEST_KINDS } from "./honest.ts";
 import type { HostileResult } from "./hostile.ts";
-
-export type Statement = { readonly what: string; readonly isMet: boolean; readonly target: string };
 
 const MOST_TIMES = 5;
 const MOST_MEBIBYTES = 700;
@@ -26,14 +25,17 @@ export function statementsOf(result: HostileResult): Statement[] {
     },
     { what: `no crash${ending === null ? "" : `: it ended by ${ending}`}`, isMet: ending === null, target: "none" },
     { what: `rows in another tenant: ${misplaced}`, isMet: misplaced === 0, target: "0" },
-    ...ATTACK_NAMES.flatMap((name) => faultsOf(name, result)),
+    ...ATTACK_NAMES.flatMap((name) => statementsOfAttack(name, result)),
   ];
 }
 
-/** Of what attackers have seen only that which must not be. */
-function faultsOf(name: AttackName, { attacks }: HostileResult): Statement[] {
-  const faults = attacks[name]?.faults ?? [];
-  return faults.map((fault) => ({ what: `${name}: ${fault}`, isMet: false, target: "never" }));
+/** What it has seen that must not be, and what it has measured. */
+function statementsOfAttack(name: AttackName, { attacks }: HostileResult): Statement[] {
+  const { faults = [], statements = [] } = attacks[name] ?? {};
+  return [
+    ...faults.map((fault) => ({ what: `${name}: ${fault}`, isMet: false, target: "never" })),
+    ...statements.map(({ what, ...rest }) => ({ what: `${name}: ${what}`, ...rest })),
+  ];
 }
 
 function spell(value: number, unit = "ms"): string {

@@ -1,4 +1,4 @@
-// GraphQL's largest answers, many at once: 600 rows, of each one column under 300 names.
+// GraphQL's largest answers, many at once: rows, of each one column under 300 names.
 
 import { ask } from "../ask.ts";
 import { type Attack, failureOf, Outcomes, repeat } from "../attack.ts";
@@ -6,13 +6,17 @@ import { JSON_TYPE } from "../callers.ts";
 
 const AT_ONCE = 40;
 const ALIASES = Array.from({ length: 300 }, (_, index) => `a${index}: content`).join(" ");
-const BODY = JSON.stringify({ query: `{ articles(first: 600) { edges { node { ${ALIASES} } } } }` });
+/** As many rows as there are, and as many as are sent. */
+const BODIES = [600, 100].map((first) =>
+  JSON.stringify({ query: `{ articles(first: ${first}) { edges { node { ${ALIASES} } } } }` }),
+);
 
 export const attack: Attack = async (target) => {
   const outcomes = new Outcomes();
-  await repeat(target, { times: AT_ONCE, pauseMs: 250 }, async () => {
+  await repeat(target, { times: AT_ONCE, pauseMs: 250 }, async (index) => {
+    const body = BODIES[index % BODIES.length]!;
     try {
-      const { status, text } = await ask(`${target.url}/graphql`, { method: "POST", headers: JSON_TYPE, body: BODY });
+      const { status, text } = await ask(`${target.url}/graphql`, { method: "POST", headers: JSON_TYPE, body });
       outcomes.count(/"code":"([A-Z_]+)"/.exec(text)?.[1] ?? String(status));
     } catch (error) {
       const failure = failureOf(error);

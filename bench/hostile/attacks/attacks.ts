@@ -5,11 +5,13 @@ type Definition = {
   readonly what: string;
   /** The services that it has for itself, besides the one that honest callers use. */
   readonly victims?: readonly VictimOptions[];
+  /** Comes when the others are over, and honest callers are not measured beside it. */
+  readonly isApart?: boolean;
 };
 
 export const ATTACKS = {
   bodies: { what: "240 sockets with unfinished bodies of 10 MB" },
-  channels: { what: "20 sockets with 100 channels of 250 kB each" },
+  channels: { what: "20 sockets with 100 joins each, of 250 kB and of 60 kB" },
   tenants: { what: "two tenants whose claims differ beyond 2^53" },
   filters: { what: "realtime filters without an end, anonymous" },
   stderr: {
@@ -21,9 +23,14 @@ export const ATTACKS = {
   },
   parse: { what: "bodies of 1 and 10 MB that are slow to read, anonymous and of a user" },
   reads: { what: "12 anonymous readers with a regular expression without an end" },
-  answers: { what: "40 GraphQL answers of 45 MB at once" },
+  answers: { what: "40 GraphQL answers at once, of 45 MB and of 7 MB" },
+  documents: { what: "GraphQL documents of 900 fields and variables of 1 MB, new each time, by HTTP and on sockets" },
   connections: { what: "1,000 idle connections, and others that come and go" },
-  kills: { what: "all worker processes killed, again and again", victims: [{ env: { WEB_CONCURRENCY: "2" } }] },
+  kills: {
+    what: "all worker processes killed, again and again, while others write",
+    victims: [{ env: { WEB_CONCURRENCY: "2" } }],
+    isApart: true,
+  },
 } as const satisfies Record<string, Definition>;
 
 export type AttackName = keyof typeof ATTACKS;
@@ -31,6 +38,13 @@ export type AttackName = keyof typeof ATTACKS;
 export const ATTACK_NAMES = Object.keys(ATTACKS) as readonly AttackName[];
 
 export function victimsOf(name: AttackName): NonNullable<Definition["victims"]> {
-  const definition: Definition = ATTACKS[name];
-  return definition.victims ?? [];
+  return definitionOf(name).victims ?? [];
+}
+
+export function isApart(name: AttackName): boolean {
+  return definitionOf(name).isApart ?? false;
+}
+
+function definitionOf(name: AttackName): Definition {
+  return ATTACKS[name];
 }

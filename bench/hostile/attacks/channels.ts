@@ -8,13 +8,18 @@ import { ANON_KEY } from "../callers.ts";
 
 const SOCKETS = 20;
 const CHANNELS = 100;
-const LONG = "k".repeat(250_000);
+/** More than a join may have, and nearly as much as it may. */
+const LENGTHS = [250_000, 60_000];
 
-const PAYLOADS = [
-  { config: { presence: { key: LONG, enabled: true } } },
-  { config: { postgres_changes: [{ event: "*", schema: "public", table: "marks", filter: `note=eq.${LONG}` }] } },
-  { config: {}, access_token: LONG },
-];
+const PAYLOADS = LENGTHS.flatMap((length) => {
+  const long = "k".repeat(length);
+  const filter = `note=eq.${long}`;
+  return [
+    { config: { presence: { key: long, enabled: true } } },
+    { config: { postgres_changes: [{ event: "*", schema: "public", table: "marks", filter }] } },
+    { config: {}, access_token: long },
+  ];
+});
 
 export const attack: Attack = async (target) => {
   const outcomes = new Outcomes();
@@ -37,7 +42,7 @@ async function joinMany(base: URL, index: number, until: number, outcomes: Outco
   socket.on("error", () => {});
   for (let channel = 0; channel < CHANNELS; channel++) {
     const ref = String(channel + 1);
-    const payload = PAYLOADS[channel % 2 ? 0 : (channel / 2) % PAYLOADS.length];
+    const payload = PAYLOADS[channel % PAYLOADS.length];
     socket.send(JSON.stringify([ref, ref, `realtime:${index}-${channel}`, "phx_join", payload]));
   }
   const stop = setTimeout(() => socket.terminate(), Math.max(0, until - Date.now()));

@@ -46,6 +46,15 @@ describe("what must hold while the service is attacked", () => {
     ["the event loop is held for too long", { longestHold: 51 }, /^event loop: held for 51 ms/],
     ["it ends", { ending: "SIGKILL" }, /^no crash: it ended by SIGKILL/],
     ["rows come to another tenant", { misplaced: 1 }, /^rows in another tenant: 1/],
+    [
+      "an attack has measured what must not be",
+      {
+        attacks: {
+          kills: { outcomes: {}, faults: [], statements: [{ what: "lost: 1", isMet: false, target: "0" }] },
+        },
+      },
+      /^kills: lost: 1/,
+    ],
     ["an attack finds a fault", { attacks: { bodies: { outcomes: {}, faults: ["a fault"] } } }, /^bodies: a fault/],
   ])("is missed when %s", (_when, change, what) => {
     expect(missed({ ...GOOD, ...change })[0]).toMatch(what);
