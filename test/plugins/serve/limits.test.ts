@@ -154,7 +154,7 @@ describe("a document", () => {
       limits: DEFAULTS,
       memory: new PlanMemory(),
       onInvalid: () => invalid++,
-    });
+    }).read;
     expect(() => reader("{")).toThrow(Refusal);
     reader("{ b }");
     expect(invalid).toBe(0);
