@@ -2,6 +2,9 @@ import { memoized } from "../memoized.ts";
 import type { QualifiedName } from "./qualified-name.ts";
 import type { Read } from "./reader.ts";
 
+/** What Postgres can do with two values of a type: put them into an order, tell whether they are equal, or nothing. */
+export type Comparison = "order" | "equality" | "none";
+
 type Named = QualifiedName & {
   readonly oid: number;
   /** As SQL spells it, quoted and qualified where it must be: `integer`, `shop."Colour"`, `text[]`. */
@@ -9,7 +12,7 @@ type Named = QualifiedName & {
   readonly comment: string | null;
 };
 
-export type BaseType = Named & { readonly kind: "base" | "pseudo" };
+export type BaseType = Named & { readonly kind: "base" | "pseudo"; readonly comparison: Comparison };
 export type EnumType = Named & { readonly kind: "enum"; readonly values: readonly string[] };
 export type ArrayType = Named & { readonly kind: "array"; readonly element: DataType };
 export type RangeType = Named & { readonly kind: "range" | "multirange"; readonly element: DataType };
@@ -54,6 +57,7 @@ type TypeRow = QualifiedName & {
   relation: number;
   relationKind: string | null;
   values: string[] | null;
+  comparison: Comparison;
 };
 type AttributeRow = { relation: number; name: string; type: number; sqlType: string; comment: string | null };
 type CheckRow = { type: number; name: string; expression: string };
@@ -90,7 +94,26 @@ const WANTED = `
     where part.oid <> 0
   )`;
 
-const TYPES = `${WANTED}
+/** By the operator classes that are the default of the type, or of one that its values are taken for as they are. */
+const COMPARED = `
+  classed as (
+    select o.opcintype as oid, bool_or(m.amname = 'btree') as is_ordered
+    from pg_opclass o join pg_am m on m.oid = o.opcmethod
+    where o.opcdefault and m.amname in ('btree', 'hash')
+    group by o.opcintype
+  ),
+  compared as (
+    select known.oid, case when bool_or(known.is_ordered) then 'order' else 'equality' end as comparison
+    from (
+      select oid, is_ordered from classed
+      union all
+      select c.castsource, k.is_ordered from pg_cast c join classed k on k.oid = c.casttarget
+      where c.castmethod = 'b' and c.castcontext = 'i'
+    ) known
+    group by known.oid
+  )`;
+
+const TYPES = `${WANTED}, ${COMPARED}
   select t.oid, n.nspname as schema, t.typname as name, format_type(t.oid, null) as "sqlName", d.description as comment,
     t.typtype, t.typcategory = 'A' and t.typelem <> 0 as "isArray",
     case when t.typtype in ('r', 'm')
@@ -101,8 +124,10 @@ const TYPES = `${WANTED}
     t.typrelid as relation, c.relkind as "relationKind",
     case when t.typtype = 'e'
       then (select array_agg(e.enumlabel::text order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid)
-    end as values
+    end as values,
+    coalesce(k.comparison, 'none') as comparison
   from pg_type t join wanted using (oid) join pg_namespace n on n.oid = t.typnamespace
+    left join compared k on k.oid = t.oid
     left join pg_class c on c.oid = t.typrelid
     left join pg_description d on d.classoid = 'pg_type'::regclass and d.objoid = t.oid and d.objsubid = 0
   order by t.oid`;
@@ -161,9 +186,9 @@ export function toTypes({ types, attributes, checks }: TypeRows): Types {
     if (row.isArray) return { ...named, kind: "array", element: of(row.element) };
     switch (row.typtype) {
       case "b":
-        return { ...named, kind: "base" };
+        return { ...named, kind: "base", comparison: row.comparison };
       case "p":
-        return { ...named, kind: "pseudo" };
+        return { ...named, kind: "pseudo", comparison: "none" };
       case "e":
         return { ...named, kind: "enum", values: row.values ?? [] };
       case "r":
@@ -207,6 +232,24 @@ export function toTypes({ types, attributes, checks }: TypeRows): Types {
       if (own) for (const [name, column] of columns) own.set(name, column);
     },
   };
+}
+
+/** Of lists and of rows what is true of all their parts. */
+export function comparisonOf(given: DataType): Comparison {
+  const type = baseTypeOf(given);
+  switch (type.kind) {
+    case "base":
+    case "pseudo":
+      return type.comparison;
+    case "array":
+      return comparisonOf(type.element);
+    case "composite": {
+      const parts = [...type.attributes.values()].map((part) => comparisonOf(part.type));
+      return parts.includes("none") ? "none" : parts.includes("equality") ? "equality" : "order";
+    }
+    default:
+      return "order";
+  }
 }
 
 /** The type behind a domain, or behind a domain over a domain. */

@@ -1,7 +1,8 @@
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Column } from "../../engine/catalog/columns.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
-import { baseTypeOf, type DataType } from "../../engine/catalog/types.ts";
+import { comparisonOf } from "../../engine/catalog/types.ts";
+import { representation } from "../statement/plan/field.ts";
 import { commentTags } from "./comment-tags.ts";
 import { namingOf } from "./naming.ts";
 
@@ -17,6 +18,8 @@ export type Field = {
   readonly required: boolean;
   readonly filterable: boolean;
   readonly sortable: boolean;
+  /** Whether the database has a function that reads what clients send as the column's domain: only that one can judge it. */
+  readonly isReadByFunction: { readonly text: boolean; readonly json: boolean };
 };
 
 type Audience = { readonly catalog: Catalog; readonly role: string; readonly version: number };
@@ -40,6 +43,7 @@ export function fieldsOf(table: Table, { catalog, role, version }: Audience): re
     const isWritable = column.generated === null && column.identity !== "always";
     const readable = mayUse("select");
     const insertable = table.insertable && isWritable && mayUse("insert");
+    const comparison = comparisonOf(column.baseType);
     const hasDefault = column.default !== null || column.identity !== null || column.generated !== null;
     return {
       name: nameOf(column),
@@ -49,8 +53,12 @@ export function fieldsOf(table: Table, { catalog, role, version }: Audience): re
       updatable: table.updatable && isWritable && mayUse("update"),
       required: insertable && !column.nullable && !hasDefault,
       // A row among the parameters has no type by itself.
-      filterable: readable && column.baseType.kind !== "composite" && !isWithoutEquality(column.baseType),
-      sortable: readable && !isWithoutEquality(column.baseType) && !WITHOUT_ORDER.has(column.baseType.name),
+      filterable: readable && column.baseType.kind !== "composite" && comparison !== "none",
+      sortable: readable && comparison === "order",
+      isReadByFunction: {
+        text: representation(catalog, "text", column.sqlType) !== null,
+        json: representation(catalog, "json", column.sqlType) !== null,
+      },
     };
   }
 }
@@ -59,31 +67,4 @@ export function fieldsOf(table: Table, { catalog, role, version }: Audience): re
 function isOfVersion({ comment }: Column, version: number): boolean {
   const [since] = commentTags(comment).get("since") ?? [];
   return since === undefined || Number(since) <= version;
-}
-
-/** Types that Postgres cannot compare. */
-const WITHOUT_EQUALITY: ReadonlySet<string> = new Set([
-  "json",
-  "jsonpath",
-  "xml",
-  "point",
-  "line",
-  "lseg",
-  "box",
-  "path",
-  "polygon",
-  "circle",
-  "refcursor",
-  "pg_snapshot",
-  "txid_snapshot",
-]);
-
-/** Those that it can compare, and not put into an order. */
-const WITHOUT_ORDER: ReadonlySet<string> = new Set(["hstore", "xid", "cid", "aclitem"]);
-
-function isWithoutEquality(given: DataType): boolean {
-  const type = baseTypeOf(given);
-  if (type.kind === "array") return isWithoutEquality(type.element);
-  if (type.kind === "composite") return [...type.attributes.values()].some((part) => isWithoutEquality(part.type));
-  return type.schema === "pg_catalog" && WITHOUT_EQUALITY.has(type.name);
 }

@@ -8,6 +8,8 @@ export type Intent = ReadIntent | InsertIntent | UpdateIntent | DeleteIntent | C
 
 /** `data->a->0->>b` */
 export type Field = { readonly name: string; readonly path: readonly JsonStep[] };
+/** All columns: no column has an empty name. */
+export const EVERY_COLUMN: Field = { name: "", path: [] };
 export type JsonStep = { readonly arrow: "->" | "->>"; readonly key: string | number };
 
 export type Aggregate = "count" | "sum" | "avg" | "min" | "max";
@@ -15,7 +17,7 @@ export type Aggregate = "count" | "sum" | "avg" | "min" | "max";
 export type SelectItem = SelectedColumn | SelectedRelation;
 export type SelectedColumn = {
   readonly kind: "column";
-  /** `*` stands for all columns; an aggregate without a column, count(), has no field. */
+  /** EVERY_COLUMN stands for all of them; an aggregate without a column, count(), has no field. */
   readonly field: Field | null;
   readonly alias: string | null;
   readonly cast: string | null;

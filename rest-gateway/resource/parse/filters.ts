@@ -29,6 +29,10 @@ export function parseFilter(
   }
   const field = filterFieldOf(name, collection);
   if (!field) return name === KEYWORD ? anywhere(sought(), collection) : null;
+  if (field.isReadByFunction.text) {
+    sought();
+    return toCondition(field, values);
+  }
   const type = field.column.baseType.kind === "array" ? field.column.baseType.element : field.column.type;
   for (const value of values) {
     const fault = faultOfText(type, value);

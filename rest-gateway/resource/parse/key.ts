@@ -1,6 +1,7 @@
 import type { Collection } from "../collections.ts";
+import type { Field } from "../fields.ts";
 import { invalidId, noRow } from "../refusals.ts";
-import { faultOfText, isBeyond } from "./value.ts";
+import { faultOfCharacters, faultOfText, isBeyond } from "./value.ts";
 
 /** `7`, or `7,de` for a key of two columns; a comma within a value is `%2C`. One value for each column of the key. */
 export function parseKey(segment: string, collection: Collection, version: number): readonly string[] {
@@ -10,11 +11,14 @@ export function parseKey(segment: string, collection: Collection, version: numbe
     throw invalidId(version, `It takes ${key.map(({ name }) => name).join(",")}.`);
   }
   const values = parts.map((part) => decode(part, version));
-  key.forEach(({ name, column }, index) => {
-    const fault = faultOfText(column.type, values[index]!);
+  key.forEach(({ name, column, isReadByFunction }, index) => {
+    const text = values[index]!;
+    const fault = isReadByFunction.text ? faultOfCharacters(text) : faultOfText(column.type, text);
     if (fault) throw invalidId(version, `${name} ${fault}.`);
   });
-  if (key.some(({ column }, index) => isBeyond(column.type, values[index]!))) throw noRow(collection);
+  const isNone = ({ column, isReadByFunction }: Field, index: number) =>
+    !isReadByFunction.text && isBeyond(column.type, values[index]!);
+  if (key.some(isNone)) throw noRow(collection);
   return values;
 }
 

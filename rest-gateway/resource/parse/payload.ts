@@ -8,7 +8,7 @@ import type { Field } from "../fields.ts";
 import { codesOf, invalid } from "../refusals.ts";
 import { rememberRows } from "../sent-values.ts";
 import { nearMiss } from "./near-miss.ts";
-import { readMember, type SentMember } from "./read-member.ts";
+import { asItCame, readMember, type SentMember } from "./read-member.ts";
 import type { Records } from "./records.ts";
 import { faultOfLength } from "./value.ts";
 
@@ -51,7 +51,7 @@ function readRow(record: JsonRecord, fields: ReadonlyMap<string, Field>, rules: 
     if (!field) {
       faults.wrong(name, () => `There is no such field.${nearMiss(name, writtenNames(rules))}`);
     } else if (isWritten(field, rules) && !fixed.has(field.column.name)) {
-      const sent = readMember(field.column.type, member);
+      const sent = field.isReadByFunction.json ? asItCame(member) : readMember(field.column.type, member);
       const fault = sent.fault ?? (sent.text === "null" ? null : faultOfLength(field.column, sent.value));
       if (fault) faults.wrong(name, () => `It ${fault}.`);
       values.set(field.column.name, sent);

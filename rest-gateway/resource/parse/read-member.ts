@@ -17,11 +17,16 @@ const JSON_TYPES: ReadonlySet<string> = new Set(["json", "jsonb"]);
 /** Lists and composite values are looked at one by one. */
 const MOST_VALUES = 20_000;
 
+/** For who alone can judge it. */
+export function asItCame({ text }: JsonMember): SentMember {
+  return { text, fault: null };
+}
+
 /** A value that is JSON goes to Postgres as it came, whatever it holds. */
 export function readMember(type: DataType, member: JsonMember): SentMember {
   const { text } = member;
   const { schema, name } = baseTypeOf(type);
-  if (schema === "pg_catalog" && JSON_TYPES.has(name)) return { text, fault: null };
+  if (schema === "pg_catalog" && JSON_TYPES.has(name)) return asItCame(member);
   if (member.size > MOST_VALUES) return { text, fault: `may not have more than ${MOST_VALUES} values` };
   const sent = parseExactly(text);
   const value = asWhole(type, sent);

@@ -1,6 +1,6 @@
 import type { Catalog } from "../../../engine/catalog/catalog.ts";
 import { ApiError } from "../../../engine/errors.ts";
-import type { Field, SelectedColumn } from "../intent.ts";
+import { EVERY_COLUMN, type Field, type SelectedColumn } from "../intent.ts";
 import { outputName, planOutput, representation } from "./field.ts";
 import type { Scope } from "./scope.ts";
 import { column, type Expression, type Output, type Spread } from "./selection.ts";
@@ -21,7 +21,7 @@ export type NamedColumn = {
 
 export const ALL: SelectedColumn = {
   kind: "column",
-  field: { name: "*", path: [] },
+  field: EVERY_COLUMN,
   alias: null,
   cast: null,
   aggregate: null,
@@ -40,7 +40,7 @@ export function toColumns(selected: SelectedColumn, wish: Wish): Column[] {
   if (!isStar(selected)) return [toColumn(selected, wish)];
   const hasRepresentation = [...scope.columns.values()].some(({ sqlType }) => representation(catalog, sqlType, "json"));
   if (scope.columns.size === 0 || !(expand || hasRepresentation)) {
-    scope.used.add("*");
+    scope.used.add(EVERY_COLUMN.name);
     return [{ kind: "all" }];
   }
   return [...scope.columns.keys()].map((name) => toColumn({ ...ALL, field: { name, path: [] } }, wish));
@@ -51,7 +51,7 @@ function isStar({ field, aggregate }: SelectedColumn): boolean {
 }
 
 function isAll(field: Field | null): boolean {
-  return field?.name === "*" && field.path.length === 0;
+  return field?.name === EVERY_COLUMN.name;
 }
 
 function toColumn({ field, alias, cast, aggregate }: SelectedColumn, wish: Wish): NamedColumn {

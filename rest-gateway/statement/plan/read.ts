@@ -1,5 +1,5 @@
 import type { Table } from "../../../engine/catalog/tables.ts";
-import type { Count, Manner, ReadIntent, SelectItem } from "../intent.ts";
+import { type Count, EVERY_COLUMN, type Manner, type ReadIntent, type SelectItem } from "../intent.ts";
 import { negotiate } from "./format.ts";
 import { planReadPage } from "./page.ts";
 import type { PlanOptions, ReadPlan, Total } from "./plan.ts";
@@ -44,7 +44,8 @@ function planWindow(table: Table, node: Node, planning: Planning): Selection {
 export function isEverything(select: readonly SelectItem[]): boolean {
   const [only, ...others] = select;
   return (
-    (only === undefined || (only.kind === "column" && only.field?.name === "*" && only.aggregate === null)) &&
+    (only === undefined ||
+      (only.kind === "column" && only.field?.name === EVERY_COLUMN.name && only.aggregate === null)) &&
     others.length === 0
   );
 }

@@ -2,7 +2,7 @@ import type { Catalog } from "../../../engine/catalog/catalog.ts";
 import type { Column } from "../../../engine/catalog/columns.ts";
 import type { QualifiedName } from "../../../engine/catalog/qualified-name.ts";
 import type { Table } from "../../../engine/catalog/tables.ts";
-import type { DataType } from "../../../engine/catalog/types.ts";
+import { baseTypeOf, type DataType } from "../../../engine/catalog/types.ts";
 import { ApiError } from "../../../engine/errors.ts";
 import type { InsertIntent, UpdateIntent } from "../intent.ts";
 import { representation } from "./field.ts";
@@ -21,11 +21,16 @@ export type RecordColumn = {
   readonly sqlType: string;
   /** Of the elements, where the column's values can come in an array. */
   readonly element: Element | null;
-  /** The function that reads JSON as the column's domain. */
-  readonly by: string | null;
+  /** How JSON is read, where Postgres itself would not read it as it writes it; null: by the type's input function. */
+  readonly reader: JsonReader | null;
   /** What the column becomes in a record that does not name it; null: null. */
   readonly fallback: Fallback | null;
 };
+
+/** The function that reads JSON as the column's domain; or an hstore, an object to clients, or a list of them. */
+export type JsonReader =
+  | { readonly kind: "function"; readonly name: string }
+  | { readonly kind: "hstore"; readonly schema: string; readonly isList: boolean };
 
 /** A default as the catalogue spells it, or the next number of an identity column. */
 export type Fallback =
@@ -46,9 +51,9 @@ export function planRecords({ payload, missingAsDefault }: WithPayload, table: T
   const columns = payload.columns.map((name): RecordColumn => {
     const column = table.columns.get(name);
     if (!column) throw noColumn(name, table);
-    const by = representation(catalog, "json", column.sqlType);
+    const reader = jsonReaderOf(column, catalog);
     const fallback = missingAsDefault ? fallbackOf(column, table) : null;
-    return { name, sqlType: column.sqlType, element: elementOf(column.type), by, fallback };
+    return { name, sqlType: column.sqlType, element: elementOf(column.type), reader, fallback };
   });
   return {
     // The table stands beside its records in one statement.
@@ -60,8 +65,17 @@ export function planRecords({ payload, missingAsDefault }: WithPayload, table: T
 }
 
 /** No row can do without the column there, and so with its default. */
-function isReadAlike({ element, by }: RecordColumn): boolean {
-  return element !== null && by === null;
+function isReadAlike({ element, reader }: RecordColumn): boolean {
+  return element !== null && reader === null;
+}
+
+function jsonReaderOf({ sqlType, baseType }: Column, catalog: Catalog): JsonReader | null {
+  const name = representation(catalog, "json", sqlType);
+  if (name !== null) return { kind: "function", name };
+  const isList = baseType.kind === "array";
+  const type = isList ? baseTypeOf(baseType.element) : baseType;
+  const isHstore = type.name === "hstore" && catalog.extensions.get("hstore")?.schema === type.schema;
+  return isHstore ? { kind: "hstore", schema: type.schema, isList } : null;
 }
 
 /**

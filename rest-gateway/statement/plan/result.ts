@@ -1,4 +1,5 @@
 import type { Table } from "../../../engine/catalog/tables.ts";
+import { EVERY_COLUMN } from "../intent.ts";
 import type { Result } from "./plan.ts";
 import type { Scope } from "./scope.ts";
 import { type Planning, planRows } from "./select.ts";
@@ -13,7 +14,7 @@ export function planResult(node: Node, scope: Scope, table: Table | null, planni
   const type = table && { schema: table.schema, name: table.name };
   const inResult = { ...scope, composed: type && { type, columns: [...scope.columns.keys()] } };
   const rows = planRows(node, { scope: inResult, source: { kind: "result" }, join: [] }, planning);
-  const wholeRow = scope.used.has("*");
+  const wholeRow = scope.used.has(EVERY_COLUMN.name);
   const computed = [...scope.used].filter((name) => scope.computed.has(name) && !scope.columns.has(name));
   const columns = [...scope.used].filter((name) => scope.columns.has(name));
   return {

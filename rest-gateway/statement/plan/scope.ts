@@ -18,7 +18,7 @@ export type Scope = {
   readonly taken: ReadonlySet<string>;
   /** How a function gets the row when the rows have lost their type. */
   readonly composed: Composed | null;
-  /** The names that the selection turns out to need; `*` for all columns. */
+  /** The names that the selection turns out to need; that of EVERY_COLUMN for all columns. */
   readonly used: Set<string>;
 };
 

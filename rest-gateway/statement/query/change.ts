@@ -3,6 +3,7 @@ import type { Result } from "../plan/plan.ts";
 import type { Element, Fallback, RecordColumn, Records } from "../plan/records.ts";
 import type { Where } from "../plan/selection.ts";
 import { allOf } from "./condition.ts";
+import { readJson } from "./read-json.ts";
 import {
   compile,
   fromCatalog,
@@ -94,7 +95,7 @@ function recordRows(records: Records): Sql {
   if (byColumn) return columnRows(records);
   const as = identifier(alias);
   if (columns.length === 0) return isArray ? sql`json_array_elements(${PAYLOAD}) as ${as}` : sql`(values (1)) as ${as}`;
-  const isPlain = columns.every(({ by, fallback }) => by === null && fallback === null);
+  const isPlain = columns.every(({ reader, fallback }) => reader === null && fallback === null);
   if (isPlain) return sql`${isArray ? TO_ROWS : TO_ROW}(${PAYLOAD}) as ${as}(${columnTypes(columns)})`;
   const values = columns.map((column, index) => sql`${recordValue(column, index)} as ${identifier(column.name)}`);
   const row = sql`${TO_ROW}("each"."json") as "row"(${columnTypes(columns)})`;
@@ -140,15 +141,15 @@ const TO_ROWS = sql`json_to_recordset`;
 
 function columnTypes(columns: readonly RecordColumn[]): Sql {
   const types = columns.map(
-    ({ name, sqlType, by }) => sql`${identifier(name)} ${by ? sql`json` : fromCatalog(sqlType)}`,
+    ({ name, sqlType, reader }) => sql`${identifier(name)} ${reader ? sql`json` : fromCatalog(sqlType)}`,
   );
   return join(types, ", ");
 }
 
 /** A key that is there with null is null; one that is not there leaves the column its default. */
-function recordValue({ name, by, fallback }: RecordColumn, index: number): Sql {
+function recordValue({ name, sqlType, reader, fallback }: RecordColumn, index: number): Sql {
   const given = identifier("row", name);
-  const value = by ? sql`${fromCatalog(by)}(${given})` : given;
+  const value = reader ? readJson(reader, sqlType, given) : given;
   if (!fallback) return value;
   const isAbsent = sql`"each"."json"->${literal(name)} is null`;
   return sql`case when ${isAbsent} then "each".${defaultName(index)} else ${value} end`;

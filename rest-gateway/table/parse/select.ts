@@ -1,10 +1,16 @@
-import type { Aggregate, SelectedColumn, SelectedRelation, SelectItem } from "../../statement/intent.ts";
+import {
+  type Aggregate,
+  EVERY_COLUMN,
+  type SelectedColumn,
+  type SelectedRelation,
+  type SelectItem,
+} from "../../statement/intent.ts";
 import { readField, readIdentifier, readName, takeName } from "./field.ts";
 import { Scanner } from "./scanner.ts";
 
 const EVERYTHING: SelectedColumn = {
   kind: "column",
-  field: { name: "*", path: [] },
+  field: EVERY_COLUMN,
   alias: null,
   cast: null,
   aggregate: null,
