@@ -3,12 +3,11 @@ import { type Form, negotiateForm } from "./negotiate.ts";
 import type { Subject } from "./subject.ts";
 import { swaggerDocument } from "./swagger-document.ts";
 import { tableDocument } from "./table-document.ts";
-import { type Document, writeDocument } from "./write.ts";
+import { type Document, type WrittenDocument, writeDocument } from "./write.ts";
 
 export type OpenApiAnswer = {
   readonly contentType: string;
-  /** Bytes and not a string: it can be megabytes, and is encoded once. */
-  readonly text: Buffer;
+  readonly document: WrittenDocument;
 };
 
 const DOCUMENTS: Readonly<Record<Form, (subject: Subject) => Promise<Document>>> = {
@@ -22,10 +21,9 @@ export async function openApiAnswer(
   documents: DocumentCache,
 ): Promise<OpenApiAnswer> {
   const { form, contentType } = negotiateForm(accept);
-  const { catalog, role, schema, mode, serverUrl, securityActive, version } = subject;
+  const { catalog, role, schema, tables, mode, serverUrl, securityActive, version } = subject;
   const reader = mode === "follow-privileges" ? role : null;
-  const key = JSON.stringify([form, schema, mode, reader, serverUrl, securityActive, version]);
+  const key = JSON.stringify([form, schema, tables, mode, reader, serverUrl, securityActive, version]);
   const make = async () => writeDocument(await DOCUMENTS[form](subject));
-  const text = await documents.get(key, catalog.version, make);
-  return { contentType, text };
+  return { contentType, document: await documents.get(key, catalog.version, make) };
 }

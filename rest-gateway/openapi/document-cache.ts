@@ -1,8 +1,10 @@
-type Entry = { readonly catalogVersion: number; readonly text: Promise<Buffer>; bytes: number };
+import type { WrittenDocument } from "./write.ts";
 
-const MOST_BYTES = 128 * 1024 * 1024;
+type Entry = { readonly catalogVersion: number; readonly document: Promise<WrittenDocument>; bytes: number };
 
-/** Documents that were made, as they are sent. Those of an older catalogue go when a newer one is met. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
+/** Documents that were made, compressed. Those of an older catalogue go when a newer one is met. */
 export class DocumentCache {
   readonly #entries = new Map<string, Entry>();
   readonly #mostBytes: number;
@@ -12,26 +14,26 @@ export class DocumentCache {
   }
 
   /** Who asks while a document is being made waits for the same one. */
-  get(key: string, catalogVersion: number, make: () => Promise<Buffer>): Promise<Buffer> {
+  get(key: string, catalogVersion: number, make: () => Promise<WrittenDocument>): Promise<WrittenDocument> {
     const versioned = `${catalogVersion} ${key}`;
     const known = this.#entries.get(versioned);
     if (known) {
       // Last in the map is most recently used.
       this.#entries.delete(versioned);
       this.#entries.set(versioned, known);
-      return known.text;
+      return known.document;
     }
     this.#forgetBefore(catalogVersion);
-    const entry: Entry = { catalogVersion, text: make(), bytes: 0 };
+    const entry: Entry = { catalogVersion, document: make(), bytes: 0 };
     this.#entries.set(versioned, entry);
-    entry.text.then(
-      ({ length }) => {
-        entry.bytes = length;
+    entry.document.then(
+      ({ gzip }) => {
+        entry.bytes = gzip.length;
         this.#makeRoom();
       },
       () => this.#entries.delete(versioned),
     );
-    return entry.text;
+    return entry.document;
   }
 
   get size(): number {

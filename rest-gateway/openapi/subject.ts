@@ -5,6 +5,8 @@ export type Subject = {
   readonly catalog: Catalog;
   readonly role: string;
   readonly schema: string;
+  /** By name; null: all tables of the schema, and its functions. */
+  readonly tables: readonly string[] | null;
   readonly mode: "follow-privileges" | "ignore-privileges";
   /** `https://api.example.org/rest/v1`, or `/rest/v1` for wherever the document was fetched from. */
   readonly serverUrl: string;

@@ -36,9 +36,9 @@ export type Viewer = {
   mayCall(routine: Routine): boolean;
 };
 
-type Audience = Pick<Subject, "catalog" | "role" | "schema" | "mode">;
+type Audience = Pick<Subject, "catalog" | "role" | "schema" | "tables" | "mode">;
 
-export async function makeViewer({ catalog, role, schema: name, mode }: Audience): Promise<Viewer> {
+export async function makeViewer({ catalog, role, schema: name, tables: wanted, mode }: Audience): Promise<Viewer> {
   const seesAll = mode === "ignore-privileges";
   const maySeeInto = (other: string) => {
     const known = catalog.schemas.get(other);
@@ -73,10 +73,11 @@ export async function makeViewer({ catalog, role, schema: name, mode }: Audience
 
   const tables: VisibleTable[] = [];
   const routines: (readonly Routine[])[] = [];
+  const isWanted = (table: Table) => wanted === null || wanted.includes(table.name);
   await inSlices(schema?.tables.values() ?? [], (table) => {
-    if (isSeen(view(table))) tables.push(view(table));
+    if (isWanted(table) && isSeen(view(table))) tables.push(view(table));
   });
-  await inSlices(schema?.routines.values() ?? [], (overloads) => {
+  await inSlices(wanted === null ? (schema?.routines.values() ?? []) : [], (overloads) => {
     const callable = overloads.filter((routine) => isCallable(routine) && mayCall(routine));
     if (callable.length > 0) routines.push(callable);
   });

@@ -1,7 +1,7 @@
 import { baseTypeOf } from "../../engine/catalog/types.ts";
 import { referTo } from "../openapi/table-document/component-key.ts";
 import { orNull, type Schema, type TypeSchema } from "../openapi/table-document/type-schema.ts";
-import type { Action, Collection, Collections } from "../resource/collections.ts";
+import { type Action, type Collection, type Collections, isVisible } from "../resource/collections.ts";
 import { refuses } from "./error-responses.ts";
 import { type Operation, type PathItem, withoutAbsent } from "./operation.ts";
 import { filterParameters, keyParameter, OF_LIST, referToParameters } from "./parameters.ts";
@@ -12,6 +12,7 @@ type Place = { readonly path: string; readonly id: string; readonly parameters: 
 
 type Surroundings = {
   readonly collections: Collections;
+  readonly shown: readonly Collection[];
   readonly typeSchema: TypeSchema;
   readonly hasTasks: boolean;
   readonly isDeprecated: boolean;
@@ -27,8 +28,8 @@ function deprecated(item: PathItem): PathItem {
 }
 
 function* currentPaths(around: Surroundings): Generator<[string, PathItem]> {
-  const { collections } = around;
-  for (const collection of collections.visible()) {
+  const { collections, shown } = around;
+  for (const collection of shown) {
     const { name } = collection;
     const base = `/api/v${collections.version}`;
     const place = { path: `${base}/${encodeURIComponent(name)}`, id: name, parameters: [] };
@@ -39,7 +40,7 @@ function* currentPaths(around: Surroundings): Generator<[string, PathItem]> {
     if (collection.key.length === 0) continue;
     for (const nested of collection.nested) {
       const inner = collections.find(nested.target);
-      if (!inner || !Object.values(inner.may).some(Boolean)) continue;
+      if (!inner || !isVisible(inner)) continue;
       const parent = keyParameter("parentId", collection, around.typeSchema);
       const path = `${place.path}/{parentId}/${encodeURIComponent(nested.name)}`;
       yield* pathsAt({ path, id: `${name}.${nested.name}`, parameters: [parent] }, inner, around);

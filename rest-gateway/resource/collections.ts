@@ -21,8 +21,8 @@ export type Collections = {
   find(name: string): Collection | undefined;
   /** The collection that is served at `/<name>` too. */
   findAtRoot(name: string): Collection | undefined;
-  /** Those that the role may do something with. */
-  visible(): readonly Collection[];
+  /** Of all, in the order in which their tables got them. */
+  names(): Iterable<string>;
 };
 
 export type Collection = {
@@ -75,15 +75,21 @@ export function collectionsOf(catalog: Catalog, { role, version }: Audience): Co
   return catalog.roles.has(role) ? collectionsBy(catalog)(version)(role) : makeCollections(catalog, { role, version });
 }
 
-function makeCollections(catalog: Catalog, audience: Audience): Collections {
+/** Remembered by nobody: for who goes through all of them. */
+export function makeCollections(catalog: Catalog, audience: Audience): Collections {
   const { tables, addresses } = tableAddresses(catalog);
   const make = memoized((name: string) => toCollection(name, tables.get(name)!, { catalog, addresses, ...audience }));
   return {
     ...audience,
     find: (name) => (tables.has(name) ? make(name) : undefined),
     findAtRoot: (name) => (tables.has(name) && isAtRoot(tables.get(name)!) ? make(name) : undefined),
-    visible: () => [...tables.keys()].map(make).filter(({ may }) => Object.values(may).some(Boolean)),
+    names: () => tables.keys(),
   };
+}
+
+/** Whether the role may do something with it. */
+export function isVisible({ may }: Collection): boolean {
+  return Object.values(may).some(Boolean);
 }
 
 type Surroundings = Audience & { readonly catalog: Catalog; readonly addresses: ReadonlyMap<Table, string> };

@@ -95,7 +95,9 @@ export function makeTableInterface({
       request.stages.enter("response");
       return allow(asked, catalog, caller.role);
     }
-    if (asked.action.kind === "describe") return describe({ request, asked, caller, catalog });
+    if (asked.action.kind === "describe") {
+      return describe({ request, asked, tables: asked.action.tables, caller, catalog });
+    }
 
     request.stages.enter("plan");
     const { intent } = asked.action;

@@ -46,8 +46,8 @@ export type Action =
   | { readonly kind: "statement"; readonly intent: Intent }
   /** Which methods a resource has. */
   | { readonly kind: "options"; readonly resource: Resource }
-  /** The OpenAPI document. */
-  | { readonly kind: "describe" };
+  /** The OpenAPI document: of these tables, or null, of all. */
+  | { readonly kind: "describe"; readonly tables: readonly string[] | null };
 
 /** Whether a request of that method has a body that counts. */
 export function hasBody(method: string): boolean {
@@ -70,7 +70,8 @@ export function parseRequest(
   const { resource, profile } = parseTarget({ method, path, headers }, deployment);
   checkMethod(resource, method);
   const parameters = withoutApiKey(parseQueryString(rawQuery), readApiKey(headers, rawQuery));
-  const query = parseQuery(parameters, { withArguments: resource.kind === "function" && isRead(method) });
+  const conditions = resource.kind === "root" ? parameters.filter(([name]) => name !== DESCRIBED) : parameters;
+  const query = parseQuery(conditions, { withArguments: resource.kind === "function" && isRead(method) });
   const windows = parseWindows(query.bounds, { method, range: headers.range });
   const preferences = parsePreferences(headerOf("prefer"), deployment);
   const accept = parseAccept(headers.accept);
@@ -78,7 +79,7 @@ export function parseRequest(
 
   function toAction(): Action {
     if (method === "OPTIONS") return { kind: "options", resource };
-    if (resource.kind === "root") return { kind: "describe" };
+    if (resource.kind === "root") return { kind: "describe", tables: describedTables(parameters) };
     const target = { schema: profile.schema, name: resource.name };
     const intent = toIntent(resource.kind, { method, target, query, windows, preferences, content });
     return { kind: "statement", intent };
@@ -88,6 +89,14 @@ export function parseRequest(
   function headerOf(name: string): string | undefined {
     return headers[name] as string | undefined;
   }
+}
+
+/** `/?table=films&table=actors` */
+const DESCRIBED = "table";
+
+function describedTables(parameters: readonly Parameter[]): readonly string[] | null {
+  const names = parameters.flatMap(([name, value]) => (name === DESCRIBED ? value : []));
+  return names.length > 0 ? names : null;
 }
 
 function isRead(method: string): boolean {

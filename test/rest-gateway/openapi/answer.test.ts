@@ -4,6 +4,7 @@ import { openApiAnswer } from "../../../rest-gateway/openapi/answer.ts";
 import { DocumentCache } from "../../../rest-gateway/openapi/document-cache.ts";
 import type { Subject } from "../../../rest-gateway/openapi/subject.ts";
 import { type Fixture, makeFixture } from "./fixture.ts";
+import { textOf } from "./text-of.ts";
 
 let fixture: Fixture;
 beforeAll(async () => {
@@ -39,9 +40,9 @@ describe("GET /rest/v1/", () => {
 
   test.each(cases)("answers a document of OpenAPI %s that is valid: %s for %s, %s, %s", async (...given) => {
     const [version, type, accept, mode, role] = given;
-    const { contentType, text } = await ask(fixture.subject(role, { mode, securityActive: true }), accept);
+    const { contentType, document: written } = await ask(fixture.subject(role, { mode, securityActive: true }), accept);
     expect(contentType).toBe(type);
-    const document = JSON.parse(text.toString());
+    const document = JSON.parse(await textOf(written));
     expect(danglingReferences(document)).toEqual([]);
     const validator = new Validator();
     expect(await validator.validate(document)).toEqual({ valid: true });
@@ -51,25 +52,38 @@ describe("GET /rest/v1/", () => {
   test("makes each document once for a catalogue, a schema, a form and a role", async () => {
     const documents = new DocumentCache();
     const user = fixture.subject("user");
-    const { text } = await ask(user, "*/*", documents);
-    expect((await ask(user, undefined, documents)).text).toBe(text);
-    expect((await ask(fixture.subject("anon"), "*/*", documents)).text).not.toBe(text);
-    expect((await ask(fixture.subject("user", { schema: "other" }), "*/*", documents)).text).not.toBe(text);
-    expect((await ask(user, "application/json", documents)).text).toBe(text);
-    expect((await ask(user, "application/vnd.oai.openapi+json", documents)).text).not.toBe(text);
+    const { document } = await ask(user, "*/*", documents);
+    expect((await ask(user, undefined, documents)).document).toBe(document);
+    expect((await ask(fixture.subject("anon"), "*/*", documents)).document).not.toBe(document);
+    expect((await ask(fixture.subject("user", { schema: "other" }), "*/*", documents)).document).not.toBe(document);
+    expect((await ask(user, "application/json", documents)).document).toBe(document);
+    expect((await ask(user, "application/vnd.oai.openapi+json", documents)).document).not.toBe(document);
     expect(documents.size).toBe(4);
+  });
+
+  test("makes one of the tables that are asked for alone, in which all that is referred to is", async () => {
+    const [table] = fixture.catalog.schemas.get("api")!.tables.keys();
+    for (const accept of ["application/json", "application/vnd.oai.openapi+json"]) {
+      const { document } = await ask(fixture.subject("user", { tables: [table!], mode: "ignore-privileges" }), accept);
+      const described = JSON.parse(await textOf(document));
+      expect(Object.keys(described.paths)).toEqual(["/", `/${table}`]);
+      expect(danglingReferences(described)).toEqual([]);
+      expect(await new Validator().validate(described)).toEqual({ valid: true });
+    }
   });
 
   test("makes one document for all roles where privileges are not followed", async () => {
     const documents = new DocumentCache();
-    const { text } = await ask(fixture.subject("user", { mode: "ignore-privileges" }), "*/*", documents);
-    expect((await ask(fixture.subject("anon", { mode: "ignore-privileges" }), "*/*", documents)).text).toBe(text);
+    const { document } = await ask(fixture.subject("user", { mode: "ignore-privileges" }), "*/*", documents);
+    expect((await ask(fixture.subject("anon", { mode: "ignore-privileges" }), "*/*", documents)).document).toBe(
+      document,
+    );
   });
 
   test("tells PostgREST's clients where they are, when that is known", async () => {
     const swaggerAt = async (serverUrl: string) => {
-      const { text } = await ask(fixture.subject("stranger", { serverUrl }), "application/json");
-      const { host, basePath, schemes } = JSON.parse(text.toString());
+      const { document } = await ask(fixture.subject("stranger", { serverUrl }), "application/json");
+      const { host, basePath, schemes } = JSON.parse(await textOf(document));
       return { host, basePath, schemes };
     };
     expect(await swaggerAt("/rest/v1")).toEqual({ basePath: "/rest/v1" });

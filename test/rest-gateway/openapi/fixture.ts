@@ -34,6 +34,7 @@ export async function makeFixture(): Promise<Fixture> {
       catalog,
       role: prefix + role,
       schema: "api",
+      tables: null,
       mode: "follow-privileges",
       serverUrl: "/rest/v1",
       securityActive: false,

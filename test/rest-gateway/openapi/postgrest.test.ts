@@ -8,6 +8,7 @@ import { isPostgrestInstalled, type Postgrest, startPostgrest } from "../../post
 import { SECRET } from "../../secret.ts";
 import { type Difference, differences } from "./differences.ts";
 import { type Fixture, makeFixture } from "./fixture.ts";
+import { textOf } from "./text-of.ts";
 
 const SERVER_URL = "https://api.example.org/rest/v1";
 
@@ -94,7 +95,7 @@ async function compare({ role, schema, mode }: Case): Promise<Difference[]> {
   const headers = { Authorization: `Bearer ${token}`, "Accept-Profile": schema };
   const theirs = JSON.parse(await (await fetch(peers.get(mode)!.url, { headers })).text(), withNewerFormat);
   const subject = fixture.subject(role, { schema, mode, serverUrl: SERVER_URL });
-  const ours = JSON.parse((await writeDocument(await swaggerDocument(subject))).toString());
+  const ours = JSON.parse(await textOf(writeDocument(await swaggerDocument(subject))));
   return differences(theirs, ours);
 }
 

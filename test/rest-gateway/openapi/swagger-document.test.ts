@@ -3,6 +3,7 @@ import type { Subject } from "../../../rest-gateway/openapi/subject.ts";
 import { swaggerDocument } from "../../../rest-gateway/openapi/swagger-document.ts";
 import { writeDocument } from "../../../rest-gateway/openapi/write.ts";
 import { type Fixture, makeFixture } from "./fixture.ts";
+import { textOf } from "./text-of.ts";
 
 let fixture: Fixture;
 beforeAll(async () => {
@@ -12,7 +13,7 @@ afterAll(() => fixture.drop());
 
 async function documentFor(role: string, differently?: Partial<Subject>) {
   const document = await swaggerDocument(fixture.subject(role, differently));
-  return JSON.parse((await writeDocument(document)).toString());
+  return JSON.parse(await textOf(writeDocument(document)));
 }
 
 // That it is PostgREST's in every detail, postgrest.test.ts shows; this holds where PostgREST is not at hand.

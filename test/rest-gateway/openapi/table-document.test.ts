@@ -3,6 +3,7 @@ import type { Subject } from "../../../rest-gateway/openapi/subject.ts";
 import { tableDocument } from "../../../rest-gateway/openapi/table-document.ts";
 import { writeDocument } from "../../../rest-gateway/openapi/write.ts";
 import { type Fixture, makeFixture } from "./fixture.ts";
+import { textOf } from "./text-of.ts";
 
 type Json = { readonly [key: string]: Json } & readonly Json[];
 
@@ -14,7 +15,7 @@ afterAll(() => fixture.drop());
 
 async function documentFor(role: string, differently?: Partial<Subject>): Promise<Json> {
   const document = await tableDocument(fixture.subject(role, differently));
-  return JSON.parse((await writeDocument(document)).toString()) as Json;
+  return JSON.parse(await textOf(writeDocument(document))) as Json;
 }
 
 const schemasFor = async (role: string) => (await documentFor(role)).components!.schemas!;

@@ -1,9 +1,26 @@
+import { hash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { writeDocument } from "../../../rest-gateway/openapi/write.ts";
+import { textOf } from "./text-of.ts";
 
-const written = async (document: Parameters<typeof writeDocument>[0]) => (await writeDocument(document)).toString();
+const written = (document: Parameters<typeof writeDocument>[0]) => textOf(writeDocument(document));
 
 describe("writing a document", () => {
+  test("tells how long the text is, and its digest", async () => {
+    const { bytes, digest } = await writeDocument({ text: "é" });
+    expect([bytes, digest]).toEqual([13, hash("sha256", '{"text":"é"}', "hex")]);
+  });
+
+  test("fails with what fails when an entry is made", async () => {
+    const failing = {
+      *section(): Iterable<readonly [string, object]> {
+        yield ["a", {}];
+        throw new Error("no");
+      },
+    };
+    await expect(writeDocument(failing)).rejects.toThrow("no");
+  });
+
   test("makes the JSON that the whole object would make", async () => {
     const entries: [string, object][] = [
       ["a", { x: [1, null], absent: undefined }],

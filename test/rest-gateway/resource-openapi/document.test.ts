@@ -1,4 +1,8 @@
 import { hash } from "node:crypto";
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
+import { buffer } from "node:stream/consumers";
+import { gunzipSync } from "node:zlib";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { openResources } from "../resource/open-resources.ts";
@@ -137,6 +141,72 @@ describe("/openapi.json", () => {
       expect(await ask({ "If-None-Match": known })).toMatchObject({ status: 304, text: "" });
     }
     expect((await ask({ "If-None-Match": '"x"' })).status).toBe(200);
+  });
+
+  test("is of the tables, or of the schema, that are asked for alone, and refers to nothing else", async () => {
+    for (const query of ["?table=articles", "?table=comments&table=articles&version=2", "?schema=public"]) {
+      const document = await world.json(`/openapi.json${query}`, "authenticated");
+      expect(await new Validator().validate(document), query).toEqual({ valid: true });
+      const text = JSON.stringify(document);
+      for (const [, key] of text.matchAll(/"#\/components\/schemas\/([^"]*)"/g)) {
+        expect(document.components.schemas, query).toHaveProperty([key!]);
+      }
+      expect(document.paths).not.toHaveProperty(["/auth/login"]);
+    }
+    const { paths } = await world.json("/openapi.json?table=articles");
+    expect(Object.keys(paths).every((path) => path.startsWith("/api/v1/articles"))).toBe(true);
+    expect(Object.keys(paths)).toEqual(
+      expect.arrayContaining(["/api/v1/articles", "/api/v1/articles/{parentId}/comments"]),
+    );
+    for (const query of ["table=articles&table=no-such", "table=", "schema=private"]) {
+      const { status } = await world.ask(
+        { method: "GET", url: `/openapi.json?${query}`, headers: {}, body: null },
+        "anon",
+      );
+      expect(status, query).toBe(400);
+    }
+  });
+
+  test("is compressed for whoever takes that, and comes in pieces to others where it is large", async () => {
+    const large = await openResources({
+      template: "empty",
+      settings: { REST_REQUIRE_APIKEY: "false" },
+      sql: `
+        grant usage on schema public to anon;
+        do $$ begin for n in 1..160 loop
+          execute format('create table t%s (id int primary key, %s)', n,
+            (select string_agg(format('c%s text', c), ', ') from generate_series(1, 20) c));
+        end loop; end $$;
+        grant select on all tables in schema public to anon`,
+    });
+    try {
+      for (const path of ["/openapi.json", "/rest/v1/"]) {
+        const ask = async (coding: string) => {
+          const { hostname, port } = new URL(large.service.url);
+          const request = get({ hostname, port, path, headers: { "Accept-Encoding": coding } });
+          const [response] = (await once(request, "response")) as [IncomingMessage];
+          return { headers: response.headers, body: await buffer(response) };
+        };
+        const plain = await ask("identity");
+        expect(plain.headers["content-encoding"]).toBeUndefined();
+        for (const coding of ["gzip", "br, GZIP;q=0.5", "*"]) {
+          const { headers, body } = await ask(coding);
+          expect([headers["content-encoding"], headers.vary]).toEqual([
+            "gzip",
+            expect.stringContaining("Accept-Encoding"),
+          ]);
+          expect(gunzipSync(body).equals(plain.body)).toBe(true);
+        }
+        expect((await ask("gzip;q=0, *")).headers["content-encoding"]).toBeUndefined();
+        expect(plain.headers.etag).toBe((await ask("gzip")).headers.etag);
+      }
+      const { headers, body } = await large.ask("/openapi.json").then(({ headers, text }) => ({ headers, body: text }));
+      expect(body.length).toBeGreaterThan(1024 * 1024);
+      const again = await large.ask("/openapi.json", { headers: { "If-None-Match": headers.get("etag")! } });
+      expect([again.status, again.text]).toEqual([304, ""]);
+    } finally {
+      await large.close();
+    }
   });
 
   test("shows a table that a DBA has just made, with its comments, and no table that nobody was granted", async () => {

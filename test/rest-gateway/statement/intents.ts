@@ -1,20 +1,21 @@
-import type {
-  CallIntent,
-  Condition,
-  DeleteIntent,
-  Field,
-  InsertIntent,
-  JsonStep,
-  Operation,
-  OrderTerm,
-  Placed,
-  ReadIntent,
-  SelectedColumn,
-  SelectedRelation,
-  SelectItem,
-  Shape,
-  UpdateIntent,
-  Window,
+import {
+  type CallIntent,
+  type Condition,
+  type DeleteIntent,
+  EVERY_COLUMN,
+  type Field,
+  type InsertIntent,
+  type JsonStep,
+  type Operation,
+  type OrderTerm,
+  type Placed,
+  type ReadIntent,
+  type SelectedColumn,
+  type SelectedRelation,
+  type SelectItem,
+  type Shape,
+  type UpdateIntent,
+  type Window,
 } from "../../../rest-gateway/statement/intent.ts";
 
 // Intents, written as short as their parts allow.
@@ -26,6 +27,10 @@ export function field(name: string, ...path: readonly (string | number | JsonSte
 
 export function column(name: string, more: Partial<Omit<SelectedColumn, "kind">> = {}): SelectedColumn {
   return { kind: "column", field: field(name), alias: null, cast: null, aggregate: null, ...more };
+}
+
+export function everyColumn(): SelectedColumn {
+  return { ...column(""), field: EVERY_COLUMN };
 }
 
 export function columns(...names: readonly string[]): SelectedColumn[] {

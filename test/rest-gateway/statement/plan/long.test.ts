@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Format, Intent } from "../../../../rest-gateway/statement/intent.ts";
 import { MOST_ROWS, toLongPlan, toProbe } from "../../../../rest-gateway/statement/plan/long.ts";
-import { call, column, columns, insert, post, read } from "../intents.ts";
+import { call, column, everyColumn, insert, post, read } from "../intents.ts";
 import { JSON_FORMAT, type Museum, openMuseum, type Wishes } from "../museum.ts";
 
 let museum: Museum;
@@ -30,7 +30,7 @@ describe("an answer whose rows may come one by one", () => {
 
   test("names its columns where their names come before Postgres tells them", () => {
     const { rows } = longPlanOf(
-      read("artists", { select: [...columns("*"), column("id", { alias: "again" })] }),
+      read("artists", { select: [everyColumn(), column("id", { alias: "again" })] }),
       as(CSV),
     )!;
     const names = [...museum.catalog.findTable({ schema: "api", name: "artists" })!.columns.keys()];

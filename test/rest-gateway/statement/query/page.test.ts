@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CallIntent, Field, OrderTerm, Position, ReadIntent } from "../../../../rest-gateway/statement/intent.ts";
 import { answering } from "../expected.ts";
-import { call, column, columns, compare, field, read, relation, term } from "../intents.ts";
+import { call, column, columns, compare, everyColumn, field, read, relation, term } from "../intents.ts";
 import { type Museum, openMuseum, type Wishes } from "../museum.ts";
 
 let museum: Museum;
@@ -221,7 +221,7 @@ describe("a walk from page to page gives each row once and in order", () => {
   });
 
   test("with everything that is embedded in them", async () => {
-    const select = [column("*"), column("shouted"), relation("artists", [column("name"), relation("countries", [])])];
+    const select = [everyColumn(), column("shouted"), relation("artists", [column("name"), relation("countries", [])])];
     const intent = read("works", { select: [...select, relation("exhibitions", columns("id"))], window: two });
     const inOrder = { ...intent, shape: { ...intent.shape, orders: [{ path: [], value: [term("id")] }] } };
     expect(await walk(intent)).toEqual(await whole(inOrder));

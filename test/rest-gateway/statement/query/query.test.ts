@@ -7,7 +7,19 @@ import { frameOf } from "../../../../rest-gateway/statement/query/body.ts";
 import { refusalOf } from "../../../../rest-gateway/statement/query/guard.ts";
 import { toEstimateQuery, toQuery, toRowsQuery } from "../../../../rest-gateway/statement/query/query.ts";
 import { answering } from "../expected.ts";
-import { aggregate, call, column, columns, compare, eq, read, relation, remove, term } from "../intents.ts";
+import {
+  aggregate,
+  call,
+  column,
+  columns,
+  compare,
+  eq,
+  everyColumn,
+  read,
+  relation,
+  remove,
+  term,
+} from "../intents.ts";
 import { type Museum, openMuseum, type Wishes } from "../museum.ts";
 
 let museum: Museum;
@@ -100,7 +112,7 @@ describe("rows one by one", () => {
     ["as CSV", read("works", { order: [term("id")] }), CSV],
     [
       "as CSV, with a name of another",
-      read("artists", { select: [...columns("*"), column("id", { alias: "a b" })] }),
+      read("artists", { select: [everyColumn(), column("id", { alias: "a b" })] }),
       CSV,
     ],
     ["with relations", read("artists", { select: [...columns("name"), relation("works", columns("title"))] }), {}],

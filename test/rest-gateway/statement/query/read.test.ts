@@ -1,6 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { answering } from "../expected.ts";
-import { aggregate, at, call, column, columns, compare, eq, field, isNull, read, relation, term } from "../intents.ts";
+import {
+  aggregate,
+  at,
+  call,
+  column,
+  columns,
+  compare,
+  eq,
+  everyColumn,
+  field,
+  isNull,
+  read,
+  relation,
+  term,
+} from "../intents.ts";
 import { type Museum, openMuseum } from "../museum.ts";
 
 let museum: Museum;
@@ -303,7 +317,7 @@ describe("a spread relation", () => {
 
   test("gives all its columns", async () => {
     const intent = read("labels", {
-      select: [relation("works", [column("*")], { spread: true })],
+      select: [relation("works", [everyColumn()], { spread: true })],
       where: [eq("work_id", "6")],
     });
     const [row] = (await museum.rows(intent)) as object[];
@@ -418,7 +432,7 @@ describe("aggregates", () => {
   test("work in embedded relations, and beside all columns", async () => {
     const inner = read("artists", { select: [relation("works", [aggregate("sum", "price")])], where: [eq("id", "5")] });
     expect(await museum.rows(inner)).toEqual([{ works: [{ sum: null }] }]);
-    const whole = read("countries", { select: [column("*"), aggregate("count")], where: [eq("code", "FR")] });
+    const whole = read("countries", { select: [everyColumn(), aggregate("count")], where: [eq("code", "FR")] });
     expect(await museum.rows(whole)).toEqual([{ code: "FR", name: "France", count: 1 }]);
   });
 

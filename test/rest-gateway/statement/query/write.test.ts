@@ -1,7 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { refusalOf } from "../../../../rest-gateway/statement/query/guard.ts";
 import { answering } from "../expected.ts";
-import { at, column, columns, compare, eq, insert, isNull, relation, remove, term, update } from "../intents.ts";
+import {
+  at,
+  column,
+  columns,
+  compare,
+  eq,
+  everyColumn,
+  insert,
+  isNull,
+  relation,
+  remove,
+  term,
+  update,
+} from "../intents.ts";
 import { type Museum, openMuseum } from "../museum.ts";
 import { payloadOf } from "../payload.ts";
 
@@ -324,7 +337,7 @@ describe("an update", () => {
       "artists",
       { name: "C." },
       {
-        select: [column("*"), column("shouted"), relation("masterpiece", columns("title"))],
+        select: [everyColumn(), column("shouted"), relation("masterpiece", columns("title"))],
         where: [eq("id", "1")],
       },
     );

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { EVERY_COLUMN } from "../../../../rest-gateway/statement/intent.ts";
 import { parseQuery } from "../../../../rest-gateway/table/parse/query.ts";
 import { parseQueryString } from "../../../../rest-gateway/table/parse/query-string.ts";
 import { refusalOf } from "./refusal.ts";
 
 const parse = (text: string, withArguments = false) => parseQuery(parseQueryString(text), { withArguments });
-const everything = { kind: "column", field: { name: "*", path: [] }, alias: null, cast: null, aggregate: null };
+const everything = { kind: "column", field: EVERY_COLUMN, alias: null, cast: null, aggregate: null };
 
 describe("parameters", () => {
   test("none at all ask for everything", () => {

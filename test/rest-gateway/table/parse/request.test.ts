@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { EVERY_COLUMN } from "../../../../rest-gateway/statement/intent.ts";
 import { parseRequest, type RawRequest } from "../../../../rest-gateway/table/parse/request.ts";
 import { contentOf } from "./content.ts";
 import { refusalOf } from "./refusal.ts";
@@ -25,7 +26,7 @@ function intentOf(line: string, headers: RawRequest["headers"] = {}, body = "") 
 }
 
 const target = { schema: "api", name: "films" };
-const select = [{ kind: "column", field: { name: "*", path: [] }, alias: null, cast: null, aggregate: null }];
+const select = [{ kind: "column", field: EVERY_COLUMN, alias: null, cast: null, aggregate: null }];
 const shape = { select, conditions: [], orders: [], windows: [] };
 
 describe("requests for a table", () => {
@@ -179,7 +180,9 @@ describe("requests for a function", () => {
 
 describe("requests for the interface itself", () => {
   test.each(["GET", "HEAD"])("%s asks for its description", (method) => {
-    expect(parse(`${method} /`).action).toEqual({ kind: "describe" });
+    expect(parse(`${method} /`).action).toEqual({ kind: "describe", tables: null });
+    const tables = parse(`${method} /?table=films&table=a,b`).action;
+    expect(tables).toEqual({ kind: "describe", tables: ["films", "a,b"] });
   });
 
   test("OPTIONS asks what may be done", () => {

@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { SelectedColumn, SelectedRelation, SelectItem } from "../../../../rest-gateway/statement/intent.ts";
+import {
+  EVERY_COLUMN,
+  type SelectedColumn,
+  type SelectedRelation,
+  type SelectItem,
+} from "../../../../rest-gateway/statement/intent.ts";
 import { parseSelect } from "../../../../rest-gateway/table/parse/select.ts";
 import { complaintOf, refusalOf } from "./refusal.ts";
 
@@ -14,6 +19,8 @@ function column(name: string | null, more: Partial<Omit<SelectedColumn, "kind">>
   };
 }
 
+const everyColumn = column(null, { field: EVERY_COLUMN });
+
 function relation(name: string, select: readonly SelectItem[], more: Partial<SelectedRelation> = {}): SelectedRelation {
   return { kind: "relation", name, alias: null, hint: null, join: null, spread: false, select, ...more };
 }
@@ -21,7 +28,8 @@ function relation(name: string, select: readonly SelectItem[], more: Partial<Sel
 describe("columns of select", () => {
   test.each([
     ["", []],
-    ["*", [column("*")]],
+    ["*", [everyColumn]],
+    ['"*"', [column("*")]],
     ["id,name", [column("id"), column("name")]],
     ["id, name ,age", [column("id"), column("name"), column("age")]],
     ["Just A Name", [column("Just A Name")]],
@@ -132,7 +140,7 @@ describe("relations of select", () => {
     ["...clients(id)", relation("clients", id, { spread: true })],
     ["...clients!fk!inner(id)", relation("clients", id, { hint: "fk", join: "inner", spread: true })],
     ["a(b(c(id)))", relation("a", [relation("b", [relation("c", id)])])],
-    ["a( id , ...b(*) )", relation("a", [column("id"), relation("b", [column("*")], { spread: true })])],
+    ["a( id , ...b(*) )", relation("a", [column("id"), relation("b", [everyColumn], { spread: true })])],
     ["a(data->0)", relation("a", [column("data", { field: { name: "data", path: [{ arrow: "->", key: 0 }] } })])],
     ["a(count())", relation("a", [column(null, { aggregate: { name: "count", cast: null } })])],
   ])("%s is read", (text, item) => {
