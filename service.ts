@@ -3,6 +3,7 @@ import { hasAccounts } from "./engine/auth/has-accounts.ts";
 import { makeIdentification } from "./engine/auth/identification.ts";
 import type { Callers } from "./engine/caller/caller.ts";
 import { makeCrossSite } from "./engine/caller/cross-site.ts";
+import { makeWarnOfMissingRole } from "./engine/caller/warn-of-missing-role.ts";
 import { type Changes, openChanges } from "./engine/changes/changes.ts";
 import { PUBLICATION } from "./engine/changes/publication.ts";
 import type { Config } from "./engine/config/config.ts";
@@ -133,11 +134,19 @@ export async function startService(given: Config, surroundings: Surroundings): P
   let serving = servingBy(config, identification);
   opened.defer(() => settings.close());
   await warnOfMissing(foundation, config);
+  const warnOfMissingRole = makeWarnOfMissingRole(log);
+  const checkRoles = () => {
+    const { anonRole } = settings.current();
+    warnOfMissingRole({ anonRole, loginRole: postgres.loginRole, catalog: catalog.current() });
+  };
+  checkRoles();
+  opened.defer(catalog.onChange(checkRoles));
   settings.follow(async (changed) => {
     await catalog.read(catalogOptions(changed, postgres.loginRole));
     identification = await identificationBy(changed);
     serving = servingBy(changed, identification);
     await warnOfMissing(foundation, changed);
+    checkRoles();
   });
   const interfaceAt: Serving["interfaceAt"] = (path) => serving.interfaceAt(path);
   const jobs = defer && (await openTasks({ ...foundation, callers, interfaceAt }, opened));

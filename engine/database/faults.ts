@@ -7,6 +7,14 @@ const FEWER = "Ask for fewer rows, fewer columns or fewer nested lists.";
 /** Postgres refused the role or a setting, before the statement began. */
 export class ContextError extends pg.DatabaseError {}
 
+/** Whether there is no such role, or the login may not become it. */
+export function isRoleRefused({ message }: ContextError): boolean {
+  return /^(?:role .* does not exist|permission denied to set role .*)$/s.test(message);
+}
+
+/** What callers without credentials are told where there is no role for them. */
+export const ANONYMOUS_NOT_SERVED = "Sign in first: callers without credentials are not served here.";
+
 /** PostgREST's code and words for a database that cannot be reached. */
 export function databaseAway(cause: unknown): ApiError {
   return new ApiError(503, "PGRST000", "Database connection error. Retrying the connection.", { headers: SOON, cause });

@@ -3,7 +3,7 @@ import { isSafeError } from "postgraphile/grafast";
 import { GraphQLError, type GraphQLFormattedError, Kind } from "postgraphile/graphql";
 import type { AuthenticationResult, Callers } from "../../engine/caller/caller.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
-import { ContextError } from "../../engine/database/faults.ts";
+import { ANONYMOUS_NOT_SERVED, ContextError, isRoleRefused } from "../../engine/database/faults.ts";
 import { isOutdated, JUST_CHANGED } from "../../engine/database/outdated.ts";
 import { ApiError, toApiError, toGraphQLBody } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/log.ts";
@@ -89,6 +89,7 @@ type Beholder = { readonly anonymous: boolean; readonly catalog: Catalog };
 
 function meaningOfDatabaseError(error: pg.DatabaseError, { anonymous, catalog }: Beholder): Meaning | null {
   if (error instanceof ContextError) {
+    if (anonymous && isRoleRefused(error)) return { message: ANONYMOUS_NOT_SERVED, code: "AUTH_REQUIRED" };
     return { message: "The role of this token may not be used here.", code: "PERMISSION_DENIED" };
   }
   const tooLong = lengthFault(error);

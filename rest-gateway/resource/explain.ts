@@ -1,7 +1,7 @@
 import pg from "pg";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { baseTypeOf } from "../../engine/catalog/types.ts";
-import { ContextError } from "../../engine/database/faults.ts";
+import { ANONYMOUS_NOT_SERVED, ContextError, isRoleRefused } from "../../engine/database/faults.ts";
 import { isOutdated, JUST_CHANGED } from "../../engine/database/outdated.ts";
 import { ApiError, type FieldFault, toApiError, unavailable } from "../../engine/errors.ts";
 import { lengthFault, type Sentence, sentenceOf } from "../../engine/sql-sentences.ts";
@@ -31,6 +31,9 @@ export function explain(thrown: unknown, around: Circumstances): ApiError {
 
 function inOurWords(thrown: unknown, around: Circumstances): ApiError {
   if (thrown instanceof ContextError) {
+    if (around.anonymous && isRoleRefused(thrown)) {
+      return new ApiError(401, "AUTH_REQUIRED", ANONYMOUS_NOT_SERVED, { cause: thrown });
+    }
     return new ApiError(401, "INVALID_TOKEN", "The credential names no role of this service.", { cause: thrown });
   }
   if (!(thrown instanceof pg.DatabaseError)) return toApiError(thrown);

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { ContextError } from "../../engine/database/faults.ts";
+import { ContextError, isRoleRefused } from "../../engine/database/faults.ts";
 import { ApiError, statusOf, toApiError } from "../../engine/errors.ts";
 import { spelled } from "./send/spelled.ts";
 import { isHeader } from "./send/sql-response.ts";
@@ -18,7 +18,7 @@ export function toTableError(thrown: unknown, audience: Audience): ApiError {
   const { anonymous } = audience;
   // The token names a role that Postgres does not know, or that the login may not become.
   if (thrown instanceof ContextError) {
-    if (anonymous && /^role .* does not exist$/s.test(thrown.message)) return anonymousIsDisabled(thrown);
+    if (anonymous && isRoleRefused(thrown)) return anonymousIsDisabled(thrown);
     return new ApiError(401, thrown.code ?? "22023", thrown.message, {
       headers: { "WWW-Authenticate": "Bearer" },
       cause: thrown,

@@ -1,0 +1,23 @@
+import type { Catalog } from "../catalog/catalog.ts";
+import type { Config } from "../config/config.ts";
+import type { Logger } from "../log.ts";
+import { quotedName } from "../quoted-name.ts";
+
+type Roles = Pick<Config, "anonRole"> & { readonly loginRole: string; readonly catalog: Pick<Catalog, "roles"> };
+
+/** Logs, once for as long as it is so, that callers without credentials are refused because they have no role. */
+export function makeWarnOfMissingRole(log: Pick<Logger, "warn">): (roles: Roles) => void {
+  let missing: string | null = null;
+  return ({ anonRole, loginRole, catalog }) => {
+    const isMissing = !catalog.roles.has(anonRole);
+    if (isMissing && missing !== anonRole) {
+      const [role, login] = [quotedName(anonRole), quotedName(loginRole)];
+      log.warn(
+        { role: anonRole },
+        `callers without credentials are refused: requests cannot become ${role} (PGRST_DB_ANON_ROLE). ` +
+          `To serve them: create role ${role}; grant ${role} to ${login};`,
+      );
+    }
+    missing = isMissing ? anonRole : null;
+  };
+}

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { makeLogger } from "../../engine/log.ts";
+import { withClient } from "../../engine/with-client.ts";
+import type { Service } from "../../service.ts";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { serve } from "../serve.ts";
+import { until } from "../until.ts";
+
+const ROLE = `strangers_${process.pid}`;
+const warnings: string[] = [];
+let database: TestDatabase;
+let service: Service;
+beforeAll(async () => {
+  database = await cloneDatabase("content");
+  const log = Object.assign(makeLogger({ logLevel: "silent" }), {
+    warn: (_about: object, words: string) => warnings.push(words),
+  });
+  service = await serve(database, { PGRST_DB_ANON_ROLE: ROLE, REST_REQUIRE_APIKEY: "false" }, { log });
+});
+afterAll(async () => {
+  await service.stop();
+  await withClient(database.ownerUrl, (client) => client.query(`drop role if exists ${ROLE}`));
+  await database.drop();
+});
+
+const SIGN_IN = "Sign in first: callers without credentials are not served here.";
+
+async function ask(path: string, query?: string) {
+  const init = query && {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ query }),
+  };
+  const response = await fetch(service.url + path, init || {});
+  return { status: response.status, body: await response.json() };
+}
+
+describe("without a role for callers without credentials", () => {
+  test("the log says so at the start, and how to serve them", () => {
+    const told = warnings.filter((words) => words.includes(ROLE));
+    expect(told).toEqual([
+      `callers without credentials are refused: requests cannot become "${ROLE}" (PGRST_DB_ANON_ROLE). ` +
+        `To serve them: create role "${ROLE}"; grant "${ROLE}" to "authenticator";`,
+    ]);
+  });
+
+  test("they are told to sign in, by each interface in its words", async () => {
+    expect(await ask("/rest/v1/articles")).toMatchObject({ status: 401, body: { code: "PGRST302" } });
+    for (const path of ["/users", "/api/v1/articles"]) {
+      expect(await ask(path)).toMatchObject({
+        status: 401,
+        body: { error: { code: "AUTH_REQUIRED", message: SIGN_IN } },
+      });
+    }
+    expect(await ask("/graphql", "{ articles { totalCount } }")).toMatchObject({
+      body: { errors: [{ message: SIGN_IN, extensions: { code: "AUTH_REQUIRED" } }] },
+    });
+  });
+
+  test("they are served as soon as there is one", async () => {
+    await withClient(database.ownerUrl, async (owner) => {
+      await owner.query(`create role ${ROLE}; grant ${ROLE} to authenticator; grant anon to ${ROLE}; notify pgrst`);
+      await until(async () => (await ask("/rest/v1/articles")).status === 200);
+    });
+  });
+});
