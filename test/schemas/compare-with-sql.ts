@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { crawlFunctions } from "./crawl-functions.ts";
+import { crawlGraphQL, readShapes } from "./crawl-graphql.ts";
+import { crawlRealtime } from "./crawl-realtime.ts";
+import { crawlResourceInterface } from "./crawl-resource-interface.ts";
+import { crawlTableInterface } from "./crawl-table-interface.ts";
+import type { Table } from "./described.ts";
+import { unexpected } from "./expected-differences.ts";
+import { Findings } from "./findings.ts";
+import type { PublicSchema } from "./public-schemas.ts";
+import { type Served, serveSchema } from "./served.ts";
+
+/** Tables that are looked at beside each other. */
+const AT_ONCE = 4;
+
+/** The tests of one schema: whatever is in it is on every interface what it is in SQL. */
+export function compareWithSql(schema: PublicSchema): void {
+  describe(schema.title, () => {
+    let served: Served;
+    beforeAll(async () => {
+      served = await serveSchema(schema);
+    });
+    afterAll(() => served.close());
+
+    test("has a row in each table", () => {
+      expect(served.tables.length).toBeGreaterThan(5);
+      expect(served.empty).toEqual(schema.empty ?? []);
+    });
+
+    test("is at /rest/v1 what it is in SQL: rows, filters, orders, embedded rows", async () => {
+      const findings = new Findings();
+      await forEachTable((table) => crawlTableInterface(served, table, findings));
+      expectNoDifference(findings, "table");
+    });
+
+    test("is at /api/v1 what it is in SQL: rows, filters, orders, links", async () => {
+      const findings = new Findings();
+      await forEachTable((table) => crawlResourceInterface(served, table, findings));
+      expectNoDifference(findings, "resource");
+    });
+
+    test("is over GraphQL what it is in SQL: rows, relations, filters", async () => {
+      const findings = new Findings();
+      const shapes = await readShapes(served, findings);
+      await forEachTable((table) => crawlGraphQL(served, shapes, table, findings));
+      expectNoDifference(findings, "graphql");
+    });
+
+    test("tells on channels of each row that is inserted and updated", async () => {
+      const findings = new Findings();
+      await crawlRealtime(served, findings);
+      expectNoDifference(findings, "realtime");
+    });
+
+    // Last: what functions change over GraphQL stays.
+    test("has functions that say over HTTP what they say in SQL", async () => {
+      const findings = new Findings();
+      await crawlFunctions(served, await readShapes(served, new Findings()), findings);
+      expect(unexpected(findings.differences)).toEqual([]);
+    });
+
+    async function forEachTable(crawl: (table: Table) => Promise<void>): Promise<void> {
+      const left = [...served.tables];
+      const work = async () => {
+        for (let table = left.shift(); table; table = left.shift()) await crawl(table);
+      };
+      await Promise.all(Array.from({ length: AT_ONCE }, work));
+    }
+
+    function expectNoDifference(findings: Findings, where: keyof Findings["counts"]): void {
+      expect(unexpected(findings.differences)).toEqual([]);
+      expect(findings.counts[where]).toBeGreaterThanOrEqual(served.tables.length);
+    }
+  });
+}

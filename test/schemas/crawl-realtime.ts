@@ -1,0 +1,93 @@
+import { once } from "node:events";
+import { WebSocket } from "ws";
+import type { Table } from "./described.ts";
+import { canonical, isRecord, type Json, parseJson } from "./exact.ts";
+import type { Findings } from "./findings.ts";
+import { insertOneMore, qualified, quoted } from "./rows.ts";
+import { type Served, tokenOf } from "./served.ts";
+
+export type Told = { readonly type: string; readonly table: string; readonly record: Json; readonly oldRecord: Json };
+
+/** Follows every table of the schema, until `changes` has been made and all that came of it has been told. */
+export async function followChanges(
+  { schema, service, owner, caller }: Served,
+  changes: () => Promise<void>,
+): Promise<readonly Told[]> {
+  const address = `${service.url.replace("http", "ws")}/realtime/v1/websocket?apikey=${tokenOf(caller)}&vsn=2.0.0`;
+  const socket = new WebSocket(address);
+  const told: Told[] = [];
+  const problems: string[] = [];
+  let last: (() => void) | null = null;
+  const joined = Promise.withResolvers<void>();
+  socket.on("message", (data: Buffer) => {
+    const [, , , event, payload] = parseJson(data.toString()) as readonly Json[];
+    if (!isRecord(payload!)) return;
+    if (event === "system")
+      canonical(payload.status) === '"ok"' ? joined.resolve() : joined.reject(new Error(canonical(payload)));
+    if (event !== "postgres_changes" || !isRecord(payload.data)) return;
+    const { type, table, record = null, old_record: oldRecord = null, errors } = payload.data;
+    if (table === END) last?.();
+    else told.push({ type: String(type), table: String(table), record, oldRecord });
+    if (Array.isArray(errors)) problems.push(canonical(errors));
+  });
+  await once(socket, "open");
+  const postgres_changes = [{ event: "*", schema: schema.name }];
+  socket.send(JSON.stringify(["1", "1", "realtime:crawler", "phx_join", { config: { postgres_changes } }]));
+  await joined.promise;
+  await changes();
+  const ended = new Promise<void>((resolve) => {
+    last = resolve;
+  });
+  // Changes come in the order of their commits.
+  await owner.query(`insert into ${quoted(schema.name)}.${END} default values`);
+  await ended;
+  socket.close();
+  await once(socket, "close");
+  return told;
+}
+
+/** A table of the crawler's own, whose change says that there are no more before it. */
+export const END = "_the_end";
+
+export function endTable(schema: string): string {
+  return `create table ${quoted(schema)}.${END} (id bigint generated always as identity primary key)`;
+}
+
+/** One insert and one update of each published table, told with the row as SQL has it. */
+export async function crawlRealtime(served: Served, findings: Findings): Promise<void> {
+  const { owner, tables } = served;
+  const stored = tables.filter(({ kind }) => kind === "r" || kind === "p");
+  const inserted = new Set<Table>();
+  const told = await followChanges(served, async () => {
+    // Triggers would change other rows than those that are looked at.
+    await owner.query("set session_replication_role = replica");
+    for (const table of stored) {
+      if (await insertOneMore(owner, table, stored, 5)) inserted.add(table);
+      const column = table.columns.find(({ generated }) => !generated)?.name;
+      if (column) await owner.query(`update ${qualified(table)} set ${quoted(column)} = ${quoted(column)}`);
+    }
+    await owner.query("set session_replication_role = origin");
+  });
+  const byTable = Map.groupBy(told, ({ table }) => table);
+  for (const table of stored) {
+    const rows = new Set((await served.sql(`select t.* from ${qualified(table)} as t`)).map(canonical));
+    const events = byTable.get(table.name) ?? [];
+    const insert = events.find(({ type }) => type === "INSERT");
+    // Rows of tables without a key are not told.
+    const hasRow = table.primaryKey.length > 0;
+    if (inserted.has(table)) {
+      const got = canonical(insert?.record ?? null);
+      findings.note(
+        "realtime",
+        table.name,
+        "insert",
+        hasRow ? rows.has(got) : insert !== undefined,
+        "a row of the table",
+        got,
+      );
+    }
+    const updates = new Set(events.filter(({ type }) => type === "UPDATE").map(({ record }) => canonical(record)));
+    const isRight = hasRow ? [...rows].every((row) => updates.has(row)) : updates.size > 0 || rows.size === 0;
+    findings.note("realtime", table.name, "update", isRight, [...rows].join(), [...updates].join());
+  }
+}
