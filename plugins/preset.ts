@@ -27,7 +27,9 @@ import { OtherTypesPlugin } from "./OtherTypesPlugin.ts";
 import { PaginationPlugin } from "./PaginationPlugin.ts";
 import { PlainTypesPlugin } from "./PlainTypesPlugin.ts";
 import { QuickBehaviorsPlugin } from "./QuickBehaviorsPlugin.ts";
+import { QuickIntrospectionPlugin } from "./QuickIntrospectionPlugin.ts";
 import { QuickLookupsPlugin } from "./QuickLookupsPlugin.ts";
+import { QuickPolymorphismPlugin } from "./QuickPolymorphismPlugin.ts";
 import { QuickTablesPlugin } from "./QuickTablesPlugin.ts";
 import { RangesPlugin } from "./RangesPlugin.ts";
 import { RowPresencePlugin } from "./RowPresencePlugin.ts";
@@ -60,7 +62,9 @@ export function makePreset({ pgService, maxPageSize }: ShapeOptions): GraphileCo
     extends: [PostGraphileAmberPreset],
     plugins: [
       QuickBehaviorsPlugin,
+      QuickIntrospectionPlugin,
       QuickLookupsPlugin,
+      QuickPolymorphismPlugin,
       QuickTablesPlugin,
       SharedContextPlugin,
       ClientRolesPlugin,
@@ -108,7 +112,9 @@ export function makePreset({ pgService, maxPageSize }: ShapeOptions): GraphileCo
 }
 
 const NOT_OURS: (keyof GraphileConfig.Plugins)[] = [
-  // QuickTablesPlugin is it, in our wrapping.
+  // QuickIntrospectionPlugin, QuickPolymorphismPlugin and QuickTablesPlugin are these, in our wrapping.
+  "PgIntrospectionPlugin",
+  "PgPolymorphismPlugin",
   "PgTablesPlugin",
   // TypesInOrderPlugin does it, without a call within a call for each type.
   "CollectReferencedTypesPlugin",

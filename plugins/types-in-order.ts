@@ -7,13 +7,14 @@ import {
   isObjectType,
   isUnionType,
 } from "postgraphile/graphql";
+import type { Stepwise } from "../engine/stepwise.ts";
 
 /**
  * The types that can be reached from these, in the order in which the constructor of a GraphQLSchema finds them. That one calls
  * itself for each type, and a path of some thousand types exceeds the stack; what it is given in its `types` it has found already.
  * Yields once for each type.
  */
-export function* typesInOrder(roots: Iterable<GraphQLType>): Generator<undefined, GraphQLNamedType[], undefined> {
+export function* typesInOrder(roots: Iterable<GraphQLType>): Stepwise<GraphQLNamedType[]> {
   const found = new Set<GraphQLNamedType>();
   const path: Iterator<GraphQLType>[] = [roots[Symbol.iterator]()];
   for (let referring = path.at(-1); referring; referring = path.at(-1)) {

@@ -184,7 +184,10 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
   return {
     folders: { [GRAPHQL_PATH]: handle, ...(config.graphqlExplorer && { [EXPLORER_PATH]: explore }) },
     upgrade: (request, socket, head) => sockets.upgrade(request, socket, head),
-    sampleQuery: (table) => (keeper.isServing ? sampleQuery(keeper.current(config.anonRole).schema, table) : null),
+    sampleQuery: (table) => {
+      const served = keeper.isServing ? keeper.current(config.anonRole) : null;
+      return served === null || served instanceof Promise ? null : sampleQuery(served.schema, table);
+    },
     state: () => ({
       fault: keeper.fault,
       isAwaited: keeper.isAwaited,

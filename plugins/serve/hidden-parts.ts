@@ -13,6 +13,7 @@ import {
   isRequiredInputField,
   isUnionType,
 } from "postgraphile/graphql";
+import type { Stepwise } from "../../engine/stepwise.ts";
 import { type RolePrivileges, typeWithoutRowOf, visibilityOf } from "../visibility.ts";
 
 type Field = GraphQLField<unknown, unknown>;
@@ -21,13 +22,20 @@ type Part = GraphQLNamedType | Field | GraphQLArgument | GraphQLInputField;
 export type HiddenParts = ReadonlySet<Part>;
 
 /** What the role has no privileges for in a schema, and what is useless without that. */
-export function findHiddenParts(schema: GraphQLSchema, role: RolePrivileges): HiddenParts {
+export function* findHiddenParts(schema: GraphQLSchema, role: RolePrivileges): Stepwise<HiddenParts> {
   const types = Object.values(schema.getTypeMap()).filter(({ name }) => !name.startsWith("__"));
-  const hidden = new Set<Part>(types.flatMap((type) => forbiddenParts(type, schema, role)));
+  const hidden = new Set<Part>();
+  for (const type of types) {
+    for (const part of forbiddenParts(type, schema, role)) hidden.add(part);
+    yield;
+  }
   let known = 0;
   while (known < hidden.size) {
     known = hidden.size;
-    for (const type of types) for (const part of uselessParts(type, hidden)) hidden.add(part);
+    for (const type of types) {
+      for (const part of uselessParts(type, hidden)) hidden.add(part);
+      yield;
+    }
   }
   return hidden;
 }

@@ -66,10 +66,11 @@ export type Operation = ExecutionArgs & {
   release(): void;
 };
 
+/** At once, unless the schema of the caller's role is still to be made, or the document is large. */
 export type Prepare = (parameters: Parameters, circumstances: Circumstances) => Operation | Promise<Operation>;
 
 type Services = {
-  readonly schemaOf: (role: string) => ServedSchema;
+  readonly schemaOf: (role: string) => ServedSchema | Promise<ServedSchema>;
   readonly introspection: Introspection;
   readonly database: Database;
   readonly events: Events;
@@ -102,12 +103,10 @@ export function makePrepare({
 }: Services): Prepare {
   const together = new Budget(most.together);
   const answers = new Budget(most.answers);
-  const prepare = (
-    { query, operationName, variables: sent, parseExactVariables }: Parameters,
-    circumstances: Circumstances,
-  ): Operation => {
+  const prepareFor = (served: ServedSchema, parameters: Parameters, circumstances: Circumstances): Operation => {
+    const { query, operationName, variables: sent, parseExactVariables } = parameters;
     const { role, claims } = circumstances.asker.caller;
-    const { schema, resolvedPreset, documents } = schemaOf(role);
+    const { schema, resolvedPreset, documents } = served;
     const found = documents.read(query);
     const { document, bytes: documentBytes, planned, isIntrospection, operation, echo, checkVariables } = found;
     if (isIntrospection) introspection.check(role);
@@ -177,10 +176,20 @@ export function makePrepare({
     };
     return { ...plain, kind, documentBytes, run: () => tracing.traceWork(kind, attributes, run), release };
   };
+  const prepareInTurn = (
+    served: ServedSchema,
+    parameters: Parameters,
+    circumstances: Circumstances,
+  ): Operation | Promise<Operation> => {
+    if (!served.documents.isLongWork(parameters.query)) return prepareFor(served, parameters, circumstances);
+    const { claims } = circumstances.asker.caller;
+    const turn = turnForLargeWork(callerKey(claims, circumstances.address));
+    return turn.then(() => prepareFor(served, parameters, circumstances));
+  };
   return (parameters, circumstances) => {
-    const { role, claims } = circumstances.asker.caller;
-    if (!schemaOf(role).documents.isLongWork(parameters.query)) return prepare(parameters, circumstances);
-    return turnForLargeWork(callerKey(claims, circumstances.address)).then(() => prepare(parameters, circumstances));
+    const served = schemaOf(circumstances.asker.caller.role);
+    if (!(served instanceof Promise)) return prepareInTurn(served, parameters, circumstances);
+    return served.then((made) => prepareInTurn(made, parameters, circumstances));
   };
 }
 

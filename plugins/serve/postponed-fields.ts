@@ -1,5 +1,6 @@
 import type { SchemaBuilder } from "postgraphile/graphile-build";
 import { GraphQLObjectType } from "postgraphile/graphql";
+import type { Stepwise } from "../../engine/stepwise.ts";
 import type { Codec } from "../table.ts";
 
 type Build = GraphileBuild.Build;
@@ -29,17 +30,16 @@ export class PostponedFields {
     };
   }
 
-  /** Returns whether each of them has fields, as was assumed. */
-  *settle(): Generator<undefined, boolean, undefined> {
-    let isAsAssumed = true;
+  /** Returns whether each of them has fields, as was assumed; one without ends it. */
+  *settle(): Stepwise<boolean> {
     for (let type = this.#waiting.pop(); type; type = this.#waiting.pop()) {
       if (Object.keys(type.getFields()).length === 0) {
         this.#withoutFields.add(type.name);
-        isAsAssumed = false;
+        return false;
       }
       yield;
     }
-    return isAsAssumed;
+    return true;
   }
 
   #mayWait({ name }: GraphQLObjectType, { pgCodec }: Scope, { behavior }: Build): boolean {

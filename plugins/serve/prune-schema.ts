@@ -22,6 +22,7 @@ import {
   isObjectType,
   isUnionType,
 } from "postgraphile/graphql";
+import type { Stepwise } from "../../engine/stepwise.ts";
 import { IS_EMPTY } from "../EmptySchemaPlugin.ts";
 import { typeWithoutRowOf } from "../visibility.ts";
 import type { HiddenParts } from "./hidden-parts.ts";
@@ -30,9 +31,9 @@ type Composite = GraphQLObjectType | GraphQLInterfaceType;
 type Field = GraphQLField<unknown, unknown>;
 
 /** The schema without its hidden parts. A type that loses nothing, and leads to none that does, stays the same object. */
-export function pruneSchema(schema: GraphQLSchema, hidden: HiddenParts): GraphQLSchema {
+export function* pruneSchema(schema: GraphQLSchema, hidden: HiddenParts): Stepwise<GraphQLSchema> {
   const { query, mutation, subscription, extensions, types, ...config } = schema.toConfig();
-  const references = referencesWithin(schema, hidden);
+  const references = yield* referencesWithin(schema, hidden);
   const pruned = new Map<GraphQLNamedType, GraphQLNamedType>();
   const current: Current = (type) => {
     if (isListType(type)) return new GraphQLList(current(type.ofType)) as never;
@@ -40,6 +41,11 @@ export function pruneSchema(schema: GraphQLSchema, hidden: HiddenParts): GraphQL
     return (pruned.get(type as GraphQLNamedType) ?? type) as never;
   };
   for (const type of changedTypes(references, hidden)) pruned.set(type, pruneType(type, hidden, current));
+  // The constructor of the schema asks for all of them.
+  for (const type of pruned.values()) {
+    if (isComposite(type) || isInputObjectType(type)) type.getFields();
+    yield;
+  }
 
   const rootOf = (root: GraphQLObjectType | null | undefined) =>
     root && references.has(root) ? current(root) : undefined;
@@ -59,7 +65,7 @@ type Current = <Type extends GraphQLType>(type: Type) => Type;
 type References = ReadonlyMap<GraphQLNamedType, readonly GraphQLNamedType[]>;
 
 /** The types that can be reached, each with those that it refers to. */
-function referencesWithin(schema: GraphQLSchema, hidden: HiddenParts): References {
+function* referencesWithin(schema: GraphQLSchema, hidden: HiddenParts): Stepwise<References> {
   const roots = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()];
   const reached = new Set<GraphQLNamedType>(roots.filter((root) => root != null && !hidden.has(root)) as never);
   const references = new Map<GraphQLNamedType, readonly GraphQLNamedType[]>();
@@ -67,6 +73,7 @@ function referencesWithin(schema: GraphQLSchema, hidden: HiddenParts): Reference
     const referred = referencesOf(type, schema, hidden).filter((other) => !hidden.has(other));
     references.set(type, referred);
     for (const other of referred) reached.add(other);
+    yield;
   }
   return references;
 }

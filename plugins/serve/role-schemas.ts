@@ -1,6 +1,7 @@
 import type { GraphQLSchema } from "postgraphile/graphql";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Hits } from "../../engine/recent-map.ts";
+import { runStepwise, type Stepwise } from "../../engine/stepwise.ts";
 import { type DocumentReader, makeDocumentReader } from "./documents.ts";
 import { findHiddenParts, type HiddenParts } from "./hidden-parts.ts";
 import type { Limits } from "./limits.ts";
@@ -38,7 +39,8 @@ const MOST_PLANS = 4;
  */
 export class RoleSchemas {
   readonly #options: RoleSchemasOptions;
-  readonly #byRole = new Map<string, ServedSchema>();
+  /** In the order in which they were first asked for. */
+  readonly #byRole = new Map<string, ServedSchema | Promise<ServedSchema>>();
   readonly #byHiddenParts = new Map<string, ServedSchema>();
   readonly #numbers = new Map<object, number>();
   #memory = new PlanMemory();
@@ -48,24 +50,38 @@ export class RoleSchemas {
     this.#options = options;
   }
 
-  /** A role that the service cannot become gets that of anonymous callers; its operations are refused when they run. */
-  of(role: string): ServedSchema {
+  /** Those that were asked for first. */
+  firstRoles(count: number): string[] {
+    return [...this.#byRole.keys()].slice(0, count);
+  }
+
+  /**
+   * At once, where it is known or the whole schema is small. A role that the service cannot become gets that of anonymous callers;
+   * its operations are refused when they run.
+   */
+  of(role: string): ServedSchema | Promise<ServedSchema> {
     const known = this.#byRole.get(role);
     if (known) return known;
     const { catalog, anonRole } = this.#options;
     if (!catalog.roles.has(role) && role !== anonRole) return this.of(anonRole);
-    const served = this.#make(role === anonRole ? [role, SIGNED_IN] : [role]);
+    const served = runStepwise(this.#make(role === anonRole ? [role, SIGNED_IN] : [role]));
     this.#byRole.set(role, served);
+    if (served instanceof Promise) {
+      served.then(
+        (made) => this.#byRole.set(role, made),
+        () => this.#byRole.delete(role),
+      );
+    }
     return served;
   }
 
-  #make(roles: readonly string[]): ServedSchema {
+  *#make(roles: readonly string[]): Stepwise<ServedSchema> {
     const { schema, resolvedPreset, catalog, limits, hits, onInvalid } = this.#options;
-    const hidden = findHiddenParts(schema, privilegesOf(catalog, roles));
+    const hidden = yield* findHiddenParts(schema, privilegesOf(catalog, roles));
     const key = this.#numbersOf(hidden);
     const known = this.#byHiddenParts.get(key);
     if (known) return known;
-    const own = withPlans(hidden.size === 0 ? schema : pruneSchema(schema, hidden));
+    const own = withPlans(hidden.size === 0 ? schema : yield* pruneSchema(schema, hidden));
     this.#admit(Object.keys(own.getTypeMap()).length);
     const memory = this.#memory;
     memory.onFull(() => forgetPlans(own));

@@ -23,6 +23,8 @@ export type SchemaKeeperOptions = {
 
 /** A script of DDL tells of each statement; what comes within this time is one change. */
 const DEBOUNCE_MS = 50;
+/** Of so many roles the schema is made before it is served. */
+const MOST_AHEAD = 4;
 /** How long a start waits for the first schema. That of thousands of tables takes longer, and the rest can be served without it. */
 const PATIENCE_MS = 10_000;
 
@@ -55,7 +57,7 @@ export class SchemaKeeper {
   }
 
   /** The schema as this role sees it. */
-  current(role: string): ServedSchema {
+  current(role: string): ServedSchema | Promise<ServedSchema> {
     if (this.isAwaited) throw unavailable("GraphQL is not served yet: its schema is still being built.");
     if (!this.#served) {
       throw unavailable("GraphQL is not served: its schema could not be made of this database. The log says why.");
@@ -107,7 +109,10 @@ export class SchemaKeeper {
     const { preset, catalog, anonRole, limits, hits, onInvalid } = this.#options;
     const { leftOut, ...made } = await buildSchema(preset(), this.#closing.signal, this.#knownFaults);
     this.#tellOf(leftOut);
-    return new RoleSchemas({ ...made, catalog: catalog(), anonRole, limits, hits, onInvalid });
+    const schemas = new RoleSchemas({ ...made, catalog: catalog(), anonRole, limits, hits, onInvalid });
+    // So that the first operations do not wait for them.
+    for (const role of [anonRole, ...(this.#served?.firstRoles(MOST_AHEAD) ?? [])]) await schemas.of(role);
+    return schemas;
   }
 
   #tellOf(leftOut: readonly LeftOut[]): void {

@@ -228,23 +228,23 @@ describe("roles", () => {
 
   test("with the same view share a schema, and what was read against it", async () => {
     const schemas = await open({});
-    expect(schemas.of("authenticated")).toBe(schemas.of("anon"));
-    expect(schemas.of("admin")).toBe(schemas.of("anon"));
-    expect(schemas.of("authenticator")).not.toBe(schemas.of("anon"));
+    expect(await schemas.of("authenticated")).toBe(await schemas.of("anon"));
+    expect(await schemas.of("admin")).toBe(await schemas.of("anon"));
+    expect(await schemas.of("authenticator")).not.toBe(await schemas.of("anon"));
   });
 
   test("have their schemas for as long as all of them have room", async () => {
     const options = { template: "empty", sql: SHOPS } as const;
     const roomy = await open(options);
-    const [anon, admin] = [roomy.of("anon"), roomy.of("admin")];
-    expect([roomy.of("anon") === anon, roomy.of("admin") === admin]).toEqual([true, true]);
+    const [anon, admin] = [await roomy.of("anon"), await roomy.of("admin")];
+    expect([(await roomy.of("anon")) === anon, (await roomy.of("admin")) === admin]).toEqual([true, true]);
 
     const cramped = await open(options, { mostTypes: 1 });
-    const first = cramped.of("anon");
+    const first = await cramped.of("anon");
     const document = first.documents.read("{ shops { totalCount } }");
-    expect(cramped.of("anon")).toBe(first);
-    expect(cramped.of("admin").schema.getType("Audit")).toBeDefined();
-    expect(cramped.of("anon")).not.toBe(first);
+    expect(await cramped.of("anon")).toBe(first);
+    expect((await cramped.of("admin")).schema.getType("Audit")).toBeDefined();
+    expect(await cramped.of("anon")).not.toBe(first);
     expect(first.documents.read("{ shops { totalCount } }")).toBe(document);
   });
 });
