@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import { FAILED, MISREAD } from "../commands/command.ts";
+import { SCHEMAS } from "./catalogue/schemas.ts";
 import { ATTACK_NAMES, ATTACKS } from "./hostile/attacks/attacks.ts";
 import { benchmarksPage, type Told } from "./page.ts";
 
@@ -11,8 +12,6 @@ export type BenchOptions = {
   readonly seconds: number;
   /** How long what only time can show goes on. */
   readonly minutes: number;
-  /** How much there is of what only much can show. */
-  readonly size: number;
   /** Which of a bench's parts to run; none is all. */
   readonly only: readonly string[];
   readonly tell: (line: string) => void;
@@ -40,7 +39,8 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
   without a name: ${BY_DEFAULT.join(", ")}
   pool: many connections, slow statements and a locked table beside brief reads
   soak [--minutes 5]: all interfaces at once, to see whether anything grows
-  catalogue [--size 10000]: many tables and roles
+  catalogue [--only SCHEMA]…: a start, and DDL, with many tables
+    schemas: ${Object.keys(SCHEMAS).join(", ")}; gitlab without --only
   hostile [--only ATTACK]…: attacks beside honest traffic; fails unless honest callers are served, apart, within the memory limit
     attacks: ${ATTACK_NAMES.join(", ")}`;
 
@@ -51,15 +51,15 @@ if (values.help) {
 }
 const unknown = positionals.filter((name) => !Object.hasOwn(BENCHES, name));
 if (unknown.length > 0) refuse(`No such benchmark: ${unknown.join(", ")}`);
-const unknownAttacks = values.only.filter((name) => !Object.hasOwn(ATTACKS, name));
-if (unknownAttacks.length > 0) refuse(`No such attack: ${unknownAttacks.join(", ")}`);
+const parts = positionals.includes("catalogue") ? SCHEMAS : ATTACKS;
+const unknownParts = values.only.filter((name) => !Object.hasOwn(parts, name));
+if (unknownParts.length > 0) refuse(`--only does not know ${unknownParts.join(", ")}`);
 
 const amounts = {
   rounds: amountOf("rounds"),
   // pgbench measures whole seconds.
   seconds: amountOf("seconds"),
   minutes: amountOf("minutes"),
-  size: amountOf("size"),
   only: values.only,
 };
 const [loadBefore] = loadavg();
@@ -95,7 +95,6 @@ function readWords() {
         rounds: { type: "string", default: "5" },
         seconds: { type: "string", default: "1" },
         minutes: { type: "string", default: "5" },
-        size: { type: "string", default: "10000" },
         only: { type: "string", multiple: true, default: [] },
         json: { type: "string" },
         markdown: { type: "string" },
@@ -106,7 +105,7 @@ function readWords() {
   }
 }
 
-function amountOf(option: "rounds" | "seconds" | "minutes" | "size"): number {
+function amountOf(option: "rounds" | "seconds" | "minutes"): number {
   const text = values[option];
   return /^[1-9]\d*$/.test(text) ? Number(text) : refuse(`--${option} takes a whole number from 1 on, not ${text}`);
 }

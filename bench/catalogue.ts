@@ -1,131 +1,123 @@
-// Many tables and many roles: how long a start takes, and what those who ask notice while the schema is read again.
+// Schemas of a thousand tables and more: how long a start takes, how much memory, and what those who ask notice of DDL.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Bench } from "./bench.ts";
-import { type Load, type LoadResult, startLoadGenerator } from "./contest/load.ts";
-import { startOurs } from "./contest/ours.ts";
+import { SCHEMAS, type SchemaName, type SchemaSize, schemaSql } from "./catalogue/schemas.ts";
+import { type CatalogueService, startCatalogueService } from "./catalogue/service.ts";
+import { INTERFACES, type InterfaceName, isVisibleIn } from "./catalogue/visibility.ts";
+import { type LoadGenerator, type LoadResult, startLoadGenerator } from "./contest/load.ts";
 import { API_KEY, TOKENS } from "./contest/tokens.ts";
-import { processorTimeOf } from "./processor-time.ts";
-import { residentMebibytes } from "./resident-memory.ts";
 import { SCHEMA } from "./schema.ts";
 import { type Scratch, startScratch } from "./scratch.ts";
 
-const AT_ONCE = 500;
-const CONNECTIONS = 8;
-const TARGET_PATH = "items?id=eq.1000&select=id,title";
+const CONNECTIONS = 4;
+const TARGET_PATH = "/rest/v1/items?id=eq.1000&select=id,title";
+const BURST = { tables: 11, pauseMs: 2_000 };
 
-export const bench: Bench = async ({ size, seconds, tell }) => {
-  tell(`catalogue: ${size.toLocaleString("en")} tables with policies, and as many roles`);
-  await using opened = new AsyncDisposableStack();
-  const scratch = opened.use(await startScratch(SCHEMA));
-  const makeSeconds = await timed(() => fill(scratch, size));
-  tell(`  made in ${makeSeconds.toFixed(1)} s`);
-
-  const startedAt = performance.now();
-  const ours = opened.adopt(await startOurs(scratch, scratch.url("authenticator")), (program) => program.stop());
-  const startSeconds = (performance.now() - startedAt) / 1000;
-  const mebibytes = await residentMebibytes(ours.pid);
-  const processorSeconds = ((await processorTimeOf(ours.pid)) ?? Number.NaN) / 1e6;
-  tell(
-    `  start: answering after ${startSeconds.toFixed(1)} s (${processorSeconds.toFixed(1)} s of the processor), resident ${mebibytes?.toFixed(0)} MiB`,
-  );
-
-  using generator = startLoadGenerator();
-  const load = (duration: number): Load => ({
-    port: Number(ours.base.port),
-    connections: CONNECTIONS,
-    seconds: duration,
-    request: requestFor(ours.base),
-    tokens: TOKENS.cached,
-    values: null,
-  });
-  const read = async (isServed: () => Promise<boolean>) => {
-    const changedAt = performance.now();
-    let seconds: number | null = null;
-    const waiting = until(isServed).then(() => (seconds = (performance.now() - changedAt) / 1000));
-    const rounds: LoadResult[] = [];
-    while (seconds === null) rounds.push(await generator.run(load(1)));
-    return { seconds: await waiting, p99: Math.max(...rounds.map((round) => round.p99)), slowest: slowestOf(rounds) };
-  };
-  const build = await read(async () => !(await isBeingBuilt(ours.base)));
-  if (build.seconds > 1) {
-    tell(`  and at /graphql after another ${build.seconds.toFixed(1)} s; ${describeReload(build)}`);
-  }
-  await generator.run(load(3));
-  const calm = await generator.run(load(Math.max(3, seconds)));
-  tell(`  at rest: ${describe(calm)}`);
-
-  const hasGraphQL = (await graphql(ours.base, "{ __typename }")).status === 200;
-  if (!hasGraphQL) tell("  GraphQL is not served: its schema cannot be made of so much");
-  await scratch.execute(NEW_TABLE);
-  const tables = await read(() => isServedAsTable(ours.base));
-  tell(`  a new table at /rest/v1 after ${tables.seconds.toFixed(1)} s, none failed; ${describeReload(tables)}`);
-  const types = hasGraphQL ? await read(() => isServedAsType(ours.base)) : null;
-  if (types) tell(`  and at /graphql ${types.seconds.toFixed(1)} s later; ${describeReload(types)}`);
-  return { size, makeSeconds, startSeconds, processorSeconds, mebibytes, build, calm, tables, types };
+export const bench: Bench = async ({ only, tell }) => {
+  const names = only.length === 0 ? (["gitlab"] as const) : (only as readonly SchemaName[]);
+  const results: Record<string, object> = {};
+  for (const name of names) results[name] = await measure(name, SCHEMAS[name], tell);
+  return results;
 };
 
-const NEW_TABLE = `create table brand_new (id int primary key); grant select on brand_new to authenticated, anon;
-  notify pgrst, 'reload schema'`;
-
-/** A start does not wait long for GraphQL. */
-async function isBeingBuilt(base: URL): Promise<boolean> {
-  return (await (await fetch(new URL("/health", base))).text()).includes("being built");
-}
-
-async function isServedAsTable(base: URL): Promise<boolean> {
-  return (await fetch(new URL("brand_new", base), { headers: { apikey: API_KEY } })).status === 200;
-}
-
-async function isServedAsType(base: URL): Promise<boolean> {
-  return (await (await graphql(base, '{ __type(name: "BrandNew") { name } }')).text()).includes('"BrandNew"');
-}
-
-function graphql(base: URL, query: string): Promise<Response> {
-  const headers = { "Content-Type": "application/json", Authorization: `Bearer ${TOKENS.cached[0]}` };
-  return fetch(new URL("/graphql", base), { method: "POST", headers, body: JSON.stringify({ query }) });
-}
-
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await sleep(50);
-}
-
-/** The fewest requests that were answered in a second: where one that is blocked answers none, no percentile tells. */
-function slowestOf(rounds: readonly LoadResult[]): number {
-  return Math.min(...rounds.map(({ requests, seconds }) => requests / seconds));
-}
-
-function describeReload({ p99, slowest }: { readonly p99: number; readonly slowest: number }): string {
-  return `meanwhile p99 at most ${p99.toFixed(0)} ms, at least ${slowest.toFixed(0)} requests in each second`;
-}
-
-async function fill(scratch: Scratch, size: number): Promise<void> {
-  for (let first = 1; first <= size; first += AT_ONCE) {
-    const last = Math.min(size, first + AT_ONCE - 1);
-    // As many at once as locks allow.
-    await scratch.execute(`do $$ begin for n in ${first}..${last} loop
-      execute format('create role role_%s', n);
-      execute format('grant role_%s to authenticator', n);
-      execute format('create table thing_%s (id bigint primary key, owner_id uuid not null, title text not null)', n);
-      execute format('alter table thing_%s enable row level security', n);
-      execute format('create policy own on thing_%s using (owner_id = (select auth.uid()))', n);
-      execute format('grant select, insert, update, delete on thing_%s to authenticated, role_%s', n, n);
-    end loop; end $$`);
-  }
+async function measure(name: SchemaName, size: SchemaSize, tell: (line: string) => void): Promise<object> {
+  const { tables, columns, foreignKeys, roles } = size;
+  tell(`catalogue ${name}: ${tables} tables of ${columns} columns, ${foreignKeys} foreign keys, ${roles} roles`);
+  await using opened = new AsyncDisposableStack();
+  const scratch = opened.use(await startScratch(SCHEMA));
+  for (const sql of schemaSql(size)) await scratch.execute(sql);
   await scratch.execute("vacuum analyze");
+  const service = opened.use(await startCatalogueService(scratch));
+  tell(
+    `  start: tables answered after ${text(service.seconds)}, GraphQL after ${text(await service.graphqlSeconds())}`,
+  );
+  const memory = { started: await service.resident(), used: 0, most: 0, after: 0 };
+
+  using generator = startLoadGenerator();
+  const calm = await readWhile(generator, service, sleep(3_000));
+  tell(`  at rest: ${describe(calm)}`);
+  await Promise.all(INTERFACES.map((interfaceName) => isVisibleIn(interfaceName, service.url, "items")));
+  memory.used = await service.resident();
+
+  const seconds: Partial<Record<InterfaceName, number>> = {};
+  const one = await readWhile(generator, service, createAndAwait(scratch, service, "brand_new_0", seconds));
+  const times = INTERFACES.map((interfaceName) => `${interfaceName} ${text(seconds[interfaceName]!)}`);
+  tell(`  one new table: visible in ${times.join(", ")}; meanwhile ${describe(one)}`);
+
+  const burst = createMany(scratch, service);
+  const many = await readWhile(generator, service, burst);
+  const burstSeconds = await burst;
+  tell(`  ${BURST.tables} new tables: the last in GraphQL after ${text(burstSeconds)}; meanwhile ${describe(many)}`);
+  await sleep(3_000);
+  memory.most = service.peak();
+  memory.after = await service.resident();
+  const mebibytes = Object.entries(memory).map(([when, held]) => `${when} ${held.toFixed(0)} MiB`);
+  tell(`  resident: ${mebibytes.join(", ")}`);
+  return { size, seconds, calm, one, many, burstSeconds, memory };
 }
 
-function requestFor(base: URL): Load["request"] {
-  const head = `GET ${base.pathname}${TARGET_PATH} HTTP/1.1\r\nHost: ${base.host}\r\napikey: ${API_KEY}\r\nAuthorization: Bearer `;
-  return ["", head, "\r\n\r\n"];
+type Reads = { readonly requests: number; readonly p99: number; readonly longest: number; readonly hold: number };
+
+/** Reads of a table that nothing happens to, until that is over. */
+async function readWhile(generator: LoadGenerator, service: CatalogueService, until: Promise<unknown>): Promise<Reads> {
+  const since = Date.now();
+  let isOver = false;
+  const over = until.finally(() => {
+    isOver = true;
+  });
+  const rounds: LoadResult[] = [];
+  do rounds.push(await generator.run(loadOf(service.url)));
+  while (!isOver);
+  await over;
+  const most = (what: "p99" | "longest") => Math.max(...rounds.map((round) => round[what]));
+  const requests = rounds.reduce((sum, round) => sum + round.requests, 0);
+  return { requests, p99: most("p99"), longest: most("longest"), hold: await service.longestHold(since) };
 }
 
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const startedAt = performance.now();
-  await work();
-  return (performance.now() - startedAt) / 1000;
+function loadOf(url: string) {
+  const { port, host } = new URL(url);
+  const head = `GET ${TARGET_PATH} HTTP/1.1\r\nHost: ${host}\r\napikey: ${API_KEY}\r\nAuthorization: Bearer `;
+  const request = ["", head, "\r\n\r\n"] as const;
+  return { port: Number(port), connections: CONNECTIONS, seconds: 1, request, tokens: TOKENS.cached, values: null };
 }
 
-function describe({ requests, seconds, p50, p99 }: LoadResult): string {
-  return `${Math.round(requests / seconds)} requests/s, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`;
+async function createAndAwait(
+  scratch: Scratch,
+  { url }: CatalogueService,
+  table: string,
+  seconds: Partial<Record<InterfaceName, number>>,
+): Promise<void> {
+  await create(scratch, table);
+  const createdAt = performance.now();
+  await Promise.all(
+    INTERFACES.map(async (interfaceName) => {
+      while (!(await isVisibleIn(interfaceName, url, table))) await sleep(25);
+      seconds[interfaceName] = (performance.now() - createdAt) / 1_000;
+    }),
+  );
+}
+
+/** Resolves to how long it took for the last one to be seen in GraphQL, in seconds. */
+async function createMany(scratch: Scratch, { url }: CatalogueService): Promise<number> {
+  for (let number = 1; number <= BURST.tables; number++) {
+    if (number > 1) await sleep(BURST.pauseMs);
+    await create(scratch, `brand_new_${number}`);
+  }
+  const createdAt = performance.now();
+  while (!(await isVisibleIn("/graphql", url, `brand_new_${BURST.tables}`))) await sleep(25);
+  return (performance.now() - createdAt) / 1_000;
+}
+
+async function create(scratch: Scratch, table: string): Promise<void> {
+  await scratch.execute(`create table ${table} (id int primary key); grant select on ${table} to authenticated, anon;
+    notify pgrst, 'reload schema'`);
+}
+
+function describe({ requests, p99, longest, hold }: Reads): string {
+  return `${requests} reads, worst second's p99 ${p99.toFixed(0)} ms, longest ${longest.toFixed(0)} ms, event loop held for ${hold.toFixed(0)} ms at most`;
+}
+
+function text(seconds: number): string {
+  return `${seconds.toFixed(1)} s`;
 }

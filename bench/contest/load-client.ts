@@ -29,6 +29,7 @@ async function run(load: Load): Promise<LoadResult> {
     seconds,
     p50: percentile(0.5),
     p99: percentile(0.99),
+    longest: percentile(1),
     processorTime: user + system,
     failure: failure ? String(failure.reason) : null,
   };

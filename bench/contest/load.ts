@@ -20,6 +20,7 @@ export type LoadResult = {
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
+  readonly longest: number;
   /** What the load generator itself has used, in microseconds. */
   readonly processorTime: number;
   readonly failure: string | null;
