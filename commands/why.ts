@@ -1,12 +1,16 @@
 import pg from "pg";
+import type { Table } from "../engine/catalog/tables.ts";
+import { PUBLICATION } from "../engine/changes/publication.ts";
 import { ApiError, toApiError } from "../engine/errors.ts";
 import { missingGrants } from "../engine/inspect/missing-grants.ts";
+import { quotedName } from "../engine/quoted-name.ts";
 import { withClient } from "../engine/with-client.ts";
 import { type Explained, explainRead } from "../rest-gateway/why/explain-read.ts";
 import { makeCallerContexts } from "./caller-context.ts";
 import { readClaims } from "./claims.ts";
 import { runCommand, UsageError } from "./command.ts";
 import { commandLine } from "./command-line.ts";
+import { readAddress } from "./requested-rows.ts";
 import { withCatalog } from "./with-catalog.ts";
 
 function tell({ table, seen, total, hidden, policies, closedColumns, plan }: Explained, role: string): void {
@@ -28,22 +32,41 @@ function tell({ table, seen, total, hidden, policies, closedColumns, plan }: Exp
   console.log(`\n${plan}`);
 }
 
+/** Of a table that is not published nobody hears, whatever policies say. */
+async function tellOfPublication(owner: pg.ClientBase, { schema, name }: Table): Promise<void> {
+  const { rowCount } = await owner.query(
+    "select from pg_publication_tables where pubname = $1 and schemaname = $2 and tablename = $3",
+    [PUBLICATION, schema, name],
+  );
+  if (rowCount) return;
+  const fix = `alter publication ${PUBLICATION} add table ${quotedName(schema, name)};`;
+  console.log(`Nobody is sent changes of ${name}, which is not published: ${fix}`);
+}
+
 await runCommand({
   usage: `${commandLine("why", "[--role R] [--sub ID | --claims JSON] REQUEST")}
   says which rows of a request somebody sees, which are hidden and by which policy, and how Postgres finds them; changes nothing
+  REQUEST is an address of /rest/v1 (or what is below it), /api or /users, or of /realtime/v1 for a subscription to changes
 
 Examples:
   ${commandLine("why", "things")}
-  ${commandLine("why", '--role authenticated --sub 7 "/rest/v1/things?done=is.false"')}`,
+  ${commandLine("why", '--role authenticated --sub 7 "/rest/v1/things?done=is.false"')}
+  ${commandLine("why", '"/api/v1/things?done=false"')}
+  ${commandLine("why", '"/realtime/v1?schema=public&table=things&filter=done=is.false"')}`,
   options: { role: { type: "string" }, sub: { type: "string" }, claims: { type: "string" } },
   async run(given, [address, ...others], options) {
     if (address === undefined || others.length > 0) throw new UsageError("Say one request, in quotes.");
     const claims = readClaims(options);
+    const { door, path, rows } = readAddress(address);
     await withCatalog(given, async ({ catalog, config, postgres: { requestUrl, ownerUrl } }) => {
       const role = typeof options.role === "string" ? options.role : config.anonRole;
-      const context = makeCallerContexts(catalog, config)({ role, claims }, { door: "table", path: address });
+      const context = makeCallerContexts(catalog, config)({ role, claims }, { door, path });
       const explained = await withClient(requestUrl, (login) =>
-        withClient(ownerUrl, (owner) => explainRead(address, { catalog, config, context, login, owner })),
+        withClient(ownerUrl, async (owner) => {
+          const requested = rows({ catalog, config, role });
+          if (door === "realtime") await tellOfPublication(owner, requested.table);
+          return explainRead(requested, { catalog, context, login, owner });
+        }),
       ).catch((error) => {
         if (!(error instanceof ApiError || error instanceof pg.DatabaseError)) throw error;
         const { status, code, message } = toApiError(error, { anonymous: role === config.anonRole });

@@ -2,10 +2,9 @@ import type pg from "pg";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Policy } from "../../engine/catalog/policies.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
-import type { Config } from "../../engine/config/config.ts";
 import type { Context, Statement } from "../../engine/database/statement.ts";
 import { quotedName } from "../../engine/quoted-name.ts";
-import { KEY, readKeys, readRequest } from "./read-request.ts";
+import { KEY, type RequestedRows } from "./requested-rows.ts";
 import { judging, type Verdict, verdictsOn } from "./verdicts.ts";
 
 export type Explained = {
@@ -24,7 +23,6 @@ export type Explained = {
 
 type Means = {
   readonly catalog: Catalog;
-  readonly config: Config;
   readonly context: Context;
   /** As the login of requests. */
   readonly login: pg.ClientBase;
@@ -34,16 +32,16 @@ type Means = {
 const MOST_HIDDEN = 10;
 
 /** What a caller sees of what is asked, what is kept from them, and by whom. Nothing is changed. */
-export async function explainRead(address: string, means: Means): Promise<Explained> {
-  const { catalog, context, login, owner } = means;
-  const surroundings = { ...means, role: context.role };
-  const { table, prepared } = readRequest(address, surroundings);
+export async function explainRead(
+  { table, prepared, keys }: RequestedRows,
+  { catalog, context, login, owner }: Means,
+): Promise<Explained> {
   const policies = judging(table, context.role, catalog);
   const closedColumns = [...table.columns.keys()].filter(
     (column) => !catalog.mayRole(context.role, "select", table, column),
   );
   const plan = await undone(login, context, { asRole: true }, () => explain(login, prepared.statement));
-  const { statement } = readKeys(address, table.primaryKey, surroundings).prepared;
+  const { statement } = keys();
   const keysFor = async (client: pg.ClientBase) => toKeys(await bodyOf(client, statement), table.primaryKey.length);
   const seen = await undone(login, context, { asRole: true }, () => keysFor(login));
   const all = await undone(owner, context, { asRole: false }, () => keysFor(owner));

@@ -63,6 +63,37 @@ describe("npm run why", () => {
     expect(stdout).toContain("Closed to anon: owner.");
   });
 
+  const as7 = ["--role", "authenticated", "--sub", "7"] as const;
+
+  test("explains a request to the conventional interface: a list, its filters, a row, and rows within a row", async () => {
+    const list = (await why(...as7, "/api/v1/notes?limit=1&sort=owner")).stdout;
+    expect(list).toContain("authenticated sees 2 of 4 rows.");
+    expect(list).toContain("hidden id=2\n  not_gone yes, own no, shown no\n");
+    expect(list).toMatch(/Execution Time/);
+    expect((await why(...as7, "/api/v1/notes?shown=true")).stdout).toContain("authenticated sees 1 of 2 rows.");
+    expect((await why(...as7, "/api/v1/notes/4")).stdout).toContain("hidden id=4\n  not_gone no, own yes, shown yes\n");
+    expect((await why("/users/1/articles")).stdout).toContain("anon sees 0 of 0 rows.");
+    expect((await why("/api/v1/notes?wrong=1")).stderr).toContain("anon is answered 400 VALIDATION_ERROR");
+    expect((await why("/api/v1/nothing")).stderr).toContain("anon is answered 404 RESOURCE_NOT_FOUND");
+    expect((await why("/api/v1/notes?fields=id,owner")).stderr).toContain("anon is answered");
+  });
+
+  test("explains whose changes a subscription is sent, and that a table is not published", async () => {
+    const subscription = "/realtime/v1?schema=public&table=notes&filter=";
+    const { stdout } = await why(...as7, `${subscription}id=in.(1,2,3)`);
+    expect(stdout).toContain("authenticated sees 2 of 3 rows.");
+    expect(stdout).toContain("hidden id=2\n  not_gone yes, own no, shown no\n");
+    expect(stdout).not.toContain("not published");
+    expect((await why(...as7, `${subscription}owner=neq.7,shown=is.true`)).stdout).toContain("sees 1 of 1 rows.");
+    await withClient(database.ownerUrl, (client) =>
+      client.query("alter publication supabase_realtime drop table public.notes"),
+    );
+    expect((await why(...as7, subscription)).stdout).toMatch(
+      /^Nobody is sent changes of notes, which is not published: alter publication supabase_realtime add table "public"\."notes";\n/,
+    );
+    expect(await why("/realtime/v1?schema=public")).toMatchObject({ code: 2 });
+  });
+
   test("names the grant that is missing, for a table, for columns, behind a view and for a function", async () => {
     const missing = async (request: string) => (await why(request)).stderr.split("\n").slice(1, -1);
     expect(await missing("closed")).toEqual(['Missing: grant select on "public"."closed" to "anon";']);
