@@ -117,7 +117,8 @@ function columnsOf({ fields }: Shape): string {
   );
 }
 
-function leavesOf(type: unknown): string {
+/** All that is below a field, as a selection. */
+export function leavesOf(type: unknown): string {
   if (!isObjectType(type)) return "";
   const leaves = Object.values(type.getFields()).map(({ name, type }) => `${name}${leavesOf(getNamedType(type))}`);
   return ` { ${leaves.join(" ")} }`;

@@ -116,12 +116,12 @@ async function compareLinks({ ask, sql, tables }: Served, table: Table, findings
   }
 }
 
-function addressOf({ name }: Pick<Table, "name">): string {
+export function addressOf({ name }: Pick<Table, "name">): string {
   return `/api/v1/${encodeURIComponent(name.replace(/[^\p{L}\p{N}]+/gu, "-").toLowerCase())}`;
 }
 
 /** As it stands in an address; null for a row without one. */
-function keyOf({ primaryKey }: Table, row: Json): string | null {
+export function keyOf({ primaryKey }: Table, row: Json): string | null {
   if (primaryKey.length === 0 || !isRecord(row)) return null;
   const values = primaryKey.map((name) => textOf(row[name]));
   return values.includes("") ? null : values.map(encodeURIComponent).join(",");

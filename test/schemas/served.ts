@@ -5,7 +5,7 @@ import { tokenFor } from "../graphql.ts";
 import { serve } from "../serve.ts";
 import { END, endTable } from "./crawl-realtime.ts";
 import { describeRoutines, describeTables, type Routine, type Table } from "./described.ts";
-import { type Json, parseJson } from "./exact.ts";
+import { canonical, type Json, parseJson } from "./exact.ts";
 import type { PublicSchema } from "./public-schemas.ts";
 import { fillTables, qualified, quoted } from "./rows.ts";
 
@@ -23,7 +23,7 @@ export type Served = {
   /** The tables that the generator found no row for. */
   readonly empty: readonly string[];
   ask(path: string, request?: Request): Promise<Answer>;
-  graphql(query: string): Promise<Answer>;
+  graphql(query: string, variables?: Readonly<Record<string, Json>>): Promise<Answer>;
   /** The rows of one statement as JSON, read in the caller's role. */
   sql(statement: string, values?: readonly unknown[]): Promise<readonly Json[]>;
   /** Whom it is asked as. */
@@ -99,11 +99,11 @@ export async function serveSchema(schema: PublicSchema, { rows = 4 } = {}): Prom
       const text = await response.text();
       return { status: response.status, text, json: readable(text) };
     };
-    const graphql = (query: string) =>
+    const graphql: Served["graphql"] = (query, variables = {}) =>
       ask("/graphql", {
         method: "POST",
         headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ query }),
+        body: `{"query": ${JSON.stringify(query)}, "variables": ${canonical(variables)}}`,
       });
     return { ...common, caller, ask, graphql, sql: (text, values = []) => readInTurn(caller, text, values), as };
   };
