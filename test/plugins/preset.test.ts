@@ -1,6 +1,12 @@
 import { makeSchema } from "postgraphile";
-import { type GraphQLSchema, isObjectType, lexicographicSortSchema, printSchema } from "postgraphile/graphql";
-import { describe, expect, test } from "vitest";
+import {
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  isObjectType,
+  lexicographicSortSchema,
+  printSchema,
+} from "postgraphile/graphql";
+import { describe, expect, test, vi } from "vitest";
 import { useGeneratedSchema } from "./generated-schema.ts";
 import { openPreset } from "./open-preset.ts";
 
@@ -26,6 +32,18 @@ describe("a database", () => {
     expect(Object.keys(schema.getQueryType()!.getFields())).toEqual(["isEmpty"]);
     expect(schema.getMutationType()).toBeUndefined();
     expect(schema.getSubscriptionType()).toBeUndefined();
+  });
+
+  test("with two foreign keys of the same columns has one relation, and nothing to say of it on the console", async () => {
+    const warnings = vi.spyOn(console, "warn").mockImplementation(() => {});
+    const schema = await schemaOf(`
+      create table public.owners (id int primary key);
+      create table public.pets (id int primary key, owner_id int references public.owners references public.owners);
+      ${grantAll};`);
+    const fieldsOf = (name: string) => Object.keys((schema.getType(name) as GraphQLObjectType).getFields());
+    const said = warnings.mock.calls.flat();
+    warnings.mockRestore();
+    expect([fieldsOf("Pet"), fieldsOf("Owner"), said]).toEqual([["id", "owner", "ownerId"], ["id", "pets"], []]);
   });
 
   test("whose tables would share a name gives one of them another, unless a comment does", async () => {
