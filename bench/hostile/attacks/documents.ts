@@ -1,6 +1,5 @@
 // GraphQL documents that take long to read and to plan, and variables that take long to parse; no two of them are the same.
 
-import { once } from "node:events";
 import { WebSocket } from "ws";
 import { ask } from "../ask.ts";
 import { type Attack, failureOf, Outcomes, repeat, type Target } from "../attack.ts";
@@ -49,7 +48,7 @@ async function talk({ url, until }: Target, outcomes: Outcomes): Promise<void> {
     socket.send(JSON.stringify({ type: "subscribe", id: String(++last), payload: next() }));
   });
   socket.on("error", (error) => outcomes.count(failureOf(error)));
-  await once(socket, "close");
+  await new Promise((resolve) => socket.once("close", resolve));
   clearTimeout(stop);
 }
 

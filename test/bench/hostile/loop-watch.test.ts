@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
-import { LOOP_WATCH, longestHold } from "../../../bench/hostile/loop-holds.ts";
+import { LOOP_WATCH, longestHold, longestRun } from "../../../bench/hostile/loop-holds.ts";
 
 const HOLD_MS = 300;
 /** Waits without work on both sides of what holds the loop. */
@@ -24,5 +24,7 @@ test("the watch in a program writes how long its event loop was held, and when",
   });
   const held = await longestHold(file, startedAt);
   expect(held).toBeGreaterThan(HOLD_MS / 2);
+  expect(await longestRun(file, startedAt)).toBeGreaterThan(HOLD_MS / 2);
+  expect(await longestRun(file, startedAt)).toBeLessThanOrEqual(held);
   expect(await longestHold(file, Date.now() + 1)).toBe(0);
 });

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { LOOP_WATCH, longestHold } from "../../../bench/hostile/loop-holds.ts";
+import { LOOP_WATCH, longestRun } from "../../../bench/hostile/loop-holds.ts";
 import type { TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
 
@@ -14,8 +14,8 @@ export type ServingProcess = AsyncDisposable & {
   readonly url: string;
   /** The most memory that it has had so far, in MiB. */
   peak(): Promise<number>;
-  /** For how many milliseconds its event loop was held at most since then, by `Date.now()`. */
-  longestHold(since: number): Promise<number>;
+  /** For how many milliseconds its thread ran at most in one turn of the event loop since then, by `Date.now()`. */
+  longestRun(since: number): Promise<number>;
 };
 
 export async function serveApart(
@@ -36,7 +36,7 @@ export async function serveApart(
       child.send("peak");
       return heard();
     },
-    longestHold: (since) => longestHold(holds, since),
+    longestRun: (since) => longestRun(holds, since),
     async [Symbol.asyncDispose]() {
       child.kill();
       await once(child, "close");
