@@ -116,7 +116,7 @@ export const SETTINGS = {
     "MAX_ANSWER_BYTES",
     integer(65_536, 1_073_741_823),
     "33554432",
-    "Largest answer that is held as a whole, and largest row of one that is sent as it comes; a larger read gets 400. An operation of GraphQL has a quarter of it for its rows, since they take ten times their length as objects, and for its answer, which is put together at once. The default is more than a page shows, and eight of them fit into a small machine.",
+    "Largest answer that is held as a whole, and largest row of one that is sent as it comes; a larger read gets 400. An operation of GraphQL has a quarter of it for its rows, since they take ten times their length as objects, and for its answer, which is put together at once; that of an anonymous caller has an eighth. The default is more than a page shows, and eight of them fit into a small machine.",
   ),
   maxHeaderBytes: required(
     "MAX_HEADER_BYTES",

@@ -158,7 +158,11 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
     events,
     contextOf,
     most,
-    anonymous: { role: config.anonRole, mostPlanned: config.graphqlMaxAnonymousPlanned },
+    anonymous: {
+      role: config.anonRole,
+      mostPlanned: config.graphqlMaxAnonymousPlanned,
+      mostAnswerBytes: Math.ceil(config.maxAnswerBytes / 8),
+    },
     tracing,
   });
   const crossSite = makeCrossSite(config);

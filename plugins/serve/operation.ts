@@ -77,13 +77,13 @@ type Services = {
   readonly contextOf: (circumstances: Circumstances, kind: Operation["kind"]) => Context;
   /** How many bytes may be held of one operation's rows, of those of all together, and of the answers to all together. */
   readonly most: { readonly operation: number; readonly together: number; readonly answers: number };
-  readonly anonymous: AnonymousLimit;
+  readonly anonymous: AnonymousLimits;
   /** Null: nobody follows what becomes of an operation. */
   readonly tracing?: Tracing | null;
 };
 
-/** What an operation in the anonymous role may have that is to be planned. */
-export type AnonymousLimit = { readonly role: string; readonly mostPlanned: number };
+/** What an operation in the anonymous role may have that is to be planned, and how long its answer may be. */
+export type AnonymousLimits = { readonly role: string; readonly mostPlanned: number; readonly mostAnswerBytes: number };
 
 /** Longer answers are put together one after the other: a few milliseconds of work for each mebibyte. */
 const LONGEST_SHORT_ANSWER = 256 * 1024;
@@ -110,7 +110,8 @@ export function makePrepare({
     const found = documents.read(query);
     const { document, bytes: documentBytes, planned, isIntrospection, operation, echo, checkVariables } = found;
     if (isIntrospection) introspection.check(role);
-    if (role === anonymous.role) refusePlan(planned, anonymous.mostPlanned);
+    const isAnonymous = role === anonymous.role;
+    if (isAnonymous) refusePlan(planned, anonymous.mostPlanned);
     const chosen = operation(operationName);
     const variables = found.restoreDigits(chosen)?.(sent, parseExactVariables) ?? sent;
     checkVariables(chosen, variables);
@@ -121,7 +122,7 @@ export function makePrepare({
     const budgetOf = () => (kind === "subscription" ? new Budget(most.operation) : budget);
     const readOnly = kind !== "mutation";
     // Rows are few bytes beside what aliases can make of them.
-    const answer = new Budget(most.operation, answers);
+    const answer = new Budget(isAnonymous ? anonymous.mostAnswerBytes : most.operation, answers);
     const release = () => void answer.giveAllBack();
     const releaseSoon = () => {
       if (answer.isSmall) release();

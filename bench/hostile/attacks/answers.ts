@@ -7,7 +7,7 @@ import { JSON_TYPE } from "../callers.ts";
 const AT_ONCE = 40;
 const ALIASES = Array.from({ length: 300 }, (_, index) => `a${index}: content`).join(" ");
 /** As many rows as there are, and as many as are sent. */
-const BODIES = [600, 100].map((first) =>
+const BODIES = [600, 50].map((first) =>
   JSON.stringify({ query: `{ articles(first: ${first}) { edges { node { ${ALIASES} } } } }` }),
 );
 

@@ -23,7 +23,7 @@ export const ATTACKS = {
   },
   parse: { what: "bodies of 1 and 10 MB that are slow to read, anonymous and of a user" },
   reads: { what: "12 anonymous readers with a regular expression without an end" },
-  answers: { what: "40 GraphQL answers at once, of 45 MB and of 7 MB" },
+  answers: { what: "40 GraphQL answers at once, of 45 MB and of 3.5 MB" },
   documents: { what: "GraphQL documents of 900 fields and variables of 1 MB, new each time, by HTTP and on sockets" },
   connections: { what: "1,000 idle connections, and others that come and go" },
   kills: {

@@ -4,7 +4,7 @@ import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
 import { SECRET } from "../../secret.ts";
 import { Wire } from "./socket/wire.ts";
 
-/** An answer may have a quarter of it. */
+/** An answer may have a quarter of it, one for an anonymous caller an eighth. */
 const MOST_ANSWER_BYTES = 1_048_576;
 const CONTENT = "x".repeat(1_000);
 
@@ -27,12 +27,15 @@ function contents(rows: number, times: number): string {
   return `{ articles(first: ${rows}) { edges { node { ${names} } } } }`;
 }
 
-test("an answer may be as long as the rows of an operation, and no longer by aliases", async () => {
-  const { data } = await graphql.ask(contents(10, 20));
-  expect(data.articles.edges[9].node.c19).toBe(CONTENT);
-  const { errors } = await graphql.ask(contents(100, 20));
+test("an answer may be as long as the rows of an operation, half as long for an anonymous caller, and no longer by aliases", async () => {
+  const { data } = await graphql.ask(contents(10, 10));
+  expect(data.articles.edges[9].node.c9).toBe(CONTENT);
+  const { errors } = await graphql.ask(contents(10, 20));
   expect(errors[0].extensions.code).toBe("ANSWER_TOO_LARGE");
-  expect(errors[0].message).toContain(String(MOST_ANSWER_BYTES / 4));
+  expect(errors[0].message).toContain(String(MOST_ANSWER_BYTES / 8));
+  expect((await graphql.ask(contents(10, 20), { token: token() })).errors).toBeUndefined();
+  const { errors: tooLong } = await graphql.ask(contents(100, 20), { token: token() });
+  expect(tooLong[0].message).toContain(String(MOST_ANSWER_BYTES / 4));
 });
 
 test("an anonymous caller has less planned at once than one who is signed in", async () => {
