@@ -1,6 +1,7 @@
 // The pools of connections: what many clients, slow statements and locked tables cost those who ask for little.
 
 import type { Bench } from "./bench.ts";
+import { BRIEF_PER_SECOND, compareBesideSlow } from "./pool/beside-slow.ts";
 import { compareDepths } from "./pool/depths.ts";
 import { watchDisturbances } from "./pool/disturbances.ts";
 import { SCHEMA } from "./schema.ts";
@@ -18,6 +19,8 @@ export const bench: Bench = async (options) => {
   await using scratch = await startScratch(SCHEMA + NAP);
   tell(`\n  reads in flight on one connection, ${rounds} rounds of ${seconds} s by turns\n`);
   const depths = await compareDepths(scratch, options);
+  tell(`  ${BRIEF_PER_SECOND} brief reads a second alone and beside slow ones, ${rounds} rounds by turns`);
+  const besideSlow = await compareBesideSlow(scratch, options);
   const disturbances = await watchDisturbances(scratch, options);
-  return { depths, disturbances };
+  return { depths, besideSlow, disturbances };
 };

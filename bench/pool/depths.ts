@@ -1,17 +1,15 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { BenchOptions } from "../bench.ts";
 import { startLoadGenerator } from "../contest/load.ts";
 import { type Sample, sampleOf } from "../contest/measure.ts";
 import { startOurs } from "../contest/ours.ts";
 import type { Contestant } from "../contest/program.ts";
-import { TOKENS } from "../contest/tokens.ts";
 import { READ, type Work } from "../contest/work.ts";
 import { median } from "../median.ts";
 import type { Scratch } from "../scratch.ts";
+import { keepAsking, SLOW } from "./slow-readers.ts";
 
-const DEPTHS = [4, 64] as const;
+export const DEPTHS = [4, 64] as const;
 const CONNECTIONS = [64, 256] as const;
-const SLOW = 5;
 
 const ONE_ROW: Work = { ...READ, name: "one row by key", path: { tables: "/items?id=eq.{n}", handlers: "" } };
 const SHORT_NAP: Work = { ...READ, name: "a short call", path: { tables: "/rpc/nap?seconds=0", handlers: "" } };
@@ -54,23 +52,6 @@ export async function compareDepths(scratch: Scratch, { rounds, seconds, tell }:
   }
   for (const contestant of started) await contestant.stop();
   return results;
-}
-
-/** Until it is called. */
-function keepAsking({ base }: Contestant, path: string): () => Promise<void> {
-  let isOn = true;
-  const headers = { Authorization: `Bearer ${TOKENS.cached[0]}` };
-  const askers = Array.from({ length: SLOW }, async () => {
-    while (isOn)
-      await fetch(new URL(path, base), { headers }).then(
-        (response) => response.text(),
-        () => sleep(100),
-      );
-  });
-  return async () => {
-    isOn = false;
-    await Promise.all(askers);
-  };
 }
 
 function summary(samples: readonly (readonly Sample[])[]) {
