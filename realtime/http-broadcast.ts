@@ -3,6 +3,7 @@ import type { BodyLimit, BodyLimitOf } from "../engine/caller/body-limit.ts";
 import type { Caller, Callers } from "../engine/caller/caller.ts";
 import { unauthorized } from "../engine/caller/unauthorized.ts";
 import { ApiError } from "../engine/errors.ts";
+import { parseExactly } from "../engine/exact-json.ts";
 import { scanJson } from "../engine/json/scan.ts";
 import { isJsonObject } from "../engine/json-object.ts";
 import { runStepwise } from "../engine/stepwise.ts";
@@ -157,7 +158,7 @@ async function readBody(request: HttpRequest, limit: BodyLimit): Promise<unknown
   // The messages lie within an object.
   const values = await checkJson(body, DEEPEST + 1);
   if (values > MOST_VALUES) throw unreadable(`The messages have at most ${MOST_VALUES} values.`);
-  return JSON.parse(body.toString("utf8"));
+  return parseExactly(body.toString("utf8"));
 }
 
 /** How many values it has. */

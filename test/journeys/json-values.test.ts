@@ -76,23 +76,31 @@ type Changes = { readonly socket: WebSocket; readonly docs: Map<number, string> 
 
 /** What row changes tell, by id. */
 async function listen(): Promise<Changes> {
+  const config = { postgres_changes: [{ event: "*", schema: "public", table: "documents" }] };
+  const { socket, heard } = await join("all", config);
+  const docs = new Map<number, string>();
+  socket.on("message", (data) => {
+    const { event, payload } = parseExactly(String(data)) as { event: string; payload: Change };
+    if (event === "postgres_changes") docs.set(payload.data.record.id, JSON.stringify(payload.data.record.doc));
+  });
+  await until(() => heard.some((text) => text.includes('"event":"system"') && text.includes('"status":"ok"')));
+  return { socket, docs };
+}
+
+type Change = { readonly data: { readonly record: { readonly id: number; readonly doc: unknown } } };
+type Channel = { readonly socket: WebSocket; readonly heard: readonly string[] };
+
+/** A channel, with the texts that come on it. */
+async function join(topic: string, config: object): Promise<Channel> {
   const url = graphql.service.url.replace("http", "ws");
   const socket = new WebSocket(`${url}/realtime/v1/websocket?apikey=${anonKey}&vsn=1.0.0`);
-  const docs = new Map<number, string>();
-  let isOpen = false;
-  // biome-ignore lint/suspicious/noExplicitAny: whatever the server says.
-  const take = ({ event, payload }: any) => {
-    if (event === "system" && payload.status === "ok") isOpen = true;
-    if (event === "postgres_changes") docs.set(payload.data.record.id, JSON.stringify(payload.data.record.doc));
-  };
-  socket.on("message", (data) => take(parseExactly(String(data))));
+  const heard: string[] = [];
+  socket.on("message", (data) => heard.push(String(data)));
   await once(socket, "open");
-  const config = { postgres_changes: [{ event: "*", schema: "public", table: "documents" }] };
-  socket.send(
-    JSON.stringify({ topic: "realtime:all", event: "phx_join", ref: "1", join_ref: "1", payload: { config } }),
-  );
-  await until(() => isOpen);
-  return { socket, docs };
+  const message = { topic: `realtime:${topic}`, event: "phx_join", ref: "1", join_ref: "1", payload: { config } };
+  socket.send(JSON.stringify(message));
+  await until(() => heard.length > 0);
+  return { socket, heard };
 }
 
 type Ask = { readonly body?: string; readonly headers?: Readonly<Record<string, string>>; readonly method?: string };
@@ -198,6 +206,21 @@ describe("any JSON", () => {
       expect(await graphql.sql("select from public.documents where id = $1 and doc is not null", [id])).toEqual([]);
     },
   );
+
+  test("is broadcast as it was sent, by HTTP in a batch and alone, and on a socket", async () => {
+    const { socket, heard } = await join("room", { broadcast: { self: true } });
+    const payload = '{"n":[98765432109876543210,1.50]}';
+    const headers = { apikey: anonKey };
+    const batch = `{"messages": [{"topic": "room", "event": "batch", "payload": ${payload}}]}`;
+    await ask("/realtime/v1/api/broadcast", { body: batch, headers });
+    await ask("/realtime/v1/api/broadcast/room/events/alone", { body: payload, headers });
+    const said = `{"type": "broadcast", "event": "socket", "payload": ${payload}}`;
+    socket.send(`{"topic": "realtime:room", "event": "broadcast", "ref": "2", "join_ref": "1", "payload": ${said}}`);
+    const told = () => heard.filter((text) => text.includes('"event":"broadcast"'));
+    await until(() => told().length === 3);
+    expect(told().filter((text) => text.includes(payload))).toEqual(told());
+    socket.close();
+  });
 
   test("is in the answer to a repeated request as in the first one", async () => {
     const id = ++lastId;
