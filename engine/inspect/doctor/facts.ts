@@ -42,8 +42,10 @@ export type Stream = {
   readonly mayReplicate: boolean;
   /** Whether new tables are left unpublished: the migrations' owner may not have event triggers. */
   readonly isByHand: boolean;
-  /** Tables whose changes are published, as `schema.name`. */
-  readonly published: ReadonlySet<string> | null;
+  /** Tables whose changes are published, as `schema.name`, with the columns that are; null: all, as before Postgres 15. */
+  readonly published: ReadonlyMap<string, readonly string[] | null> | null;
+  /** Whether stored generated columns are among them, since Postgres 18. */
+  readonly hasGenerated: boolean;
   /** Whether a partitioned table is published under its own name; null: there is no publication. */
   readonly isViaRoot: boolean | null;
   readonly isPooled: boolean;
@@ -94,9 +96,11 @@ const STREAM = `
       where nspname = 'private' and proname = 'tg__publish_rows'
         and pg_proc.oid not in (select evtfoid from pg_event_trigger)) as "isByHand",
     (select pubviaroot from pg_publication where pubname = $1) as "isViaRoot",
-    (select array_agg(schemaname || '.' || tablename) from pg_publication_tables where pubname = $1) as published`;
+    coalesce((select to_json(publication) ->> 'pubgencols' = 's' from pg_publication as publication where pubname = $1), false) as "hasGenerated",
+    (select json_object_agg(schemaname || '.' || tablename, to_json(published) -> 'attnames')
+      from pg_publication_tables as published where pubname = $1) as published`;
 
-type StreamRow = Omit<Stream, "published" | "isPooled"> & { published: string[] | null };
+type StreamRow = Omit<Stream, "published" | "isPooled"> & { published: Record<string, string[] | null> | null };
 
 export async function readLogin(login: pg.ClientBase, { catalog }: Pick<Facts, "catalog">): Promise<Login> {
   const exposed = exposedSchemas(catalog).map(({ name }) => quotedName(name));
@@ -107,7 +111,7 @@ export async function readLogin(login: pg.ClientBase, { catalog }: Pick<Facts, "
 export async function readStream(owner: pg.ClientBase, publication: string): Promise<Stream> {
   const { rows } = await owner.query<StreamRow>(STREAM, [publication]);
   const { published, ...settings } = rows[0]!;
-  return { ...settings, published: published && new Set(published), isPooled: await isPooled(owner) };
+  return { ...settings, published: published && new Map(Object.entries(published)), isPooled: await isPooled(owner) };
 }
 
 const OPEN_SCHEMAS = `

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { loadCatalog } from "../../../../engine/catalog/load.ts";
 import { PUBLICATION } from "../../../../engine/changes/publication.ts";
 import { readConfig } from "../../../../engine/config/config.ts";
@@ -196,6 +196,58 @@ describe("examine", () => {
     } finally {
       await content.drop();
     }
+  });
+
+  describe("of tables that a publication has only in part", () => {
+    const TABLES = ["plain", "stored", "virtual", "partial"] as const;
+    let database: Database;
+    beforeEach(async () => {
+      database = await cloneDatabase("empty");
+      await run(`
+        create schema shop;
+        create table shop.plain (id int primary key, n int);
+        create table shop.stored (id int primary key, n int, twice int generated always as (n * 2) stored);
+        create table shop.virtual (id int primary key, n int, twice int generated always as (n * 2) virtual);
+        create table shop.partial (id int primary key, n int);
+        insert into shop.plain values (1, 1); insert into shop.stored values (1, 1);
+        insert into shop.virtual values (1, 1); insert into shop.partial values (1, 1);
+        grant usage on schema shop to authenticated;
+        grant select on all tables in schema shop to authenticated;
+        create publication ${PUBLICATION} for table shop.plain, shop.stored, shop.virtual, shop.partial (id);`);
+    });
+    afterEach(() => database.drop());
+
+    const run = (sql: string) => withClient(database.ownerUrl, (client) => client.query(sql));
+    const findings = async () => {
+      const stream = await withClient(database.ownerUrl, (client) => readStream(client, PUBLICATION));
+      const found = examine({ ...(await factsOf(database)), stream });
+      return found.filter(({ what, fix }) => /old rows|refuses/.test(what) && fix);
+    };
+    const changed = async () => {
+      const told = await Promise.allSettled(TABLES.map((name) => run(`update shop.${name} set n = n`)));
+      return TABLES.filter((_, index) => told[index]!.status === "fulfilled");
+    };
+
+    test("advises nothing by which their rows could not be changed any more", async () => {
+      for (const { fix } of await findings()) await run(fix);
+      expect(await changed()).toEqual(TABLES);
+      expect(await findings()).toEqual([]);
+    });
+
+    test("says that their rows cannot be changed, and what changes that", async () => {
+      for (const name of TABLES) await run(`alter table shop.${name} replica identity full`);
+      expect(await changed()).toEqual(["plain"]);
+      const found = await findings();
+      expect(found.map(({ kind, what }) => `${kind}: ${what}`)).toEqual(
+        ["partial", "stored", "virtual"].map(
+          (name) =>
+            `danger: Postgres refuses UPDATE and DELETE of "shop"."${name}": its replica identity is full, and the publication has not all of its columns.`,
+        ),
+      );
+      for (const { fix } of found) await run(fix);
+      expect(await changed()).toEqual(TABLES);
+      expect(await findings()).toEqual([]);
+    });
   });
 
   test("says what is wrong with the server, with roles, with the way to Postgres and with replicas", async () => {
