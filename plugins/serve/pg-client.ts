@@ -21,18 +21,21 @@ export type ClientOptions = {
  * What a plan runs its SQL through. The caller stands fixed, so the settings that a plan hands over are not looked at: they travel
  * with each statement, in the engine's single round trip, and each statement is a transaction of its own.
  */
-export function makeWithPgClient(database: Database, context: Context, options: ClientOptions): WithPgClient {
+export function makeWithPgClient(database: CallerDatabase, context: Context, options: ClientOptions): WithPgClient {
   const client = new CallerClient(database, context, options);
   return async (_settings, work) => work(client);
 }
 
+/** What of the engine's database a plan needs. */
+export type CallerDatabase = Pick<Database, "run" | "runEach" | "transaction">;
+
 class CallerClient implements PgClient {
-  readonly #database: Database;
+  readonly #database: CallerDatabase;
   readonly #context: Context;
   readonly #options: ClientOptions;
   #waiting: { readonly statement: Statement; readonly resolve: (result: Promise<Result>) => void }[] = [];
 
-  constructor(database: Database, context: Context, options: ClientOptions) {
+  constructor(database: CallerDatabase, context: Context, options: ClientOptions) {
     this.#database = database;
     this.#context = context;
     this.#options = options;

@@ -3,7 +3,7 @@ import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Policy } from "../../engine/catalog/policies.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
 import type { Context, Statement } from "../../engine/database/statement.ts";
-import { quotedName } from "../../engine/quoted-name.ts";
+import { explainStatement, undone } from "../../engine/inspect/undone.ts";
 import { KEY, type RequestedRows } from "./requested-rows.ts";
 import { judging, type Verdict, verdictsOn } from "./verdicts.ts";
 
@@ -40,7 +40,7 @@ export async function explainRead(
   const closedColumns = [...table.columns.keys()].filter(
     (column) => !catalog.mayRole(context.role, "select", table, column),
   );
-  const plan = await undone(login, context, { asRole: true }, () => explain(login, prepared.statement));
+  const plan = await undone(login, context, { asRole: true }, () => explainStatement(login, prepared.statement));
   const { statement } = keys();
   const keysFor = async (client: pg.ClientBase) => toKeys(await bodyOf(client, statement), table.primaryKey.length);
   const seen = await undone(login, context, { asRole: true }, () => keysFor(login));
@@ -54,28 +54,6 @@ export async function explainRead(
     return judged;
   });
   return { table, seen: seen.length, total: all.length, hidden, policies, closedColumns, plan };
-}
-
-/** The owner keeps its role, and is told the caller's claims all the same. */
-async function undone<T>(
-  client: pg.ClientBase,
-  { role, settings }: Context,
-  { asRole }: { asRole: boolean },
-  work: () => Promise<T>,
-): Promise<T> {
-  await client.query("begin read only");
-  try {
-    for (const [name, value] of settings) await client.query("select set_config($1, $2, true)", [name, value]);
-    if (asRole) await client.query(`set local role ${quotedName(role)}`);
-    return await work();
-  } finally {
-    await client.query("rollback");
-  }
-}
-
-async function explain(client: pg.ClientBase, { text, values }: Statement): Promise<string> {
-  const { rows } = await client.query<{ "QUERY PLAN": string }>(`explain (analyze, timing off) ${text}`, [...values]);
-  return rows.map((row) => row["QUERY PLAN"]).join("\n");
 }
 
 async function bodyOf(client: pg.ClientBase, { text, values }: Statement): Promise<string> {

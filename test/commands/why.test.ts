@@ -94,6 +94,21 @@ describe("npm run why", () => {
     expect(await why("/realtime/v1?schema=public")).toMatchObject({ code: 2 });
   });
 
+  test("explains each statement of a GraphQL query, and refuses what is none", async () => {
+    const { stdout } = await why(...as7, "{ notes(first: 3) { totalCount edges { node { id } } } }");
+    expect(stdout).toContain("authenticated sees 2 of 3 rows of notes.");
+    expect(stdout).toContain('authenticated sees of notes ["2"], and somebody whom no policy binds ["4"].');
+    expect(stdout).toContain("policy not_gone (restrictive: must pass)\n  (NOT gone)");
+    expect(stdout).toMatch(/Execution Time/);
+    expect((await why("{ notes { edges { node { owner } } } }")).stderr).toContain(
+      'Missing: grant select ("owner") on "public"."notes" to "anon";',
+    );
+    for (const text of ["{ nothing }", "{ notes"]) {
+      expect(await why(text)).toMatchObject({ code: 2, stderr: expect.not.stringMatching(/^ +at /m) });
+    }
+    expect((await why("query { me { id } } mutation { __typename }")).code).toBe(2);
+  });
+
   test("names the grant that is missing, for a table, for columns, behind a view and for a function", async () => {
     const missing = async (request: string) => (await why(request)).stderr.split("\n").slice(1, -1);
     expect(await missing("closed")).toEqual(['Missing: grant select on "public"."closed" to "anon";']);
