@@ -229,7 +229,10 @@ type Introduced = Foundation & {
 async function openIdentification(introduced: Introduced, opened: AsyncDisposableStack) {
   const { config, asOwner, siteUrl, counts, tell, log } = introduced;
   const canSignIn = await hasAccounts(asOwner);
-  if (!canSignIn) log.warn("nobody can sign in: there are no accounts (auth.credentials) that the login owns");
+  if (!canSignIn)
+    log.warn(
+      "nobody can sign in: the login owns no accounts (auth.credentials) that are connected to a table of users (auth.find_account)",
+    );
   else if (await makeFirstAdministrator(asOwner, config)) tell(`${config.adminEmail} is the first administrator`);
 
   const mailer = makeMailer(config, log);

@@ -13,6 +13,7 @@ import { addressFindings } from "./address-findings.ts";
 import { buildGraphQL } from "./build-graphql.ts";
 import { runCommand, UsageError } from "./command.ts";
 import { commandLine } from "./command-line.ts";
+import { driftFindings, readDrift } from "./drift-findings.ts";
 import { graphqlFindings } from "./graphql-findings.ts";
 import { nameLines } from "./names.ts";
 import { withCatalog } from "./with-catalog.ts";
@@ -34,7 +35,8 @@ async function findingsOf(catalog: Catalog, config: Config, postgres: Postgres):
   const servesUsers = collectionsOf(catalog, { role: config.anonRole, version }).findAtRoot("users") !== undefined;
   const found = examine({ catalog, config, clients, servesUsers, login, stream, server, missingWatch, replicas });
   const { leftOut } = await buildGraphQL(catalog, config, postgres);
-  return byGravity([...found, ...addressFindings(catalog), ...graphqlFindings(leftOut)]);
+  const drift = driftFindings(await readDrift(postgres));
+  return byGravity([...found, ...addressFindings(catalog), ...graphqlFindings(leftOut), ...drift]);
 }
 
 function tell(findings: readonly Finding[]): void {

@@ -10,6 +10,7 @@ import { withClient } from "../engine/with-client.ts";
 import { outsideClone } from "./clone.ts";
 import { actionOf, runCommand, UsageError } from "./command.ts";
 import { commandLine } from "./command-line.ts";
+import { driftFindings, readDrift } from "./drift-findings.ts";
 
 type Options = { readonly message: string; readonly history: History["name"] };
 type Action = (postgres: Postgres, options: Options) => Promise<void>;
@@ -25,7 +26,10 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     await runMigrations({ name: "migrate" }, postgres.migrate);
     await printStatus(postgres);
   },
-  status: printStatus,
+  async status(postgres) {
+    await printStatus(postgres);
+    for (const { what, fix } of driftFindings(await readDrift(postgres))) console.log(`\n${what}\n        ${fix}`);
+  },
   async commit({ migrate }, { message, history }) {
     if (!message) {
       throw new UsageError(`A commit needs a message of a few words: ${commandLine("migrate", 'commit "add tags"')}`);
@@ -119,7 +123,7 @@ await runCommand({
   usage: `${commandLine("migrate")}
   applies the committed migrations: those of the release, then the project's
 ${commandLine("migrate", "status")}
-  prints which are applied and which are missing
+  prints which are applied and which are missing, and how the schema differs from what they make
 ${commandLine("migrate", "commit MESSAGE [--history NAME]")}
   turns the files of current/ into a committed migration, and renews schema.sql
 ${commandLine("migrate", "uncommit [--history NAME]")}

@@ -4,9 +4,10 @@ import type { AsOwner } from "../database/as-owner.ts";
 const HAS_ACCOUNTS = `
   select from pg_class
   where relnamespace = (select oid from pg_namespace where nspname = 'auth') and relname = 'credentials'
-    and has_schema_privilege(relnamespace, 'usage') and has_table_privilege(oid, 'insert')`;
+    and has_schema_privilege(relnamespace, 'usage') and has_table_privilege(oid, 'insert')
+    and exists (select from pg_proc where pronamespace = relnamespace and proname = 'find_account')`;
 
-/** Whether users can sign in here: the database has accounts, and we are asked as their owner. */
+/** Whether users can sign in here: the database has accounts, the application's users are connected to them, and the owner asks. */
 export async function hasAccounts(asOwner: AsOwner): Promise<boolean> {
   const { rowCount } = await asOwner((client) => client.query(HAS_ACCOUNTS));
   return rowCount === 1;

@@ -261,7 +261,7 @@ export const SETTINGS = {
   shadowDatabaseUrl: secret(
     "SHADOW_DATABASE_URL",
     postgresUrl,
-    "A scratch database, which is created and dropped: for `npm run migrate -- commit`.",
+    "A scratch database, which is created and dropped: for `npm run migrate -- commit` and `status`, and `npm run doctor`.",
   ),
   rootDatabaseUrl: secret(
     "ROOT_DATABASE_URL",

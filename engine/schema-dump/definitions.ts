@@ -126,6 +126,13 @@ const tables = `
   from pg_class as class ${ours("pg_class", "class.oid", "class.relnamespace")}
   where relkind in ('r', 'p', 'f')`;
 
+/** The lines of tables, one by one: `statement` is what stands between the parentheses. */
+export const tableLines = `
+  select ${label("pg_class", "class.oid")} as object, ltrim(line) as statement
+  from pg_class as class ${ours("pg_class", "class.oid", "class.relnamespace")}
+  cross join lateral (${columns} union all ${constraints}) as lines
+  where relkind in ('r', 'p', 'f')`;
+
 const views = `
   select
     ${label("pg_class", "class.oid")} as object,

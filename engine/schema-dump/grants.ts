@@ -50,6 +50,14 @@ export const grants = `
   ) as statement
   from grantee group by object, target, privileges, option`;
 
+/** One line for each: `grant insert (title) on public.notes to anon`. */
+export const singleGrants = `
+  select object, format(
+    'grant %s%s on %s to %s%s', lower(privilege_type), ' (' || "column" || ')', target, ${roleName("grantee")}, ${withOption}
+  ) as statement
+  from (${granted}) as granted, aclexplode(acl)
+  where grantee <> owner`;
+
 const subject = `case defaclobjtype
     when 'r' then 'tables' when 'S' then 'sequences' when 'f' then 'functions' when 'T' then 'types' else 'schemas'
   end`;

@@ -84,3 +84,34 @@ test("who may not migrate is told which setting is missing", async () => {
     await migrated.drop();
   }
 });
+
+test("status and doctor name what was made by hand, with the SQL to keep it and to undo it", async () => {
+  const changed = await cloneDatabase("content");
+  try {
+    await withClient(changed.ownerUrl, (client) =>
+      client.query("create index by_hand on public.articles (updated_at)"),
+    );
+    for (const command of ["migrate", "doctor"]) {
+      const { stdout } = await runCommand(command, command === "migrate" ? ["status"] : [], changed);
+      expect(stdout).toContain("index by_hand of table public.articles is made by no migration");
+      expect(stdout).toContain("CREATE INDEX by_hand ON public.articles USING btree (updated_at);");
+      expect(stdout).toContain("drop index public.by_hand;");
+    }
+  } finally {
+    await changed.drop();
+  }
+});
+
+test("status says why it does not compare the schema with the migrations", async () => {
+  const unreachable = { SHADOW_DATABASE_URL: urlOf("postgres", "x"), ROOT_DATABASE_URL: urlOf("postgres", "nowhere") };
+  const migrated = await cloneDatabase("content");
+  try {
+    const { stdout, code } = await runCommand("migrate", ["status"], migrated, unreachable);
+    expect([stdout, code]).toEqual([
+      expect.stringContaining('was not compared with the migrations: database "nowhere"'),
+      0,
+    ]);
+  } finally {
+    await migrated.drop();
+  }
+});

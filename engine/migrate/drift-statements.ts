@@ -1,0 +1,213 @@
+import type { Statement } from "../schema-dump.ts";
+
+/** Something in which a database is not what its migrations make. */
+export type Difference = {
+  /** `index notes_text of table public.notes is made by no migration`. */
+  readonly what: string;
+  /** SQL that makes the migrations agree with the database, for the next migration. */
+  readonly keep: string;
+  /** SQL that makes the database agree with the migrations. */
+  readonly undo: string;
+};
+
+export type Schema = {
+  readonly statements: readonly Statement[];
+  /** Columns and constraints of tables. */
+  readonly lines: readonly Statement[];
+};
+
+const TABLE = /^create (?:unlogged )?table /;
+const NAME = '(?:"(?:[^"]|"")+"|[^\\s".(,]+)';
+const QUALIFIED = `${NAME}(?:\\.${NAME})*`;
+
+/** Objects that only one of the two has are told as a whole, others statement by statement. */
+export function differencesOf(database: Schema, migrations: Schema): Difference[] {
+  const here = byObject(database.statements);
+  const there = byObject(migrations.statements);
+  const differences: Difference[] = [];
+  for (const [object, statements] of here) {
+    if (there.has(object)) continue;
+    differences.push({ what: `${object} is made by no migration`, keep: script(statements), undo: `drop ${object};` });
+  }
+  for (const [object, statements] of there) {
+    if (here.has(object)) continue;
+    differences.push({ what: `${object} is missing`, keep: `drop ${object};`, undo: script(statements) });
+  }
+  const common = [...here.keys()].filter((object) => there.has(object));
+  for (const object of common) {
+    // A table is compared line by line.
+    const rest = (statements: readonly string[]) => statements.filter((statement) => !TABLE.test(statement));
+    differences.push(...ofStatements(object, rest(here.get(object)!), rest(there.get(object)!)));
+  }
+  const linesHere = byObject(database.lines);
+  const linesThere = byObject(migrations.lines);
+  for (const object of common) {
+    differences.push(...ofLines(object, linesHere.get(object) ?? [], linesThere.get(object) ?? []));
+  }
+  return differences;
+}
+
+function ofStatements(object: string, here: readonly string[], there: readonly string[]): Difference[] {
+  const added = here.filter((statement) => !there.includes(statement));
+  const missing = there.filter((statement) => !here.includes(statement));
+  const differences: Difference[] = [];
+  for (const statement of added) {
+    const { name, remove } = describe(object, statement);
+    const other = missing.find((candidate) => describe(object, candidate).name === name);
+    if (other === undefined) {
+      differences.push({ what: `${name} is made by no migration`, keep: `${statement};`, undo: remove });
+      continue;
+    }
+    missing.splice(missing.indexOf(other), 1);
+    const replace = (wanted: string) => (isReplaceable(wanted) ? `${wanted};` : `${remove}\n${wanted};`);
+    differences.push({ what: `${name} differs from the migrations`, keep: replace(statement), undo: replace(other) });
+  }
+  for (const statement of missing) {
+    const { name, remove } = describe(object, statement);
+    differences.push({ what: `${name} is missing`, keep: remove, undo: `${statement};` });
+  }
+  return differences;
+}
+
+/** Columns and constraints. */
+function ofLines(object: string, here: readonly string[], there: readonly string[]): Difference[] {
+  const table = object.replace(/^(foreign )?table /, "");
+  const added = here.filter((line) => !there.includes(line));
+  const missing = there.filter((line) => !here.includes(line));
+  const differences: Difference[] = [];
+  for (const line of added) {
+    const { name, add, remove } = ofLine(table, line);
+    const other = missing.find((candidate) => ofLine(table, candidate).name === name);
+    if (other === undefined) {
+      differences.push({ what: `${name} is made by no migration`, keep: add, undo: remove });
+      continue;
+    }
+    missing.splice(missing.indexOf(other), 1);
+    const change = (wanted: string) =>
+      isConstraint(line) ? `${remove}\n${ofLine(table, wanted).add}` : alterColumn(table, wanted);
+    differences.push({
+      what: `${name} differs from the migrations: ${line} instead of ${other}`,
+      keep: change(line),
+      undo: change(other),
+    });
+  }
+  for (const line of missing) {
+    const { name, add, remove } = ofLine(table, line);
+    differences.push({ what: `${name} is missing`, keep: remove, undo: add });
+  }
+  return differences;
+}
+
+function ofLine(table: string, line: string): { readonly name: string; readonly add: string; readonly remove: string } {
+  const [, constraint] = new RegExp(`^constraint (${NAME}) `).exec(line) ?? [];
+  if (constraint !== undefined) {
+    return {
+      name: `constraint ${constraint} of table ${table}`,
+      add: `alter table ${table} add ${line};`,
+      remove: `alter table ${table} drop constraint ${constraint};`,
+    };
+  }
+  const [column = ""] = new RegExp(`^${NAME}`).exec(line) ?? [];
+  return {
+    name: `column ${column} of table ${table}`,
+    add: `alter table ${table} add column ${line};`,
+    remove: `alter table ${table} drop column ${column};`,
+  };
+}
+
+function isConstraint(line: string): boolean {
+  return line.startsWith("constraint ");
+}
+
+/** Of a line such as `title text default 'x'::text not null`; a generated or an identity column has to be made anew. */
+function alterColumn(table: string, line: string): string {
+  const [, column, type, fallback, notNull] =
+    new RegExp(`^(${NAME}) (.+?)(?: default (.+?))?( not null)?$`).exec(line) ?? [];
+  if (column === undefined || / generated (always|by default) as /.test(line)) {
+    const { add, remove } = ofLine(table, line);
+    return `${remove}\n${add}`;
+  }
+  const actions = [
+    `alter column ${column} type ${type}`,
+    `alter column ${column} ${fallback === undefined ? "drop default" : `set default ${fallback}`}`,
+    `alter column ${column} ${notNull ? "set" : "drop"} not null`,
+  ];
+  return `alter table ${table}\n  ${actions.join(",\n  ")};`;
+}
+
+type Described = { readonly name: string; readonly remove: string };
+
+/** What a statement of the dump is about, and how it is taken back. */
+const FORMS: readonly [RegExp, (match: RegExpExecArray, object: string) => Described][] = [
+  [
+    new RegExp(`^CREATE (?:UNIQUE )?INDEX (${NAME}) ON (?:ONLY )?(${NAME})\\.`),
+    ([, index, schema], object) => ({ name: `index ${index} of ${object}`, remove: `drop index ${schema}.${index};` }),
+  ],
+  [
+    new RegExp(`^CREATE (?:CONSTRAINT )?TRIGGER (${NAME}) [\\s\\S]*? ON (${QUALIFIED})`),
+    ([, trigger, table], object) => ({
+      name: `trigger ${trigger} of ${object}`,
+      remove: `drop trigger ${trigger} on ${table};`,
+    }),
+  ],
+  [
+    new RegExp(`^create policy (${NAME}) on (${QUALIFIED})`),
+    ([, policy, table], object) => ({
+      name: `policy ${policy} of ${object}`,
+      remove: `drop policy ${policy} on ${table};`,
+    }),
+  ],
+  [
+    /^(alter table .+) (enable|force) row level security$/,
+    ([, alter, verb], object) => ({
+      name: `row-level security (${verb}) of ${object}`,
+      remove: `${alter} ${verb === "enable" ? "disable" : "no force"} row level security;`,
+    }),
+  ],
+  [
+    /^(alter table .+ replica identity) \w+$/,
+    ([, alter], object) => ({ name: `the replica identity of ${object}`, remove: `${alter} default;` }),
+  ],
+  [
+    /^grant (.+?) to (.+?)( with grant option)?$/,
+    ([statement, privilege, role]) => ({ name: statement!, remove: `revoke ${privilege} from ${role};` }),
+  ],
+  [
+    /^(alter default privileges.*) grant (.+) to (.+)$/,
+    ([statement, alter, privilege, role]) => ({
+      name: statement!,
+      remove: `${alter} revoke ${privilege} from ${role};`,
+    }),
+  ],
+  [
+    /^(alter default privileges.*) revoke (.+) from (.+)$/,
+    ([statement, alter, privilege, role]) => ({
+      name: statement!,
+      remove: `${alter} grant ${privilege} to ${role};`,
+    }),
+  ],
+  [/^(comment on .+?) is '/, ([, comment]) => ({ name: `the ${comment}`, remove: `${comment} is null;` })],
+];
+
+function describe(object: string, statement: string): Described {
+  for (const [form, describeMatch] of FORMS) {
+    const match = form.exec(statement);
+    if (match) return describeMatch(match, object);
+  }
+  return { name: object, remove: `drop ${object};` };
+}
+
+/** Takes the place of what is there, without it being dropped. */
+function isReplaceable(statement: string): boolean {
+  return /^(CREATE OR REPLACE|comment on|alter table) /.test(statement);
+}
+
+function byObject(statements: readonly Statement[]): Map<string, string[]> {
+  const objects = new Map<string, string[]>();
+  for (const { object, statement } of statements) objects.set(object, [...(objects.get(object) ?? []), statement]);
+  return objects;
+}
+
+function script(statements: readonly string[]): string {
+  return statements.map((statement) => `${statement};`).join("\n");
+}

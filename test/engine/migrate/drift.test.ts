@@ -1,0 +1,86 @@
+import { describe, expect, test } from "vitest";
+import { findDrift, readSchema } from "../../../engine/migrate/drift.ts";
+import { differencesOf } from "../../../engine/migrate/drift-statements.ts";
+import { runMigrations } from "../../../engine/migrate/migrate.ts";
+import { withClient } from "../../../engine/with-client.ts";
+import { cloneDatabase } from "../../database.ts";
+import { ownHistories } from "./own-histories.ts";
+
+const NOTES = `
+  create table public.notes (id int primary key, text text not null default 'none', "Odd name" int);
+  alter table public.notes enable row level security;
+  create policy select_all on public.notes for select using (true);
+  create index notes_text on public.notes (text);
+  grant select on public.notes to anon;
+  create function public.one() returns int language sql as 'select 1';
+  comment on table public.notes is 'Notes.';`;
+
+const BY_HAND = [
+  "alter table public.notes add column likes int not null default 0",
+  'create index by_hand on public.notes ("Odd name")',
+  "alter table public.notes add constraint text_length check (length(text) < 100)",
+  "create policy write on public.notes for insert to authenticated with check (true)",
+  "grant update (text) on public.notes to anon",
+  "alter table public.notes alter column text drop not null, alter column text set default 'some'",
+  "alter table public.notes disable row level security",
+  "drop index public.notes_text",
+  "drop policy select_all on public.notes; create policy select_all on public.notes for select using (id > 0)",
+  "create or replace function public.one() returns int language sql as 'select 2'",
+  "comment on table public.notes is 'Other words.'",
+  "create view public.ids as select id from public.notes",
+  'alter table public.notes drop column "Odd name"',
+  "revoke select on public.notes from anon",
+];
+
+describe("findDrift", () => {
+  test("names what was made by hand, with the SQL for both ways, and leaves no scratch database", async () => {
+    await using own = await ownHistories(["platform"]);
+    await own.add("project", "notes", NOTES);
+    await runMigrations({ name: "migrate" }, own.settings);
+    expect(await findDrift(own.settings)).toEqual([]);
+    for (const sql of BY_HAND.slice(0, 5)) await own.rows(sql);
+    const found = await findDrift(own.settings);
+    expect(found.map(({ what }) => what)).toEqual([
+      "index by_hand of table public.notes is made by no migration",
+      "policy write of table public.notes is made by no migration",
+      "grant update (text) on public.notes to anon is made by no migration",
+      "constraint text_length of table public.notes is made by no migration",
+      "column likes of table public.notes is made by no migration",
+    ]);
+    expect(found.at(-1)).toMatchObject({
+      keep: "alter table public.notes add column likes integer default 0 not null;",
+      undo: "alter table public.notes drop column likes;",
+    });
+    expect(await own.shadowExists()).toBe(false);
+  });
+
+  test("takes the files of current/ for migrations", async () => {
+    await using own = await ownHistories(["platform"]);
+    await own.write("project", "0010-notes.sql", NOTES);
+    await runMigrations({ name: "current" }, own.settings);
+    expect(await findDrift(own.settings)).toEqual([]);
+  });
+});
+
+describe("differencesOf", () => {
+  test.each(BY_HAND)("gives SQL that undoes, and SQL that keeps: %s", async (sql) => {
+    const [changed, made] = [await cloneDatabase("empty"), await cloneDatabase("empty")];
+    try {
+      const run = (url: string, script: string) => withClient(url, (client) => client.query(script));
+      const compare = async () => differencesOf(await readSchema(changed.ownerUrl), await readSchema(made.ownerUrl));
+      for (const { ownerUrl } of [changed, made]) await run(ownerUrl, NOTES);
+      await run(changed.ownerUrl, sql);
+      const found = await compare();
+      expect(found).not.toEqual([]);
+      for (const { undo } of found) await run(changed.ownerUrl, undo);
+      expect(await compare()).toEqual([]);
+
+      await run(changed.ownerUrl, sql);
+      for (const { keep } of await compare()) await run(made.ownerUrl, keep);
+      expect(await compare()).toEqual([]);
+    } finally {
+      await changed.drop();
+      await made.drop();
+    }
+  });
+});
