@@ -28,8 +28,10 @@ type Place = { readonly path: string; readonly collection: Collection; readonly 
 function grow(branch: Branch, [name = "", ...rest]: readonly string[], place: Place): void {
   const { path, collection, collections } = place;
   const readable = collection.fields.filter((field) => field.readable);
-  const field = readable.find((each) => each.name === name);
-  if (rest.length === 0 && field) {
+  // A column may have dots in its name.
+  const wanted = [name, ...rest].join(".");
+  const field = readable.find((each) => each.name === wanted);
+  if (field) {
     branch.fields.add(field);
     return;
   }

@@ -16,11 +16,14 @@ export function parseSort(sort: string | undefined, order: string | undefined, c
 }
 
 function parseTerm(term: string, fallback: Direction, { fields }: Collection): OrderTerm {
-  const [name = "", direction, ...more] = term.split(":");
   const sortable = fields.filter(({ sortable }) => sortable);
+  const names = sortable.map((field) => field.name);
+  // A column may have colons in its name.
+  const colon = names.includes(term) ? -1 : term.lastIndexOf(":");
+  const name = colon < 0 ? term : term.slice(0, colon);
+  const direction = colon < 0 ? undefined : term.slice(colon + 1);
   const found = sortable.find((field) => field.name === name);
-  if (!found || more.length > 0) {
-    const names = sortable.map((field) => field.name);
+  if (!found) {
     throw invalid([
       { field: "sort", message: `There is no field ${quoted(term)} to sort by.${nearMiss(name, names)}` },
     ]);

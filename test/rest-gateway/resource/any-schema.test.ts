@@ -16,6 +16,8 @@ const SCHEMA = `
     ('00000000-0000-0000-0000-000000000001', '{"a": [1, {"b": null}]}', '{x,"y z"}', '2026-01-01T00:00:00Z');
   create table "Odd Names" ("Id" int primary key, "sort" text, "a b" text, "ünïcode" text, camel_case int, "camelCase" int);
   insert into "Odd Names" values (1, 's', 'ab', 'ü', 1, 2);
+  create table marked (id int primary key, "a.b" int, "c:d" int, "desc:desc" int);
+  insert into marked values (1, 10, 2, 2), (2, 20, 1, 1);
   create table grid (x int, "y,z" text, note text, primary key (x, "y,z"));
   insert into grid values (1, 'a,b', 'comma'), (2, 'c/d', 'slash'), (3, '%', 'percent');
   create table people (id int primary key generated always as identity, name text not null, boss_id int references people,
@@ -204,6 +206,21 @@ describe("names", () => {
     ]);
     expect((await ask("/api/v1/odd-names?a%20b=ab&ünïcode=ü")).body.data.length).toBe(1);
     expect((await ask("/api/v1/odd-names?sort=sort:desc")).status).toBe(200);
+    expect((await ask("/api/v1/marked?fields=a.b&a.b=20")).body.data).toEqual([{ "a.b": 20 }]);
+    for (const [sort, ids] of [
+      ["c:d", [2, 1]],
+      ["c:d:desc", [1, 2]],
+      ["desc:desc", [2, 1]],
+      ["desc:desc:desc,a.b", [1, 2]],
+    ] as const) {
+      const { body } = await ask(`/api/v1/marked?sort=${sort}`);
+      expect(
+        body.data.map(({ id }: { id: number }) => id),
+        sort,
+      ).toEqual(ids);
+    }
+    expect((await ask("/api/v1/marked?sort=c:d:up")).status).toBe(400);
+    expect((await ask("/api/v1/marked?sort=c")).status).toBe(400);
   });
 });
 
