@@ -5,7 +5,7 @@ import { applyCommitted } from "./apply-committed.ts";
 import { committedMigrations, type Migration, shownFile, writeMigration } from "./committed.ts";
 import { type CurrentFile, currentFiles } from "./current.ts";
 import type { History, MigrateSettings } from "./histories.ts";
-import { renewSchemaFiles } from "./schema-files.ts";
+import { makeSchemas, writeSchemas } from "./schema-files.ts";
 
 type Written = Pick<Migration, "file" | "hash">;
 
@@ -23,11 +23,11 @@ export async function commitCurrent(history: History, message: string, settings:
   if (files.length === 0) throw new Error(`${shownFile(join(history.folder, "current"))} has nothing to commit.`);
   const written = await writeMigrations(history, message, files);
   try {
-    const schemas = await renewSchemaFiles(settings, settings.histories);
+    const schemas = await makeSchemas(settings, settings.histories);
     await applyCommitted(settings.url, settings.rootUrl, settings.histories);
     await forgetCurrent(history, settings.url);
     for (const { file } of files) await rm(file);
-    return [...written.map(({ file }) => shownFile(file)), ...schemas];
+    return [...written.map(({ file }) => shownFile(file)), ...(await writeSchemas(schemas))];
   } catch (error) {
     await takeBack(history, written, settings.url);
     throw error;
@@ -51,7 +51,7 @@ export async function uncommitLast(history: History, settings: Settings): Promis
     files.push(shownFile(join(current, name)));
   }
   await takeBack(history, [last], settings.url);
-  return [...files, ...(await renewSchemaFiles(settings, settings.histories))];
+  return [...files, ...(await writeSchemas(await makeSchemas(settings, settings.histories)))];
 }
 
 async function writeMigrations(history: History, message: string, files: readonly CurrentFile[]): Promise<Written[]> {

@@ -4,7 +4,7 @@ import { applyCurrent } from "./apply-current.ts";
 import { commitCurrent, uncommitLast } from "./commit.ts";
 import { committedMigrations } from "./committed.ts";
 import { type History, type MigrateSettings, releasedHistories } from "./histories.ts";
-import { renewSchemaFiles } from "./schema-files.ts";
+import { makeSchemas, writeSchemas } from "./schema-files.ts";
 import { recreateDatabase } from "./scratch-database.ts";
 import { refuseOldServer, refuseOtherLetters, refuseOtherQuotes } from "./unfit.ts";
 
@@ -55,7 +55,7 @@ async function run(command: MigrateCommand, settings: Required<MigrateSettings>)
     case "uncommit":
       return uncommitLast(historyOf(settings.histories, command.history), settings);
     case "dump":
-      return renewSchemaFiles(settings, settings.histories);
+      return writeSchemas(await makeSchemas(settings, settings.histories));
   }
 }
 

@@ -13,8 +13,8 @@ export type AppliedMigration = {
 const SINGLE_HISTORY = "sha1:59e9ed9b1d9c80e11b0952e7224cd99c513936b1";
 
 export const SINGLE_HISTORY_ADVICE =
-  "The database was made by an earlier version, which had one history of migrations. Back it up with that version " +
-  "(npm run backup), start this one on a new DATA_DIR or an empty database, and restore the backup there (npm run restore).";
+  "The database was made by an earlier version, which had one history of migrations. Back it up " +
+  "(npm run backup), start on a new DATA_DIR or an empty database, and restore the backup there (npm run restore).";
 
 /** The history whose migrations graphile-migrate sees on a connection. */
 export const HISTORY_SETTING = "content_service.history";

@@ -14,27 +14,33 @@ export function schemaFile({ name, folder }: History): string {
   return join(name === "project" ? folder : dirname(folder), "schema.sql");
 }
 
-/** Applies all committed migrations to an empty database and writes the files `schema.sql`. Gives those that have changed. */
-export async function renewSchemaFiles(
-  { shadowUrl, rootUrl }: Databases,
-  histories: readonly History[],
-): Promise<string[]> {
-  const stages = Map.groupBy(histories, schemaFile);
-  const changed: string[] = [];
+/** By file; null where there are no migrations any more. */
+export type Schemas = ReadonlyMap<string, string | null>;
+
+/** What all committed migrations make of an empty database. */
+export async function makeSchemas({ shadowUrl, rootUrl }: Databases, histories: readonly History[]): Promise<Schemas> {
+  const schemas = new Map<string, string | null>();
   await withScratchDatabase(shadowUrl, rootUrl, async () => {
     const applied: History[] = [];
-    for (const [file, added] of stages) {
+    for (const [file, added] of Map.groupBy(histories, schemaFile)) {
       applied.push(...added);
-      if ((await Promise.all(added.map(committedMigrations))).flat().length === 0) {
-        await rm(file, { force: true });
-        continue;
-      }
-      await applyCommitted(shadowUrl, rootUrl, applied);
-      const schema = await withClient(shadowUrl, dumpSchema);
-      if (schema === (await readFile(file, "utf8").catch(() => ""))) continue;
+      const committed = (await Promise.all(added.map(committedMigrations))).flat();
+      if (committed.length > 0) await applyCommitted(shadowUrl, rootUrl, applied);
+      schemas.set(file, committed.length > 0 ? await withClient(shadowUrl, dumpSchema) : null);
+    }
+  });
+  return schemas;
+}
+
+/** Writes the files `schema.sql`. Gives those that have changed. */
+export async function writeSchemas(schemas: Schemas): Promise<string[]> {
+  const changed: string[] = [];
+  for (const [file, schema] of schemas) {
+    if (schema === null) await rm(file, { force: true });
+    else if (schema !== (await readFile(file, "utf8").catch(() => ""))) {
       await writeFile(file, schema);
       changed.push(shownFile(file));
     }
-  });
+  }
   return changed;
 }

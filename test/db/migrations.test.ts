@@ -1,14 +1,19 @@
 import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import pg from "pg";
 import { expect, test } from "vitest";
 import { toApiError } from "../../engine/errors.ts";
+import { committedMigrations } from "../../engine/migrate/committed.ts";
+import { allHistories } from "../../engine/migrate/histories.ts";
 import { runMigrations } from "../../engine/migrate/migrate.ts";
+import { schemaFile } from "../../engine/migrate/schema-files.ts";
 import { dumpSchema } from "../../engine/schema-dump.ts";
 import { urlOf } from "../database.ts";
 import { useContent } from "./content.ts";
 
 const content = useContent();
 const db = new URL("../../db/", import.meta.url);
+const histories = allHistories(null);
 
 test("migrating what is migrated changes nothing", async () => {
   const before = await dumpSchema(content.owner);
@@ -17,9 +22,23 @@ test("migrating what is migrated changes nothing", async () => {
   expect(await dumpSchema(content.owner)).toBe(before);
 });
 
-test("db/schema.sql is what the released migrations make", async () => {
-  const file = await readFile(new URL("schema.sql", db), "utf8");
+test("schema.sql is what the migrations make", async () => {
+  const committed = await Promise.all(histories.map(committedMigrations));
+  const last = histories.findLast((_, index) => committed[index]!.length > 0)!;
+  const file = await readFile(schemaFile(last), "utf8");
   expect(await dumpSchema(content.owner), "Renew it: npm run migrate -- dump").toBe(file);
+});
+
+test("the files of functions are what the migrations have committed of them", async () => {
+  const before = await dumpSchema(content.owner);
+  for (const { folder } of histories) {
+    const functions = join(folder, "functions");
+    const names = await readdir(functions, { recursive: true }).catch(() => []);
+    for (const name of names.filter((file) => file.endsWith(".sql"))) {
+      await content.owner.query(await readFile(join(functions, name), "utf8"));
+    }
+  }
+  expect(await dumpSchema(content.owner), "Include the file that differs in a migration").toBe(before);
 });
 
 test("every error code that SQL raises is in db/README.md, with the status that the engine gives it", async () => {

@@ -1,6 +1,11 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import { inspectArchive } from "../../../engine/archive/inspect.ts";
 import { restoreArchive } from "../../../engine/archive/restore.ts";
 import { migrationsOf } from "../../../engine/archive/restore-migrations.ts";
+import { writeArchive } from "../../../engine/archive/write.ts";
 import { releasedHistories } from "../../../engine/migrate/histories.ts";
 import { ownHistories } from "../migrate/own-histories.ts";
 
@@ -48,4 +53,20 @@ test("a backup of before the last migration of the single history is refused wit
     migrations: [{ name: "000001.sql", hash: "sha1:59e9ed9b1d9c80e11b0952e7224cd99c513936b1" }],
   } as const;
   await expect(migrationsOf(header, releasedHistories())).rejects.toThrow("Update that database to the last version");
+});
+
+test("a database of the single history can be backed up by this version too", async () => {
+  await using own = await ownHistories();
+  await own.rows(`
+    create schema graphile_migrate;
+    create table graphile_migrate.migrations (hash text primary key, previous_hash text, filename text, date timestamptz);
+    insert into graphile_migrate.migrations values
+      ('sha1:59e9ed9b1d9c80e11b0952e7224cd99c513936b1', null, '000001.sql', now()), ('${LAST.hash}', null, '${LAST.name}', now())`);
+  const folder = await mkdtemp(join(tmpdir(), "single-history-"));
+  const file = join(folder, "content.backup.gz");
+  await writeArchive(own.settings.url, file);
+  const { header } = await inspectArchive(file);
+  await rm(folder, { recursive: true });
+  expect(header.migrations.at(-1)).toEqual(LAST);
+  expect(await migrationsOf(header, own.settings.histories)).toHaveLength(31);
 });

@@ -165,6 +165,19 @@ describe("commit", () => {
     expect(await readFile(join(own.history("project").folder, "current/0010-view.sql"), "utf8")).toContain("by_hand");
   });
 
+  test("leaves everything as it was when the migration fails on the rows of this database", async () => {
+    await using own = await ownHistories(["platform"]);
+    await own.write("project", "0010-notes.sql", NOTES);
+    await runMigrations(commit, own.settings);
+    await own.rows("insert into public.notes values (1, 'twice'), (2, 'twice')");
+    const schema = join(own.history("project").folder, "schema.sql");
+    const before = await readFile(schema, "utf8");
+    await own.write("project", "0010-unique.sql", "alter table public.notes add unique (text);\n");
+    expect(await messageOf(commit, own)).toContain("could not create unique index");
+    expect(await own.committed("project")).toEqual(["000001-add-notes.sql"]);
+    expect(await readFile(schema, "utf8")).toBe(before);
+  });
+
   test("has nothing to do where current/ has no statement", async () => {
     await using own = await ownHistories();
     await own.write("project", "0010-later.sql", "-- Later.\n");
