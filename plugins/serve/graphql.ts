@@ -10,6 +10,7 @@ import { occasionOf } from "../../engine/caller/occasion.ts";
 import { settingsOfRole } from "../../engine/caller/role-settings.ts";
 import { makeSearchPaths } from "../../engine/caller/search-path.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
+import { makeCatchUp } from "../../engine/catalog/catch-up.ts";
 import { exposedSchemas } from "../../engine/catalog/exposed-schemas.ts";
 import type { CatalogKeeper } from "../../engine/catalog/keep.ts";
 import type { Config } from "../../engine/config/config.ts";
@@ -117,6 +118,7 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
         maxPageSize: config.maxPageSize,
       }),
     catalog: () => catalog.current(),
+    catchUp: makeCatchUp(catalog),
     anonRole: config.anonRole,
     limits: {
       depth: config.graphqlMaxDepth,
@@ -181,6 +183,7 @@ export async function openGraphQL(services: GraphQLServices): Promise<GraphQL> {
 
   const handle = makeHandle({
     ...shared,
+    schema: keeper,
     internalErrorStatus: Number(config.graphqlInternalErrorStatus),
     bodyLimitOf: makeBodyLimits(config, config.graphqlMaxBodyBytes),
   });

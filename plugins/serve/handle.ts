@@ -4,6 +4,7 @@ import type { AuthenticationResult, Caller, Callers } from "../../engine/caller/
 import { callerKey } from "../../engine/caller/caller-key.ts";
 import type { CrossSite } from "../../engine/caller/cross-site.ts";
 import { keepSession, readSessionCookie } from "../../engine/caller/session-cookie.ts";
+import { isOutdated } from "../../engine/database/outdated.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { methodNotAllowed, notFound } from "../../engine/wrong-address.ts";
 import { type AnswerExtensions, answerExtensions } from "./answer-extensions.ts";
@@ -15,6 +16,7 @@ import { type MediaType, negotiate } from "./negotiate.ts";
 import type { Operation, Outcome, Prepare, Result } from "./operation.ts";
 import { checkContentType, parseBody, parseQueryString, type Sent } from "./parse-request.ts";
 import type { FindDocument } from "./persisted-operations.ts";
+import type { SchemaKeeper } from "./schema-keeper.ts";
 
 type Services = {
   readonly path: string;
@@ -25,25 +27,35 @@ type Services = {
   readonly explain: Explain;
   readonly internalErrorStatus: number;
   readonly bodyLimitOf: BodyLimitOf;
+  readonly schema: Pick<SchemaKeeper, "edition" | "isNewerThan">;
 };
 
 export type Handle = (request: HttpRequest) => Promise<HttpResponse>;
 
 const METHODS = "GET, HEAD, OPTIONS, POST";
+/** With so many a query is tried while the database changes. */
+const MOST_SCHEMAS = 3;
 
 /** GraphQL over HTTP. A request that cannot be read is refused by throwing; everything else is answered here. */
 export function makeHandle(services: Services): Handle {
-  const { path, callers, crossSite, findDocument, prepare, explain, internalErrorStatus, bodyLimitOf } = services;
+  const { path, callers, crossSite, findDocument, prepare, explain, internalErrorStatus, bodyLimitOf, schema } =
+    services;
   const run = async (request: HttpRequest, sent: Sent, asker: AuthenticationResult): Promise<Result> => {
     const query = await findDocument(sent);
     const { id: requestId, method, headers, signal, tell } = request;
     const address = () => request.connection().address;
     const circumstances = { asker, requestId, method, path, headers, address, signal, tell, asText: true };
-    const operation = await prepare({ ...sent, query }, circumstances);
-    admit(operation, method);
-    request.stages.enter("run");
-    request.whenSent(operation.release);
-    return resultOf(await operation.run());
+    for (let attempts = 1; ; attempts++) {
+      const { edition } = schema;
+      const operation = await prepare({ ...sent, query }, circumstances);
+      admit(operation, method);
+      request.stages.enter("run");
+      request.whenSent(operation.release);
+      const result = resultOf(await operation.run());
+      const mayAgain = operation.kind === "query" && attempts < MOST_SCHEMAS && isOfOldSchema(result);
+      if (!mayAgain || !(await schema.isNewerThan(edition))) return result;
+      operation.release();
+    }
   };
 
   const identify = async (request: HttpRequest): Promise<AuthenticationResult> => {
@@ -90,6 +102,11 @@ export function makeHandle(services: Services): Handle {
     if (data !== undefined || mediaType === "application/json") return 200;
     return isInternal ? 500 : 400;
   }
+}
+
+/** Some of its statements name what is there no more. */
+function isOfOldSchema({ errors }: Result): boolean {
+  return errors?.some(({ originalError }) => isOutdated(originalError)) ?? false;
 }
 
 type Errors = readonly GraphQLFormattedError[] | undefined;

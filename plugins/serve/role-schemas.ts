@@ -50,6 +50,10 @@ export class RoleSchemas {
     this.#options = options;
   }
 
+  get catalog(): Catalog {
+    return this.#options.catalog;
+  }
+
   /** Those that were asked for first. */
   firstRoles(count: number): string[] {
     return [...this.#byRole.keys()].slice(0, count);

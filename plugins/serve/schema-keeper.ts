@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
+import type { CatchUp } from "../../engine/catalog/catch-up.ts";
 import { Coalescer } from "../../engine/coalescer.ts";
 import { unavailable } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/log.ts";
@@ -12,6 +13,7 @@ import { RoleSchemas, type ServedSchema } from "./role-schemas.ts";
 export type SchemaKeeperOptions = {
   readonly preset: () => GraphileConfig.Preset;
   readonly catalog: () => Catalog;
+  readonly catchUp: CatchUp;
   readonly anonRole: string;
   readonly limits: Limits;
   /** Of documents that were read before. */
@@ -65,6 +67,20 @@ export class SchemaKeeper {
     return this.#served.of(role);
   }
 
+  /** Another object for each schema that is built. */
+  get edition(): object | null {
+    return this.#served;
+  }
+
+  /** Resolves with whether a newer schema is served than that one, which the database did not agree with. */
+  async isNewerThan(edition: object | null): Promise<boolean> {
+    const served = this.#served;
+    if (served === null || served !== edition) return served !== null;
+    if (!(await this.#options.catchUp(served.catalog))) return false;
+    await this.#builds.request().catch(() => {});
+    return this.#served !== served;
+  }
+
   /** The first attempt goes on. */
   get isAwaited(): boolean {
     return this.#served === null && this.#fault === null;
@@ -107,9 +123,11 @@ export class SchemaKeeper {
 
   async #build(): Promise<RoleSchemas> {
     const { preset, catalog, anonRole, limits, hits, onInvalid } = this.#options;
-    const { leftOut, ...made } = await buildSchema(preset(), this.#closing.signal, this.#knownFaults);
+    const built = await buildSchema(preset(), this.#closing.signal, this.#knownFaults);
+    const { schema, resolvedPreset, leftOut } = built;
     this.#tellOf(leftOut);
-    const schemas = new RoleSchemas({ ...made, catalog: catalog(), anonRole, limits, hits, onInvalid });
+    const made = { schema, resolvedPreset, catalog: catalog() };
+    const schemas = new RoleSchemas({ ...made, anonRole, limits, hits, onInvalid });
     // So that the first operations do not wait for them.
     for (const role of [anonRole, ...(this.#served?.firstRoles(MOST_AHEAD) ?? [])]) await schemas.of(role);
     return schemas;
