@@ -13,6 +13,7 @@ import {
   undoneSteps,
 } from "./exchange.ts";
 import { isUnanswered } from "./faults.ts";
+import { KnownLocks } from "./known-locks.ts";
 import type { Lane } from "./lane.ts";
 import { type Blocked, blockingLock, isLockTimeout, nameLock } from "./lock-timeout.ts";
 import { type Observe, Watch } from "./observe.ts";
@@ -124,6 +125,7 @@ export class Database {
   readonly #owner: OwnerPool;
   readonly #replicas: Replicas | null;
   readonly #shapes = new Shapes();
+  readonly #knownLocks = new KnownLocks();
   readonly #observe: Observe | null;
   readonly #limits: Limits;
   readonly #anonymousRole: string | undefined;
@@ -377,11 +379,14 @@ export class Database {
 
   /** Goes on with the error, which says which lock it was about if that can be found out. */
   #withLock(error: unknown, context: Context, blocked: Blocked, goOn: (error: unknown) => void): void {
-    if (!isLockTimeout(error) || blocked.relations.length === 0) goOn(error);
+    const { role } = context;
+    if (blocked.relations.length === 0) goOn(error);
+    else if (!isLockTimeout(error)) goOn(this.#knownLocks.explain(error, role, blocked.relations));
     else {
       const options = { readOnly: true, timeoutMs: LOOK_MILLISECONDS } as const;
       this.run(context, blockingLock(blocked), options)
         .then(({ rows }) => nameLock(error, rows))
+        .then(() => this.#knownLocks.remember(role, error))
         .catch(() => {})
         .finally(() => goOn(error));
     }

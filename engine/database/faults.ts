@@ -20,9 +20,15 @@ export function databaseAway(cause: unknown): ApiError {
   return new ApiError(503, "PGRST000", "Database connection error. Retrying the connection.", { headers: SOON, cause });
 }
 
+const WAITED_TOO_LONG = "PGRST003";
+
+export function isWaitedTooLong(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.code === WAITED_TOO_LONG;
+}
+
 /** The database is there, but every connection was busy for too long. */
 export function waitedTooLong(): ApiError {
-  return new ApiError(504, "PGRST003", "Timed out acquiring connection from connection pool.", { headers: SOON });
+  return new ApiError(504, WAITED_TOO_LONG, "Timed out acquiring connection from connection pool.", { headers: SOON });
 }
 
 export function shuttingDown(): ApiError {

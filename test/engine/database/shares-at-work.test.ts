@@ -170,6 +170,33 @@ describe("the time that a statement waits for a lock", () => {
     await owner.query("rollback");
   });
 
+  test("and the time that others wait for a connection behind it end with its name, for whose role it was found", async () => {
+    await using strict = await open(SCHEMA, { lockTimeout: 300, acquireTimeout: 700 });
+    const { database, owner } = strict;
+    await owner.query("revoke all on locked from anon");
+    await owner.query(LOCK);
+    const refusals = async (context: Context) => {
+      const reads = Array.from({ length: 80 }, () =>
+        database.run(context, sql("select * from public.locked"), { readOnly: true }),
+      );
+      const settled = await Promise.allSettled(reads);
+      return settled.map((each) => (each.status === "rejected" ? each.reason : null));
+    };
+    const refused = (await refusals(alice)).filter((reason) => reason?.code === "PGRST003");
+    expect(refused.length).toBeGreaterThan(0);
+    for (const reason of refused) {
+      expect(reason).toMatchObject({
+        status: 504,
+        message: '"locked" is locked by somebody else; try again.',
+        tableMessage: "Timed out acquiring connection from connection pool.",
+        details: 'Another transaction has locked relation "locked" (AccessExclusiveLock).',
+        hint: "Try again when it has ended.",
+      });
+    }
+    for (const reason of await refusals(anon)) expect(reason.details ?? reason.detail ?? null).toBeNull();
+    await owner.query("rollback");
+  });
+
   test("is told without a name where it was a row", async () => {
     await using strict = await open(SCHEMA, hasty);
     const { database, owner } = strict;
