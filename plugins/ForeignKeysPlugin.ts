@@ -9,6 +9,10 @@ declare global {
     }
   }
   namespace DataplanPg {
+    interface PgCodecRelationExtensions {
+      /** Its rows do not go together by equal values. */
+      isOfPeriods?: boolean;
+    }
     interface PgResourceUniqueExtensions {
       /** An index makes it unique, which is no constraint. */
       isOfIndex?: true;
@@ -35,7 +39,8 @@ export const ForeignKeysPlugin: GraphileConfig.Plugin = {
         resourceOptions.uniques = uniques;
       },
       // The comment on the constraint says what is wrong when it is broken.
-      pgRelations_relation(_info, { relation }) {
+      pgRelations_relation(_info, { pgConstraint, relation }) {
+        if (pgConstraint.conperiod) relation.extensions = { ...relation.extensions, isOfPeriods: true };
         const { localCodec, localAttributes, isReferencee, extensions } = relation;
         if (isReferencee) return;
         const [column] = localAttributes.length === 1 ? localAttributes : [];
@@ -52,11 +57,15 @@ export const ForeignKeysPlugin: GraphileConfig.Plugin = {
         inferred: {
           after: ["inferred"],
           provides: ["foreignKeys"],
-          // Its column may have its name, and is for clients.
-          callback: (behavior, { isReferencee, remoteResource, localCodec }, build) =>
-            !isReferencee && remoteResource.extensions?.isForServers && !isForServers(build, localCodec)
+          callback(behavior, { isReferencee, remoteResource, localCodec, extensions }, build) {
+            if (extensions?.isOfPeriods) {
+              return [behavior, "-singularRelation:resource:single", "-manyRelation:resource:list"];
+            }
+            // Its column may have its name, and is for clients.
+            return !isReferencee && remoteResource.extensions?.isForServers && !isForServers(build, localCodec)
               ? [behavior, "-singularRelation:resource:single"]
-              : behavior,
+              : behavior;
+          },
         },
       },
       pgCodecAttribute: {

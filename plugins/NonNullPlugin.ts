@@ -98,10 +98,10 @@ function alwaysRefers({ registry, codec, relationName }: GraphileBuild.PgRelatio
   );
 }
 
-/** `not valid`, `not enforced`, by periods, or of a table whose children do not inherit it. */
+/** `not valid`, `not enforced`, or of a table whose children do not inherit it. */
 function mayDangle(key: PgConstraint): boolean {
-  const { convalidated, conenforced = true, conperiod } = key;
-  return !convalidated || !conenforced || Boolean(conperiod) || hasChildren(key.getClass());
+  const { convalidated, conenforced = true } = key;
+  return !convalidated || !conenforced || hasChildren(key.getClass());
 }
 
 /** A constraint that has not been checked yet, or holds for the table without its children. */

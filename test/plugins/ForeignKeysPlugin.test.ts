@@ -22,6 +22,11 @@ const generated = useGeneratedSchema({
       tag_name text references public.tags (name)
     );
     create function public."tagName"(reply public.replies) returns text stable language sql as $$ select 'computed' $$;
+    create table public.rooms (floors int4range, during daterange, primary key (floors, during without overlaps));
+    create table public.bookings (
+      id int primary key, floors int4range, during daterange,
+      foreign key (floors, period during) references public.rooms (floors, period during)
+    );
     create table public.notes (id int primary key, post int references public.posts);
     comment on column public.notes.post is '@behavior -attribute:select';
     create table public.orphans (id int primary key, post_id int not null);
@@ -36,6 +41,12 @@ const generated = useGeneratedSchema({
     grant select, insert on all tables in schema public to authenticated`,
 });
 const read = (source: string) => generated.read(alice, source);
+
+function fieldsOf(type: string): Record<string, string> {
+  const found = generated.schema.getType(type);
+  if (!isObjectType(found)) throw new Error(`${type} is no type with fields`);
+  return Object.fromEntries(Object.values(found.getFields()).map((field) => [field.name, String(field.type)]));
+}
 
 describe("a foreign key to columns that only an index makes unique", () => {
   test("is read as the row that it refers to, of one column and of several in another order", async () => {
@@ -61,13 +72,12 @@ describe("a foreign key to columns that only an index makes unique", () => {
   });
 });
 
-describe("the columns of a foreign key", () => {
-  const fieldsOf = (type: string) => {
-    const found = generated.schema.getType(type);
-    if (!isObjectType(found)) throw new Error(`${type} is no type with fields`);
-    return Object.fromEntries(Object.values(found.getFields()).map((field) => [field.name, String(field.type)]));
-  };
+test("a foreign key with a period, whose rows do not go together by equal values, is no relation", () => {
+  expect(Object.keys(fieldsOf("Booking"))).toEqual(["id", "floors", "during"]);
+  expect(Object.keys(fieldsOf("Room"))).toEqual(["floors", "during"]);
+});
 
+describe("the columns of a foreign key", () => {
   test("are fields beside what they refer to, in the names of their columns", async () => {
     expect(fieldsOf("City")).toMatchObject({ countryCode: "ID", country: "Country" });
     expect(await read("{ city(id: 1) { countryCode } other: city(id: 2) { countryCode } }")).toEqual({
