@@ -51,6 +51,10 @@ export const NonNullPlugin: GraphileConfig.Plugin = {
           mayHideRows: mayHideRows(pgClass, introspection),
         };
       },
+      // Its values are checked where they are stored; a query can give null for any of them.
+      pgCodecs_PgCodec(_info, { pgCodec }) {
+        if (pgCodec.domainOfCodec) pgCodec.notNull = false;
+      },
       pgCodecs_attribute(_info, { pgClass, pgAttribute, attribute }) {
         if (attribute.notNull && mayHoldNull(pgClass, pgAttribute)) attribute.notNull = false;
       },
@@ -104,8 +108,9 @@ function mayDangle(key: PgConstraint): boolean {
   return !convalidated || !conenforced || hasChildren(key.getClass());
 }
 
-/** A constraint that has not been checked yet, or holds for the table without its children. */
-function mayHoldNull(pgClass: PgClass, { attnum }: PgAttribute): boolean {
+/** What is said of a domain, outside of tables; a constraint that has not been checked yet, or holds for a table without its children. */
+function mayHoldNull(pgClass: PgClass, { attnum, attnotnull }: PgAttribute): boolean {
+  if (pgClass.relkind !== "r" && pgClass.relkind !== "p") return !attnotnull;
   const constraint = pgClass.getConstraints().find(({ contype, conkey }) => contype === "n" && conkey?.[0] === attnum);
   if (!constraint) return false;
   return !constraint.convalidated || (constraint.connoinherit === true && hasChildren(pgClass));

@@ -73,6 +73,15 @@ const generated = useGeneratedSchema({
     alter table public.unchecked add foreign key (bare_id) references public.bare not valid,
       add constraint note_is_there not null note not valid;
     create table public.unenforced (id int primary key, bare_id int not null references public.bare not enforced);
+    create domain public.number as int not null;
+    create table public.counted (id int primary key, n public.number, m public.number[]);
+    insert into public.counted values (1, 5, '{6}');
+    create view public.guesses with (security_invoker = true) as
+      select bare.id, counted.n, counted.m from (values (1), (2)) as bare (id) left join public.counted using (id);
+    create function public.guess() returns table (id int, n public.number) stable language sql as 'select id, n from public.guesses';
+    create function public.numbers() returns setof public.number stable language sql as 'select n from public.guesses';
+    grant select on public.counted, public.guesses to authenticated;
+    grant execute on function public.guess, public.numbers to authenticated;
     create table public.elders (id int primary key, bare_id int not null references public.bare);
     create table public.heirs () inherits (public.elders);
     insert into public.heirs values (1, 404);
@@ -112,6 +121,23 @@ describe("what Postgres has not checked", () => {
           { node: { bareId: "1", bare: { id: "1" }, note: "two" } },
         ],
       },
+    });
+  });
+
+  test("may be null of a domain that says otherwise, but in a table", async () => {
+    expect(typeOf("Counted", "n")).toBe("Number!");
+    const query = "{ counteds { edges { node { n } } } guesses { id n m } guess { id n } numbers }";
+    expect(await generated.read(alice, query)).toEqual({
+      counteds: { edges: [{ node: { n: 5 } }] },
+      guesses: [
+        { id: "1", n: 5, m: [6] },
+        { id: "2", n: null, m: null },
+      ],
+      guess: [
+        { id: 1, n: 5 },
+        { id: 2, n: null },
+      ],
+      numbers: [5, null],
     });
   });
 
