@@ -2,7 +2,7 @@ import type {} from "postgraphile";
 import type { PgCodecWithAttributes, PgSelectSingleStep } from "postgraphile/@dataplan/pg";
 import type { GrafastFieldConfig, Step } from "postgraphile/grafast";
 import { columnsShownAsRelations } from "./relation-names.ts";
-import type { Codec, Table } from "./table.ts";
+import { type Codec, outputTypeOf, type Table } from "./table.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -53,14 +53,18 @@ export const KeyColumnsPlugin: GraphileConfig.Plugin = {
   },
 };
 
-/** Those that are no fields yet. */
+/** Those that are no fields yet, and no rows themselves. */
 function keyColumns(build: Build, row: PgCodecWithAttributes): string[] {
   const { behavior, input } = build;
-  return [...columnsShownAsRelations(row, input.pgRegistry)].filter(
-    (column) =>
+  return [...columnsShownAsRelations(row, input.pgRegistry)].filter((column) => {
+    const { codec } = row.attributes[column]!;
+    return (
+      !codec.attributes &&
+      outputTypeOf(build, codec) !== null &&
       !behavior.pgCodecAttributeMatches([row, column], "attribute:select") &&
-      behavior.pgCodecAttributeMatches([row, column], "key:attribute:select"),
-  );
+      behavior.pgCodecAttributeMatches([row, column], "key:attribute:select")
+    );
+  });
 }
 
 /** `parentId` of a column `parent`, whose name has what it refers to; `parentId_` where that is taken. */
