@@ -30,7 +30,9 @@ async function migrated(state: MigrationState, { settings, ours, tell }: Options
   if (state.kind === "single history") throw new Error(SINGLE_HISTORY_ADVICE);
   if (state.kind === "diverged") throw new Error(divergedAdvice(state));
   if (state.kind === "ahead") {
-    tell(`the database has migrations of a newer release: ${state.unknown.join(", ")}`);
+    tell(
+      `the database has migrations that are not here (a newer release has applied them, or they were removed): ${state.unknown.join(", ")}`,
+    );
     return state;
   }
   if (ours) {

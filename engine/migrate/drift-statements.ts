@@ -59,7 +59,7 @@ function ofStatements(object: string, here: readonly string[], there: readonly s
       continue;
     }
     missing.splice(missing.indexOf(other), 1);
-    const replace = (wanted: string) => (isReplaceable(wanted) ? `${wanted};` : `${remove}\n${wanted};`);
+    const replace = (wanted: string) => replacement(wanted) ?? `${remove}\n${wanted};`;
     differences.push({ what: `${name} differs from the migrations`, keep: replace(statement), undo: replace(other) });
   }
   for (const statement of missing) {
@@ -83,12 +83,12 @@ function ofLines(object: string, here: readonly string[], there: readonly string
       continue;
     }
     missing.splice(missing.indexOf(other), 1);
-    const change = (wanted: string) =>
-      isConstraint(line) ? `${remove}\n${ofLine(table, wanted).add}` : alterColumn(table, wanted);
+    const change = (from: string, to: string) =>
+      isConstraint(to) ? `${remove}\n${ofLine(table, to).add}` : alterColumn(table, from, to);
     differences.push({
       what: `${name} differs from the migrations: ${line} instead of ${other}`,
-      keep: change(line),
-      undo: change(other),
+      keep: change(other, line),
+      undo: change(line, other),
     });
   }
   for (const line of missing) {
@@ -119,20 +119,23 @@ function isConstraint(line: string): boolean {
   return line.startsWith("constraint ");
 }
 
-/** Of a line such as `title text default 'x'::text not null`; a generated or an identity column has to be made anew. */
-function alterColumn(table: string, line: string): string {
-  const [, column, type, fallback, notNull] =
-    new RegExp(`^(${NAME}) (.+?)(?: default (.+?))?( not null)?$`).exec(line) ?? [];
-  if (column === undefined || / generated (always|by default) as /.test(line)) {
-    const { add, remove } = ofLine(table, line);
-    return `${remove}\n${add}`;
+/** `title text default 'x'::text not null`. */
+const COLUMN = new RegExp(`^(${NAME}) (.+?)(?: default (.+?))?( not null)?$`);
+/** Such a column has to be made anew. */
+const GENERATED = / generated (always|by default) as /;
+
+function alterColumn(table: string, from: string, to: string): string {
+  const [, , typeBefore, fallbackBefore, notNullBefore] = COLUMN.exec(from) ?? [];
+  const [, column, type, fallback, notNull] = COLUMN.exec(to) ?? [];
+  if (GENERATED.test(from) || GENERATED.test(to)) {
+    return `${ofLine(table, from).remove}\n${ofLine(table, to).add}`;
   }
   const actions = [
-    `alter column ${column} type ${type}`,
-    `alter column ${column} ${fallback === undefined ? "drop default" : `set default ${fallback}`}`,
-    `alter column ${column} ${notNull ? "set" : "drop"} not null`,
+    ...(type === typeBefore ? [] : [`type ${type}`]),
+    ...(fallback === fallbackBefore ? [] : [fallback === undefined ? "drop default" : `set default ${fallback}`]),
+    ...(notNull === notNullBefore ? [] : [notNull ? "set not null" : "drop not null"]),
   ];
-  return `alter table ${table}\n  ${actions.join(",\n  ")};`;
+  return `alter table ${table} ${actions.map((action) => `alter column ${column} ${action}`).join(", ")};`;
 }
 
 type Described = { readonly name: string; readonly remove: string };
@@ -197,9 +200,10 @@ function describe(object: string, statement: string): Described {
   return { name: object, remove: `drop ${object};` };
 }
 
-/** Takes the place of what is there, without it being dropped. */
-function isReplaceable(statement: string): boolean {
-  return /^(CREATE OR REPLACE|comment on|alter table) /.test(statement);
+/** A statement that changes what is there without dropping it, and its grants with it; null where there is none. */
+function replacement(statement: string): string | null {
+  if (statement.startsWith("create view ")) return `${statement.replace("create view", "create or replace view")};`;
+  return /^(CREATE OR REPLACE|comment on|alter table) /.test(statement) ? `${statement};` : null;
 }
 
 function byObject(statements: readonly Statement[]): Map<string, string[]> {

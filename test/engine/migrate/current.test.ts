@@ -18,7 +18,7 @@ const commit: MigrateCommand = { name: "commit", message: "add notes", history: 
 
 describe("the files of current/", () => {
   test("are applied on every save, in the order of their numbers, until the watch is stopped", async () => {
-    await using own = await ownHistories();
+    await using own = await ownHistories(["platform"]);
     const lines: string[] = [];
     const watched = watchMigrations(own.settings, (line) => lines.push(line));
     await own.write("project", "0020-index.sql", "create index on public.notes (text);");
@@ -31,7 +31,7 @@ describe("the files of current/", () => {
   });
 
   test("that have not changed are not applied again, so that their rows stay", async () => {
-    await using own = await ownHistories();
+    await using own = await ownHistories(["platform"]);
     await own.write("project", "0010-notes.sql", NOTES);
     await runMigrations({ name: "current" }, own.settings);
     await own.rows("insert into public.notes values (1, 'kept')");
@@ -46,7 +46,7 @@ describe("the files of current/", () => {
   });
 
   test("include functions in files of their own", async () => {
-    await using own = await ownHistories();
+    await using own = await ownHistories(["platform"]);
     const functions = join(own.history("project").folder, "functions");
     await mkdir(functions, { recursive: true });
     await writeFile(join(functions, "two.sql"), "create or replace function public.two() returns int return 2;\n");
@@ -58,7 +58,7 @@ describe("the files of current/", () => {
 
 describe("an error in a migration", () => {
   test("names the file that was saved, its line and column, and shows the line", async () => {
-    await using own = await ownHistories();
+    await using own = await ownHistories(["platform"]);
     await own.write("project", "0010-fine.sql", "select 1;\n");
     await own.write("project", "0020-notes.sql", "-- A comment.\n\ncreate table public.half ();\nselect\n  nothing;\n");
     const message = await messageOf({ name: "current" }, own);
@@ -68,7 +68,7 @@ describe("an error in a migration", () => {
   });
 
   test("of a statement that cannot be executed names where it begins", async () => {
-    await using own = await ownHistories();
+    await using own = await ownHistories(["platform"]);
     await own.write(
       "project",
       "0010-twice.sql",
@@ -79,7 +79,7 @@ describe("an error in a migration", () => {
   });
 
   test("within a file that is included names that file", async () => {
-    await using own = await ownHistories();
+    await using own = await ownHistories(["platform"]);
     const functions = join(own.history("project").folder, "functions");
     await mkdir(functions, { recursive: true });
     await writeFile(
@@ -91,7 +91,7 @@ describe("an error in a migration", () => {
   });
 
   test("in a committed migration names its file and line, and leaves nothing of it", async () => {
-    await using own = await ownHistories();
+    await using own = await ownHistories(["platform"]);
     await own.add("project", "tags", "create table public.tags ();\nalter table public.tags add column id nonsense;");
     const message = await messageOf({ name: "migrate" }, own);
     expect(message).toContain('project/committed/000001-tags.sql:6:39: type "nonsense" does not exist (42704)');
@@ -122,7 +122,7 @@ describe("commit", () => {
   });
 
   test("makes each file without a transaction a migration by itself", async () => {
-    await using own = await ownHistories();
+    await using own = await ownHistories(["platform"]);
     await own.write("project", "0010-notes.sql", NOTES);
     await own.write("project", "0020-index.sql", INDEX);
     await own.write("project", "0030-comment.sql", "comment on table public.notes is 'Notes.';\n");
@@ -143,7 +143,7 @@ describe("commit", () => {
   });
 
   test("refuses several statements without a transaction, which Postgres would run in one", async () => {
-    await using own = await ownHistories();
+    await using own = await ownHistories(["platform"]);
     await own.write("project", "0010-index.sql", `${INDEX}select 1;\n`);
     expect(await messageOf(commit, own)).toContain(
       '0010-index.sql: a migration with "--! no-transaction" has one statement',
@@ -151,7 +151,7 @@ describe("commit", () => {
   });
 
   test("leaves everything as it was when the migration fails on an empty database", async () => {
-    await using own = await ownHistories();
+    await using own = await ownHistories(["platform"]);
     await own.rows("create table public.by_hand (id int)");
     await own.write(
       "project",
@@ -179,7 +179,7 @@ describe("commit", () => {
   });
 
   test("has nothing to do where current/ has no statement", async () => {
-    await using own = await ownHistories();
+    await using own = await ownHistories(["platform"]);
     await own.write("project", "0010-later.sql", "-- Later.\n");
     expect(await messageOf(commit, own)).toContain("project/current has nothing to commit");
   });

@@ -13,6 +13,8 @@ const NOTES = `
   create index notes_text on public.notes (text);
   grant select on public.notes to anon;
   create function public.one() returns int language sql as 'select 1';
+  create view public.texts as select text from public.notes;
+  grant select on public.texts to anon;
   comment on table public.notes is 'Notes.';`;
 
 const BY_HAND = [
@@ -22,11 +24,13 @@ const BY_HAND = [
   "create policy write on public.notes for insert to authenticated with check (true)",
   "grant update (text) on public.notes to anon",
   "alter table public.notes alter column text drop not null, alter column text set default 'some'",
+  'alter table public.notes alter column "Odd name" type bigint',
   "alter table public.notes disable row level security",
   "drop index public.notes_text",
   "drop policy select_all on public.notes; create policy select_all on public.notes for select using (id > 0)",
   "create or replace function public.one() returns int language sql as 'select 2'",
   "comment on table public.notes is 'Other words.'",
+  "create or replace view public.texts as select text from public.notes where id > 5",
   "create view public.ids as select id from public.notes",
   'alter table public.notes drop column "Odd name"',
   "revoke select on public.notes from anon",
