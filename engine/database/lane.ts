@@ -45,8 +45,6 @@ export class Lane {
   readonly #links: Link[] = [];
   readonly #waiting = new FairQueue<Ticket>();
   readonly #shares: Shares | null;
-  /** What runs on each link and counts. */
-  readonly #claims = new Map<Link, Claimant>();
   #most = 0;
   #opening = 0;
   #draining: (() => void) | null = null;
@@ -133,7 +131,9 @@ export class Lane {
    * the server is.
    */
   look(now: number): void {
-    for (const [link, claim] of this.#claims) if (link.busyFor(now) >= LONG) this.#shares!.takesLong(claim, now);
+    for (const link of this.#links) {
+      if (link.claimant && link.busyFor(now) >= LONG) this.#shares!.takesLong(link.claimant, now);
+    }
     const { slice } = this.#options;
     if (slice !== undefined) this.#interrupt(now, slice);
   }
@@ -144,9 +144,7 @@ export class Lane {
     const mayMove = !this.#draining;
     const isInTheWay = (link: Link) => link.isAbandoned || (mayMove && (isCrowded || link.load > 1));
     this.#links
-      .filter(
-        (link) => link.busyFor(now) > slice && link.isInterruptible && isInTheWay(link) && !this.#claims.has(link),
-      )
+      .filter((link) => link.busyFor(now) > slice && link.isInterruptible && isInTheWay(link) && !link.claimant)
       .toSorted((one, other) => other.busyFor(now) - one.busyFor(now))
       .slice(0, Math.ceil(this.#links.length / 4))
       .forEach((link) => {
@@ -196,16 +194,27 @@ export class Lane {
   #start(ticket: Ticket, link: Link): void {
     // It may still have that of a ticket which goes on elsewhere.
     this.#giveBack(link);
-    if (this.#shares?.take(ticket)) this.#claims.set(link, ticket);
+    if (this.#shares?.take(ticket)) {
+      link.claimant = ticket;
+      link.claimedAt = performance.now();
+    }
     this.#options.onStart?.();
     ticket.start(link);
   }
 
   #giveBack(link: Link): void {
-    const claim = this.#claims.get(link);
-    if (!claim) return;
-    this.#claims.delete(link);
-    this.#shares?.giveBack(claim);
+    const { claimant } = link;
+    if (!claimant) return;
+    link.claimant = null;
+    this.#shares!.giveBack(claimant);
+    if (this.#shares!.isCongested) this.#noteEnd(claimant, link.claimedAt);
+  }
+
+  #noteEnd(claimant: Claimant, startedAt: number): void {
+    const now = performance.now();
+    if (now - startedAt >= LONG) return;
+    const stillLong = this.#links.flatMap((link) => (link.busyFor(now) >= LONG && link.claimant) || []);
+    this.#shares!.tookShort(claimant, stillLong);
   }
 
   get #hasRoom(): boolean {

@@ -3,6 +3,7 @@ import type { Exchange } from "./exchange.ts";
 import { ContextError, transactionAstray } from "./faults.ts";
 import { type Prepared, PreparedStatements } from "./prepared.ts";
 import { Progress } from "./progress.ts";
+import type { Claimant } from "./shares.ts";
 import { makeTally, type Tally } from "./tally.ts";
 import { type UnderWay, underWay } from "./under-way.ts";
 import { isFatal, readError, readPair } from "./wire/decode.ts";
@@ -47,6 +48,9 @@ export class Link {
   leased = false;
   /** Takes nothing more, and is to be closed when it is idle. */
   retiring = false;
+  /** Whose shares what runs on it takes, if anybody's. */
+  claimant: Claimant | null = null;
+  claimedAt = 0;
 
   readonly #socket: WireSocket;
   readonly #events: LinkEvents;

@@ -61,7 +61,10 @@ export class Shares {
   limits: ShareLimits;
   #all = 0;
   #anonymous = 0;
-  /** By caller, and by relation, whose names are quoted. */
+  /**
+   * By caller, and by relation, whose names are quoted. Those who occupy none are removed now and then only: V8 makes a
+   * Map anew where entries come and go, and takes what the earlier ones held for used.
+   */
   readonly #occupied = new Map<string, number>();
   /** Callers and relations of which statements take long, and until when that is remembered. */
   #congested = new Map<string, number>();
@@ -93,14 +96,29 @@ export class Shares {
   }
 
   /** It takes long, and its like may do so too. */
-  takesLong({ caller, relations }: Claimant, now: number): void {
+  takesLong(claimant: Claimant, now: number): void {
     if (this.#congested.size >= MOST_REMEMBERED) this.#congested.clear();
-    for (const key of [caller, ...relations]) this.#congested.set(key, now + REMEMBERED_MS);
+    for (const key of keysOf(claimant)) this.#congested.set(key, now + REMEMBERED_MS);
+  }
+
+  /** Whether of somebody statements take long. */
+  get isCongested(): boolean {
+    return this.#congested.size > 0;
+  }
+
+  /**
+   * It did not take long. So a disk that stalls once does not slow down those who write for as long as is remembered of
+   * them; but who still has statements that take long keeps to a share.
+   */
+  tookShort(claimant: Claimant, stillLong: readonly Claimant[]): void {
+    const kept = new Set(stillLong.flatMap(keysOf));
+    for (const key of keysOf(claimant)) if (!kept.has(key)) this.#congested.delete(key);
   }
 
   /** To be called now and then. */
   forget(now: number): void {
     for (const [key, until] of this.#congested) if (until < now) this.#congested.delete(key);
+    for (const [key, count] of this.#occupied) if (count === 0) this.#occupied.delete(key);
   }
 
   #isUsedUp(key: string, most: number): boolean {
@@ -116,8 +134,10 @@ export class Shares {
   }
 
   #add(key: string, more: number): void {
-    const count = (this.#occupied.get(key) ?? 0) + more;
-    if (count === 0) this.#occupied.delete(key);
-    else this.#occupied.set(key, count);
+    this.#occupied.set(key, (this.#occupied.get(key) ?? 0) + more);
   }
+}
+
+function keysOf({ caller, relations }: Claimant): string[] {
+  return [caller, ...relations];
 }
