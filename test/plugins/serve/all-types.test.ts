@@ -81,6 +81,15 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   xml: ["<a>b</a>"],
 };
 
+/** Of types that extensions of their names bring. */
+const OF_EXTENSIONS: Readonly<Record<string, readonly string[]>> = {
+  citext: ["Ann", ""],
+  cube: ["(1, 2),(3, 4.5)"],
+  hstore: ['"a"=>"1", "b"=>NULL, "c d"=>"\\"x\\""', ""],
+  ltree: ["Top.Science", ""],
+  seg: ["1.0 .. 2.50"],
+};
+
 /** No value of these can be written. */
 const UNWRITTEN: ReadonlySet<string> = new Set([
   "gtsvector",
@@ -92,17 +101,17 @@ const UNWRITTEN: ReadonlySet<string> = new Set([
   "pg_node_tree",
 ]);
 
-const names = Object.keys(VALUES);
+const ALL = { ...VALUES, ...OF_EXTENSIONS };
 let graphql: GraphQLService;
 beforeAll(async () => {
-  const tables = names.map(
-    (type) => `
+  const tables = Object.entries(ALL).map(
+    ([type, values]) => `
       create domain public.own_${type} as "${type}";
       create table public.${tableOf(type)} (
         id int generated always as identity primary key, value "${type}", list "${type}"[], own public.own_${type}
       );
       insert into public.${tableOf(type)} (value, list, own)
-        select value, array[value, null, value], value from unnest(array[${VALUES[type]!.map(literal)}]) with ordinality as text (text, at),
+        select value, array[value, null, value], value from unnest(array[${values.map(literal)}]) with ordinality as text (text, at),
           cast(text as "${type}") as value order by at;`,
   );
   graphql = await serveGraphQL({
@@ -110,6 +119,9 @@ beforeAll(async () => {
     settings: { REST_REQUIRE_APIKEY: "false" },
     before: `
       grant usage on schema public to anon;
+      ${Object.keys(OF_EXTENSIONS)
+        .map((name) => `create extension ${name};`)
+        .join("")}
       ${tables.join("")}
       grant select, insert on all tables in schema public to anon`,
   });
@@ -129,7 +141,7 @@ test("each type that a column can have is among them", async () => {
   const rows = await graphql.sql<{ name: string }>(`
     select typname as name from pg_type
     where typnamespace = 'pg_catalog'::regnamespace and typtype in ('b', 'r', 'm') and typcategory <> 'A'`);
-  const known = new Set([...names, ...UNWRITTEN]);
+  const known = new Set([...Object.keys(VALUES), ...UNWRITTEN]);
   expect(rows.map(({ name }) => name).filter((name) => !known.has(name))).toEqual([]);
 });
 
@@ -169,7 +181,7 @@ describe("a value is sent back as it was read, alone, in a list and of a domain,
     return fields.length > 0 ? `{ ${fields.join(" ")} }` : "";
   };
 
-  test.each(Object.entries(VALUES))("%s", async (type, values) => {
+  test.each(Object.entries(ALL))("%s", async (type, values) => {
     const table = tableOf(type);
     const thing = `O${table.slice(1).replace(/_./, (end) => end[1]!.toUpperCase())}`;
     const name = `o${thing.slice(1)}`;
