@@ -8,14 +8,14 @@ import { checkMailFolder } from "./engine/mail/mail-folder.ts";
 import { type WatchedMigrations, watchMigrations } from "./engine/migrate/apply-current.ts";
 import { shownFile } from "./engine/migrate/committed.ts";
 import { standardOutput } from "./engine/output/standard-streams.ts";
-import { endAfter, fail, LETTING_GO_MS } from "./processes/ending.ts";
-import { keepYoungSpace } from "./processes/young-space.ts";
+import { CLOSE_TIMEOUT_MS, exitAfter, reportFailure } from "./processes/exit.ts";
+import { keepYoungGenerationMemory } from "./processes/young-generation.ts";
 import { type Admin, openAdmin } from "./rest-gateway/admin.ts";
 import type { Running } from "./service.ts";
 
 const startedAt = performance.now();
 if (!takesStartWords(process.argv.slice(2))) process.exit();
-keepYoungSpace();
+keepYoungGenerationMemory();
 const { config, warnings } = readOrExit();
 const log = makeLogger(config);
 for (const warning of warnings) log.warn(warning);
@@ -51,7 +51,7 @@ try {
   await checkMailFolder(config);
   const start = isAlone
     ? (await import("./service.ts")).startService
-    : (await import("./processes/workers.ts")).startWorkers;
+    : (await import("./processes/start-worker-cluster.ts")).startWorkerCluster;
   if (config.adminPort !== null) {
     admin = await openAdmin({ config, log, service: () => service?.operable ?? null });
   }
@@ -59,7 +59,7 @@ try {
   announce(service);
   if (isDevelopment) watched = watchMigrations(service.postgres.migrate, print);
 } catch (error) {
-  fail(error);
+  reportFailure(error);
   await admin?.close();
   // Whatever is still open: who looks after this process waits for its end to start it again.
   process.exit();
@@ -69,7 +69,7 @@ function readOrExit(): ReadConfig {
   try {
     return readConfig(process.env);
   } catch (error) {
-    fail(error);
+    reportFailure(error);
     process.exit();
   }
 }
@@ -121,9 +121,9 @@ async function end(code: number, reason: string): Promise<void> {
   process.exitCode = code;
   tell(reason);
   // Workers let go first; whoever of them hangs is ended before that time is over twice.
-  endAfter(config.drainTimeout * 1000 + (isAlone ? 1 : 2) * LETTING_GO_MS);
+  exitAfter(config.drainTimeout * 1000 + (isAlone ? 1 : 2) * CLOSE_TIMEOUT_MS);
   await watched?.stop();
-  await service?.stop().catch(fail);
+  await service?.stop().catch(reportFailure);
   await admin?.close();
   process.exit();
 }

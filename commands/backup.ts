@@ -1,5 +1,5 @@
-import { homelessTables } from "../engine/archive/homeless-tables.ts";
-import { writeArchive } from "../engine/archive/write.ts";
+import { tablesWithoutMigration } from "../engine/archive/tables-without-migration.ts";
+import { writeArchive } from "../engine/archive/write-archive.ts";
 import { isEmbedded } from "../engine/config/config.ts";
 import { reachPostgres } from "../engine/postgres.ts";
 import { withClient } from "../engine/with-client.ts";
@@ -24,10 +24,10 @@ Example:
         throw OF_FILES.includes(error.syscall) ? new Error(`${file} cannot be written: ${error.code}.`) : error;
       });
       console.log(`${file} has ${rows} rows of ${tables} tables.`);
-      const homeless = await withClient(postgres.ownerUrl, (client) =>
-        homelessTables(client, postgres.migrate.histories),
+      const unmigrated = await withClient(postgres.ownerUrl, (client) =>
+        tablesWithoutMigration(client, postgres.migrate.histories),
       );
-      if (homeless.length > 0) console.error(homelessWarning(homeless));
+      if (unmigrated.length > 0) console.error(unmigratedWarning(unmigrated));
       if (isEmbedded(config))
         console.log(`Keep ${config.dataDir}/secrets.json with it: tokens are signed by what is in there.`);
     } finally {
@@ -36,6 +36,6 @@ Example:
   },
 });
 
-function homelessWarning(tables: readonly string[]): string {
-  return `No migration makes ${tables.join(", ")}, so restore will refuse this file: commit one that does (docs/backup.md), or use pg_dump.`;
+function unmigratedWarning(tables: readonly string[]): string {
+  return `No migration creates ${tables.join(", ")}, so restore will reject this file: commit a migration for them (docs/backup.md), or use pg_dump.`;
 }

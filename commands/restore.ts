@@ -1,4 +1,4 @@
-import { restoreArchive } from "../engine/archive/restore.ts";
+import { restoreArchive } from "../engine/archive/restore-archive.ts";
 import { reachPostgres } from "../engine/postgres.ts";
 import { runCommand, UsageError } from "./command.ts";
 import { commandLine } from "./command-line.ts";

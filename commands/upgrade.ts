@@ -1,4 +1,4 @@
-import { upgradeCluster } from "../engine/archive/upgrade.ts";
+import { upgradeCluster } from "../engine/archive/upgrade-cluster.ts";
 import { isEmbedded } from "../engine/config/config.ts";
 import { DATABASE, reachPostgres } from "../engine/postgres.ts";
 import { runCommand, UsageError } from "./command.ts";
@@ -20,8 +20,8 @@ Example:
       dataDir: config.dataDir,
       programs: typeof programs === "string" ? programs : null,
       database: DATABASE,
-      reach: (dataDir) => reachPostgres({ ...config, dataDir }, tell, { mayCreate: true }),
-      tell,
+      startCluster: (dataDir) => reachPostgres({ ...config, dataDir }, tell, { mayCreate: true }),
+      report: tell,
     });
     if (!upgraded) {
       console.log(`The database in ${config.dataDir} is of this version already; there is nothing to upgrade.`);

@@ -3,8 +3,8 @@ import { awaitDatabase } from "./await-database.ts";
 import { type Config, isEmbedded } from "./config/config.ts";
 import { asPgReads } from "./connection-string.ts";
 import { runningCluster, startCluster } from "./embedded/cluster.ts";
-import { holdsCluster } from "./embedded/initialise.ts";
-import { superviseCluster } from "./embedded/supervise.ts";
+import { clusterExists } from "./embedded/create-cluster.ts";
+import { superviseCluster } from "./embedded/supervise-cluster.ts";
 import { allHistories, type MigrateSettings } from "./migrate/histories.ts";
 import { refuseTwoDatabases } from "./one-database.ts";
 import { readOrMakeSecrets } from "./secrets.ts";
@@ -82,7 +82,7 @@ export async function reachPostgres(
   }
   const running = await runningCluster({ dataDir: config.dataDir });
   if (running) return embedded(config, running, async () => {});
-  if (!mayCreate && !holdsCluster(config.dataDir)) {
+  if (!mayCreate && !clusterExists(config.dataDir)) {
     throw new Error(
       `There is no database in ${resolve(config.dataDir)}. ` +
         "Start the service once to create it, or set DATA_DIR to the folder that has it.",

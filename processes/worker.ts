@@ -1,71 +1,71 @@
 import { makeLogger } from "../engine/log.ts";
 import type { Departure } from "../rest-gateway/drain.ts";
 import { type Service, startService } from "../service.ts";
-import { endAfter, fail, LETTING_GO_MS } from "./ending.ts";
-import type { Order, Report } from "./orders.ts";
-import { keepYoungSpace } from "./young-space.ts";
+import { CLOSE_TIMEOUT_MS, exitAfter, reportFailure } from "./exit.ts";
+import type { WorkerMessage, WorkerReport } from "./worker-messages.ts";
+import { keepYoungGenerationMemory } from "./young-generation.ts";
 
-keepYoungSpace();
+keepYoungGenerationMemory();
 let service: Service | null = null;
 let drainTimeout = 0;
-let isLeaving = false;
-let shortage: string | null = null;
+let isStopping = false;
+let missingWorkers: string | null = null;
 
-process.on("message", (order: Order) => {
-  switch (order.kind) {
+process.on("message", (message: WorkerMessage) => {
+  switch (message.kind) {
     case "serve":
-      void serve(order);
+      void serve(message);
       break;
     case "shortage":
-      shortage = order.fault;
+      missingWorkers = message.fault;
       break;
-    case "ask":
-      void tell(order);
+    case "query":
+      void answerQuery(message);
       break;
-    case "leave":
-      void leave(order.departure);
+    case "stop":
+      void stop(message.departure);
   }
 });
-// Ctrl-C reaches every process of a terminal, and the one that looks after us says what follows from it.
+// Ctrl-C reaches all processes of the terminal; the primary tells the workers when to stop.
 process.on("SIGINT", () => {});
-// Meant for that one too; by itself it would end us, and what we are answering.
+// Handled by the primary. The default action would end this process with its open requests.
 process.on("SIGUSR2", () => {});
-process.on("SIGTERM", () => void leave({ othersStay: true }));
+process.on("SIGTERM", () => void stop({ othersStay: true }));
 
-async function serve({ worker, config, postgres, schemaPatienceMs }: Order & { kind: "serve" }): Promise<void> {
+async function serve({ worker, config, postgres, schemaPatienceMs }: WorkerMessage & { kind: "serve" }): Promise<void> {
   drainTimeout = config.drainTimeout;
   const log = makeLogger(config, { worker });
   try {
     service = await startService(config, {
       log,
       tell: (step) => log.info(step),
-      giveUp: fail,
+      giveUp: reportFailure,
       postgres: { ...postgres, close: async () => {} },
-      shortage: () => shortage,
+      shortage: () => missingWorkers,
       ...(schemaPatienceMs !== undefined && { schemaPatienceMs }),
     });
     report({ kind: "serving", url: service.url });
   } catch (error) {
-    fail(error);
+    reportFailure(error);
     process.exit();
   }
 }
 
-async function tell({ id, what }: Order & { kind: "ask" }): Promise<void> {
-  const answer = await service?.operable[what]().catch(() => undefined);
-  report({ kind: "told", id, answer });
+async function answerQuery({ id, name }: WorkerMessage & { kind: "query" }): Promise<void> {
+  const answer = await service?.operable[name]().catch(() => undefined);
+  report({ kind: "reply", id, answer });
 }
 
-/** Who looks after us may have ended. */
-function report(message: Report): void {
+/** An error is ignored: the primary may have exited. */
+function report(message: WorkerReport): void {
   process.send!(message, undefined, undefined, () => {});
 }
 
-async function leave(departure: Departure): Promise<void> {
-  if (isLeaving) return;
-  isLeaving = true;
+async function stop(departure: Departure): Promise<void> {
+  if (isStopping) return;
+  isStopping = true;
   if (!service) process.exit();
-  endAfter(drainTimeout * 1000 + LETTING_GO_MS);
-  await service.stop(departure).catch(fail);
+  exitAfter(drainTimeout * 1000 + CLOSE_TIMEOUT_MS);
+  await service.stop(departure).catch(reportFailure);
   process.exit();
 }

@@ -168,7 +168,7 @@ describe("npm start", () => {
     await haveData();
     const { url, printed } = await serve();
     process.kill(await postmasterOf(join(folder, "data")), "SIGKILL");
-    await until(async () => printed().includes("ended unasked"));
+    await until(async () => printed().includes("exited unexpectedly"));
     expect((await fetch(`${url}/health/live`)).status).toBe(200);
     await until(async () => (await health(url)).status === 200);
   });

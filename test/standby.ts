@@ -4,10 +4,10 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import { chooseAccount, giveTo } from "../engine/embedded/account.ts";
 import { findBinaries } from "../engine/embedded/binaries.ts";
 import { type Cluster, startCluster } from "../engine/embedded/cluster.ts";
-import { launch } from "../engine/embedded/launch.ts";
+import { spawnAs } from "../engine/embedded/spawn-as.ts";
+import { chooseAccount, chownTo } from "../engine/embedded/system-account.ts";
 import { withClient } from "../engine/with-client.ts";
 import { until } from "./until.ts";
 
@@ -58,7 +58,7 @@ export async function startPair(root: string): Promise<Pair> {
 async function copyCluster(source: string, from: string, folder: string): Promise<void> {
   const account = await chooseAccount();
   await mkdir(folder, { mode: 0o700 });
-  await giveTo(account, folder);
+  await chownTo(account, folder);
   await withClient(source, async (client) => {
     await client.query("select pg_backup_start('standby', fast => true)");
     await promisify(execFile)("cp", ["-a", `${from}/.`, folder]);
@@ -67,7 +67,7 @@ async function copyCluster(source: string, from: string, folder: string): Promis
   });
   await rm(join(folder, "postmaster.pid"));
   await writeFile(join(folder, "standby.signal"), "");
-  for (const name of ["backup_label", "standby.signal"]) await giveTo(account, join(folder, name));
+  for (const name of ["backup_label", "standby.signal"]) await chownTo(account, join(folder, name));
 }
 
 async function startStandby(folder: string, primary: string): Promise<ChildProcess> {
@@ -84,7 +84,7 @@ async function startStandby(folder: string, primary: string): Promise<ChildProce
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   const { postgres } = await findBinaries();
-  const server = await launch(postgres, ["-D", folder, ...flags], await chooseAccount(), folder);
+  const server = await spawnAs(postgres, ["-D", folder, ...flags], await chooseAccount(), folder);
   const said: string[] = [];
   const lines = createInterface({ input: server.stderr! }).on("line", (line) => said.push(line));
   const ready = until(() => said.some((line) => line.includes("ready to accept read-only connections")));

@@ -1,7 +1,7 @@
 import pg from "pg";
-import type { ContentTable } from "./tables.ts";
+import type { ContentTable } from "./content-tables.ts";
 
-/** Rows as Postgres has written each as one value, which it reads once and not once for each of its columns. */
+/** Inserts rows given as composite literals. `offset 0` makes Postgres parse each literal once, not once per column. */
 export async function insertRows(
   client: pg.ClientBase,
   { table, columns, generated }: ContentTable,

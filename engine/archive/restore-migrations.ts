@@ -4,22 +4,24 @@ import { join } from "node:path";
 import { committedMigrations, type Migration } from "../migrate/committed.ts";
 import type { History, MigrateSettings } from "../migrate/histories.ts";
 import { runMigrations } from "../migrate/migrate.ts";
-import type { Header } from "./format.ts";
+import type { ArchiveHeader } from "./archive-format.ts";
 
-/** The last migration of the single history that earlier versions had, and the ones here that make the same tables. */
+/** The last migration of the single history of earlier versions, and the last ones here that create the same tables. */
 const SINGLE_HISTORY = {
   last: "sha1:0ee66714ea76da3b093c4ec20a567b9e324530c4",
   platform: "000023",
   content: "000008",
 } as const;
 
-/** The migrations that the archive's tables were made by. Refuses an archive that has others than are here. */
+/** The migrations that were applied when the backup was made. Throws if this release lacks one of them. */
 export async function migrationsOf(
-  { migrations }: Header,
+  { migrations }: ArchiveHeader,
   histories: readonly History[],
 ): Promise<readonly Migration[]> {
   if (migrations.length === 0) {
-    throw new Error("The backup is of a database that this service's migrations have not made. Use pg_dump for that.");
+    throw new Error(
+      "The backup is of a database that was not created by this service's migrations. Use pg_dump for such databases.",
+    );
   }
   const committed = (await Promise.all(histories.map(committedMigrations))).flat();
   if (migrations.some(({ history }) => history === undefined)) return ofSingleHistory(migrations, committed);
@@ -27,13 +29,18 @@ export async function migrationsOf(
   const unknown = migrations.filter(({ history, hash }) => !known.has(`${history} ${hash}`));
   if (unknown.length > 0) {
     const list = unknown.map(({ history, name }) => `${history}/${name}`).join(", ");
-    throw new Error(`The backup was made under migrations that are not here: ${list}. Restore it with that release.`);
+    throw new Error(
+      `The backup needs migrations that this release does not have: ${list}. Restore it with the release that made it.`,
+    );
   }
   return migrations.map(({ history, hash }) => known.get(`${history} ${hash}`)!);
 }
 
-/** What a project had added to the single history has to be in its own now. */
-function ofSingleHistory(migrations: Header["migrations"], committed: readonly Migration[]): readonly Migration[] {
+/** A project's own migrations must be in the project's history now. */
+function ofSingleHistory(
+  migrations: ArchiveHeader["migrations"],
+  committed: readonly Migration[],
+): readonly Migration[] {
   const end = migrations.findIndex(({ hash }) => hash === SINGLE_HISTORY.last);
   if (end < 0) {
     throw new Error(
@@ -45,7 +52,7 @@ function ofSingleHistory(migrations: Header["migrations"], committed: readonly M
   const own = committed.filter(({ history }) => history === "project");
   if (added.length > 0 && own.length === 0) {
     throw new Error(
-      `The backup was made under migrations of your own: ${added.map(({ name }) => name).join(", ")}. ` +
+      `The backup needs migrations of your own: ${added.map(({ name }) => name).join(", ")}. ` +
         "Commit the same SQL to your project's history (MIGRATIONS_DIR) first.",
     );
   }
@@ -55,7 +62,7 @@ function ofSingleHistory(migrations: Header["migrations"], committed: readonly M
   return added.length > 0 ? [...released, ...own] : released;
 }
 
-/** Applies these migrations and no later ones. */
+/** Runs exactly these migrations. */
 export async function migrateTo(migrations: readonly Migration[], settings: Required<MigrateSettings>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "content-service-migrations-"));
   try {

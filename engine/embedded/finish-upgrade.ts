@@ -1,18 +1,18 @@
 import { readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
-/** Where an upgrade makes the new cluster, beside the one that it is to replace. */
-export function upgradingFolder(dataDir: string): string {
+/** Where an upgrade creates the new cluster, beside the old one. */
+export function stagingFolder(dataDir: string): string {
   return join(dataDir, "upgrading");
 }
 
-/** An upgrade that died between its last two steps has only to put in place what it has made. */
+/** Completes an upgrade that was interrupted between its last two steps, by moving the new cluster to its place. */
 export async function finishUpgrade(dataFolder: string): Promise<void> {
   const root = dirname(dataFolder);
-  const made = upgradingFolder(root);
+  const staging = stagingFolder(root);
   const names = new Set(await readdir(root));
   const isOriginalAside = [...names].some((name) => /^postgres-\d+$/.test(name));
-  if (names.has(basename(dataFolder)) || !isOriginalAside || !names.has(basename(made))) return;
-  await rename(join(made, basename(dataFolder)), dataFolder);
-  await rm(made, { recursive: true, force: true });
+  if (names.has(basename(dataFolder)) || !isOriginalAside || !names.has(basename(staging))) return;
+  await rename(join(staging, basename(dataFolder)), dataFolder);
+  await rm(staging, { recursive: true, force: true });
 }

@@ -3,24 +3,24 @@ import { access, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { chooseAccount, giveTo } from "./account.ts";
-import { launch } from "./launch.ts";
+import { spawnAs } from "./spawn-as.ts";
+import { chooseAccount, chownTo } from "./system-account.ts";
 
-/** The major version of the cluster in the folder; null when there is none. */
-export async function majorOf(dataFolder: string): Promise<string | null> {
+/** The major version of the cluster in the folder; null if there is none. */
+export async function readMajorVersion(dataFolder: string): Promise<string | null> {
   const version = await readFile(join(dataFolder, "PG_VERSION"), "utf8").catch(() => "");
   return version.trim() || null;
 }
 
-/** Where distributions and Homebrew put the programs of one major version. */
-const PLACES = [
+/** Where distributions and Homebrew install the binaries of a major version. */
+const INSTALL_PATHS = [
   (major: string) => `/usr/lib/postgresql/${major}/bin`,
   (major: string) => `/usr/pgsql-${major}/bin`,
   (major: string) => `/opt/homebrew/opt/postgresql@${major}/bin`,
 ];
 
-export async function findPrograms(major: string): Promise<string> {
-  for (const place of PLACES) {
+export async function findOldBinaries(major: string): Promise<string> {
+  for (const place of INSTALL_PATHS) {
     const folder = place(major);
     const isThere = await access(join(folder, "postgres")).then(
       () => true,
@@ -29,13 +29,13 @@ export async function findPrograms(major: string): Promise<string> {
     if (isThere) return folder;
   }
   throw new Error(
-    `Reading a cluster of Postgres ${major} takes the programs of Postgres ${major}, and they are not here. ` +
+    `The binaries of Postgres ${major} are needed to read the old cluster, and were not found. ` +
       `Install them (Debian: apt-get install postgresql-${major}, macOS: brew install postgresql@${major}), ` +
-      "or say where they are with --programs.",
+      "or pass their folder with --programs.",
   );
 }
 
-/** Serves a cluster by the programs of its own version while the work lasts. */
+/** Runs the old cluster with binaries of its own version during the work. */
 export async function withOldCluster<T>(
   dataFolder: string,
   programs: string,
@@ -43,10 +43,10 @@ export async function withOldCluster<T>(
 ): Promise<T> {
   const account = await chooseAccount();
   const socket = await mkdtemp(join(tmpdir(), "old-postgres-"));
-  await giveTo(account, socket);
+  await chownTo(account, socket);
   const settings = { listen_addresses: "", unix_socket_directories: socket, port: "5432", log_min_messages: "log" };
   const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-  const server = await launch(join(programs, "postgres"), ["-D", dataFolder, ...flags], account, dataFolder);
+  const server = await spawnAs(join(programs, "postgres"), ["-D", dataFolder, ...flags], account, dataFolder);
   const ended = once(server, "exit");
   try {
     const said: string[] = [];

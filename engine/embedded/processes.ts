@@ -18,7 +18,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** A negative number means the group; one that has ended already is no fault. */
+/** A negative number is a process group. A process that has exited is no error. */
 export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
@@ -27,8 +27,8 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** Postgres makes its data folder the working directory of each of its processes, and so do we for initdb. */
-export async function processesOn(dataFolder: string): Promise<number[]> {
+/** Finds processes by their working directory, which is the data folder for Postgres and for our initdb. */
+export async function processesIn(dataFolder: string): Promise<number[]> {
   const folder = await realpath(dataFolder).catch(() => null);
   if (folder === null) return [];
   if (process.platform !== "linux") return serverNamedInPidFile(dataFolder, folder);
@@ -50,18 +50,18 @@ export async function parentOf(pid: number): Promise<number> {
   return Number(/^PPid:\s*(\d+)/m.exec(status)?.[1]);
 }
 
-/** When a process was started, in the system's own terms; null when it runs no more. */
-export async function startOf(pid: number): Promise<string | null> {
+/** The start time of a process, in the system's format; null if it has exited. */
+export async function startTimeOf(pid: number): Promise<string | null> {
   if (process.platform !== "linux") return (await ps(pid, "lstart")) || null;
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
-  // The program's name stands in brackets and may hold spaces and brackets itself; the state follows it as the third field.
+  // The program's name is in parentheses and may contain spaces and parentheses; the state is the third field, after it.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const state = fields[0];
   return !state || state === "Z" || state === "X" ? null : (fields[22 - 3] ?? null);
 }
 
 async function ps(pid: number, column: string): Promise<string> {
-  // Two processes must read the same time of the same process, whatever their users' language and time zone.
+  // The start time is compared between processes, so it must not depend on the locale or time zone.
   const env = { PATH: "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
   const { stdout } = await run("ps", ["-o", `${column}=`, "-p", String(pid)], { env }).catch(() => ({ stdout: "" }));
   return stdout.trim();

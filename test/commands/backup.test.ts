@@ -4,13 +4,13 @@ import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/pr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { contentTables, setPortableFormats } from "../../engine/archive/content-tables.ts";
 import { insertRows } from "../../engine/archive/insert-rows.ts";
-import { restoreArchive } from "../../engine/archive/restore.ts";
-import { contentTables, speakPlainly } from "../../engine/archive/tables.ts";
-import { writeArchive } from "../../engine/archive/write.ts";
-import { chooseAccount, giveTo } from "../../engine/embedded/account.ts";
-import { launch } from "../../engine/embedded/launch.ts";
+import { restoreArchive } from "../../engine/archive/restore-archive.ts";
+import { writeArchive } from "../../engine/archive/write-archive.ts";
 import { withOldCluster } from "../../engine/embedded/old-cluster.ts";
+import { spawnAs } from "../../engine/embedded/spawn-as.ts";
+import { chooseAccount, chownTo } from "../../engine/embedded/system-account.ts";
 import { runMigrations } from "../../engine/migrate/migrate.ts";
 import { withClient } from "../../engine/with-client.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../database.ts";
@@ -66,7 +66,7 @@ describe("a database", () => {
     await target.drop();
   });
 
-  test("moves into the embedded Postgres and out of it again, and is served there as it was", async () => {
+  test("can be moved into the embedded Postgres and back, and is served unchanged", async () => {
     const [first, second] = [join(folder, "first.gz"), join(folder, "second.gz")];
     const embedded = { DATA_DIR: join(folder, "data") };
     expect(await runCommand("backup", [first], source)).toMatchObject({ code: 0 });
@@ -92,7 +92,7 @@ describe("a database", () => {
     ).rejects.toMatchObject({ code: "23503" });
   });
 
-  test("is left empty by an owner who may not restore, and is told what to grant", async () => {
+  test("is not changed by an owner without the privilege to restore, who is told what to grant", async () => {
     const file = join(folder, "content.gz");
     await writeArchive(source.ownerUrl, file);
     const owner = `owner_of_${target.name}`;
@@ -109,7 +109,7 @@ describe("a database", () => {
     }
   });
 
-  test("comes back with the rows from before a rule that holds for later ones", async () => {
+  test("is restored with rows that violate a constraint that is not valid", async () => {
     const file = join(folder, "content.gz");
     await withClient(source.ownerUrl, async (client) => {
       await client.query("alter table public.users drop constraint users_name_present");
@@ -128,7 +128,7 @@ describe("a database", () => {
     ]);
   });
 
-  test("is backed up with a warning of tables that no migration makes", async () => {
+  test("is backed up with a warning about tables that no migration creates", async () => {
     const file = join(folder, "content.gz");
     expect((await runCommand("backup", [file], source)).stderr).not.toContain("No migration");
     await withClient(source.ownerUrl, (client) => client.query(`${ODD_TABLE}; create table public."Odd one" (id int)`));
@@ -137,11 +137,11 @@ describe("a database", () => {
     const told = await runCommand("backup", [file], source);
     expect(told).toMatchObject({
       code: 0,
-      stderr: expect.stringContaining("No migration makes public.Odd one, public.odd,"),
+      stderr: expect.stringContaining("No migration creates public.Odd one, public.odd,"),
     });
   });
 
-  test("is never restored over what is there, nor from half a file, nor where a table has no place", async () => {
+  test("is not restored into a database with tables, from a truncated file, or with an unknown table", async () => {
     const file = join(folder, "content.gz");
     const settingsOf = ({ name, ownerUrl }: TestDatabase) => {
       return { url: ownerUrl, shadowUrl: urlOf("postgres", `${name}_shadow`), rootUrl: urlOf("postgres", "postgres") };
@@ -155,7 +155,9 @@ describe("a database", () => {
     await writeFile(half, (await readFile(file)).subarray(0, 2_000));
     await writeFile(join(folder, "letter.txt"), "Dear Ann");
     for (const name of [half, join(folder, "letter.txt"), join(folder, "missing.gz")]) {
-      await expect(restoreArchive(name, settingsOf(target))).rejects.toThrow(/no backup of this service|no file/);
+      await expect(restoreArchive(name, settingsOf(target))).rejects.toThrow(
+        /not a backup of this service|File not found/,
+      );
     }
     expect(await digests(target.ownerUrl)).toEqual([]);
 
@@ -165,13 +167,13 @@ describe("a database", () => {
   });
 });
 
-test("values come back exactly as they were", async () => {
+test("values are restored exactly", async () => {
   await using stack = new AsyncDisposableStack();
   const source = await cloneDatabase("empty");
   stack.defer(() => source.drop());
   await withClient(source.ownerUrl, async (client) => {
     await client.query(`${ODD_TABLE};${ODD_ROWS}`);
-    await speakPlainly(client);
+    await setPortableFormats(client);
     const [table] = await contentTables(client);
     expect(table).toMatchObject({ table: '"public"."odd"', generated: ["twice"] });
     const all = async () => (await client.query("select t::text as row from public.odd t")).rows.map(({ row }) => row);
@@ -187,7 +189,7 @@ describe("an embedded database", () => {
   const OLD = "15";
   const programs = `/usr/lib/postgresql/${OLD}/bin`;
   test.runIf(existsSync(join(programs, "postgres")))(
-    `of Postgres ${OLD} is carried over, and the original stays as it was`,
+    `of Postgres ${OLD} is upgraded, and the original cluster stays unchanged`,
     async () => {
       const dataDir = join(folder, "data");
       const old = join(dataDir, "postgres");
@@ -219,9 +221,9 @@ describe("an embedded database", () => {
   async function makeOldCluster(target: string, bin: string): Promise<void> {
     const account = await chooseAccount();
     await mkdir(target, { recursive: true, mode: 0o700 });
-    await giveTo(account, target);
+    await chownTo(account, target);
     const words = [`--pgdata=${target}`, "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"];
-    const initdb = await launch(join(bin, "initdb"), words, account, target);
+    const initdb = await spawnAs(join(bin, "initdb"), words, account, target);
     initdb.stdout!.resume();
     initdb.stderr!.resume();
     expect((await once(initdb, "close"))[0]).toBe(0);

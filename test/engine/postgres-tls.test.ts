@@ -8,8 +8,8 @@ import { freePort } from "../../bench/free-port.ts";
 import { openChanges } from "../../engine/changes/changes.ts";
 import { readConfig } from "../../engine/config/config.ts";
 import { openDatabase } from "../../engine/database/database.ts";
-import { chooseAccount, giveTo } from "../../engine/embedded/account.ts";
 import { type Cluster, startCluster } from "../../engine/embedded/cluster.ts";
+import { chooseAccount, chownTo } from "../../engine/embedded/system-account.ts";
 import { openListener } from "../../engine/listen.ts";
 import { startPostgres } from "../../engine/postgres.ts";
 import { type Authority, makeAuthority, type Signed } from "../certificates.ts";
@@ -33,7 +33,7 @@ beforeAll(async () => {
   stranger = await makeAuthority(folder, "stranger");
   login = await authority.sign("certified");
   const server = await authority.sign("localhost");
-  await giveTo(await chooseAccount(), server.key);
+  await chownTo(await chooseAccount(), server.key);
   // Without TLS nobody is let in but through the socket, and one login shows a certificate.
   const rules = join(folder, "rules");
   await writeFile(rules, "local all all trust\nhostssl all certified all cert\nhostssl all all all scram-sha-256\n");

@@ -58,7 +58,7 @@ describe.runIf(MAY_MOUNT)("a full disk", () => {
     await until(async () => {
       const refusal = await write("short");
       if (refusal !== null) refusals.set(refusal, (refusals.get(refusal) ?? 0) + 1);
-      return service.printed().includes("cannot be started");
+      return service.printed().includes("could not be started");
     });
     expect(service.printed()).toContain("No space left on device");
     await mendAndCompare(name, refusals, () => rm(join(folder, "ballast")));

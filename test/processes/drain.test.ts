@@ -84,7 +84,7 @@ describe.each([
   ["one process", "1"],
   ["several processes", "2"],
 ])("SIGTERM to %s", (_size, workers) => {
-  test("answers what is in flight, says goodbye on sockets, turns others away, and ends with 0", async () => {
+  test("finishes open requests, closes sockets with a reason, refuses new requests, and exits with 0", async () => {
     await start({ WEB_CONCURRENCY: workers });
     const { outcome } = await sendWaiting();
     const channel = await socketAt(`/realtime/v1/websocket?vsn=2.0.0&apikey=${anonKey}`);
@@ -99,7 +99,7 @@ describe.each([
     expect((await ended)[0]).toBe(0);
   });
 
-  test("answers whoever connects, at last that it is stopping, and resets nobody", async () => {
+  test("answers all connections until the end, and resets none", async () => {
     await start({ WEB_CONCURRENCY: workers, LOG_LEVEL: "silent" });
     const ended = once(program.child, "close");
     let answered = 0;
@@ -117,7 +117,7 @@ describe.each([
     expect((await ended)[0]).toBe(0);
   });
 
-  test("a second one ends it at once", async () => {
+  test("a second signal ends the process immediately", async () => {
     await start({ WEB_CONCURRENCY: workers });
     const { outcome } = await sendWaiting();
     const ended = once(program.child, "close");
@@ -132,7 +132,7 @@ describe.each([
 });
 
 describe("SIGTERM", () => {
-  test("cuts off what takes longer than DRAIN_TIMEOUT_SECONDS, and still ends with 0", async () => {
+  test("cancels requests that exceed DRAIN_TIMEOUT_SECONDS and exits with 0", async () => {
     await start({ DRAIN_TIMEOUT_SECONDS: "1" });
     const { outcome } = await sendWaiting();
     const ended = once(program.child, "close");
@@ -141,7 +141,7 @@ describe("SIGTERM", () => {
     expect((await ended)[0]).toBe(0);
   });
 
-  test("gives a task no time of its own behind that of requests, and leaves it for another gateway", async () => {
+  test("gives tasks no more time than requests, and leaves unfinished ones to another gateway", async () => {
     // Longer than what is closed behind both may take.
     await start({ DRAIN_TIMEOUT_SECONDS: "7", DB_ANON_STATEMENT_TIMEOUT_SECONDS: "60" });
     const headers = { apikey: anonKey, Prefer: "respond-async" };
@@ -158,7 +158,7 @@ describe("SIGTERM", () => {
     await owner.query("delete from graphile_worker._private_jobs; delete from private.tasks");
   });
 
-  test("lets an operation on a GraphQL socket end before it says goodbye", async () => {
+  test("lets an operation on a GraphQL socket finish before it closes the socket", async () => {
     await start({});
     const codes: unknown[] = [];
     const client = createClient({

@@ -55,7 +55,7 @@ async function visit(path: string, { url = program.url, trust = ca } = {}) {
 }
 
 describe("HTTPS_CERT_FILE and HTTPS_KEY_FILE", () => {
-  test("serve HTTPS, to clients that trust who signed", async () => {
+  test("serve HTTPS to clients that trust the issuer", async () => {
     expect(program.url).toMatch(/^https:\/\/localhost:\d+$/);
     expect((await visit("/health")).status).toBe(200);
     await makeAuthority(folder, "stranger");
@@ -63,7 +63,7 @@ describe("HTTPS_CERT_FILE and HTTPS_KEY_FILE", () => {
     await expect(visit("/health", { trust: stranger })).rejects.toThrow("unable to verify");
   });
 
-  test("leave plain HTTP unanswered", async () => {
+  test("refuse plain HTTP", async () => {
     const asked = plainRequest(`${program.url.replace("https", "http")}/health`).end();
     await expect(once(asked, "response")).rejects.toThrow("socket hang up");
   });
@@ -71,13 +71,13 @@ describe("HTTPS_CERT_FILE and HTTPS_KEY_FILE", () => {
   test.each([
     ["of GraphQL", "/graphql"],
     ["of channels", `/realtime/v1/websocket?vsn=2.0.0&apikey=${anonKey}`],
-  ])("open sockets %s", async (_whose, path) => {
+  ])("allow WebSockets %s", async (_whose, path) => {
     const socket = new WebSocket(`${program.url.replace("https", "wss")}${path}`, "graphql-transport-ws", { ca });
     await once(socket, "open");
     socket.close();
   });
 
-  test("are read again on SIGUSR2: who comes then is shown the new certificate", async () => {
+  test("are reloaded on SIGUSR2, and new connections get the new certificate", async () => {
     const before = (await visit("/health")).serialNumber;
     await authority.sign("localhost", "site");
     expect((await visit("/health")).serialNumber).toBe(before);
@@ -86,7 +86,7 @@ describe("HTTPS_CERT_FILE and HTTPS_KEY_FILE", () => {
     expect((await visit("/health")).serialNumber).not.toBe(before);
   });
 
-  test("that cannot be used are told, and the old ones stay", async () => {
+  test("that are invalid are reported, and the old ones stay in use", async () => {
     const { serialNumber } = await visit("/health");
     await copyFile(site.certificate, join(folder, "kept.crt"));
     await writeFile(site.certificate, "no certificate");
@@ -97,13 +97,13 @@ describe("HTTPS_CERT_FILE and HTTPS_KEY_FILE", () => {
     await copyFile(join(folder, "kept.crt"), site.certificate);
   });
 
-  test("that are not there are told at the start", async () => {
+  test("that do not exist are reported at startup", async () => {
     await expect(start({ HTTPS_CERT_FILE: join(folder, "gone.crt") })).rejects.toThrow(
       /^It ended with 1 [^\n]*\nHTTPS_CERT_FILE cannot be read: ENOENT.*gone\.crt'$/m,
     );
   });
 
-  test("let a client that never says hello delay no end", async () => {
+  test("do not let a client without a TLS handshake delay the shutdown", async () => {
     const silent = await start({ DRAIN_TIMEOUT_SECONDS: "1" });
     const socket = connect(Number(new URL(silent.url).port), "localhost");
     const closed = once(socket, "close");
@@ -115,7 +115,7 @@ describe("HTTPS_CERT_FILE and HTTPS_KEY_FILE", () => {
     await closed;
   });
 
-  test("serve as well from several processes", async () => {
+  test("work with several processes", async () => {
     expect(await stopped(program, "SIGTERM")).toBe(0);
     program = await start({ WEB_CONCURRENCY: "2" });
     const visits = await Promise.all(Array.from({ length: 4 }, () => visit("/health")));

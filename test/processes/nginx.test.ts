@@ -100,14 +100,14 @@ describe.runIf(existsSync(NGINX))("deploy/nginx.conf", () => {
     return { status: answer.statusCode, headers: answer.headers, text };
   }
 
-  test("tells the service who asks and how, and believes nobody who says it himself", async () => {
+  test("passes the client's address and scheme to the service and ignores forged headers", async () => {
     const forged = { "X-Forwarded-For": "8.8.8.8", "X-Forwarded-Proto": "http" };
     const { text } = await ask("/rest/v1/rpc/request_headers", { headers: forged });
     expect(JSON.parse(text)).toMatchObject({ "x-forwarded-for": "127.0.0.1", "x-forwarded-proto": "https" });
     expect(JSON.parse(text).host).toBe("localhost");
   });
 
-  test("passes on long answers and long requests whole", async () => {
+  test("passes large responses and requests completely", async () => {
     const { status, text } = await ask("/rest/v1/long_rows?select=text");
     expect([status, text.length > 40_000_000]).toEqual([200, true]);
     const body = JSON.stringify({ query: `{ __typename } # ${"x".repeat(2_000_000)}` });
@@ -115,7 +115,7 @@ describe.runIf(existsSync(NGINX))("deploy/nginx.conf", () => {
     expect(asked.text).not.toContain("nginx");
   });
 
-  test("leaves refusals in the words of the service, those of bodies that are too large for it among them", async () => {
+  test("passes error responses of the service unchanged, including 413", async () => {
     const { status, text } = await ask("/api/v1/nowhere");
     expect([status, JSON.parse(text).error.code]).toEqual([404, "RESOURCE_NOT_FOUND"]);
     const body = " ".repeat(10 * 2 ** 20 + 1);
@@ -123,7 +123,7 @@ describe.runIf(existsSync(NGINX))("deploy/nginx.conf", () => {
     expect([large.status, JSON.parse(large.text).error.code]).toEqual([413, "PAYLOAD_TOO_LARGE"]);
   });
 
-  test("passes on no body that has not arrived whole: those that never do take up no memory of the service", async () => {
+  test("buffers bodies until they are complete, so that slow ones take no memory of the service", async () => {
     const headers = { apikey: anonKey, Authorization: `Bearer ${token({ role: "service_role" })}` };
     // More than it has for all of them.
     const beginnings = Array.from({ length: 3 }, () => {
@@ -147,7 +147,7 @@ describe.runIf(existsSync(NGINX))("deploy/nginx.conf", () => {
     }
   }
 
-  test("lets channels through", async () => {
+  test("proxies Realtime WebSockets", async () => {
     const client = makeClient(url, null, TrustingSocket as unknown as typeof globalThis.WebSocket);
     const heard: unknown[] = [];
     const channel = client
@@ -160,7 +160,7 @@ describe.runIf(existsSync(NGINX))("deploy/nginx.conf", () => {
     await client.removeAllChannels();
   });
 
-  test("holds more sockets than nginx would by itself", async () => {
+  test("allows more sockets than nginx's default", async () => {
     const sockets = Array.from({ length: 600 }, () => {
       return new TrustingSocket(`${url.replace("https", "wss")}/graphql`, "graphql-transport-ws");
     });
@@ -175,7 +175,7 @@ describe.runIf(existsSync(NGINX))("deploy/nginx.conf", () => {
     );
   });
 
-  test("lets subscriptions of GraphQL through", async () => {
+  test("proxies GraphQL subscriptions", async () => {
     const client = createClient({ url: `${url.replace("https", "wss")}/graphql`, webSocketImpl: TrustingSocket });
     const told = client.iterate({ query: "subscription { onArticleCreated { title } }" });
     const first = told.next();

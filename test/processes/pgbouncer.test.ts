@@ -8,8 +8,8 @@ import { ApolloClient, gql, HttpLink, InMemoryCache } from "@apollo/client";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "../../bench/free-port.ts";
-import { chooseAccount, giveTo } from "../../engine/embedded/account.ts";
-import { launch } from "../../engine/embedded/launch.ts";
+import { spawnAs } from "../../engine/embedded/spawn-as.ts";
+import { chooseAccount, chownTo } from "../../engine/embedded/system-account.ts";
 import type { Service } from "../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { SEED } from "../db/callers.ts";
@@ -82,9 +82,9 @@ describe.runIf(existsSync(PGBOUNCER))("through PgBouncer in transaction mode", (
     await writeFile(join(folder, "users.txt"), '"authenticator" ""\n');
     await writeFile(join(folder, "pgbouncer.ini"), own);
     const account = await chooseAccount();
-    for (const name of ["users.txt", "pgbouncer.ini"]) await giveTo(account, join(folder, name));
+    for (const name of ["users.txt", "pgbouncer.ini"]) await chownTo(account, join(folder, name));
     // The run's Postgres lets nobody else near its socket.
-    pooler = await launch(PGBOUNCER, [join(folder, "pgbouncer.ini")], account, place.get("host")!);
+    pooler = await spawnAs(PGBOUNCER, [join(folder, "pgbouncer.ini")], account, place.get("host")!);
     let said = "";
     pooler.stderr!.on("data", (chunk) => (said += chunk));
     await until(() => pooler.exitCode !== null || said.includes("process up"));
@@ -99,7 +99,7 @@ describe.runIf(existsSync(PGBOUNCER))("through PgBouncer in transaction mode", (
       body: JSON.stringify(body),
     });
 
-  test("requests do go through it, and share its few sessions", async () => {
+  test("requests use PgBouncer and share its few sessions", async () => {
     await Promise.all(Array.from({ length: 200 }, () => fetch(`${service.url}/api/v1/articles`)));
     const { rows } = await owner.query<{ sessions: number }>(
       "select count(*)::int as sessions from pg_stat_activity where usename = 'authenticator' and datname = current_database()",
@@ -144,7 +144,7 @@ describe.runIf(existsSync(PGBOUNCER))("through PgBouncer in transaction mode", (
     await anon.removeAllChannels();
   });
 
-  test("hundreds at once of different callers are never taken for one another", async () => {
+  test("hundreds of concurrent callers never get each other's identity", async () => {
     await Promise.all(
       Array.from({ length: 400 }, async (_, n) => {
         const sub = String((n % 2) + 1);
@@ -185,7 +185,7 @@ describe.runIf(existsSync(PGBOUNCER))("through PgBouncer in transaction mode", (
     expect(changed.data!.createArticle.success).toBe(true);
   });
 
-  test("signing in, refreshing and the conventional interface work", async () => {
+  test("sign-in, token refresh and the resource interface work", async () => {
     const registered = await post("/auth/register", { email: "dora@example.org", password: PASSWORD, name: "Dora" });
     expect(registered.status).toBe(201);
     const { accessToken, refreshToken } = (await registered.json()) as Record<string, string>;
@@ -208,7 +208,7 @@ describe.runIf(existsSync(PGBOUNCER))("through PgBouncer in transaction mode", (
     expect((await post("/users", { name: "Eve" })).status).toBe(400);
   });
 
-  test("an answer too long to be held streams, and a client that leaves cancels", async () => {
+  test("a large response is streamed, and a disconnecting client cancels it", async () => {
     const headers = { apikey: token({ role: "anon" }) };
     const whole = await fetch(`${service.url}/rest/v1/long_rows?select=text`, { headers });
     expect((await whole.text()).length).toBeGreaterThan(40_000_000);
@@ -219,7 +219,7 @@ describe.runIf(existsSync(PGBOUNCER))("through PgBouncer in transaction mode", (
     expect((await fetch(`${service.url}/rest/v1/articles?limit=1`, { headers })).status).toBe(200);
   });
 
-  test("a changed schema is served, with statements made anew", async () => {
+  test("a changed schema is served with newly prepared statements", async () => {
     const boats = () => fetch(`${service.url}/api/v1/boats`);
     await owner.query("create table public.boats (id int primary key); grant select on public.boats to anon");
     await until(async () => (await boats()).status === 200);

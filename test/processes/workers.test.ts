@@ -5,7 +5,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import WebSocket from "ws";
 import { freePort } from "../../bench/free-port.ts";
-import { startOf } from "../../engine/embedded/processes.ts";
+import { startTimeOf } from "../../engine/embedded/processes.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { SEED } from "../db/callers.ts";
 import { type Program, startGateway, stopped } from "../program.ts";
@@ -65,14 +65,14 @@ const childrenOf = async (pid: number) =>
   (await readFile(`/proc/${pid}/task/${pid}/children`, "utf8")).trim().split(" ").map(Number);
 
 describe("two workers at one address", () => {
-  test("both answer, and the log says who did", async () => {
+  test("both answer requests, and the log has the worker's number", async () => {
     expect((await workersOf(8)).size).toBe(2);
     expect(program.printed()).toContain("starting 2 processes");
     expect(await childrenOf(program.child.pid!)).toHaveLength(2);
     expect(await condition()).toEqual({ status: "ok" });
   });
 
-  test("are told of as one on the operators' port", async () => {
+  test("are reported together on the admin port", async () => {
     const metrics = /operators +(\S+)/.exec(program.printed())![1]!;
     const sumOf = async () => {
       const lines = (await (await fetch(metrics)).text()).split("\n");
@@ -85,7 +85,7 @@ describe("two workers at one address", () => {
     expect((await fetch(metrics.replace("/metrics", "/ready"))).status).toBe(200);
   });
 
-  test("share the connections that one process would have", async () => {
+  test("share the connections of one pool size", async () => {
     await Promise.all(Array.from({ length: 80 }, () => ask(at("/api/v1/articles"))));
     const { rows } = await owner.query<{ links: number }>(
       "select count(*)::int as links from pg_stat_activity where usename = 'authenticator' and datname = current_database()",
@@ -94,7 +94,7 @@ describe("two workers at one address", () => {
     expect(rows[0]!.links).toBeLessThanOrEqual(28);
   });
 
-  test("take each other's tokens, and exchange a refresh token once between them", async () => {
+  test("accept each other's tokens, and exchange a refresh token only once", async () => {
     const registered = await post("/auth/register", { email: "dora@example.org", password: PASSWORD, name: "Dora" });
     const { accessToken, refreshToken } = (await registered.json()) as Record<string, string>;
     for (let n = 0; n < 4; n++) {
@@ -107,20 +107,20 @@ describe("two workers at one address", () => {
     expect(exchanged.map(({ status }) => status).sort()).toEqual([200, 401, 401, 401]);
   });
 
-  test("count failures to sign in together", async () => {
+  test("count failed sign-ins together", async () => {
     const wrong = () => post("/auth/login", { username: "dora@example.org", password: "wrong" });
     const statuses: number[] = [];
     for (let n = 0; n < 6; n++) statuses.push((await wrong()).status);
     expect(statuses).toEqual([401, 401, 401, 401, 401, 429]);
   });
 
-  test("both learn of a new table", async () => {
+  test("both serve a new table", async () => {
     await owner.query("create table public.boats (id int primary key); grant select on public.boats to anon");
     const answers = async () => Promise.all(Array.from({ length: 6 }, () => ask(at("/api/v1/boats"))));
     await until(async () => (await answers()).every(({ status }) => status === 200));
   });
 
-  test("both learn of a changed setting", async () => {
+  test("both apply a changed setting", async () => {
     const size = async () => {
       const { text } = await ask(at("/rest/v1/articles?select=title"), { headers: { apikey: anonKey } });
       return (JSON.parse(text) as unknown[]).length;
@@ -133,7 +133,7 @@ describe("two workers at one address", () => {
     await owner.query("notify pgrst, 'reload config'");
   });
 
-  test("pass on what is broadcast, who is present, and events of GraphQL, whoever holds the socket", async () => {
+  test("share broadcasts, presence and GraphQL events", async () => {
     // Four sockets, in turn two for each worker.
     const clients = Array.from({ length: 4 }, () => makeClient(program.url));
     const heard = clients.map(() => new Set<string>());
@@ -177,38 +177,40 @@ describe("two workers at one address", () => {
     for (const listener of listeners) await listener.dispose();
   });
 
-  test("one that is killed is replaced, and meanwhile the service says that it is short of one", async () => {
+  test("a killed worker is replaced, and the health check reports it meanwhile", async () => {
     const [victim] = await childrenOf(program.child.pid!);
     process.kill(victim!, "SIGKILL");
-    await until(() => said("a worker ended unasked").length === 1);
-    expect(said("a worker ended unasked")).toMatchObject([{ how: "signal SIGKILL", replacedInMs: 250 }]);
-    expect(await condition()).toEqual({ status: "degraded", reason: "1 of 2 processes serve." });
+    await until(() => said("a worker process exited unexpectedly").length === 1);
+    expect(said("a worker process exited unexpectedly")).toMatchObject([
+      { reason: "signal SIGKILL", replacedInMs: 250 },
+    ]);
+    expect(await condition()).toEqual({ status: "degraded", reason: "1 of 2 workers are serving." });
     await until(async () => (await condition()).status === "ok");
     expect((await workersOf(8)).size).toBe(2);
   });
 
-  test("the next that ends so soon is replaced later", async () => {
+  test("a worker that exits soon after its start is replaced after a longer delay", async () => {
     const [victim] = await childrenOf(program.child.pid!);
     process.kill(victim!, "SIGKILL");
-    await until(() => said("a worker ended unasked").length === 2);
-    expect(said("a worker ended unasked")[1]).toMatchObject({ replacedInMs: 500 });
+    await until(() => said("a worker process exited unexpectedly").length === 2);
+    expect(said("a worker process exited unexpectedly")[1]).toMatchObject({ replacedInMs: 500 });
     await until(async () => (await condition()).status === "ok");
   });
 
-  test("the last one that serves is replaced at once, however many have ended", async () => {
+  test("the last serving worker is replaced immediately, however many have exited", async () => {
     for (let time = 0; time < 2; time++) {
-      const endings = said("a worker ended unasked").length;
+      const endings = said("a worker process exited unexpectedly").length;
       const victims = await childrenOf(program.child.pid!);
       for (const victim of victims) process.kill(victim, "SIGKILL");
-      await until(() => said("a worker ended unasked").length === endings + victims.length);
+      await until(() => said("a worker process exited unexpectedly").length === endings + victims.length);
       // One that has not served yet is not replaced in the same moment.
-      expect(said("a worker ended unasked").at(-1)!.replacedInMs).toBeLessThanOrEqual(50);
+      expect(said("a worker process exited unexpectedly").at(-1)!.replacedInMs).toBeLessThanOrEqual(50);
       await until(async () => (await fetch(at("/health/live")).catch(() => null))?.status === 200);
     }
     await until(async () => (await condition()).status === "ok");
   });
 
-  test("are replaced one after the other on SIGUSR2, and no request fails", async () => {
+  test("are replaced one by one on SIGUSR2, and no request fails", async () => {
     const before = await childrenOf(program.child.pid!);
     const channel = makeClient(program.url).channel("room");
     let heard = 0;
@@ -234,7 +236,7 @@ describe("two workers at one address", () => {
     await channel.unsubscribe();
   });
 
-  test("one that ends while others are replaced is replaced once", async () => {
+  test("a worker that exits during a replacement is replaced once", async () => {
     const [, second] = await childrenOf(program.child.pid!);
     const renewals = () => program.printed().split("renewed").length;
     const before = renewals();
@@ -245,14 +247,14 @@ describe("two workers at one address", () => {
     expect(await childrenOf(program.child.pid!)).toHaveLength(2);
   });
 
-  test("leave SIGUSR2 to the one that looks after them", async () => {
+  test("ignore SIGUSR2, which the primary handles", async () => {
     const before = await childrenOf(program.child.pid!);
     for (const pid of before) process.kill(pid, "SIGUSR2");
     expect((await workersOf(8)).size).toBe(2);
     expect(await childrenOf(program.child.pid!)).toEqual(before);
   });
 
-  test("one that hangs is ended with the others", async () => {
+  test("a worker that hangs is killed at shutdown", async () => {
     const hanging = await startGateway(database, { WEB_CONCURRENCY: "2", DRAIN_TIMEOUT_SECONDS: "0" });
     const [pid] = await childrenOf(hanging.child.pid!);
     process.kill(pid!, "SIGSTOP");
@@ -260,14 +262,14 @@ describe("two workers at one address", () => {
       const ended = once(hanging.child, "exit");
       hanging.child.kill("SIGTERM");
       expect(await ended).toEqual([0, null]);
-      expect(await startOf(pid!)).toBeNull();
+      expect(await startTimeOf(pid!)).toBeNull();
     } finally {
-      if ((await startOf(pid!)) !== null) process.kill(pid!, "SIGKILL");
+      if ((await startTimeOf(pid!)) !== null) process.kill(pid!, "SIGKILL");
       await hanging.kill();
     }
   });
 
-  test("SIGTERM ends all of them in good order", async () => {
+  test("SIGTERM stops all of them cleanly", async () => {
     const pids = await childrenOf(program.child.pid!);
     expect(await stopped(program, "SIGTERM")).toBe(0);
     for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow("ESRCH");

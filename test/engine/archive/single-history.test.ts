@@ -2,10 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { inspectArchive } from "../../../engine/archive/inspect.ts";
-import { restoreArchive } from "../../../engine/archive/restore.ts";
+import { inspectArchive } from "../../../engine/archive/inspect-archive.ts";
+import { restoreArchive } from "../../../engine/archive/restore-archive.ts";
 import { migrationsOf } from "../../../engine/archive/restore-migrations.ts";
-import { writeArchive } from "../../../engine/archive/write.ts";
+import { writeArchive } from "../../../engine/archive/write-archive.ts";
 import { releasedHistories } from "../../../engine/migrate/histories.ts";
 import { ownHistories } from "../migrate/own-histories.ts";
 

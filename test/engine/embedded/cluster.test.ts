@@ -88,7 +88,7 @@ async function startHolder(): Promise<{ child: ChildProcess; acknowledged: strin
 }
 
 describe("startCluster", () => {
-  test("a first start makes a cluster, a second one finds its data again", async () => {
+  test("the first start creates a cluster, the second one keeps its data", async () => {
     const steps: string[] = [];
     const first = await start({ tell: (step) => steps.push(step) });
     await ask(first.url("postgres", "postgres"), "create table kept as select 42 as answer");
@@ -98,7 +98,7 @@ describe("startCluster", () => {
     expect(steps).toEqual(["creating the database cluster"]);
   });
 
-  test("the cluster is Postgres 18 with UTF-8, logical WAL and fsync, reached by its socket alone", async () => {
+  test("the cluster is Postgres 18 with UTF-8, logical WAL and fsync, on a unix socket only", async () => {
     const { url } = await start();
     const settings = `select setting from pg_settings
       where name in ('server_encoding', 'wal_level', 'fsync', 'listen_addresses', 'max_slot_wal_keep_size') order by name`;
@@ -111,7 +111,7 @@ describe("startCluster", () => {
     ).toEqual(["C.UTF-8"]);
   });
 
-  test("what the shell says of Postgres does not reach it", async () => {
+  test("PG* variables of the shell have no effect", async () => {
     process.env.PGPORT = "1";
     process.env.PGDATA = "/nowhere";
     process.env.LC_ALL = "no_SUCH";
@@ -139,7 +139,7 @@ describe("startCluster", () => {
     expect(await ask(other.url("postgres", "postgres"), "select to_regclass('only_here')")).toEqual([null]);
   });
 
-  test("a folder in use is refused with the process that uses it, which goes on", async () => {
+  test("a folder in use is refused with the id of its process, which keeps running", async () => {
     await haveCluster();
     const { child } = await startHolder();
     await expect(start()).rejects.toThrow(`in use by the service with process id ${child.pid}`);
@@ -147,26 +147,29 @@ describe("startCluster", () => {
     expect(await ask(url!("postgres", "postgres"), "select 1")).toEqual([1]);
   });
 
-  test("runningCluster finds nothing where nothing runs", async () => {
+  test("runningCluster returns null if no service runs", async () => {
     await haveCluster();
     expect(await runningCluster({ dataDir })).toBeNull();
     await (await start()).stop();
     expect(await runningCluster({ dataDir })).toBeNull();
   });
 
-  test.runIf(process.getuid!() === 0)("runningCluster waits for nothing that this user may not see", async () => {
-    await start();
-    // By its own choice: where the modules lie it might not be let in.
-    const look = `import { runningCluster } from ${JSON.stringify(CLUSTER)};
+  test.runIf(process.getuid!() === 0)(
+    "runningCluster refuses a cluster of another user instead of waiting",
+    async () => {
+      await start();
+      // By its own choice: where the modules lie it might not be let in.
+      const look = `import { runningCluster } from ${JSON.stringify(CLUSTER)};
       process.setuid(${NOBODY});
       await runningCluster({ dataDir: ${JSON.stringify(dataDir)} }).catch(({ message }) => console.log(message));`;
-    const child = spawn(process.execPath, ["--input-type=module", "-e", look], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    expect(await text(child.stdout)).toContain("run this as the user who runs the service");
-  });
+      const child = spawn(process.execPath, ["--input-type=module", "-e", look], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      expect(await text(child.stdout)).toContain("run this as the user who runs the service");
+    },
+  );
 
-  test("a cluster of another major version is refused with advice and left alone", async () => {
+  test("a cluster of another major version is refused with advice and not changed", async () => {
     await mkdir(join(dataDir, "postgres"), { recursive: true });
     await writeFile(join(dataDir, "postgres/PG_VERSION"), "16\n");
     await expect(start()).rejects.toThrow(
@@ -175,7 +178,7 @@ describe("startCluster", () => {
     expect(await readdir(join(dataDir, "postgres"))).toEqual(["PG_VERSION"]);
   });
 
-  test("an upgrade that died before its last step is finished by the next start", async () => {
+  test("an upgrade that was interrupted before its last step is completed by the next start", async () => {
     await haveCluster();
     const first = await start();
     await ask(first.url("postgres", "postgres"), "create table kept as select 42 as answer");
@@ -188,14 +191,14 @@ describe("startCluster", () => {
     expect(await readdir(dataDir)).not.toContain("upgrading");
   });
 
-  test("a folder with something else in it is refused and left alone", async () => {
+  test("a folder with other files is refused and not changed", async () => {
     await mkdir(join(dataDir, "postgres"), { recursive: true });
     await writeFile(join(dataDir, "postgres/thesis.txt"), "years of work");
     await expect(start()).rejects.toThrow("holds no Postgres cluster");
     expect(await readdir(join(dataDir, "postgres"))).toEqual(["thesis.txt"]);
   });
 
-  test("a cluster that was half made when its maker died is made anew", async () => {
+  test("a cluster whose creation was interrupted is created again", async () => {
     const draft = join(dataDir, "postgres.new-1a2b3c");
     await mkdir(join(draft, "base"), { recursive: true });
     const survivor = spawn("sleep", ["600"], { cwd: draft });
@@ -206,7 +209,7 @@ describe("startCluster", () => {
     expect(survivor.signalCode).toBe("SIGKILL");
   });
 
-  test("of two first starts at once one wins, and the other is told so", async () => {
+  test("one of two concurrent first starts succeeds, the other one is refused", async () => {
     const both = [spawnHolder("pipe"), spawnHolder("pipe")];
     const complaints = both.map(async ({ stderr }) => (await stderr!.setEncoding("utf8").toArray()).join(""));
     const ready = both.map(async (child) => {
@@ -219,7 +222,7 @@ describe("startCluster", () => {
     expect((await readdir(dataDir)).sort()).toEqual(["postgres", "service.pid", "socket"]);
   });
 
-  test("a service that is still starting is left in peace: starts are refused, commands wait for it", async () => {
+  test("while a service is starting, other starts are refused and commands wait", async () => {
     const child = spawnHolder("inherit");
     await until(async () => existsSync(join(dataDir, "service.pid")));
     const reached = runningCluster({ dataDir });
@@ -228,7 +231,7 @@ describe("startCluster", () => {
     await expect(start()).rejects.toThrow(`in use by the service with process id ${child.pid}`);
   });
 
-  test("an owner whose number is somebody else's now does not stand in the way", async () => {
+  test("a claim whose process id was reused by another process is ignored", async () => {
     await mkdir(dataDir);
     await writeFile(join(dataDir, "service.pid"), `${process.ppid}\n1\n`);
     expect(await runningCluster({ dataDir })).toBeNull();
@@ -236,7 +239,7 @@ describe("startCluster", () => {
     expect(await ask(url("postgres", "postgres"), "select 1")).toEqual([1]);
   });
 
-  test("a second start in the same process is refused, and the first goes on", async () => {
+  test("a second start in the same process is refused, and the first keeps running", async () => {
     await haveCluster();
     const { url } = await start();
     await expect(start()).rejects.toThrow(`in use by the service with process id ${process.pid}`);
@@ -244,7 +247,7 @@ describe("startCluster", () => {
     expect(await runningCluster({ dataDir })).not.toBeNull();
   });
 
-  test("nobody waits any longer to signal a server that has ended", async () => {
+  test("the watching shell ends with the server", async () => {
     await haveCluster();
     const cluster = await start();
     const postmaster = await postmasterOf(dataDir);
@@ -254,7 +257,7 @@ describe("startCluster", () => {
     await until(async () => (await processesNaming(`kill -INT ${postmaster}`)).length === 0);
   });
 
-  test("a pid file whose number is somebody else's now does not stand in the way", async () => {
+  test("a pid file whose process id was reused by another process is ignored", async () => {
     await haveCluster();
     await (await start()).stop();
     const somebody = spawn("sleep", ["600"]);
@@ -265,7 +268,7 @@ describe("startCluster", () => {
     expect(somebody.exitCode).toBeNull();
   });
 
-  test("a path too long for a socket puts the socket elsewhere", async () => {
+  test("a data folder whose path is too long for a socket gets its socket elsewhere", async () => {
     const { url } = await start({ dataDir: join(root, "a".repeat(120)) });
     expect(await ask(url("postgres", "postgres"), "select 1")).toEqual([1]);
   });
@@ -275,7 +278,7 @@ describe("startCluster", () => {
     expect(await ask(url("postgres", "postgres"), "select 1")).toEqual([1]);
   });
 
-  test("loopback is open only when asked for, and wants a password", async () => {
+  test("the loopback port is open only if configured, and requires a password", async () => {
     await haveCluster();
     const port = await freePort();
     const { url } = await start({ port });
@@ -288,7 +291,7 @@ describe("startCluster", () => {
     });
   });
 
-  test("a port that is in use is told by its setting", async () => {
+  test("a port in use is reported with its setting", async () => {
     await haveCluster();
     const other = createServer().listen(0, "127.0.0.1");
     await once(other, "listening");
@@ -299,28 +302,28 @@ describe("startCluster", () => {
     }
   });
 
-  test("a folder that cannot be had is told by its setting", async () => {
+  test("a folder that cannot be created is reported with its setting", async () => {
     await writeFile(dataDir, "not a folder");
     await expect(start()).rejects.toThrow(`${dataDir} cannot be written (EEXIST). Set DATA_DIR`);
     await expect(start({ dataDir: join(dataDir, "below") })).rejects.toThrow("Set DATA_DIR");
   });
 
-  test("a start that fails says why in Postgres's own words and leaves nothing behind", async () => {
+  test("a failed start reports Postgres's message and leaves nothing behind", async () => {
     await haveCluster();
     await expect(start({ settings: { shared_buffers: "none" } })).rejects.toThrow(/did not start.*shared_buffers/s);
     expect(existsSync(join(dataDir, "service.pid"))).toBe(false);
     await until(async () => (await processesNaming(dataDir)).length === 0);
   });
 
-  test.runIf(process.getuid?.() === 0)("root's own closed folder is no obstacle", async () => {
+  test.runIf(process.getuid?.() === 0)("root can use a folder that is closed to other users", async () => {
     await mkdir(join(root, "closed"), { mode: 0o700 });
     const { url } = await start({ dataDir: join(root, "closed/data") });
     expect(await ask(url("postgres", "postgres"), "select 1")).toEqual([1]);
   });
 });
 
-describe("a crash loses nothing that was acknowledged", () => {
-  test("kill -9 of the parent ends Postgres, and the next start has every row", async () => {
+describe("a crash loses no committed row", () => {
+  test("kill -9 of the parent stops Postgres, and the next start has every row", async () => {
     await haveCluster();
     const { child, acknowledged } = await startHolder();
     await until(async () => acknowledged.length > 200);
@@ -338,7 +341,7 @@ describe("a crash loses nothing that was acknowledged", () => {
     await until(async () => (await processesNaming(dataDir)).length === 0);
   });
 
-  test("kill -9 of Postgres: it is started again by itself, and has every row", async () => {
+  test("kill -9 of Postgres restarts it, with every row", async () => {
     await haveCluster();
     const { acknowledged } = await startHolder();
     await until(async () => acknowledged.length > 200);
@@ -351,7 +354,7 @@ describe("a crash loses nothing that was acknowledged", () => {
     expect(promised.filter((id) => !kept.has(id))).toEqual([]);
   });
 
-  test("kill -9 of both at once: the next start waits for what is left and has every row", async () => {
+  test("kill -9 of both: the next start waits for remaining processes and has every row", async () => {
     await haveCluster();
     const { child, acknowledged } = await startHolder();
     await until(async () => acknowledged.length > 200);

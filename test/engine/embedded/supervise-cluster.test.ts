@@ -1,7 +1,7 @@
 import { rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { superviseCluster } from "../../../engine/embedded/supervise.ts";
+import { superviseCluster } from "../../../engine/embedded/supervise-cluster.ts";
 import { withClient } from "../../../engine/with-client.ts";
 import { postmasterOf } from "../../postmaster.ts";
 import { MAY_MOUNT, mountSmallDisk, saySkipped } from "../../small-disk.ts";
@@ -9,7 +9,7 @@ import { until } from "../../until.ts";
 
 saySkipped("A full disk below a server that is to be started again");
 
-test.runIf(MAY_MOUNT)("a server that dies on a disk without a byte to spare is started when there is one", async () => {
+test.runIf(MAY_MOUNT)("a server that crashes on a full disk is restarted when there is space", async () => {
   await using disk = await mountSmallDisk("120m");
   const dataDir = join(disk.folder, "data");
   const told: string[] = [];
@@ -22,7 +22,7 @@ test.runIf(MAY_MOUNT)("a server that dies on a disk without a byte to spare is s
   const { bavail, bsize } = await statfs(disk.folder);
   await writeFile(ballast, Buffer.alloc(bavail * bsize));
   process.kill(await postmasterOf(dataDir), "SIGKILL");
-  await until(() => givenUp.length > 0 || told.some((step) => step.includes("cannot be started")));
+  await until(() => givenUp.length > 0 || told.some((step) => step.includes("could not be started")));
   expect(givenUp).toEqual([]);
   await rm(ballast);
   const answers = () => withClient(cluster.url("postgres", "postgres"), (client) => client.query("select"));

@@ -7,24 +7,24 @@ import { createGzip } from "node:zlib";
 import type pg from "pg";
 import { appliedMigrations } from "../migrate/record.ts";
 import { withClient } from "../with-client.ts";
-import { FORMAT, type Line } from "./format.ts";
-import { contentRelations, contentTables, speakPlainly } from "./tables.ts";
+import { type ArchiveLine, FORMAT_VERSION } from "./archive-format.ts";
+import { contentRelations, contentTables, setPortableFormats } from "./content-tables.ts";
 
-const ROWS_AT_ONCE = 200;
+const FETCH_ROWS = 200;
 
-export type Written = { readonly tables: number; readonly rows: number };
+export type ArchiveCounts = { readonly tables: number; readonly rows: number };
 
-/** All rows as they are at one moment, while everybody works on. The file appears when it is whole. */
-export async function writeArchive(ownerUrl: string, file: string): Promise<Written> {
-  // Not another one's, who may be writing the same file at the same time, or be able to read what was there before.
+/** Writes all rows of one snapshot, without blocking other users of the database. The file appears when it is complete. */
+export async function writeArchive(ownerUrl: string, file: string): Promise<ArchiveCounts> {
+  // A unique, newly created file: another backup may write to the same target, and an existing file may be readable by others.
   const draft = `${file}.${randomUUID()}.part`;
-  let written: Written = { tables: 0, rows: 0 };
+  let written: ArchiveCounts = { tables: 0, rows: 0 };
   try {
     await withClient(ownerUrl, async (client) => {
-      const lines = linesOf(client, (counts) => {
+      const lines = archiveLines(client, (counts) => {
         written = counts;
       });
-      // It holds what passwords were made into, and what only their owners may read.
+      // The backup contains password hashes and private rows.
       const target = createWriteStream(draft, { flags: "wx", mode: 0o600, flush: true });
       await pipeline(Readable.from(lines), createGzip(), target);
     });
@@ -35,16 +35,16 @@ export async function writeArchive(ownerUrl: string, file: string): Promise<Writ
   }
 }
 
-async function* linesOf(client: pg.ClientBase, tell: (written: Written) => void): AsyncGenerator<string> {
-  const line = (value: Line) => `${JSON.stringify(value)}\n`;
-  await speakPlainly(client);
+async function* archiveLines(client: pg.ClientBase, onEnd: (written: ArchiveCounts) => void): AsyncGenerator<string> {
+  const line = (value: ArchiveLine) => `${JSON.stringify(value)}\n`;
+  await setPortableFormats(client);
   await client.query("begin isolation level repeatable read, read only");
   const { rows: servers } = await client.query<{ version: string }>(
     "select current_setting('server_version') as version",
   );
   const migrations = await appliedMigrations(client);
   yield line({
-    contentService: FORMAT,
+    contentService: FORMAT_VERSION,
     postgres: servers[0]!.version,
     madeAt: new Date().toISOString(),
     migrations: migrations.map(({ history, name, hash }) => ({ ...(history && { history }), name, hash })),
@@ -56,14 +56,14 @@ async function* linesOf(client: pg.ClientBase, tell: (written: Written) => void)
     yield line({ table, columns });
     await client.query(`declare archived no scroll cursor for select t::text as row from only ${table} as t`);
     for (;;) {
-      const { rows: found } = await client.query<{ row: string }>(`fetch ${ROWS_AT_ONCE} from archived`);
+      const { rows: found } = await client.query<{ row: string }>(`fetch ${FETCH_ROWS} from archived`);
       for (const { row } of found) yield line(row);
       rows += found.length;
-      if (found.length < ROWS_AT_ONCE) break;
+      if (found.length < FETCH_ROWS) break;
     }
     await client.query("close archived");
   }
-  // They know no moment; asked last, they are ahead of every row.
+  // Sequences are not part of the snapshot; read last, they are not behind any row.
   for (const sequence of await contentRelations(client, "S")) {
     const { rows: states } = await client.query<{ last: string; called: boolean }>(
       `select last_value::text as last, is_called as called from ${sequence}`,
@@ -72,5 +72,5 @@ async function* linesOf(client: pg.ClientBase, tell: (written: Written) => void)
   }
   await client.query("commit");
   yield line({ rows });
-  tell({ tables: tables.length, rows });
+  onEnd({ tables: tables.length, rows });
 }

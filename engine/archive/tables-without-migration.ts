@@ -3,25 +3,28 @@ import type pg from "pg";
 import type { History } from "../migrate/histories.ts";
 import { schemaFile } from "../migrate/schema-files.ts";
 import { migrationState } from "../migrate/state.ts";
-import { contentTables } from "./tables.ts";
+import { contentTables } from "./content-tables.ts";
 
-/** Tables that no migration makes: a restore would have no place for their rows. */
-export async function homelessTables(client: pg.ClientBase, histories: readonly History[]): Promise<readonly string[]> {
-  // A database that is behind or ahead has other tables than the files.
+/** Tables that no committed migration creates, whose rows could not be restored. */
+export async function tablesWithoutMigration(
+  client: pg.ClientBase,
+  histories: readonly History[],
+): Promise<readonly string[]> {
+  // The schema files describe the tables only if exactly the committed migrations are applied.
   if ((await migrationState(client, histories)).kind !== "current") return [];
   const files = [...new Set(histories.map(schemaFile))];
   const schemas = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
-  const made = new Set(
+  const migrated = new Set(
     schemas.flatMap((schema) => [...schema.matchAll(/^create (?:unlogged )?table (.+?) \(/gm)].map(nameIn)),
   );
-  return (await contentTables(client)).map(({ table }) => plain(table)).filter((name) => !made.has(name));
+  return (await contentTables(client)).map(({ table }) => unquote(table)).filter((name) => !migrated.has(name));
 }
 
 function nameIn([, name = ""]: readonly string[]): string {
-  return plain(name);
+  return unquote(name);
 }
 
-/** Names are quoted in the one text, and only where they must be in the other. */
-function plain(name: string): string {
+/** The schema file quotes all names, Postgres only those that need it. */
+function unquote(name: string): string {
   return name.replaceAll('"', "");
 }

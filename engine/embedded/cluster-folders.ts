@@ -2,48 +2,52 @@ import { createHash } from "node:crypto";
 import { chmod, lstat, mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { type Account, giveTo } from "./account.ts";
+import { chownTo, type SystemAccount } from "./system-account.ts";
 
-export type Folders = {
-  /** Postgres's own data folder. */
+export type ClusterFolders = {
+  /** Postgres's data folder. */
   readonly data: string;
-  /** Holds the unix socket; nobody else may enter. */
+  /** Contains the unix socket; closed to other users. */
   readonly socket: string;
-  /** Names the process that has claimed the folder. */
+  /** Contains the id of the process that has claimed the folder. */
   readonly ownerFile: string;
 };
 
 /** The kernel's limit for a socket's path is 107 bytes on Linux and 103 on macOS. */
-const LONGEST_SOCKET_PATH = 103;
+const MAX_SOCKET_PATH = 103;
 
-export function foldersOf(dataDir: string): Folders {
+export function clusterFolders(dataDir: string): ClusterFolders {
   const root = resolve(dataDir);
   return { data: join(root, "postgres"), socket: socketFolder(root), ownerFile: join(root, "service.pid") };
 }
 
 function socketFolder(root: string): string {
   const inside = join(root, "socket");
-  // Postgres reads a list of folders here, so a path with its punctuation must not be one of them.
-  if (/^[\w/.+ -]+$/.test(inside) && join(inside, ".s.PGSQL.5432").length <= LONGEST_SOCKET_PATH) return inside;
+  // The setting is a comma-separated list, so paths with special characters cannot be used.
+  if (/^[\w/.+ -]+$/.test(inside) && join(inside, ".s.PGSQL.5432").length <= MAX_SOCKET_PATH) return inside;
   return join(tmpdir(), `content-service-${createHash("sha256").update(root).digest("hex").slice(0, 16)}`);
 }
 
-export async function makeFolders(dataDir: string, { socket }: Folders, account: Account | null): Promise<void> {
+export async function createFolders(
+  dataDir: string,
+  { socket }: ClusterFolders,
+  account: SystemAccount | null,
+): Promise<void> {
   await mkdir(dataDir, { recursive: true });
   await mkdir(socket, { mode: 0o700 }).catch(async (error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
-    await refuseForeign(socket, account);
+    await refuseForeignFolder(socket, account);
   });
-  await giveTo(account, socket);
+  await chownTo(account, socket);
   await chmod(socket, 0o700);
 }
 
-/** In a shared temporary folder somebody else may have made it first, to sit between us and the server. */
-async function refuseForeign(folder: string, account: Account | null): Promise<void> {
+/** In a shared temporary folder, another user may have created it to intercept connections. */
+async function refuseForeignFolder(folder: string, account: SystemAccount | null): Promise<void> {
   const found = await lstat(folder);
   const ours = [process.getuid?.() ?? found.uid, account?.uid];
   if (found.isDirectory() && ours.includes(found.uid)) return;
   throw new Error(
-    `${folder} belongs to another user: run the service as the one who made it, or set DATA_DIR to another folder.`,
+    `${folder} belongs to another user: run the service as that user, or set DATA_DIR to another folder.`,
   );
 }

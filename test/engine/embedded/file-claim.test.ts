@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { claim, claimantOf, release } from "../../../engine/embedded/claim.ts";
+import { claimFile, findClaimant, releaseFile } from "../../../engine/embedded/file-claim.ts";
 
 let folder: string;
 let file: string;
@@ -15,21 +15,21 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-test("a claim is its process's until it is released, and leaves nothing else in the folder", async () => {
-  expect(await claimantOf(file)).toBeNull();
-  expect(await claim(file)).toBeNull();
-  expect(await claimantOf(file)).toBe(process.pid);
+test("a claim is held by its process until it is released, and leaves no other file", async () => {
+  expect(await findClaimant(file)).toBeNull();
+  expect(await claimFile(file)).toBeNull();
+  expect(await findClaimant(file)).toBe(process.pid);
   expect(await readdir(folder)).toEqual(["service.pid"]);
-  await release(file);
+  await releaseFile(file);
   expect(await readdir(folder)).toEqual([]);
 });
 
-test("of many that find a dead owner one alone takes its place, and the others are told which", async () => {
+test("exactly one of many processes takes over the claim of a dead owner, and the others get its id", async () => {
   await writeFile(file, `${process.pid}\n1\n`);
   const code = `const { claim } = await import(process.argv[1]);
     process.stdin.once("data", async () => console.log(await claim(process.argv[2])));
     console.log("set");`;
-  const module = join(import.meta.dirname, "../../../engine/embedded/claim.ts");
+  const module = join(import.meta.dirname, "../../../engine/embedded/file-claim.ts");
   const rivals = Array.from({ length: 6 }, () =>
     spawn(process.execPath, ["--input-type=module", "-e", code, module, file], { stdio: ["pipe", "pipe", "inherit"] }),
   );

@@ -2,11 +2,11 @@ import { accessSync, constants } from "node:fs";
 import { chown, readFile, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
-/** The operating-system user that runs Postgres; null means the one who runs this program. */
-export type Account = { readonly name: string; readonly uid: number; readonly gid: number };
+/** The operating-system user that runs Postgres; null for the current user. */
+export type SystemAccount = { readonly name: string; readonly uid: number; readonly gid: number };
 
-/** Postgres refuses to run as root, so root lends it the account of a system user. */
-export async function chooseAccount(): Promise<Account | null> {
+/** Postgres refuses to run as root, so root runs it as a system user. */
+export async function chooseAccount(): Promise<SystemAccount | null> {
   if (process.getuid?.() !== 0) return null;
   const passwd = await readFile("/etc/passwd", "utf8");
   const accounts = passwd.split("\n").map((line) => line.split(":"));
@@ -15,27 +15,27 @@ export async function chooseAccount(): Promise<Account | null> {
     if (entry) return { name, uid: Number(entry[2]), gid: Number(entry[3]) };
   }
   throw new Error(
-    "Postgres refuses to run as root, and this machine has neither a user postgres nor nobody to run it as. " +
+    "Postgres refuses to run as root, and this machine has neither a user postgres nor a user nobody. " +
       "Start the service as an ordinary user, or add one with: useradd --system postgres",
   );
 }
 
-export async function giveTo(account: Account | null, path: string): Promise<void> {
+export async function chownTo(account: SystemAccount | null, path: string): Promise<void> {
   if (account) await chown(path, account.uid, account.gid);
 }
 
-/** Whether every folder above the path lets the account through; a home folder with mode 0700 does not. */
-export async function canReach(account: Account | null, path: string): Promise<boolean> {
-  if (!account) return mayEnter(path);
+/** Whether the account may enter all parent folders of the path; not so below a home folder with mode 0700. */
+export async function canTraverse(account: SystemAccount | null, path: string): Promise<boolean> {
+  if (!account) return isAccessible(path);
   for (let folder = dirname(resolve(path)); ; folder = dirname(folder)) {
     const { uid, gid, mode } = await stat(folder);
-    const searchable = uid === account.uid ? 0o100 : gid === account.gid ? 0o010 : 0o001;
-    if (!(mode & searchable)) return false;
+    const searchBit = uid === account.uid ? 0o100 : gid === account.gid ? 0o010 : 0o001;
+    if (!(mode & searchBit)) return false;
     if (folder === dirname(folder)) return true;
   }
 }
 
-function mayEnter(path: string): boolean {
+function isAccessible(path: string): boolean {
   try {
     accessSync(dirname(resolve(path)), constants.X_OK);
     return true;

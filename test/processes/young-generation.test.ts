@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
-const MODULE = join(import.meta.dirname, "../../processes/young-space.ts");
+const MODULE = join(import.meta.dirname, "../../processes/young-generation.ts");
 
-test("what V8 is told, this version of it knows", async () => {
+test("this version of V8 knows the flag", async () => {
   const program = `import { keepYoungSpace } from ${JSON.stringify(MODULE)}; keepYoungSpace();`;
   const told = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program]);
   expect(told).toEqual({ stdout: "", stderr: "" });

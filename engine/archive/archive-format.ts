@@ -1,0 +1,49 @@
+import { createReadStream } from "node:fs";
+import { createGunzip } from "node:zlib";
+
+export const FORMAT_VERSION = 1;
+
+/** The first line. */
+export type ArchiveHeader = {
+  readonly contentService: typeof FORMAT_VERSION;
+  readonly postgres: string;
+  readonly madeAt: string;
+  /** The applied migrations, in order. Without `history` in backups of earlier versions, which had a single history. */
+  readonly migrations: readonly { readonly history?: string; readonly name: string; readonly hash: string }[];
+};
+
+export type ArchiveTable = { readonly table: string; readonly columns: readonly string[] };
+export type ArchiveSequence = { readonly sequence: string; readonly last: string | null; readonly isCalled: boolean };
+/** The last line; a file without it is truncated. */
+export type ArchiveEnd = { readonly rows: number };
+
+/** A string is a row of the preceding table, in Postgres's text format of a composite value. */
+export type ArchiveLine = ArchiveHeader | ArchiveTable | string | ArchiveSequence | ArchiveEnd;
+
+/** Streams the lines of a backup file. */
+export async function* readArchive(file: string): AsyncGenerator<ArchiveLine> {
+  const source = createReadStream(file);
+  const text = createGunzip().setEncoding("utf8");
+  source.on("error", (error) => text.destroy(error));
+  try {
+    for await (const line of linesOf(source.pipe(text))) yield JSON.parse(line) as ArchiveLine;
+  } finally {
+    source.destroy();
+  }
+}
+
+/** Not readline, which also splits at U+2028 and U+2029: JSON does not escape these in strings. */
+async function* linesOf(text: AsyncIterable<string>): AsyncGenerator<string> {
+  let partial = "";
+  for await (const chunk of text) {
+    const [end, ...others] = chunk.split("\n");
+    const last = others.pop();
+    if (last === undefined) partial += chunk;
+    else {
+      yield partial + end;
+      yield* others;
+      partial = last;
+    }
+  }
+  if (partial) yield partial;
+}

@@ -1,0 +1,82 @@
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdtemp, readdir, readFile, rename, rm } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import type { Binaries } from "./binaries.ts";
+import { clusterFolders } from "./cluster-folders.ts";
+import { stagingFolder } from "./finish-upgrade.ts";
+import { removeDraft } from "./orphans.ts";
+import { spawnAs } from "./spawn-as.ts";
+import { chownTo, type SystemAccount } from "./system-account.ts";
+
+const DRAFT_PREFIX = "postgres.new-";
+
+/** Whether the folder contains a cluster. Refuses a cluster of another major version, and a folder with other files. */
+export async function checkCluster(dataFolder: string, { major }: Binaries): Promise<boolean> {
+  const version = (await readFile(join(dataFolder, "PG_VERSION"), "utf8").catch(() => "")).trim();
+  if (version === String(major)) return true;
+  if (version) {
+    throw new Error(
+      `${dataFolder} contains a cluster of Postgres ${version}, but the embedded Postgres is ${major}. It was not changed. ` +
+        "Upgrade it with the command upgrade (content-service upgrade, or npm run upgrade), which keeps the original, " +
+        `or run your own Postgres ${version} on it and set DATABASE_URL.`,
+    );
+  }
+  const found = await readdir(dataFolder).catch(() => []);
+  if (found.length > 0) {
+    throw new Error(`${dataFolder} is not empty and contains no Postgres cluster. Set DATA_DIR to another folder.`);
+  }
+  return false;
+}
+
+/** Whether there is a cluster of any version, including that of an interrupted upgrade. */
+export function clusterExists(dataDir: string): boolean {
+  const places = [clusterFolders(dataDir).data, stagingFolder(resolve(dataDir))];
+  return places.some((place) => existsSync(place));
+}
+
+/**
+ * Creates the cluster in a draft folder and renames it, so that an interrupted start leaves no incomplete cluster.
+ * The caller has claimed the folder, so existing drafts are abandoned.
+ */
+export async function createCluster(
+  dataFolder: string,
+  binaries: Binaries,
+  account: SystemAccount | null,
+): Promise<void> {
+  const parent = dirname(dataFolder);
+  for (const name of await readdir(parent)) {
+    if (name.startsWith(DRAFT_PREFIX)) await removeDraft(join(parent, name));
+  }
+  const draft = await mkdtemp(join(parent, DRAFT_PREFIX));
+  await chownTo(account, draft);
+  const output = await runInitdb(binaries, draft, account);
+  if (output !== null) {
+    await rm(draft, { recursive: true, force: true });
+    throw new Error(`Creating the cluster in ${dataFolder} failed:\n${output}`);
+  }
+  await rename(draft, dataFolder);
+}
+
+/** Null on success, otherwise the output of initdb. */
+async function runInitdb(binaries: Binaries, folder: string, account: SystemAccount | null): Promise<string | null> {
+  let output: string | null = null;
+  // pg_trgm recognizes letters beyond ASCII by LC_CTYPE only; not every system has C.UTF-8.
+  for (const ctype of ["C.UTF-8", "C"]) {
+    const locale = ["--locale=C", `--lc-ctype=${ctype}`, "--locale-provider=builtin", "--builtin-locale=C.UTF-8"];
+    const access = ["--username=postgres", "--auth-local=trust", "--auth-host=scram-sha-256"];
+    const args = [`--pgdata=${folder}`, "--encoding=UTF8", ...locale, ...access, "--no-instructions"];
+    output = await failureOf(await spawnAs(binaries.initdb, args, account, folder));
+    if (output === null || !output.includes("locale")) break;
+  }
+  return output;
+}
+
+async function failureOf(program: ChildProcess): Promise<string | null> {
+  let output = "";
+  program.stdout!.on("data", (chunk) => (output += chunk));
+  program.stderr!.on("data", (chunk) => (output += chunk));
+  const [code] = await once(program, "close");
+  return code === 0 ? null : output.trim();
+}

@@ -1,0 +1,124 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { delayBefore } from "../engine/delay-before.ts";
+import type { Logger } from "../engine/log.ts";
+import type { Operable } from "../rest-gateway/admin.ts";
+import { ManagedWorker } from "./managed-worker.ts";
+import type { WorkerOptions, WorkerQuery } from "./worker-messages.ts";
+
+export type ClusterWorkerOptions = Pick<WorkerOptions, "config" | "postgres"> & {
+  readonly size: number;
+  readonly log: Pick<Logger, "info" | "warn" | "error">;
+};
+
+const MIN_RESTART_DELAY_MS = 250;
+const MAX_RESTART_DELAY_MS = 30_000;
+/** A replacement takes over only when its GraphQL schema is built, which takes long for thousands of tables. */
+const REPLACEMENT_OPTIONS: Pick<WorkerOptions, "schemaPatienceMs"> = { schemaPatienceMs: 600_000 };
+/** When a worker exits after having served this long, the restart delay starts at its minimum again. */
+const STABLE_AFTER_MS = 60_000;
+
+/** A fixed number of workers. Restarts workers that exit unexpectedly, and can replace all of them one by one. */
+export class WorkerCluster {
+  readonly #options: ClusterWorkerOptions;
+  readonly #workers = new Set<ManagedWorker>();
+  readonly #stopping = new AbortController();
+  #replacement: Promise<void> | null = null;
+  #consecutiveFailures = 0;
+  /** How many workers in a row exited before they were serving. */
+  #failedStarts = 0;
+
+  constructor(options: ClusterWorkerOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves with the address when all workers serve. Starts one worker first, which does the one-time setup and reports errors once. */
+  async start(): Promise<string> {
+    const url = await this.#startWorker().serving;
+    const others = Array.from({ length: this.#options.size - 1 }, () => this.#startWorker().serving);
+    await Promise.all(others);
+    return url;
+  }
+
+  /** Stops each worker when its replacement serves. If a replacement cannot start, the remaining workers stay. */
+  replaceAll(): Promise<void> {
+    this.#replacement ??= this.#replaceEach().finally(() => {
+      this.#replacement = null;
+    });
+    return this.#replacement;
+  }
+
+  /** The answers of all serving workers. */
+  async query<W extends WorkerQuery>(name: W): Promise<Awaited<ReturnType<Operable[W]>>[]> {
+    const answers = await Promise.all(this.#servingWorkers.map((worker) => worker.query(name)));
+    return answers.filter((answer) => answer !== undefined);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all([...this.#workers].map((worker) => worker.stop({})));
+    await this.#replacement?.catch(() => {});
+  }
+
+  #startWorker(options: Pick<WorkerOptions, "schemaPatienceMs"> = {}): ManagedWorker {
+    const { config, postgres } = this.#options;
+    const worker = new ManagedWorker({ config, postgres, ...options });
+    this.#workers.add(worker);
+    worker.serving
+      .then(() => {
+        this.#failedStarts = 0;
+        this.#reportShortage();
+      })
+      .catch(() => {});
+    void worker.ended.then((reason) => this.#onEnd(worker, reason));
+    return worker;
+  }
+
+  async #replaceEach(): Promise<void> {
+    const { log } = this.#options;
+    for (const worker of this.#servingWorkers) {
+      if (this.#stopping.signal.aborted) return;
+      const successor = this.#startWorker(REPLACEMENT_OPTIONS);
+      await successor.serving;
+      log.info({ worker: successor.id, instead: worker.id }, "a worker was replaced");
+      await worker.stop({ othersStay: true });
+      this.#reportShortage();
+    }
+  }
+
+  async #onEnd(worker: ManagedWorker, reason: string): Promise<void> {
+    this.#workers.delete(worker);
+    if (worker.isStopping || this.#stopping.signal.aborted) return;
+    const delay = this.#restartDelay(worker);
+    this.#options.log.error({ worker: worker.id, reason, replacedInMs: delay }, "a worker process exited unexpectedly");
+    this.#reportShortage();
+    await sleep(delay, undefined, { signal: this.#stopping.signal }).catch(() => {});
+    // A replacement of all workers also replaces this one.
+    await this.#replacement?.catch(() => {});
+    if (!this.#stopping.signal.aborted && this.#liveCount < this.#options.size) this.#startWorker();
+  }
+
+  #restartDelay({ startedAt, isServing }: ManagedWorker): number {
+    if (performance.now() - startedAt > STABLE_AFTER_MS) this.#consecutiveFailures = 0;
+    const delay = Math.min(MAX_RESTART_DELAY_MS, MIN_RESTART_DELAY_MS * 2 ** this.#consecutiveFailures++);
+    if (!isServing) this.#failedStarts++;
+    // Other workers are serving or starting.
+    if (this.#liveCount > 0) return delay;
+    return this.#failedStarts === 0 ? 0 : Math.round(delayBefore(this.#failedStarts));
+  }
+
+  get #servingWorkers(): ManagedWorker[] {
+    return [...this.#workers].filter(({ isServing, isStopping }) => isServing && !isStopping);
+  }
+
+  /** Workers that are stopping are not counted, because their replacements are. */
+  get #liveCount(): number {
+    return [...this.#workers].filter(({ isStopping }) => !isStopping).length;
+  }
+
+  #reportShortage(): void {
+    const { size } = this.#options;
+    const serving = this.#servingWorkers.length;
+    const fault = serving < size ? `${serving} of ${size} workers are serving.` : null;
+    for (const worker of this.#workers) worker.send({ kind: "shortage", fault });
+  }
+}
