@@ -1,6 +1,6 @@
-import { makeFirstAdministrator } from "./engine/auth/first-administrator.ts";
+import { createFirstAdministrator } from "./engine/auth/first-administrator.ts";
 import { hasAccounts } from "./engine/auth/has-accounts.ts";
-import { makeIdentification } from "./engine/auth/identification.ts";
+import { makeSignInServices } from "./engine/auth/sign-in-services.ts";
 import type { Callers } from "./engine/caller/caller.ts";
 import { makeCrossSite } from "./engine/caller/cross-site.ts";
 import { makeWarnOfMissingRole } from "./engine/caller/warn-of-missing-role.ts";
@@ -233,12 +233,12 @@ async function openIdentification(introduced: Introduced, opened: AsyncDisposabl
     log.warn(
       "nobody can sign in: the login owns no accounts (auth.credentials) that are connected to a table of users (auth.find_account)",
     );
-  else if (await makeFirstAdministrator(asOwner, config)) tell(`${config.adminEmail} is the first administrator`);
+  else if (await createFirstAdministrator(asOwner, config)) tell(`${config.adminEmail} is the first administrator`);
 
   const mailer = makeMailer(config, log);
-  const outbox = mailer && makeEmailQueue({ mailer, log });
-  opened.defer(() => outbox?.close());
-  return makeIdentification({ asOwner, canSignIn, outbox, siteUrl, hits: counts.tokens, log });
+  const emailQueue = mailer && makeEmailQueue({ mailer, log });
+  opened.defer(() => emailQueue?.close());
+  return makeSignInServices({ asOwner, canSignIn, emailQueue, siteUrl, hits: counts.tokens, log });
 }
 
 /** Null: nothing is counted. */

@@ -1,5 +1,5 @@
 import type { RequestListener } from "node:http";
-import type { Identification } from "./engine/auth/identification.ts";
+import type { SignInServices } from "./engine/auth/sign-in-services.ts";
 import { makeCrossSite } from "./engine/caller/cross-site.ts";
 import { roleKey } from "./engine/caller/role-key.ts";
 import { makeCatchUp } from "./engine/catalog/catch-up.ts";
@@ -16,9 +16,9 @@ import type { GraphQL } from "./plugins/serve/graphql.ts";
 import type { Realtime } from "./realtime/realtime.ts";
 import { answerWith } from "./rest-gateway/answer.ts";
 import { makeApp } from "./rest-gateway/app.ts";
+import { authPathPrefixes, authRoutes } from "./rest-gateway/auth/auth-routes.ts";
 import { identifyCaller } from "./rest-gateway/auth/credentials.ts";
 import { keySetRoutes } from "./rest-gateway/auth/key-set.ts";
-import { authFolders, authRoutes } from "./rest-gateway/auth/routes.ts";
 import { makeReadConnection } from "./rest-gateway/connection.ts";
 import { makeEntry } from "./rest-gateway/entry.ts";
 import { errorReferenceRoutes } from "./rest-gateway/error-reference/routes.ts";
@@ -71,7 +71,7 @@ type Opened = {
 };
 
 /** All that depends on settings which the database may change; a request ends with those that it began with. */
-export function makeServing(opened: Opened): (config: Config, identification: Identification) => Serving {
+export function makeServing(opened: Opened): (config: Config, identification: SignInServices) => Serving {
   const { asOwner, database, graphql, realtime, condition, limit, signUpLimit, versions, defer, siteUrl } = opened;
   const { log, counts, tracing } = opened;
   const catalog = () => opened.catalog.current();
@@ -82,7 +82,7 @@ export function makeServing(opened: Opened): (config: Config, identification: Id
 
   return (config, { callers, accounts, keys }) => {
     const signIn = accounts ? authRoutes({ accounts, callers, config, siteUrl, limitExpensive }) : {};
-    const signInFolders = accounts ? authFolders({ accounts, callers, config, siteUrl }) : {};
+    const signInFolders = accounts ? authPathPrefixes({ accounts, callers, config, siteUrl }) : {};
     const routes = { ...health, ...keySetRoutes(keys), ...signIn };
     const table = makeTableInterface({ config, callers, database, catalog, defer, counts });
     const crossSite = makeCrossSite(config);

@@ -1,8 +1,8 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { isLoopback } from "../engine/auth/federation/outgoing.ts";
 import type { ProviderKind, ProviderSettings } from "../engine/auth/federation/provider.ts";
 import type { NewProvider } from "../engine/auth/federation/providers.ts";
+import { isLoopback } from "../engine/auth/federation/safe-fetch.ts";
 import { UsageError } from "./command.ts";
 
 type Options = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
-import { type Administration, makeAdministration } from "../engine/auth/administrators.ts";
-import { newSecret } from "../engine/auth/secret.ts";
+import { type Administration, makeAdministration } from "../engine/auth/administration.ts";
+import { generateSecret } from "../engine/auth/random-secret.ts";
 import { actionOf, runCommand, UsageError } from "./command.ts";
 import { commandLine } from "./command-line.ts";
 import { withOwner } from "./with-owner.ts";
@@ -41,7 +41,7 @@ function nameOf(name: string | undefined, others: readonly string[]): string {
 
 /** Random letters may lack a kind that the policy asks for. */
 function randomPassword(): string {
-  return `${newSecret().slice(0, 20)}-Aa1`;
+  return `${generateSecret().slice(0, 20)}-Aa1`;
 }
 
 await runCommand({

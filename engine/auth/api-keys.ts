@@ -1,10 +1,10 @@
 import { type AsOwner, inTransaction } from "../database/as-owner.ts";
 import { ApiError } from "../errors.ts";
-import { digestOf, newSecret } from "./secret.ts";
-import { OPERATOR, SENDER, type Sender, senderValue } from "./sender.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter, OPERATOR } from "./client-info.ts";
+import { digestOf, generateSecret } from "./random-secret.ts";
 
 export type NewApiKey = {
-  /** Who may give away which role is to be asked before. */
+  /** The caller checks first whether this role may be granted. */
   readonly role: string;
   readonly ownerId?: string | null;
   readonly name?: string;
@@ -24,16 +24,16 @@ export type ApiKey = {
 };
 
 export type ApiKeys = {
-  /** The key itself is told this once. Refuses who was an administrator a moment ago. */
-  create(key: NewApiKey, sender?: Sender): Promise<{ readonly id: string; readonly key: string }>;
-  /** Of one owner, or all. */
+  /** Returns the key, which is not stored. Checks again in the database that the actor is an administrator. */
+  create(key: NewApiKey, clientInfo?: ClientInfo): Promise<{ readonly id: string; readonly key: string }>;
+  /** The keys of one owner, or all. */
   list(options?: { readonly ownerId?: string }): Promise<ApiKey[]>;
-  /** With an owner only one of that owner's. */
-  revoke(id: string, options?: { readonly ownerId?: string; readonly sender?: Sender }): Promise<void>;
+  /** With `ownerId`, only if the key belongs to that owner. */
+  revoke(id: string, options?: { readonly ownerId?: string; readonly clientInfo?: ClientInfo }): Promise<void>;
 };
 
-/** Programs that look for secrets in sources know it by this. */
-const BEGINNING = "key_";
+/** A recognizable prefix, for secret scanners. */
+const KEY_PREFIX = "key_";
 const PREFIX_LENGTH = 12;
 
 const LIST = `
@@ -41,14 +41,14 @@ const LIST = `
     revoked_at as "revokedAt", last_used_at as "lastUsedAt"
   from auth.list_api_keys($1)`;
 
-/** Keys of programs. Who shows one is recognised by `engine/caller`. */
+/** Manages API keys. `engine/caller` authenticates requests with them. */
 export function makeApiKeys(asOwner: AsOwner): ApiKeys {
   return {
-    async create({ role, ownerId = null, name = "", expiresAt = null }, sender = OPERATOR) {
-      const key = BEGINNING + newSecret();
+    async create({ role, ownerId = null, name = "", expiresAt = null }, clientInfo = OPERATOR) {
+      const key = KEY_PREFIX + generateSecret();
       const { rows } = await inTransaction(asOwner, (client) =>
-        client.query<{ id: string }>(`select auth.create_api_key($2, $3, $4, $5, $6, $7, ${SENDER}) as id`, [
-          senderValue(sender),
+        client.query<{ id: string }>(`select auth.create_api_key($2, $3, $4, $5, $6, $7, ${CLIENT_INFO_SQL}) as id`, [
+          clientInfoParameter(clientInfo),
           digestOf(key),
           key.slice(0, PREFIX_LENGTH),
           role,
@@ -65,10 +65,10 @@ export function makeApiKeys(asOwner: AsOwner): ApiKeys {
       return rows;
     },
 
-    async revoke(id, { ownerId, sender = OPERATOR } = {}) {
+    async revoke(id, { ownerId, clientInfo = OPERATOR } = {}) {
       const { rows } = await inTransaction(asOwner, (client) =>
-        client.query<{ revoked: boolean }>(`select auth.revoke_api_key($2, $3, ${SENDER}) as revoked`, [
-          senderValue(sender),
+        client.query<{ revoked: boolean }>(`select auth.revoke_api_key($2, $3, ${CLIENT_INFO_SQL}) as revoked`, [
+          clientInfoParameter(clientInfo),
           id,
           ownerId ?? null,
         ]),

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** More digits and signs around a word than this are a password by themselves; so are they around a shorter word. */
-const MOST_AROUND = 10;
-const SHORTEST_WORD = 4;
-const LETTERS: Readonly<Record<string, string>> = {
+/** More digits and signs than this around a word make a password uncommon. */
+const MAX_DECORATION = 10;
+const MIN_WORD_LENGTH = 4;
+const SUBSTITUTIONS: Readonly<Record<string, string>> = {
   "0": "o",
   "3": "e",
   "4": "a",
@@ -16,29 +16,29 @@ const LETTERS: Readonly<Record<string, string>> = {
 
 let words: ReadonlySet<string> | null = null;
 
-/** Whether it is one of the passwords that are tried first: a common word however it is capitalised, written and numbered. */
+/** Whether it is a common word or pattern, with any capitalization, leetspeak and added digits or signs. */
 export function isCommonPassword(password: string): boolean {
-  // Words and patterns of the keyboard, collected by us: passwords are made of these, and seldom used bare.
+  // Words and keyboard patterns that common passwords are made of.
   words ??= new Set(
     readFileSync(join(import.meta.dirname, "common-passwords.txt"), "utf8")
       .trim()
       .split(/\s+/),
   );
   const lower = password.normalize("NFKC").toLowerCase();
-  const candidates = [lower, upTo(/^.*[\p{L}\d]/su, lower), ...stemsOf(lower)];
+  const candidates = [lower, matchOrEmpty(/^.*[\p{L}\d]/su, lower), ...stemsOf(lower)];
   return candidates.some((candidate) => words!.has(candidate) || words!.has(halfOf(candidate)));
 }
 
-/** `p@ssw0rd2024!` -> `password`; a 1 is an i or an l. */
+/** `p@ssw0rd2024!` -> `password`; a 1 is read as i and as l. */
 function stemsOf(lower: string): string[] {
-  const stem = upTo(/\p{L}(?:.*\p{L})?/su, lower);
-  if (stem.length < SHORTEST_WORD || lower.length - stem.length > MOST_AROUND) return [];
-  const plain = stem.replace(/[03457@$]/g, (sign) => LETTERS[sign]!);
+  const stem = matchOrEmpty(/\p{L}(?:.*\p{L})?/su, lower);
+  if (stem.length < MIN_WORD_LENGTH || lower.length - stem.length > MAX_DECORATION) return [];
+  const plain = stem.replace(/[03457@$]/g, (sign) => SUBSTITUTIONS[sign]!);
   return [stem, plain.replace(/[1!]/g, "i"), plain.replace(/[1!]/g, "l")];
 }
 
-/** Sought from the end: what is sought from each sign on takes seconds of whoever sends thousands of signs. */
-function upTo(pattern: RegExp, text: string): string {
+/** The patterns are greedy, so that they take linear time for input of thousands of characters. */
+function matchOrEmpty(pattern: RegExp, text: string): string {
   return pattern.exec(text)?.[0] ?? "";
 }
 

@@ -1,45 +1,49 @@
 import { toDataURL } from "qrcode";
 import { type AsOwner, inTransaction } from "../database/as-owner.ts";
 import { ApiError } from "../errors.ts";
-import type { Attempt, Attempts, Proof } from "./attempts.ts";
-import { newBackupCodes, totpCode } from "./codes.ts";
+import { wrongCode } from "./auth-errors.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./client-info.ts";
+import { newBackupCodes, normalizeTotpCode } from "./factor-codes.ts";
+import type { FactorProof, LoginAttempt, LoginAttempts } from "./login-attempts.ts";
 import type { Passwords } from "./passwords.ts";
-import { wrongCode } from "./refusals.ts";
-import { SENDER, type Sender, senderValue } from "./sender.ts";
-import { newTotpSecret, stepOf, totpUri } from "./totp.ts";
+import { matchTimeStep, newTotpSecret, totpUri } from "./totp.ts";
 
-export type Enrolment = {
-  /** In base32, for who cannot scan. */
+export type FactorEnrolment = {
+  /** In base32, for manual entry. */
   readonly secret: string;
   readonly uri: string;
   /** A PNG as a data: URL. */
   readonly qrCode: string;
 };
 
-/** The authenticator app of a user: not enrolled -> pending -> enabled. */
+/** The authenticator app (TOTP) of a user: not enrolled -> pending -> enabled. */
 export type Factors = {
-  enroll(userId: string, sender: Sender): Promise<Enrolment>;
-  /** The first code proves that the app has the secret. The backup codes are told this once. */
-  enable(userId: string, code: string, sender: Sender): Promise<{ readonly backupCodes: readonly string[] }>;
-  /** For who shows a code of the app, or a backup code. */
-  disable(userId: string, code: string, sender: Sender): Promise<void>;
-  renewBackupCodes(userId: string, code: string, sender: Sender): Promise<{ readonly backupCodes: readonly string[] }>;
+  enroll(userId: string, clientInfo: ClientInfo): Promise<FactorEnrolment>;
+  /** The first code proves that the app has the secret. Returns the backup codes, which are stored as hashes only. */
+  enable(userId: string, code: string, clientInfo: ClientInfo): Promise<{ readonly backupCodes: readonly string[] }>;
+  /** Requires a code of the app or a backup code. */
+  disable(userId: string, code: string, clientInfo: ClientInfo): Promise<void>;
+  renewBackupCodes(
+    userId: string,
+    code: string,
+    clientInfo: ClientInfo,
+  ): Promise<{ readonly backupCodes: readonly string[] }>;
 };
 
 type Options = {
   readonly asOwner: AsOwner;
   readonly passwords: Passwords;
-  readonly attempts: Attempts;
-  /** What the app shows beside the user's name. */
+  readonly attempts: LoginAttempts;
+  /** Shown in the app beside the user name. */
   readonly issuer: string;
 };
-type Outcome = "used" | "wrong" | "none" | "missing";
+type FactorOutcome = "used" | "wrong" | "none" | "missing";
 
-const DISABLE = `select auth.disable_factor($2, $3, $4, $5, $6, ${SENDER}) as outcome`;
-const RENEW = `select auth.renew_backup_codes($2, $3, $4, $5, $6, $7, ${SENDER}) as outcome`;
+const DISABLE = `select auth.disable_factor($2, $3, $4, $5, $6, ${CLIENT_INFO_SQL}) as outcome`;
+const RENEW = `select auth.renew_backup_codes($2, $3, $4, $5, $6, $7, ${CLIENT_INFO_SQL}) as outcome`;
 
 export function makeFactors({ asOwner, passwords, attempts, issuer }: Options): Factors {
-  /** All by one salt: one hash of a code that is shown then finds it among them. */
+  /** Uses one salt for all codes, so that verifying a code takes one hash. */
   const hashAll = async (codes: readonly string[]): Promise<string[]> => {
     const [first, ...others] = codes;
     const hash = await passwords.hash(first!);
@@ -52,38 +56,49 @@ export function makeFactors({ asOwner, passwords, attempts, issuer }: Options): 
         userId,
       ]),
     );
-    if (!rows[0]) throw notPending();
+    if (!rows[0]) throw enrolmentNotFound();
     return rows[0].secret;
   };
 
-  /** Only who shows a code may go on; it is spent by what follows. */
-  const prove = async (userId: string, code: string, sender: Sender): Promise<{ attempt: Attempt; proof: Proof }> => {
-    const attempt = await attempts.beginFor(userId, sender);
+  /** Verifies a code; the statement that follows marks it as used. */
+  const verifyFactor = async (
+    userId: string,
+    code: string,
+    clientInfo: ClientInfo,
+  ): Promise<{ attempt: LoginAttempt; proof: FactorProof }> => {
+    const attempt = await attempts.beginFor(userId, clientInfo);
     if (attempt.factorSecret === null) {
-      await attempts.giveBack(attempt);
-      throw notEnabled();
+      await attempts.withdraw(attempt);
+      throw factorNotEnabled();
     }
-    const proof = await attempts.readCode(attempt, code);
+    const proof = await attempts.verifyCode(attempt, code);
     if (proof) return { attempt, proof };
     await attempts.fail(attempt, "code");
     throw wrongCode();
   };
 
-  const spend = async (statement: string, attempt: Attempt, proof: Proof, ...more: unknown[]): Promise<void> => {
-    const { sender, countedName, userId, factorSecret } = attempt;
+  const useProof = async (
+    statement: string,
+    attempt: LoginAttempt,
+    proof: FactorProof,
+    ...more: unknown[]
+  ): Promise<void> => {
+    const { clientInfo, countedName, userId, factorSecret } = attempt;
     const { step, backupCodeHash } = proof;
-    const values = [senderValue(sender), countedName, userId, factorSecret, step, backupCodeHash, ...more];
-    const { rows } = await inTransaction(asOwner, (client) => client.query<{ outcome: Outcome }>(statement, values));
+    const values = [clientInfoParameter(clientInfo), countedName, userId, factorSecret, step, backupCodeHash, ...more];
+    const { rows } = await inTransaction(asOwner, (client) =>
+      client.query<{ outcome: FactorOutcome }>(statement, values),
+    );
     const { outcome } = rows[0]!;
-    if (outcome !== "used") throw outcome === "wrong" ? wrongCode() : notEnabled();
+    if (outcome !== "used") throw outcome === "wrong" ? wrongCode() : factorNotEnabled();
   };
 
   return {
-    async enroll(userId, sender) {
+    async enroll(userId, clientInfo) {
       const secret = newTotpSecret();
       const { rows } = await inTransaction(asOwner, (client) =>
-        client.query<{ username: string }>(`select auth.enroll_factor($2, $3, ${SENDER}) as username`, [
-          senderValue(sender),
+        client.query<{ username: string }>(`select auth.enroll_factor($2, $3, ${CLIENT_INFO_SQL}) as username`, [
+          clientInfoParameter(clientInfo),
           userId,
           secret,
         ]),
@@ -92,45 +107,45 @@ export function makeFactors({ asOwner, passwords, attempts, issuer }: Options): 
       return { secret, uri, qrCode: await toDataURL(uri) };
     },
 
-    async enable(userId, code, sender) {
+    async enable(userId, code, clientInfo) {
       const secret = await pendingSecret(userId);
-      const digits = totpCode(code);
-      const step = digits === null ? null : await stepOf(secret, digits);
+      const digits = normalizeTotpCode(code);
+      const step = digits === null ? null : await matchTimeStep(secret, digits);
       if (step === null) throw wrongCode();
       const backupCodes = newBackupCodes();
       const hashes = await hashAll(backupCodes);
       const isEnabled = await inTransaction(asOwner, async (client) => {
         const { rows } = await client.query<{ enabled: boolean }>(
-          `select auth.enable_factor($2, $3, $4, $5, ${SENDER}) as enabled`,
-          [senderValue(sender), userId, secret, step, hashes],
+          `select auth.enable_factor($2, $3, $4, $5, ${CLIENT_INFO_SQL}) as enabled`,
+          [clientInfoParameter(clientInfo), userId, secret, step, hashes],
         );
         return rows[0]!.enabled;
       });
-      if (!isEnabled) throw notPending();
+      if (!isEnabled) throw enrolmentNotFound();
       return { backupCodes };
     },
 
-    async disable(userId, code, sender) {
-      const { attempt, proof } = await prove(userId, code, sender);
-      await spend(DISABLE, attempt, proof);
+    async disable(userId, code, clientInfo) {
+      const { attempt, proof } = await verifyFactor(userId, code, clientInfo);
+      await useProof(DISABLE, attempt, proof);
     },
 
-    async renewBackupCodes(userId, code, sender) {
-      const { attempt, proof } = await prove(userId, code, sender);
+    async renewBackupCodes(userId, code, clientInfo) {
+      const { attempt, proof } = await verifyFactor(userId, code, clientInfo);
       const backupCodes = newBackupCodes();
-      const hashes = await attempts.orGiveBack(attempt, () => hashAll(backupCodes));
-      await spend(RENEW, attempt, proof, hashes);
+      const hashes = await attempts.withdrawOnError(attempt, () => hashAll(backupCodes));
+      await useProof(RENEW, attempt, proof, hashes);
       return { backupCodes };
     },
   };
 }
 
-function notPending(): ApiError {
+function enrolmentNotFound(): ApiError {
   return new ApiError(400, "VALIDATION_ERROR", "There is no enrolment to verify.", {
-    hint: "Enable MFA first: that gives the secret for the authenticator app.",
+    hint: "Start the enrolment first: POST /api/mfa/enable returns the secret for the authenticator app.",
   });
 }
 
-function notEnabled(): ApiError {
+function factorNotEnabled(): ApiError {
   return new ApiError(400, "VALIDATION_ERROR", "No authenticator app is enabled for this account.");
 }

@@ -1,14 +1,14 @@
 import type { Config } from "../config/config.ts";
 import type { AsOwner } from "../database/as-owner.ts";
 import { ApiError, faultsOf } from "../errors.ts";
-import { makeAdministration } from "./administrators.ts";
+import { makeAdministration } from "./administration.ts";
 
-type Given = Pick<Config, "adminEmail" | "adminPassword" | "passwordPolicy">;
+type AdministratorSettings = Pick<Config, "adminEmail" | "adminPassword" | "passwordPolicy">;
 
-/** Makes the administrator whom the settings name, unless there is one already; true when one was made. */
-export async function makeFirstAdministrator(
+/** Creates the administrator of ADMIN_EMAIL, unless there is an administrator already. True if it was created. */
+export async function createFirstAdministrator(
   asOwner: AsOwner,
-  { adminEmail: email, adminPassword: password, passwordPolicy: policy }: Given,
+  { adminEmail: email, adminPassword: password, passwordPolicy: policy }: AdministratorSettings,
 ): Promise<boolean> {
   if (email === null || password === null) return false;
   const outcome = await makeAdministration({ asOwner, policy })

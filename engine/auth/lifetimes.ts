@@ -2,16 +2,16 @@ const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** How long what is issued lasts, in seconds. */
+/** Lifetimes of tokens, sessions and links, in seconds. */
 export const LIFETIMES = {
   accessToken: HOUR,
   refreshToken: 7 * DAY,
-  /** The same Idempotency-Key is given the same pair again. */
+  /** Within this time, a refresh with the same Idempotency-Key returns the same pair again. */
   refreshRetry: 10,
   idleSession: 30 * MINUTE,
-  /** However busy it is. */
+  /** The maximum, even for a session in use. */
   session: 12 * HOUR,
-  /** Between the password and the code, on the page. */
+  /** Between password and code on the sign-in page. */
   pendingSignIn: 5 * MINUTE,
   resetLink: HOUR,
   verificationLink: DAY,

@@ -1,123 +1,135 @@
 import type pg from "pg";
 import { type AsOwner, inTransaction } from "../database/as-owner.ts";
 import { ApiError } from "../errors.ts";
-import type { Attempt, Attempts, Proof } from "./attempts.ts";
+import { accountDisabled, codeRequired, wrongCodeAtLogin, wrongCredentials } from "./auth-errors.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./client-info.ts";
+import type { FactorProof, LoginAttempt, LoginAttempts } from "./login-attempts.ts";
 import { checkLength } from "./password-policy.ts";
 import type { Passwords } from "./passwords.ts";
-import { accountDisabled, codeRequired, wrongCodeAtLogin, wrongCredentials } from "./refusals.ts";
-import { SENDER, type Sender, senderValue } from "./sender.ts";
 
-export type Credentials = {
-  /** Or the e-mail address. */
+export type LoginCredentials = {
+  /** The user name or the e-mail address. */
   readonly username: string;
   readonly password: string;
-  /** Of the authenticator app, or a backup code. */
+  /** A code of the authenticator app, or a backup code. */
   readonly code?: string | null | undefined;
 };
 
-/** Begins what the user is signed in by, in the transaction that found the user to be who they say. */
-export type Opening<T> = (client: pg.ClientBase, userId: string, sender: Sender) => Promise<T>;
+/** Creates the session or tokens, in the transaction that verified the login. */
+export type OpenSignIn<T> = (client: pg.ClientBase, userId: string, clientInfo: ClientInfo) => Promise<T>;
 
-export type Login = <T>(credentials: Credentials, sender: Sender, open: Opening<T>) => Promise<T>;
+export type Login = <T>(credentials: LoginCredentials, clientInfo: ClientInfo, open: OpenSignIn<T>) => Promise<T>;
 
-type Outcome = "passed" | "password" | "disabled" | "code_missing" | "code";
+type LoginOutcome = "passed" | "password" | "disabled" | "code_missing" | "code";
 
-/** No name and no e-mail address is longer. */
-const LONGEST_NAME = 254;
-const NO_PROOF: Proof = { step: null, backupCodeHash: null };
-const REFUSALS: Readonly<Record<Exclude<Outcome, "passed">, () => ApiError>> = {
+/** The maximum length of an e-mail address. */
+const MAX_NAME_LENGTH = 254;
+const NO_PROOF: FactorProof = { step: null, backupCodeHash: null };
+const REFUSALS: Readonly<Record<Exclude<LoginOutcome, "passed">, () => ApiError>> = {
   password: wrongCredentials,
   disabled: accountDisabled,
   code_missing: codeRequired,
   code: wrongCodeAtLogin,
 };
 
-/** What the parts of a sign-in have in common, whether they come in one request or in two. */
+/** The steps of a login, which may take one request or two. */
 export type LoginSteps = {
-  /** Counts an attempt; a wrong password is refused. Each step is made for users and for nobody alike. */
-  begin(credentials: Pick<Credentials, "username" | "password">, sender: Sender): Promise<Attempt>;
-  /** The same for who has shown the password a moment ago: `isKnown` says whether the account still has that one. */
-  resume(username: string, isKnown: (attempt: Attempt) => boolean, sender: Sender): Promise<Attempt>;
-  finish<T>(attempt: Attempt, shown: Shown, open: Opening<T>): Promise<Finished<T>>;
+  /** Counts an attempt and checks the password. Unknown users take the same steps, so that the timing does not differ. */
+  begin(credentials: Pick<LoginCredentials, "username" | "password">, clientInfo: ClientInfo): Promise<LoginAttempt>;
+  /** The same for a user who has sent the password before: `isPassword` checks that it has not changed since. */
+  resume(
+    username: string,
+    isPassword: (attempt: LoginAttempt) => boolean,
+    clientInfo: ClientInfo,
+  ): Promise<LoginAttempt>;
+  finish<T>(attempt: LoginAttempt, shown: ShownFactors, open: OpenSignIn<T>): Promise<LoginResult<T>>;
 };
 
-type Shown = { readonly code: Credentials["code"]; readonly password: string | null };
-type Finished<T> =
+type ShownFactors = { readonly code: LoginCredentials["code"]; readonly password: string | null };
+type LoginResult<T> =
   | { readonly outcome: "passed"; readonly opened: T }
-  | { readonly outcome: Exclude<Outcome, "passed"> };
+  | { readonly outcome: Exclude<LoginOutcome, "passed"> };
 
-export function makeLoginSteps(asOwner: AsOwner, passwords: Passwords, attempts: Attempts): LoginSteps {
-  const beginIf = async (
+export function makeLoginSteps(asOwner: AsOwner, passwords: Passwords, attempts: LoginAttempts): LoginSteps {
+  const beginAttempt = async (
     username: string,
-    isKnown: (attempt: Attempt) => boolean | Promise<boolean>,
-    sender: Sender,
-  ): Promise<Attempt> => {
-    checkName(username);
-    const attempt = await attempts.begin(username, sender);
+    isKnown: (attempt: LoginAttempt) => boolean | Promise<boolean>,
+    clientInfo: ClientInfo,
+  ): Promise<LoginAttempt> => {
+    checkNameLength(username);
+    const attempt = await attempts.begin(username, clientInfo);
     if (await isKnown(attempt)) return attempt;
     await attempts.fail(attempt, "password");
     throw wrongCredentials();
   };
 
-  const renewedHash = (attempt: Attempt, password: string): Promise<string | null> =>
-    attempts.orGiveBack(attempt, async () =>
+  const upgradedHash = (attempt: LoginAttempt, password: string): Promise<string | null> =>
+    attempts.withdrawOnError(attempt, async () =>
       passwords.isOutdated(attempt.passwordHash!) ? passwords.hash(password) : null,
     );
 
-  const proofOf = async (attempt: Attempt, code: Credentials["code"]): Promise<Proof> => {
+  const proofOf = async (attempt: LoginAttempt, code: LoginCredentials["code"]): Promise<FactorProof> => {
     if (attempt.factorSecret === null || !code) return NO_PROOF;
-    const proof = await attempts.readCode(attempt, code);
+    const proof = await attempts.verifyCode(attempt, code);
     if (proof) return proof;
     await attempts.fail(attempt, "code");
     throw wrongCodeAtLogin();
   };
 
   return {
-    async begin({ username, password }, sender) {
+    async begin({ username, password }, clientInfo) {
       checkLength(password, "password");
-      return beginIf(username, (attempt) => attempts.hasPassword(attempt, password), sender);
+      return beginAttempt(username, (attempt) => attempts.hasPassword(attempt, password), clientInfo);
     },
-    resume: beginIf,
+    resume: beginAttempt,
     async finish(attempt, { code, password }, open) {
       const proof = await proofOf(attempt, code);
-      const newHash = password === null ? null : await renewedHash(attempt, password);
+      const newHash = password === null ? null : await upgradedHash(attempt, password);
       return inTransaction(asOwner, async (client) => {
-        const outcome = await pass(client, attempt, proof);
+        const outcome = await passLogin(client, attempt, proof);
         if (outcome !== "passed") return { outcome };
-        if (newHash) await renewHash(client, attempt, newHash);
-        return { outcome, opened: await open(client, attempt.userId!, attempt.sender) };
+        if (newHash) await storeUpgradedHash(client, attempt, newHash);
+        return { outcome, opened: await open(client, attempt.userId!, attempt.clientInfo) };
       });
     },
   };
 }
 
 export function makeLogin({ begin, finish }: LoginSteps): Login {
-  return async ({ username, password, code }, sender, open) => {
-    const attempt = await begin({ username, password }, sender);
-    return orRefuse(await finish(attempt, { code, password }, open));
+  return async ({ username, password, code }, clientInfo, open) => {
+    const attempt = await begin({ username, password }, clientInfo);
+    return resultOrThrow(await finish(attempt, { code, password }, open));
   };
 }
 
-export function orRefuse<T>(finished: Finished<T>): T {
+export function resultOrThrow<T>(finished: LoginResult<T>): T {
   if (finished.outcome === "passed") return finished.opened;
   throw REFUSALS[finished.outcome]();
 }
 
-async function pass(client: pg.ClientBase, attempt: Attempt, { step, backupCodeHash }: Proof): Promise<Outcome> {
-  const { sender, countedName, userId, passwordHash, factorSecret } = attempt;
-  const { rows } = await client.query<{ outcome: Outcome }>(
-    `select auth.pass_login($2, $3, $4, $5, $6, $7, ${SENDER}) as outcome`,
-    [senderValue(sender), countedName, userId, passwordHash, factorSecret, step, backupCodeHash],
+async function passLogin(
+  client: pg.ClientBase,
+  attempt: LoginAttempt,
+  { step, backupCodeHash }: FactorProof,
+): Promise<LoginOutcome> {
+  const { clientInfo, countedName, userId, passwordHash, factorSecret } = attempt;
+  const { rows } = await client.query<{ outcome: LoginOutcome }>(
+    `select auth.pass_login($2, $3, $4, $5, $6, $7, ${CLIENT_INFO_SQL}) as outcome`,
+    [clientInfoParameter(clientInfo), countedName, userId, passwordHash, factorSecret, step, backupCodeHash],
   );
   return rows[0]!.outcome;
 }
 
-async function renewHash(client: pg.ClientBase, { userId, passwordHash }: Attempt, newHash: string): Promise<void> {
+async function storeUpgradedHash(
+  client: pg.ClientBase,
+  { userId, passwordHash }: LoginAttempt,
+  newHash: string,
+): Promise<void> {
   await client.query("select auth.renew_password_hash($1, $2, $3)", [userId, passwordHash, newHash]);
 }
 
-function checkName(username: string): void {
-  if (username.length <= LONGEST_NAME) return;
-  const message = `A user name has at most ${LONGEST_NAME} characters.`;
+function checkNameLength(username: string): void {
+  if (username.length <= MAX_NAME_LENGTH) return;
+  const message = `A user name has at most ${MAX_NAME_LENGTH} characters.`;
   throw new ApiError(400, "VALIDATION_ERROR", message, { details: [{ field: "username", message }] });
 }

@@ -1,12 +1,12 @@
 import { argon2, randomBytes, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
 
-/** What a hash costs; memory in KiB. */
+/** The cost of a hash; memory in KiB. */
 export type HashParameters = { readonly memory: number; readonly passes: number; readonly parallelism: number };
 type PasswordHash = { readonly parameters: HashParameters; readonly salt: Buffer; readonly tag: Buffer };
 
-/** OWASP's second choice for argon2id: 19 MiB, 2 passes; some 25 ms. A change of them renews each hash at its next use. */
-export const RECOMMENDED: HashParameters = { memory: 19_456, passes: 2, parallelism: 1 };
+/** OWASP's second choice for argon2id: 19 MiB, 2 passes; about 25 ms. After a change, each hash is renewed at its next use. */
+export const DEFAULT_PARAMETERS: HashParameters = { memory: 19_456, passes: 2, parallelism: 1 };
 const SALT_BYTES = 16;
 const TAG_BYTES = 32;
 /** `$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$dGFn` */
@@ -14,18 +14,18 @@ const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Z
 
 const derive = promisify(argon2);
 
-/** A PHC string, with a salt of its own. */
+/** Returns a PHC string with a random salt. */
 export function hashPassword(parameters: HashParameters, password: string): Promise<string> {
-  return hashBy(parameters, randomBytes(SALT_BYTES), TAG_BYTES, password);
+  return hashWithSalt(parameters, randomBytes(SALT_BYTES), TAG_BYTES, password);
 }
 
-/** The hash by the parameters and the salt of another: equal when the passwords are. */
+/** Hashes with the parameters and salt of another hash: the results are equal if the passwords are. */
 export function hashLike(phc: string, password: string): Promise<string> {
   const { parameters, salt, tag } = readPhc(phc);
-  return hashBy(parameters, salt, tag.length, password);
+  return hashWithSalt(parameters, salt, tag.length, password);
 }
 
-/** Whether it is a hash of ours: one that was brought along from elsewhere may be of another kind. */
+/** Whether it is an argon2id hash; imported users may have others. */
 export function isPasswordHash(text: string): boolean {
   return PHC.test(text);
 }
@@ -35,8 +35,8 @@ export async function matchesHash(phc: string, password: string): Promise<boolea
   return timingSafeEqual(await tagOf(parameters, salt, tag.length, password), tag);
 }
 
-/** A hash that no password has, and that takes as long to compare with as anybody's. */
-export function hashOfNobody(parameters: HashParameters): string {
+/** A hash that matches no password, to compare with for unknown users in the same time. */
+export function dummyHash(parameters: HashParameters): string {
   return toPhc({ parameters, salt: randomBytes(SALT_BYTES), tag: randomBytes(TAG_BYTES) });
 }
 
@@ -45,11 +45,16 @@ export function isOutdated(phc: string, current: HashParameters): boolean {
   return memory !== current.memory || passes !== current.passes || parallelism !== current.parallelism;
 }
 
-async function hashBy(parameters: HashParameters, salt: Buffer, bytes: number, password: string): Promise<string> {
+async function hashWithSalt(
+  parameters: HashParameters,
+  salt: Buffer,
+  bytes: number,
+  password: string,
+): Promise<string> {
   return toPhc({ parameters, salt, tag: await tagOf(parameters, salt, bytes, password) });
 }
 
-/** One way of writing the same letters, whichever keyboard they come from. */
+/** NFKC makes passwords equal that different keyboards encode differently. */
 function tagOf(parameters: HashParameters, nonce: Buffer, tagLength: number, password: string): Promise<Buffer> {
   return derive("argon2id", { ...parameters, message: password.normalize("NFKC"), nonce, tagLength });
 }

@@ -1,67 +1,67 @@
 import { availableParallelism } from "node:os";
 import { unavailable } from "../errors.ts";
 import {
+  DEFAULT_PARAMETERS,
+  dummyHash,
   type HashParameters,
   hashLike,
-  hashOfNobody,
   hashPassword,
   isOutdated,
   isPasswordHash,
   matchesHash,
-  RECOMMENDED,
 } from "./password-hash.ts";
 
 export type Passwords = {
   hash(password: string): Promise<string>;
-  /** By the salt of that hash: equal to it when the passwords are. */
+  /** Hashes with the salt of another hash; the results are equal if the passwords are. */
   hashLike(phc: string, password: string): Promise<string>;
-  /** Takes as long for nobody's hash, which is null, and for one of another kind, which no password matches. */
+  /** Takes the same time if the hash is null (unknown user) or of another algorithm, and returns false then. */
   matches(phc: string | null, password: string): Promise<boolean>;
   isOutdated(phc: string): boolean;
 };
 
 type Options = {
   readonly parameters?: HashParameters;
-  /** How many are worked on at a time. */
-  readonly atOnce?: number;
-  /** How many more may wait; who comes then is told to come back. */
-  readonly waiting?: number;
+  /** How many hashes are computed at a time. */
+  readonly concurrency?: number;
+  /** How many more may wait; further ones are refused. */
+  readonly maxWaiting?: number;
 };
 
-/** Hashing takes a processor for some time, and each one 19 MiB: half of the processors are left to all that is not a sign-in. */
-const AT_ONCE = Math.max(1, Math.min(2, Math.floor(availableParallelism() / 2)));
-/** About as many as are done in three seconds. */
-const WAITING = 100;
+/** A hash occupies a processor and 19 MiB, so half of the processors stay free for other work. */
+const CONCURRENCY = Math.max(1, Math.min(2, Math.floor(availableParallelism() / 2)));
+/** About three seconds of work. */
+const MAX_WAITING = 100;
 
-/** Hashes and compares off the event loop, a few at a time. */
+/** Hashes and compares passwords off the event loop, a few at a time. */
 export function makePasswords({
-  parameters = RECOMMENDED,
-  atOnce = AT_ONCE,
-  waiting = WAITING,
+  parameters = DEFAULT_PARAMETERS,
+  concurrency: atOnce = CONCURRENCY,
+  maxWaiting: waiting = MAX_WAITING,
 }: Options = {}): Passwords {
-  const inTurn = takeTurns(atOnce, waiting);
-  const nobody = hashOfNobody(parameters);
+  const limited = makeLimiter(atOnce, waiting);
+  const dummy = dummyHash(parameters);
   return {
-    hash: (password) => inTurn(() => hashPassword(parameters, password)),
-    hashLike: (phc, password) => inTurn(() => hashLike(phc, password)),
-    matches: (phc, password) => inTurn(() => matchesHash(phc !== null && isPasswordHash(phc) ? phc : nobody, password)),
+    hash: (password) => limited(() => hashPassword(parameters, password)),
+    hashLike: (phc, password) => limited(() => hashLike(phc, password)),
+    matches: (phc, password) => limited(() => matchesHash(phc !== null && isPasswordHash(phc) ? phc : dummy, password)),
     isOutdated: (phc) => isOutdated(phc, parameters),
   };
 }
 
-function takeTurns(atOnce: number, most: number): <T>(work: () => Promise<T>) => Promise<T> {
+function makeLimiter(atOnce: number, most: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = [];
   let running = 0;
 
   return async (work) => {
     if (running < atOnce) running++;
     else if (waiting.length < most) await new Promise<void>((resolve) => waiting.push(resolve));
-    else throw unavailable("Too many passwords are being looked at; try again in a moment.");
+    else throw unavailable("Too many sign-ins at the moment; try again soon.");
     try {
       return await work();
     } finally {
       const next = waiting.shift();
-      // Whoever comes next takes over the place.
+      // The next waiting one takes over this slot.
       if (next) next();
       else running--;
     }

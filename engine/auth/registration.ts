@@ -1,65 +1,65 @@
 import pg from "pg";
 import { type AsOwner, inTransaction } from "../database/as-owner.ts";
 import { ApiError, type FieldFault } from "../errors.ts";
-import type { Letters } from "./letters.ts";
-import type { Opening } from "./login.ts";
-import { checkNewPassword, newPasswordFaults, type PasswordPolicy } from "./password-policy.ts";
+import type { AccountEmails } from "./account-emails.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./client-info.ts";
+import type { OpenSignIn } from "./login.ts";
+import { checkNewPassword, findPasswordFaults, type PasswordPolicy } from "./password-policy.ts";
 import type { Passwords } from "./passwords.ts";
-import { SENDER, type Sender, senderValue } from "./sender.ts";
 
 export type NewAccount = {
   readonly name: string;
   readonly email: string;
-  /** The e-mail address without one. */
+  /** The default is the e-mail address. */
   readonly username?: string | null | undefined;
   readonly age?: number | null | undefined;
   readonly password: string;
 };
 
-/** The user's row, as SQL has it. */
+/** The row of the users table. */
 export type UserRow = Readonly<Record<string, unknown>> & { readonly id: number };
 
 export type Register = <T>(
   account: NewAccount,
-  sender: Sender,
-  open: Opening<T>,
+  clientInfo: ClientInfo,
+  open: OpenSignIn<T>,
 ) => Promise<{ readonly user: UserRow; readonly opened: T }>;
 
 type Options = {
   readonly asOwner: AsOwner;
   readonly passwords: Passwords;
   readonly policy: PasswordPolicy;
-  readonly letters: Letters | null;
+  readonly emails: AccountEmails | null;
 };
 
-export function makeRegister({ asOwner, passwords, policy, letters }: Options): Register {
-  return async (account, sender, open) => {
+export function makeRegister({ asOwner, passwords, policy, emails }: Options): Register {
+  return async (account, clientInfo, open) => {
     const { name, email, username, password } = account;
     const known = [name, email, username];
-    const passwordFaults = newPasswordFaults(password, { policy, field: "password", known });
+    const passwordFaults = findPasswordFaults(password, { policy, field: "password", personalWords: known });
     if (passwordFaults.length > 0) {
-      const others = await asOwner((client) => accountFaults(client, account));
-      if (others.length > 0) throw refusal([...others, ...passwordFaults]);
-      checkNewPassword(password, { policy, field: "password", known });
+      const others = await asOwner((client) => findAccountFaults(client, account));
+      if (others.length > 0) throw validationError([...others, ...passwordFaults]);
+      checkNewPassword(password, { policy, field: "password", personalWords: known });
     }
     const hash = await passwords.hash(password);
     const registered = await inTransaction(asOwner, async (client) => {
-      const user = await register(client, account, hash, sender);
-      return { user, opened: await open(client, String(user.id), sender) };
+      const user = await insertAccount(client, account, hash, clientInfo);
+      return { user, opened: await open(client, String(user.id), clientInfo) };
     }).catch(async (error) => {
-      if (!(error instanceof pg.DatabaseError) || error.code !== UNACCEPTABLE) throw error;
-      const faults = await asOwner((client) => accountFaults(client, account));
-      throw faults.length > 1 ? refusal(faults) : error;
+      if (!(error instanceof pg.DatabaseError) || error.code !== INVALID_VALUE) throw error;
+      const faults = await asOwner((client) => findAccountFaults(client, account));
+      throw faults.length > 1 ? validationError(faults) : error;
     });
-    letters?.offerVerification(String(registered.user.id), sender);
+    emails?.sendVerification(String(registered.user.id), clientInfo);
     return registered;
   };
 }
 
-/** The code of a value that is not acceptable, of which SQL names one (see db/README.md). */
-const UNACCEPTABLE = "WRONG";
+/** The SQLSTATE for an invalid value; Postgres reports only the first one (see db/README.md). */
+const INVALID_VALUE = "WRONG";
 
-async function accountFaults(
+async function findAccountFaults(
   client: pg.ClientBase,
   { name, email, age, username }: NewAccount,
 ): Promise<readonly FieldFault[]> {
@@ -72,21 +72,21 @@ async function accountFaults(
   return rows;
 }
 
-/** Some shapes of an error have its message alone: it says all. */
-function refusal(details: readonly FieldFault[]): ApiError {
+/** Some error formats contain only the message, so it lists all faults. */
+function validationError(details: readonly FieldFault[]): ApiError {
   const message = details.map((fault) => `${fault.field}: ${fault.message}`).join(" ");
   return new ApiError(400, "VALIDATION_ERROR", message, { details });
 }
 
-async function register(
+async function insertAccount(
   client: pg.ClientBase,
   { name, email, age, username }: NewAccount,
   hash: string,
-  sender: Sender,
+  clientInfo: ClientInfo,
 ): Promise<UserRow> {
   const { rows } = await client.query<{ row: UserRow }>(
-    `select to_jsonb(auth.register($2, $3, $4, $5, $6, ${SENDER})) as row`,
-    [senderValue(sender), name, email, age ?? null, username || null, hash],
+    `select to_jsonb(auth.register($2, $3, $4, $5, $6, ${CLIENT_INFO_SQL})) as row`,
+    [clientInfoParameter(clientInfo), name, email, age ?? null, username || null, hash],
   );
   return rows[0]!.row;
 }

@@ -1,9 +1,9 @@
 import { type AsOwner, inTransaction } from "../database/as-owner.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./client-info.ts";
 import { LIFETIMES } from "./lifetimes.ts";
-import type { Opening } from "./login.ts";
-import { digestOf, newSecret } from "./secret.ts";
-import { SENDER, type Sender, senderValue } from "./sender.ts";
-import type { UserClaims } from "./token-mint.ts";
+import type { OpenSignIn } from "./login.ts";
+import { digestOf, generateSecret } from "./random-secret.ts";
+import type { UserClaims } from "./token-issuer.ts";
 
 export type SessionUser = {
   readonly userId: string;
@@ -11,47 +11,47 @@ export type SessionUser = {
   readonly claims: UserClaims;
 };
 
-export type OpenedSession = SessionUser & {
-  /** For the cookie; the database has only its digest. */
+export type NewSession = SessionUser & {
+  /** For the cookie; the database stores only its digest. */
   readonly id: string;
 };
 
-export type LivingSession = SessionUser & {
-  /** The claims as Postgres writes them, digit for digit. */
+export type LiveSession = SessionUser & {
+  /** The claims as text, so that numbers keep all digits. */
   readonly claimsText: string;
   readonly signedInAt: Date;
-  /** The end, however busy it is. */
+  /** The end of the session, even if it is in use. */
   readonly expiresAt: Date;
 };
 
 export type Sessions = {
-  /** A new id, in the place of the session that the user had. */
-  readonly open: Opening<OpenedSession>;
-  /** Whose session it is, which goes on for another half hour; null when it has ended. */
-  use(id: string): Promise<LivingSession | null>;
-  close(id: string, sender: Sender): Promise<void>;
+  /** Creates a session with a new id, which replaces the user's previous session. */
+  readonly open: OpenSignIn<NewSession>;
+  /** Returns the session and extends it by its idle time; null if it has ended. */
+  use(id: string): Promise<LiveSession | null>;
+  close(id: string, clientInfo: ClientInfo): Promise<void>;
 };
 
-type OpenedRow = { username: string; claims: UserClaims };
-type LivingRow = OpenedRow & { user_id: string; claims_text: string; signed_in_at: Date; expires_at: Date };
+type NewSessionRow = { username: string; claims: UserClaims };
+type SessionRow = NewSessionRow & { user_id: string; claims_text: string; signed_in_at: Date; expires_at: Date };
 
-/** What is none of our ids is nothing to ask about. */
-const PLAUSIBLE = /^[\w-]{43}$/;
-const OPEN = `select * from auth.open_session($2, $3, ${LIFETIMES.idleSession}, ${LIFETIMES.session}, ${SENDER})`;
+/** Other values cannot be session ids, so the database is not queried. */
+const SESSION_ID_PATTERN = /^[\w-]{43}$/;
+const OPEN = `select * from auth.open_session($2, $3, ${LIFETIMES.idleSession}, ${LIFETIMES.session}, ${CLIENT_INFO_SQL})`;
 const USE = "select *, claims::text as claims_text from auth.use_session($1, $2)";
 
 export function makeSessions(asOwner: AsOwner): Sessions {
   return {
-    async open(client, userId, sender) {
-      const id = newSecret();
-      const { rows } = await client.query<OpenedRow>(OPEN, [senderValue(sender), userId, digestOf(id)]);
+    async open(client, userId, clientInfo) {
+      const id = generateSecret();
+      const { rows } = await client.query<NewSessionRow>(OPEN, [clientInfoParameter(clientInfo), userId, digestOf(id)]);
       const { username, claims } = rows[0]!;
       return { id, userId, username, claims };
     },
 
     async use(id) {
-      if (!PLAUSIBLE.test(id)) return null;
-      const { rows } = await asOwner((client) => client.query<LivingRow>(USE, [digestOf(id), LIFETIMES.idleSession]));
+      if (!SESSION_ID_PATTERN.test(id)) return null;
+      const { rows } = await asOwner((client) => client.query<SessionRow>(USE, [digestOf(id), LIFETIMES.idleSession]));
       const row = rows[0];
       if (!row) return null;
       const { username, claims, claims_text: claimsText } = row;
@@ -65,10 +65,13 @@ export function makeSessions(asOwner: AsOwner): Sessions {
       };
     },
 
-    async close(id, sender) {
-      if (!PLAUSIBLE.test(id)) return;
+    async close(id, clientInfo) {
+      if (!SESSION_ID_PATTERN.test(id)) return;
       await inTransaction(asOwner, (client) =>
-        client.query(`select auth.close_session($2, ${SENDER})`, [senderValue(sender), digestOf(id)]),
+        client.query(`select auth.close_session($2, ${CLIENT_INFO_SQL})`, [
+          clientInfoParameter(clientInfo),
+          digestOf(id),
+        ]),
       );
     },
   };

@@ -1,19 +1,23 @@
 import { unauthorized } from "../caller/unauthorized.ts";
 import { type AsOwner, inTransaction } from "../database/as-owner.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./client-info.ts";
+import { decryptText, encryptText } from "./encrypted-text.ts";
 import { LIFETIMES } from "./lifetimes.ts";
-import type { Opening } from "./login.ts";
-import { seal, unseal } from "./sealed.ts";
-import { digestOf } from "./secret.ts";
-import { SENDER, type Sender, senderValue } from "./sender.ts";
-import type { TokenClaims, TokenMint, TokenPair } from "./token-mint.ts";
+import type { OpenSignIn } from "./login.ts";
+import { digestOf } from "./random-secret.ts";
+import type { TokenClaims, TokenIssuer, TokenPair } from "./token-issuer.ts";
 
 export type Tokens = {
-  /** Begins a family of refresh tokens. */
-  readonly open: Opening<TokenPair>;
-  /** The next pair. A token that was exchanged before ends its family, unless the same `retryKey` asks again at once. */
-  refresh(refreshToken: string, sender: Sender, options?: { readonly retryKey?: string | null }): Promise<TokenPair>;
-  /** Ends all refresh tokens of the user. */
-  revoke(userId: string, sender: Sender): Promise<void>;
+  /** Starts a family of refresh tokens. */
+  readonly open: OpenSignIn<TokenPair>;
+  /** Issues the next pair. Reusing a refresh token revokes its family, except for an immediate retry with the same `retryKey`. */
+  refresh(
+    refreshToken: string,
+    clientInfo: ClientInfo,
+    options?: { readonly retryKey?: string | null },
+  ): Promise<TokenPair>;
+  /** Revokes all refresh tokens of the user. */
+  revoke(userId: string, clientInfo: ClientInfo): Promise<void>;
 };
 
 type Rotation =
@@ -21,46 +25,59 @@ type Rotation =
   | { readonly outcome: "repeated"; readonly sealed_answer: Buffer }
   | { readonly outcome: "reused" | "ended" };
 
-const OPEN = `select auth.open_tokens($2, $3, ${LIFETIMES.refreshToken}, ${SENDER}) as claims`;
-const ROTATE = `select * from auth.rotate_refresh_token($2, $3, ${LIFETIMES.refreshToken}, $4, ${SENDER})`;
-const SEAL = `select auth.seal_answer($1, $2, $3, ${LIFETIMES.refreshRetry})`;
+const OPEN = `select auth.open_tokens($2, $3, ${LIFETIMES.refreshToken}, ${CLIENT_INFO_SQL}) as claims`;
+const ROTATE = `select * from auth.rotate_refresh_token($2, $3, ${LIFETIMES.refreshToken}, $4, ${CLIENT_INFO_SQL})`;
+const STORE_ANSWER = `select auth.seal_answer($1, $2, $3, ${LIFETIMES.refreshRetry})`;
 
-export function makeTokens(asOwner: AsOwner, mint: TokenMint): Tokens {
+export function makeTokens(asOwner: AsOwner, mint: TokenIssuer): Tokens {
   return {
-    async open(client, userId, sender) {
+    async open(client, userId, clientInfo) {
       const refreshToken = mint.newRefreshToken(userId);
       const { rows } = await client.query<{ claims: TokenClaims }>(OPEN, [
-        senderValue(sender),
+        clientInfoParameter(clientInfo),
         userId,
         digestOf(refreshToken),
       ]);
-      return mint.pairOf(rows[0]!.claims, refreshToken);
+      return mint.issuePair(rows[0]!.claims, refreshToken);
     },
 
-    async refresh(refreshToken, sender, { retryKey } = {}) {
+    async refresh(refreshToken, clientInfo, { retryKey } = {}) {
       const { userId } = mint.readRefreshToken(refreshToken);
       const next = mint.newRefreshToken(userId);
-      const spent = digestOf(refreshToken);
+      const usedDigest = digestOf(refreshToken);
       const retry = retryKey ? digestOf(retryKey) : null;
-      // An answer without a pair is an outcome too: what it revoked is to stay revoked.
+      // Throw only after the transaction, so that a revocation is committed.
       const pair = await inTransaction(asOwner, async (client) => {
-        const { rows } = await client.query<Rotation>(ROTATE, [senderValue(sender), spent, digestOf(next), retry]);
+        const { rows } = await client.query<Rotation>(ROTATE, [
+          clientInfoParameter(clientInfo),
+          usedDigest,
+          digestOf(next),
+          retry,
+        ]);
         const rotation = rows[0]!;
-        if (rotation.outcome === "repeated") return JSON.parse(unseal(rotation.sealed_answer, refreshToken));
+        if (rotation.outcome === "repeated") return JSON.parse(decryptText(rotation.sealed_answer, refreshToken));
         if (rotation.outcome !== "rotated") return null;
-        const made = mint.pairOf(rotation.claims, next);
-        if (retry) await client.query(SEAL, [spent, retry, seal(JSON.stringify(made), refreshToken)]);
+        const made = mint.issuePair(rotation.claims, next);
+        if (retry)
+          await client.query(STORE_ANSWER, [usedDigest, retry, encryptText(JSON.stringify(made), refreshToken)]);
         return made;
       });
       if (!pair) {
-        throw unauthorized("INVALID_TOKEN", "The refresh token was used, or has ended; sign in again.", "JWT expired");
+        throw unauthorized(
+          "INVALID_TOKEN",
+          "The refresh token was used before, or has expired; sign in again.",
+          "JWT expired",
+        );
       }
       return pair;
     },
 
-    async revoke(userId, sender) {
+    async revoke(userId, clientInfo) {
       await inTransaction(asOwner, (client) =>
-        client.query(`select auth.revoke_refresh_tokens($2, ${SENDER})`, [senderValue(sender), userId]),
+        client.query(`select auth.revoke_refresh_tokens($2, ${CLIENT_INFO_SQL})`, [
+          clientInfoParameter(clientInfo),
+          userId,
+        ]),
       );
     },
   };

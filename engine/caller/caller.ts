@@ -1,4 +1,4 @@
-import type { Sender } from "../auth/sender.ts";
+import type { ClientInfo } from "../auth/client-info.ts";
 import { claimAt } from "../claim-path.ts";
 import type { Config } from "../config/config.ts";
 import { ApiError } from "../errors.ts";
@@ -25,7 +25,7 @@ export type Caller = {
 /** A caller, and why the credential that was shown is not taken: null where it is, or where there is none. */
 export type AuthenticationResult = { readonly caller: Caller; readonly refusal: ApiError | null };
 
-export type Login = { readonly username: string; readonly password: string; readonly sender: Sender };
+export type Login = { readonly username: string; readonly password: string; readonly clientInfo: ClientInfo };
 
 /** What a request shows of its sender, whichever interface it came by. */
 export type Credentials = {

@@ -4,20 +4,23 @@ import type { CrossSite } from "../../engine/caller/cross-site.ts";
 import { keepSession, readSessionCookie } from "../../engine/caller/session-cookie.ts";
 import { ApiError } from "../../engine/errors.ts";
 import type { GatewayRequest } from "../http.ts";
-import { challenged, readBasic } from "./basic.ts";
+import { readBasicCredentials, withBasicChallenge } from "./basic-authentication.ts";
 
-type Services = { readonly callers: Callers; readonly crossSite: CrossSite };
+type IdentificationDependencies = { readonly callers: Callers; readonly crossSite: CrossSite };
 
-export type User = { readonly userId: string; readonly caller: Caller };
+export type IdentifiedUser = { readonly userId: string; readonly caller: Caller };
 
 /**
- * Who asks, by any credential of the conventional interface. A browser shows its cookie, and a password that it has once
- * been told, unasked: a change by those wants more.
+ * Identifies the caller by any credential of the resource interface. Browsers send cookies and Basic credentials
+ * automatically, so requests with these are checked for CSRF.
  */
-export function identifyCaller(request: GatewayRequest, { callers, crossSite }: Services): Caller | Promise<Caller> {
-  const credentials = credentialsOf(request);
+export function identifyCaller(
+  request: GatewayRequest,
+  { callers, crossSite }: IdentificationDependencies,
+): Caller | Promise<Caller> {
+  const credentials = readCredentials(request);
   const { login = null, session = null } = credentials;
-  const welcome = (caller: Caller): Caller => {
+  const admitCaller = (caller: Caller): Caller => {
     request.admit(caller);
     if (login) crossSite.guard(request, null);
     if (caller.kind === "session") {
@@ -26,24 +29,27 @@ export function identifyCaller(request: GatewayRequest, { callers, crossSite }: 
     }
     return caller;
   };
-  const caller = login ? challenging(callers, credentials) : callers.identify(credentials);
-  return caller instanceof Promise ? caller.then(welcome) : welcome(caller);
+  const caller = login ? identifyByPassword(callers, credentials) : callers.identify(credentials);
+  return caller instanceof Promise ? caller.then(admitCaller) : admitCaller(caller);
 }
 
-async function challenging(callers: Callers, credentials: Credentials): Promise<Caller> {
+async function identifyByPassword(callers: Callers, credentials: Credentials): Promise<Caller> {
   try {
     return await callers.identify(credentials);
   } catch (error) {
-    throw challenged(error);
+    throw withBasicChallenge(error);
   }
 }
 
-/** For what users do to their own accounts, and no program with a key of theirs. */
-export async function identifyUser(request: GatewayRequest, services: Services): Promise<User> {
+/** Requires a signed-in user; API keys are refused. */
+export async function identifyUser(
+  request: GatewayRequest,
+  services: IdentificationDependencies,
+): Promise<IdentifiedUser> {
   const caller = await identifyCaller(request, services);
   if (caller.kind === "anonymous") throw authRequired();
   if (caller.kind === "key") {
-    throw new ApiError(403, "PERMISSION_DENIED", "An API key may not do this; sign in.");
+    throw new ApiError(403, "PERMISSION_DENIED", "This operation is not allowed with an API key; sign in.");
   }
   return { userId: userIdOf(caller.claims), caller };
 }
@@ -52,24 +58,26 @@ export function authRequired(): ApiError {
   return new ApiError(401, "AUTH_REQUIRED", "Sign in first.", { headers: { "WWW-Authenticate": "Bearer" } });
 }
 
-const KEY_IN_QUERY = "api_key";
+const API_KEY_PARAMETER = "api_key";
 
-/** What is asked for, whoever asks. */
+/** Removes the API key from the query string. */
 export function queryWithoutApiKey(rawQuery: string): string {
-  if (!rawQuery.includes(`${KEY_IN_QUERY}=`)) return rawQuery;
+  if (!rawQuery.includes(`${API_KEY_PARAMETER}=`)) return rawQuery;
   return rawQuery
     .split("&")
-    .filter((part) => !new URLSearchParams(part).has(KEY_IN_QUERY))
+    .filter((part) => !new URLSearchParams(part).has(API_KEY_PARAMETER))
     .join("&");
 }
 
-/** `Authorization: Bearer …` or `Basic …`, `X-API-Key: …`, `?api_key=…`, `Cookie: SESSION=…`; of several the first counts. */
-function credentialsOf(request: GatewayRequest): Credentials {
+/** `Authorization: Bearer …` or `Basic …`, `X-API-Key: …`, `?api_key=…`, `Cookie: SESSION=…`, in this order of precedence. */
+function readCredentials(request: GatewayRequest): Credentials {
   const { headers, rawQuery } = request;
-  const login = readBasic(request);
+  const login = readBasicCredentials(request);
   if (login) return { authorization: null, login };
   const { authorization = null, "x-api-key": inHeader } = headers;
-  const inQuery = rawQuery.includes(`${KEY_IN_QUERY}=`) ? new URLSearchParams(rawQuery).get(KEY_IN_QUERY) : null;
+  const inQuery = rawQuery.includes(`${API_KEY_PARAMETER}=`)
+    ? new URLSearchParams(rawQuery).get(API_KEY_PARAMETER)
+    : null;
   const apiKey = typeof inHeader === "string" && inHeader !== "" ? inHeader : inQuery;
   return { authorization, apiKey, session: readSessionCookie(headers) };
 }

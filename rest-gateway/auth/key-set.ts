@@ -4,7 +4,7 @@ import { json } from "../http.ts";
 
 const FIVE_MINUTES = { "Cache-Control": "public, max-age=300" };
 
-/** By what others verify our tokens (RFC 7517). A shared secret is nobody else's business. */
+/** Publishes the public keys that verify our tokens (RFC 7517). Shared secrets (HS256) are not published. */
 export function keySetRoutes({ algorithm, verifying }: TokenKeys): Routes {
   const published = algorithm === "RS256" ? verifying : [];
   const keys = published.map(({ id, key }) => {

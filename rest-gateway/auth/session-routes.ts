@@ -1,19 +1,19 @@
-import { newSecret } from "../../engine/auth/secret.ts";
+import { generateSecret } from "../../engine/auth/random-secret.ts";
 import { crossSiteToken } from "../../engine/caller/cross-site.ts";
 import { forgetSession, keepSession } from "../../engine/caller/session-cookie.ts";
 import type { Routes } from "../gateway.ts";
 import { type GatewayRequest, json } from "../http.ts";
+import type { AuthDependencies } from "./auth-dependencies.ts";
+import { OPTIONAL_TEXT, readFields, TEXT } from "./body-fields.ts";
+import { clientInfoOf } from "./client-info.ts";
 import { authRequired } from "./credentials.ts";
-import { OPTIONAL_TEXT, readFields, TEXT } from "./fields.ts";
-import { senderOf } from "./sender.ts";
-import type { AuthServices } from "./services.ts";
-import { findSession, type ShownSession } from "./shown-session.ts";
+import { findSession, type RequestSession } from "./request-session.ts";
 
-const LOGIN = { username: TEXT, password: TEXT, code: OPTIONAL_TEXT };
+const LOGIN_FIELDS = { username: TEXT, password: TEXT, code: OPTIONAL_TEXT };
 
-/** Signing in for browsers: whoever does is given a cookie. */
-export function sessionRoutes({ accounts: { login, sessions }, crossSite }: AuthServices): Routes {
-  const sessionOf = async (request: GatewayRequest): Promise<ShownSession> => {
+/** Sign-in for browsers, with a session cookie. */
+export function sessionRoutes({ accounts: { login, sessions }, crossSite }: AuthDependencies): Routes {
+  const requireSession = async (request: GatewayRequest): Promise<RequestSession> => {
     const session = await findSession(request, sessions);
     if (!session) throw authRequired();
     crossSite.guard(request, session.id);
@@ -23,21 +23,21 @@ export function sessionRoutes({ accounts: { login, sessions }, crossSite }: Auth
   return {
     "/api/auth/login": {
       POST: async (request) => {
-        const credentials = await readFields(request, LOGIN);
-        const { id, username, claims } = await login(credentials, senderOf(request), sessions.open);
+        const credentials = await readFields(request, LOGIN_FIELDS);
+        const { id, username, claims } = await login(credentials, clientInfoOf(request), sessions.open);
         return json(200, { username, role: claims.role, message: "Signed in." }, keepSession(id));
       },
     },
     "/api/auth/logout": {
       POST: async (request) => {
-        const { id } = await sessionOf(request);
-        await sessions.close(id, senderOf(request));
+        const { id } = await requireSession(request);
+        await sessions.close(id, clientInfoOf(request));
         return json(200, { message: "Signed out." }, forgetSession());
       },
     },
     "/api/auth/me": {
       GET: async (request) => {
-        const { userId, username, claims, signedInAt } = await sessionOf(request);
+        const { userId, username, claims, signedInAt } = await requireSession(request);
         const info = { userId: Number(userId), username, role: claims.role, loginTime: signedInAt.toISOString() };
         return json(200, info);
       },
@@ -45,8 +45,8 @@ export function sessionRoutes({ accounts: { login, sessions }, crossSite }: Auth
     "/csrf-token": {
       GET: async (request) => {
         const session = await findSession(request, sessions);
-        // Whoever asks is told one; without a session it is good for none.
-        return json(200, { csrfToken: crossSiteToken(session?.id ?? newSecret()) });
+        // Without a session, the token is random and matches nothing.
+        return json(200, { csrfToken: crossSiteToken(session?.id ?? generateSecret()) });
       },
     },
   };

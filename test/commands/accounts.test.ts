@@ -46,7 +46,7 @@ describe("npm run user", () => {
     ["user add --email x@example.org --name X --password easy", 1, "Use at least 8 characters."],
     ["user add --email boss@example.org --name Boss", 1, "already has an account"],
     ["user disable", 2, "which user"],
-    ["user disable nobody", 1, 'Nobody signs in as "nobody".'],
+    ["user disable nobody", 1, 'User "nobody" not found.'],
     ["user role boss@example.org postgres", 1, "no role of that name"],
   ])("%s is refused in words, and ends with %i", async (line, exitCode, words) => {
     const { stderr, code } = await run(line);

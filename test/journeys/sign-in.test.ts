@@ -112,7 +112,7 @@ describeInBrowser("the pages of signing in, in a browser without scripts", () =>
     await page.getByRole("link", { name: "Forgotten your password?" }).click();
     await page.getByLabel("E-mail address").fill(email);
     await page.getByRole("button", { name: "Send me a link" }).click();
-    expect(await heading()).toBe("Look into your mail");
+    expect(await heading()).toBe("Check your e-mail");
     const link = await gateways.linkIn({ to: email, about: "Set a new password" });
     await page.goto(link.href);
     // Whatever looks through the mail has opened it before.
@@ -153,7 +153,7 @@ describeInBrowser("the pages of signing in, in a browser without scripts", () =>
     for (const target of ["https://evil.example.org/", "//evil.example.org", "/\\evil.example.org"]) {
       await open(`/auth/sign-in?redirect_to=${encodeURIComponent(target)}`);
       await signIn(email, PASSWORD);
-      expect(await page.getByRole("alert").textContent()).toBe("A sign-in may not end at this address.");
+      expect(await page.getByRole("alert").textContent()).toBe("Redirects to this URL are not allowed.");
       expect(await context.cookies()).toEqual([]);
     }
   });

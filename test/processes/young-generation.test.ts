@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 const MODULE = join(import.meta.dirname, "../../processes/young-generation.ts");
 
 test("this version of V8 knows the flag", async () => {
-  const program = `import { keepYoungSpace } from ${JSON.stringify(MODULE)}; keepYoungSpace();`;
+  const program = `import { keepYoungGenerationMemory } from ${JSON.stringify(MODULE)}; keepYoungGenerationMemory();`;
   const told = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program]);
   expect(told).toEqual({ stdout: "", stderr: "" });
 });

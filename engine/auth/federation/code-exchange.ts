@@ -1,39 +1,42 @@
 import { hash } from "node:crypto";
 import type pg from "pg";
 import { type AsOwner, inTransaction } from "../../database/as-owner.ts";
-import { accountDisabled } from "../refusals.ts";
-import { digestOf, newSecret } from "../secret.ts";
-import { SENDER, type Sender, senderValue } from "../sender.ts";
-import type { TokenPair } from "../token-mint.ts";
+import { accountDisabled } from "../auth-errors.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../client-info.ts";
+import { digestOf, generateSecret } from "../random-secret.ts";
+import type { TokenPair } from "../token-issuer.ts";
 import type { Tokens } from "../tokens.ts";
-import { signInEnded } from "./refusals.ts";
+import { signInEnded } from "./federation-errors.ts";
 
-/** The tokens that a one-time code stands for, for who shows the verifier of its challenge. */
-export type ExchangeCode = (code: string, verifier: string | null, sender: Sender) => Promise<TokenPair>;
+/** Exchanges a one-time code for tokens; requires the PKCE verifier if the sign-in had a challenge. */
+export type ExchangeCode = (code: string, verifier: string | null, clientInfo: ClientInfo) => Promise<TokenPair>;
 
-type Outcome = "passed" | "wrong" | "disabled";
+type ExchangeOutcome = "passed" | "wrong" | "disabled";
 
-/** In seconds: the browser is on its way to the program, which asks at once. */
-const CODE_LASTS = 60;
-const ADD = `select auth.add_federation_code($1, $2, $3, ${CODE_LASTS})`;
-const USE = `select * from auth.use_federation_code($2, $3, ${SENDER})`;
+/** Short, because the application exchanges the code as soon as the browser delivers it. */
+const CODE_LIFETIME_SECONDS = 60;
+const ADD = `select auth.add_federation_code($1, $2, $3, ${CODE_LIFETIME_SECONDS})`;
+const USE = `select * from auth.use_federation_code($2, $3, ${CLIENT_INFO_SQL})`;
 
-/** An address may carry a code: other than tokens it is good for little, once, and for a minute. */
-export async function newCode(client: pg.ClientBase, userId: string, challenge: string | null): Promise<string> {
-  const code = newSecret();
+/** A code is passed in the redirect URL instead of tokens, because it can be used only once and expires after a minute. */
+export async function issueCode(client: pg.ClientBase, userId: string, challenge: string | null): Promise<string> {
+  const code = generateSecret();
   await client.query(ADD, [digestOf(code), userId, challenge]);
   return code;
 }
 
 export function makeExchangeCode(asOwner: AsOwner, tokens: Pick<Tokens, "open">): ExchangeCode {
-  return async (code, verifier, sender) => {
+  return async (code, verifier, clientInfo) => {
     const challenge = verifier === null ? null : hash("sha256", verifier, "base64url");
-    const result = await inTransaction(asOwner, async (client): Promise<TokenPair | Exclude<Outcome, "passed">> => {
-      const values = [senderValue(sender), digestOf(code), challenge];
-      const { rows } = await client.query<{ outcome: Outcome; user_id: string }>(USE, values);
-      const { outcome, user_id: userId } = rows[0]!;
-      return outcome === "passed" ? tokens.open(client, userId, sender) : outcome;
-    });
+    const result = await inTransaction(
+      asOwner,
+      async (client): Promise<TokenPair | Exclude<ExchangeOutcome, "passed">> => {
+        const values = [clientInfoParameter(clientInfo), digestOf(code), challenge];
+        const { rows } = await client.query<{ outcome: ExchangeOutcome; user_id: string }>(USE, values);
+        const { outcome, user_id: userId } = rows[0]!;
+        return outcome === "passed" ? tokens.open(client, userId, clientInfo) : outcome;
+      },
+    );
     if (result === "disabled") throw accountDisabled();
     if (result === "wrong") throw signInEnded();
     return result;

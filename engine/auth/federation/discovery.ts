@@ -1,58 +1,59 @@
 import * as openid from "openid-client";
-import { toUnavailable } from "./openid-faults.ts";
-import { isLoopback, makeOutgoing } from "./outgoing.ts";
+import { providerUnavailable } from "./federation-errors.ts";
+import { toProviderUnavailable } from "./openid-errors.ts";
 import type { Provider } from "./provider.ts";
-import { providerUnavailable } from "./refusals.ts";
+import { isLoopback, makeSafeFetch } from "./safe-fetch.ts";
 
-/** What a provider says of itself. */
-export type Discover = (provider: Provider) => Promise<openid.Configuration>;
+/** Returns the provider's OpenID configuration. */
+export type DiscoverConfiguration = (provider: Provider) => Promise<openid.Configuration>;
 
-type Remembered = {
-  /** As it was asked about: a changed row is asked about anew. */
+type CachedConfiguration = {
+  /** The provider's row as JSON; a changed row invalidates the entry. */
   readonly row: string;
   readonly until: number;
   readonly configuration: Promise<openid.Configuration>;
 };
 
-/** Its keys are asked for again, besides, when a token names one that is unknown. */
-const REMEMBERED_MS = 10 * 60_000;
-/** How far the provider's clock may be apart from ours, in seconds. */
-const SKEW = 30;
+/** Independently, the library refetches the keys when a token has an unknown key id. */
+const CACHE_MS = 10 * 60_000;
+/** The accepted clock difference to the provider, in seconds. */
+const CLOCK_TOLERANCE = 30;
 
-export function makeDiscovery(): Discover {
-  const remembered = new Map<string, Remembered>();
+export function makeDiscovery(): DiscoverConfiguration {
+  const cache = new Map<string, CachedConfiguration>();
   return (provider) => {
     const row = JSON.stringify(provider);
-    const known = remembered.get(provider.name);
-    if (known?.row === row && performance.now() < known.until) return known.configuration;
+    const cached = cache.get(provider.name);
+    if (cached?.row === row && performance.now() < cached.until) return cached.configuration;
     const configuration = discover(provider);
-    remembered.set(provider.name, { row, until: performance.now() + REMEMBERED_MS, configuration });
-    configuration.catch(() => remembered.delete(provider.name));
+    cache.set(provider.name, { row, until: performance.now() + CACHE_MS, configuration });
+    configuration.catch(() => cache.delete(provider.name));
     return configuration;
   };
 }
 
 async function discover(provider: Provider): Promise<openid.Configuration> {
   const { issuer, clientId, secret, settings } = provider;
-  const home = new URL(issuer);
-  const isPrivateAllowed = settings.private_network ?? false;
+  const issuerUrl = new URL(issuer);
+  const allowsPrivateNetwork = settings.private_network ?? false;
   const configuration = await openid
     .discovery(
-      home,
+      issuerUrl,
       clientId!,
-      { [openid.clockTolerance]: SKEW },
+      { [openid.clockTolerance]: CLOCK_TOLERANCE },
       secret === null ? openid.None() : openid.ClientSecretPost(secret),
       {
-        [openid.customFetch]: makeOutgoing({ home: issuer, isPrivateAllowed }),
-        // Without it the library takes what came over TLS as signed.
-        execute: [openid.enableNonRepudiationChecks, ...(isLoopback(home) ? [openid.allowInsecureRequests] : [])],
+        [openid.customFetch]: makeSafeFetch({ providerUrl: issuer, allowsPrivateNetwork }),
+        // Without these checks, the library does not verify signatures of tokens that came over TLS.
+        execute: [openid.enableNonRepudiationChecks, ...(isLoopback(issuerUrl) ? [openid.allowInsecureRequests] : [])],
       },
     )
     .catch((error) => {
-      throw toUnavailable(error);
+      throw toProviderUnavailable(error);
     });
-  const { issuer: told } = configuration.serverMetadata();
-  // The library lets some tenants of Microsoft through: whose users they are would be for whoever has a tenant to say.
-  if (told !== issuer) throw providerUnavailable(new Error(`It calls itself ${told}, and was added as ${issuer}`));
+  const { issuer: actualIssuer } = configuration.serverMetadata();
+  // The library accepts any tenant for some Microsoft issuers, so that anybody with a tenant could name any user.
+  if (actualIssuer !== issuer)
+    throw providerUnavailable(new Error(`Its issuer is ${actualIssuer}, but it was added as ${issuer}`));
   return configuration;
 }

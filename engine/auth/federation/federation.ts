@@ -1,40 +1,40 @@
 import type { TokenKeys } from "../../caller/keys.ts";
 import type { Config } from "../../config/config.ts";
 import type { AsOwner } from "../../database/as-owner.ts";
-import type { Attempts } from "../attempts.ts";
+import type { LoginAttempts } from "../login-attempts.ts";
 import type { Sessions } from "../sessions.ts";
 import type { Tokens } from "../tokens.ts";
-import { makeAudited } from "./audit.ts";
+import { makeAuditRefusals } from "./audit-refusals.ts";
 import { type ExchangeCode, makeExchangeCode } from "./code-exchange.ts";
-import { makeDepartures } from "./departures.ts";
-import { makeLand } from "./landing.ts";
+import { makeCompleteSignIn } from "./complete-sign-in.ts";
+import { type FederatedSignIn, makeFederatedSignIn } from "./federated-sign-in.ts";
+import { type FederatedSignOut, makeFederatedSignOut } from "./federated-sign-out.ts";
+import { asProviderError } from "./federation-errors.ts";
+import { makeOAuthStateStore } from "./oauth-state-store.ts";
 import { makeProtocols } from "./protocols.ts";
 import { type ListedProvider, makeProviders } from "./providers.ts";
-import { makeRedirectTargets, type RedirectTargets } from "./redirect-targets.ts";
-import { inWords } from "./refusals.ts";
-import { makeSecondFactor, type SecondFactor } from "./second-factor.ts";
-import { makeSignIn, type SignIn } from "./sign-in.ts";
-import { makeSignOut, type SignOut } from "./sign-out.ts";
+import { makeReadRedirectTarget, type ReadRedirectTarget } from "./read-redirect-target.ts";
+import { makeSecondFactorStep, type SecondFactorStep } from "./second-factor.ts";
 
-/** Signing in through another provider. `browser` is the secret that the browser shows as a cookie of its own. */
-export type Federation = SignIn &
-  SignOut & {
-    /** Those that users may sign in through. */
+/** Sign-in through external providers. `browser` is the secret in the federation cookie of the browser. */
+export type Federation = FederatedSignIn &
+  FederatedSignOut & {
+    /** The enabled providers. */
     list(): Promise<ListedProvider[]>;
-    readonly finishWithCode: SecondFactor["land"];
+    readonly finishWithCode: SecondFactorStep["finish"];
     readonly exchangeCode: ExchangeCode;
-    /** What a provider of SAML wants to know of us. */
+    /** The SAML metadata of this service. */
     metadata(name: string): Promise<string>;
   };
 
 type Options = {
   readonly asOwner: AsOwner;
   readonly keys: TokenKeys;
-  readonly attempts: Attempts;
+  readonly attempts: LoginAttempts;
   readonly sessions: Pick<Sessions, "open">;
   readonly tokens: Pick<Tokens, "open">;
   readonly config: Pick<Config, "signInRedirects">;
-  /** As clients write it: what they are sent to, and what providers are told, is made from it and from nothing else. */
+  /** The public URL of the service; all redirect URLs are built from it alone. */
   readonly siteUrl: () => string;
 };
 
@@ -42,21 +42,22 @@ export function makeFederation(options: Options): Federation {
   const { asOwner, keys, attempts, sessions, tokens, config, siteUrl } = options;
   const providers = makeProviders(asOwner, async () => keys);
   const protocols = makeProtocols(siteUrl);
-  const departures = makeDepartures(asOwner);
-  const audited = makeAudited(asOwner);
-  const land = makeLand(sessions.open);
-  const secondFactor = makeSecondFactor({ asOwner, attempts, land, audited });
-  const readTarget: RedirectTargets = (requested) => makeRedirectTargets(siteUrl(), config.signInRedirects)(requested);
-  const shared = { asOwner, providers, protocols, departures, audited, readTarget };
+  const stateStore = makeOAuthStateStore(asOwner);
+  const auditRefusals = makeAuditRefusals(asOwner);
+  const completeSignIn = makeCompleteSignIn(sessions.open);
+  const secondFactorStep = makeSecondFactorStep({ asOwner, attempts, completeSignIn, auditRefusals });
+  const readRedirectTarget: ReadRedirectTarget = (requested) =>
+    makeReadRedirectTarget(siteUrl(), config.signInRedirects)(requested);
+  const shared = { asOwner, providers, protocols, stateStore, auditRefusals, readRedirectTarget };
   return {
-    ...makeSignIn({ ...shared, land, secondFactor }),
-    ...makeSignOut(shared),
+    ...makeFederatedSignIn({ ...shared, completeSignIn, secondFactorStep }),
+    ...makeFederatedSignOut(shared),
     list: async () => (await providers.list()).filter(({ enabled }) => enabled),
-    finishWithCode: secondFactor.land,
+    finishWithCode: secondFactorStep.finish,
     exchangeCode: makeExchangeCode(asOwner, tokens),
     async metadata(name) {
       const provider = await providers.find(name);
-      return inWords(() => protocols.samlOf(provider).metadata);
+      return asProviderError(() => protocols.samlOf(provider).metadata);
     },
   };
 }

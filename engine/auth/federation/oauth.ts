@@ -1,17 +1,17 @@
 import * as openid from "openid-client";
 import { isExactNumber, parseExactly, textOfValue } from "../../exact-json.ts";
 import { isJsonObject } from "../../json-object.ts";
-import { fromLibrary } from "./openid-faults.ts";
-import { isLoopback, makeOutgoing } from "./outgoing.ts";
-import type { Addresses, Protocol, Provider, Statement } from "./provider.ts";
+import { assertionInvalid, providerUnavailable } from "./federation-errors.ts";
+import { throwAsApiError } from "./openid-errors.ts";
+import type { ExternalIdentity, Provider, ProviderProtocol, ServiceUrls } from "./provider.ts";
 import { queryState } from "./query-state.ts";
-import { providerUnavailable, statementRefused } from "./refusals.ts";
+import { isLoopback, makeSafeFetch } from "./safe-fetch.ts";
 
-/** OAuth 2.0 alone: the code is exchanged, and what the token opens says who it is. */
-export function oauthProtocol(provider: Provider, { callback }: Addresses): Protocol {
+/** Plain OAuth 2.0: exchanges the code and reads the user from the userinfo endpoint. */
+export function makeOAuthProtocol(provider: Provider, { callback }: ServiceUrls): ProviderProtocol {
   const configuration = configure(provider);
   return {
-    async depart(state) {
+    async startSignIn(state) {
       const { scope } = provider.settings;
       const codeVerifier = openid.randomPKCECodeVerifier();
       const address = openid.buildAuthorizationUrl(configuration, {
@@ -21,21 +21,21 @@ export function oauthProtocol(provider: Provider, { callback }: Addresses): Prot
         code_challenge: await openid.calculatePKCECodeChallenge(codeVerifier),
         code_challenge_method: "S256",
       });
-      return { address: address.href, kept: { nonce: null, codeVerifier, requestId: null } };
+      return { url: address.href, checks: { nonce: null, codeVerifier, requestId: null } };
     },
 
     stateOf: queryState,
 
-    async arrive({ query }, state, { codeVerifier }) {
+    async readIdentity({ query }, state, { codeVerifier }) {
       const url = new URL(`${callback}?${query}`);
       const checks = { expectedState: state, pkceCodeVerifier: codeVerifier! };
-      const tokens = await openid.authorizationCodeGrant(configuration, url, checks).catch(fromLibrary);
-      return toStatement(provider, await readUserInfo(configuration, tokens.access_token));
+      const tokens = await openid.authorizationCodeGrant(configuration, url, checks).catch(throwAsApiError);
+      return toIdentity(provider, await readUserInfo(configuration, tokens.access_token));
     },
 
-    // There is no end of a session in OAuth 2.0.
-    signOutAddress: async () => null,
-    readFarewell: async (arrival) => ({ kind: "answered", state: queryState(arrival) }),
+    // OAuth 2.0 has no logout.
+    signOutUrl: async () => null,
+    readLogout: async (callback) => ({ kind: "answered", state: queryState(callback) }),
   };
 }
 
@@ -53,7 +53,10 @@ function configure({ issuer, clientId, secret, settings }: Provider): openid.Con
     secret === null ? openid.None() : openid.ClientSecretPost(secret),
   );
   const home = token_endpoint!;
-  configuration[openid.customFetch] = makeOutgoing({ home, isPrivateAllowed: private_network ?? false });
+  configuration[openid.customFetch] = makeSafeFetch({
+    providerUrl: home,
+    allowsPrivateNetwork: private_network ?? false,
+  });
   if (isLoopback(URL.parse(home))) openid.allowInsecureRequests(configuration);
   return configuration;
 }
@@ -66,36 +69,36 @@ async function readUserInfo(
   const headers = new Headers({ Accept: "application/json" });
   const response = await openid
     .fetchProtectedResource(configuration, accessToken, address, "GET", null, headers)
-    .catch(fromLibrary);
-  if (!response.ok) throw providerUnavailable(new Error(`Its userinfo endpoint answers ${response.status}`));
-  const told = parseProfile(await response.text());
-  if (!isJsonObject(told)) throw providerUnavailable(new Error("Its userinfo is no JSON object"));
+    .catch(throwAsApiError);
+  if (!response.ok) throw providerUnavailable(new Error(`Its userinfo endpoint returned ${response.status}`));
+  const told = parseUserInfo(await response.text());
+  if (!isJsonObject(told)) throw providerUnavailable(new Error("Its userinfo is not a JSON object"));
   return told;
 }
 
-/** With all digits of a subject that is a number: two of 64 bits may be one to JavaScript. */
-function parseProfile(text: string): unknown {
+/** Keeps all digits of numeric subjects: JavaScript would round 64-bit ids. */
+function parseUserInfo(text: string): unknown {
   try {
     return parseExactly(text);
   } catch {
-    // What the parser says of its fault is left out: it quotes what it read.
+    // The parser's message is omitted, because it quotes the input.
     return null;
   }
 }
 
-function toStatement({ settings }: Provider, told: Readonly<Record<string, unknown>>): Statement {
+function toIdentity({ settings }: Provider, userInfo: Readonly<Record<string, unknown>>): ExternalIdentity {
   const names = { subject: "sub", email: "email", email_verified: "email_verified", name: "name", ...settings.claims };
   const textOf = (name: string) => {
-    const value = Object.hasOwn(told, name) ? told[name] : null;
+    const value = Object.hasOwn(userInfo, name) ? userInfo[name] : null;
     if (typeof value === "number" || isExactNumber(value)) return textOfValue(value);
     return typeof value === "string" && value !== "" ? value : null;
   };
   const subject = textOf(names.subject);
-  if (subject === null) throw statementRefused(new Error(`Its userinfo has no ${names.subject}`));
+  if (subject === null) throw assertionInvalid(new Error(`Its userinfo has no ${names.subject}`));
   return {
     subject,
     email: textOf(names.email),
-    isEmailVerified: told[names.email_verified] === true,
+    isEmailVerified: userInfo[names.email_verified] === true,
     name: textOf(names.name),
     hasSecondFactor: false,
     message: null,

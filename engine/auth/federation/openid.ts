@@ -1,18 +1,18 @@
 import * as openid from "openid-client";
 import { makeDiscovery } from "./discovery.ts";
-import { fromLibrary } from "./openid-faults.ts";
-import type { Addresses, Protocol, Provider, SignOutHint, Statement } from "./provider.ts";
+import { throwAsApiError } from "./openid-errors.ts";
+import type { ExternalIdentity, Provider, ProviderProtocol, ServiceUrls, SignOutHint } from "./provider.ts";
 import { queryState } from "./query-state.ts";
 
-type Profile = Readonly<Record<string, unknown>>;
+type UserProfile = Readonly<Record<string, unknown>>;
 
 const SCOPE = "openid profile email";
 
 /** OpenID Connect: the code flow with PKCE, state and nonce. */
-export function makeOpenId() {
+export function makeOpenIdProtocol() {
   const discover = makeDiscovery();
-  return (provider: Provider, { callback, signedOut }: Addresses): Protocol => ({
-    async depart(state) {
+  return (provider: Provider, { callback, signedOut }: ServiceUrls): ProviderProtocol => ({
+    async startSignIn(state) {
       const configuration = await discover(provider);
       const [nonce, codeVerifier] = [openid.randomNonce(), openid.randomPKCECodeVerifier()];
       const address = openid.buildAuthorizationUrl(configuration, {
@@ -23,12 +23,12 @@ export function makeOpenId() {
         code_challenge: await openid.calculatePKCECodeChallenge(codeVerifier),
         code_challenge_method: "S256",
       });
-      return { address: address.href, kept: { nonce, codeVerifier, requestId: null } };
+      return { url: address.href, checks: { nonce, codeVerifier, requestId: null } };
     },
 
     stateOf: queryState,
 
-    async arrive({ query }, state, { nonce, codeVerifier }) {
+    async readIdentity({ query }, state, { nonce, codeVerifier }) {
       const configuration = await discover(provider);
       const tokens = await openid
         .authorizationCodeGrant(configuration, new URL(`${callback}?${query}`), {
@@ -37,13 +37,13 @@ export function makeOpenId() {
           pkceCodeVerifier: codeVerifier!,
           idTokenExpected: true,
         })
-        .catch(fromLibrary);
+        .catch(throwAsApiError);
       const claims = tokens.claims()!;
-      const profile = await readProfile(configuration, tokens.access_token, claims).catch(fromLibrary);
-      return toStatement(claims, profile, tokens.id_token!);
+      const profile = await readProfile(configuration, tokens.access_token, claims).catch(throwAsApiError);
+      return toIdentity(claims, profile, tokens.id_token!);
     },
 
-    async signOutAddress({ proof }: SignOutHint, state) {
+    async signOutUrl({ proof }: SignOutHint, state) {
       const configuration = await discover(provider);
       if (!configuration.serverMetadata().end_session_endpoint) return null;
       const parameters = {
@@ -54,28 +54,28 @@ export function makeOpenId() {
       return openid.buildEndSessionUrl(configuration, parameters).href;
     },
 
-    readFarewell: async (arrival) => ({ kind: "answered", state: queryState(arrival) }),
+    readLogout: async (callback) => ({ kind: "answered", state: queryState(callback) }),
   });
 }
 
-/** Many providers tell who somebody is at this address alone. An e-mail address is verified by who tells it. */
+/** Many providers return e-mail and name from the userinfo endpoint only. `email_verified` must come from the same source as the e-mail. */
 async function readProfile(
   configuration: openid.Configuration,
   accessToken: string,
   claims: openid.IDToken,
-): Promise<Profile> {
+): Promise<UserProfile> {
   const isEnough = claims.email !== undefined && claims.name !== undefined;
   if (isEnough || !configuration.serverMetadata().userinfo_endpoint) return claims;
-  const told = await openid.fetchUserInfo(configuration, accessToken, claims.sub);
-  return { ...(claims.email === undefined ? told : claims), name: claims.name ?? told.name };
+  const userInfo = await openid.fetchUserInfo(configuration, accessToken, claims.sub);
+  return { ...(claims.email === undefined ? userInfo : claims), name: claims.name ?? userInfo.name };
 }
 
-function toStatement({ sub, amr }: openid.IDToken, profile: Profile, idToken: string): Statement {
+function toIdentity({ sub, amr }: openid.IDToken, profile: UserProfile, idToken: string): ExternalIdentity {
   const { email, email_verified: verified, name } = profile;
   return {
     subject: sub,
     email: typeof email === "string" ? email : null,
-    // Some providers write it as a text.
+    // Some providers send it as a string.
     isEmailVerified: verified === true || verified === "true",
     name: typeof name === "string" ? name : null,
     // RFC 8176

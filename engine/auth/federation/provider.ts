@@ -1,4 +1,4 @@
-/** A provider of identities, as the row of `auth.providers` says; its secret is open. */
+/** An identity provider: a row of `auth.providers` with its secret decrypted. */
 export type Provider = {
   readonly name: string;
   readonly kind: ProviderKind;
@@ -10,89 +10,89 @@ export type Provider = {
 
 export type ProviderKind = "oidc" | "oauth2" | "saml";
 
-/** What differs by kind, by the names that SQL has for it. */
+/** Settings by kind of provider, with the names of the JSON column. */
 export type ProviderSettings = {
   readonly scope?: string;
-  /** Its endpoints may have private addresses: it stands in the same network. */
+  /** Allows endpoints with private addresses, for a provider in the same network. */
   readonly private_network?: boolean;
-  /** Where it tells what: the claim, or the attribute of an assertion. */
+  /** The names of claims, or of attributes of a SAML assertion. */
   readonly claims?: Partial<Record<"subject" | "email" | "email_verified" | "name", string>>;
   readonly authorization_endpoint?: string;
   readonly token_endpoint?: string;
   readonly userinfo_endpoint?: string;
   readonly entry_point?: string;
   readonly logout_url?: string;
-  /** The provider's, in PEM form. */
+  /** The provider's certificates, in PEM format. */
   readonly certificates?: readonly string[];
-  /** Ours, of the key that signs requests. */
+  /** The service's own certificate, for the key that signs requests. */
   readonly certificate?: string;
   readonly name_id_format?: string;
 };
 
-/** What a provider has said of somebody; all that is verified about it is verified. */
-export type Statement = {
+/** A user's identity at a provider, with all signatures and checks verified. */
+export type ExternalIdentity = {
   readonly subject: string;
   readonly email: string | null;
   readonly isEmailVerified: boolean;
   readonly name: string | null;
   readonly hasSecondFactor: boolean;
-  /** Accepted once; null where the exchange cannot be repeated anyhow. */
+  /** The message's id, to accept it only once; null if the protocol prevents replay itself. */
   readonly message: { readonly id: string; readonly expiresAt: Date } | null;
-  /** What is told to the provider when the user signs out. */
+  /** Needed to sign the user out at the provider. */
   readonly signOut: SignOutHint;
 };
 
 export type SignOutHint = {
-  /** By which the provider itself asks to end the session. */
+  /** Identifies the session in the provider's own logout requests. */
   readonly subject: string;
   readonly sessionIndex: string | null;
-  /** To be shown to the provider, and to nobody else. */
+  /** Sent only to the provider (an ID token, or the NameID's attributes). */
   readonly proof: string | null;
 };
 
-/** Ours, as the provider is told them. */
-export type Addresses = {
-  /** Where the browser comes back to. */
+/** The URLs of this service that are registered at the provider. */
+export type ServiceUrls = {
+  /** The redirect URI of sign-ins. */
   readonly callback: string;
-  /** Where it comes back to from signing out. */
+  /** The redirect URI of sign-outs. */
   readonly signedOut: string;
-  /** Of SAML: who we are, unless another entity id was chosen. */
+  /** The SAML metadata, which is also the default entity id. */
   readonly metadata: string;
 };
 
-/** What is remembered while the browser is away, besides the state. */
-export type Kept = {
+/** Values stored with the state, to verify the callback. */
+export type FlowChecks = {
   readonly nonce: string | null;
   readonly codeVerifier: string | null;
   readonly requestId: string | null;
 };
 
-/** How the browser came back. */
-export type Arrival = {
-  /** What follows the question mark, as it was sent. */
+/** The request that the provider redirected the browser to. */
+export type CallbackRequest = {
+  /** The raw query string. */
   readonly query: string;
   readonly form: URLSearchParams;
 };
 
-/** What a provider says, or asks, when its session ends. */
-export type Farewell =
+/** A logout request from the provider, or its response to ours. */
+export type LogoutMessage =
   | {
       readonly kind: "asked";
       readonly message: { readonly id: string; readonly expiresAt: Date };
       readonly subject: string;
       readonly sessionIndex: string | null;
-      /** Where the provider is told whether it was done. */
-      answerAddress(isDone: boolean): Promise<string>;
+      /** The URL that reports the result to the provider. */
+      responseUrl(isDone: boolean): Promise<string>;
     }
   | { readonly kind: "answered"; readonly state: string };
 
-/** One protocol: how a browser is sent to the provider, and what it brings back. */
-export type Protocol = {
-  depart(state: string): Promise<{ readonly address: string; readonly kept: Kept }>;
-  stateOf(arrival: Arrival): string;
-  arrive(arrival: Arrival, state: string, kept: Kept): Promise<Statement>;
-  /** Where the provider ends its own session too; null when it has no such address. */
-  signOutAddress(hint: SignOutHint, state: string): Promise<string | null>;
-  /** How the browser comes back from there; or how the provider sends one, to end a session. */
-  readFarewell(arrival: Arrival): Promise<Farewell>;
+/** A sign-in protocol for one provider. */
+export type ProviderProtocol = {
+  startSignIn(state: string): Promise<{ readonly url: string; readonly checks: FlowChecks }>;
+  stateOf(callback: CallbackRequest): string;
+  readIdentity(callback: CallbackRequest, state: string, checks: FlowChecks): Promise<ExternalIdentity>;
+  /** The provider's logout URL; null if it has none. */
+  signOutUrl(hint: SignOutHint, state: string): Promise<string | null>;
+  /** Reads the provider's response to a logout, or a logout request of the provider. */
+  readLogout(callback: CallbackRequest): Promise<LogoutMessage>;
 };

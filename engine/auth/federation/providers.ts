@@ -1,9 +1,9 @@
 import type { TokenKeys } from "../../caller/keys.ts";
 import { type AsOwner, inTransaction } from "../../database/as-owner.ts";
 import { ApiError } from "../../errors.ts";
-import { OPERATOR, SENDER, senderValue } from "../sender.ts";
+import { CLIENT_INFO_SQL, clientInfoParameter, OPERATOR } from "../client-info.ts";
 import type { Provider, ProviderKind, ProviderSettings } from "./provider.ts";
-import { openSecret, sealSecret } from "./provider-secret.ts";
+import { decryptSecret, encryptSecret } from "./provider-secret.ts";
 
 export type NewProvider = {
   readonly name: string;
@@ -26,12 +26,12 @@ export type ListedProvider = {
   readonly clientId: string | null;
   readonly enabled: boolean;
   readonly signUps: boolean;
-  /** How many users have signed in through it. */
+  /** The number of linked users. */
   readonly identities: number;
 };
 
 export type Providers = {
-  /** One that is enabled. */
+  /** Throws 404 unless the provider exists and is enabled. */
   find(name: string): Promise<Provider>;
   list(): Promise<ListedProvider[]>;
   add(provider: NewProvider): Promise<void>;
@@ -40,7 +40,7 @@ export type Providers = {
   disable(name: string): Promise<void>;
 };
 
-type Row = Omit<Provider, "clientId" | "secret"> & { client_id: string | null; client_secret: string | null };
+type ProviderRow = Omit<Provider, "clientId" | "secret"> & { client_id: string | null; client_secret: string | null };
 
 const FIND = `
   select name, kind, issuer, client_id, client_secret, settings from auth.providers where name = $1 and enabled`;
@@ -48,21 +48,21 @@ const LIST = `
   select name, kind, title, issuer, client_id as "clientId", enabled, sign_ups as "signUps", identities::integer
   from auth.list_providers()`;
 
-/** The providers through which users may sign in; the keys seal their secrets, and are asked for where there is one. */
+/** Manages identity providers. `keys` is only called to encrypt or decrypt a secret. */
 export function makeProviders(asOwner: AsOwner, keys: () => Promise<TokenKeys>): Providers {
-  const change = async (call: string, name: string): Promise<void> => {
+  const callByName = async (call: string, name: string): Promise<void> => {
     const { rows } = await inTransaction(asOwner, (client) =>
-      client.query<{ done: boolean }>(`select ${call} as done`, [senderValue(OPERATOR), name]),
+      client.query<{ done: boolean }>(`select ${call} as done`, [clientInfoParameter(OPERATOR), name]),
     );
-    if (!rows[0]!.done) throw noSuchProvider();
+    if (!rows[0]!.done) throw providerNotFound();
   };
 
   return {
     async find(name) {
-      const { rows } = await asOwner((client) => client.query<Row>(FIND, [name]));
-      if (!rows[0]) throw noSuchProvider();
+      const { rows } = await asOwner((client) => client.query<ProviderRow>(FIND, [name]));
+      if (!rows[0]) throw providerNotFound();
       const { client_id: clientId, client_secret: kept, ...provider } = rows[0];
-      return { ...provider, clientId, secret: kept === null ? null : openSecret(kept, await keys()) };
+      return { ...provider, clientId, secret: kept === null ? null : decryptSecret(kept, await keys()) };
     },
     async list() {
       const { rows } = await asOwner((client) => client.query<ListedProvider>(LIST));
@@ -72,23 +72,26 @@ export function makeProviders(asOwner: AsOwner, keys: () => Promise<TokenKeys>):
       const row = {
         ...provider,
         client_id: clientId,
-        client_secret: secret === null ? null : sealSecret(secret, await keys()),
+        client_secret: secret === null ? null : encryptSecret(secret, await keys()),
         sign_ups: signUps,
         trusts_email: trustsEmail,
         trusts_factor: trustsFactor,
       };
       await inTransaction(asOwner, (client) =>
-        client.query(`select auth.add_provider($2, ${SENDER})`, [senderValue(OPERATOR), JSON.stringify(row)]),
+        client.query(`select auth.add_provider($2, ${CLIENT_INFO_SQL})`, [
+          clientInfoParameter(OPERATOR),
+          JSON.stringify(row),
+        ]),
       );
     },
-    remove: (name) => change(`auth.remove_provider($2, ${SENDER})`, name),
-    enable: (name) => change(`auth.enable_provider($2, true, ${SENDER})`, name),
-    disable: (name) => change(`auth.enable_provider($2, false, ${SENDER})`, name),
+    remove: (name) => callByName(`auth.remove_provider($2, ${CLIENT_INFO_SQL})`, name),
+    enable: (name) => callByName(`auth.enable_provider($2, true, ${CLIENT_INFO_SQL})`, name),
+    disable: (name) => callByName(`auth.enable_provider($2, false, ${CLIENT_INFO_SQL})`, name),
   };
 }
 
-function noSuchProvider(): ApiError {
-  return new ApiError(404, "RESOURCE_NOT_FOUND", "There is no such provider, or it is disabled.", {
-    hint: "GET /auth/providers lists those that there are.",
+function providerNotFound(): ApiError {
+  return new ApiError(404, "RESOURCE_NOT_FOUND", "The provider does not exist, or is disabled.", {
+    hint: "GET /auth/providers lists the enabled providers.",
   });
 }

@@ -1,6 +1,6 @@
-import type { Arrival } from "./provider.ts";
+import type { CallbackRequest } from "./provider.ts";
 
-/** `?state=…`, of the protocols that answer in the address. */
-export function queryState({ query }: Arrival): string {
+/** Reads `?state=…`, for protocols that respond in the query string. */
+export function queryState({ query }: CallbackRequest): string {
   return new URLSearchParams(query).get("state") ?? "";
 }

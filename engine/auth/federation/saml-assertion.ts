@@ -1,17 +1,17 @@
-import type { Provider, Statement } from "./provider.ts";
-import { statementRefused } from "./refusals.ts";
+import { assertionInvalid } from "./federation-errors.ts";
+import type { ExternalIdentity, Provider } from "./provider.ts";
 
-/** An element as xml2js has it: text in `_`, attributes in `$`, children by their names. */
-export type Element = { readonly _?: string; readonly $?: Readonly<Record<string, string>> } & {
+/** An element in xml2js's format: text in `_`, attributes in `$`, children by name. */
+export type XmlElement = { readonly _?: string; readonly $?: Readonly<Record<string, string>> } & {
   readonly [child: string]: unknown;
 };
 
-type Expected = { readonly provider: Provider; readonly recipient: string; readonly requestId: string };
+type AssertionChecks = { readonly provider: Provider; readonly recipient: string; readonly requestId: string };
 
 const BEARER = "urn:oasis:names:tc:SAML:2.0:cm:bearer";
-/** How far the provider's clock may be apart from ours. */
+/** The accepted clock difference to the provider. */
 export const SKEW_MS = 30_000;
-/** What providers call a sign-in by several factors. */
+/** Authentication contexts that mean multi-factor authentication. */
 const SECOND_FACTORS: readonly string[] = [
   "https://refeds.org/profile/mfa",
   "http://schemas.microsoft.com/claims/multipleauthn",
@@ -20,30 +20,33 @@ const SECOND_FACTORS: readonly string[] = [
 ];
 
 /**
- * What the signed bytes say, which are all that is read here: the library has verified their signature, audience and
- * times; who made them, for which request and for whom is looked at now.
+ * Reads a signed assertion. The library has verified its signature, audience and times; this checks the issuer, the
+ * recipient and the request it responds to.
  */
-export function readAssertion(assertion: Element, { provider, recipient, requestId }: Expected): Statement {
+export function readAssertion(
+  assertion: XmlElement,
+  { provider, recipient, requestId }: AssertionChecks,
+): ExternalIdentity {
   const { issuer, settings } = provider;
-  if (textOf(only(assertion, "Issuer")) !== issuer) throw refused("it has another issuer");
-  const subject = only(assertion, "Subject");
-  const nameId = textOf(only(subject, "NameID"));
+  if (textOf(onlyChild(assertion, "Issuer")) !== issuer) throw invalidAssertion("it has another issuer");
+  const subject = onlyChild(assertion, "Subject");
+  const nameId = textOf(onlyChild(subject, "NameID"));
   const confirmation = childrenOf(subject, "SubjectConfirmation")
     .filter(({ $ }) => $?.Method === BEARER)
     .flatMap((each) => childrenOf(each, "SubjectConfirmationData"))
-    .find(({ $ }) => $?.Recipient === recipient && $.InResponseTo === requestId && isYetToCome($.NotOnOrAfter));
-  if (!confirmation) throw refused("no confirmation is for us, for this request and for now");
-  if (childrenOf(only(assertion, "Conditions"), "AudienceRestriction").length === 0)
-    throw refused("it is for any audience");
-  const authentication = only(assertion, "AuthnStatement");
+    .find(({ $ }) => $?.Recipient === recipient && $.InResponseTo === requestId && isInFuture($.NotOnOrAfter));
+  if (!confirmation) throw invalidAssertion("it has no valid subject confirmation for this service and this request");
+  if (childrenOf(onlyChild(assertion, "Conditions"), "AudienceRestriction").length === 0)
+    throw invalidAssertion("it is for any audience");
+  const authentication = onlyChild(assertion, "AuthnStatement");
   const { SessionIndex: sessionIndex = null, SessionNotOnOrAfter: end } = authentication.$ ?? {};
-  if (end !== undefined && !isYetToCome(end)) throw refused("its session has ended");
+  if (end !== undefined && !isInFuture(end)) throw invalidAssertion("its session has ended");
 
   const attributes = attributesOf(assertion);
   const attribute = (name: string | undefined) => (name === undefined ? null : (attributes.get(name) ?? null));
   const { claims = {} } = settings;
   const stable = claims.subject === undefined ? nameId : attribute(claims.subject);
-  if (!stable || !nameId) throw refused("it does not say who it is about");
+  if (!stable || !nameId) throw invalidAssertion("it has no subject");
   const email = attribute(claims.email) ?? firstOf(attributes, EMAILS) ?? (nameId.includes("@") ? nameId : null);
   return {
     subject: stable,
@@ -52,11 +55,11 @@ export function readAssertion(assertion: Element, { provider, recipient, request
     name: attribute(claims.name) ?? firstOf(attributes, NAMES),
     hasSecondFactor: contextsOf(authentication).some((context) => SECOND_FACTORS.includes(context)),
     message: { id: assertion.$!.ID!, expiresAt: new Date(Date.parse(confirmation.$!.NotOnOrAfter!) + SKEW_MS) },
-    signOut: { subject: nameId, sessionIndex, proof: JSON.stringify(only(subject, "NameID").$ ?? {}) },
+    signOut: { subject: nameId, sessionIndex, proof: JSON.stringify(onlyChild(subject, "NameID").$ ?? {}) },
   };
 }
 
-/** What common providers call them. */
+/** The attribute names of common providers. */
 const EMAILS: readonly string[] = [
   "email",
   "mail",
@@ -71,25 +74,26 @@ const NAMES: readonly string[] = [
   "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/name",
 ];
 
-function childrenOf(element: Element, name: string): readonly Element[] {
+function childrenOf(element: XmlElement, name: string): readonly XmlElement[] {
   const children = Object.hasOwn(element, name) ? element[name] : [];
-  // One that is empty is a text.
+  // xml2js represents an empty element as a string.
   return (Array.isArray(children) ? children : []).map((child) => (typeof child === "object" ? child : { _: child }));
 }
 
-function only(element: Element, name: string): Element {
+function onlyChild(element: XmlElement, name: string): XmlElement {
   const [child, ...others] = childrenOf(element, name);
-  if (!child || others.length > 0) throw refused(`it has not one ${name}, but ${child ? others.length + 1 : 0}`);
+  if (!child || others.length > 0)
+    throw invalidAssertion(`it has ${child ? others.length + 1 : 0} elements ${name} instead of one`);
   return child;
 }
 
-function textOf(element: Element): string | null {
+function textOf(element: XmlElement): string | null {
   const hasChildren = Object.keys(element).some((key) => key !== "_" && key !== "$");
   return hasChildren || typeof element._ !== "string" ? null : element._.trim();
 }
 
-/** Those of one value. */
-function attributesOf(assertion: Element): ReadonlyMap<string, string> {
+/** Attributes with exactly one value. */
+function attributesOf(assertion: XmlElement): ReadonlyMap<string, string> {
   const attributes = childrenOf(assertion, "AttributeStatement").flatMap((each) => childrenOf(each, "Attribute"));
   return new Map(
     attributes.flatMap((attribute) => {
@@ -100,7 +104,7 @@ function attributesOf(assertion: Element): ReadonlyMap<string, string> {
   );
 }
 
-function contextsOf(authentication: Element): string[] {
+function contextsOf(authentication: XmlElement): string[] {
   return childrenOf(authentication, "AuthnContext")
     .flatMap((each) => childrenOf(each, "AuthnContextClassRef"))
     .flatMap((each) => textOf(each) ?? []);
@@ -111,10 +115,10 @@ function firstOf(attributes: ReadonlyMap<string, string>, names: readonly string
   return name === undefined ? null : attributes.get(name)!;
 }
 
-function isYetToCome(instant: string | undefined): boolean {
+function isInFuture(instant: string | undefined): boolean {
   return instant !== undefined && Date.now() - SKEW_MS < Date.parse(instant);
 }
 
-function refused(what: string) {
-  return statementRefused(new Error(`The assertion is refused: ${what}`));
+function invalidAssertion(what: string) {
+  return assertionInvalid(new Error(`The assertion is refused: ${what}`));
 }

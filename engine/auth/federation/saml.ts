@@ -1,18 +1,18 @@
 import { randomBytes } from "node:crypto";
 import { type CacheProvider, type Profile, SAML, type SamlConfig, ValidateInResponseTo } from "@node-saml/node-saml";
-import type { Addresses, Protocol, Provider } from "./provider.ts";
-import { statementRefused } from "./refusals.ts";
-import { type Element, readAssertion, SKEW_MS } from "./saml-assertion.ts";
-import { readFarewell } from "./saml-farewell.ts";
+import { assertionInvalid } from "./federation-errors.ts";
+import type { Provider, ProviderProtocol, ServiceUrls } from "./provider.ts";
+import { readAssertion, SKEW_MS, type XmlElement } from "./saml-assertion.ts";
+import { readLogoutMessage } from "./saml-logout.ts";
 import { checkResponse, decodeMessage, hasOwnSignature } from "./saml-message.ts";
 
-export type SamlProtocol = Protocol & {
-  /** What the provider wants to know of us. */
+export type SamlProtocol = ProviderProtocol & {
+  /** The service provider's metadata document. */
   readonly metadata: string;
 };
 
-/** SAML 2.0, a service provider of the web browser profile: requests by redirect, answers by post, signed assertions alone. */
-export function samlProtocol(provider: Provider, addresses: Addresses): SamlProtocol {
+/** A SAML 2.0 service provider (web browser SSO): requests by redirect, responses by POST, signed assertions only. */
+export function makeSamlProtocol(provider: Provider, addresses: ServiceUrls): SamlProtocol {
   const { issuer, settings } = provider;
   const saml = (more?: Partial<SamlConfig>) => new SAML({ ...configure(provider, addresses), ...more });
   return {
@@ -20,33 +20,33 @@ export function samlProtocol(provider: Provider, addresses: Addresses): SamlProt
       return saml().generateServiceProviderMetadata(null, settings.certificate ?? null);
     },
 
-    async depart(state) {
+    async startSignIn(state) {
       const requestId = `_${randomBytes(20).toString("hex")}`;
       const address = await saml({ generateUniqueId: () => requestId }).getAuthorizeUrlAsync(state, undefined, {});
-      return { address, kept: { nonce: null, codeVerifier: null, requestId } };
+      return { url: address, checks: { nonce: null, codeVerifier: null, requestId } };
     },
 
     stateOf: ({ form }) => form.get("RelayState") ?? "",
 
-    async arrive({ form }, _state, kept) {
+    async readIdentity({ form }, _state, checks) {
       const SAMLResponse = form.get("SAMLResponse") ?? "";
-      const requestId = kept.requestId!;
+      const requestId = checks.requestId!;
       const xml = decodeMessage(SAMLResponse);
       checkResponse(xml, addresses.callback);
       const strict = {
         validateInResponseTo: ValidateInResponseTo.always,
-        cacheProvider: knowing(requestId),
-        // A response need not be signed, but a signature that it has must be valid.
+        cacheProvider: makeRequestIdCache(requestId),
+        // The response's own signature is optional, but must be valid if present.
         wantAuthnResponseSigned: hasOwnSignature(xml),
       };
-      const { profile } = await saml(strict).validatePostResponseAsync({ SAMLResponse }).catch(refuse);
-      // Parsed by the library from the bytes that were signed.
-      const signed = profile?.getAssertion?.() as { readonly Assertion: Element } | undefined;
-      if (!signed) throw statementRefused(new Error("There is no assertion"));
+      const { profile } = await saml(strict).validatePostResponseAsync({ SAMLResponse }).catch(throwInvalidAssertion);
+      // The library has parsed this from the signed bytes.
+      const signed = profile?.getAssertion?.() as { readonly Assertion: XmlElement } | undefined;
+      if (!signed) throw assertionInvalid(new Error("There is no assertion"));
       return readAssertion(signed.Assertion, { provider, recipient: addresses.callback, requestId });
     },
 
-    async signOutAddress({ subject, sessionIndex, proof }, state) {
+    async signOutUrl({ subject, sessionIndex, proof }, state) {
       if (settings.logout_url === undefined) return null;
       const { Format, NameQualifier, SPNameQualifier } = JSON.parse(proof ?? "{}") as Record<string, string>;
       const user = {
@@ -60,11 +60,11 @@ export function samlProtocol(provider: Provider, addresses: Addresses): SamlProt
       return saml().getLogoutUrlAsync(user as Profile, state, {});
     },
 
-    readFarewell: (arrival) => readFarewell(saml(), arrival, addresses.signedOut),
+    readLogout: (callback) => readLogoutMessage(saml(), callback, addresses.signedOut),
   };
 }
 
-function configure({ issuer, clientId, secret, settings }: Provider, addresses: Addresses): SamlConfig {
+function configure({ issuer, clientId, secret, settings }: Provider, addresses: ServiceUrls): SamlConfig {
   const { certificates, entry_point, logout_url, name_id_format } = settings;
   return {
     issuer: clientId ?? addresses.metadata,
@@ -78,15 +78,15 @@ function configure({ issuer, clientId, secret, settings }: Provider, addresses: 
     signatureAlgorithm: "sha256",
     digestAlgorithm: "sha256",
     identifierFormat: name_id_format ?? null,
-    // How users prove who they are is between them and the provider.
+    // The provider decides how users authenticate.
     disableRequestedAuthnContext: true,
     wantAssertionsSigned: true,
     acceptedClockSkewMs: SKEW_MS,
   };
 }
 
-/** The request that this browser left with is the only one that can be answered. */
-function knowing(requestId: string): CacheProvider {
+/** Accepts responses only to the request that this browser started with. */
+function makeRequestIdCache(requestId: string): CacheProvider {
   const now = new Date().toISOString();
   return {
     getAsync: async (id) => (id === requestId ? now : null),
@@ -95,6 +95,6 @@ function knowing(requestId: string): CacheProvider {
   };
 }
 
-function refuse(error: unknown): never {
-  throw statementRefused(error);
+function throwInvalidAssertion(error: unknown): never {
+  throw assertionInvalid(error);
 }

@@ -1,23 +1,23 @@
-import { PROVIDERS_PATH } from "../../../engine/auth/federation/addresses.ts";
-import { newSecret } from "../../../engine/auth/secret.ts";
+import { PROVIDERS_PATH } from "../../../engine/auth/federation/service-urls.ts";
+import { generateSecret } from "../../../engine/auth/random-secret.ts";
 import { readCookie } from "../../../engine/caller/cookies.ts";
 import type { GatewayRequest } from "../../http.ts";
 
 const NAME = "FEDERATION";
 const ATTRIBUTES = `Path=${PROVIDERS_PATH}; HttpOnly; Secure; Max-Age=1800`;
 
-/** By what a browser that comes back is known to be the one that left; "" for one that shows nothing of ours. */
-export function readBrowser({ headers }: Pick<GatewayRequest, "headers">): string {
+/** The secret that binds a sign-in to the browser that started it; "" without a valid cookie. */
+export function readBrowserSecret({ headers }: Pick<GatewayRequest, "headers">): string {
   const value = readCookie(headers.cookie, NAME);
   return value !== null && /^[\w-]{43}$/.test(value) ? value : "";
 }
 
-/** The same for all its tabs. */
-export function nameBrowser(request: Pick<GatewayRequest, "headers">): string {
-  return readBrowser(request) || newSecret();
+/** The browser's secret, or a new one. All tabs share it. */
+export function getBrowserSecret(request: Pick<GatewayRequest, "headers">): string {
+  return readBrowserSecret(request) || generateSecret();
 }
 
-/** To the form that a provider of SAML sends from its own page, no browser adds a cookie that is Lax. */
-export function keepBrowser(browser: string, { isPosted }: { readonly isPosted: boolean }): string {
+/** Browsers do not send Lax cookies with the cross-site POST of a SAML provider. */
+export function setBrowserCookie(browser: string, { isPosted }: { readonly isPosted: boolean }): string {
   return `${NAME}=${browser}; ${ATTRIBUTES}; SameSite=${isPosted ? "None" : "Lax"}`;
 }

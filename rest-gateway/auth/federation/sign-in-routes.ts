@@ -1,22 +1,22 @@
-import { PROVIDERS_PATH } from "../../../engine/auth/federation/addresses.ts";
-import type { RequestedSignIn } from "../../../engine/auth/federation/departures.ts";
+import type { RequestedSignIn } from "../../../engine/auth/federation/oauth-state-store.ts";
+import { PROVIDERS_PATH } from "../../../engine/auth/federation/service-urls.ts";
 import type { Routes } from "../../gateway.ts";
 import { type GatewayRequest, type Handler, json } from "../../http.ts";
 import { seeOther } from "../../pages/page.ts";
+import { OPTIONAL_TEXT, readFields, TEXT } from "../body-fields.ts";
+import { clientInfoOf } from "../client-info.ts";
 import { identifyUser } from "../credentials.ts";
-import { OPTIONAL_TEXT, readFields, TEXT } from "../fields.ts";
 import { readForm, requireFields } from "../pages/read-form.ts";
-import { senderOf } from "../sender.ts";
-import { providerIn, readArrival } from "./arrival.ts";
-import { keepBrowser, nameBrowser, readBrowser } from "./browser-cookie.ts";
-import { answerEnding } from "./endings.ts";
-import type { FederationServices } from "./folder.ts";
-import { underOwnName } from "./own-name.ts";
-import { codePage, wantsPage } from "./pages.ts";
-import { readWish } from "./wish.ts";
+import { getBrowserSecret, readBrowserSecret, setBrowserCookie } from "./browser-cookie.ts";
+import { providerName, readCallbackRequest } from "./callback-request.ts";
+import { canonicalLoopbackUrl } from "./canonical-loopback-url.ts";
+import type { FederationDependencies } from "./federation-handlers.ts";
+import { acceptsHtml, codePage } from "./pages.ts";
+import { readSignInOptions } from "./read-sign-in-options.ts";
+import { respondToSignIn } from "./sign-in-response.ts";
 
-/** What has to do with no provider in particular. */
-export function commonRoutes({ accounts: { federation }, crossSite, render }: FederationServices): Routes {
+/** Routes that are not specific to a provider. */
+export function commonRoutes({ accounts: { federation }, crossSite, render }: FederationDependencies): Routes {
   return {
     "": {
       GET: async () => {
@@ -29,7 +29,7 @@ export function commonRoutes({ accounts: { federation }, crossSite, render }: Fe
     exchange: {
       POST: async (request) => {
         const { code, codeVerifier } = await readFields(request, { code: TEXT, codeVerifier: OPTIONAL_TEXT });
-        return json(200, await federation.exchangeCode(code, codeVerifier, senderOf(request)));
+        return json(200, await federation.exchangeCode(code, codeVerifier, clientInfoOf(request)));
       },
     },
     code: {
@@ -37,45 +37,45 @@ export function commonRoutes({ accounts: { federation }, crossSite, render }: Fe
       POST: async (request) => {
         crossSite.guard(request, null);
         const code = await readCode(request);
-        const ending = await federation.finishWithCode(code, readBrowser(request), senderOf(request));
-        return answerEnding(request, ending, render);
+        const result = await federation.finishWithCode(code, readBrowserSecret(request), clientInfoOf(request));
+        return respondToSignIn(request, result, render);
       },
     },
   };
 }
 
-export function signInRoutes(services: FederationServices): Routes {
+export function signInRoutes(services: FederationDependencies): Routes {
   const { accounts, render } = services;
   const { federation } = accounts;
 
-  const depart = async (request: GatewayRequest, requested: RequestedSignIn) => {
-    const browser = nameBrowser(request);
-    const { address, isPosted } = await federation.begin(providerIn(request), requested, browser, senderOf(request));
-    return { address, headers: { "Set-Cookie": keepBrowser(browser, { isPosted }) } };
+  const startSignIn = async (request: GatewayRequest, requested: RequestedSignIn) => {
+    const browser = getBrowserSecret(request);
+    const { url, isPosted } = await federation.begin(providerName(request), requested, browser, clientInfoOf(request));
+    return { address: url, headers: { "Set-Cookie": setBrowserCookie(browser, { isPosted }) } };
   };
 
   const finish: Handler = async (request) => {
-    const [arrival, browser] = [await readArrival(request), readBrowser(request)];
-    const ending = await federation.finish(providerIn(request), arrival, browser, senderOf(request));
-    return answerEnding(request, ending, render);
+    const [callback, browser] = [await readCallbackRequest(request), readBrowserSecret(request)];
+    const result = await federation.finish(providerName(request), callback, browser, clientInfoOf(request));
+    return respondToSignIn(request, result, render);
   };
 
   return {
     "sign-in": {
       GET: async (request) => {
-        const elsewhere = underOwnName(request, services.siteUrl());
-        if (elsewhere !== null) return seeOther(elsewhere);
-        const { address, headers } = await depart(request, readWish(request));
+        const canonicalUrl = canonicalLoopbackUrl(request, services.siteUrl());
+        if (canonicalUrl !== null) return seeOther(canonicalUrl);
+        const { address, headers } = await startSignIn(request, readSignInOptions(request));
         return seeOther(address, headers);
       },
     },
-    // By POST and with the session's token: else somebody could link an identity of theirs to another's account.
+    // POST with a CSRF token: otherwise an attacker could link an identity to another user's account.
     link: {
       POST: async (request) => {
         const { userId } = await identifyUser(request, services);
         const { redirectTo: text } = await readFields(request, { redirectTo: OPTIONAL_TEXT });
         const redirectTo = { text, field: "redirectTo" };
-        const { address, headers } = await depart(request, {
+        const { address, headers } = await startSignIn(request, {
           mode: "session",
           redirectTo,
           codeChallenge: null,
@@ -89,14 +89,14 @@ export function signInRoutes(services: FederationServices): Routes {
       GET: async (request) => ({
         status: 200,
         headers: { "Content-Type": "application/samlmetadata+xml" },
-        body: await federation.metadata(providerIn(request)),
+        body: await federation.metadata(providerName(request)),
       }),
     },
   };
 }
 
-/** From the page's form, or from a program. */
+/** From the page's form or a JSON body. */
 async function readCode(request: GatewayRequest): Promise<string> {
-  if (wantsPage(request)) return requireFields(await readForm(request), ["code"]).code;
+  if (acceptsHtml(request)) return requireFields(await readForm(request), ["code"]).code;
   return (await readFields(request, { code: TEXT })).code;
 }

@@ -3,23 +3,23 @@ import { toApiError } from "../../../engine/errors.ts";
 import type { Routes } from "../../gateway.ts";
 import { type Handler, json } from "../../http.ts";
 import { seeOther } from "../../pages/page.ts";
+import { OPTIONAL_TEXT, readFields } from "../body-fields.ts";
+import { clientInfoOf } from "../client-info.ts";
 import { authRequired, identifyUser } from "../credentials.ts";
-import { OPTIONAL_TEXT, readFields } from "../fields.ts";
-import { senderOf } from "../sender.ts";
-import { providerIn, readArrival } from "./arrival.ts";
-import { keepBrowser, nameBrowser, readBrowser } from "./browser-cookie.ts";
-import type { FederationServices } from "./folder.ts";
-import { signedOutPage, wantsPage } from "./pages.ts";
+import { getBrowserSecret, readBrowserSecret, setBrowserCookie } from "./browser-cookie.ts";
+import { providerName, readCallbackRequest } from "./callback-request.ts";
+import type { FederationDependencies } from "./federation-handlers.ts";
+import { acceptsHtml, signedOutPage } from "./pages.ts";
 
-/** Ends a session of ours, and the provider's from which it came. */
-export function signOutRoutes(services: FederationServices): Routes {
+/** Ends the session here and at the provider. */
+export function signOutRoutes(services: FederationDependencies): Routes {
   const { federation, sessions } = services.accounts;
 
   const finish: Handler = async (request) => {
-    const [arrival, browser] = [await readArrival(request), readBrowser(request)];
-    const address = await federation.finishSignOut(providerIn(request), arrival, browser, senderOf(request));
+    const [callback, browser] = [await readCallbackRequest(request), readBrowserSecret(request)];
+    const address = await federation.finishSignOut(providerName(request), callback, browser, clientInfoOf(request));
     if (address !== null) return seeOther(address);
-    return wantsPage(request) ? services.render(signedOutPage()) : json(200, { message: "Signed out." });
+    return acceptsHtml(request) ? services.render(signedOutPage()) : json(200, { message: "Signed out." });
   };
 
   return {
@@ -29,12 +29,12 @@ export function signOutRoutes(services: FederationServices): Routes {
         const session = readSessionCookie(request.headers);
         if (caller.kind !== "session" || session === null) throw authRequired();
         const { redirectTo: text } = await readFields(request, { redirectTo: OPTIONAL_TEXT });
-        const browser = nameBrowser(request);
+        const browser = getBrowserSecret(request);
         const address = await federation
-          .signOutAddress(providerIn(request), session, { text, field: "redirectTo" }, browser)
-          .catch(nowhereIfAway);
-        await sessions.close(session, senderOf(request));
-        const cookies = [forgetSession()["Set-Cookie"]!, keepBrowser(browser, { isPosted: true })];
+          .signOutUrl(providerName(request), session, { text, field: "redirectTo" }, browser)
+          .catch(ignoreUnavailable);
+        await sessions.close(session, clientInfoOf(request));
+        const cookies = [forgetSession()["Set-Cookie"]!, setBrowserCookie(browser, { isPosted: true })];
         return json(200, { message: "Signed out.", address }, { "Set-Cookie": cookies });
       },
     },
@@ -42,8 +42,8 @@ export function signOutRoutes(services: FederationServices): Routes {
   };
 }
 
-/** A provider that cannot be reached keeps nobody signed in here. */
-function nowhereIfAway(error: unknown): null {
+/** The sign-out here succeeds even if the provider is unavailable. */
+function ignoreUnavailable(error: unknown): null {
   if (toApiError(error).status < 500) throw error;
   return null;
 }

@@ -4,18 +4,18 @@ import { SIGN_IN_BODY } from "../body-limit.ts";
 
 const TYPE = "application/x-www-form-urlencoded";
 
-/** What browsers send of a form. */
+/** Reads a submitted form. */
 export async function readForm(request: GatewayRequest): Promise<URLSearchParams> {
   const [type = ""] = (request.headers["content-type"] ?? "").split(";");
   if (type.trim().toLowerCase() !== TYPE) {
-    throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", "This page takes what its form sends.", {
+    throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", "This page accepts only its form.", {
       headers: { Accept: TYPE },
     });
   }
   return new URLSearchParams((await request.readBody(SIGN_IN_BODY)).toString("utf8"));
 }
 
-/** Refuses what is left empty, and the character zero, for which Postgres has no place. */
+/** Refuses empty fields and NUL characters, which Postgres cannot store. */
 export function requireFields<Name extends string>(
   values: URLSearchParams,
   names: readonly Name[],

@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import { generate } from "otplib";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { makeAdministration } from "../../../engine/auth/administrators.ts";
+import { makeAdministration } from "../../../engine/auth/administration.ts";
 import { toApiError } from "../../../engine/errors.ts";
 import { from, newPerson, type Opened, openAccounts, PASSWORD } from "./open-accounts.ts";
 
@@ -34,8 +34,8 @@ test("no password, token, code or hash is in an error, in what a client is told 
   keep(null, refreshToken, accessToken);
   const session = await accounts.login({ username: email, password: PASSWORD }, from(), accounts.sessions.open);
   const { key } = await accounts.apiKeys.create({ role: "authenticated", ownerId: userId });
-  const reset = await accounts.mailLinks.requestReset(email, from());
-  const verification = await accounts.mailLinks.requestVerification(userId, from());
+  const reset = await accounts.emailLinks.requestReset(email, from());
+  const verification = await accounts.emailLinks.requestVerification(userId, from());
   const { secret } = await accounts.factors.enroll(userId, from());
   const { backupCodes } = await accounts.factors.enable(userId, await generate({ secret }), from());
   keep(null, session.id, key, reset!.token, verification!.token, secret, ...backupCodes);
@@ -60,9 +60,9 @@ test("no password, token, code or hash is in an error, in what a client is told 
   await fails(accounts.tokens.refresh(accessToken, from()));
   await fails(accounts.tokens.refresh(`${refreshToken}x`, from()));
   await fails(accounts.factors.disable(userId, "123456", from()));
-  await accounts.mailLinks.verifyEmail(verification!.token, from());
-  await fails(accounts.mailLinks.verifyEmail(verification!.token, from()));
-  await fails(accounts.mailLinks.resetPassword(`${reset!.token}x`, PASSWORD, from()));
+  await accounts.emailLinks.verifyEmail(verification!.token, from());
+  await fails(accounts.emailLinks.verifyEmail(verification!.token, from()));
+  await fails(accounts.emailLinks.resetPassword(`${reset!.token}x`, PASSWORD, from()));
   await fails(accounts.apiKeys.revoke("999999"));
   await fails(
     makeAdministration({ asOwner: opened.asOwner, policy: "standard" }).add({ ...again, email, role: "admin" }),

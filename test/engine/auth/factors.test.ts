@@ -14,8 +14,8 @@ afterEach(() => vi.useRealTimers());
 const nextStep = () => vi.setSystemTime(Date.now() + 30_000);
 const codeOf = (secret: string) => generate({ secret });
 const sql = (statement: string, ...values: unknown[]) => opened.owner.query(statement, values);
-const login = (username: string, code?: string, sender = from()) =>
-  opened.accounts.login({ username, password: PASSWORD, code }, sender, opened.accounts.tokens.open);
+const login = (username: string, code?: string, clientInfo = from()) =>
+  opened.accounts.login({ username, password: PASSWORD, code }, clientInfo, opened.accounts.tokens.open);
 
 async function enrolled() {
   const person = await newPerson(opened);

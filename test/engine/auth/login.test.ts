@@ -27,8 +27,8 @@ const refusalOf = (attempt: Promise<unknown>) =>
     () => expect.unreachable(),
     (error) => error,
   );
-const login = (username: string, password = PASSWORD, sender = from()) =>
-  opened.accounts.login({ username, password }, sender, opened.accounts.tokens.open);
+const login = (username: string, password = PASSWORD, clientInfo = from()) =>
+  opened.accounts.login({ username, password }, clientInfo, opened.accounts.tokens.open);
 
 describe("registering", () => {
   test("makes a user and an account, and signs in", async () => {
@@ -194,7 +194,7 @@ describe("signing in", () => {
 });
 
 describe("the throttle", () => {
-  const fail = (name: string, sender = from()) => refusalOf(login(name, "Another-Boat-8", sender));
+  const fail = (name: string, clientInfo = from()) => refusalOf(login(name, "Another-Boat-8", clientInfo));
 
   test("after five failures nobody may try that user from that address for the rest of 15 minutes", async () => {
     const { email } = await newPerson(opened);

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { type Accounts, makeAccounts } from "../../../engine/auth/accounts.ts";
+import type { ClientInfo } from "../../../engine/auth/client-info.ts";
 import { makePasswords } from "../../../engine/auth/passwords.ts";
-import type { Sender } from "../../../engine/auth/sender.ts";
 import { makeTokenKeys } from "../../../engine/caller/keys.ts";
 import type { AsOwner } from "../../../engine/database/as-owner.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
@@ -74,7 +74,7 @@ export type Person = { readonly userId: string; readonly email: string; readonly
 export async function newPerson({ accounts }: Opened, { username }: { username?: string } = {}): Promise<Person> {
   const email = newEmail();
   const account = { name: "Ada", email, username, password: PASSWORD };
-  const { user } = await accounts.register(account, from(), accounts.identity);
+  const { user } = await accounts.register(account, from(), accounts.readClaims);
   return { userId: String(user.id), email, username: username ?? email };
 }
 
@@ -83,7 +83,7 @@ export function newEmail(): string {
 }
 
 /** Each from a place of their own, so that tests do not throttle one another. */
-export function from(address = newAddress()): Sender {
+export function from(address = newAddress()): ClientInfo {
   return { address, userAgent: "vitest", requestId: randomUUID() };
 }
 

@@ -17,14 +17,14 @@ describe("changing the password", () => {
     const { userId, email } = await newPerson(opened);
     const pair = await login(email, PASSWORD);
     const session = await accounts.login({ username: email, password: PASSWORD }, from(), accounts.sessions.open);
-    const link = await accounts.mailLinks.requestReset(email, from());
+    const link = await accounts.emailLinks.requestReset(email, from());
 
     const change = { currentPassword: PASSWORD, newPassword: NEW };
     const next = await accounts.changePassword(userId, change, from(), accounts.sessions.open);
     expect(await accounts.sessions.use(session.id)).toBeNull();
     expect(await accounts.sessions.use(next.id)).not.toBeNull();
     await expect(accounts.tokens.refresh(pair.refreshToken, from())).rejects.toMatchObject({ status: 401 });
-    await expect(accounts.mailLinks.resetPassword(link!.token, "Third-Word-9", from())).rejects.toMatchObject({
+    await expect(accounts.emailLinks.resetPassword(link!.token, "Third-Word-9", from())).rejects.toMatchObject({
       status: 400,
     });
     await expect(login(email, PASSWORD)).rejects.toMatchObject({ code: "INVALID_CREDENTIALS" });

@@ -5,7 +5,7 @@ import type { ApiError } from "../../../engine/errors.ts";
 
 function faultsOf(password: string, policy: PasswordPolicy = "standard", known: string[] = []): string[] {
   try {
-    checkNewPassword(password, { policy, field: "password", known });
+    checkNewPassword(password, { policy, field: "password", personalWords: known });
     return [];
   } catch (error) {
     const { status, code, details } = error as ApiError;

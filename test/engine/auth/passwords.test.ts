@@ -29,7 +29,7 @@ describe("passwords are looked at", () => {
   });
 
   test("a few at a time, the others in turn, and who finds the queue full is told to come back", async () => {
-    const passwords = makePasswords({ atOnce: 1, waiting: 2 });
+    const passwords = makePasswords({ concurrency: 1, maxWaiting: 2 });
     const order: number[] = [];
     const asked = [0, 1, 2, 3].map((n) => passwords.hash("secret").then(() => order.push(n)));
     await expect(asked[3]).rejects.toMatchObject({ status: 503, headers: { "Retry-After": "1" } });
@@ -39,7 +39,7 @@ describe("passwords are looked at", () => {
   });
 
   test("one that cannot be looked at makes way for the next", async () => {
-    const passwords = makePasswords({ atOnce: 1, waiting: 2 });
+    const passwords = makePasswords({ concurrency: 1, maxWaiting: 2 });
     const broken = passwords.hashLike("rubbish", "secret");
     const next = passwords.hash("secret");
     await expect(broken).rejects.toThrow();

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { digestOf } from "../../../engine/auth/secret.ts";
-import { makeTokenMint, type TokenPair } from "../../../engine/auth/token-mint.ts";
+import { digestOf } from "../../../engine/auth/random-secret.ts";
+import { makeTokenIssuer, type TokenPair } from "../../../engine/auth/token-issuer.ts";
 import { makeTokens, type Tokens } from "../../../engine/auth/tokens.ts";
 import { inTransaction } from "../../../engine/database/as-owner.ts";
 import { ApiError } from "../../../engine/errors.ts";
@@ -17,7 +17,7 @@ let gateways: readonly Tokens[];
 beforeAll(async () => {
   opened = await openAccounts();
   pools = [newPool(), newPool()];
-  gateways = pools.map((pool) => makeTokens(lender(pool), makeTokenMint({ ...CONFIG, keys: KEYS })));
+  gateways = pools.map((pool) => makeTokens(lender(pool), makeTokenIssuer({ ...CONFIG, keys: KEYS })));
 });
 afterAll(async () => {
   await Promise.all(pools.map((pool) => pool.end()));

@@ -2,8 +2,8 @@ import { createHash, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readPasswords } from "../../../engine/auth/password-caller.ts";
-import { readSessions } from "../../../engine/auth/session-caller.ts";
+import { makePasswordReader } from "../../../engine/auth/password-reader.ts";
+import { makeSessionReader } from "../../../engine/auth/session-reader.ts";
 import { makeKeyFinder } from "../../../engine/caller/api-keys.ts";
 import { type Caller, makeCallers } from "../../../engine/caller/caller.ts";
 import { parseClaims, spellClaims } from "../../../engine/caller/claims.ts";
@@ -58,13 +58,13 @@ async function bySession(): Promise<Caller | null> {
   const { accounts } = opened;
   const { email } = await newPerson(opened);
   const { id } = await accounts.login({ username: email, password: PASSWORD }, from(), accounts.sessions.open);
-  return readSessions(accounts.sessions)({ authorization: null, session: id });
+  return makeSessionReader(accounts.sessions)({ authorization: null, session: id });
 }
 
 async function byPassword(): Promise<Caller | null> {
   const { email } = await newPerson(opened);
-  const login = { username: email, password: PASSWORD, sender: from() };
-  return readPasswords(opened.accounts)({ authorization: null, login });
+  const login = { username: email, password: PASSWORD, clientInfo: from() };
+  return makePasswordReader(opened.accounts)({ authorization: null, login });
 }
 
 test.each<[string, () => Promise<Caller | null>]>([

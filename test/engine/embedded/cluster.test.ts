@@ -165,7 +165,7 @@ describe("startCluster", () => {
       const child = spawn(process.execPath, ["--input-type=module", "-e", look], {
         stdio: ["ignore", "pipe", "inherit"],
       });
-      expect(await text(child.stdout)).toContain("run this as the user who runs the service");
+      expect(await text(child.stdout)).toContain("run this command as the user who runs the service");
     },
   );
 
@@ -173,7 +173,7 @@ describe("startCluster", () => {
     await mkdir(join(dataDir, "postgres"), { recursive: true });
     await writeFile(join(dataDir, "postgres/PG_VERSION"), "16\n");
     await expect(start()).rejects.toThrow(
-      /holds a cluster of Postgres 16, and the embedded Postgres is 18.*npm run upgrade/s,
+      /contains a cluster of Postgres 16, but the embedded Postgres is 18.*npm run upgrade/s,
     );
     expect(await readdir(join(dataDir, "postgres"))).toEqual(["PG_VERSION"]);
   });
@@ -194,7 +194,7 @@ describe("startCluster", () => {
   test("a folder with other files is refused and not changed", async () => {
     await mkdir(join(dataDir, "postgres"), { recursive: true });
     await writeFile(join(dataDir, "postgres/thesis.txt"), "years of work");
-    await expect(start()).rejects.toThrow("holds no Postgres cluster");
+    await expect(start()).rejects.toThrow("contains no Postgres cluster");
     expect(await readdir(join(dataDir, "postgres"))).toEqual(["thesis.txt"]);
   });
 

@@ -26,8 +26,8 @@ test("a claim is held by its process until it is released, and leaves no other f
 
 test("exactly one of many processes takes over the claim of a dead owner, and the others get its id", async () => {
   await writeFile(file, `${process.pid}\n1\n`);
-  const code = `const { claim } = await import(process.argv[1]);
-    process.stdin.once("data", async () => console.log(await claim(process.argv[2])));
+  const code = `const { claimFile } = await import(process.argv[1]);
+    process.stdin.once("data", async () => console.log(await claimFile(process.argv[2])));
     console.log("set");`;
   const module = join(import.meta.dirname, "../../../engine/embedded/file-claim.ts");
   const rivals = Array.from({ length: 6 }, () =>

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { digestOf } from "../../../engine/auth/secret.ts";
-import { makeTokenMint, type TokenPair } from "../../../engine/auth/token-mint.ts";
+import { digestOf } from "../../../engine/auth/random-secret.ts";
+import { makeTokenIssuer, type TokenPair } from "../../../engine/auth/token-issuer.ts";
 import { makeTokens } from "../../../engine/auth/tokens.ts";
 import { makeTokenKeys } from "../../../engine/caller/keys.ts";
 import { inTransaction } from "../../../engine/database/as-owner.ts";
@@ -38,7 +38,7 @@ async function usable(token: string): Promise<number> {
 async function newFamily(userId: string): Promise<TokenPair> {
   const keys = makeTokenKeys({ jwtSecret: SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
   const asOwner = lender(gateways.owner);
-  const tokens = makeTokens(asOwner, makeTokenMint({ ...CONFIG, keys }));
+  const tokens = makeTokens(asOwner, makeTokenIssuer({ ...CONFIG, keys }));
   return inTransaction(asOwner, (client) => tokens.open(client, userId, from()));
 }
 

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeAccounts } from "../../../engine/auth/accounts.ts";
-import { newCode } from "../../../engine/auth/federation/code-exchange.ts";
-import { sealHint } from "../../../engine/auth/federation/landing.ts";
-import { digestOf, newSecret } from "../../../engine/auth/secret.ts";
+import { issueCode } from "../../../engine/auth/federation/code-exchange.ts";
+import { encryptHint } from "../../../engine/auth/federation/complete-sign-in.ts";
+import { digestOf, generateSecret } from "../../../engine/auth/random-secret.ts";
 import { makeCallers } from "../../../engine/caller/caller.ts";
 import { makeCrossSite } from "../../../engine/caller/cross-site.ts";
 import { makeTokenKeys } from "../../../engine/caller/keys.ts";
 import { readConfig } from "../../../engine/config/config.ts";
+import { authPathPrefixes, authRoutes } from "../../../rest-gateway/auth/auth-routes.ts";
 import { commonRoutes, signInRoutes } from "../../../rest-gateway/auth/federation/sign-in-routes.ts";
 import { signOutRoutes } from "../../../rest-gateway/auth/federation/sign-out-routes.ts";
 import { keySetRoutes } from "../../../rest-gateway/auth/key-set.ts";
-import { authFolders, authRoutes } from "../../../rest-gateway/auth/routes.ts";
 import { makeExpensiveRequestLimit } from "../../../rest-gateway/limits/expensive-request-limit.ts";
 import { makeRenderPage } from "../../../rest-gateway/pages/page.ts";
 import { lender } from "../../engine/auth/open-accounts.ts";
@@ -84,7 +84,7 @@ function mountedAddresses(): string[] {
       ...Object.keys({ ...signInRoutes(services), ...signOutRoutes(services) }).map((name) => `/{name}/${name}`),
     ],
   };
-  const folders = Object.keys(authFolders(options));
+  const folders = Object.keys(authPathPrefixes(options));
   expect(folders.sort()).toEqual(Object.keys(inFolders).sort());
   return [
     ...Object.keys({ ...authRoutes(options), ...keySetRoutes(keys) }),
@@ -156,7 +156,7 @@ describe("the document of signing in", () => {
     const unknown = { token: pair.accessToken, in: { name: "unknown" } };
     expect((await call("identityProviders.link", unknown)).status).toBe(404);
 
-    const code = await lender(gateways.owner)((client) => newCode(client, String(userId), null));
+    const code = await lender(gateways.owner)((client) => issueCode(client, String(userId), null));
     expect((await call("identityProviders.exchange", { body: { code } })).status).toBe(200);
     expect((await call("identityProviders.exchange", { body: { code } })).status).toBe(400);
 
@@ -167,8 +167,8 @@ describe("the document of signing in", () => {
     expect((await call("identityProviders.signOut", { ...example, headers })).status).toBe(200);
     expect((await call("identityProviders.signOut", { ...example, headers })).status).toBe(401);
 
-    const browser = newSecret();
-    const hint = sealHint({ subject: "42", sessionIndex: null, proof: null }, browser);
+    const browser = generateSecret();
+    const hint = encryptHint({ subject: "42", sessionIndex: null, proof: null }, browser);
     const login = { provider: "example", user_id: userId, mode: "session", sign_out_hint: hint };
     await gateways.owner.query("select auth.hold_federation($1, $2, 60)", [JSON.stringify(login), digestOf(browser)]);
     const owed = { headers: { Cookie: `FEDERATION=${browser}` }, body: { code: "123456" } };

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { openSecret, sealSecret } from "../../../../engine/auth/federation/provider-secret.ts";
+import { decryptSecret, encryptSecret } from "../../../../engine/auth/federation/provider-secret.ts";
 import { makeTokenKeys } from "../../../../engine/caller/keys.ts";
 
 const SECRET = "a secret of the client";
@@ -18,19 +18,19 @@ describe("the secret of a provider", () => {
     ["a shared secret", shared(old)],
     ["an RSA key", rsa()],
   ])("is sealed by %s, and opened by it alone", (_what, keys) => {
-    const sealed = sealSecret(SECRET, keys);
+    const sealed = encryptSecret(SECRET, keys);
     expect(sealed).not.toContain(SECRET);
-    expect(sealSecret(SECRET, keys)).not.toBe(sealed);
-    expect(openSecret(sealed, keys)).toBe(SECRET);
+    expect(encryptSecret(SECRET, keys)).not.toBe(sealed);
+    expect(decryptSecret(sealed, keys)).toBe(SECRET);
     for (const others of [shared(young), rsa()])
-      expect(() => openSecret(sealed, others)).toThrow("add the provider anew");
+      expect(() => decryptSecret(sealed, others)).toThrow("add the provider anew");
   });
 
   test("stays open when the deployment's secret is changed, as long as the old one is named", () => {
-    expect(openSecret(sealSecret(SECRET, shared(old)), shared(young, [old]))).toBe(SECRET);
+    expect(decryptSecret(encryptSecret(SECRET, shared(old)), shared(young, [old]))).toBe(SECRET);
   });
 
   test("may stand there as it is, written in SQL", () => {
-    expect(openSecret(SECRET, shared(old))).toBe(SECRET);
+    expect(decryptSecret(SECRET, shared(old))).toBe(SECRET);
   });
 });

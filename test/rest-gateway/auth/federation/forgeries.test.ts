@@ -234,7 +234,7 @@ describe("the answer to the authorization request is refused", () => {
     const told = await comeBack({ state, error: "access_denied", error_description: "<script>" });
     expect(told).toMatchObject({ status: 401, body: { error: { code: "PROVIDER_REFUSED" } } });
     expect(told.text).not.toContain("script");
-    expect(await gateways.lastRefusal()).toMatchObject({ because: "The provider says: access_denied" });
+    expect(await gateways.lastRefusal()).toMatchObject({ because: "The provider returned the error access_denied" });
   });
 
   test("in a page, to who reads pages", async () => {

@@ -176,7 +176,7 @@ test("a code that was used is refused by the provider, and so by us: 401", async
   const replayed = new URL(back.url);
   replayed.searchParams.set("state", begun.searchParams.get("state")!);
   expect(await thief.ask(replayed)).toMatchObject({ status: 401, body: { error: { code: "PROVIDER_REFUSED" } } });
-  expect(await gateways.lastRefusal()).toMatchObject({ because: "The provider says: invalid_grant" });
+  expect(await gateways.lastRefusal()).toMatchObject({ because: "The provider returned the error invalid_grant" });
 });
 
 describe("tokens for a program", () => {

@@ -1,0 +1,50 @@
+import { ApiError } from "../errors.ts";
+
+const CHALLENGE = { "WWW-Authenticate": "Bearer" };
+
+/** The same message whether or not the user exists. */
+export function wrongCredentials(): ApiError {
+  return new ApiError(401, "INVALID_CREDENTIALS", "The user name or the password is wrong.", { headers: CHALLENGE });
+}
+
+export function codeRequired(): ApiError {
+  return new ApiError(401, "MFA_REQUIRED", "Two-factor code required.", {
+    hint: "Send the code of the authenticator app, or an unused backup code, as code.",
+    headers: CHALLENGE,
+  });
+}
+
+export function signInAgain(): ApiError {
+  return new ApiError(401, "AUTH_REQUIRED", "The sign-in has expired, or the account has changed; sign in again.", {
+    headers: CHALLENGE,
+  });
+}
+
+const WRONG_CODE = "The code is wrong, has been used, or is no longer valid.";
+
+/** During a login: 401, because the client is not authenticated. */
+export function wrongCodeAtLogin(): ApiError {
+  return new ApiError(401, "INVALID_CODE", WRONG_CODE, { headers: CHALLENGE });
+}
+
+/** For a user who is signed in: 400. */
+export function wrongCode(): ApiError {
+  return new ApiError(400, "INVALID_CODE", WRONG_CODE, { details: [{ field: "code", message: WRONG_CODE }] });
+}
+
+export function accountDisabled(): ApiError {
+  return new ApiError(403, "ACCOUNT_DISABLED", "This account is disabled.", {
+    hint: "Ask an administrator to enable it.",
+  });
+}
+
+export function tooManyAttempts(seconds: number): ApiError {
+  return new ApiError(429, "TOMNY", "Too many failed attempts; try again later.", {
+    headers: { "Retry-After": String(seconds) },
+  });
+}
+
+/** For callers without an account here: an API key without an owner, or a token of another issuer. */
+export function accountRequired(): ApiError {
+  return new ApiError(403, "PERMISSION_DENIED", "This operation requires a user account.");
+}
