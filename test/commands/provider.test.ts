@@ -121,7 +121,7 @@ describe("npm run provider", () => {
     ["add --kind oauth2 --name x --issuer x --client-id c --auth-url ftp://x.example", 2, "https"],
     ["add --kind oidc --name one --issuer https://x.example --client-id c", 1, "already"],
     ["add --kind oidc --name Capital --issuer https://x.example --client-id c", 2, "small letters"],
-    ["remove nobody", 1, "no such provider"],
+    ["remove nobody", 1, "does not exist"],
     ["disable", 2, "which provider"],
   ])("%s is refused in words, and ends with %i", async (line, exitCode, words) => {
     const { stderr, code } = await run(line);

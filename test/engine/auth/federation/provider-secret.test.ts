@@ -23,7 +23,7 @@ describe("the secret of a provider", () => {
     expect(encryptSecret(SECRET, keys)).not.toBe(sealed);
     expect(decryptSecret(sealed, keys)).toBe(SECRET);
     for (const others of [shared(young), rsa()])
-      expect(() => decryptSecret(sealed, others)).toThrow("add the provider anew");
+      expect(() => decryptSecret(sealed, others)).toThrow("add it again");
   });
 
   test("stays open when the deployment's secret is changed, as long as the old one is named", () => {

@@ -10,9 +10,9 @@ describe("a provider elsewhere", () => {
   const ask = makeSafeFetch({ providerUrl: "https://idp.example.org", allowsPrivateNetwork: false });
 
   test.each([
-    ["http://idp.example.org/keys", "no https"],
-    ["http://127.0.0.1/keys", "no https"],
-    ["http://localhost/keys", "no https"],
+    ["http://idp.example.org/keys", "not an https URL"],
+    ["http://127.0.0.1/keys", "not an https URL"],
+    ["http://localhost/keys", "not an https URL"],
     ["https://127.0.0.1/keys", "private"],
     ["https://localhost/keys", "private"],
     ["https://[::1]/keys", "private"],
@@ -21,7 +21,7 @@ describe("a provider elsewhere", () => {
     ["https://192.0.2.1/keys", "private"],
     ["https://2130706433/keys", "private"],
     ["https://0x7f.1/keys", "private"],
-    ["ftp://idp.example.org/keys", "no https"],
+    ["ftp://idp.example.org/keys", "not an https URL"],
   ])("is not asked at %s", async (address, why) => {
     await expect(ask(address, ASKED)).rejects.toThrow(why);
   });
@@ -30,7 +30,7 @@ describe("a provider elsewhere", () => {
     const permitted = makeSafeFetch({ providerUrl: "https://idp.example.org", allowsPrivateNetwork: true });
     // Nobody is there: it was tried.
     await expect(permitted("https://127.0.0.1:9/keys", ASKED)).rejects.not.toThrow("private");
-    await expect(permitted("http://10.0.0.1/keys", ASKED)).rejects.toThrow("no https");
+    await expect(permitted("http://10.0.0.1/keys", ASKED)).rejects.toThrow("not an https URL");
   });
 });
 

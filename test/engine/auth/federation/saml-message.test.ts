@@ -17,8 +17,8 @@ describe("a SAML response", () => {
   ])("may look like %s", (xml) => expect(() => checkMessage(xml, "Response")).not.toThrow());
 
   const causes: readonly (readonly [xml: string, because: string])[] = [
-    ["", "no Response"],
-    ["<LogoutResponse/>", "no Response"],
+    ["", "not a Response"],
+    ["<LogoutResponse/>", "not a Response"],
     [response(""), "assertions"],
     [response(ASSERTION + ASSERTION), "assertions"],
     [response(`${ASSERTION}<x:y><Assertion\t/></x:y>`), "assertions"],
@@ -33,8 +33,8 @@ describe("a SAML response", () => {
     ],
     [response(ASSERTION.replaceAll("Assertion", "EncryptedAssertion")), "assertions"],
     [response(`${ASSERTION}<EncryptedAssertion/>`), "encrypted"],
-    [response(response(ASSERTION)), "several elements"],
-    [`<x><Response/>${ASSERTION}</x>`, "no Response"],
+    [response(response(ASSERTION)), "more than one Response"],
+    [`<x><Response/>${ASSERTION}</x>`, "not a Response"],
     [`<!DOCTYPE a>${response(ASSERTION)}`, "document type"],
     [response(`<!-- -->${ASSERTION}`), "comment"],
     [response(`<![CDATA[x]]>${ASSERTION}`), "CDATA"],

@@ -267,7 +267,7 @@ describe("a provider that cannot be asked is 502", () => {
   });
 
   test.each([
-    ["http://10.0.0.1/token", "no https"],
+    ["http://10.0.0.1/token", "not an https URL"],
     ["https://10.0.0.1/token", "private"],
     ["https://169.254.169.254/latest", "private"],
     ["https://[::ffff:192.168.0.1]/token", "private"],
