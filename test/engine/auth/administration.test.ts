@@ -17,7 +17,7 @@ async function roleOf(username: string, password = PASSWORD): Promise<unknown> {
 }
 
 describe("the first administrator", () => {
-  test("is no one who has registered with that address before", async () => {
+  test("is not an account that was registered with that address before", async () => {
     const { email } = await newPerson(opened);
     await expect(administration.ensureAdministrator({ email, password: "Quartz-Bird-8" })).rejects.toThrow(
       "npm run user",
@@ -25,13 +25,13 @@ describe("the first administrator", () => {
     expect(await roleOf(email)).toBe("authenticated");
   });
 
-  test("has a password that the policy bears", async () => {
+  test("has a password that meets the policy", async () => {
     await expect(administration.ensureAdministrator({ email: newEmail(), password: "easy" })).rejects.toMatchObject({
       code: "VALIDATION_ERROR",
     });
   });
 
-  test("is made once, by whichever of the gateways that start together", async () => {
+  test("is created once by gateways that start concurrently", async () => {
     const email = newEmail();
     const others = Array.from({ length: 4 }, () => makeAdministration({ asOwner: opened.asOwner, policy: "standard" }));
     const made = await Promise.all(others.map((each) => each.ensureAdministrator({ email, password: PASSWORD })));
@@ -41,8 +41,8 @@ describe("the first administrator", () => {
   });
 });
 
-describe("those who run the service", () => {
-  test("add users and administrators, whose address needs no verification", async () => {
+describe("operators", () => {
+  test("can add users and administrators with a verified address", async () => {
     const [email, boss] = [newEmail(), newEmail()];
     const { id } = await administration.add({ name: "Ada", email, role: "authenticated", password: PASSWORD });
     await administration.add({ name: "Boss", email: boss, role: "admin", password: PASSWORD });
@@ -50,7 +50,7 @@ describe("those who run the service", () => {
     expect(await opened.accounts.emailLinks.requestVerification(id, from())).toBeNull();
   });
 
-  test("give an account to a user who was entered without one, and to nobody who has one", async () => {
+  test("can give an account to a user without one, but not to a user with one", async () => {
     const email = newEmail();
     const { rows } = await opened.owner.query("insert into users (name, email) values ('Eve', $1) returning id", [
       email,
@@ -62,7 +62,7 @@ describe("those who run the service", () => {
     expect(await roleOf(email)).toBe("authenticated");
   });
 
-  test("disable, enable and promote by user name or address", async () => {
+  test("can disable, enable and promote users by user name or address", async () => {
     const { userId, email } = await newPerson(opened, { username: "promoted" });
     await administration.disable("promoted");
     await expect(roleOf(email)).rejects.toMatchObject({ code: "ACCOUNT_DISABLED" });
@@ -76,7 +76,7 @@ describe("those who run the service", () => {
     );
   });
 
-  test("are told of a name that nobody has, and of a role that users cannot have", async () => {
+  test("get an error for an unknown name or an invalid role", async () => {
     const { email } = await newPerson(opened);
     await expect(administration.disable("nobody")).rejects.toThrow('"nobody"');
     await expect(administration.assignRole(email, "service_role")).rejects.toMatchObject({

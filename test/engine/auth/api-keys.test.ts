@@ -14,7 +14,7 @@ const callerOf = (key: string) => makeKeyFinder({ asOwner: opened.asOwner, log: 
 const inAnHour = () => new Date(Date.now() + 3_600_000);
 
 describe("an API key", () => {
-  test("that is created is somebody who may come in, until it is revoked", async () => {
+  test("authenticates until it is revoked", async () => {
     const { apiKeys } = opened.accounts;
     const { userId } = await newPerson(opened);
     const { id, key } = await apiKeys.create({ role: "authenticated", ownerId: userId, expiresAt: inAnHour() }, from());
@@ -27,7 +27,7 @@ describe("an API key", () => {
     expect(await eventsOf(opened, userId)).toEqual(["account.created", "api_key.created", "api_key.revoked"]);
   });
 
-  test("is listed by its beginning, to its owner or to all who may", async () => {
+  test("is listed with its first characters, by owner or for all", async () => {
     const { apiKeys } = opened.accounts;
     const [ada, bob] = [await newPerson(opened), await newPerson(opened)];
     const expiresAt = inAnHour();
@@ -51,7 +51,7 @@ describe("an API key", () => {
     expect(JSON.stringify(await apiKeys.list())).not.toContain(made.key.slice(0, 20));
   });
 
-  test("in a role that its owner loses ends with it, and no other does", async () => {
+  test("is revoked when its owner loses its role; other keys are not", async () => {
     const { apiKeys } = opened.accounts;
     const { userId } = await newPerson(opened);
     await opened.owner.query("select auth.assign_role($1, 'admin', null)", [userId]);
@@ -67,7 +67,7 @@ describe("an API key", () => {
     expect(await eventsOf(opened, userId)).toContain("api_key.revoked");
   });
 
-  test("is made neither by who was an administrator a moment ago nor by who is disabled", async () => {
+  test("cannot be created by a former administrator or a disabled user", async () => {
     const { apiKeys } = opened.accounts;
     const { userId } = await newPerson(opened);
     const make = () => apiKeys.create({ role: "admin" }, { ...from(), actor: userId });
@@ -81,7 +81,7 @@ describe("an API key", () => {
     await expect(make()).rejects.toMatchObject({ code: "NOPER" });
   });
 
-  test("that is being made while its owner loses the role waits, and is refused or ended", async () => {
+  test("that is created while its owner loses the role is refused or revoked", async () => {
     const { apiKeys } = opened.accounts;
     const [root, { userId }] = [await newPerson(opened), await newPerson(opened)];
     for (const id of [root.userId, userId])
@@ -117,7 +117,7 @@ describe("an API key", () => {
     }
   });
 
-  test("is revoked by its owner, and by nobody else's", async () => {
+  test("can be revoked only by its owner", async () => {
     const { apiKeys } = opened.accounts;
     const [ada, bob] = [await newPerson(opened), await newPerson(opened)];
     const { id, key } = await apiKeys.create({ role: "authenticated", ownerId: ada.userId });

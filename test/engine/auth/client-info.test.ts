@@ -18,7 +18,7 @@ test.each([
   expect(addressOf(given) || null).toBe(known);
 });
 
-test("a long user agent is cut", () => {
+test("a long user agent is truncated", () => {
   const { user_agent } = JSON.parse(
     clientInfoParameter({ address: null, userAgent: "x".repeat(9_000), requestId: "r" }),
   );

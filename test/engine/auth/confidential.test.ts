@@ -13,7 +13,7 @@ afterAll(() => opened.close());
 
 const WRONG = "Wrong-Password-1";
 
-test("no password, token, code or hash is in an error, in what a client is told of it, or in the log", async () => {
+test("errors, responses and logs contain no password, token, code or hash", async () => {
   const { accounts, owner } = opened;
   const { userId, email } = await newPerson(opened, { username: "confidential" });
   const login = (password: string, code?: string) =>

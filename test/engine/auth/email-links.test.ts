@@ -18,7 +18,7 @@ const verify = async (userId: string) =>
   links().verifyEmail((await links().requestVerification(userId, from()))!.token, from());
 
 describe("a link to reset the password", () => {
-  test("sets a new one, once, and ends what the user was signed in by", async () => {
+  test("sets a new password once and revokes all sessions and tokens", async () => {
     const { accounts } = opened;
     const { userId, email } = await newPerson(opened);
     const pair = await login(email, PASSWORD);
@@ -37,7 +37,7 @@ describe("a link to reset the password", () => {
     );
   });
 
-  test("used by several at once works for one", async () => {
+  test("works once if it is used concurrently", async () => {
     for (const make of [
       async () => (await newPerson(opened)).email,
       async () => {
@@ -56,7 +56,7 @@ describe("a link to reset the password", () => {
     }
   });
 
-  test("gives a user without an account one: who reads the mail is that user", async () => {
+  test("creates an account for a user without one", async () => {
     const email = newEmail();
     const { rows } = await sql("insert into users (name, email) values ('Eve', $1) returning id", email);
     const mail = await links().requestReset(email, from());
@@ -65,7 +65,7 @@ describe("a link to reset the password", () => {
     expect(await eventsOf(opened, rows[0].id)).toContain("password.reset");
   });
 
-  test("is sent to nobody who is not there, or is disabled, and once a minute", async () => {
+  test("is not sent to unknown or disabled users, and at most once per minute", async () => {
     expect(await links().requestReset(newEmail(), from())).toBeNull();
     const { userId, email } = await newPerson(opened);
     const first = await links().requestReset(email, from());
@@ -97,7 +97,7 @@ describe("a link to reset the password", () => {
     await expect(links().resetPassword(mail!.token, NEW, from())).rejects.toMatchObject(ENDED);
   });
 
-  test("with an easy password is refused, and can be used again", async () => {
+  test("stays valid after an attempt with a weak password", async () => {
     const { email } = await newPerson(opened);
     const mail = await links().requestReset(email, from());
     await expect(links().resetPassword(mail!.token, "easy", from())).rejects.toMatchObject({
@@ -106,7 +106,7 @@ describe("a link to reset the password", () => {
     await expect(links().resetPassword(mail!.token, NEW, from())).resolves.toBeUndefined();
   });
 
-  test("goes to the address that was verified, not to one that somebody has entered since", async () => {
+  test("goes to the verified address, not to one that was entered later", async () => {
     const { userId, email } = await newPerson(opened);
     await verify(userId);
     await sql("update users set email = 'thief-' || id || '@example.org' where id = $1", userId);
@@ -134,21 +134,21 @@ describe("a link to verify the address", () => {
     expect(await eventsOf(opened, userId)).toContain("email.verified");
   });
 
-  test("is wanted again for another address", async () => {
+  test("is required again after a change of the address", async () => {
     const { userId } = await newPerson(opened);
     await verify(userId);
     await sql("update users set email = 'moved-' || id || '@example.org' where id = $1", userId);
     expect(await links().requestVerification(userId, from())).toMatchObject({ to: `moved-${userId}@example.org` });
   });
 
-  test("that was sent to the address before is refused", async () => {
+  test("that was sent to the previous address is refused", async () => {
     const { userId } = await newPerson(opened);
     const mail = await links().requestVerification(userId, from());
     await sql("update users set email = 'moved-' || id || '@example.org' where id = $1", userId);
     await expect(links().verifyEmail(mail!.token, from())).rejects.toMatchObject(ENDED);
   });
 
-  test("resets no password, nor the other way round", async () => {
+  test("cannot reset a password, and a reset link cannot verify an address", async () => {
     const { userId, email } = await newPerson(opened);
     const verification = await links().requestVerification(userId, from());
     const reset = await links().requestReset(email, from());
@@ -159,7 +159,7 @@ describe("a link to verify the address", () => {
   });
 });
 
-test("the token of a link is in the database as its digest alone", async () => {
+test("only the digest of a link's token is stored", async () => {
   const { email } = await newPerson(opened);
   const mail = await links().requestReset(email, from());
   const { rows } = await sql(

@@ -2,14 +2,14 @@ import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import { decryptText, encryptText } from "../../../engine/auth/encrypted-text.ts";
 
-test("what is sealed is read with the secret alone", () => {
+test("an encrypted text can be decrypted only with its secret", () => {
   const sealed = encryptText('{"a":"é"}', "the secret");
   expect(decryptText(sealed, "the secret")).toBe('{"a":"é"}');
   expect(() => decryptText(sealed, "another secret")).toThrow();
   expect(sealed.toString("latin1")).not.toContain('"a"');
 });
 
-test("what was altered or cut off is not read", () => {
+test("an altered or truncated text cannot be decrypted", () => {
   const sealed = encryptText("text", "the secret");
   for (let at = 0; at < sealed.length; at++) {
     const altered = Buffer.from(sealed);

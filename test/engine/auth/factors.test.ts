@@ -25,8 +25,8 @@ async function enrolled() {
   return { ...person, secret, backupCodes };
 }
 
-describe("enrolling", () => {
-  test("gives a secret, as a picture too; nothing is asked at a sign-in until a code proved that the app has it", async () => {
+describe("the enrolment of an authenticator app", () => {
+  test("returns a secret and a QR code; sign-in requires no code until a code was verified", async () => {
     const { userId, email } = await newPerson(opened);
     const { secret, uri, qrCode } = await opened.accounts.factors.enroll(userId, from());
     expect(uri).toContain(secret);
@@ -59,7 +59,7 @@ describe("enrolling", () => {
     await expect(opened.accounts.factors.enable(userId, await codeOf(secret), from())).resolves.toBeTruthy();
   });
 
-  test("anew throws the secret away that was pending", async () => {
+  test("replaces a pending secret when it is started again", async () => {
     const { userId } = await newPerson(opened);
     const first = await opened.accounts.factors.enroll(userId, from());
     const second = await opened.accounts.factors.enroll(userId, from());
@@ -69,7 +69,7 @@ describe("enrolling", () => {
     await expect(opened.accounts.factors.enable(userId, await codeOf(second.secret), from())).resolves.toBeTruthy();
   });
 
-  test("is refused while a factor is enabled, and so is verifying what nobody enrolled", async () => {
+  test("is refused while a factor is enabled, and so is verifying without an enrolment", async () => {
     const { userId, secret } = await enrolled();
     await expect(opened.accounts.factors.enroll(userId, from())).rejects.toMatchObject({ code: "TAKEN" });
     for (const id of [userId, (await newPerson(opened)).userId]) {
@@ -80,11 +80,11 @@ describe("enrolling", () => {
     }
   });
 
-  test("is for users who have an account", async () => {
+  test("requires an account", async () => {
     await expect(opened.accounts.factors.enroll("999999", from())).rejects.toMatchObject({ code: "NTFND" });
   });
 
-  test("verified twice at once enables once", async () => {
+  test("enables the factor once if it is verified twice concurrently", async () => {
     const { userId } = await newPerson(opened);
     const { secret } = await opened.accounts.factors.enroll(userId, from());
     const code = await codeOf(secret);
@@ -94,8 +94,8 @@ describe("enrolling", () => {
   });
 });
 
-describe("signing in with a factor", () => {
-  test("wants a code, which works once", async () => {
+describe("a sign-in with a factor", () => {
+  test("requires a code, which works once", async () => {
     const { email, secret } = await enrolled();
     const code = await codeOf(secret);
     await expect(login(email, code)).resolves.toBeTruthy();
@@ -105,7 +105,7 @@ describe("signing in with a factor", () => {
     await expect(login(email, code), "the step before").rejects.toMatchObject({ code: "INVALID_CODE" });
   });
 
-  test("the code that enabled the factor signs nobody in", async () => {
+  test("does not accept the code that enabled the factor", async () => {
     const { userId, email } = await newPerson(opened);
     const { secret } = await opened.accounts.factors.enroll(userId, from());
     const code = await codeOf(secret);
@@ -113,14 +113,14 @@ describe("signing in with a factor", () => {
     await expect(login(email, code)).rejects.toMatchObject({ code: "INVALID_CODE" });
   });
 
-  test("one code used by several at once signs in one", async () => {
+  test("succeeds once if several use the same code concurrently", async () => {
     const { email, secret } = await enrolled();
     const code = await codeOf(secret);
     const answers = await Promise.allSettled([1, 2, 3, 4].map(() => login(email, code)));
     expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
   });
 
-  test("a backup code does as well, once, in either case and in groups", async () => {
+  test("accepts each backup code once, in either case and in groups", async () => {
     const { userId, email, backupCodes } = await enrolled();
     const [first, second] = backupCodes as [string, string];
     await expect(login(email, first)).resolves.toBeTruthy();
@@ -129,19 +129,19 @@ describe("signing in with a factor", () => {
     expect((await eventsOf(opened, userId)).filter((event) => event === "backup_code.used")).toHaveLength(2);
   });
 
-  test("a backup code used by several at once signs in one", async () => {
+  test("succeeds once if several use the same backup code concurrently", async () => {
     const { email, backupCodes } = await enrolled();
     const answers = await Promise.allSettled([1, 2, 3, 4].map(() => login(email, backupCodes[0])));
     expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
   });
 
-  test("somebody else's codes are no codes", async () => {
+  test("does not accept codes of other users", async () => {
     const [ada, bob] = [await enrolled(), await enrolled()];
     await expect(login(ada.email, bob.backupCodes[0])).rejects.toMatchObject({ code: "INVALID_CODE" });
     await expect(login(ada.email, await codeOf(bob.secret))).rejects.toMatchObject({ code: "INVALID_CODE" });
   });
 
-  test("a wrong code is a failure, and a missing one is none", async () => {
+  test("counts a wrong code as a failed attempt, but not a missing one", async () => {
     const { email, secret } = await enrolled();
     const here = from();
     for (let n = 0; n < 7; n++)
@@ -153,7 +153,7 @@ describe("signing in with a factor", () => {
     await expect(login(email, await codeOf(secret), here)).rejects.toMatchObject({ status: 429 });
   });
 
-  test("with a wrong password nothing is told of the factor, and no code is spent", async () => {
+  test("with a wrong password reveals nothing about the factor and uses no code", async () => {
     const { email, secret } = await enrolled();
     const code = await codeOf(secret);
     const { accounts } = opened;
@@ -166,14 +166,14 @@ describe("signing in with a factor", () => {
     await expect(login(email, code)).resolves.toBeTruthy();
   });
 
-  test("who has none may send a code all the same", async () => {
+  test("ignores a code if the account has no factor", async () => {
     const { email } = await newPerson(opened);
     await expect(login(email, "123456")).resolves.toBeTruthy();
   });
 });
 
 describe("with a fresh code", () => {
-  test("the factor is disabled, and can be enrolled anew", async () => {
+  test("the factor can be disabled and enrolled again", async () => {
     const { userId, email, secret, backupCodes } = await enrolled();
     const code = await codeOf(secret);
     await opened.accounts.factors.disable(userId, code, from());
@@ -186,7 +186,7 @@ describe("with a fresh code", () => {
     expect(await eventsOf(opened, userId)).toContain("factor.disabled");
   });
 
-  test("backup codes are renewed: the old ones are none any more", async () => {
+  test("backup codes can be renewed, which invalidates the old ones", async () => {
     const { userId, email, backupCodes } = await enrolled();
     const renewed = await opened.accounts.factors.renewBackupCodes(userId, backupCodes[0]!, from());
     expect(renewed.backupCodes).toHaveLength(10);
@@ -213,7 +213,7 @@ describe("with a fresh code", () => {
     },
   );
 
-  test("nobody without a factor can do either, which is no failure", async () => {
+  test("users without a factor can do neither, which is no failed attempt", async () => {
     const { userId, email } = await newPerson(opened);
     const here = from();
     for (let n = 0; n < 6; n++) {
@@ -226,7 +226,7 @@ describe("with a fresh code", () => {
   });
 });
 
-test("what is kept of backup codes is as dear to guess as a password", async () => {
+test("stored backup codes are as expensive to guess as passwords", async () => {
   const { userId } = await enrolled();
   const { rows } = await sql("select code_hash from auth.mfa_backup_codes where user_id = $1", userId);
   expect(rows).toHaveLength(10);

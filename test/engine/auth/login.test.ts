@@ -30,8 +30,8 @@ const refusalOf = (attempt: Promise<unknown>) =>
 const login = (username: string, password = PASSWORD, clientInfo = from()) =>
   opened.accounts.login({ username, password }, clientInfo, opened.accounts.tokens.open);
 
-describe("registering", () => {
-  test("makes a user and an account, and signs in", async () => {
+describe("a registration", () => {
+  test("creates a user and an account and signs in", async () => {
     const email = newEmail();
     const { accounts } = opened;
     const account = { name: "Ada", email, age: 36, password: PASSWORD };
@@ -42,7 +42,7 @@ describe("registering", () => {
     await expect(login(email)).resolves.toMatchObject({ tokenType: "Bearer" });
   });
 
-  test("the user name is the e-mail address unless another is chosen", async () => {
+  test("uses the e-mail address as the user name by default", async () => {
     const { email } = await newPerson(opened, { username: "ada-lovelace" });
     await expect(login("ada-lovelace")).resolves.toBeTruthy();
     await expect(login("ADA-Lovelace")).resolves.toBeTruthy();
@@ -77,7 +77,7 @@ describe("registering", () => {
     expect(error).toMatchObject({ code: "WRONG", detail: field });
   });
 
-  test("an easy password is refused with what it lacks, before anything is asked of Postgres", async () => {
+  test("refuses a weak password with its faults before any query", async () => {
     const account = { name: "Eve", email: newEmail(), password: "password" };
     const error = await refusalOf(opened.accounts.register(account, from(), opened.accounts.tokens.open));
     expect(error).toMatchObject({ status: 400, code: "VALIDATION_ERROR" });
@@ -85,8 +85,8 @@ describe("registering", () => {
   });
 });
 
-describe("signing in", () => {
-  test("gives the claims of the contract", async () => {
+describe("a login", () => {
+  test("returns the claims of the contract", async () => {
     const { userId, email } = await newPerson(opened);
     const before = Math.floor(Date.now() / 1000) - 1;
     const { accessToken, refreshToken, expiresIn, tokenType } = await login(email);
@@ -109,7 +109,7 @@ describe("signing in", () => {
     expect((refresh.exp as number) - (refresh.iat as number)).toBe(7 * 86_400);
   });
 
-  test("a wrong password and an unknown user are told the same", async () => {
+  test("returns the same error for a wrong password and an unknown user", async () => {
     const { email } = await newPerson(opened);
     const wrong = await refusalOf(login(email, "Another-Boat-8"));
     const unknown = await refusalOf(login(newEmail()));
@@ -121,7 +121,7 @@ describe("signing in", () => {
     expect(unknown).toEqual(wrong);
   });
 
-  test("a wrong password and an unknown user cost the same: a hash and as many questions", async () => {
+  test("costs the same for a wrong password and an unknown user: one hash and as many queries", async () => {
     const { email } = await newPerson(opened);
     const connect = vi.spyOn(opened.owner, "connect");
     const costOf = async (name: string) => {
@@ -135,7 +135,7 @@ describe("signing in", () => {
     connect.mockRestore();
   });
 
-  test("a user who has no password cannot sign in with any", async () => {
+  test("refuses any password of a user without one", async () => {
     const { userId, email } = await newPerson(opened);
     await opened.owner.query("update auth.credentials set password_hash = null where user_id = $1", [userId]);
     for (const password of ["", PASSWORD, "null"]) {
@@ -143,7 +143,7 @@ describe("signing in", () => {
     }
   });
 
-  test("a disabled account is told so, but only to who knows the password", async () => {
+  test("reports a disabled account only with the right password", async () => {
     const { userId, email } = await newPerson(opened);
     await opened.owner.query("select auth.disable_account($1, null)", [userId]);
     expect(await refusalOf(login(email))).toMatchObject({ status: 403, code: "ACCOUNT_DISABLED" });
@@ -152,14 +152,14 @@ describe("signing in", () => {
     await expect(login(email)).resolves.toBeTruthy();
   });
 
-  test("an over-long password is no password, whoever is named", async () => {
+  test("refuses an over-long password for any user", async () => {
     const { email } = await newPerson(opened);
     for (const name of [email, newEmail()]) {
       expect(await refusalOf(login(name, "x".repeat(1025)))).toMatchObject({ status: 400, code: "VALIDATION_ERROR" });
     }
   });
 
-  test("a hash by older parameters is renewed, and the password stays", async () => {
+  test("renews a hash with older parameters", async () => {
     const { userId, email } = await newPerson(opened);
     const old = "$argon2id$v=19$m=8192,t=1,p=1$c2FsdHNhbHRzYWx0$";
     const { hashLike } = await import("../../../engine/auth/password-hash.ts");
@@ -173,7 +173,7 @@ describe("signing in", () => {
     await expect(login(email)).resolves.toBeTruthy();
   });
 
-  test("a password that was changed while it was being looked at is wrong", async () => {
+  test("refuses a password that was changed during the comparison", async () => {
     const { userId, email } = await newPerson(opened);
     const { owner } = opened;
     const holder = await owner.connect();
@@ -196,7 +196,7 @@ describe("signing in", () => {
 describe("the throttle", () => {
   const fail = (name: string, clientInfo = from()) => refusalOf(login(name, "Another-Boat-8", clientInfo));
 
-  test("after five failures nobody may try that user from that address for the rest of 15 minutes", async () => {
+  test("blocks a user from an address after five failures for the rest of 15 minutes", async () => {
     const { email } = await newPerson(opened);
     const here = from();
     for (let n = 0; n < 5; n++) expect(await fail(email, here)).toMatchObject({ status: 401 });
@@ -214,13 +214,13 @@ describe("the throttle", () => {
     await expect(login(email, PASSWORD, here)).resolves.toBeTruthy();
   });
 
-  test("an unknown user is throttled like any other", async () => {
+  test("applies to unknown users too", async () => {
     const [name, here] = [newEmail(), from()];
     for (let n = 0; n < 5; n++) expect(await fail(name, here)).toMatchObject({ status: 401 });
     expect(await fail(name, here)).toMatchObject({ status: 429 });
   });
 
-  test("one account has one count, by whichever of its names and in whichever case it is tried", async () => {
+  test("counts an account once for all its names in any case", async () => {
     const { email } = await newPerson(opened, { username: "two-names" });
     const here = from();
     for (const name of ["two-names", email, "TWO-names", email.toUpperCase(), "two-names"]) {
@@ -229,7 +229,7 @@ describe("the throttle", () => {
     expect(await fail(email, here)).toMatchObject({ status: 429 });
   });
 
-  test("a success forgives the failures before it", async () => {
+  test("forgets failures after a success", async () => {
     const { email } = await newPerson(opened);
     const here = from();
     for (let round = 0; round < 3; round++) {
@@ -238,7 +238,7 @@ describe("the throttle", () => {
     }
   });
 
-  test("fifty failures close an address, for whomever; addresses of one IPv6 network are one", async () => {
+  test("blocks an address after fifty failures of any users; an IPv6 network counts as one address", async () => {
     const { email } = await newPerson(opened);
     const sql =
       "select auth.take_attempt('spray-' || n, ('2001:db8:1:2::' || to_hex(n))::inet) as wait from generate_series(1, 52) n";
@@ -252,7 +252,7 @@ describe("the throttle", () => {
     await expect(login(email, PASSWORD, from("2001:db8:1:3::1"))).resolves.toBeTruthy();
   });
 
-  test("a hundred failures close a user, from wherever", async () => {
+  test("blocks a user after a hundred failures from any addresses", async () => {
     const { email } = await newPerson(opened);
     await opened.owner.query(
       "select auth.take_attempt($1, ('10.9.8.' || n)::inet), auth.end_attempt($1, ('10.9.8.' || n)::inet, 'failed') from generate_series(1, 100) n",
@@ -261,7 +261,7 @@ describe("the throttle", () => {
     expect(await refusalOf(login(email))).toMatchObject({ status: 429 });
   });
 
-  test("who tries many at once tries no more than five", async () => {
+  test("allows no more than five concurrent attempts to fail", async () => {
     const { email } = await newPerson(opened);
     const here = from();
     const statuses = (await Promise.all(Array.from({ length: 20 }, () => fail(email, here)))).map(
@@ -271,14 +271,14 @@ describe("the throttle", () => {
     expect(statuses.filter((status) => status === 429)).toHaveLength(15);
   });
 
-  test("who signs in many times at once is let in each time", async () => {
+  test("accepts many concurrent logins with the right password", async () => {
     const { email } = await newPerson(opened);
     const here = from();
     const signIns = Array.from({ length: 12 }, () => login(email, PASSWORD, here));
     await expect(Promise.all(signIns)).resolves.toHaveLength(12);
   });
 
-  test("nothing is left of counters that count nothing", async () => {
+  test("deletes counters that are zero", async () => {
     const { email } = await newPerson(opened);
     const here = from(newAddress());
     await login(email, PASSWORD, here);
@@ -288,7 +288,7 @@ describe("the throttle", () => {
     expect(rows).toEqual([]);
   });
 
-  test("a gateway that dies in between has counted a failure", async () => {
+  test("counts an attempt as failed if the gateway crashes", async () => {
     const { email } = await newPerson(opened);
     const here = from();
     for (let n = 0; n < 5; n++) {
@@ -302,7 +302,7 @@ describe("the throttle", () => {
   });
 });
 
-test("the log tells sign-ins and failures with their address, and no name that somebody typed", async () => {
+test("the audit log has sign-ins and failures with their addresses, without typed names", async () => {
   const { userId, email } = await newPerson(opened);
   const here = from();
   await refusalOf(login(email, "Another-Boat-8", here));

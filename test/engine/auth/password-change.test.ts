@@ -11,8 +11,8 @@ const NEW = "Quartz-Bird-8";
 const login = (username: string, password: string) =>
   opened.accounts.login({ username, password }, from(), opened.accounts.tokens.open);
 
-describe("changing the password", () => {
-  test("by who knows the old one ends everything else that the user is signed in by", async () => {
+describe("a password change", () => {
+  test("with the old password revokes all other sessions and tokens of the user", async () => {
     const { accounts } = opened;
     const { userId, email } = await newPerson(opened);
     const pair = await login(email, PASSWORD);
@@ -32,7 +32,7 @@ describe("changing the password", () => {
     expect(await eventsOf(opened, userId)).toContain("password.changed");
   });
 
-  test("with a wrong old one is refused by its field, changes nothing, and counts as a failure", async () => {
+  test("with a wrong old password is refused at its field, changes nothing, and counts as a failed attempt", async () => {
     const { accounts } = opened;
     const { userId, email } = await newPerson(opened);
     const pair = await login(email, PASSWORD);
@@ -51,7 +51,7 @@ describe("changing the password", () => {
     await expect(login(email, PASSWORD)).resolves.toBeTruthy();
   });
 
-  test.each(["easy", "Password1"])("to %s is refused, which is no failure", async (newPassword) => {
+  test.each(["easy", "Password1"])("to %s is refused and does not count as a failed attempt", async (newPassword) => {
     const { accounts } = opened;
     const { userId } = await newPerson(opened);
     const here = from();
@@ -64,7 +64,7 @@ describe("changing the password", () => {
     }
   });
 
-  test("twice at once from the same old one succeeds once", async () => {
+  test("succeeds once of two concurrent ones with the same old password", async () => {
     const { accounts } = opened;
     const { userId, email } = await newPerson(opened);
     const words = ["Quartz-Bird-8", "Quartz-Bird-9", "Quartz-Bird-10"];
@@ -78,7 +78,7 @@ describe("changing the password", () => {
     await expect(login(email, winners[0]!)).resolves.toBeTruthy();
   });
 
-  test("is for who has an account", async () => {
+  test("requires an account", async () => {
     const { accounts } = opened;
     const change = { currentPassword: PASSWORD, newPassword: NEW };
     await expect(accounts.changePassword("999999", change, from(), accounts.tokens.open)).rejects.toMatchObject({

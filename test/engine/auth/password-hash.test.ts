@@ -10,8 +10,8 @@ import {
 
 const PHC = /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/;
 
-describe("a password's hash", () => {
-  test("is a PHC string of argon2id with a salt of its own", async () => {
+describe("a password hash", () => {
+  test("is an argon2id PHC string with a random salt", async () => {
     const [first, second] = await Promise.all([
       hashPassword(DEFAULT_PARAMETERS, "secret"),
       hashPassword(DEFAULT_PARAMETERS, "secret"),
@@ -21,7 +21,7 @@ describe("a password's hash", () => {
     expect(first).not.toBe(second);
   });
 
-  test("matches that password alone, to its last byte however long it is", async () => {
+  test("matches only that password, up to its last byte", async () => {
     const long = "pass phrase ".repeat(80);
     const hash = await hashPassword(DEFAULT_PARAMETERS, long);
     expect(await matchesHash(hash, long)).toBe(true);
@@ -30,13 +30,13 @@ describe("a password's hash", () => {
     expect(await matchesHash(hash, "")).toBe(false);
   });
 
-  test("is the same for the same letters from another keyboard", async () => {
+  test("is the same for canonically equivalent characters", async () => {
     expect(await matchesHash(await hashPassword(DEFAULT_PARAMETERS, "Zürich-Straße"), "Zu\u0308rich-Straße")).toBe(
       true,
     );
   });
 
-  test("agrees with the argon2 of others", async () => {
+  test("agrees with another implementation of argon2", async () => {
     // Made by the reference implementation: echo -n password | argon2 somesalt -id -t 2 -m 16 -p 1 -l 24 -e
     const theirs = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
     expect(await matchesHash(theirs, "password")).toBe(true);
@@ -46,7 +46,7 @@ describe("a password's hash", () => {
     expect(isOutdated(await hashPassword(DEFAULT_PARAMETERS, "password"), DEFAULT_PARAMETERS)).toBe(false);
   });
 
-  test("of nobody looks like any other, and no password has it", async () => {
+  test("of an unknown user looks like any other and matches no password", async () => {
     expect(dummyHash(DEFAULT_PARAMETERS)).toMatch(PHC);
     expect(await matchesHash(dummyHash(DEFAULT_PARAMETERS), "")).toBe(false);
   });

@@ -40,39 +40,39 @@ describe("a new password", () => {
     expect(faults[0]).toContain(fault);
   });
 
-  test("is told all that it lacks at once", () => {
+  test("is refused with all faults at once", () => {
     expect(faultsOf("", "strict")).toEqual([
       "password: Use at least 12 characters.",
       "password: Use an upper-case letter, a lower-case letter, a digit, a special character as well.",
     ]);
   });
 
-  test("is told so in the message too, which is all that some shapes of an error have", () => {
+  test("is refused with the faults in the message too, for error formats without details", () => {
     expect(() => checkNewPassword("short", { policy: "standard", field: "password" })).toThrow(
       "This password is too easy to guess, or too long. Use at least 8 characters. Use an upper-case letter, a digit as well.",
     );
   });
 
-  test("counts letters, not bytes or halves of a pair", () => {
+  test("is measured in characters, not in bytes or UTF-16 units", () => {
     expect(faultsOf("Aa1🦊🦊🦊🦊")).toEqual(["password: Use at least 8 characters."]);
     expect(faultsOf("Aa1🦊🦊🦊🦊🦊")).toEqual([]);
   });
 
-  test("of millions of signs is refused at once", () => {
+  test("of millions of characters is refused immediately", () => {
     for (const signs of ["!".repeat(2_000_000), "\u0300\u0316".repeat(1_000_000)]) {
       expect(faultsOf(`a${signs}a`)[0]).toContain("at most 1024 bytes");
     }
     expect(isCommonPassword(`a${"!".repeat(2_000_000)}a`)).toBe(false);
   });
 
-  test("is not what everybody knows of the user", () => {
+  test("must not be the user's name or address", () => {
     expect(faultsOf("Bob7@example.org", "standard", ["bob7@EXAMPLE.org"])).toEqual([
       "password: Use something else than your name or address.",
     ]);
   });
 });
 
-describe("among the passwords that are tried first", () => {
+describe("the list of common passwords", () => {
   test.each([
     "Password1",
     "Password123",

@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import { makePasswords } from "../../../engine/auth/passwords.ts";
 import { argon2Runs } from "./argon2-runs.ts";
 
-describe("passwords are looked at", () => {
-  test("for nobody as for somebody, with the answer no", async () => {
+describe("passwords are compared", () => {
+  test("for unknown users too, with the result false", async () => {
     const passwords = makePasswords();
     const hash = await passwords.hash("secret");
     expect(await passwords.matches(hash, "secret")).toBe(true);
@@ -13,7 +13,7 @@ describe("passwords are looked at", () => {
     for (const phc of [hash, null, foreign]) expect(await argon2Runs(() => passwords.matches(phc, "secret"))).toBe(1);
   });
 
-  test("off the event loop: it goes on meanwhile", async () => {
+  test("off the event loop", async () => {
     const passwords = makePasswords();
     let isDone = false;
     let turns = 0;
@@ -28,7 +28,7 @@ describe("passwords are looked at", () => {
     expect(turns).toBeGreaterThan(10);
   });
 
-  test("a few at a time, the others in turn, and who finds the queue full is told to come back", async () => {
+  test("a few at a time; others wait, and beyond a full queue they are refused", async () => {
     const passwords = makePasswords({ concurrency: 1, maxWaiting: 2 });
     const order: number[] = [];
     const asked = [0, 1, 2, 3].map((n) => passwords.hash("secret").then(() => order.push(n)));
@@ -38,7 +38,7 @@ describe("passwords are looked at", () => {
     await expect(passwords.hash("secret")).resolves.toBeTruthy();
   });
 
-  test("one that cannot be looked at makes way for the next", async () => {
+  test("a failed comparison does not block the next", async () => {
     const passwords = makePasswords({ concurrency: 1, maxWaiting: 2 });
     const broken = passwords.hashLike("rubbish", "secret");
     const next = passwords.hash("secret");

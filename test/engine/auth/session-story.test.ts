@@ -32,7 +32,7 @@ const event = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ kind: "new password" as const }) },
 );
 
-test("a session lives exactly as long as its model, whatever its user does", async () => {
+test("a session ends exactly when its model does, for any sequence of operations", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(event, { minLength: 1, maxLength: 25 }), async (events) => {
       await sql("select auth.enable_account($1, null), auth.end_sign_ins($1)", userId);

@@ -25,7 +25,7 @@ const later = (userId: string, interval: string) =>
   );
 
 describe("a session", () => {
-  test("is its user's, with the claims of a token", async () => {
+  test("belongs to its user and has the claims of a token", async () => {
     const { userId, username, session } = await signIn();
     const claims = { sub: userId, name: "Ada", role: "authenticated", permissions: [] };
     expect(session).toEqual({ id: expect.stringMatching(/^[\w-]{43}$/), userId, username, claims });
@@ -36,7 +36,7 @@ describe("a session", () => {
     expect(await eventsOf(opened, userId)).toContain("session.created");
   });
 
-  test("takes the place of the one the user had, and its id is new", async () => {
+  test("replaces the user's previous session and has a new id", async () => {
     const { session, again } = await signIn();
     const next = await again();
     expect(next.id).not.toBe(session.id);
@@ -44,7 +44,7 @@ describe("a session", () => {
     expect(await use(next.id)).not.toBeNull();
   });
 
-  test("is one each, however many sign in at once", async () => {
+  test("exists once per user, also after concurrent sign-ins", async () => {
     const { userId, again } = await signIn();
     const all = await Promise.all(Array.from({ length: 4 }, again));
     const living = (await Promise.all(all.map(({ id }) => use(id)))).filter((each) => each !== null);
@@ -52,7 +52,7 @@ describe("a session", () => {
     expect((await sql("select from auth.sessions where user_id = $1", userId)).rowCount).toBe(1);
   });
 
-  test("ends when nothing happens for half an hour, and each use moves that end", async () => {
+  test("ends after half an hour without use", async () => {
     const { userId, session } = await signIn();
     for (let n = 0; n < 3; n++) {
       await later(userId, "29 minutes");
@@ -62,7 +62,7 @@ describe("a session", () => {
     expect(await use(session.id)).toBeNull();
   });
 
-  test("ends after twelve hours, however busy it is", async () => {
+  test("ends after twelve hours even if it is used", async () => {
     const { userId, session } = await signIn();
     for (let n = 0; n < 25; n++) {
       await later(userId, "28 minutes");
@@ -72,7 +72,7 @@ describe("a session", () => {
     expect(await use(session.id)).toBeNull();
   });
 
-  test("that is busy is not written all the time", async () => {
+  test("is not written at every use", async () => {
     const { userId, session } = await signIn();
     const version = async () => (await sql("select xmin from auth.sessions where user_id = $1", userId)).rows[0].xmin;
     const before = await version();
@@ -84,7 +84,7 @@ describe("a session", () => {
     expect(await version()).not.toBe(turned);
   });
 
-  test("ends by logging out, which is told once", async () => {
+  test("ends at logout, which is logged once", async () => {
     const { userId, session } = await signIn();
     await opened.accounts.sessions.close(session.id, from());
     expect(await use(session.id)).toBeNull();
@@ -102,7 +102,7 @@ describe("a session", () => {
     expect(await use(session.id)).toBeNull();
   });
 
-  test("is not found by what is in the database, nor by rubbish", async () => {
+  test("is not found by its stored digest or by invalid ids", async () => {
     const { userId } = await signIn();
     const { rows } = await sql("select id_hash from auth.sessions where user_id = $1", userId);
     for (const id of [
@@ -117,7 +117,7 @@ describe("a session", () => {
     }
   });
 
-  test("is not kept waiting by somebody who is just using it", async () => {
+  test("is not blocked by a concurrent use", async () => {
     const { userId, session } = await signIn();
     await later(userId, "1 minute");
     const other = await opened.owner.connect();
@@ -129,7 +129,7 @@ describe("a session", () => {
   });
 });
 
-test("sessions that have ended are swept by those that begin", async () => {
+test("new sessions delete ended ones", async () => {
   const { again } = await signIn();
   const { userId } = await newPerson(opened);
   await sql(

@@ -13,7 +13,7 @@ const now = () => Math.floor(Date.now() / 1000);
 const claims = () => ({ sub: "7", name: "Ada", role: "admin", permissions: ["articles:review"], iat: now() });
 
 describe("an access token", () => {
-  test("is signed by RS256 with a private key, and verified by its public one", () => {
+  test("is signed with RS256 by a private key and verified with its public key", () => {
     const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
     const pem = privateKey.export({ type: "pkcs8", format: "pem" }) as string;
     const keys = makeTokenKeys({ jwtSecret: null, jwtSecretIsBase64: false, jwtPrivateKey: pem });
@@ -25,7 +25,7 @@ describe("an access token", () => {
     expect(() => mint.readRefreshToken(refreshToken)).toThrow();
   });
 
-  test("is for the audience of this deployment, where there is one", () => {
+  test("has the deployment's audience if one is configured", () => {
     const forUs = makeTokenIssuer({ ...CONFIG, jwtAudience: "us", keys: KEYS });
     expect(claimsOf(forUs.issuePair(claims(), "").accessToken).aud).toBe("us");
     expect(claimsOf(mint.issuePair(claims(), "").accessToken)).not.toHaveProperty("aud");
@@ -52,7 +52,7 @@ describe("a refresh token", () => {
     }
   };
 
-  test("is of one user, and never the same twice", () => {
+  test("belongs to one user and is always different", () => {
     expect(mint.readRefreshToken(mint.newRefreshToken("7"))).toEqual({ userId: "7" });
     expect(mint.newRefreshToken("7")).not.toBe(mint.newRefreshToken("7"));
   });
@@ -62,7 +62,7 @@ describe("a refresh token", () => {
     expect(refusalOf(accessToken)).toMatchObject({ status: 400, code: "VALIDATION_ERROR" });
   });
 
-  test("is not what somebody else signed, or nobody did, or what cannot be read", () => {
+  test("is refused with a foreign signature, no signature or a malformed text", () => {
     const good = { sub: "7", type: "refresh", exp: now() + 60 };
     const forged = [
       jwt.sign(good, "another secret of more than thirty-two letters"),
@@ -77,7 +77,7 @@ describe("a refresh token", () => {
     }
   });
 
-  test("ends after seven days", () => {
+  test("expires after seven days", () => {
     const token = mint.newRefreshToken("7");
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 7 * 86_400_000 - 1_000 });
     expect(refusalOf(token)).toEqual({ userId: "7" });

@@ -83,7 +83,7 @@ async function usable(token: string): Promise<Buffer[]> {
   return rows.map(({ token_hash }) => token_hash);
 }
 
-test("an honest client that repeats itself with an Idempotency-Key is never signed out, whatever is lost in between", async () => {
+test("an honest client that retries with an Idempotency-Key is never signed out, whatever responses are lost", async () => {
   const step = fc.record({
     /** When each of its tabs asks, and at which gateway. */
     tabs: fc.array(fc.tuple(fc.nat(15), fc.nat(1)), { minLength: 1, maxLength: 4 }),
@@ -116,7 +116,7 @@ test("an honest client that repeats itself with an Idempotency-Key is never sign
   );
 });
 
-test("however uses, replays, logouts and lost connections fall together, a token is exchanged once and a refusal is final", async () => {
+test("for any interleaving of uses, replays, logouts and lost connections, a token is exchanged once and a refusal is final", async () => {
   const event = fc.oneof(
     {
       weight: 8,

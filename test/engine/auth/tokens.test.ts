@@ -25,7 +25,7 @@ const refresh = (token: string, retryKey?: string) =>
 const sql = (statement: string, ...values: unknown[]) => opened.owner.query(statement, values);
 
 describe("a refresh", () => {
-  test("gives another pair of the same user", async () => {
+  test("returns another pair of the same user", async () => {
     const { userId, pair } = await signIn();
     const next = await refresh(pair.refreshToken);
     expect(claimsOf(next.accessToken)).toMatchObject({ sub: userId, name: "Ada", role: "authenticated" });
@@ -33,7 +33,7 @@ describe("a refresh", () => {
     await expect(refresh(next.refreshToken)).resolves.toBeTruthy();
   });
 
-  test("of a token that was used is refused, and ends the family, but no other sign-in", async () => {
+  test("of a used token is refused and revokes its family, but no other sign-in", async () => {
     const { userId, pair, again } = await signIn();
     const elsewhere = await again();
     const next = await refresh(pair.refreshToken);
@@ -43,7 +43,7 @@ describe("a refresh", () => {
     await expect(refresh(elsewhere.refreshToken)).resolves.toBeTruthy();
   });
 
-  test("is refused after a logout, which ends all of the user's and nobody else's", async () => {
+  test("is refused after a logout, which revokes all refresh tokens of that user only", async () => {
     const [ada, bob] = [await signIn(), await signIn()];
     const elsewhere = await ada.again();
     await opened.accounts.tokens.revoke(ada.userId, from());
@@ -67,7 +67,7 @@ describe("a refresh", () => {
     await expect(refresh(pair.refreshToken)).rejects.toMatchObject(ENDED);
   });
 
-  test("tells what is true of the user by now", async () => {
+  test("has the current claims of the user", async () => {
     const { userId, pair } = await signIn();
     await sql(
       "insert into auth.permissions (name, description) values ('articles:review', ''), ('articles:pin', ''), ('articles:all', '')",
@@ -89,7 +89,7 @@ describe("a refresh", () => {
     });
   });
 
-  test("leaves nothing of the tokens in the database but their digests", async () => {
+  test("stores only digests of the tokens", async () => {
     const { userId, pair } = await signIn();
     const next = await refresh(pair.refreshToken, "a key");
     const { rows } = await sql(
@@ -105,7 +105,7 @@ describe("a refresh", () => {
     }
   });
 
-  test("sweeps a few tokens that have expired", async () => {
+  test("deletes a few expired tokens", async () => {
     const { userId } = await signIn();
     await sql(
       `insert into auth.refresh_tokens (token_hash, family_id, user_id, issued_at, expires_at)
@@ -124,7 +124,7 @@ describe("a refresh", () => {
 });
 
 describe("a refresh with an Idempotency-Key", () => {
-  test("is given the same pair when it is repeated", async () => {
+  test("returns the same pair when it is repeated", async () => {
     const { pair } = await signIn();
     const next = await refresh(pair.refreshToken, "tab 1");
     expect(await refresh(pair.refreshToken, "tab 1")).toEqual(next);
@@ -132,7 +132,7 @@ describe("a refresh with an Idempotency-Key", () => {
     await expect(refresh(next.refreshToken)).resolves.toBeTruthy();
   });
 
-  test("gives two tabs that ask at once one pair", async () => {
+  test("returns one pair to two concurrent tabs", async () => {
     const { pair } = await signIn();
     const pairs = await Promise.all(Array.from({ length: 6 }, () => refresh(pair.refreshToken, "the tabs' own")));
     expect(new Set(pairs.map(({ refreshToken }) => refreshToken)).size).toBe(1);
@@ -150,7 +150,7 @@ describe("a refresh with an Idempotency-Key", () => {
     await expect(refresh(pair.refreshToken, "tab 1")).rejects.toMatchObject(ENDED);
   });
 
-  test("is no retry any more after ten seconds", async () => {
+  test("is not a retry after ten seconds", async () => {
     const { userId, pair } = await signIn();
     await refresh(pair.refreshToken, "tab 1");
     await sql(
@@ -160,7 +160,7 @@ describe("a refresh with an Idempotency-Key", () => {
     await expect(refresh(pair.refreshToken, "tab 1")).rejects.toMatchObject(ENDED);
   });
 
-  test("is no retry any more once its answer was used; and its answer is not kept then", async () => {
+  test("is not a retry after its pair was used, and the pair is deleted then", async () => {
     const { userId, pair } = await signIn();
     const next = await refresh(pair.refreshToken, "tab 1");
     await refresh(next.refreshToken);
@@ -172,7 +172,7 @@ describe("a refresh with an Idempotency-Key", () => {
     await expect(refresh(pair.refreshToken, "tab 1")).rejects.toMatchObject(ENDED);
   });
 
-  test("is no retry after a logout", async () => {
+  test("is not a retry after a logout", async () => {
     const { userId, pair } = await signIn();
     await refresh(pair.refreshToken, "tab 1");
     await opened.accounts.tokens.revoke(userId, from());

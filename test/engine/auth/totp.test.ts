@@ -33,7 +33,7 @@ describe("a code of an authenticator app", () => {
     expect(await matchTimeStep(SECRET, "050471")).toBe(isTaken ? step : null);
   });
 
-  test("is six digits, however they are grouped", () => {
+  test("is six digits in any grouping", () => {
     expect(["123456", "123 456", " 123-456 "].map(normalizeTotpCode)).toEqual(["123456", "123456", "123456"]);
     expect(["12345", "1234567", "12345a", "", "１２３４５６"].map(normalizeTotpCode)).toEqual([
       null,
@@ -45,7 +45,7 @@ describe("a code of an authenticator app", () => {
   });
 });
 
-test("a secret has 160 bits, and its address names the account", () => {
+test("a secret has 160 bits, and its URI names the account", () => {
   const secret = newTotpSecret();
   expect(secret).toMatch(/^[A-Z2-7]{32}$/);
   expect(newTotpSecret()).not.toBe(secret);
@@ -56,7 +56,7 @@ test("a secret has 160 bits, and its address names the account", () => {
 });
 
 describe("backup codes", () => {
-  test("are ten different ones of eight letters that nobody mistakes for others", () => {
+  test("are ten different ones of eight unambiguous characters", () => {
     const codes = newBackupCodes();
     expect(new Set(codes).size).toBe(10);
     for (const code of codes) expect(code).toMatch(/^[a-km-np-z2-9]{8}$/);

@@ -36,12 +36,12 @@ async function signIn(email: string, password = PASSWORD): Promise<Claims> {
 const sql = (statement: string, ...values: unknown[]) => opened.owner.query(statement, values);
 
 describe("the claims of a user", () => {
-  test("are good as long as nothing has happened", async () => {
+  test("are valid as long as nothing has changed", async () => {
     const { email } = await newPerson(opened);
     expect(await newStates()(await signIn(email))).toBeNull();
   });
 
-  test("end with an account that is disabled, and are good again when it is enabled and signed in to anew", async () => {
+  test("are invalid while the account is disabled, and new ones are valid after it is enabled", async () => {
     const { userId, email } = await newPerson(opened);
     const claims = await signIn(email);
     await sql("select auth.disable_account($1, null)", userId);
@@ -51,7 +51,7 @@ describe("the claims of a user", () => {
     expect(await newStates()(await signIn(email))).toBeNull();
   });
 
-  test("end with an account that is deleted, by the user too", async () => {
+  test("are invalid after the account was deleted, also by the user", async () => {
     const { userId, email } = await newPerson(opened);
     const claims = await signIn(email);
     const requests = await connect(opened.database.url);
@@ -66,7 +66,7 @@ describe("the claims of a user", () => {
     expect(await newStates()(claims)).toMatchObject({ status: 401, code: "INVALID_TOKEN" });
   });
 
-  test("end with the password that was changed, and those from after it are good, in the same second too", async () => {
+  test("are invalid after a password change; newer ones are valid, even from the same second", async () => {
     const { userId, email } = await newPerson(opened);
     const { accounts } = opened;
     const before = await signIn(email);
@@ -78,7 +78,7 @@ describe("the claims of a user", () => {
     expect(await states(await signIn(email, "Quartz-Bird-8"))).toBeNull();
   });
 
-  test("end with the role that was changed, by a DBA in SQL too; a refresh names the new one", async () => {
+  test("are invalid after a role change, also one by SQL; a refresh has the new role", async () => {
     const { userId, email } = await newPerson(opened);
     const { accounts } = opened;
     const { accessToken, refreshToken } = await accounts.login(
@@ -101,7 +101,7 @@ describe("the claims of a user", () => {
   });
 });
 
-describe("claims that are not ours to judge are good", () => {
+describe("claims of other issuers are valid", () => {
   test.each([
     { role: "anon" },
     { role: "authenticated", sub: "no-number" },
@@ -118,7 +118,7 @@ describe("claims that are not ours to judge are good", () => {
     expect(await newStates()({ sub: rows[0].id, iat: 0 })).toBeNull();
   });
 
-  test("those that do not say when they were issued, unless the account has ended", async () => {
+  test("claims without iat, unless the account has ended", async () => {
     const { userId } = await newPerson(opened);
     expect(await newStates()({ sub: userId })).toBeNull();
     await sql("select auth.disable_account($1, null)", userId);
@@ -127,7 +127,7 @@ describe("claims that are not ours to judge are good", () => {
 });
 
 describe("Postgres", () => {
-  test("is not asked again for some seconds, less than the five in which a disabled account ends", async () => {
+  test("is not queried again for less than five seconds", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
     const { userId, email } = await newPerson(opened);
     const claims = await signIn(email);
@@ -140,13 +140,13 @@ describe("Postgres", () => {
     expect(await states(claims)).toMatchObject({ code: "INVALID_TOKEN" });
   });
 
-  test("is asked one question about a thousand users", async () => {
+  test("is queried once for a thousand users", async () => {
     const states = newStates();
     await Promise.all(Array.from({ length: 1_000 }, (_, n) => states({ sub: String(n + 1_000_000) })));
     expect(questions).toBe(1);
   });
 
-  test("without accounts has nothing to say", async () => {
+  test("without accounts makes all claims valid", async () => {
     const empty = await cloneDatabase("empty");
     const client = await connect(empty.ownerUrl);
     const states = newStates((work) => work(client));
@@ -157,7 +157,7 @@ describe("Postgres", () => {
     await empty.drop();
   });
 
-  test("may be closed to who asks, which is told once", async () => {
+  test("without the privileges makes all claims valid and logs a warning once", async () => {
     const login = await connect(opened.database.url);
     const states = newStates((work) => work(login));
     expect(await states({ sub: "1" })).toBeNull();
@@ -166,7 +166,7 @@ describe("Postgres", () => {
     await login.end();
   });
 
-  test("may be away, which is no answer", async () => {
+  test("may be unavailable, which is an error", async () => {
     const states = newStates(() => Promise.reject(new Error("away")));
     await expect(states({ sub: "1" })).rejects.toThrow("away");
   });

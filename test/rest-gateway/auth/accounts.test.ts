@@ -33,8 +33,8 @@ const INTERFACES = {
   },
 };
 
-describe("a token of who was disabled or deleted", () => {
-  test.each(Object.entries(INTERFACES))("ends once the account is looked at again: %s", async (_name, isGood) => {
+describe("a token of a disabled or deleted user", () => {
+  test.each(Object.entries(INTERFACES))("is invalid when the account is checked again: %s", async (_name, isGood) => {
     const users = [await newPerson(gateways), await newPerson(gateways)];
     for (const { pair } of users) expect(await isGood(pair.accessToken)).toBe(true);
     await gateways.owner.query("select auth.disable_account($1, null)", [users[0]!.userId]);
@@ -43,7 +43,7 @@ describe("a token of who was disabled or deleted", () => {
   });
 
   test.each(["graphql-transport-ws", "graphql-ws"])(
-    "ends once the account is looked at again: a socket of %s",
+    "is invalid when the account is checked again: a socket of %s",
     async (protocol) => {
       const [ada, eve] = [await newPerson(gateways), await newPerson(gateways)];
       const open = async ({ pair }: Person) => {
@@ -60,7 +60,7 @@ describe("a token of who was disabled or deleted", () => {
     },
   );
 
-  test("says why it is refused", async () => {
+  test("is refused with the reason", async () => {
     const { pair, userId } = await newPerson(gateways);
     await gateways.owner.query("select auth.disable_account($1, null)", [userId]);
     const told = await gateways.post(at("/auth/logout"), undefined, { token: pair.accessToken });
@@ -68,14 +68,14 @@ describe("a token of who was disabled or deleted", () => {
     expect(told.headers.get("www-authenticate")).toContain("The account is disabled");
   });
 
-  test("another issuer that shares the keys may name whom it likes", async () => {
+  test("another issuer that shares the keys may use any subject", async () => {
     const token = jwt.sign({ sub: "stranger", role: "authenticated" }, SECRET);
     expect(await INTERFACES.tables(token)).toBe(true);
   });
 });
 
 describe("the first administrator", () => {
-  test("is made at the first start, once for all gateways", async () => {
+  test("is created at the first start, once for all gateways", async () => {
     const { rows } = await gateways.owner.query(
       "select username from auth.credentials join auth.user_roles using (user_id) where role = 'admin'",
     );
@@ -85,7 +85,7 @@ describe("the first administrator", () => {
     expect(jwt.decode(body.accessToken)).toMatchObject({ role: "admin" });
   });
 
-  test("with a weak password is none: the service does not start, and says why", async () => {
+  test("with a weak password prevents the start, with the reason", async () => {
     const database = await cloneDatabase();
     await expect(serve(database, { ...ADMIN, ADMIN_PASSWORD: "short" })).rejects.toThrow(
       /^ADMIN_PASSWORD: .*8 characters/,
@@ -94,7 +94,7 @@ describe("the first administrator", () => {
   });
 });
 
-test("a new secret for tokens is one for those that are issued from then on", async () => {
+test("a new signing secret is used for new tokens", async () => {
   const changing = await openGateways();
   const secret = "another secret that is long enough to sign with";
   try {
@@ -123,7 +123,7 @@ function isSignedBy(secret: string, token: string): boolean {
   }
 }
 
-test("a database without accounts has no such routes, and the log says so once", async () => {
+test("a database without accounts has no sign-in routes, which is logged once", async () => {
   const without = await openGateways({ template: "empty" });
   try {
     for (const path of ["/auth/login", "/api/auth/login", "/api/mfa/enable", "/auth/register"]) {
@@ -138,7 +138,7 @@ test("a database without accounts has no such routes, and the log says so once",
   }
 });
 
-test("what is secret is in no log and in no refusal", async () => {
+test("logs and errors contain no secrets", async () => {
   const { email, pair } = await newPerson(gateways);
   const { post, get } = gateways;
   const token = pair.accessToken;

@@ -21,8 +21,8 @@ const create = (key: object, sent = { token } as Parameters<Gateways["post"]>[2]
 const list = async () => (await gateways.get(at("/auth/keys"), { token })).body.keys;
 const revoke = (id: number | string) => gateways.get(at(`/auth/keys/${id}`), { token, method: "DELETE" });
 
-describe("a key that an administrator makes", () => {
-  test("is shown once, works at every gateway, is listed without itself, and ends when it is revoked", async () => {
+describe("an API key that an administrator creates", () => {
+  test("is shown once, works at every gateway, is listed by its first characters, and is invalid after its revocation", async () => {
     const { userId } = await newPerson(gateways);
     const made = await create({ role: "authenticated", owner: userId, name: "backup" });
     expect(made.status).toBe(201);
@@ -57,7 +57,7 @@ describe("a key that an administrator makes", () => {
     ]);
   });
 
-  test("closes the sockets that were opened by it when it is revoked, and no others", async () => {
+  test("closes its own sockets when it is revoked, and no others", async () => {
     const open = async (key: string) => {
       const wire = await Wire.open(at("/graphql").replace(/^http/, "ws"), "graphql-transport-ws");
       wire.say({ type: "connection_init", payload: { "X-API-Key": key } });
@@ -76,7 +76,7 @@ describe("a key that an administrator makes", () => {
     other.close();
   });
 
-  test("may be asked for by a session, with its token against other sites", async () => {
+  test("can be created with a session and its CSRF token", async () => {
     const { email, userId } = await newPerson(gateways);
     await gateways.owner.query("select auth.assign_role($1, 'admin', null)", [userId]);
     const session = await newSession(gateways, email);
@@ -97,13 +97,13 @@ describe("a key that an administrator makes", () => {
     expect(told.body.error.details[0].field).toBe(field);
   });
 
-  test("for a user who is not there is 404", async () => {
+  test("for an unknown user is 404", async () => {
     expect((await create({ role: "authenticated", owner: 987_654 })).status).toBe(404);
   });
 });
 
-describe("everybody else", () => {
-  test("is refused: nobody 401, a user and a program with a key 403", async () => {
+describe("any other caller", () => {
+  test("is refused: anonymous 401, a user and an API key 403", async () => {
     const { pair } = await newPerson(gateways);
     const { key } = (await create({ role: "admin", name: randomUUID() })).body;
     for (const [status, sent] of [
@@ -117,7 +117,7 @@ describe("everybody else", () => {
     }
   });
 
-  test("who was an administrator a moment ago is refused, though the token still says so: 403", async () => {
+  test("is refused with a former administrator's token: 403", async () => {
     const { email, userId } = await newPerson(gateways);
     await gateways.owner.query("select auth.assign_role($1, 'admin', null)", [userId]);
     const session = await newSession(gateways, email);
@@ -136,7 +136,7 @@ describe("everybody else", () => {
     }
   });
 
-  test("is told which methods there are, and what an id looks like", async () => {
+  test("gets the allowed methods, and an error for an invalid id", async () => {
     expect((await gateways.get(at("/auth/keys"), { token, method: "PUT" })).headers.get("allow")).toBe(
       "GET, HEAD, OPTIONS, POST",
     );

@@ -14,13 +14,13 @@ const HTTPS = { "X-Forwarded-Proto": "https" };
 const enable = (Authorization: string, headers = {}, sent: Sent = {}) =>
   gateways.post(`${gateways.one.url}/api/mfa/enable`, undefined, { ...sent, headers: { Authorization, ...headers } });
 
-test("a name and a password say who asks, over HTTPS as the proxy tells it, and from the same machine", async () => {
+test("Basic credentials authenticate over HTTPS, also of a trusted proxy, and from the same machine", async () => {
   const { email } = await newPerson(gateways);
   expect((await enable(basic(email), HTTPS)).status).toBe(200);
   expect((await enable(basic(email), {}, { from: "127.0.0.1" })).status).toBe(200);
 });
 
-test("over plain HTTP they are refused without being looked at", async () => {
+test("Basic credentials over plain HTTP are refused without being checked", async () => {
   const { email } = await newPerson(gateways);
   const told = await enable(basic(email));
   expect(told).toMatchObject({ status: 403, body: { error: { code: "PERMISSION_DENIED" } } });
@@ -39,7 +39,7 @@ test.each([
   expect(told.headers.get("www-authenticate")).toBe('Basic realm="content-service", charset="UTF-8"');
 });
 
-test("guesses are throttled as at the login", async () => {
+test("Basic credentials are throttled like logins", async () => {
   const { email } = await newPerson(gateways);
   const from = newAddress();
   for (let guess = 0; guess < 5; guess++) {
@@ -48,13 +48,13 @@ test("guesses are throttled as at the login", async () => {
   expect((await enable(basic(email), HTTPS, { from })).status).toBe(429);
 });
 
-test("who has an authenticator app cannot do without its code", async () => {
+test("an account with an authenticator app cannot use Basic credentials", async () => {
   const { email, pair } = await newPerson(gateways);
   await newFactor(gateways, pair.accessToken);
   expect(await enable(basic(email), HTTPS)).toMatchObject({ status: 401, body: { error: { code: "MFA_REQUIRED" } } });
 });
 
-test("a browser that remembers the password does not show it for a page of another site", async () => {
+test("Basic credentials that a browser sends for a page of another site are refused", async () => {
   const { email } = await newPerson(gateways);
   const told = await enable(basic(email), { ...HTTPS, "Sec-Fetch-Site": "cross-site" });
   expect(told).toMatchObject({ status: 403, body: { error: { code: "PERMISSION_DENIED" } } });

@@ -20,7 +20,7 @@ const ask = (headers: Record<string, string>, token?: string) =>
 const MINE = () => ({ data: { me: { id: String(ada.userId) } } });
 
 describe("a session at /graphql", () => {
-  test("is who asks, with its token, and lasts on while it is used", async () => {
+  test("authenticates with its CSRF token, and each use renews it", async () => {
     const session = await newSession(gateways, ada.email);
     await gateways.owner.query("update auth.sessions set last_used_at = now() - interval '20 minutes'");
     const told = await ask(session);
@@ -34,7 +34,7 @@ describe("a session at /graphql", () => {
     expect(rows).toEqual([{ renewed: true }]);
   });
 
-  test("without its token, or with another, is 403, for queries too", async () => {
+  test("without a CSRF token, or with another one, is 403, for queries too", async () => {
     const { Cookie } = await newSession(gateways, ada.email);
     for (const headers of [{ Cookie }, { Cookie, "X-CSRF-Token": "guessed" }]) {
       const told = await ask(headers);
@@ -53,13 +53,13 @@ describe("a session at /graphql", () => {
     expect((await ask({ ...(await newSession(gateways, ada.email)), ...from })).status).toBe(status);
   });
 
-  test("reads by GET without a token, for no other page sees the answer", async () => {
+  test("can read by GET without a CSRF token, because other pages cannot read the response", async () => {
     const { Cookie } = await newSession(gateways, ada.email);
     const told = await gateways.get(at(`/graphql?query=${encodeURIComponent(QUERY.query)}`), { headers: { Cookie } });
     expect(told).toMatchObject({ status: 200, body: MINE() });
   });
 
-  test("that has ended is nobody's, and a token goes before it", async () => {
+  test("that has ended is anonymous, and an access token takes precedence", async () => {
     const eve = await newPerson(gateways);
     const { Cookie } = await newSession(gateways, eve.email);
     expect(await ask({ Cookie }, ada.pair.accessToken)).toMatchObject({ status: 200, body: MINE() });
@@ -95,7 +95,7 @@ describe("a session that opens a socket", () => {
     wire.close();
   });
 
-  test("without a page is nobody, and a token of the first message goes before it", async () => {
+  test("without an Origin is anonymous, and a token in the first message takes precedence", async () => {
     const { Cookie } = await newSession(gateways, ada.email);
     const nobody = await open({ Cookie });
     expect(JSON.stringify(await who(nobody))).toContain("AUTH_REQUIRED");
@@ -107,7 +107,7 @@ describe("a session that opens a socket", () => {
     wire.close();
   });
 
-  test("is nobody for pages that any may be, where any origin may ask", async () => {
+  test("is anonymous if CORS_ORIGINS allows all origins", async () => {
     const open2 = await openGateways();
     try {
       const person = await newPerson(open2);

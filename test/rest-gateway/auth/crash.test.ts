@@ -46,7 +46,7 @@ async function newFamily(userId: string): Promise<TokenPair> {
 const MOMENTS_MS = [3, 15, 40];
 const CLIENTS = 8;
 
-test("however a gateway is killed, one refresh token of a family is good, and its client is not signed out", async () => {
+test("after a gateway is killed at any moment, one refresh token of a family is valid and its client stays signed in", async () => {
   const { email, userId } = await newPerson(gateways);
   const credentials = { username: email, password: PASSWORD };
   let lost = 0;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { queryWithoutApiKey } from "../../../rest-gateway/auth/credentials.ts";
 
-test("what a query asks for is the same with the key in the address as in a header", () => {
+test("an API key in the query string does not change the query", () => {
   expect(queryWithoutApiKey("api_key=secret&limit=1")).toBe("limit=1");
   expect(queryWithoutApiKey("limit=1&api_key=secret&sort=id")).toBe("limit=1&sort=id");
   expect(queryWithoutApiKey("api_key=secret")).toBe("");

@@ -20,7 +20,7 @@ const login = (username: string, password: string) => post(at("/auth/login"), { 
 const forget = (email: unknown, headers = {}) => post(at("/auth/forgot-password"), { email }, { headers });
 
 describe("a forgotten password", () => {
-  test("is replaced by a link in a mail, at any gateway and once", async () => {
+  test("is reset by a link in an e-mail, at any gateway and once", async () => {
     const { email, pair } = await newPerson(gateways);
     expect(await forget(email)).toMatchObject({ status: 202, body: { message: expect.any(String) } });
     const token = await tokenIn(email, RESET);
@@ -37,14 +37,14 @@ describe("a forgotten password", () => {
     expect((await post(at("/auth/refresh"), { refreshToken: pair.refreshToken })).status).toBe(401);
   });
 
-  test("is answered the same whether there is somebody or not", async () => {
+  test("gets the same response whether or not the account exists", async () => {
     const { email } = await newPerson(gateways);
     const [somebody, nobody] = await Promise.all([forget(email), forget(`${randomUUID()}@example.org`)]);
     expect([somebody.status, somebody.text]).toEqual([nobody.status, nobody.text]);
     expect(await forget(undefined)).toMatchObject({ status: 400, body: { error: { code: "MISSING_FIELD" } } });
   });
 
-  test("is answered while the question whether there is somebody still waits", async () => {
+  test("gets the response before the account is looked up", async () => {
     const { email, userId } = await newPerson(gateways);
     const holder = await gateways.owner.connect();
     try {
@@ -58,14 +58,14 @@ describe("a forgotten password", () => {
     expect(await tokenIn(email, RESET)).toMatch(/^[\w-]{43}$/);
   });
 
-  test("leads to our own address, whatever the request says that is", async () => {
+  test("has a link to the public URL, whatever the request's Host is", async () => {
     const { email } = await newPerson(gateways);
     await forget(email, { "X-Forwarded-Host": "evil.example.org", Origin: "https://evil.example.org" });
     expect((await gateways.linkIn({ to: email, about: RESET })).origin).toBe(gateways.one.url);
   });
 });
 
-describe("an account with several faults", () => {
+describe("a registration with several faults", () => {
   const EMAIL = { field: "email", message: "Give an e-mail address such as name@example.org." };
   const AGE = { field: "age", message: expect.any(String) };
   const USERNAME = { field: "username", message: expect.stringContaining("neither spaces nor colons") };
@@ -74,7 +74,7 @@ describe("an account with several faults", () => {
   test.each([
     ["with a good password", PASSWORD, []],
     ["with a weak one", "aB3", [TOO_SHORT]],
-  ])("is told of all of them, %s", async (_what, password, more) => {
+  ])("reports all of them, %s", async (_what, password, more) => {
     const account = { name: "\u200b", email: "nobody", age: 151, username: "a b", password };
     const refused = await post(at("/auth/register"), account);
     expect(refused).toMatchObject({ status: 400, body: { error: { code: "VALIDATION_ERROR" } } });
@@ -88,7 +88,7 @@ describe("an account with several faults", () => {
     expect(refused.body.error.message).toContain("name: Give a name. email: Give an e-mail address");
   });
 
-  test("leaves nobody registered, and a single fault is told in its own words", async () => {
+  test("creates no account, and reports a single fault with its own message", async () => {
     const email = `${randomUUID()}@example.org`;
     const refused = await post(at("/auth/register"), { name: "Eve", email, password: "aB3" });
     expect(refused.body.error.details).toEqual([TOO_SHORT]);
@@ -99,7 +99,7 @@ describe("an account with several faults", () => {
   });
 });
 
-describe("the address of who signed up", () => {
+describe("the e-mail address of a new user", () => {
   test.each([
     ["names another mailbox", (mailbox: string) => `<${mailbox}>`],
     ["has a comment", (mailbox: string) => mailbox.replace("@", "(x)@")],
@@ -115,7 +115,7 @@ describe("the address of who signed up", () => {
     ]);
   });
 
-  test("is verified by a link in a mail, once", async () => {
+  test("is verified by a link in an e-mail, once", async () => {
     const { email, userId } = await newPerson(gateways);
     const token = await tokenIn(email, CONFIRM);
     const verified = async () =>
@@ -128,7 +128,7 @@ describe("the address of who signed up", () => {
     expect(again).toMatchObject({ status: 400, body: { error: { code: "INVALID_TOKEN" } } });
   });
 
-  test("is asked about again by who is signed in", async () => {
+  test("can be verified by another e-mail for the signed-in user", async () => {
     const { email, pair } = await newPerson(gateways);
     const first = await tokenIn(email, CONFIRM);
     await gateways.owner.query("update auth.mail_tokens set created_at = created_at - interval '1 minute'");
@@ -142,7 +142,7 @@ describe("the address of who signed up", () => {
   });
 });
 
-test("a deployment without a mail server says so, and signs up without", async () => {
+test("a deployment without a mail server says so, and registers users anyway", async () => {
   const settings = { NODE_ENV: "production", MAIL_DIR: undefined };
   const silent = await openGateways({ settings });
   try {
@@ -159,7 +159,7 @@ test("a deployment without a mail server says so, and signs up without", async (
   }
 });
 
-test("links lead to PUBLIC_URL where that is set", async () => {
+test("links use PUBLIC_URL if it is set", async () => {
   const elsewhere = await openGateways({ settings: { PUBLIC_URL: "https://api.example.org/content/" } });
   try {
     const { email } = await newPerson(elsewhere);

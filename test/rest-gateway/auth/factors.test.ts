@@ -14,8 +14,8 @@ const post: Gateways["post"] = (...sent) => gateways.post(...sent);
 const login = (username: string, code?: string, to = at) =>
   post(to("/auth/login"), { username, password: PASSWORD, code });
 
-describe("enrolling", () => {
-  test("gives a secret and its picture, then by a code of the app ten backup codes", async () => {
+describe("an enrolment", () => {
+  test("returns a secret and a QR code, then ten backup codes for a code of the app", async () => {
     const { pair, email } = await newPerson(gateways);
     const token = pair.accessToken;
     const { status, body } = await post(at("/api/mfa/enable"), undefined, { token });
@@ -40,7 +40,7 @@ describe("enrolling", () => {
     expect(await login(email)).toMatchObject({ status: 401, body: { error: { code: "MFA_REQUIRED" } } });
   });
 
-  test("goes on after a wrong code, and needs to have begun", async () => {
+  test("continues after a wrong code, and must be started first", async () => {
     const { pair } = await newPerson(gateways);
     const token = pair.accessToken;
     const verify = (code: string) => post(at(`/api/mfa/verify?code=${code}`), undefined, { token });
@@ -52,7 +52,7 @@ describe("enrolling", () => {
     expect((await verify(await generate({ secret }))).status).toBe(200);
   });
 
-  test("is for who is signed in, by token or session", async () => {
+  test("requires a signed-in user, by token or session", async () => {
     const { email } = await newPerson(gateways);
     expect(await post(at("/api/mfa/enable"))).toMatchObject({
       status: 401,
@@ -63,8 +63,8 @@ describe("enrolling", () => {
   });
 });
 
-describe("a code", () => {
-  test("of the app works once at login, at whichever gateway", async () => {
+describe("a two-factor code", () => {
+  test("of the app works once at login, at any gateway", async () => {
     const { email, pair } = await newPerson(gateways);
     const { secret, code } = await newFactor(gateways, pair.accessToken);
     // The one that was shown at the enrolment has been used.
@@ -74,7 +74,7 @@ describe("a code", () => {
     expect((await login(email, next, atOther)).status).toBe(401);
   });
 
-  test("in the backup works once, also of two logins at the same time", async () => {
+  test("of the backup codes works once, also for two concurrent logins", async () => {
     const { email, pair } = await newPerson(gateways);
     const { backupCodes } = await newFactor(gateways, pair.accessToken);
     const told = await Promise.all([login(email, backupCodes[0]), login(email, backupCodes[0], atOther)]);
@@ -83,7 +83,7 @@ describe("a code", () => {
     expect((await post(at("/api/auth/login"), session)).status).toBe(200);
   });
 
-  test("is wanted to renew the backup codes, and to go without the app", async () => {
+  test("is required to renew the backup codes and to disable the app", async () => {
     const { email, pair } = await newPerson(gateways);
     const token = pair.accessToken;
     const { backupCodes } = await newFactor(gateways, token);

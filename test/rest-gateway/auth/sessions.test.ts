@@ -16,7 +16,7 @@ const login = (username: string, password = PASSWORD, headers = {}) =>
   post(at("/api/auth/login"), { username, password }, { headers });
 
 describe("a session", () => {
-  test("begins with a cookie that scripts and other sites do not get", async () => {
+  test("starts with a cookie that scripts and other sites cannot read", async () => {
     const { email } = await newPerson(gateways);
     const told = await login(email);
     expect(told.status).toBe(200);
@@ -27,7 +27,7 @@ describe("a session", () => {
     expect(attributes).toEqual(["Path=/", "HttpOnly", "Secure", "SameSite=Strict", "Max-Age=1800"]);
   });
 
-  test("says at any gateway whose it is, and the cookie lasts on while it is used", async () => {
+  test("is accepted at any gateway, and each use renews the cookie", async () => {
     const { email, userId } = await newPerson(gateways);
     const before = Date.now();
     const cookie = cookieOf(await login(email))!;
@@ -38,7 +38,7 @@ describe("a session", () => {
     expect(cookieOf(told)).toBe(cookie);
   });
 
-  test("has a new id at each login, never one that the browser brought along", async () => {
+  test("has a new id at each login, never one that the browser sent", async () => {
     const { email } = await newPerson(gateways);
     const Cookie = `SESSION=${"a".repeat(43)}`;
     const first = cookieOf(await login(email, PASSWORD, { Cookie }))!;
@@ -53,7 +53,7 @@ describe("a session", () => {
     expect([(await me(first)).status, (await me(second)).status]).toEqual([401, 200]);
   });
 
-  test("ends after half an hour without use, and after its time however busy it is", async () => {
+  test("ends after half an hour without use, and after its maximum lifetime", async () => {
     const { email, userId } = await newPerson(gateways);
     for (const end of ["idle_expires_at", "expires_at"]) {
       const cookie = cookieOf(await login(email))!;
@@ -64,7 +64,7 @@ describe("a session", () => {
   });
 
   test.each(["", "SESSION=", "SESSION=nonsense", `OTHER=${"a".repeat(43)}`, `SESSION=${"a".repeat(43)}`])(
-    "is not what the cookie %j shows: 401",
+    "does not exist for the cookie %j: 401",
     async (cookie) => {
       const told = await me(cookie);
       expect(told).toMatchObject({ status: 401, body: { error: { code: "AUTH_REQUIRED" } } });
@@ -72,7 +72,7 @@ describe("a session", () => {
     },
   );
 
-  test("is not opened by a wrong password, for nobody or for a disabled account", async () => {
+  test("is not created with a wrong password, an unknown user or a disabled account", async () => {
     const { email, userId } = await newPerson(gateways);
     const [wrong, nobody] = await Promise.all([login(email, "Wrong-Boat-7"), login("nobody@example.org")]);
     expect([wrong.status, nobody.status]).toEqual([401, 401]);
@@ -82,7 +82,7 @@ describe("a session", () => {
     expect(await login(email)).toMatchObject({ status: 403, body: { error: { code: "ACCOUNT_DISABLED" } } });
   });
 
-  test("is throttled with the other ways to log in", async () => {
+  test("is throttled together with other logins", async () => {
     const { email } = await newPerson(gateways);
     const from = newAddress();
     const attempt = (url: string) => post(url, { username: email, password: "Wrong-Boat-7" }, { from });
@@ -92,8 +92,8 @@ describe("a session", () => {
   });
 });
 
-describe("signing out", () => {
-  test("ends the session everywhere, and the browser forgets the cookie", async () => {
+describe("a sign-out", () => {
+  test("ends the session everywhere and deletes the cookie", async () => {
     const { email } = await newPerson(gateways);
     const headers = await newSession(gateways, email);
     const told = await post(atOther("/api/auth/logout"), undefined, { headers });
@@ -103,17 +103,17 @@ describe("signing out", () => {
     expect((await post(at("/api/auth/logout"), undefined, { headers })).status).toBe(401);
   });
 
-  test("leaves the tokens of programs", async () => {
+  test("does not revoke tokens", async () => {
     const { email, pair } = await newPerson(gateways);
     await post(at("/api/auth/logout"), undefined, { headers: await newSession(gateways, email) });
     expect((await post(at("/auth/refresh"), { refreshToken: pair.refreshToken })).status).toBe(200);
   });
 });
 
-describe("a change by cookie", () => {
+describe("a state-changing request with a cookie", () => {
   const CHANGES = ["/api/auth/logout", "/auth/logout", "/auth/password", "/api/mfa/enable", "/api/mfa/verify?code=1"];
 
-  test.each(CHANGES)("%s wants the token of the session", async (path) => {
+  test.each(CHANGES)("%s requires the CSRF token", async (path) => {
     const [ada, eve] = [await newPerson(gateways), await newPerson(gateways)];
     const session = await newSession(gateways, ada.email);
     const { "X-CSRF-Token": other } = await newSession(gateways, eve.email);
@@ -133,20 +133,20 @@ describe("a change by cookie", () => {
     [{ Origin: "https://app.example.org" }, 200],
     [{ "Sec-Fetch-Site": "same-origin" }, 200],
     [{}, 200],
-  ])("from %j is %i though it has the token", async (from, status) => {
+  ])("from %j is %i even with the CSRF token", async (from, status) => {
     const { email } = await newPerson(gateways);
     const headers = { ...(await newSession(gateways, email)), ...from };
     expect((await post(at("/api/auth/logout"), undefined, { headers })).status).toBe(status);
   });
 
-  test("needs none where a token says who asks", async () => {
+  test("needs no CSRF token if an access token authenticates it", async () => {
     const { email, pair } = await newPerson(gateways);
     const { Cookie } = await newSession(gateways, email);
     const told = await post(at("/auth/logout"), undefined, { token: pair.accessToken, headers: { Cookie } });
     expect(told.status).toBe(200);
   });
 
-  test("of the password ends the other session and gives this one a new id", async () => {
+  test("to change the password ends other sessions and gives this one a new id", async () => {
     const { email, pair } = await newPerson(gateways);
     const headers = await newSession(gateways, email);
     const change = { currentPassword: PASSWORD, newPassword: "Marmalade-Kite-9" };
@@ -157,7 +157,7 @@ describe("a change by cookie", () => {
     expect((await post(at("/auth/refresh"), { refreshToken: pair.refreshToken })).status).toBe(401);
   });
 
-  test("without a session is told a token that is good for none", async () => {
+  test("without a session gets a CSRF token that is not valid", async () => {
     const { email } = await newPerson(gateways);
     const { Cookie } = await newSession(gateways, email);
     const { status, body } = await gateways.get(at("/csrf-token"));

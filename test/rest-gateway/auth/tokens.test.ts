@@ -17,8 +17,8 @@ const post: Gateways["post"] = (...sent) => gateways.post(...sent);
 const refresh = (refreshToken: unknown, headers = {}, to = at) =>
   post(to("/auth/refresh"), { refreshToken }, { headers });
 
-describe("registering", () => {
-  test("answers 201 with the user and a pair that every gateway takes", async () => {
+describe("a registration", () => {
+  test("returns 201 with the user and a token pair that every gateway accepts", async () => {
     const email = `${randomUUID()}@example.org`;
     const { status, headers, body } = await post(at("/auth/register"), { name: "Ada", email, password: PASSWORD });
     expect(status).toBe(201);
@@ -34,7 +34,7 @@ describe("registering", () => {
     expect((await post(atOther("/auth/logout"), undefined, { token: body.accessToken })).status).toBe(200);
   });
 
-  test("an e-mail address that is taken is 409", async () => {
+  test("with a taken e-mail address is 409", async () => {
     const { email } = await newPerson(gateways);
     const again = await post(at("/auth/register"), { name: "Eve", email: email.toUpperCase(), password: PASSWORD });
     expect(again).toMatchObject({ status: 409, body: { error: { code: "RESOURCE_CONFLICT" } } });
@@ -65,7 +65,7 @@ describe("registering", () => {
       "VALIDATION_ERROR",
       ["password", "password"],
     ],
-  ])("%s is 400, told by field", async (_what, account, code, fields) => {
+  ])("with %s is 400 with its field", async (_what, account, code, fields) => {
     const { status, body } = await post(at("/auth/register"), account);
     expect(status).toBe(400);
     expect(body.error.code).toBe(code);
@@ -73,7 +73,7 @@ describe("registering", () => {
   });
 });
 
-describe("a body", () => {
+describe("a request body", () => {
   test.each([
     ["that is no JSON", '{"username":', "application/json", 400, "INVALID_JSON"],
     ["that is no object", "[1]", "application/json", 400, "VALIDATION_ERROR"],
@@ -88,8 +88,8 @@ describe("a body", () => {
   });
 });
 
-describe("logging in", () => {
-  test("gives a pair, by user name or e-mail address", async () => {
+describe("a login", () => {
+  test("returns a pair, with user name or e-mail address", async () => {
     const { email } = await newPerson(gateways);
     const { status, body } = await post(atOther("/auth/login"), { username: email, password: PASSWORD });
     expect(status).toBe(200);
@@ -101,7 +101,7 @@ describe("logging in", () => {
     });
   });
 
-  test("gives a token that fits into a header, however long the name is", async () => {
+  test("returns a token that fits into a header, even for a long name", async () => {
     const { email, userId } = await newPerson(gateways);
     // As a row may be that is older than the bound.
     await gateways.owner.query("alter table users drop constraint if exists users_name_max_length");
@@ -111,7 +111,7 @@ describe("logging in", () => {
     expect((await post(at("/auth/logout"), undefined, { token: body.accessToken })).status).toBe(200);
   });
 
-  test("says the same of a wrong password and of nobody, with a challenge", async () => {
+  test("returns the same error for a wrong password and an unknown user, with a challenge", async () => {
     const { email } = await newPerson(gateways);
     const [wrong, nobody] = await Promise.all(
       [email, "nobody@example.org"].map((username) => post(at("/auth/login"), { username, password: "Wrong-Boat-7" })),
@@ -122,7 +122,7 @@ describe("logging in", () => {
     expect(nobody!.body.error.message).toBe(wrong!.body.error.message);
   });
 
-  test("is 429 with Retry-After after five failures, whichever gateway they were made at", async () => {
+  test("is 429 with Retry-After after five failures at any gateways", async () => {
     const { email } = await newPerson(gateways);
     const from = newAddress();
     const attempt = (to: typeof at, password: string, address = from) =>
@@ -146,8 +146,8 @@ describe("logging in", () => {
   });
 });
 
-describe("refreshing", () => {
-  test("gives the next pair, which any gateway takes", async () => {
+describe("a refresh", () => {
+  test("returns the next pair, which any gateway accepts", async () => {
     const { pair } = await newPerson(gateways);
     const next = await refresh(pair.refreshToken);
     expect(next.status).toBe(200);
@@ -155,7 +155,7 @@ describe("refreshing", () => {
     expect((await refresh(next.body.refreshToken, {}, atOther)).status).toBe(200);
   });
 
-  test("with a token that was used is 401, and ends its whole family", async () => {
+  test("with a used token is 401 and revokes the whole family", async () => {
     const { pair } = await newPerson(gateways);
     const next = await refresh(pair.refreshToken);
     const reused = await refresh(pair.refreshToken, {}, atOther);
@@ -164,7 +164,7 @@ describe("refreshing", () => {
     expect((await refresh(next.body.refreshToken)).status).toBe(401);
   });
 
-  test("by one Idempotency-Key gives two tabs the same pair, at any gateway", async () => {
+  test("with the same Idempotency-Key returns two tabs the same pair, at any gateway", async () => {
     const { pair } = await newPerson(gateways);
     const tab = { "Idempotency-Key": randomUUID() };
     const [one, two] = await Promise.all([refresh(pair.refreshToken, tab), refresh(pair.refreshToken, tab, atOther)]);
@@ -173,7 +173,7 @@ describe("refreshing", () => {
     expect((await refresh(one.body.refreshToken)).status).toBe(200);
   });
 
-  test("of many at once, one wins", async () => {
+  test("succeeds once of many concurrent ones", async () => {
     const { pair } = await newPerson(gateways);
     const told = await Promise.all([at, atOther, at, atOther].map((to) => refresh(pair.refreshToken, {}, to)));
     expect(told.map(({ status }) => status).sort()).toEqual([200, 401, 401, 401]);
@@ -199,8 +199,8 @@ describe("refreshing", () => {
   });
 });
 
-describe("logging out", () => {
-  test("ends all refresh tokens of the user, and of nobody else", async () => {
+describe("a logout", () => {
+  test("revokes all refresh tokens of that user only", async () => {
     const [ada, eve] = [await newPerson(gateways), await newPerson(gateways)];
     const { body: elsewhere } = await post(atOther("/auth/login"), { username: ada.email, password: PASSWORD });
     const told = await post(at("/auth/logout"), undefined, { token: ada.pair.accessToken });
@@ -210,7 +210,7 @@ describe("logging out", () => {
     expect((await refresh(eve.pair.refreshToken)).status).toBe(200);
   });
 
-  test("without a token is 401 AUTH_REQUIRED, with a bad one the fault of the token", async () => {
+  test("without a token is 401 AUTH_REQUIRED, with an invalid one 401 with its cause", async () => {
     const none = await post(at("/auth/logout"));
     expect(none).toMatchObject({ status: 401, body: { error: { code: "AUTH_REQUIRED" } } });
     expect(none.headers.get("www-authenticate")).toBe("Bearer");
@@ -222,7 +222,7 @@ describe("logging out", () => {
     expect(await codeFor(pair.refreshToken)).toBe("INVALID_TOKEN");
   });
 
-  test("is not for keys of programs, though they act for the user", async () => {
+  test("is refused with an API key, even one of the user", async () => {
     const { userId, pair } = await newPerson(gateways);
     const key = `key_${randomUUID()}`;
     await gateways.owner.query(
@@ -241,8 +241,8 @@ describe("logging out", () => {
   });
 });
 
-describe("changing the password", () => {
-  test("wants the old one, and ends what the user was signed in by before", async () => {
+describe("a password change", () => {
+  test("requires the old password and revokes all earlier sessions and tokens", async () => {
     const { email, pair } = await newPerson(gateways);
     const token = pair.accessToken;
     const newPassword = "Marmalade-Kite-9";
@@ -256,7 +256,7 @@ describe("changing the password", () => {
     expect((await post(at("/auth/login"), { username: email, password: newPassword })).status).toBe(200);
   });
 
-  test("is refused without a user", async () => {
+  test("is refused for callers without an account", async () => {
     const change = { currentPassword: PASSWORD, newPassword: "Marmalade-Kite-9" };
     expect((await post(at("/auth/password"), change)).status).toBe(401);
     const token = jwt.sign({ role: "service_role" }, SECRET);
@@ -265,12 +265,12 @@ describe("changing the password", () => {
 });
 
 describe("the key set", () => {
-  test("is empty where tokens are signed by a shared secret", async () => {
+  test("is empty for HS256", async () => {
     const { status, body } = await gateways.get(at("/.well-known/jwks.json"));
     expect([status, body]).toEqual([200, { keys: [] }]);
   });
 
-  test("verifies the tokens that an RSA key has signed, and has nothing private", async () => {
+  test("verifies RS256 tokens and contains no private key", async () => {
     const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
     const pem = privateKey.export({ type: "pkcs8", format: "pem" }) as string;
     const signing = await openGateways({ settings: { JWT_SECRET: undefined, JWT_PRIVATE_KEY: pem } });
@@ -301,8 +301,8 @@ describe("the key set", () => {
   });
 });
 
-describe("a gateway whose secret was changed", () => {
-  test("takes what the one before has signed, and signs by the new one", async () => {
+describe("a gateway with a rotated secret", () => {
+  test("accepts tokens of the previous secret and signs with the new one", async () => {
     const { pair } = await newPerson(gateways);
     const settings = {
       DATABASE_URL: gateways.database.url,
@@ -326,7 +326,7 @@ describe("a gateway whose secret was changed", () => {
   });
 });
 
-test("other methods are 405 and told which ones are allowed", async () => {
+test("other methods are 405 with Allow", async () => {
   const told = await gateways.get(at("/auth/login"));
   expect(told.status).toBe(405);
   expect(told.headers.get("allow")).toBe("OPTIONS, POST");
@@ -340,7 +340,7 @@ describe("a gateway whose clock is an hour behind the database's", () => {
     vi.useRealTimers();
   });
 
-  test("takes the tokens that the database has dated", async () => {
+  test("accepts tokens with the database's time", async () => {
     const { pair } = await newPerson(gateways);
     const { accessToken } = pair;
     expect((jwt.decode(accessToken) as jwt.JwtPayload).iat).toBeGreaterThan(Date.now() / 1000 + 3_000);
@@ -348,7 +348,7 @@ describe("a gateway whose clock is an hour behind the database's", () => {
       expect((await post(url, undefined, { token: accessToken })).status).toBe(200);
   });
 
-  test("refuses one of later, and says whose clock is ahead", async () => {
+  test("refuses a token from the future and says whose clock is ahead", async () => {
     const iat = Math.floor(Date.now() / 1000) + 7_200;
     const later = jwt.sign({ role: "authenticated", sub: "1", iat }, SECRET);
     const { status, body } = await post(at("/auth/logout"), undefined, { token: later });

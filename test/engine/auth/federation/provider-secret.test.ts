@@ -13,7 +13,7 @@ const rsa = () => {
 };
 const [old, young] = ["an old secret of the deployment", "a young secret of the deployment"];
 
-describe("the secret of a provider", () => {
+describe("a provider's secret", () => {
   test.each([
     ["a shared secret", shared(old)],
     ["an RSA key", rsa()],
@@ -22,15 +22,14 @@ describe("the secret of a provider", () => {
     expect(sealed).not.toContain(SECRET);
     expect(encryptSecret(SECRET, keys)).not.toBe(sealed);
     expect(decryptSecret(sealed, keys)).toBe(SECRET);
-    for (const others of [shared(young), rsa()])
-      expect(() => decryptSecret(sealed, others)).toThrow("add it again");
+    for (const others of [shared(young), rsa()]) expect(() => decryptSecret(sealed, others)).toThrow("add it again");
   });
 
-  test("stays open when the deployment's secret is changed, as long as the old one is named", () => {
+  test("can be decrypted after a key rotation with the previous key", () => {
     expect(decryptSecret(encryptSecret(SECRET, shared(old)), shared(young, [old]))).toBe(SECRET);
   });
 
-  test("may stand there as it is, written in SQL", () => {
+  test("may be stored as plain text by SQL", () => {
     expect(decryptSecret(SECRET, shared(old))).toBe(SECRET);
   });
 });

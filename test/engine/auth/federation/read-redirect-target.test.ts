@@ -49,7 +49,7 @@ describe("a redirect target", () => {
   });
 
   test.each(["https://evil.example.org/", `/${"a".repeat(4_096)}`])(
-    "is refused by the name of the field that it was sent in",
+    "is refused with the name of its request field",
     (text) => {
       for (const field of ["redirect_to", "redirectTo"]) {
         const refusal = expect.objectContaining({ details: [{ field, message: expect.any(String) }] });

@@ -6,7 +6,7 @@ import { makeSafeFetch } from "../../../../engine/auth/federation/safe-fetch.ts"
 
 const ASKED = { body: undefined, headers: {}, method: "GET", redirect: "manual" } as const;
 
-describe("a provider elsewhere", () => {
+describe("a provider on another machine", () => {
   const ask = makeSafeFetch({ providerUrl: "https://idp.example.org", allowsPrivateNetwork: false });
 
   test.each([
@@ -22,11 +22,11 @@ describe("a provider elsewhere", () => {
     ["https://2130706433/keys", "private"],
     ["https://0x7f.1/keys", "private"],
     ["ftp://idp.example.org/keys", "not an https URL"],
-  ])("is not asked at %s", async (address, why) => {
+  ])("is not fetched from %s", async (address, why) => {
     await expect(ask(address, ASKED)).rejects.toThrow(why);
   });
 
-  test("in the same network is asked where that was said, and then by https", async () => {
+  test("in the private network is fetched only with allowsPrivateNetwork, and only by https", async () => {
     const permitted = makeSafeFetch({ providerUrl: "https://idp.example.org", allowsPrivateNetwork: true });
     // Nobody is there: it was tried.
     await expect(permitted("https://127.0.0.1:9/keys", ASKED)).rejects.not.toThrow("private");
@@ -34,7 +34,7 @@ describe("a provider elsewhere", () => {
   });
 });
 
-test("a provider on this machine is asked without encryption, led nowhere else, and listened to for a megabyte", async () => {
+test("a provider on this machine may use http; redirects are not followed and responses are limited to 1 MB", async () => {
   const server = createServer((request, response) => {
     if (request.url === "/elsewhere") response.writeHead(302, { Location: "https://evil.example.org/" }).end();
     else response.end("x".repeat(request.url === "/much" ? 1024 * 1024 + 1 : 10));

@@ -57,7 +57,7 @@ describe("a SAML response", () => {
   });
 });
 
-test("a request to sign out has no assertion in it", () => {
+test("a LogoutRequest must not contain an assertion", () => {
   expect(() => checkMessage("<LogoutRequest/>", "LogoutRequest")).not.toThrow();
   expect(() => checkMessage(`<LogoutRequest>${ASSERTION}</LogoutRequest>`, "LogoutRequest")).toThrow();
 });

@@ -64,14 +64,14 @@ const claimsOf = (nonce: string) => {
   return { iss: forger.issuer, aud: CLIENT.id, sub: "forged", nonce, iat: now, exp: now + 300, ...PERSON };
 };
 
-test("what is right is accepted: each of the refusals below is for one thing alone", async () => {
+test("a valid sign-in is accepted, so that each refusal below has one cause", async () => {
   const { state, nonce } = await leave();
   giveIdToken(forger.idToken({ nonce, ...PERSON }));
   expect(await comeBack({ state })).toMatchObject({ status: 200, body: { username: PERSON.email } });
 });
 
-describe("the state", () => {
-  test("of nobody, of another browser, or of a browser that shows no cookie is refused: 400", async () => {
+describe("the state parameter", () => {
+  test("that is unknown, of another browser, or without its cookie is refused: 400", async () => {
     const { state, nonce } = await leave();
     giveIdToken(forger.idToken({ nonce, ...PERSON }));
     const stranger = gateways.browser();
@@ -91,7 +91,7 @@ describe("the state", () => {
     expect((await comeBack({ state })).status).toBe(200);
   });
 
-  test("works once, though two come at once to two gateways", async () => {
+  test("works once for two concurrent callbacks at two gateways", async () => {
     const { state, nonce } = await leave();
     giveIdToken(forger.idToken({ nonce, ...PERSON }));
     const Cookie = `FEDERATION=${browser.cookies(SITE).get("FEDERATION")}`;
@@ -101,14 +101,14 @@ describe("the state", () => {
     expect(told.map(({ status }) => status).sort()).toEqual([200, 400]);
   });
 
-  test("of one provider is none of another: their answers cannot be mixed up", async () => {
+  test("of one provider is not valid for another", async () => {
     const { state } = await leave();
     await gateways.addProvider({ name: "other", kind: "oidc", issuer: `${forger.issuer}/other`, clientId: CLIENT.id });
     const shown = await browser.ask(at(`/auth/providers/other/callback?code=a-code&state=${state}`));
     expect(shown).toMatchObject({ status: 400, body: { error: { code: "SIGN_IN_ENDED" } } });
   });
 
-  test("is forgotten after a while", async () => {
+  test("expires", async () => {
     const { state } = await leave();
     await gateways.owner.query("update auth.federation_states set expires_at = now()");
     expect((await comeBack({ state })).status).toBe(400);
@@ -178,13 +178,13 @@ describe("an ID token is refused, 401,", () => {
     expect((await comeBack({ state })).status).toBe(400);
   });
 
-  test("that is not there", async () => {
+  test("that is missing", async () => {
     const { state } = await leave();
     giveIdToken(undefined as unknown as string);
     expect(await comeBack({ state })).toMatchObject({ status: 401, body: { error: { code: "INVALID_ASSERTION" } } });
   });
 
-  test("when the profile is somebody else's", async () => {
+  test("when the userinfo is of another user", async () => {
     forger.metadata = { userinfo_endpoint: `${forger.issuer}/me` };
     const { state, nonce } = await leave();
     giveIdToken(forger.idToken({ nonce }));
@@ -193,7 +193,7 @@ describe("an ID token is refused, 401,", () => {
   });
 });
 
-describe("a second factor that the provider has asked for", () => {
+describe("a second factor that the provider has verified", () => {
   async function comeBackWith(amr: readonly string[] | undefined, query = "") {
     const shown = await browser.ask(at(`/auth/providers/${name()}/sign-in${query}`));
     const { searchParams } = new URL(shown.headers.get("location")!);
@@ -204,7 +204,7 @@ describe("a second factor that the provider has asked for", () => {
     return comeBack({ state: searchParams.get("state")! });
   }
 
-  test("stands for a code of ours where its word is taken, and nowhere else", async () => {
+  test("replaces the code only with --trust-factor", async () => {
     const back = await comeBackWith(undefined, `?mode=token&redirect_to=${encodeURIComponent(PROGRAM)}`);
     const code = new URL(back.headers.get("location")!).searchParams.get("code");
     const { body } = await gateways.post(`${gateways.one.url}/auth/providers/exchange`, { code });
@@ -219,7 +219,7 @@ describe("a second factor that the provider has asked for", () => {
   });
 });
 
-describe("the answer to the authorization request is refused", () => {
+describe("the authorization response is refused", () => {
   test.each(["https://evil.example.org", null])("when it names the issuer %j (RFC 9207)", async (iss) => {
     forger.metadata = { authorization_response_iss_parameter_supported: true };
     const { state, nonce } = await leave();
@@ -229,7 +229,7 @@ describe("the answer to the authorization request is refused", () => {
     expect(forger.asked()).not.toContain("/token");
   });
 
-  test("with the provider's reason, which is not repeated to anybody", async () => {
+  test("with the provider's reason, which is not returned to the client", async () => {
     const { state } = await leave();
     const told = await comeBack({ state, error: "access_denied", error_description: "<script>" });
     expect(told).toMatchObject({ status: 401, body: { error: { code: "PROVIDER_REFUSED" } } });
@@ -237,7 +237,7 @@ describe("the answer to the authorization request is refused", () => {
     expect(await gateways.lastRefusal()).toMatchObject({ because: "The provider returned the error access_denied" });
   });
 
-  test("in a page, to who reads pages", async () => {
+  test("with a page for browsers", async () => {
     browser = gateways.browser({ accept: "text/html" });
     const { state } = await leave();
     const told = await comeBack({ state, error: "access_denied" });
@@ -247,7 +247,7 @@ describe("the answer to the authorization request is refused", () => {
   });
 });
 
-describe("a provider that cannot be asked is 502", () => {
+describe("an unavailable provider is 502", () => {
   const AWAY = { status: 502, body: { error: { code: "PROVIDER_UNAVAILABLE" } } };
   const begin = () => browser.ask(at(`/auth/providers/${name()}/sign-in`));
 
@@ -272,7 +272,7 @@ describe("a provider that cannot be asked is 502", () => {
     ["https://169.254.169.254/latest", "private"],
     ["https://[::ffff:192.168.0.1]/token", "private"],
     ["file:///etc/passwd", "HTTP"],
-  ])("when it says that it is at %s", async (endpoint, because) => {
+  ])("when its token endpoint is %s", async (endpoint, because) => {
     forger.metadata = { token_endpoint: endpoint };
     const { state } = await leave();
     expect(await comeBack({ state })).toMatchObject(AWAY);
@@ -289,14 +289,14 @@ describe("a provider that cannot be asked is 502", () => {
     expect(await comeBack({ state })).toMatchObject(AWAY);
   });
 
-  test("when nobody is there", async () => {
+  test("when it does not answer", async () => {
     const gone = await openForger(CLIENT.id);
     await gone.close();
     await gateways.addProvider({ name: "gone", kind: "oidc", issuer: gone.issuer, clientId: CLIENT.id });
     expect(await browser.ask(at("/auth/providers/gone/sign-in"))).toMatchObject(AWAY);
   });
 
-  test("when our secret for it was sealed by a deployment with other keys, which is ours to mend: 500", async () => {
+  test("when its secret was encrypted with other keys, which is 500", async () => {
     await gateways.owner.query("update auth.providers set client_secret = 'sealed:bm90IG91cnM='");
     expect((await begin()).status).toBe(500);
   });

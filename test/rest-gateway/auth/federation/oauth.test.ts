@@ -52,14 +52,14 @@ async function signIn(query: Readonly<Record<string, string>> = { code: "a-code"
   return { departure, shown };
 }
 
-describe("a provider whose row in SQL is wrong", () => {
+describe("an invalid provider row", () => {
   const rows = {
     "an issuer that is no address": "'oidc', 'no-address', 'c', null, '{}'",
     "endpoints that are none": `'oauth2', 'endless', 'c', null,
       '{"authorization_endpoint": "x", "token_endpoint": "y", "userinfo_endpoint": "z"}'`,
     "an entry point that is none": `'saml', 'pointless', null, null, '{"entry_point": "x", "certificates": ["y"]}'`,
   };
-  test.each(Object.entries(rows))("with %s is one that cannot be reached: 502", async (_what, row) => {
+  test.each(Object.entries(rows))("with %s is reported as an unavailable provider: 502", async (_what, row) => {
     await gateways.owner.query(
       `insert into auth.providers (name, kind, issuer, client_id, client_secret, settings) values ('broken', ${row})`,
     );
@@ -74,7 +74,7 @@ describe("a provider whose row in SQL is wrong", () => {
   });
 });
 
-describe("a provider of SAML whose row in SQL has no certificates", () => {
+describe("a SAML provider row without certificates", () => {
   beforeAll(() =>
     gateways.owner.query(
       `insert into auth.providers (name, kind, issuer, settings) values ('bare', 'saml', 'bare', '{"entry_point": "https://idp.example.org"}')`,
@@ -82,16 +82,19 @@ describe("a provider of SAML whose row in SQL has no certificates", () => {
   );
   afterAll(() => gateways.owner.query("delete from auth.providers where name = 'bare'"));
 
-  test.each(["sign-in", "metadata", "signed-out"])("is at /%s one that cannot be reached: 502", async (place) => {
-    expect(await browser.ask(at(`/auth/providers/bare/${place}`))).toMatchObject({
-      status: 502,
-      body: { error: { code: "PROVIDER_UNAVAILABLE" } },
-    });
-  });
+  test.each(["sign-in", "metadata", "signed-out"])(
+    "is reported at /%s as an unavailable provider: 502",
+    async (place) => {
+      expect(await browser.ask(at(`/auth/providers/bare/${place}`))).toMatchObject({
+        status: 502,
+        body: { error: { code: "PROVIDER_UNAVAILABLE" } },
+      });
+    },
+  );
 });
 
-describe("signing in through a provider of OAuth 2.0 alone", () => {
-  test("exchanges the code as the standard says, and finds who it is by the names that it was told", async () => {
+describe("a sign-in through an OAuth 2.0 provider", () => {
+  test("exchanges the code by the standard and reads the configured claims", async () => {
     const { departure, shown } = await signIn();
     expect(Object.fromEntries(departure.searchParams)).toMatchObject({
       response_type: "code",
@@ -118,7 +121,7 @@ describe("signing in through a provider of OAuth 2.0 alone", () => {
     expect((await whoIs(browser)).userId).toBe(userId);
   });
 
-  test("tells users apart whose subjects are numbers that JavaScript takes for one", async () => {
+  test("distinguishes users whose numeric subjects JavaScript would round to the same number", async () => {
     const ids = ["9007199254740992", "9007199254740993"];
     for (const id of ids) {
       provider.say("/user", () => ({ body: `{"id": ${id}, "login": "big", "email": "big-${id}@example.org"}` }));
@@ -139,19 +142,19 @@ describe("signing in through a provider of OAuth 2.0 alone", () => {
     expect(rows).toEqual([{ name }]);
   });
 
-  test("calls who tells a name that nobody can read by the address", async () => {
+  test("uses the e-mail address instead of an unreadable name", async () => {
     provider.say("/user", () => json({ id: 77, login: "\u3164", email: "unread@example.org" }));
     expect((await signIn()).shown.status).toBe(200);
     const { rows } = await gateways.owner.query("select name from users where email = 'unread@example.org'");
     expect(rows).toEqual([{ name: "unread" }]);
   });
 
-  test.each(['"\\ud800"', '"4\\u0000"'])("is refused where the subject is no text, as %s: 401", async (id) => {
+  test.each(['"\\ud800"', '"4\\u0000"'])("is refused if the subject is not a string, such as %s: 401", async (id) => {
     provider.say("/user", () => ({ body: `{"id": ${id}, "login": "odd", "email": "odd-${id.length}@example.org"}` }));
     expect((await signIn()).shown).toMatchObject({ status: 401, body: { error: { code: "INVALID_ASSERTION" } } });
   });
 
-  test("is refused without a subject: 401, and without an address where there is no account yet: 403", async () => {
+  test("is refused without a subject (401), and without an e-mail address if there is no account (403)", async () => {
     provider.say("/user", () => json({ email: "octo@example.org" }));
     expect((await signIn()).shown).toMatchObject({ status: 401, body: { error: { code: "INVALID_ASSERTION" } } });
     provider.say("/user", () => json({ id: 43, login: "nameless" }));
@@ -160,7 +163,7 @@ describe("signing in through a provider of OAuth 2.0 alone", () => {
     expect((await signIn()).shown.status).toBe(200);
   });
 
-  test("is refused where the user or the provider says no: 401", async () => {
+  test("is refused if the user or the provider declines: 401", async () => {
     expect((await signIn({ error: "access_denied" })).shown).toMatchObject({
       status: 401,
       body: { error: { code: "PROVIDER_REFUSED" } },
@@ -180,7 +183,7 @@ describe("signing in through a provider of OAuth 2.0 alone", () => {
     expect(await whoIs(browser)).toBeNull();
   });
 
-  test("refuses an address that does not look like one, as it does at registering: 400", async () => {
+  test("refuses an invalid e-mail address, as at registration: 400", async () => {
     provider.say("/user", () => json({ id: 44, login: "odd", email: "not an address" }));
     expect((await signIn()).shown).toMatchObject({ status: 400, body: { error: { code: "VALIDATION_ERROR" } } });
   });

@@ -62,15 +62,15 @@ async function userOf(email: string) {
   return rows[0];
 }
 
-describe("signing in through a provider of OpenID Connect", () => {
-  test("is offered to whoever asks", async () => {
+describe("a sign-in through an OpenID Connect provider", () => {
+  test("is listed for anonymous callers", async () => {
     const { body } = await gateways.get(`${gateways.one.url}/auth/providers`);
     expect(body).toEqual({
       providers: [{ name: "example", title: "The Example", kind: "oidc", address: "/auth/providers/example/sign-in" }],
     });
   });
 
-  test("asks for the scopes, with state, nonce and PKCE, and comes back to the public address", async () => {
+  test("sends scopes, state, nonce and PKCE, and returns to the public URL", async () => {
     const { headers, status } = await gateways.browser().ask(SIGN_IN);
     expect(status).toBe(303);
     const { origin, searchParams } = new URL(headers.get("location")!);
@@ -91,7 +91,7 @@ describe("signing in through a provider of OpenID Connect", () => {
     );
   });
 
-  test("makes an account the first time, and finds it from then on, at any gateway", async () => {
+  test("creates an account the first time and finds it afterwards, at any gateway", async () => {
     const browser = gateways.browser();
     const shown = await signIn("ada", "", browser);
     expect(shown).toMatchObject({ status: 200, body: { username: "ada@example.org", role: "authenticated" } });
@@ -112,7 +112,7 @@ describe("signing in through a provider of OpenID Connect", () => {
     expect(await whoIs(browser)).toBeNull();
   });
 
-  test("may begin at one gateway and end at another", async () => {
+  test("can start at one gateway and end at another", async () => {
     const browser = gateways.browser();
     const asked = await browser.ask(SIGN_IN);
     const back = await provider.signIn(gateways.browser(), asked.headers.get("location")!, "wanderer");
@@ -124,7 +124,7 @@ describe("signing in through a provider of OpenID Connect", () => {
     expect(told).toMatchObject({ status: 200, body: { username: "wanderer@example.org" } });
   });
 
-  test("ends at an address of ours, or at an allowed one", async () => {
+  test("can redirect to this service or to an allowed URL", async () => {
     const browser = gateways.browser();
     expect((await signIn("target", "?redirect_to=/auth/providers", browser)).url.href).toBe(at("/auth/providers"));
     expect((await whoIs(browser)).username).toBe("target@example.org");
@@ -143,12 +143,12 @@ describe("signing in through a provider of OpenID Connect", () => {
     "/\t/evil.example.org",
     "javascript:alert(1)",
     "https://service.example.org@evil.example/",
-  ])("does not end at %j", async (target) => {
+  ])("does not redirect to %j", async (target) => {
     const shown = await gateways.browser().ask(`${SIGN_IN}?redirect_to=${encodeURIComponent(target)}`);
     expect(shown).toMatchObject({ status: 400, body: { error: { code: "VALIDATION_ERROR" } } });
   });
 
-  test("tells a browser in a page, and lets a page of its own begin the way to the target", async () => {
+  test("shows browsers a page, and navigates to the target from a page of this site", async () => {
     const browser = gateways.browser({ accept: "text/html,*/*" });
     const shown = await signIn("reader", "", browser);
     expect(shown.text).toContain("You are signed in as reader@example.org.");
@@ -164,7 +164,7 @@ describe("signing in through a provider of OpenID Connect", () => {
   });
 });
 
-test("a code that was used is refused by the provider, and so by us: 401", async () => {
+test("a code that the provider refuses because it was used is 401", async () => {
   const [thief, browser] = [gateways.browser(), gateways.browser()];
   const asked = await browser.ask(SIGN_IN);
   const departure = new URL(asked.headers.get("location")!);
@@ -179,14 +179,14 @@ test("a code that was used is refused by the provider, and so by us: 401", async
   expect(await gateways.lastRefusal()).toMatchObject({ because: "The provider returned the error invalid_grant" });
 });
 
-describe("tokens for a program", () => {
+describe("tokens for an application", () => {
   const verifier = randomBytes(32).toString("base64url");
   const challenge = createHash("sha256").update(verifier).digest("base64url");
   const query = `?mode=token&code_challenge=${challenge}&redirect_to=${encodeURIComponent(PROGRAM)}`;
   const exchange = (code: string | null, codeVerifier?: string, url = gateways.two.url) =>
     gateways.post(`${url}/auth/providers/exchange`, { code, codeVerifier });
 
-  test("are had for a code, once, by who has the verifier", async () => {
+  test("are returned once for a code with its verifier", async () => {
     const { url, headers } = await signIn("program", query);
     expect(`${url.origin}${url.pathname}`).toBe(PROGRAM);
     expect([...url.searchParams.keys()]).toEqual(["code"]);
@@ -200,7 +200,7 @@ describe("tokens for a program", () => {
   });
 
   test.each([undefined, "another verifier"])(
-    "are not had with the verifier %j, and the code is spent",
+    "are refused with the verifier %j, and the code is used up",
     async (wrong) => {
       const code = (await signIn("program", query)).url.searchParams.get("code");
       expect(await exchange(code, wrong)).toMatchObject({ status: 400, body: { error: { code: "SIGN_IN_ENDED" } } });
@@ -208,7 +208,7 @@ describe("tokens for a program", () => {
     },
   );
 
-  test("are not had after a minute, nor for a disabled account", async () => {
+  test("are refused after a minute and for a disabled account", async () => {
     const late = (await signIn("program", query)).url.searchParams.get("code");
     await gateways.owner.query("update auth.federation_codes set expires_at = now() - interval '1 second'");
     expect((await exchange(late, verifier)).status).toBe(400);
@@ -223,7 +223,7 @@ describe("tokens for a program", () => {
     await gateways.owner.query("select auth.enable_account($1, null)", [id]);
   });
 
-  test("are not had after another password was set", async () => {
+  test("are refused after a password change", async () => {
     const code = (await signIn("program", query)).url.searchParams.get("code");
     const { id } = await userOf("program@example.org");
     await gateways.owner.query("select auth.set_password($1, '$none')", [id]);
@@ -237,7 +237,7 @@ describe("tokens for a program", () => {
     [`${query}x`, "VALIDATION_ERROR", "redirect_to"],
     ["?mode=token&redirect_to=/&code_challenge=short", "VALIDATION_ERROR", "code_challenge"],
     ["?mode=token&redirect_to=/&code_challenge_method=plain", "VALIDATION_ERROR", "code_challenge_method"],
-  ])("are not asked for by %s", async (wrong, code, field) => {
+  ])("cannot be requested with %s", async (wrong, code, field) => {
     expect(await gateways.browser().ask(`${SIGN_IN}${wrong}`)).toMatchObject({
       status: 400,
       body: { error: { code, details: [{ field }] } },
@@ -245,11 +245,11 @@ describe("tokens for a program", () => {
   });
 });
 
-describe("the account of who comes back", () => {
+describe("the account of a federated sign-in", () => {
   const PASS = `select outcome from auth.pass_federation(
     'example', $1, '{}', $2, $3, jsonb_populate_record(null::auth.sender, '{}'))`;
 
-  test("is one that has the address, when both sides have verified it", async () => {
+  test("is the one with the same e-mail address, if both sides have verified it", async () => {
     const { email, userId } = await newPerson(gateways);
     await gateways.owner.query("update auth.credentials set verified_email = $1 where user_id = $2", [email, userId]);
     const browser = gateways.browser();
@@ -257,7 +257,7 @@ describe("the account of who comes back", () => {
     expect((await whoIs(browser)).userId).toBe(userId);
   });
 
-  test("is not one whose address was never verified here: 409", async () => {
+  test("is not one whose address is unverified here: 409", async () => {
     const { email } = await newPerson(gateways);
     expect(await signIn(email.split("@")[0]!)).toMatchObject({
       status: 409,
@@ -266,7 +266,7 @@ describe("the account of who comes back", () => {
     expect((await userOf(email)).identities).toBe(0);
   });
 
-  test("is not one whose address was never verified there: 409", async () => {
+  test("is not one whose address is unverified at the provider: 409", async () => {
     const email = "unverified-carl@example.org";
     const { rows } = await gateways.owner.query(
       "select auth.add_account('Carl', $1, 'authenticated', null, null) as id",
@@ -278,7 +278,7 @@ describe("the account of who comes back", () => {
     expect((await userOf(email)).verified_email).toBeNull();
   });
 
-  test("is not shared with who reads the mail of an address that nobody had vouched for", async () => {
+  test("loses identities that were linked before the owner of an unverified address reset the password", async () => {
     await signIn("unverified-eve");
     const { id } = await userOf("unverified-eve@example.org");
     // The one who reads it sets a password by mail.
@@ -289,7 +289,7 @@ describe("the account of who comes back", () => {
     expect(await signIn("unverified-eve")).toMatchObject({ status: 409 });
   });
 
-  test("is a user's without an account, whom somebody has entered, when the provider has verified the address", async () => {
+  test("is created for an existing user without credentials, if the provider has verified the address", async () => {
     const { rows } = await gateways.owner.query(
       "insert into public.users (name, email) values ('Entered', 'entered@example.org') returning id",
     );
@@ -298,7 +298,7 @@ describe("the account of who comes back", () => {
     expect((await whoIs(browser)).userId).toBe(Number(rows[0].id));
   });
 
-  test("is not made where the provider may not: 403", async () => {
+  test("is not created if the provider may not create accounts: 403", async () => {
     await gateways.owner.query("update auth.providers set sign_ups = false");
     try {
       expect(await signIn("newcomer")).toMatchObject({ status: 403, body: { error: { code: "SIGN_UP_CLOSED" } } });
@@ -310,14 +310,14 @@ describe("the account of who comes back", () => {
     expect((await signIn("newcomer")).status).toBe(200);
   });
 
-  test("that is disabled stays so: 403", async () => {
+  test("stays disabled: 403", async () => {
     await signIn("banned");
     const { id } = await userOf("banned@example.org");
     await gateways.owner.query("select auth.disable_account($1, null)", [id]);
     expect(await signIn("banned")).toMatchObject({ status: 403, body: { error: { code: "ACCOUNT_DISABLED" } } });
   });
 
-  test("is linked by who is signed in to it, whatever the address", async () => {
+  test("can be linked by its signed-in user, whatever the address", async () => {
     const { userId, pair } = await newPerson(gateways);
     const told = await link(pair.accessToken, "unverified-linked");
     expect(told).toMatchObject({ status: 200, body: { message: expect.any(String) } });
@@ -326,7 +326,7 @@ describe("the account of who comes back", () => {
     expect((await whoIs(later)).userId).toBe(userId);
   });
 
-  test("is not linked by a request to end elsewhere, whose field is named as it was sent", async () => {
+  test("is not linked with a forbidden redirect, which is refused with its field", async () => {
     const { pair } = await newPerson(gateways);
     const asked = await gateways.post(
       `${gateways.one.url}/auth/providers/example/link`,
@@ -336,7 +336,7 @@ describe("the account of who comes back", () => {
     expect(asked).toMatchObject({ status: 400, body: { error: { details: [{ field: "redirectTo" }] } } });
   });
 
-  test("is not shared with who had linked an identity before the one who reads the mail set a password by it", async () => {
+  test("loses identities that were linked before a password reset by e-mail", async () => {
     const { email, userId, pair } = await newPerson(gateways);
     await link(pair.accessToken, "unverified-squatter");
     expect((await signIn("unverified-squatter")).status).toBe(200);
@@ -356,7 +356,7 @@ describe("the account of who comes back", () => {
     expect((await signIn("unverified-squatter")).status).toBe(200);
   });
 
-  test("is not linked by a request to end elsewhere, whose field is named as it was sent", async () => {
+  test("is not linked with a forbidden redirect, which is refused with its field", async () => {
     const { pair } = await newPerson(gateways);
     const asked = await gateways.post(
       `${gateways.one.url}/auth/providers/example/link`,
@@ -366,7 +366,7 @@ describe("the account of who comes back", () => {
     expect(asked).toMatchObject({ status: 400, body: { error: { details: [{ field: "redirectTo" }] } } });
   });
 
-  test("is not shared with who had linked one when its reader confirms the address first, unasked", async () => {
+  test("loses identities that were linked before the address was verified and the password reset", async () => {
     const { email, pair } = await newPerson(gateways);
     await gateways.owner.query("update auth.credentials set verified_email = $1 where username = $1", [email]);
     await link(pair.accessToken, "unverified-trojan");
@@ -374,7 +374,7 @@ describe("the account of who comes back", () => {
     expect(await signIn("unverified-trojan")).toMatchObject({ status: 409 });
   });
 
-  test("stays with who has forgotten its password, where the provider says that the address is theirs", async () => {
+  test("keeps an identity after a password reset if the provider has verified the address", async () => {
     const browser = gateways.browser();
     await signIn("forgetful", "", browser);
     const { userId } = await whoIs(browser);
@@ -384,7 +384,7 @@ describe("the account of who comes back", () => {
     expect((await whoIs(later)).userId).toBe(userId);
   });
 
-  test("is not linked by who is faster than the one that has begun to set a password by mail", async () => {
+  test("is not linked while a password reset is pending", async () => {
     const { email } = await newPerson(gateways);
     const { id } = await userOf(email);
     await gateways.post(`${gateways.one.url}/auth/forgot-password`, { email });
@@ -404,14 +404,14 @@ describe("the account of who comes back", () => {
     expect((await gateways.owner.query(PASS, known)).rows).toEqual([{ outcome: "conflict" }]);
   });
 
-  test("is not linked by who left for the provider before another password was set", async () => {
+  test("is not linked by a sign-in that started before a password change", async () => {
     const { email, pair } = await newPerson(gateways);
     const told = await link(pair.accessToken, "unverified-thief", () => resetPassword(email));
     expect(told).toMatchObject({ status: 400, body: { error: { code: "SIGN_IN_ENDED" } } });
     expect((await userOf(email)).identities).toBe(0);
   });
 
-  test("is not linked by who is back already when another password is set", async () => {
+  test("is not linked by a callback that runs during a password change", async () => {
     const { email } = await newPerson(gateways);
     const { id } = await userOf(email);
     const leaving = [id, new Date()];
@@ -420,7 +420,7 @@ describe("the account of who comes back", () => {
     expect((await gateways.owner.query(PASS, ["early-thief", ...leaving])).rows).toEqual([{ outcome: "ended" }]);
   });
 
-  test("is not found by who waits for the one that sets another password", async () => {
+  test("is not found by a sign-in that waits for a password change", async () => {
     const { email } = await newPerson(gateways);
     const { id } = await userOf(email);
     await gateways.owner.query(PASS, ["waiting-thief", id, new Date()]);
@@ -444,7 +444,7 @@ describe("the account of who comes back", () => {
     }
   });
 
-  test("is not one whose address only looks the same to Postgres: 409", async () => {
+  test("is not one whose address is equal only by Postgres's collation: 409", async () => {
     const email = "kim@example.org";
     await gateways.owner.query("select auth.add_account('Kim', $1, 'authenticated', null, null)", [email]);
     const { rows } = await gateways.owner.query("select lower($1) as folded", ["\u212aim@example.org"]);
@@ -454,7 +454,7 @@ describe("the account of who comes back", () => {
     expect((await userOf(email)).identities).toBe(1);
   });
 
-  test("is linked by nobody who is not signed in, nor without the token of the session", async () => {
+  test("cannot be linked without a signed-in user or without a CSRF token", async () => {
     const link = `${gateways.one.url}/auth/providers/example/link`;
     expect((await gateways.post(link, {})).status).toBe(401);
     const browser = gateways.browser();
@@ -463,7 +463,7 @@ describe("the account of who comes back", () => {
     expect((await gateways.post(link, {}, { headers: { Cookie } })).status).toBe(403);
   });
 
-  test("is one, though two come for the first time at once", async () => {
+  test("is created once by two concurrent first sign-ins", async () => {
     const [one, two] = [gateways.browser(), gateways.browser({ gateway: "two" })];
     const told = await Promise.all([signIn("twins", "", one), signIn("twins", "", two)]);
     expect(told.map(({ status }) => status)).toEqual([200, 200]);
@@ -480,7 +480,7 @@ describe("an account with an authenticator app", () => {
     return newFactor(gateways, body.accessToken);
   }
 
-  test("still asks for its code, which may be shown to another gateway", async () => {
+  test("still requires its code, which any gateway accepts", async () => {
     const { backupCodes } = await newGuarded("guarded");
     const browser = gateways.browser();
     const shown = await signIn("guarded", "?redirect_to=/auth/providers", browser);
@@ -506,7 +506,7 @@ describe("an account with an authenticator app", () => {
     expect((await send(backupCodes[1]!)).status).toBe(400);
   });
 
-  test("asks in a page whoever reads pages, and says there what is wrong", async () => {
+  test("shows browsers a page for the code, with errors", async () => {
     const { secret } = await newGuarded("paged");
     const browser = gateways.browser({ accept: "text/html" });
     const asked = await signIn("paged", "", browser);
@@ -526,7 +526,7 @@ describe("an account with an authenticator app", () => {
       "another password was set",
       "select auth.set_password(id, '$none') from users where email = 'belated@example.org'",
     ],
-  ])("lets nobody in by its code when meanwhile %s", async (_what, statement) => {
+  ])("refuses the code when meanwhile %s", async (_what, statement) => {
     const { rows } = await gateways.owner.query("select from users where email = 'belated@example.org'");
     if (rows.length === 0) await newGuarded("belated");
     const browser = gateways.browser();
@@ -542,7 +542,7 @@ describe("an account with an authenticator app", () => {
     }
   });
 
-  test("is guarded by the throttle of all sign-ins", async () => {
+  test("is protected by the login throttle", async () => {
     await newGuarded("throttled");
     const browser = gateways.browser();
     await signIn("throttled", "", browser);
@@ -554,7 +554,7 @@ describe("an account with an authenticator app", () => {
   });
 });
 
-describe("signing out", () => {
+describe("a sign-out", () => {
   async function signOut(browser = gateways.browser(), body = {}) {
     const Cookie = ["SESSION", "FEDERATION"].map((name) => `${name}=${browser.cookies(SITE).get(name)}`).join("; ");
     const { csrfToken } = (await gateways.get(`${gateways.one.url}/csrf-token`, { headers: { Cookie } })).body;
@@ -562,7 +562,7 @@ describe("signing out", () => {
     return gateways.post(`${gateways.two.url}/auth/providers/example/sign-out`, body, { headers });
   }
 
-  test("ends our session, and leads to the provider, which ends its own and leads back", async () => {
+  test("ends the session here and at the provider and returns", async () => {
     const browser = gateways.browser();
     await signIn("leaver", "", browser);
     const told = await signOut(browser, { redirectTo: "/health" });
@@ -581,7 +581,7 @@ describe("signing out", () => {
     expect((await browser.go(action, { form: { ...form, logout: "yes" } })).url.href).toBe(at("/health"));
   });
 
-  test("wants a session, its token and an allowed target", async () => {
+  test("requires a session, a CSRF token and an allowed redirect", async () => {
     const browser = gateways.browser();
     await signIn("leaver", "", browser);
     const Cookie = `SESSION=${browser.cookies(SITE).get("SESSION")}`;
@@ -596,7 +596,7 @@ describe("signing out", () => {
     expect((await signOut(browser)).status).toBe(200);
   });
 
-  test("of a session that came by a password leads nowhere", async () => {
+  test("of a session that was created by a password has no provider URL", async () => {
     const { email } = await newPerson(gateways);
     const login = await gateways.post(`${gateways.one.url}/api/auth/login`, {
       username: email,
@@ -610,8 +610,8 @@ describe("signing out", () => {
   });
 });
 
-describe("addresses of providers", () => {
-  test("by another name of this machine lead to the one that the provider knows", async () => {
+describe("endpoints of providers", () => {
+  test("redirect to the host name that the provider knows", async () => {
     const unnamed = await openFederatedGateways({ PUBLIC_URL: "" });
     const path = "/auth/providers/any/sign-in?mode=token";
     const { port } = new URL(unnamed.one.url);
@@ -634,7 +634,7 @@ describe("addresses of providers", () => {
     expect((await gateways.get(`${gateways.one.url}${path}`)).status).toBe(status);
   });
 
-  test("of one that is disabled are gone, and so is its name from the list", async () => {
+  test("of a disabled provider do not exist, and it is not listed", async () => {
     await gateways.owner.query("select auth.enable_provider('example', false, null)");
     expect((await gateways.browser().ask(SIGN_IN)).status).toBe(404);
     expect((await gateways.get(`${gateways.one.url}/auth/providers`)).body.providers).toEqual([]);
@@ -643,7 +643,7 @@ describe("addresses of providers", () => {
   });
 });
 
-test("no secret, code or token of a sign-in is in a log line or in the audit log", async () => {
+test("logs and audit log contain no secret, code or token of a sign-in", async () => {
   const browser = gateways.browser();
   const secrets = new Set([CLIENT.secret]);
   const asked = await browser.ask(`${SIGN_IN}?mode=token&redirect_to=${encodeURIComponent(PROGRAM)}`);

@@ -59,8 +59,8 @@ const respond = (requestId: string, options: Readonly<Record<string, unknown>> =
 
 const REFUSED = { status: 401, body: { error: { code: "INVALID_ASSERTION" } } };
 
-describe("signing in through a provider of SAML", () => {
-  test("asks by a signed redirect, and takes the assertion that its page posts, at any gateway", async () => {
+describe("a sign-in through a SAML provider", () => {
+  test("sends a signed redirect and accepts the posted assertion at any gateway", async () => {
     const { address, request } = await leave();
     expect([...address.searchParams.keys()]).toEqual(["SAMLRequest", "RelayState", "SigAlg", "Signature"]);
     expect(request).toContain(`AssertionConsumerServiceURL="${CALLBACK}"`);
@@ -77,7 +77,7 @@ describe("signing in through a provider of SAML", () => {
     expect(rows).toEqual([{ name: "Ada" }]);
   });
 
-  test("tells the provider in its metadata who we are", async () => {
+  test("describes the service in its metadata", async () => {
     const { headers, text } = await browser.ask(AUDIENCE);
     expect(headers.get("content-type")).toBe("application/samlmetadata+xml");
     for (const part of [
@@ -91,7 +91,7 @@ describe("signing in through a provider of SAML", () => {
     expect(text).not.toContain("PRIVATE");
   });
 
-  test("takes a response that is signed as a whole besides", async () => {
+  test("accepts a response that is also signed itself", async () => {
     const { requestId, state } = await leave();
     const xml = await respond(requestId, { signResponse: true });
     expect(await send(xml, state)).toMatchObject({ status: 200 });
@@ -155,7 +155,7 @@ describe("an assertion is refused, 401,", () => {
     expect(await whoIs(browser)).toBeNull();
   });
 
-  test("not in a response that names no address", async () => {
+  test("not in a response without Destination", async () => {
     const { requestId, state } = await leave();
     const xml = (await respond(requestId)).replace(/ Destination="[^"]+"/, "");
     expect(await send(xml, state)).toMatchObject({ status: 200 });
@@ -204,7 +204,7 @@ describe("an assertion is refused, 401,", () => {
     expect(await whoIs(browser)).toBeNull();
   });
 
-  test("that was accepted before, even for the same request and at another gateway", async () => {
+  test("that was accepted before, even for the same request at another gateway", async () => {
     const { requestId, state } = await leave();
     const { rows } = await gateways.owner.query("select * from auth.federation_states where request_id = $1", [
       requestId,
@@ -226,7 +226,7 @@ describe("an assertion is refused, 401,", () => {
     expect(await gateways.lastRefusal()).toMatchObject({ because: "The assertion was accepted before" });
   });
 
-  test("that a browser brings which has asked for none, 400", async () => {
+  test("that the browser did not request, 400", async () => {
     const { requestId, state } = await leave();
     const xml = await respond(requestId);
     expect(await send(xml, state, gateways.browser())).toMatchObject({ status: 400 });
@@ -234,7 +234,7 @@ describe("an assertion is refused, 401,", () => {
     expect(await send(xml, state)).toMatchObject({ status: 200 });
   });
 
-  test("when it comes in something else than a form, 415, or the provider says no", async () => {
+  test("that is not sent as a form, 415, or whose provider refuses", async () => {
     const told = await gateways.post(`${gateways.one.url}/auth/providers/office/callback`, { SAMLResponse: "x" });
     expect(told.status).toBe(415);
     const { requestId, state } = await leave();
@@ -250,13 +250,13 @@ function responseSignatureOf(xml: string): string {
 
 const hex = (bytes: Buffer) => `\\x${bytes.toString("hex")}`;
 
-describe("signing out of SAML", () => {
+describe("a SAML logout", () => {
   const slo = (session: Browser) => {
     const Cookie = ["SESSION", "FEDERATION"].map((name) => `${name}=${session.cookies(SITE).get(name)}`).join("; ");
     return { Cookie };
   };
 
-  test("sends a signed request to the provider, which ends its session and answers, and leads back", async () => {
+  test("sends a signed request to the provider, which ends its session and redirects back", async () => {
     await provider.signIn(browser, SIGN_IN);
     await fetch(`${provider.origin}/begin-logout`);
     const { csrfToken } = (await gateways.get(`${gateways.one.url}/csrf-token`, { headers: slo(browser) })).body;
@@ -277,7 +277,7 @@ describe("signing out of SAML", () => {
 
   const isSignedIn = async (session: Browser) => (await whoIs(session)) !== null;
 
-  test("is asked for by the provider, which is told that it was done", async () => {
+  test("can be requested by the provider, which gets the result", async () => {
     await provider.signIn(browser, SIGN_IN);
     await fetch(`${provider.origin}/begin-logout`);
     const asked = await gateways.browser().go(`${provider.origin}/slo`);
@@ -307,7 +307,7 @@ describe("signing out of SAML", () => {
     return saml.getLogoutUrlAsync(named, "", {});
   }
 
-  test("is obeyed once, and for the session that is meant", async () => {
+  test("is executed once, for the named session only", async () => {
     await provider.signIn(browser, SIGN_IN);
     for (const user of [{ nameID: VICTIM }, { sessionIndex: "session-2" }]) {
       expect((await browser.ask(await requestOf({ user }))).status).toBe(303);
@@ -321,7 +321,7 @@ describe("signing out of SAML", () => {
     expect(await isSignedIn(browser)).toBe(true);
   });
 
-  test("is not obeyed unsigned, by somebody else's key, for another issuer, elsewhere, or out of time", async () => {
+  test("is refused unsigned, with another key, issuer or destination, or out of time", async () => {
     await provider.signIn(browser, SIGN_IN);
     const stranger = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
     const good = new URL(await requestOf());

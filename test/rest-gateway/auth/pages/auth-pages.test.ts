@@ -34,8 +34,8 @@ const PAGES = [
   "/auth/confirm-address?token=x",
 ];
 
-describe("a page", () => {
-  test.each(PAGES)("%s runs nothing, loads nothing, is in no frame and is kept by nobody", async (path) => {
+describe("a sign-in page", () => {
+  test.each(PAGES)("%s runs no scripts, loads nothing, cannot be framed and is not cached", async (path) => {
     const told = await get(path);
     expect(told.status).toBe(200);
     expect(told.headers.get("content-type")).toBe("text/html; charset=utf-8");
@@ -49,7 +49,7 @@ describe("a page", () => {
     expect(told.text).not.toContain("<script");
   });
 
-  test("shows what it was given as text, never as markup", async () => {
+  test("escapes all values", async () => {
     const evil = '"><img src=x onerror=alert(1)>';
     const query = new URLSearchParams({ redirect_to: evil, token: evil });
     for (const path of ["/auth/sign-in", "/auth/sign-up", "/auth/new-password"]) {
@@ -61,7 +61,7 @@ describe("a page", () => {
   });
 
   test.each(["/auth/sign-in", "/auth/sign-up", "/auth/forgotten-password", "/auth/new-password", "/auth/sign-out"])(
-    "%s takes what its own form sends, and nothing of another site or another type",
+    "%s accepts only its own form, not one of another site or another content type",
     async (path) => {
       const foreign = await submit(path, { username: "a", password: "b" }, { Origin: "https://evil.example.org" });
       expect(foreign.status).toBe(403);
@@ -71,7 +71,7 @@ describe("a page", () => {
     },
   );
 
-  test("says what is left empty, at its field", async () => {
+  test("reports empty fields at the fields", async () => {
     const told = await submit("/auth/sign-in", { username: "ada", password: "" });
     expect(told.status).toBe(400);
     expect(told.text).toContain('id="password-fault"');
@@ -79,8 +79,8 @@ describe("a page", () => {
   });
 });
 
-describe("signing in by hand", () => {
-  test("ends where it was asked to, here or at an allowed address", async () => {
+describe("a sign-in on the pages", () => {
+  test("redirects to this service or to an allowed URL", async () => {
     const { email } = await newPerson(gateways);
     for (const [redirect_to, location] of [
       ["/graphiql?a=b#c", "/graphiql?a=b#c"],
@@ -99,7 +99,7 @@ describe("signing in by hand", () => {
     );
   });
 
-  test("is throttled with the other ways, and says when to come back", async () => {
+  test("is throttled together with other logins, with Retry-After", async () => {
     const { email } = await newPerson(gateways);
     const from = { "X-Forwarded-For": newAddress() };
     const attempt = (password: string) => submit("/auth/sign-in", { username: email, password }, from);
@@ -110,7 +110,7 @@ describe("signing in by hand", () => {
     expect(told.text).toContain("Too many failed attempts");
   });
 
-  test("with a code begins at one gateway and ends at any, while the password is the same", async () => {
+  test("with a code can start at one gateway and end at another, unless the password changes", async () => {
     const { email, pair } = await newPerson(gateways);
     const { backupCodes } = await newFactor(gateways, pair.accessToken);
     const first = await submit("/auth/sign-in", { username: email, password: PASSWORD, redirect_to: "/health" });
@@ -140,7 +140,7 @@ describe("signing in by hand", () => {
     expect((await finish(backupCodes[1]!)).status).toBe(401);
   });
 
-  test("is over when the form of the page that says so is sent, with the token that it holds", async () => {
+  test("ends when the sign-out form is submitted with its CSRF token", async () => {
     const { email } = await newPerson(gateways);
     const login = await gateways.post(at("/api/auth/login"), { username: email, password: PASSWORD });
     const Cookie = cookieOf(login)!;
@@ -161,7 +161,7 @@ describe("signing in by hand", () => {
   });
 });
 
-test("a provider has a button, which takes along where to go", async () => {
+test("a provider has a button, which passes the redirect", async () => {
   await gateways.owner.query(
     "insert into auth.providers (name, kind, issuer, client_id, title) values ('acme', 'oidc', 'https://id.example.org', 'us', 'Acme & Co')",
   );
@@ -174,7 +174,7 @@ test.each([
   ["/auth/sign-in", "/auth/sign-up"],
   ["/auth/sign-up", "/auth/sign-in"],
   ["/auth/sign-in/code", "/auth/sign-in"],
-])("the link of %s to %s takes along where to go", async (path, other) => {
+])("the link of %s to %s passes the redirect", async (path, other) => {
   expect((await get(`${path}?redirect_to=%2Fhealth`)).text).toContain(`href="${other}?redirect_to=%2Fhealth"`);
   expect((await get(path)).text).toContain(`href="${other}"`);
 });
