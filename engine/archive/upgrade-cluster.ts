@@ -10,7 +10,7 @@ import type { ArchiveSummary } from "./inspect-archive.ts";
 import { restoreArchive } from "./restore-archive.ts";
 import { writeArchive } from "./write-archive.ts";
 
-export type UpgradeOptions = {
+export type ClusterUpgradeOptions = {
   readonly dataDir: string;
   /** The folder with the old version's binaries; null to search the usual places. */
   readonly programs: string | null;
@@ -32,7 +32,7 @@ export async function upgradeCluster({
   database,
   startCluster,
   report,
-}: UpgradeOptions): Promise<UpgradeResult | null> {
+}: ClusterUpgradeOptions): Promise<UpgradeResult | null> {
   const { data, ownerFile } = clusterFolders(dataDir);
   const major = await readMajorVersion(data);
   const { major: current } = await findBinaries();
@@ -61,7 +61,7 @@ export async function upgradeCluster({
 async function restoreInto(
   file: string,
   folder: string,
-  startCluster: UpgradeOptions["startCluster"],
+  startCluster: ClusterUpgradeOptions["startCluster"],
 ): Promise<ArchiveSummary> {
   const postgres = await startCluster(folder);
   try {

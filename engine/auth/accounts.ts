@@ -7,7 +7,7 @@ import { type ApiKeys, makeApiKeys } from "./api-keys.ts";
 import { type EmailLinks, makeEmailLinks } from "./email-links.ts";
 import { type Factors, makeFactors } from "./factors.ts";
 import { type Federation, makeFederation } from "./federation/federation.ts";
-import { type Login, makeLogin, makeLoginSteps, type OpenSignIn } from "./login.ts";
+import { makeLogin, makeLoginSteps, type OpenSignIn, type PerformLogin } from "./login.ts";
 import { makeAttempts } from "./login-attempts.ts";
 import { type MfaLogin, makeMfaLogin } from "./mfa-login.ts";
 import { type ChangePassword, makeChangePassword } from "./password-change.ts";
@@ -23,7 +23,7 @@ import { makeTokens, type Tokens } from "./tokens.ts";
  */
 export type Accounts = {
   readonly register: Register;
-  readonly login: Login;
+  readonly login: PerformLogin;
   readonly mfaLogin: MfaLogin;
   readonly changePassword: ChangePassword;
   readonly tokens: Tokens;

@@ -18,7 +18,11 @@ export type LoginCredentials = {
 /** Creates the session or tokens, in the transaction that verified the login. */
 export type OpenSignIn<T> = (client: pg.ClientBase, userId: string, clientInfo: ClientInfo) => Promise<T>;
 
-export type Login = <T>(credentials: LoginCredentials, clientInfo: ClientInfo, open: OpenSignIn<T>) => Promise<T>;
+export type PerformLogin = <T>(
+  credentials: LoginCredentials,
+  clientInfo: ClientInfo,
+  open: OpenSignIn<T>,
+) => Promise<T>;
 
 type LoginOutcome = "passed" | "password" | "disabled" | "code_missing" | "code";
 
@@ -95,7 +99,7 @@ export function makeLoginSteps(asOwner: AsOwner, passwords: Passwords, attempts:
   };
 }
 
-export function makeLogin({ begin, finish }: LoginSteps): Login {
+export function makeLogin({ begin, finish }: LoginSteps): PerformLogin {
   return async ({ username, password, code }, clientInfo, open) => {
     const attempt = await begin({ username, password }, clientInfo);
     return resultOrThrow(await finish(attempt, { code, password }, open));

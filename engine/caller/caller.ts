@@ -25,7 +25,11 @@ export type Caller = {
 /** A caller, and why the credential that was shown is not taken: null where it is, or where there is none. */
 export type AuthenticationResult = { readonly caller: Caller; readonly refusal: ApiError | null };
 
-export type Login = { readonly username: string; readonly password: string; readonly clientInfo: ClientInfo };
+export type PasswordCredentials = {
+  readonly username: string;
+  readonly password: string;
+  readonly clientInfo: ClientInfo;
+};
 
 /** What a request shows of its sender, whichever interface it came by. */
 export type Credentials = {
@@ -35,7 +39,7 @@ export type Credentials = {
   /** The id of a session, where the interface takes sessions. */
   readonly session?: string | null;
   /** A name and a password with each request, where the interface takes them. */
-  readonly login?: Login | null;
+  readonly login?: PasswordCredentials | null;
 };
 
 /** Reads one kind of credential; null when the request shows none of that kind. */

@@ -1,4 +1,4 @@
-import type { Login } from "../../engine/caller/caller.ts";
+import type { PasswordCredentials } from "../../engine/caller/caller.ts";
 import { ApiError } from "../../engine/errors.ts";
 import type { GatewayRequest } from "../http.ts";
 import { clientInfoOf } from "./client-info.ts";
@@ -7,7 +7,7 @@ const CHALLENGE = { "WWW-Authenticate": 'Basic realm="content-service", charset=
 const LOOPBACK = /^(127\.|::1$|::ffff:127\.)/;
 
 /** `Basic base64(name:password)` (RFC 7617); null for another scheme. Requires HTTPS, because it sends the password. */
-export function readBasicCredentials(request: GatewayRequest): Login | null {
+export function readBasicCredentials(request: GatewayRequest): PasswordCredentials | null {
   const { authorization = "" } = request.headers;
   if (!/^\s*basic(\s|$)/i.test(authorization)) return null;
   const [, encoded = ""] = authorization.trim().split(/\s+/);

@@ -72,8 +72,8 @@ export function makeTaskInterface(options: Options): Handler {
     const orNext =
       (find: FindTask): Handler =>
       async () => {
-        const told = await find(id, await identify(request));
-        if (told) return told;
+        const response = await find(id, await identify(request));
+        if (response) return response;
         if (isShared) return next(request);
         throw taskNotFound();
       };

@@ -46,7 +46,7 @@ export function makeFederatedSignOut({
   /** Handles a logout request of the provider: ends all sessions that came from the provider's session. */
   const endSessions = async (
     name: string,
-    logout: LogoutMessage & { kind: "asked" },
+    logout: LogoutMessage & { kind: "request" },
     clientInfo: ClientInfo,
   ): Promise<string> => {
     const { message, subject, sessionIndex } = logout;
@@ -81,7 +81,7 @@ export function makeFederatedSignOut({
       const provider = await providers.find(name);
       return auditRefusals(name, clientInfo, async () => {
         const logout = await asProviderError(() => protocols.of(provider).readLogout(callback));
-        if (logout.kind === "asked") return endSessions(name, logout, clientInfo);
+        if (logout.kind === "request") return endSessions(name, logout, clientInfo);
         // An unknown state is no error: the user is signed out anyway.
         const saved = await stateStore
           .take(logout.state, { provider: name, purpose: "sign-out", browser })

@@ -35,7 +35,7 @@ export function makeOAuthProtocol(provider: Provider, { callback }: ServiceUrls)
 
     // OAuth 2.0 has no logout.
     signOutUrl: async () => null,
-    readLogout: async (callback) => ({ kind: "answered", state: queryState(callback) }),
+    readLogout: async (callback) => ({ kind: "response", state: queryState(callback) }),
   };
 }
 
@@ -71,9 +71,9 @@ async function readUserInfo(
     .fetchProtectedResource(configuration, accessToken, address, "GET", null, headers)
     .catch(throwAsApiError);
   if (!response.ok) throw providerUnavailable(new Error(`Its userinfo endpoint returned ${response.status}`));
-  const told = parseUserInfo(await response.text());
-  if (!isJsonObject(told)) throw providerUnavailable(new Error("Its userinfo is not a JSON object"));
-  return told;
+  const userInfo = parseUserInfo(await response.text());
+  if (!isJsonObject(userInfo)) throw providerUnavailable(new Error("Its userinfo is not a JSON object"));
+  return userInfo;
 }
 
 /** Keeps all digits of numeric subjects: JavaScript would round 64-bit ids. */

@@ -54,7 +54,7 @@ export function makeOpenIdProtocol() {
       return openid.buildEndSessionUrl(configuration, parameters).href;
     },
 
-    readLogout: async (callback) => ({ kind: "answered", state: queryState(callback) }),
+    readLogout: async (callback) => ({ kind: "response", state: queryState(callback) }),
   });
 }
 

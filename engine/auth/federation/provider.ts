@@ -77,14 +77,14 @@ export type CallbackRequest = {
 /** A logout request from the provider, or its response to ours. */
 export type LogoutMessage =
   | {
-      readonly kind: "asked";
+      readonly kind: "request";
       readonly message: { readonly id: string; readonly expiresAt: Date };
       readonly subject: string;
       readonly sessionIndex: string | null;
       /** The URL that reports the result to the provider. */
       responseUrl(isDone: boolean): Promise<string>;
     }
-  | { readonly kind: "answered"; readonly state: string };
+  | { readonly kind: "response"; readonly state: string };
 
 /** A sign-in protocol for one provider. */
 export type ProviderProtocol = {

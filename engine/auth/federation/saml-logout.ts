@@ -46,12 +46,12 @@ export async function readLogoutMessage(
   const { profile } = await verify().catch((error) => {
     throw assertionInvalid(error);
   });
-  if (kind === "LogoutResponse") return { kind: "answered", state: RelayState };
+  if (kind === "LogoutResponse") return { kind: "response", state: RelayState };
 
   const madeAt = Date.parse(rootAttribute(xml, "IssueInstant") ?? "");
   if (!profile || !(Math.abs(Date.now() - madeAt) < MAX_AGE_MS)) throw invalidMessage("its time is not current");
   return {
-    kind: "asked",
+    kind: "request",
     message: { id: profile.ID!, expiresAt: new Date(madeAt + MAX_AGE_MS) },
     subject: profile.nameID,
     sessionIndex: profile.sessionIndex ?? null,

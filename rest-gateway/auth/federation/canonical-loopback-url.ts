@@ -9,8 +9,13 @@ export function canonicalLoopbackUrl(
   { headers: { host }, path, rawQuery }: Pick<GatewayRequest, "headers" | "path" | "rawQuery">,
   siteUrl: string,
 ): string | null {
-  const [asked, own] = [URL.parse(`http://${host}`), new URL(siteUrl)];
-  if (!isLoopback(asked) || !isLoopback(own) || asked!.port !== own.port || asked!.hostname === own.hostname)
+  const [requested, own] = [URL.parse(`http://${host}`), new URL(siteUrl)];
+  if (
+    !isLoopback(requested) ||
+    !isLoopback(own) ||
+    requested!.port !== own.port ||
+    requested!.hostname === own.hostname
+  )
     return null;
   return `${siteUrl}${path}${rawQuery === "" ? "" : `?${rawQuery}`}`;
 }

@@ -35,12 +35,12 @@ export function respondToSignIn(request: GatewayRequest, ending: SignInResult, r
  * In that case, return a page of this site that navigates to the target.
  */
 function redirectWithSession(
-  { headers: asked }: GatewayRequest,
+  { headers: requestHeaders }: GatewayRequest,
   address: string,
   cookie: GatewayResponse["headers"],
   render: RenderPage,
 ): GatewayResponse {
-  if (asked["sec-fetch-site"] !== "cross-site") return seeOther(address, cookie);
+  if (requestHeaders["sec-fetch-site"] !== "cross-site") return seeOther(address, cookie);
   return render({ ...continuePage(address), headers: { ...cookie, Refresh: `0; url=${address}` } });
 }
 
