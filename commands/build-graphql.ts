@@ -1,3 +1,4 @@
+import "./graphile-env.ts";
 import type { Catalog } from "../engine/catalog/catalog.ts";
 import { exposedSchemas } from "../engine/catalog/exposed-schemas.ts";
 import type { Config } from "../engine/config/config.ts";

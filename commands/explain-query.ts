@@ -1,3 +1,4 @@
+import "./graphile-env.ts";
 import type pg from "pg";
 import { execute } from "postgraphile/grafast";
 import {

@@ -9,12 +9,11 @@ import { quotedName } from "../engine/quoted-name.ts";
 import { withClient } from "../engine/with-client.ts";
 import { type Explained, explainRead } from "../rest-gateway/why/explain-read.ts";
 import { judging } from "../rest-gateway/why/verdicts.ts";
-import { buildGraphQL } from "./build-graphql.ts";
 import { makeCallerContexts } from "./caller-context.ts";
 import { readClaims } from "./claims.ts";
 import { runCommand, UsageError } from "./command.ts";
 import { commandLine } from "./command-line.ts";
-import { type ExplainedStatement, explainQuery } from "./explain-query.ts";
+import type { ExplainedStatement } from "./explain-query.ts";
 import { readAddress } from "./requested-rows.ts";
 import { withCatalog } from "./with-catalog.ts";
 
@@ -91,6 +90,9 @@ Examples:
       const tellAll = async (login: pg.ClientBase, owner: pg.ClientBase): Promise<void> => {
         const means = { catalog, context, login, owner };
         if (!addressed) {
+          // Other requests need not wait until PostGraphile is loaded.
+          const { buildGraphQL } = await import("./build-graphql.ts");
+          const { explainQuery } = await import("./explain-query.ts");
           const built = await buildGraphQL(catalog, config, postgres);
           for (const each of await explainQuery(address, { ...means, built })) tellOfStatement(each, role, catalog);
           return;

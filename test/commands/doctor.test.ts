@@ -16,6 +16,7 @@ describe("npm run doctor", () => {
   test("finds no danger in the database that we make, and tells of a table that is left open by its exit code", async () => {
     const well = await doctor();
     expect([well.code, well.stdout]).toEqual([0, expect.not.stringContaining("GraphQL is served without")]);
+    expect(well.stderr).toBe("");
     await withClient(database.ownerUrl, (client) =>
       client.query("create table public.plans (id int primary key); grant select on public.plans to anon"),
     );
