@@ -1,5 +1,6 @@
 import type {} from "postgraphile";
 import { listOfCodec, TYPES } from "postgraphile/@dataplan/pg";
+import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
 import type { Codec } from "./table.ts";
 
 declare global {
@@ -10,22 +11,27 @@ declare global {
   }
 }
 
-/** Of core's they are no more: it hides the last two, and makes money a number, which loses digits. */
+/**
+ * Of core's they are no more: it hides tsvector and tsquery, makes money a number, which loses digits, and reads char(n) in rows
+ * within rows by a cast to text, which loses its blanks.
+ */
 const PLAIN = {
   money: plain(TYPES.money),
   tsvector: plain(TYPES.tsvector),
   tsquery: plain(TYPES.tsquery),
+  bpchar: { ...TYPES.bpchar, castFromPg: (value: SQL) => sql`textin(bpcharout(${value}))` },
 } satisfies Readonly<Record<string, Codec>>;
 
 const LISTS: Readonly<Record<string, Codec>> = {
   _money: listOfCodec(PLAIN.money, { name: "money[]" }),
   _tsvector: listOfCodec(PLAIN.tsvector, { name: "tsvector[]" }),
   _tsquery: listOfCodec(PLAIN.tsquery, { name: "tsquery[]" }),
+  _bpchar: listOfCodec(PLAIN.bpchar, { name: "bpchar[]" }),
 };
 
 export const PlainTypesPlugin: GraphileConfig.Plugin = {
   name: "PlainTypesPlugin",
-  description: "money, tsvector and tsquery are texts, as Postgres writes them",
+  description: "money, tsvector, tsquery and char(n) are texts, as Postgres writes them",
   before: ["PgCodecsPlugin"],
   gather: {
     hooks: {
@@ -42,7 +48,8 @@ export const PlainTypesPlugin: GraphileConfig.Plugin = {
         before: ["PgCodecs"],
         callback(_, build) {
           const { inflection } = build;
-          build.setGraphQLTypeForPgCodec(PLAIN.money, ["input", "output"], "String");
+          for (const codec of [PLAIN.money, PLAIN.bpchar])
+            build.setGraphQLTypeForPgCodec(codec, ["input", "output"], "String");
           build.setGraphQLTypeForPgCodec(PLAIN.tsvector, ["input", "output"], inflection.builtin("TSVector"));
           build.setGraphQLTypeForPgCodec(PLAIN.tsquery, ["input", "output"], inflection.builtin("TSQuery"));
           return _;
