@@ -7,7 +7,7 @@ import { ApiError, type FieldFault, toApiError, unavailable } from "../../engine
 import { lengthFault, type Sentence, sentenceOf } from "../../engine/sql-sentences.ts";
 import type { Collection } from "./collections.ts";
 import { namingOf } from "./naming.ts";
-import { codesOf, invalidId, notPermitted } from "./refusals.ts";
+import { codesOf, invalidId, notPermitted, severalRows } from "./refusals.ts";
 import type { SentValue } from "./sent-values.ts";
 import { unreadValues } from "./unread-values.ts";
 
@@ -36,6 +36,7 @@ function inOurWords(thrown: unknown, around: Circumstances): ApiError {
     }
     return new ApiError(401, "INVALID_TOKEN", "The credential names no role of this service.", { cause: thrown });
   }
+  if (thrown instanceof ApiError && thrown.code === "PGRST124") return severalRows();
   if (!(thrown instanceof pg.DatabaseError)) return toApiError(thrown);
   if (thrown.code === "42501") return notPermitted(around);
   if (isOutdated(thrown)) return unavailable(JUST_CHANGED, thrown);

@@ -11,6 +11,9 @@ type Asking = Pick<Asked, "catalog"> & { readonly caller: Pick<Asked["caller"], 
 /** The rows are JSON; none of our conditions needs another form. */
 const MANNER: Manner = { formats: [{ kind: "media", type: "application/json" }], body: true, maxAffected: null };
 
+/** Rows are changed by their address, which names one; of tables that others inherit from several may have one key. */
+const CHANGE: Manner = { ...MANNER, maxAffected: 1 };
+
 /** A plan is looked up without looking at the intent, where it has a model that another had before. */
 export function makeResourcePreparer({ maxPageSize }: Pick<Config, "maxPageSize">, hits: Hits): PrepareFor {
   const { prepare } = makePreparer(
@@ -34,7 +37,8 @@ export function makeResourcePreparer({ maxPageSize }: Pick<Config, "maxPageSize"
       hits.found++;
       return like.again(intent);
     }
-    const prepared = prepare(intent, MANNER, catalog, caller.role);
+    const manner = intent.kind === "update" || intent.kind === "delete" ? CHANGE : MANNER;
+    const prepared = prepare(intent, manner, catalog, caller.role);
     if (model) preparedLike.set(model, prepared);
     return prepared;
   };

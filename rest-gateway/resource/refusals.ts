@@ -34,6 +34,12 @@ export function noRow({ plain, name }: Collection): ApiError {
   return new ApiError(404, plain.notFound, `${first.toUpperCase()}${others.join("")}.`);
 }
 
+/** A table shows the rows of tables that inherit from it, and its key tells apart its own alone. */
+export function severalRows(): ApiError {
+  const hint = "Address the row in the table that it belongs to.";
+  return new ApiError(409, "RESOURCE_CONFLICT", "Several rows have this id; nothing was changed.", { hint });
+}
+
 export function preconditionFailed(): ApiError {
   return new ApiError(412, "PRECONDITION_FAILED", "It is no longer what you last saw; nothing was changed.", {
     hint: "Read it again, and send its ETag.",

@@ -6,7 +6,7 @@ import { listParameters } from "../parse/latest-lists.ts";
 import { windowOf } from "../parse/paging.ts";
 import { parseRowParameters } from "../parse/parameters.ts";
 import { everyField } from "../parse/selected-fields.ts";
-import { noRow } from "../refusals.ts";
+import { noRow, severalRows } from "../refusals.ts";
 import { withLinks } from "../send/links.ts";
 import { sendList } from "../send/list.ts";
 import { sendRow } from "../send/row.ts";
@@ -38,6 +38,7 @@ export async function readRow(asked: Asked, ask: AskRows): Promise<GatewayRespon
   const isPlain = parents.length === 0 && select === everyField(collection);
   const rows = await ask(readIntent(collection, { select, conditions }), isPlain ? select : undefined);
   if (rows.count === 0) throw noRow(collection);
+  if (rows.count > 1) throw severalRows();
   const text = rowOf(rows.text);
   const linked = links || asked.agreed.links ? await withLinks(text, collection, asked, ask) : null;
   return sendRow(asked, { status: 200, text, collection, select, linked });
