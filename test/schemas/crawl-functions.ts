@@ -10,7 +10,7 @@ import {
 } from "postgraphile/graphql";
 import type { GraphQLShapes } from "./crawl-graphql.ts";
 import type { Argument, Routine } from "./described.ts";
-import { canonical, isRecord, type Json, sorted } from "./exact.ts";
+import { canonical, isRecord, type Json, parseJson, sorted } from "./exact.ts";
 import type { Findings } from "./findings.ts";
 import { normalName } from "./normal-name.ts";
 import { quoted, sampleOf } from "./rows.ts";
@@ -94,9 +94,8 @@ async function callByTable(
   { schema, name, returns, arguments: list }: Routine,
   values: readonly string[],
 ): Promise<Outcome> {
-  const body = JSON.stringify(
-    Object.fromEntries(list.map(({ name: each, type }, index) => [each, asJson(type, values[index]!)])),
-  );
+  const members = list.map(({ name: each, type }, index) => `${JSON.stringify(each)}: ${asJson(type, values[index]!)}`);
+  const body = `{${members.join(", ")}}`;
   const headers = { "Content-Type": "application/json", "Content-Profile": schema, Prefer: "tx=rollback" };
   const { status, json } = await ask(`/rest/v1/rpc/${encodeURIComponent(name)}`, { method: "POST", headers, body });
   // Of several that these names may mean none is called: 300.
@@ -152,16 +151,15 @@ function literal(type: GraphQLInputType, { labels, type: sqlType }: Argument, te
     return named instanceof GraphQLEnumType
       ? named.getValues().find(({ value, name }) => normalName(name) === normalName(text) || value === text)!.name
       : text;
-  if (named.name === "JSON") return jsonLiteral(JSON.parse(text));
+  if (named.name === "JSON") return jsonLiteral(parseJson(text));
   if (sqlType === "interval") return "{ days: 1 }";
   return ["Int", "Float", "Boolean"].includes(named.name) ? text : JSON.stringify(text);
 }
 
-function jsonLiteral(value: unknown): string {
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  return `{ ${Object.entries(value)
-    .map(([name, each]) => `${name}: ${jsonLiteral(each)}`)
-    .join(", ")} }`;
+function jsonLiteral(value: Json): string {
+  if (!isRecord(value)) return canonical(value);
+  const members = Object.entries(value).map(([name, each]) => `${name}: ${jsonLiteral(each)}`);
+  return `{ ${members.join(", ")} }`;
 }
 
 function outcomeOf({ json }: Answer): Outcome {
@@ -169,9 +167,8 @@ function outcomeOf({ json }: Answer): Outcome {
   return { rows: json.data.value! };
 }
 
-function asJson(type: string, text: string): unknown {
-  if (type === "json" || type === "jsonb") return JSON.parse(text);
-  return text;
+function asJson(type: string, text: string): string {
+  return type === "json" || type === "jsonb" ? text : JSON.stringify(text);
 }
 
 function same(outcome: Outcome): string {

@@ -53,10 +53,23 @@ export function endTable(schema: string): string {
   return `create table ${quoted(schema)}.${END} (id bigint generated always as identity primary key)`;
 }
 
+/** Whether changes of its rows can be published. */
+export function isTold({ kind, isPartition, isLogged }: Table): boolean {
+  return (kind === "r" || kind === "p") && !isPartition && isLogged;
+}
+
+/** The rows as changes have them. */
+export async function loggedRows({ sql }: Served, table: Table): Promise<readonly string[]> {
+  const columns = table.columns.filter(({ virtual }) => !virtual).map(({ name }) => quoted(name));
+  return (await sql(`select ${columns.join(", ")} from ${table.kind === "r" ? "only " : ""}${qualified(table)}`)).map(
+    canonical,
+  );
+}
+
 /** One insert and one update of each published table, told with the row as SQL has it. */
 export async function crawlRealtime(served: Served, findings: Findings): Promise<void> {
   const { owner, tables } = served;
-  const stored = tables.filter(({ kind }) => kind === "r" || kind === "p");
+  const stored = tables.filter(isTold);
   const inserted = new Set<Table>();
   const told = await followChanges(served, async () => {
     // Triggers would change other rows than those that are looked at.
@@ -70,7 +83,7 @@ export async function crawlRealtime(served: Served, findings: Findings): Promise
   });
   const byTable = Map.groupBy(told, ({ table }) => table);
   for (const table of stored) {
-    const rows = new Set((await served.sql(`select t.* from ${qualified(table)} as t`)).map(canonical));
+    const rows = new Set(await loggedRows(served, table));
     const events = byTable.get(table.name) ?? [];
     const insert = events.find(({ type }) => type === "INSERT");
     // Rows of tables without a key are not told.

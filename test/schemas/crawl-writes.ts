@@ -90,6 +90,7 @@ async function sendToGraphQL(
       ? [field]
       : [];
   });
+  if (told.length === 0) return null;
   const selection = told.map((field) => `${field.name}${leavesOf(getNamedType(field.type))}`).join(" ");
   const key = (field: GraphQLField<unknown, unknown>) =>
     primaryKey.map((column) => {

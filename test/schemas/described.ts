@@ -15,6 +15,8 @@ export type Column = {
   readonly hasDefault: boolean;
   /** Nobody but Postgres writes it. */
   readonly generated: boolean;
+  /** It is stored nowhere, and so in no log. */
+  readonly virtual: boolean;
 };
 
 export type ForeignKey = {
@@ -32,6 +34,8 @@ export type Table = {
   /** r, p, v, m as in pg_class. */
   readonly kind: string;
   readonly isPartition: boolean;
+  /** Whether Postgres's log has its changes. */
+  readonly isLogged: boolean;
   readonly columns: readonly Column[];
   readonly primaryKey: readonly string[];
   /** The columns of its primary key and unique constraints. */
@@ -58,14 +62,14 @@ export type Routine = {
 };
 
 const TABLES = `
-  select namespace.nspname as schema, relname as name, relkind as kind, relispartition as "isPartition",
+  select namespace.nspname as schema, relname as name, relkind as kind, relispartition as "isPartition", relpersistence = 'p' as "isLogged",
     (select coalesce(json_agg(json_build_object(
         'name', attname, 'type', format_type(atttypid, null), 'baseType', format_type(coalesce(nullif(typbasetype, 0), atttypid), null),
         'length', case when atttypmod > 4 and typcategory = 'S' then atttypmod - 4 end,
         'precision', case when atttypmod > 4 and atttypid = 'numeric'::regtype then (atttypmod - 4) >> 16 end,
         'scale', case when atttypmod > 4 and atttypid = 'numeric'::regtype then (atttypmod - 4) & 65535 end,
         'labels', (select json_agg(enumlabel order by enumsortorder) from pg_enum where enumtypid = atttypid),
-        'notNull', attnotnull, 'hasDefault', atthasdef or attidentity <> '', 'generated', attgenerated <> '' or attidentity = 'a') order by attnum), '[]')
+        'notNull', attnotnull, 'hasDefault', atthasdef or attidentity <> '', 'generated', attgenerated <> '' or attidentity = 'a', 'virtual', attgenerated = 'v') order by attnum), '[]')
       from pg_attribute join pg_type on pg_type.oid = atttypid
       where attrelid = class.oid and attnum > 0 and not attisdropped) as columns,
     (select coalesce(json_agg(attname order by position), '[]')

@@ -1,4 +1,8 @@
 /** What is left of a name in any spelling: `author_id` and `authorId` are one. */
 export function normalName(name: string): string {
-  return name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+  return name
+    .replaceAll("ß", "ss")
+    .normalize("NFKD")
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]/gu, "");
 }

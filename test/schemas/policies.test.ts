@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { compareList, crawlGraphQL, readShapes } from "./crawl-graphql.ts";
-import { followChanges } from "./crawl-realtime.ts";
+import { followChanges, isTold, loggedRows } from "./crawl-realtime.ts";
 import { compareResourceRows, crawlResourceInterface } from "./crawl-resource-interface.ts";
 import { compareTableRows, crawlTableInterface } from "./crawl-table-interface.ts";
 import { canonical } from "./exact.ts";
@@ -25,8 +25,8 @@ async function rowsOf({ sql, tables }: Served): Promise<number> {
 
 /** Every row is changed by the owner, and told of as it may be read. */
 async function compareChanges(served: Served, findings: Findings): Promise<void> {
-  const { owner, tables, sql } = served;
-  const stored = tables.filter(({ kind, primaryKey }) => kind === "r" && primaryKey.length > 0);
+  const { owner, tables } = served;
+  const stored = tables.filter((table) => isTold(table) && table.primaryKey.length > 0);
   const told = await followChanges(served, async () => {
     await owner.query("set session_replication_role = replica");
     for (const table of stored) {
@@ -36,7 +36,7 @@ async function compareChanges(served: Served, findings: Findings): Promise<void>
     await owner.query("set session_replication_role = origin");
   });
   for (const table of stored) {
-    const expected = (await sql(`select t.* from ${qualified(table)} as t`)).map(canonical).sort();
+    const expected = [...(await loggedRows(served, table))].sort();
     const got = told.filter((each) => each.table === table.name).map(({ record }) => canonical(record));
     findings.note("realtime", table.name, "update", expected.join() === got.sort().join(), expected.join(), got.join());
   }

@@ -197,6 +197,26 @@ export function sampleOf(type: string, n: number, { length, precision, scale }: 
       return `03:04:${two}`;
     case "interval":
       return `1 year 2 days 03:04:${two}`;
+    case "citext":
+      return `Ann ${n}`;
+    case "hstore":
+      return `"key ${n}"=>"a \\"b\\"", "none"=>NULL`;
+    case "ltree":
+      return `top.n${n}`;
+    case "tsvector":
+      return `'word':${n}`;
+    case "xml":
+      return `<n>${n}</n>`;
+    case "money":
+      return `$${n},000.10`;
+    case "time with time zone":
+      return `03:04:${two}+02`;
+    case "bit":
+      return (n % 16).toString(2).padStart(4, "0");
+    case "bit varying":
+      return (n % 16).toString(2);
+    case "cidr":
+      return `10.${n % 256}.0.0/16`;
     case "inet":
       return `10.0.0.${n % 256}`;
     case "macaddr":

@@ -3,7 +3,7 @@ import type { Service } from "../../service.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../database.ts";
 import { tokenFor } from "../graphql.ts";
 import { serve } from "../serve.ts";
-import { END, endTable } from "./crawl-realtime.ts";
+import { END, endTable, isTold } from "./crawl-realtime.ts";
 import { describeRoutines, describeTables, type Routine, type Table } from "./described.ts";
 import { canonical, type Json, parseJson } from "./exact.ts";
 import type { PublicSchema } from "./public-schemas.ts";
@@ -139,16 +139,14 @@ async function readAs(
 /** What anybody does who serves such a database: rights for the roles, and a publication of what may be told on channels. */
 function grantsOf({ name, ownRoles = [] }: PublicSchema, tables: readonly Table[]): string {
   const to = ["anon", "authenticated", "service_role", ...ownRoles].map(quoted).join(", ");
-  const told = tables.filter(({ kind, isPartition }) => (kind === "r" || kind === "p") && !isPartition);
+  const told = tables.filter(isTold);
+  const whole = told.filter(({ columns }) => !columns.some(({ virtual }) => virtual));
   return `
     grant usage on schema ${quoted(name)} to ${to};
     grant all on all tables in schema ${quoted(name)} to ${to};
     grant all on all sequences in schema ${quoted(name)} to ${to};
     grant execute on all functions in schema ${quoted(name)} to ${to};
-    ${tables
-      .filter(({ kind }) => kind === "r" || kind === "p")
-      .map((table) => `alter table ${qualified(table)} replica identity full;`)
-      .join("\n")}
+    ${whole.map((table) => `alter table ${qualified(table)} replica identity full;`).join("\n")}
     ${endTable(name)};
     grant select on ${quoted(name)}.${END} to ${to};
     create publication supabase_realtime for table ${[...told.map(qualified), `${quoted(name)}.${END}`].join(", ")}
