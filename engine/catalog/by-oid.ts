@@ -8,6 +8,7 @@ import { toTableTargets } from "./view-columns.ts";
 export type ByOid = ReturnType<typeof indexByOid>;
 
 export function indexByOid({ tables, columns, hiddenTables, viewTargets, types }: Content) {
+  const grantsOf = makeGrantsParser();
   const tableRows = new Map(tables.map((row) => [row.oid, row]));
   const columnRows = Map.groupBy(columns, ({ table }) => table);
 
@@ -20,8 +21,8 @@ export function indexByOid({ tables, columns, hiddenTables, viewTargets, types }
     hiddenTables.get(table)?.columns.get(position)?.name;
 
   return {
-    types: toTypes(types),
-    grantsOf: makeGrantsParser(),
+    types: toTypes(types, grantsOf),
+    grantsOf,
     tableRows,
     columnRows,
     hiddenTables,

@@ -1,4 +1,5 @@
 import { memoized } from "../memoized.ts";
+import type { Grants } from "./grants.ts";
 import type { QualifiedName } from "./qualified-name.ts";
 import type { Read } from "./reader.ts";
 
@@ -12,7 +13,13 @@ type Named = QualifiedName & {
   readonly comment: string | null;
 };
 
-export type BaseType = Named & { readonly kind: "base" | "pseudo"; readonly comparison: Comparison };
+export type BaseType = Named & {
+  readonly kind: "base" | "pseudo";
+  readonly comparison: Comparison;
+  /** The schema of the type's own `=` and `<>`; null where they are in pg_catalog, or do not exist. */
+  readonly operatorSchema: OperatorSchema | null;
+};
+type OperatorSchema = { readonly name: string; readonly grants: Grants };
 export type EnumType = Named & { readonly kind: "enum"; readonly values: readonly string[] };
 export type ArrayType = Named & { readonly kind: "array"; readonly element: DataType };
 export type RangeType = Named & { readonly kind: "range" | "multirange"; readonly element: DataType };
@@ -58,6 +65,8 @@ type TypeRow = QualifiedName & {
   relationKind: string | null;
   values: string[] | null;
   comparison: Comparison;
+  operatorSchema: string | null;
+  operatorSchemaAcl: string | null;
 };
 type AttributeRow = { relation: number; name: string; type: number; sqlType: string; comment: string | null };
 type CheckRow = { type: number; name: string; expression: string };
@@ -97,17 +106,22 @@ const WANTED = `
 /** By the operator classes that are the default of the type, or of one that its values are taken for as they are. */
 const COMPARED = `
   classed as (
-    select o.opcintype as oid, bool_or(m.amname = 'btree') as is_ordered
+    select o.opcintype as oid, bool_or(m.amname = 'btree') as is_ordered,
+      min(e.oprnamespace) filter (where e.oprnamespace <> 'pg_catalog'::regnamespace) as schema
     from pg_opclass o join pg_am m on m.oid = o.opcmethod
+      left join pg_amop a on a.amopfamily = o.opcfamily and a.amoplefttype = o.opcintype and a.amoprighttype = o.opcintype
+        and a.amopstrategy = case m.amname when 'btree' then 3 else 1 end
+      left join pg_operator e on e.oid = a.amopopr and e.oprname = '='
     where o.opcdefault and m.amname in ('btree', 'hash')
     group by o.opcintype
   ),
   compared as (
-    select known.oid, case when bool_or(known.is_ordered) then 'order' else 'equality' end as comparison
+    select known.oid, case when bool_or(known.is_ordered) then 'order' else 'equality' end as comparison,
+      min(known.schema) as schema
     from (
-      select oid, is_ordered from classed
+      select oid, is_ordered, schema from classed
       union all
-      select c.castsource, k.is_ordered from pg_cast c join classed k on k.oid = c.casttarget
+      select c.castsource, k.is_ordered, null from pg_cast c join classed k on k.oid = c.casttarget
       where c.castmethod = 'b' and c.castcontext = 'i'
     ) known
     group by known.oid
@@ -125,9 +139,11 @@ const TYPES = `${WANTED}, ${COMPARED}
     case when t.typtype = 'e'
       then (select array_agg(e.enumlabel::text order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid)
     end as values,
-    coalesce(k.comparison, 'none') as comparison
+    coalesce(k.comparison, 'none') as comparison, o.nspname as "operatorSchema",
+    array_to_string(coalesce(o.nspacl, acldefault('n', o.nspowner)), E'\\n') as "operatorSchemaAcl"
   from pg_type t join wanted using (oid) join pg_namespace n on n.oid = t.typnamespace
     left join compared k on k.oid = t.oid
+    left join pg_namespace o on o.oid = k.schema
     left join pg_class c on c.oid = t.typrelid
     left join pg_description d on d.classoid = 'pg_type'::regclass and d.objoid = t.oid and d.objsubid = 0
   order by t.oid`;
@@ -173,12 +189,15 @@ export type Types = {
   fillRowType(relation: number, columns: ReadonlyMap<string, Attribute>): void;
 };
 
-export function toTypes({ types, attributes, checks }: TypeRows): Types {
+export function toTypes({ types, attributes, checks }: TypeRows, grantsOf: (acl: string | null) => Grants): Types {
   const rows = new Map(types.map((row) => [row.oid, row]));
   const checksOf = Map.groupBy(checks, ({ type }) => type);
   const attributesOf = new Map<number, Map<string, Attribute>>();
 
   const of = memoized((oid: number): DataType => make(rows.get(oid)!));
+
+  const operatorSchemaOf = ({ operatorSchema: name, operatorSchemaAcl }: TypeRow): OperatorSchema | null =>
+    name === null ? null : { name, grants: grantsOf(operatorSchemaAcl) };
 
   const make = (row: TypeRow): DataType => {
     const { oid, schema, name, sqlName, comment } = row;
@@ -186,9 +205,9 @@ export function toTypes({ types, attributes, checks }: TypeRows): Types {
     if (row.isArray) return { ...named, kind: "array", element: of(row.element) };
     switch (row.typtype) {
       case "b":
-        return { ...named, kind: "base", comparison: row.comparison };
+        return { ...named, kind: "base", comparison: row.comparison, operatorSchema: operatorSchemaOf(row) };
       case "p":
-        return { ...named, kind: "pseudo", comparison: "none" };
+        return { ...named, kind: "pseudo", comparison: "none", operatorSchema: null };
       case "e":
         return { ...named, kind: "enum", values: row.values ?? [] };
       case "r":

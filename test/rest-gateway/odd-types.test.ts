@@ -19,21 +19,26 @@ beforeAll(async () => {
     template: "empty",
     settings: { REST_REQUIRE_APIKEY: "false" },
     sql: `
-      create schema extensions;
-      create extension hstore schema extensions;
+      create schema tools;
+      create extension hstore schema tools;
+      create extension citext schema tools;
       create extension ltree;
       ${COLOUR}
-      grant usage on schema public, extensions to anon;
-      create domain traits as extensions.hstore;
-      create table things (id int primary key, said extensions.hstore default 'by=>default', said_often extensions.hstore[], trait traits,
+      grant usage on schema public, tools to anon;
+      create domain traits as tools.hstore;
+      create table things (id int primary key, said tools.hstore default 'by=>default', said_often tools.hstore[], trait traits,
         path ltree, pattern lquery, search ltxtquery, price money);
       insert into things values
-        (1, 'a=>1, "b c"=>NULL', array['a=>1', null]::extensions.hstore[], '', 'a.b', 'a.*', 'a & b', 12345.6);
+        (1, 'a=>1, "b c"=>NULL', array['a=>1', null]::tools.hstore[], '', 'a.b', 'a.*', 'a & b', 12345.6);
+      create table nicknames (nickname tools.citext primary key, id int unique, elder tools.citext references nicknames);
+      insert into nicknames values ('Ada', 1, null), ('bob', 2, 'ADA');
       create table stars (id int primary key, "*" text, other text);
       insert into stars values (1, 'star', 'other');
       create table paints (shade colour primary key, id int unique, label text);
       insert into paints values (255, 1, 'blue');
-      grant select, insert, update, delete on all tables in schema public to anon`,
+      grant select, insert, update, delete on all tables in schema public to anon;
+      grant usage on schema public to authenticated;
+      grant select on nicknames to authenticated`,
   });
   ask = resources.ask;
 });
@@ -77,17 +82,39 @@ test("an hstore may be sent as a text too, be empty, null, and absent for its de
 
 describe("a field", () => {
   test.each([
+    ["things", "said", '"b c"=>NULL, a=>1'],
+    ["things", "trait", ""],
     ["things", "path", "a.b"],
+    ["nicknames", "nickname", "ADA"],
     ["things", "price", "$12,345.60"],
     ["stars", "*", "star"],
     ["paints", "shade", "#0000ff"],
   ])("that Postgres can compare, %s.%s, is a filter and may be sorted by", async (table, name, value) => {
-    for (const query of [new URLSearchParams({ [name]: value }), new URLSearchParams({ sort: name })]) {
-      const { status, body } = await ask(`/api/v1/${table}?${query}`);
-      expect([status, body.data.map(({ id }: { id: number }) => id)]).toEqual([200, [1]]);
-    }
+    const found = await ask(`/api/v1/${table}?${new URLSearchParams({ [name]: value })}`);
+    expect([found.status, found.body.data?.map(({ id }: { id: number }) => id)]).toEqual([200, [1]]);
+    const sorted = await ask(`/api/v1/${table}?${new URLSearchParams({ sort: name })}`);
+    expect([sorted.status, sorted.body.data[0].id]).toEqual([200, 1]);
     const atTable = await ask(`/rest/v1/${table}?${new URLSearchParams({ [JSON.stringify(name)]: `eq.${value}` })}`);
     expect(atTable.body.map(({ id }: { id: number }) => id)).toEqual([1]);
+  });
+
+  test("whose type is of a schema that is not on the search path is compared as that type is", async () => {
+    expect((await ask("/api/v1/nicknames/ADA")).body).toMatchObject({ nickname: "Ada" });
+    expect((await ask("/api/v1/nicknames?nickname=ADA&nickname=BOB")).body.data).toHaveLength(2);
+    expect((await ask("/rest/v1/nicknames?nickname=in.(ADA,BOB)")).body).toHaveLength(2);
+    expect((await ask("/rest/v1/nicknames?nickname=neq.ADA&select=id")).body).toEqual([{ id: 2 }]);
+    const [bob] = (await ask("/rest/v1/nicknames?id=eq.2&select=older:elder(id)")).body;
+    expect(bob).toEqual({ older: { id: 1 } });
+  });
+
+  test("is compared as another type where the caller may not use the schema of its own", async () => {
+    for (const [value, ids] of [
+      ["Ada", [1]],
+      ["ADA", []],
+    ] as const) {
+      const { status, body } = await ask(`/rest/v1/nicknames?nickname=eq.${value}`, { as: { role: "authenticated" } });
+      expect([status, body.map(({ id }: { id: number }) => id)]).toEqual([200, ids]);
+    }
   });
 
   test.each(["pattern", "search"])("that it cannot compare, things.%s, is neither", async (name) => {

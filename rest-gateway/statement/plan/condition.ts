@@ -1,6 +1,6 @@
 import { ApiError } from "../../../engine/errors.ts";
 import type { Condition, Field, Operation, RowOperation } from "../intent.ts";
-import { isTextToSearch, planField, readerOf } from "./field.ts";
+import { isTextToSearch, operatorSchemaOf, planField, readerOf, typeOf } from "./field.ts";
 import { permissionOf } from "./permission.ts";
 import { use } from "./scope.ts";
 import type { Within } from "./select.ts";
@@ -46,11 +46,12 @@ function planOperation(
   reader: string | null,
 ): Where {
   const left = planField(field, scope);
+  const operatorSchema = field.path.length === 0 ? operatorSchemaOf(typeOf(field.name, scope), planning) : null;
   switch (operation.kind) {
     case "is":
       return { kind: "is", negated, left, value: operation.value };
     case "in":
-      return { kind: "in", negated, left, operand: { slot: planning.slotOf(operation), by: reader } };
+      return { kind: "in", negated, left, operatorSchema, operand: { slot: planning.slotOf(operation), by: reader } };
     case "isdistinct":
       return { kind: "distinct", negated, left, operand: { slot: planning.slotOf(operation), by: null } };
     case "search": {
@@ -62,7 +63,9 @@ function planOperation(
       const { operator, quantifier } = operation;
       const isPattern = operator === "like" || operator === "ilike";
       const operand = { slot: planning.slotOf(operation), by: isPattern ? null : reader };
-      return { kind: "compare", negated, left, operator, quantifier, operand };
+      const isEquality = operator === "eq" || operator === "neq";
+      const schema = isEquality ? operatorSchema : null;
+      return { kind: "compare", negated, left, operator, operatorSchema: schema, quantifier, operand };
     }
   }
 }

@@ -28,6 +28,17 @@ export function representation(catalog: Catalog, source: string | null, target: 
   return catalog.representations.find((known) => known.source === source && known.target === target)?.function ?? null;
 }
 
+/** The schema that `=` and `<>` of the type are named with, so that they need not be on the search path. */
+export function operatorSchemaOf(
+  type: DataType | null | undefined,
+  { catalog, role }: { readonly catalog: Catalog; readonly role: string },
+): string | null {
+  const base = type && baseTypeOf(type);
+  const schema = base?.kind === "base" ? base.operatorSchema : null;
+  // Without usage of the schema Postgres refuses its name, and else compares values as the types that they are taken for.
+  return schema && catalog.mayRole(role, "usage", schema) ? schema.name : null;
+}
+
 export function isTextToSearch({ name }: Field, scope: Scope): boolean {
   const type = typeOf(name, scope);
   return type === null || baseTypeOf(type).name !== "tsvector";

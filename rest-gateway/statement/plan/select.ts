@@ -99,7 +99,7 @@ function planRelation(branch: Branch, from: Scope, planning: Planning): PlannedR
   const { catalog, role, schema } = planning;
   const wanted = { source: from.table, sourceName: from.name, schema, target, hint };
   const relationship = found ?? findRelationship(wanted, catalog, role);
-  const start = reach(relationship, from, catalog);
+  const start = reach(relationship, from, planning);
   const within = makeWithin(branch, start.scope, planning);
   const own = columnsOf(within, { isSpread });
   const most = limitOf(relationship, planning);

@@ -40,7 +40,11 @@ export type Source =
 export type Junction = {
   readonly table: QualifiedName;
   readonly alias: string;
-  readonly on: readonly { readonly junction: string; readonly target: string }[];
+  readonly on: readonly {
+    readonly junction: string;
+    readonly target: string;
+    readonly operatorSchema: string | null;
+  }[];
 };
 
 /** A whole row; of a result it is put together again, since there it has lost its type. */
@@ -84,10 +88,18 @@ export type Where =
       readonly negated: boolean;
       readonly left: Expression;
       readonly operator: Comparison;
+      /** Null: Postgres looks for the operator on the search path. */
+      readonly operatorSchema: string | null;
       readonly quantifier: Quantifier | null;
       readonly operand: Operand;
     }
-  | { readonly kind: "in"; readonly negated: boolean; readonly left: Expression; readonly operand: Operand }
+  | {
+      readonly kind: "in";
+      readonly negated: boolean;
+      readonly left: Expression;
+      readonly operatorSchema: string | null;
+      readonly operand: Operand;
+    }
   | {
       readonly kind: "is";
       readonly negated: boolean;
@@ -112,7 +124,12 @@ export type Where =
       readonly selection: Selection;
       readonly and: readonly Where[];
     }
-  | { readonly kind: "same"; readonly left: Expression; readonly right: Expression }
+  | {
+      readonly kind: "same";
+      readonly left: Expression;
+      readonly operatorSchema: string | null;
+      readonly right: Expression;
+    }
   /** Where the row is to the position that a page begins at: of several columns the first that differs decides. */
   | {
       readonly kind: "position";

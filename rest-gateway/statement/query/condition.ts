@@ -9,6 +9,7 @@ import {
   join,
   literal,
   NOTHING,
+  operatorIn,
   parameter,
   qualified,
   ROW,
@@ -65,10 +66,11 @@ function affirmed(where: Where): Sql {
       const value = operand(where.operand);
       const right =
         where.quantifier === null ? value : where.quantifier === "any" ? sql`any(${value})` : sql`all(${value})`;
-      return sql`${expression(where.left)} ${COMPARISONS[where.operator]} ${right}`;
+      const operator = operatorIn(where.operatorSchema, COMPARISONS[where.operator]);
+      return sql`${expression(where.left)} ${operator} ${right}`;
     }
     case "in":
-      return sql`${expression(where.left)} = any(${listOf(where.operand)})`;
+      return sql`${expression(where.left)} ${operatorIn(where.operatorSchema, COMPARISONS.eq)} any(${listOf(where.operand)})`;
     case "is":
       return sql`${expression(where.left)} is ${STATES[where.value]}`;
     case "distinct":
@@ -87,7 +89,7 @@ function affirmed(where: Where): Sql {
       return sql`exists (select 1${sourceClause(selection)}${matching}${emptyingWindow(selection)})`;
     }
     case "same":
-      return sql`${expression(where.left)} = ${expression(where.right)}`;
+      return sql`${expression(where.left)} ${operatorIn(where.operatorSchema, COMPARISONS.eq)} ${expression(where.right)}`;
     case "position": {
       const [left, right] = [tuple(where.left.map(expression)), tuple(where.right.map(positionOperand))];
       return sql`${left} ${COMPARISONS[where.operator]} ${right}`;

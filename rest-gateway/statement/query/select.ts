@@ -2,7 +2,7 @@ import type { Ordering, Output, Selection, Source, Spread } from "../plan/select
 import { callSource } from "./call.ts";
 import { allOf } from "./condition.ts";
 import { expression, rowArgument } from "./expression.ts";
-import { identifier, integer, join, NOTHING, qualified, type Sql, sql } from "./sql.ts";
+import { identifier, integer, join, NOTHING, operatorIn, qualified, type Sql, sql } from "./sql.ts";
 
 const DIRECTIONS = { asc: sql` asc`, desc: sql` desc` };
 const NULLS = { first: sql` nulls first`, last: sql` nulls last` };
@@ -45,7 +45,9 @@ function sourceRows(source: Source, alias: string): Sql {
       const table = sql`${qualified(source.name)} as ${as}`;
       if (!source.through) return table;
       const { table: junction, alias: between, on } = source.through;
-      const pairs = on.map((pair) => sql`${identifier(between, pair.junction)} = ${identifier(alias, pair.target)}`);
+      const pairs = on.map(({ junction: column, target, operatorSchema }) => {
+        return sql`${identifier(between, column)} ${operatorIn(operatorSchema, sql`=`)} ${identifier(alias, target)}`;
+      });
       return sql`${table} join ${qualified(junction)} as ${identifier(between)} on ${join(pairs, " and ")}`;
     }
     case "row function":

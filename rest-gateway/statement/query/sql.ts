@@ -32,6 +32,11 @@ export function qualified({ schema, name }: QualifiedName): Sql {
   return identifier(schema, name);
 }
 
+/** `operator("schema".=)`; null: the one on the search path. */
+export function operatorIn(schema: string | null, operator: Sql): Sql {
+  return schema === null ? operator : sql`operator(${identifier(schema)}.${operator})`;
+}
+
 /** Safe whatever `standard_conforming_strings` is set to. */
 export function literal(text: string): Sql {
   const quoted = `'${text.replaceAll("'", "''")}'`;

@@ -3,7 +3,14 @@ import type { DataType } from "../../../../engine/catalog/types.ts";
 import { defaultValue } from "../../../../rest-gateway/openapi/table-document/default-value.ts";
 
 const named = { oid: 1, schema: "pg_catalog", comment: null };
-const base = (name: string): DataType => ({ ...named, kind: "base", comparison: "order", name, sqlName: name });
+const base = (name: string): DataType => ({
+  ...named,
+  kind: "base",
+  comparison: "order",
+  operatorSchema: null,
+  name,
+  sqlName: name,
+});
 const genre: DataType = { ...named, kind: "enum", name: "genre", sqlName: "genre", values: ["novel"] };
 const texts: DataType = { ...named, kind: "array", name: "_text", sqlName: "text[]", element: base("text") };
 
