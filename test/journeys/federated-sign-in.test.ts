@@ -85,7 +85,7 @@ describeInBrowser("signing in through another provider in a browser", () => {
 
   test("says on a page why it is refused", async () => {
     await page.goto(url("/auth/providers/example/callback?error=access_denied&state=unknown"));
-    await expect.poll(() => page.getByRole("alert").innerText()).toContain("was begun in another browser");
+    await expect.poll(() => page.getByRole("alert").innerText()).toContain("was started in another browser");
     expect(await page.getByRole("link").getAttribute("href")).toBe("/auth/sign-in");
   });
 });
