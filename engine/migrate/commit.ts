@@ -22,16 +22,19 @@ export async function commitCurrent(history: History, message: string, settings:
   const files = await currentFiles(history);
   if (files.length === 0) throw new Error(`${shownFile(join(history.folder, "current"))} has nothing to commit.`);
   const written = await writeMigrations(history, message, files);
+  const changed = written.map(({ file }) => shownFile(file));
   try {
     const schemas = await makeSchemas(settings, settings.histories);
     await applyCommitted(settings.url, settings.rootUrl, settings.histories);
-    await forgetCurrent(history, settings.url);
-    for (const { file } of files) await rm(file);
-    return [...written.map(({ file }) => shownFile(file)), ...(await writeSchemas(schemas))];
+    changed.push(...(await writeSchemas(schemas)));
   } catch (error) {
     await takeBack(history, written, settings.url);
     throw error;
   }
+  // Last of all, so that the SQL is always in one of the two folders.
+  await forgetCurrent(history, settings.url);
+  for (const { file } of files) await rm(file);
+  return changed;
 }
 
 type Settings = Required<MigrateSettings>;

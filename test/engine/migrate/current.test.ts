@@ -178,6 +178,16 @@ describe("commit", () => {
     expect(await readFile(schema, "utf8")).toBe(before);
   });
 
+  test("keeps the files of current/ when schema.sql cannot be written", async () => {
+    await using own = await ownHistories(["platform"]);
+    await own.write("project", "0010-notes.sql", NOTES);
+    const { folder } = own.history("project");
+    await mkdir(join(folder, "schema.sql"));
+    expect(await messageOf(commit, own)).toContain("EISDIR");
+    expect(await own.committed("project")).toEqual([]);
+    expect(await readFile(join(folder, "current/0010-notes.sql"), "utf8")).toBe(NOTES);
+  });
+
   test("has nothing to do where current/ has no statement", async () => {
     await using own = await ownHistories(["platform"]);
     await own.write("project", "0010-later.sql", "-- Later.\n");
