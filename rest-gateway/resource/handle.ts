@@ -193,11 +193,16 @@ export function makeResourceInterface(services: Services): ResourceInterface {
       return defer({ request: { ...request, rawQuery }, body, caller, version: asked.collections.version });
     }
     const key = readIdempotencyKey(request.headers);
-    if (key === null) return perform(asked, exchangeFor(asked));
     const make = (again: Asked, ask: Ask) => {
       const askWithin = within(again, ask);
       return perform(again, { ask: askWithin, together: (work) => work(askWithin) });
     };
+    if (key === null) {
+      if (!asked.agreed.links && !asked.parameters.has("links")) return perform(asked, exchangeFor(asked));
+      // Links are read after the change, which must not be committed if it is tried again because of them.
+      const whole = withBody(asked, await readBody(asked));
+      return database.transaction(contextFor(asked), (ask) => make(whole, ask));
+    }
     return once(await resourceChange(asked, { key, make }), (work) => database.transaction(contextFor(asked), work));
   };
 
