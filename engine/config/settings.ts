@@ -261,7 +261,7 @@ export const SETTINGS = {
   shadowDatabaseUrl: secret(
     "SHADOW_DATABASE_URL",
     postgresUrl,
-    "A scratch database, which is created and dropped: for `npm run migrate -- commit` and `status`, and `npm run doctor`.",
+    "A scratch database, which is created and dropped: for `npm run migrate -- commit` and `status`, and `npm run doctor`. A database with tables of something else is refused.",
   ),
   rootDatabaseUrl: secret(
     "ROOT_DATABASE_URL",

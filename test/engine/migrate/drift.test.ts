@@ -37,6 +37,21 @@ const BY_HAND = [
 ];
 
 describe("findDrift", () => {
+  test("drops no database with tables of somebody else in the place of the scratch database", async () => {
+    await using own = await ownHistories();
+    const { shadowUrl, rootUrl } = own.settings;
+    const name = /[^/?]+_shadow/.exec(shadowUrl)![0];
+    const ask = (url: string, sql: string) => withClient(url, async (client) => (await client.query(sql)).rows);
+    await ask(rootUrl, `create database "${name}"`);
+    try {
+      await ask(shadowUrl, "create table orders as select 1 as id");
+      await expect(findDrift(own.settings)).rejects.toThrow("Set SHADOW_DATABASE_URL");
+      expect(await ask(shadowUrl, "select * from orders")).toEqual([{ id: 1 }]);
+    } finally {
+      await ask(rootUrl, `drop database if exists "${name}"`);
+    }
+  });
+
   test("names what was made by hand, with the SQL for both ways, and leaves no scratch database", async () => {
     await using own = await ownHistories(["platform"]);
     await own.add("project", "notes", NOTES);
