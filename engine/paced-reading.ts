@@ -1,4 +1,6 @@
-/** Of all connections together, so much is read in one turn of the event loop. */
+import { afterLightTurns } from "./after-turns.ts";
+
+/** Of all connections together, so much is read in some turns of the event loop. */
 const BYTES_PER_TURN = 256 * 1024;
 /** At most so much comes in one piece from a socket. */
 const BYTES_PER_PIECE = 64 * 1024;
@@ -14,7 +16,7 @@ let isTurning = false;
 const waiting: Source[] = [];
 
 /**
- * To be called with each piece that a source has brought. When much was read in this turn of the event loop, the source is paused
+ * To be called with each piece that a source has brought. When much was read in these turns of the event loop, the source is paused
  * until its turn comes: otherwise a few dozen connections that send as fast as they can hold the loop for as long as
  * it takes to handle megabytes of each.
  */
@@ -23,7 +25,7 @@ export function paceReading(source: Source, bytes: number): void {
   bytesLeft -= bytes;
   if (!isTurning) {
     isTurning = true;
-    setImmediate(nextTurn);
+    afterLightTurns(nextTurn);
   }
   if (bytesLeft > 0) return;
   source.pause();
@@ -35,5 +37,5 @@ function nextTurn(): void {
   bytesLeft = BYTES_PER_TURN;
   if (!isTurning) return;
   for (const source of waiting.splice(0, BYTES_PER_TURN / BYTES_PER_PIECE)) source.resume();
-  setImmediate(nextTurn);
+  afterLightTurns(nextTurn);
 }

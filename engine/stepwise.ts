@@ -1,4 +1,5 @@
 import type { Abort } from "./abort.ts";
+import { afterLightTurns } from "./after-turns.ts";
 
 /** A computation that yields where requests may have their turn. One that is short never does. */
 export type Stepwise<T> = Generator<undefined, T, undefined>;
@@ -17,14 +18,14 @@ type Waiting = {
 const queue: Waiting[] = [];
 
 /**
- * Does what is short at once. The rest of a long computation is done in slices, one in each turn of the event loop, however
+ * Does what is short at once. The rest of a long computation is done in slices, one in some turns of the event loop, however
  * many computations there are. One whose signal is aborted is given up.
  */
 export function runStepwise<T>(steps: Stepwise<T>, signal: Abort | null = null): T | Promise<T> {
   const first = steps.next();
   if (first.done) return first.value;
   return new Promise<T>((resolve, reject) => {
-    if (queue.push({ steps, signal, resolve, reject }) === 1) setImmediate(takeTurn);
+    if (queue.push({ steps, signal, resolve, reject }) === 1) afterLightTurns(takeTurn);
   });
 }
 
@@ -41,7 +42,7 @@ function takeTurn(): void {
   const isOver = goOn(waiting);
   queue.shift();
   if (!isOver) queue.push(waiting);
-  if (queue.length > 0) setImmediate(takeTurn);
+  if (queue.length > 0) afterLightTurns(takeTurn);
 }
 
 function goOn({ steps, signal, resolve, reject }: Waiting): boolean {

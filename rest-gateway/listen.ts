@@ -67,8 +67,14 @@ export async function renewCertificate(server: Server, files: Parameters<typeof 
   if (certificate && server instanceof SecureServer) server.setSecureContext(certificate);
 }
 
+/**
+ * One connection is accepted in a turn of the event loop. Those that come faster wait in the kernel, as many as it lets (`somaxconn`);
+ * whoever does not fit there tries again after a second, and then after three.
+ */
+const MOST_UNACCEPTED = 4_096;
+
 async function bind(server: Server, address: Address): Promise<void> {
-  server.listen(address.port, address.host);
+  server.listen({ port: address.port, host: address.host, backlog: MOST_UNACCEPTED });
   try {
     await once(server, "listening");
   } catch (error) {

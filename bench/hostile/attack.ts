@@ -1,5 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
+/** Of whoever would have a machine of their own: here they get what the service and honest callers leave. */
+export const LOWEST_PRIORITY = 19;
+
 /** A service that an attack has for itself. */
 export type Victim = { readonly url: string; readonly pid: number };
 

@@ -1,12 +1,12 @@
 import { closeSync, openSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { type OursOptions, startOurs } from "../contest/ours.ts";
 import { residentMebibytes } from "../resident-memory.ts";
 import type { Scratch } from "../scratch.ts";
 import { watchMemory } from "../watch-memory.ts";
-import type { Victim } from "./attack.ts";
+import { LOWEST_PRIORITY, type Victim } from "./attack.ts";
 import { LOOP_WATCH, longestHold } from "./loop-holds.ts";
 
 /** The limit of `deploy/kubernetes.yaml`, beyond which a container is killed. */
@@ -76,6 +76,8 @@ export async function startVictim(
       stderr: sink,
       readyWithinSeconds: READY_WITHIN_SECONDS,
     });
+    // Another service has a machine of its own: here it gets what is left, as attackers do.
+    setPriority(service.pid, LOWEST_PRIORITY);
     return { url: service.base.origin, pid: service.pid, [Symbol.asyncDispose]: () => service.stop("SIGKILL") };
   } finally {
     if (device !== null) closeSync(device);

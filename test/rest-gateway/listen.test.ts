@@ -1,3 +1,5 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
 import { addressOf, checkAddress, listen } from "../../rest-gateway/listen.ts";
@@ -5,7 +7,36 @@ import { place, useServers } from "./servers.ts";
 
 const start = useServers();
 
+/** Connects so many times to a port, and prints how many got through before nothing happened for a second. */
+const CONNECTS = `
+  const { connect } = require("node:net");
+  const [port, count] = process.argv.slice(1).map(Number);
+  let connected = 0;
+  const end = () => (console.log(connected), process.exit());
+  const idle = setTimeout(end, 1_000);
+  for (let n = 0; n < count; n++) {
+    connect(port, "127.0.0.1").on("error", () => {}).on("connect", () => {
+      idle.refresh();
+      if (++connected === count) end();
+    });
+  }`;
+const MANY = 900;
+const SOMAXCONN = "/proc/sys/net/core/somaxconn";
+const queue = existsSync(SOMAXCONN) ? Number(readFileSync(SOMAXCONN, "utf8")) : 0;
+
 describe("listen", () => {
+  test.skipIf(queue < MANY)(
+    "connections that come while the service is busy wait in the kernel, and none is turned away",
+    async () => {
+      const { port } = (await start(() => {})).address() as AddressInfo;
+      // Nothing else happens in this process meanwhile.
+      const connected = execFileSync(process.execPath, ["-e", CONNECTS, String(port), String(MANY)], {
+        encoding: "utf8",
+      });
+      expect(Number(connected)).toBe(MANY);
+    },
+  );
+
   test("a port in use is told with what to do, before and while listening", async () => {
     const { port } = (await start(() => {})).address() as AddressInfo;
     await expect(checkAddress({ ...place, port })).rejects.toThrow(`Port ${port} of 127.0.0.1 is in use`);
