@@ -1,0 +1,24 @@
+import jwt from "jsonwebtoken";
+import type { Area, Case } from "../rest-gateway/table/differential/case.ts";
+import { SECRET } from "../secret.ts";
+import type { RecordedRequest } from "./exchange.ts";
+
+/** The requests that are compared with PostgREST. */
+export function tableRequests({ groups }: Area): RecordedRequest[] {
+  return groups.flatMap(({ cases }) => cases.map(toRequest));
+}
+
+function toRequest({ method, path, headers, body, caller }: Case): RecordedRequest {
+  return {
+    method,
+    path: `/rest/v1${path}`,
+    headers: { ...authorization(caller), ...headers },
+    body: body === null ? null : Buffer.from(body as string).toString("base64"),
+  };
+}
+
+function authorization(caller: Case["caller"]): Record<string, string> {
+  if (caller === "anon") return {};
+  const token = "token" in caller ? String(caller.token) : jwt.sign(caller, SECRET, { noTimestamp: true });
+  return { Authorization: `Bearer ${token}` };
+}

@@ -1,0 +1,83 @@
+import pg from "pg";
+import { cloneDatabase } from "../database.ts";
+import { AREAS } from "../rest-gateway/table/differential/cases.ts";
+import { openMuseum } from "../rest-gateway/table/differential/fixture.ts";
+import { SECRET } from "../secret.ts";
+import { serve } from "../serve.ts";
+import { CONTENT_ROWS, CONTENT_TABLES } from "./content.ts";
+import { conventionalRequests } from "./conventional-requests.ts";
+import type { RecordedRequest } from "./exchange.ts";
+import { graphqlRequests } from "./graphql-requests.ts";
+import { tableRequests } from "./table-requests.ts";
+
+/** A service whose rows are the same each time it is opened. */
+export type World = {
+  readonly url: string;
+  /** Puts back what a rollback does not. */
+  readonly beforeEach: () => Promise<void>;
+  close(): Promise<void>;
+};
+
+export type RecordedArea = {
+  readonly name: string;
+  open(): Promise<World>;
+  /** What is to be recorded; a replay sends what was recorded instead. */
+  requests(world: World): Promise<readonly RecordedRequest[]>;
+};
+
+const MUSEUM_SETTINGS = {
+  PGRST_DB_CONFIG: "false",
+  PGRST_DB_SCHEMAS: "api,other",
+  PGRST_DB_ANON_ROLE: "anon",
+  PGRST_DB_EXTRA_SEARCH_PATH: "public,tools",
+  PGRST_DB_AGGREGATES_ENABLED: "true",
+  PGRST_DB_PLAN_ENABLED: "true",
+  PGRST_DB_TX_END: "rollback-allow-override",
+  PGRST_JWT_SECRET: SECRET,
+  REST_REQUIRE_APIKEY: "false",
+  REST_SAFE_WRITES: "false",
+};
+
+async function openTables(settings: Readonly<Record<string, string>> = {}): Promise<World> {
+  const museum = await openMuseum();
+  const owner = new pg.Client({ connectionString: museum.ownerUrl });
+  await owner.connect();
+  const service = await serve(museum, { ...MUSEUM_SETTINGS, ...settings });
+  return {
+    url: service.url,
+    beforeEach: async () => void (await owner.query("select private.rewind()")),
+    close: async () => {
+      await service.stop();
+      await owner.end();
+      await museum.drop();
+    },
+  };
+}
+
+export async function openContent(settings: Readonly<Record<string, string>> = {}): Promise<World> {
+  const database = await cloneDatabase();
+  const owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  await owner.query(CONTENT_TABLES);
+  await owner.query(CONTENT_ROWS);
+  await owner.end();
+  const service = await serve(database, { REST_REQUIRE_APIKEY: "false", ...settings });
+  return {
+    url: service.url,
+    beforeEach: async () => {},
+    close: async () => {
+      await service.stop();
+      await database.drop();
+    },
+  };
+}
+
+export const RECORDED_AREAS: readonly RecordedArea[] = [
+  ...AREAS.map((area) => ({
+    name: `table-${area.name.replaceAll(/\W+/g, "-")}`,
+    open: () => openTables(area.settings),
+    requests: async () => tableRequests(area),
+  })),
+  { name: "conventional", open: () => openContent(), requests: ({ url }) => conventionalRequests(url) },
+  { name: "graphql", open: () => openContent(), requests: ({ url }) => graphqlRequests(url) },
+];
