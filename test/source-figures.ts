@@ -1,0 +1,129 @@
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { argv } from "node:process";
+import { repositoryFiles } from "./repository.ts";
+
+/** The shape of the service's TypeScript; tests, benchmarks and examples are left out. */
+export type SourceFigures = {
+  readonly files: number;
+  readonly lines: number;
+  readonly medianLines: number;
+  readonly longest: readonly SizedFile[];
+  /** Groups of files that import each other, types included. */
+  readonly circles: readonly (readonly string[])[];
+  /** Files under 40 lines that one other file imports. */
+  readonly crumbs: readonly string[];
+  /** Types of one name that are defined in several files. */
+  readonly repeatedTypes: ReadonlyMap<string, readonly string[]>;
+  readonly deepestImports: number;
+};
+
+type SizedFile = { readonly file: string; readonly lines: number };
+type Imports = ReadonlyMap<string, readonly string[]>;
+
+export function measureSource(): SourceFigures {
+  const files = repositoryFiles().filter(
+    (file) => file.endsWith(".ts") && !/^(test|bench|examples)\/|\.config\.ts$/.test(file),
+  );
+  const texts = new Map(files.map((file) => [file, readFileSync(file, "utf8")]));
+  const imports: Imports = new Map(files.map((file) => [file, importsOf(file, texts)]));
+  const sizes = files
+    .map((file): SizedFile => ({ file, lines: texts.get(file)!.split("\n").length - 1 }))
+    .sort((one, other) => one.lines - other.lines);
+  const importers = countImporters(imports);
+  return {
+    files: files.length,
+    lines: sizes.reduce((sum, { lines }) => sum + lines, 0),
+    medianLines: sizes[sizes.length >> 1]!.lines,
+    longest: sizes.slice(-5).reverse(),
+    circles: findCircles(imports),
+    crumbs: sizes.filter(({ file, lines }) => lines < 40 && importers.get(file) === 1).map(({ file }) => file),
+    repeatedTypes: findRepeatedTypes(texts),
+    deepestImports: deepestPath(imports),
+  };
+}
+
+function importsOf(file: string, texts: ReadonlyMap<string, string>): string[] {
+  const found = [...texts.get(file)!.matchAll(/from "(\.[^"]+)"|import\("(\.[^"]+)"\)/g)];
+  const paths = found.map(([, named, loaded]) => join(dirname(file), (named ?? loaded)!));
+  return [...new Set(paths)].filter((path) => texts.has(path));
+}
+
+function countImporters(imports: Imports): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const path of [...imports.values()].flat()) counts.set(path, (counts.get(path) ?? 0) + 1);
+  return counts;
+}
+
+/** The strongly connected components of more than one file (Tarjan). */
+function findCircles(imports: Imports): string[][] {
+  const order = new Map<string, number>();
+  const lowest = new Map<string, number>();
+  const open: string[] = [];
+  const circles: string[][] = [];
+
+  const visit = (file: string): void => {
+    order.set(file, order.size);
+    lowest.set(file, order.get(file)!);
+    open.push(file);
+    for (const path of imports.get(file)!) {
+      if (!order.has(path)) visit(path);
+      if (open.includes(path)) lowest.set(file, Math.min(lowest.get(file)!, lowest.get(path)!));
+    }
+    if (lowest.get(file) !== order.get(file)) return;
+    const component = open.splice(open.indexOf(file));
+    if (component.length > 1) circles.push(component);
+  };
+  for (const file of imports.keys()) if (!order.has(file)) visit(file);
+  return circles;
+}
+
+function findRepeatedTypes(texts: ReadonlyMap<string, string>): Map<string, string[]> {
+  const definitions = new Map<string, string[]>();
+  for (const [file, text] of texts) {
+    for (const [, name] of text.matchAll(/^(?:export )?(?:type|interface|class) (\w+)/gm)) {
+      definitions.set(name!, [...(definitions.get(name!) ?? []), file]);
+    }
+  }
+  return new Map([...definitions].filter(([, files]) => files.length > 1));
+}
+
+function deepestPath(imports: Imports): number {
+  const depths = new Map<string, number>();
+  const depthOf = (file: string): number => {
+    const known = depths.get(file);
+    if (known !== undefined) return known;
+    // Within a circle there is no depth: the first file counts.
+    depths.set(file, 0);
+    const depth = 1 + Math.max(0, ...imports.get(file)!.map(depthOf));
+    depths.set(file, depth);
+    return depth;
+  };
+  return Math.max(...[...imports.keys()].map(depthOf));
+}
+
+function print(figures: SourceFigures, withNames: boolean): void {
+  const { files, lines, medianLines, longest, circles, crumbs, repeatedTypes, deepestImports } = figures;
+  const manifold = [...repeatedTypes].filter(([, places]) => places.length > 3);
+  const rows: [string, string | number, readonly string[]][] = [
+    ["files", files, []],
+    ["lines", lines, []],
+    ["median lines", medianLines, []],
+    ["longest file", longest[0]!.lines, longest.map(({ file, lines }) => `${file} (${lines})`)],
+    ["circles of imports", circles.length, circles.map((circle) => circle.join(" "))],
+    ["files under 40 lines with one importer", crumbs.length, crumbs],
+    ["type names with several definitions", repeatedTypes.size, [...repeatedTypes.keys()]],
+    [
+      "type names with more than three",
+      manifold.length,
+      manifold.map(([name, places]) => `${name} (${places.length})`),
+    ],
+    ["longest path of imports", deepestImports, []],
+  ];
+  for (const [name, figure, names] of rows) {
+    console.log(`${name.padEnd(40)}${String(figure).padStart(8)}`);
+    if (withNames) for (const each of names) console.log(`  ${each}`);
+  }
+}
+
+if (import.meta.main) print(measureSource(), argv.includes("--names"));
