@@ -12,7 +12,12 @@ import { makeAttempts } from "./login-attempts.ts";
 import { type MfaLogin, makeMfaLogin } from "./mfa-login.ts";
 import { type ChangePassword, makeChangePassword } from "./password-change.ts";
 import { makePasswords, type Passwords } from "./passwords.ts";
-import { makeRegister, type Register } from "./registration.ts";
+import {
+  type FindRegistrationFaults,
+  makeFindRegistrationFaults,
+  makeRegister,
+  type Register,
+} from "./registration.ts";
 import { makeSessions, type Sessions } from "./sessions.ts";
 import { makeTokenIssuer } from "./token-issuer.ts";
 import { makeTokens, type Tokens } from "./tokens.ts";
@@ -23,6 +28,7 @@ import { makeTokens, type Tokens } from "./tokens.ts";
  */
 export type Accounts = {
   readonly register: Register;
+  readonly findRegistrationFaults: FindRegistrationFaults;
   readonly login: PerformLogin;
   readonly mfaLogin: MfaLogin;
   readonly changePassword: ChangePassword;
@@ -58,6 +64,7 @@ export function makeAccounts(options: Options): Accounts {
   const sessions = makeSessions(asOwner);
   return {
     register: makeRegister({ asOwner, passwords, policy, emails }),
+    findRegistrationFaults: makeFindRegistrationFaults({ asOwner, policy }),
     login: makeLogin(loginSteps),
     mfaLogin: makeMfaLogin(loginSteps, keys),
     changePassword: makeChangePassword({ asOwner, passwords, attempts, policy }),

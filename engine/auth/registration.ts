@@ -25,6 +25,9 @@ export type Register = <T>(
   open: OpenSignIn<T>,
 ) => Promise<{ readonly user: UserRow; readonly opened: T }>;
 
+/** Everything that is wrong with the fields that are there. */
+export type FindRegistrationFaults = (account: Partial<NewAccount>) => Promise<readonly FieldFault[]>;
+
 type Options = {
   readonly asOwner: AsOwner;
   readonly passwords: Passwords;
@@ -56,16 +59,29 @@ export function makeRegister({ asOwner, passwords, policy, emails }: Options): R
   };
 }
 
+export function makeFindRegistrationFaults({
+  asOwner,
+  policy,
+}: Pick<Options, "asOwner" | "policy">): FindRegistrationFaults {
+  return async (account) => {
+    const { name, email, username, password } = account;
+    const personalWords = [name, email, username];
+    const accountFaults = await asOwner((client) => findAccountFaults(client, account));
+    if (!password) return accountFaults;
+    return [...accountFaults, ...findPasswordFaults(password, { policy, field: "password", personalWords })];
+  };
+}
+
 /** The SQLSTATE for an invalid value; Postgres reports only the first one (see db/README.md). */
 const INVALID_VALUE = "WRONG";
 
 async function findAccountFaults(
   client: pg.ClientBase,
-  { name, email, age, username }: NewAccount,
+  { name, email, age, username }: Partial<NewAccount>,
 ): Promise<readonly FieldFault[]> {
   const { rows } = await client.query<FieldFault>("select field, message from auth.account_faults($1, $2, $3, $4)", [
-    name,
-    email,
+    name ?? null,
+    email ?? null,
     age ?? null,
     username || null,
   ]);

@@ -32,10 +32,14 @@ export const OPTIONAL_INTEGER: BodyField<number | null> = {
   message: "Send a whole number of at most 2147483647.",
 };
 
-/** Reads the fields of a JSON body and reports all faults together. A missing optional field is null. */
+/**
+ * Reads the fields of a JSON body and reports all faults together. A missing optional field is null. Where a field is missing or
+ * unreadable, `findFaults` says what is wrong with the others.
+ */
 export async function readFields<Shape extends Readonly<Record<string, BodyField<unknown>>>>(
   request: GatewayRequest,
   shape: Shape,
+  findFaults: (readable: Partial<FieldValues<Shape>>) => Promise<readonly FieldFault[]> = async () => [],
 ): Promise<FieldValues<Shape>> {
   const body = await readObject(request);
   const fields = Object.entries(shape).map(([name, field]) => {
@@ -48,15 +52,26 @@ export async function readFields<Shape extends Readonly<Record<string, BodyField
     ...missing.map((name) => ({ field: name, message: "This field is required." })),
     ...wrong.map(({ name, field }) => ({ field: name, message: field.message })),
   ];
-  if (faults.length > 0) throw fieldsError(wrong.length === 0, faults);
-  return Object.fromEntries(fields.map(({ name, value }) => [name, value])) as FieldValues<Shape>;
+  if (faults.length > 0) {
+    const readable = fields.filter((field) => field.value !== null && !wrong.includes(field));
+    const others = await findFaults(valuesOf(readable) as Partial<FieldValues<Shape>>);
+    throw fieldsError(wrong.length === 0, faults, others);
+  }
+  return valuesOf(fields) as FieldValues<Shape>;
 }
 
-function fieldsError(isMissingOnly: boolean, details: readonly FieldFault[]): ApiError {
-  const names = details.map(({ field }) => field).join(", ");
+function valuesOf(fields: readonly { readonly name: string; readonly value: unknown }[]): Record<string, unknown> {
+  return Object.fromEntries(fields.map(({ name, value }) => [name, value]));
+}
+
+/** Some error formats contain only the message, so it lists all faults. */
+function fieldsError(isMissingOnly: boolean, faults: readonly FieldFault[], others: readonly FieldFault[]): ApiError {
+  const names = faults.map(({ field }) => field).join(", ");
+  const rest = others.map(({ field, message }) => ` ${field}: ${message}`).join("");
+  const details = [...faults, ...others];
   return isMissingOnly
-    ? new ApiError(400, "MISSING_FIELD", `Missing required fields: ${names}.`, { details })
-    : new ApiError(400, "VALIDATION_ERROR", `Invalid fields: ${names}.`, { details });
+    ? new ApiError(400, "MISSING_FIELD", `Missing required fields: ${names}.${rest}`, { details })
+    : new ApiError(400, "VALIDATION_ERROR", `Invalid fields: ${names}.${rest}`, { details });
 }
 
 async function readObject(request: GatewayRequest): Promise<Readonly<Record<string, unknown>>> {

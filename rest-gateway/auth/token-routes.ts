@@ -19,12 +19,12 @@ const PASSWORD_CHANGE_FIELDS = { currentPassword: TEXT, newPassword: TEXT };
 
 /** Sign-in for programs, with an access token and a refresh token. */
 export function tokenRoutes(services: LimitedAuthDependencies): Routes {
-  const { register, login, changePassword, tokens, sessions } = services.accounts;
+  const { register, findRegistrationFaults, login, changePassword, tokens, sessions } = services.accounts;
   return {
     "/auth/register": {
       POST: async (request) => {
         await services.limitExpensive(request);
-        const account = await readFields(request, ACCOUNT_FIELDS);
+        const account = await readFields(request, ACCOUNT_FIELDS, findRegistrationFaults);
         const { user, opened } = await register(account, clientInfoOf(request), tokens.open);
         return json(201, { user, ...opened });
       },

@@ -55,7 +55,7 @@ function ask(
   };
 }
 
-const ADA = { name: "Ada", email: "ada@example.org", password: "correct horse battery" };
+const ADA = { name: "Ada", email: "ada@example.org", password: "Correct horse 7 battery" };
 
 function byHand(): RecordedRequest[] {
   const asUser = authorizationOf("user 1");
@@ -176,7 +176,7 @@ function byHand(): RecordedRequest[] {
     ask("GET", "/auth/sessions", null, asUser),
     ask("GET", "/auth/api-keys", null, asUser),
     ask("POST", "/auth/password/forgot", { email: ADA.email }),
-    ask("POST", "/auth/password/reset", { token: "nonsense", password: "correct horse battery" }),
+    ask("POST", "/auth/password/reset", { token: "nonsense", password: "Correct horse 7 battery" }),
     ask("GET", "/auth/verify?token=nonsense"),
     ask("GET", "/auth/providers"),
     ask("GET", "/auth/oauth/google"),

@@ -88,6 +88,17 @@ describe("a registration with several faults", () => {
     expect(refused.body.error.message).toContain("name: Give a name. email: Give an e-mail address");
   });
 
+  test("reports the faults of the other fields beside those that are missing", async () => {
+    const refused = await post(at("/auth/register"), { name: "", email: "nobody", password: "aB3" });
+    expect(refused).toMatchObject({ status: 400, body: { error: { code: "MISSING_FIELD" } } });
+    expect(refused.body.error.details).toEqual([
+      { field: "name", message: "This field is required." },
+      EMAIL,
+      TOO_SHORT,
+    ]);
+    expect(refused.body.error.message).toMatch(/^Missing required fields: name\. email: .* password: /);
+  });
+
   test("creates no account, and reports a single fault with its own message", async () => {
     const email = `${randomUUID()}@example.org`;
     const refused = await post(at("/auth/register"), { name: "Eve", email, password: "aB3" });
