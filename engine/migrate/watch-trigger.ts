@@ -20,5 +20,7 @@ export async function isToldOfDdl(client: pg.ClientBase, channel: string): Promi
 /** The SQL that makes such a trigger. DDL takes no parameters, so the channel is put in as a literal. */
 export async function watchTriggerSql(channel: string): Promise<string> {
   const sql = await readFile(FILE, "utf8");
-  return sql.replaceAll("'pgrst'", pg.escapeLiteral(channel));
+  // The literal stands within the body of a function, which $$ would end.
+  if (channel.includes("$$")) throw new Error(`The name of the channel, ${channel}, must not contain $$.`);
+  return sql.replaceAll("'pgrst'", () => pg.escapeLiteral(channel));
 }

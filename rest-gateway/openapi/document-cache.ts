@@ -3,6 +3,8 @@ import type { WrittenDocument } from "./write.ts";
 type Entry = { readonly catalogVersion: number; readonly document: Promise<WrittenDocument>; bytes: number };
 
 const MOST_BYTES = 64 * 1024 * 1024;
+/** Each costs its key beside its bytes, and a request can name any selection of tables. */
+const MOST_ENTRIES = 1_000;
 
 /** Documents that were made, compressed. Those of an older catalogue go when a newer one is met. */
 export class DocumentCache {
@@ -49,7 +51,8 @@ export class DocumentCache {
     let bytes = 0;
     for (const entry of this.#entries.values()) bytes += entry.bytes;
     for (const [key, entry] of this.#entries) {
-      if (bytes <= this.#mostBytes || this.#entries.size === 1) return;
+      const isFull = bytes > this.#mostBytes || this.#entries.size > MOST_ENTRIES;
+      if (!isFull || this.#entries.size === 1) return;
       this.#entries.delete(key);
       bytes -= entry.bytes;
     }

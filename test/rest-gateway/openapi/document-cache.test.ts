@@ -36,6 +36,12 @@ describe("the documents that were made", () => {
     expect(anew).toHaveBeenCalledOnce();
   });
 
+  test("are so many and no more, however small they are", async () => {
+    const cache = new DocumentCache();
+    for (let index = 0; index < 1_100; index++) await cache.get(`tables ${index}`, 1, bytes(1));
+    expect(cache.size).toBe(1_000);
+  });
+
   test("one that is larger than the bound stays until the next comes", async () => {
     const cache = new DocumentCache({ mostBytes: 10 });
     const make = bytes(100);
