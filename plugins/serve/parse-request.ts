@@ -48,7 +48,10 @@ export async function parseBody(
 ): Promise<Sent> {
   const scan = await runStepwise(scanBody(body), signal);
   if (scan !== "fit") throw malformed(REFUSALS[scan]);
-  if (body.length > LARGE_BYTES) await turnForLargeWork(owner());
+  if (body.length > LARGE_BYTES) {
+    await turnForLargeWork(owner());
+    if (signal.aborted) throw signal.reason;
+  }
   const text = body.toString("utf8");
   return parseParameters(parseJson(text, REFUSALS.invalid), () => parseExactly(text));
 }

@@ -22,14 +22,15 @@ const CANARIES = `
   insert into private.treasure values ('xyzzy');
 `;
 
-/** Everything that an injected statement could have changed: data, objects, privileges, settings. */
+/** Everything that an injected statement could have changed: data, objects, privileges, settings. Other test files set settings of roles in the cluster. */
 const STATE = `
   select md5(concat(
     (select string_agg(c::text, '') from api.canary c),
     (select string_agg(t::text, '') from private.treasure t),
     (select string_agg(w::text, '' order by id) from api.works w),
-    (select string_agg(r::text, '' order by rolname) from pg_roles r where rolname in ('anon', 'authenticated', 'authenticator', 'service_role')),
-    (select string_agg(s::text, '' order by s::text) from pg_db_role_setting s where setdatabase in (0, (select oid from pg_database where datname = current_database()))),
+    (select string_agg((to_jsonb(r) - 'rolconfig')::text, '' order by rolname) from pg_roles r where rolname in ('anon', 'authenticated', 'authenticator', 'service_role')),
+    (select string_agg(s::text, '' order by s::text) from pg_db_role_setting s
+       where setdatabase = (select oid from pg_database where datname = current_database()) or s::text like '%zqxmark%'),
     (select string_agg(concat(oid, relname, relowner, relacl, relrowsecurity), '' order by oid) from pg_class where relnamespace > 16383),
     (select string_agg(concat(oid, proname, prosrc, proacl, proowner), '' order by oid) from pg_proc where pronamespace > 16383),
     (select string_agg(concat(oid, nspname, nspacl), '' order by oid) from pg_namespace where nspname !~ '^pg_'),
