@@ -572,7 +572,7 @@ export const SETTINGS = {
   graphqlMaxAnonymousPlanned: required(
     "GRAPHQL_MAX_ANONYMOUS_PLANNED_FIELDS",
     integer(1),
-    "100",
+    "750",
     "Most fields with fields of their own in one operation of an anonymous caller: to plan one takes up to half a millisecond.",
   ),
   graphqlStatementTimeout: required(

@@ -10,7 +10,9 @@ const CONTENT = "x".repeat(1_000);
 
 let graphql: GraphQLService;
 beforeAll(async () => {
-  graphql = await serveGraphQL({ settings: { MAX_ANSWER_BYTES: String(MOST_ANSWER_BYTES) } });
+  graphql = await serveGraphQL({
+    settings: { MAX_ANSWER_BYTES: String(MOST_ANSWER_BYTES), GRAPHQL_MAX_ANONYMOUS_PLANNED_FIELDS: "100" },
+  });
   await graphql.sql("insert into public.users (name, email) values ('Ann', 'ann@example.org')");
   await graphql.sql(
     `insert into public.articles (author_id, title, content, status)
