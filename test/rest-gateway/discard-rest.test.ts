@@ -4,6 +4,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { discardRest } from "../../rest-gateway/discard-rest.ts";
+import { until } from "../until.ts";
 
 const CLIENTS = 60;
 const EACH_SENDS = 2 ** 20;
@@ -35,5 +36,29 @@ test("bodies that nobody wants are read to their ends, and few of them in a turn
   }
   expect(most).toBeGreaterThan(0);
   expect(most).toBeLessThanOrEqual(2 * MOST_AT_ONCE);
+  server.close().closeAllConnections();
+});
+
+test("no more than 256 connections are kept for bodies that nobody wants: the oldest is cut off", async () => {
+  const server = createServer((request, response) => {
+    response.writeHead(413, { "Content-Length": 0 }).end();
+    void discardRest(request);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const clients: Socket[] = [];
+  let closed = 0;
+  for (let count = 0; count < 300; count++) {
+    const client = connect(port, "127.0.0.1").resume();
+    client.on("error", () => {}).on("close", () => closed++);
+    client.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${EACH_SENDS}\r\n\r\n`);
+    clients.push(client);
+    await once(client, "data");
+  }
+  await until(() => closed === 300 - 256);
+  expect(clients.slice(0, 44).every(({ destroyed }) => destroyed)).toBe(true);
+  expect(clients.slice(44).some(({ destroyed }) => destroyed)).toBe(false);
+  for (const client of clients) client.destroy();
   server.close().closeAllConnections();
 });
