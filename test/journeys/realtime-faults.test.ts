@@ -140,6 +140,9 @@ function gapsIn(
 async function setStandby(name: string): Promise<void> {
   await query(`alter system set synchronous_standby_names = '${name}'`);
   await query("select pg_reload_conf()");
+  await until(async () => (await query("show synchronous_standby_names")).rows[0].synchronous_standby_names === name);
+  // The checkpointer puts the setting into effect, before it does anything else: until then commits do not wait.
+  await query("checkpoint");
 }
 
 test("what waits for a standby is told, and judged, when others see it", async () => {
