@@ -9,16 +9,16 @@ import type { Context } from "../engine/database/statement.ts";
 import { UsageError } from "./command.ts";
 
 type Who = { readonly role: string; readonly claims: Claims };
-type Request = { readonly door: Interface; readonly path: string };
+type Request = { readonly interfaceName: Interface; readonly path: string };
 
 /** A caller whom nobody has called for, as their request would appear to Postgres. */
 export function makeCallerContexts(catalog: Catalog, config: Config) {
   const contextOf = makeContexts(config);
   const searchPath = makeSearchPaths(config.extraSearchPath)(config.schemas[0]!);
 
-  return ({ role, claims }: Who, { door, path }: Request): Context => {
+  return ({ role, claims }: Who, { interfaceName, path }: Request): Context => {
     if (!catalog.roles.has(role)) throw new UsageError(`Requests cannot become "${role}".`);
-    const occasion = occasionOf(door, { id: "command", method: "GET", path, headers: {} });
+    const occasion = occasionOf(interfaceName, { id: "command", method: "GET", path, headers: {} });
     const { settings } = contextOf({ role, claimsText: spellClaims({ ...claims, role }) }, occasion);
     return { role, settings: [searchPath, ...settingsOfRole(catalog.roles.get(role)), ...settings] };
   };

@@ -30,7 +30,7 @@ export type ExplainedStatement = {
 
 type Rows = Result["rows"];
 
-type Means = {
+type ExplainQueryDependencies = {
   readonly built: Pick<BuiltSchema, "schema" | "resolvedPreset">;
   readonly catalog: Catalog;
   readonly context: Context;
@@ -40,7 +40,10 @@ type Means = {
 };
 
 /** Runs a query as the caller, and each of its statements again as the owner. */
-export async function explainQuery(text: string, means: Means): Promise<readonly ExplainedStatement[]> {
+export async function explainQuery(
+  text: string,
+  means: ExplainQueryDependencies,
+): Promise<readonly ExplainedStatement[]> {
   const { built, catalog, context, login, owner } = means;
   const document = readDocument(text, built.schema);
   if (getOperationAST(document)?.operation !== "query")

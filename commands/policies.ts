@@ -14,7 +14,7 @@ import { runCommand, UsageError } from "./command.ts";
 import { commandLine } from "./command-line.ts";
 import { withCatalog } from "./with-catalog.ts";
 
-const DOORS: readonly Interface[] = ["table", "resource", "graphql", "realtime"];
+const INTERFACES: readonly Interface[] = ["table", "resource", "graphql", "realtime"];
 
 const PROGRESS_MS = 1_000;
 
@@ -22,7 +22,7 @@ type Asked = {
   readonly loginRole: string;
   readonly named: readonly string[];
   readonly claims: Claims;
-  readonly door: Interface;
+  readonly interfaceName: Interface;
 };
 
 function printMatrix(rows: readonly MatrixRow[], contexts: readonly Context[]): void {
@@ -80,10 +80,10 @@ function rolesOf({ roles }: Catalog, anonRole: string, { loginRole, named }: Ask
 
 /** As the requests of each appear to Postgres. */
 function contextsOf(catalog: Catalog, config: Config, asked: Asked): Context[] {
-  const { claims, door } = asked;
+  const { claims, interfaceName } = asked;
   const contextOf = makeCallerContexts(catalog, config);
   return rolesOf(catalog, config.anonRole, asked).map((role) =>
-    contextOf({ role, claims: role === config.anonRole ? {} : claims }, { door, path: "/" }),
+    contextOf({ role, claims: role === config.anonRole ? {} : claims }, { interfaceName, path: "/" }),
   );
 }
 
@@ -103,12 +103,17 @@ Examples:
   },
   async run(given, words, options) {
     if (words.length > 0) throw new UsageError(`"${words[0]}" is one word too many.`);
-    const door = DOORS.find((name) => name === (options.interface ?? "table"));
-    if (!door) throw new UsageError(`--interface is one of ${DOORS.join(", ")}.`);
+    const interfaceName = INTERFACES.find((name) => name === (options.interface ?? "table"));
+    if (!interfaceName) throw new UsageError(`--interface is one of ${INTERFACES.join(", ")}.`);
     const claims = readClaims(options);
     await withCatalog(given, async ({ catalog, config, postgres: { requestUrl, ownerUrl } }) => {
       const named = Array.isArray(options.role) ? options.role.map(String) : [];
-      const contexts = contextsOf(catalog, config, { loginRole: await loginRoleOf(requestUrl), named, claims, door });
+      const contexts = contextsOf(catalog, config, {
+        loginRole: await loginRoleOf(requestUrl),
+        named,
+        claims,
+        interfaceName,
+      });
       const rows = await withClient(requestUrl, (login) =>
         withClient(ownerUrl, (owner) => policyMatrix({ catalog, contexts, login, owner, onProgress: makeProgress() })),
       );

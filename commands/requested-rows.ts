@@ -1,19 +1,15 @@
 import type { Interface } from "../engine/caller/context.ts";
-import type { Catalog } from "../engine/catalog/catalog.ts";
-import type { Config } from "../engine/config/config.ts";
 import { type Condition, parseFilter } from "../realtime/changes/filter.ts";
-import type { RequestedRows } from "../rest-gateway/why/requested-rows.ts";
+import type { RequestedRows, RequestedRowsContext } from "../rest-gateway/why/requested-rows.ts";
 import { readResourceRequest } from "../rest-gateway/why/resource-request.ts";
 import { readTableRequest } from "../rest-gateway/why/table-request.ts";
 import { UsageError } from "./command.ts";
 
-type Surroundings = { readonly catalog: Catalog; readonly config: Config; readonly role: string };
-
 /** A request by any interface that has rows at addresses; what is not planned yet throws what it would be answered. */
 export type AddressedRequest = {
-  readonly door: Interface;
+  readonly interfaceName: Interface;
   readonly path: string;
-  rows(surroundings: Surroundings): RequestedRows;
+  rows(context: RequestedRowsContext): RequestedRows;
 };
 
 const TABLES = "/rest/v1";
@@ -25,12 +21,20 @@ export function readAddress(address: string): AddressedRequest {
   const isBelow = (folder: string) => pathname === folder || pathname.startsWith(`${folder}/`);
   if (isBelow(CHANGES)) {
     const [schema, request] = changedRows(searchParams);
-    return { door: "realtime", path: pathname, rows: (around) => readTableRequest(request, { ...around, schema }) };
+    return {
+      interfaceName: "realtime",
+      path: pathname,
+      rows: (context) => readTableRequest(request, { ...context, schema }),
+    };
   }
   if (address.startsWith("/") && !isBelow(TABLES)) {
-    return { door: "resource", path: pathname, rows: (around) => readResourceRequest(address, around) };
+    return { interfaceName: "resource", path: pathname, rows: (context) => readResourceRequest(address, context) };
   }
-  return { door: "table", path: pathname, rows: (around) => readTableRequest(address, { ...around, schema: null }) };
+  return {
+    interfaceName: "table",
+    path: pathname,
+    rows: (context) => readTableRequest(address, { ...context, schema: null }),
+  };
 }
 
 /** The rows whose changes a subscription is sent, as a request to the table interface. */

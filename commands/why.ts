@@ -18,7 +18,7 @@ import { readAddress } from "./requested-rows.ts";
 import { withCatalog } from "./with-catalog.ts";
 
 const QUERY = /^\s*(?:\{|query\b)/;
-const IN_GRAPHQL = { door: "graphql", path: "/graphql" } as const;
+const IN_GRAPHQL = { interfaceName: "graphql", path: "/graphql" } as const;
 
 function tell({ table, seen, total, hidden, policies, closedColumns, plan }: Explained, role: string): void {
   console.log(`${role} sees ${seen} of ${total} rows.`);
@@ -85,8 +85,8 @@ Examples:
     await withCatalog(given, async ({ catalog, config, postgres }) => {
       const { requestUrl, ownerUrl } = postgres;
       const role = typeof options.role === "string" ? options.role : config.anonRole;
-      const { door, path } = addressed ?? IN_GRAPHQL;
-      const context = makeCallerContexts(catalog, config)({ role, claims }, { door, path });
+      const { interfaceName, path } = addressed ?? IN_GRAPHQL;
+      const context = makeCallerContexts(catalog, config)({ role, claims }, { interfaceName, path });
       const tellAll = async (login: pg.ClientBase, owner: pg.ClientBase): Promise<void> => {
         const means = { catalog, context, login, owner };
         if (!addressed) {
@@ -98,7 +98,7 @@ Examples:
           return;
         }
         const requested = addressed.rows({ catalog, config, role });
-        if (door === "realtime") await tellOfPublication(owner, requested.table);
+        if (interfaceName === "realtime") await tellOfPublication(owner, requested.table);
         tell(await explainRead(requested, means), role);
       };
       await withClient(requestUrl, (login) => withClient(ownerUrl, (owner) => tellAll(login, owner))).catch((error) => {

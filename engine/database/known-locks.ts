@@ -3,7 +3,7 @@ import { ApiError } from "../errors.ts";
 import { quotedName } from "../quoted-name.ts";
 import { isWaitedTooLong } from "./faults.ts";
 
-type Known = { readonly table: string; readonly detail: string; readonly hint: string; readonly until: number };
+type KnownLock = { readonly table: string; readonly detail: string; readonly hint: string; readonly until: number };
 
 /** Whoever waits for the lock itself finds it anew within DB_LOCK_TIMEOUT_SECONDS, which are rarely more. */
 const REMEMBERED_MS = 10_000;
@@ -12,7 +12,7 @@ const MOST_REMEMBERED = 1_000;
 /** Locks that statements have met lately: those that wait for a connection behind them are told of the same. */
 export class KnownLocks {
   /** By role, which may see the relation, and by the relation. */
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, KnownLock>();
 
   remember(role: string, { schema, table, detail, hint }: DatabaseError): void {
     if (!schema || !table || !detail || !hint) return;
@@ -35,7 +35,7 @@ export class KnownLocks {
     return new ApiError(status, code, message, { tableMessage, details: lock.detail, hint: lock.hint, headers });
   }
 
-  #find(key: string): Known | null {
+  #find(key: string): KnownLock | null {
     const known = this.#known.get(key);
     if (known && known.until > performance.now()) return known;
     this.#known.delete(key);

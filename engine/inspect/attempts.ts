@@ -18,7 +18,7 @@ export type Outcome =
 
 export type Attempt = { readonly verb: Verb; readonly table: Table; readonly context: Context };
 
-type Means = {
+type AttemptDependencies = {
   /** As the login of requests, outside any transaction. */
   readonly client: pg.ClientBase;
   readonly catalog: Catalog;
@@ -87,7 +87,7 @@ begin
 end $try$`;
 
 /** Really does each as somebody, and undoes it. */
-export async function tryAll(attempts: readonly Attempt[], means: Means): Promise<Outcome[]> {
+export async function tryAll(attempts: readonly Attempt[], means: AttemptDependencies): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (let first = 0; first < attempts.length; first += MOST_AT_ONCE) {
     const batch = attempts.slice(first, first + MOST_AT_ONCE);
@@ -97,7 +97,7 @@ export async function tryAll(attempts: readonly Attempt[], means: Means): Promis
   return outcomes;
 }
 
-async function tryBatch(attempts: readonly Attempt[], means: Means): Promise<Result[]> {
+async function tryBatch(attempts: readonly Attempt[], means: AttemptDependencies): Promise<Result[]> {
   const { client } = means;
   const asked = attempts.map((attempt) => {
     const { role, settings } = attempt.context;
@@ -128,7 +128,10 @@ function toOutcome(result: Result, verb: Verb): Outcome {
 }
 
 /** From the most harmless on; the first that is not denied counts. None: there is no privilege to try. */
-function statementsFor({ verb, table, context: { role } }: Attempt, { catalog, samples }: Means): TriedStatement[] {
+function statementsFor(
+  { verb, table, context: { role } }: Attempt,
+  { catalog, samples }: AttemptDependencies,
+): TriedStatement[] {
   const name = quotedName(table.schema, table.name);
   const columns = [...table.columns.values()].filter(({ generated }) => generated === null);
   const grantedFor = (privilege: "insert" | "update") =>

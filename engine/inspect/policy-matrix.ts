@@ -15,7 +15,7 @@ export type MatrixRow = {
   readonly outcomes: readonly Outcome[];
 };
 
-type Means = {
+type PolicyMatrixDependencies = {
   readonly catalog: Catalog;
   /** Of everybody who could ask. */
   readonly contexts: readonly Context[];
@@ -31,7 +31,13 @@ type Means = {
 const MOST_SAMPLES = 5;
 
 /** What each asker reaches of each exposed table, by trying it; everything is undone. */
-export async function policyMatrix({ catalog, contexts, login, owner, onProgress }: Means): Promise<MatrixRow[]> {
+export async function policyMatrix({
+  catalog,
+  contexts,
+  login,
+  owner,
+  onProgress,
+}: PolicyMatrixDependencies): Promise<MatrixRow[]> {
   const rows: MatrixRow[] = [];
   const tables = exposedTables(catalog);
   for (const [index, table] of tables.entries()) {
@@ -47,9 +53,9 @@ export async function policyMatrix({ catalog, contexts, login, owner, onProgress
   return rows;
 }
 
-type Seen = { readonly total: number | null; readonly samples: readonly string[] };
+type VisibleRows = { readonly total: number | null; readonly samples: readonly string[] };
 
-async function lookAt(name: string, owner: pg.ClientBase): Promise<Seen> {
+async function lookAt(name: string, owner: pg.ClientBase): Promise<VisibleRows> {
   try {
     const { rows } = await owner.query<{ total: number; samples: string[] }>(
       `select (select count(*)::float8 from ${name}) as total,

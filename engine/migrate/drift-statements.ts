@@ -138,10 +138,10 @@ function alterColumn(table: string, from: string, to: string): string {
   return `alter table ${table} ${actions.map((action) => `alter column ${column} ${action}`).join(", ")};`;
 }
 
-type Described = { readonly name: string; readonly remove: string };
+type DescribedObject = { readonly name: string; readonly remove: string };
 
 /** What a statement of the dump is about, and how it is taken back. */
-const FORMS: readonly [RegExp, (match: RegExpExecArray, object: string) => Described][] = [
+const FORMS: readonly [RegExp, (match: RegExpExecArray, object: string) => DescribedObject][] = [
   [
     new RegExp(`^CREATE (?:UNIQUE )?INDEX (${NAME}) ON (?:ONLY )?(${NAME})\\.`),
     ([, index, schema], object) => ({ name: `index ${index} of ${object}`, remove: `drop index ${schema}.${index};` }),
@@ -192,7 +192,7 @@ const FORMS: readonly [RegExp, (match: RegExpExecArray, object: string) => Descr
   [/^(comment on .+?) is '/, ([, comment]) => ({ name: `the ${comment}`, remove: `${comment} is null;` })],
 ];
 
-function describe(object: string, statement: string): Described {
+function describe(object: string, statement: string): DescribedObject {
   for (const [form, describeMatch] of FORMS) {
     const match = form.exec(statement);
     if (match) return describeMatch(match, object);

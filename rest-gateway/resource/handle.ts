@@ -65,7 +65,7 @@ export type ResourceInterface = TaskHandler & {
 };
 
 /** What is known of a request before its address is looked up. */
-type Met = Pick<Asked, "request" | "address" | "caller"> & { readonly served: readonly Version[] };
+type AuthenticatedRequest = Pick<Asked, "request" | "address" | "caller"> & { readonly served: readonly Version[] };
 
 /** With so many a request is tried while the schema changes. */
 const MOST_CATALOGUES = 4;
@@ -84,7 +84,7 @@ export function makeResourceInterface(services: Services): ResourceInterface {
   const { run: once, runInTransaction: onceWithin } = makeIdempotentRunner(config, counts);
 
   /** Null: nothing of this interface is at that address. */
-  const understand = ({ request, address, caller, served }: Met): Asked | null => {
+  const understand = ({ request, address, caller, served }: AuthenticatedRequest): Asked | null => {
     const catalog = current();
     const parameters = request.rawQuery === "" ? NO_PARAMETERS : new URLSearchParams(request.rawQuery);
     const terms = { versions: served, publicUrl: config.publicUrl };

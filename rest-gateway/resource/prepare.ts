@@ -5,8 +5,8 @@ import { makePreparer, type Prepared } from "../statement/prepare.ts";
 import type { Asked } from "./asked.ts";
 
 /** Intents that come with the same model differ in their values only. */
-type PrepareFor = (asked: Asking, intent: Intent, model?: object) => Prepared;
-type Asking = Pick<Asked, "catalog"> & { readonly caller: Pick<Asked["caller"], "role"> };
+type PrepareFor = (asked: PreparationContext, intent: Intent, model?: object) => Prepared;
+type PreparationContext = Pick<Asked, "catalog"> & { readonly caller: Pick<Asked["caller"], "role"> };
 
 /** The rows are JSON; none of our conditions needs another form. */
 const MANNER: Manner = { formats: [{ kind: "media", type: "application/json" }], body: true, maxAffected: null };

@@ -23,8 +23,8 @@ export type Nested = {
   readonly relationship: DirectRelationship;
 };
 
-type Around = { readonly catalog: Catalog; readonly addresses: ReadonlyMap<Table, string> };
-type Unnamed = Omit<Reference, "name"> & { readonly candidates: readonly [string, ...string[]] };
+type RelationContext = { readonly catalog: Catalog; readonly addresses: ReadonlyMap<Table, string> };
+type UnnamedReference = Omit<Reference, "name"> & { readonly candidates: readonly [string, ...string[]] };
 
 /**
  * A key of one column is called as what it refers to, or as the column where another key has that name; a column that is
@@ -33,18 +33,18 @@ type Unnamed = Omit<Reference, "name"> & { readonly candidates: readonly [string
 export function referencesOf(
   table: Table,
   fields: readonly Field[],
-  { catalog, addresses }: Around,
+  { catalog, addresses }: RelationContext,
   nameOf: Naming,
 ): Reference[] {
   const readable = new Map(fields.filter((field) => field.readable).map((field) => [field.column.name, field]));
-  const found = withoutRepetitions(catalog.referencesFrom(table)).flatMap((relationship): Unnamed[] => {
+  const found = withoutRepetitions(catalog.referencesFrom(table)).flatMap((relationship): UnnamedReference[] => {
     const target = catalog.findTable(relationship.target);
     const address = target && addresses.get(target);
     const own = relationship.columns.flatMap(({ source }) => readable.get(source) ?? []);
     if (address === undefined || target!.kind.endsWith("view") || own.length < relationship.columns.length) return [];
     return [{ fields: own, target: address, relationship, candidates: namesOfReference(relationship, nameOf) }];
   });
-  const rankOf = ({ fields: [first, ...others], candidates }: Unnamed) =>
+  const rankOf = ({ fields: [first, ...others], candidates }: UnnamedReference) =>
     others.length > 0 ? 2 : first!.name === candidates[0] ? 0 : 1;
   const taken = new Set<string>();
   const ofSeveralColumns = new Set(fields.map(({ name }) => name));
@@ -58,7 +58,10 @@ export function referencesOf(
     });
 }
 
-function namesOfReference({ source, target, columns }: DirectRelationship, nameOf: Naming): Unnamed["candidates"] {
+function namesOfReference(
+  { source, target, columns }: DirectRelationship,
+  nameOf: Naming,
+): UnnamedReference["candidates"] {
   const [pair, ...others] = columns;
   if (others.length === 0) return [nameOf(withoutSuffix(pair!)), nameOf(pair!.source)];
   const byColumns = nameOf(`${target.name}_by_${columns.map((each) => each.source).join("_and_")}`);
@@ -74,7 +77,7 @@ function withoutSuffix({ source, target }: ColumnPair): string {
 }
 
 /** The first foreign key of a table gives the plain name, each further one is told apart by its columns. */
-export function nestedOf(table: Table, { catalog, addresses }: Around): Nested[] {
+export function nestedOf(table: Table, { catalog, addresses }: RelationContext): Nested[] {
   const pointing = withoutRepetitions(catalog.relationshipsOf(table).filter(isPointingHere))
     .map((relationship) => ({ relationship, target: catalog.findTable(relationship.target)! }))
     .sort((a, b) => positionOf(a) - positionOf(b));
@@ -100,9 +103,9 @@ function isPointingHere(relationship: DirectRelationship | ComputedRelationship)
   return relationship.kind !== "computed" && relationship.keyAt === "target";
 }
 
-type Pointing = { readonly relationship: DirectRelationship; readonly target: Table };
+type OutgoingRelationship = { readonly relationship: DirectRelationship; readonly target: Table };
 
-function positionOf({ relationship, target }: Pointing): number {
+function positionOf({ relationship, target }: OutgoingRelationship): number {
   return target.columns.get(relationship.columns[0]!.target)!.position;
 }
 

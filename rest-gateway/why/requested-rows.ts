@@ -1,5 +1,10 @@
+import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Table } from "../../engine/catalog/tables.ts";
+import type { Config } from "../../engine/config/config.ts";
 import type { Prepared } from "../statement/prepare.ts";
+
+/** What a request for rows is planned with. */
+export type RequestedRowsContext = { readonly catalog: Catalog; readonly config: Config; readonly role: string };
 
 /** A request for rows, as one of the interfaces would answer it for a role. */
 export type RequestedRows = {

@@ -1,28 +1,23 @@
-import type { Catalog } from "../../engine/catalog/catalog.ts";
-import type { Config } from "../../engine/config/config.ts";
 import { deploymentOf, makeTablePreparer } from "../table/deployment.ts";
 import { NO_CONTENT } from "../table/parse/content.ts";
 import { parseRequest } from "../table/parse/request.ts";
 import { PREFIX } from "../table/prefix.ts";
-import { KEY, NO_ROWS, type RequestedRows } from "./requested-rows.ts";
+import { KEY, NO_ROWS, type RequestedRows, type RequestedRowsContext } from "./requested-rows.ts";
 
-type Surroundings = {
-  readonly catalog: Catalog;
-  readonly config: Config;
-  readonly role: string;
+type TableRequestContext = RequestedRowsContext & {
   /** Null: that of a request which names none. */
   readonly schema: string | null;
 };
 
 /** `/rest/v1/things?…`, `things?…`: as the table interface would plan it for that role. Throws what it would answer. */
-export function readTableRequest(address: string, surroundings: Surroundings): RequestedRows {
+export function readTableRequest(address: string, context: TableRequestContext): RequestedRows {
   const [path, rawQuery] = split(address);
-  const { plan, prepared } = planned(path, rawQuery, surroundings);
+  const { plan, prepared } = planned(path, rawQuery, context);
   const { table } = plan;
   return {
     table,
     prepared,
-    keys: () => planned(path, queryForKeys(rawQuery, table.primaryKey), surroundings).prepared,
+    keys: () => planned(path, queryForKeys(rawQuery, table.primaryKey), context).prepared,
   };
 }
 
@@ -36,7 +31,7 @@ function queryForKeys(rawQuery: string, key: readonly string[]): string {
   return filters.toString();
 }
 
-function planned(path: string, rawQuery: string, { catalog, config, role, schema }: Surroundings) {
+function planned(path: string, rawQuery: string, { catalog, config, role, schema }: TableRequestContext) {
   const headers = schema === null ? {} : { "accept-profile": schema };
   const request = { method: "GET", path, rawQuery, headers, content: NO_CONTENT };
   const { action, accept } = parseRequest(request, { ...deploymentOf(config), timeZones: catalog.timeZones });

@@ -38,10 +38,14 @@ function* readRows(records: readonly JsonRecord[], { key, references }: Collecti
   return rows;
 }
 
-function* writeRows(records: readonly JsonRecord[], rows: readonly Row[], around: Around): Stepwise<readonly string[]> {
+function* writeRows(
+  records: readonly JsonRecord[],
+  rows: readonly Row[],
+  context: LinkContext,
+): Stepwise<readonly string[]> {
   const linked: string[] = [];
   for (const [index, { text }] of records.entries()) {
-    const links = `"_links":${JSON.stringify(linksOf(rows[index]!, around))}}`;
+    const links = `"_links":${JSON.stringify(linksOf(rows[index]!, context))}}`;
     const members = text.slice(0, -1);
     linked.push(members.trimEnd() === "{" ? `{${links}` : `${members},${links}`);
     yield;
@@ -62,9 +66,9 @@ function addressBy(key: readonly unknown[], collection: Collection, asked: Asked
   return text === null ? null : `${collectionAddress(collection, asked)}/${text}`;
 }
 
-type Around = { readonly collection: Collection; readonly asked: Asked; readonly permitted: Permitted };
+type LinkContext = { readonly collection: Collection; readonly asked: Asked; readonly permitted: Permitted };
 
-function linksOf(row: Row, { collection, asked, permitted }: Around): Readonly<Record<string, Link>> {
+function linksOf(row: Row, { collection, asked, permitted }: LinkContext): Readonly<Record<string, Link>> {
   const { collections, settings } = asked;
   const base = publicBase(settings.publicUrl);
   const links = new Map<string, Link>();
