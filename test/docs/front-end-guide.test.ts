@@ -136,9 +136,9 @@ await client.query({ query: ARTICLES, variables: { last: 1 } });
       headers: { "Content-Type": "application/json" },
       body,
     });
-    const { signIn, accessToken, Refusal } = await load("out/session.js");
+    const { signIn, accessToken, ApiError } = await load("out/session.js");
     const refusal = await signIn("ada@example.org", "wrong").catch((error: unknown) => error);
-    expect(refusal).toBeInstanceOf(Refusal);
+    expect(refusal).toBeInstanceOf(ApiError);
     expect(refusal).toMatchObject({ status: 401, code: expect.any(String) });
     expect(await accessToken()).toBeNull();
     await signIn("ada@example.org", PASSWORD);

@@ -8,7 +8,7 @@ import { ADDRESS, readFiveMinutes } from "./five-minutes.ts";
 import { linesUntil } from "./lines-until.ts";
 import { openTerminal } from "./terminal.ts";
 
-// Walks the README's five minutes in a folder that has nothing but the repository's files, and keeps what was seen.
+// Runs the README's five minutes in a folder that contains only the repository's files, and records the output in docs/walk.md.
 
 const RECORD = join(REPOSITORY, "docs/walk.md");
 
@@ -23,7 +23,7 @@ try {
 }
 
 async function walk(): Promise<string> {
-  // What npm has to say of this machine is of no interest to others.
+  // npm's notices about this machine do not belong in the record.
   const environment = { ...process.env, npm_config_loglevel: "error", npm_config_fund: "false" };
   const steps = readFiveMinutes(await readFile(join(folder, "README.md"), "utf8"));
   const record = [heading()];
@@ -42,9 +42,9 @@ async function walk(): Promise<string> {
   };
   try {
     record.push(section("Start", secondsSince(startedAt), "sh", "npm start\n", asWritten(service.printed().trimEnd())));
-    await typeIn("Somebody to sign in as", steps.signIn);
-    await typeIn("Write", steps.write);
-    await typeIn("Read", steps.read);
+    await typeIn("Create a user and log in", steps.signIn);
+    await typeIn("Create an article", steps.write);
+    await typeIn("Read the article", steps.read);
 
     await writeFile(join(folder, "watch.mjs"), atService(steps.watcher));
     const key = (await terminal.run("echo $KEY")).output.trim();
@@ -59,7 +59,7 @@ async function walk(): Promise<string> {
     await terminal.run(atService(steps.write));
     record.push(
       section(
-        "Watch, while the same article is written once more",
+        "Subscribe to changes, and create the article again",
         secondsSince(writtenAt),
         "js",
         steps.watcher,
@@ -78,11 +78,11 @@ async function walk(): Promise<string> {
 
 function heading(): string {
   const [{ model } = { model: "an unknown processor" }] = cpus();
-  return `# The first five minutes, as they went
+  return `# Recorded walk-through
 
-The commands of the [README](../README.md#five-minutes) in a folder with nothing but the repository's files, and what they said. Tokens and
-keys are cut off, and lines of the log, which are JSON, left out. Recorded by \`node_modules/.bin/node test/docs/record-walk.ts\`, which anyone
-can run again; here with ${cpus().length} cores (${model}) under a load of ${loadavg()[0]!.toFixed(1)} when it began, and Node ${process.versions.node}.
+This page shows the commands of the [README](../README.md#five-minutes) with their real output and duration. \`node_modules/.bin/node
+test/docs/record-walk.ts\` runs them in a folder that contains only the repository's files, and writes this page. Tokens and keys are
+shortened, and JSON log lines are omitted. Machine: ${cpus().length} cores (${model}), load ${loadavg()[0]!.toFixed(1)} at the start, Node ${process.versions.node}.
 `;
 }
 
