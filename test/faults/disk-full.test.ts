@@ -35,7 +35,7 @@ describe.runIf(MAY_MOUNT)("a full disk", () => {
   });
 
   test("refuses what is written, serves what is read, and is over when there is room", async () => {
-    const name = "The disk is full: rows find no room";
+    const name = "The disk is full: no space for rows";
     const refusals = new Map<string, number>();
     const long = "x".repeat(1_000_000);
     for (let refused = 0; refused < 20; ) {
@@ -49,7 +49,7 @@ describe.runIf(MAY_MOUNT)("a full disk", () => {
   });
 
   test("stops Postgres where the log finds no room, which starts again by itself when there is", async () => {
-    const name = "The disk is full: the log finds no room";
+    const name = "The disk is full: no space for the WAL";
     const { bavail, bsize } = await statfs(folder);
     await writeFile(join(folder, "ballast"), Buffer.alloc(bavail * bsize));
     const fill = "select pg_logical_emit_message(false, 'fill', repeat('x', 1000000)) from generate_series(1, 100)";

@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 const fault: Fault = {
-  name: "Answers of Postgres are lost: the connection is cut after the commit",
+  name: "Responses of Postgres are lost: the connection is cut after the commit",
   strike: async () => {
     isLosing = true;
   },

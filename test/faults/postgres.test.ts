@@ -35,7 +35,7 @@ describe("Postgres", () => {
   test("told to stop when everybody has left, which nobody notices, and then stopped all the same", async () => {
     let ending = Promise.resolve();
     await suffer({
-      name: "Postgres waits for all to leave (`SIGTERM`), is stopped and started",
+      name: "Postgres shuts down in smart mode (`SIGTERM`), is stopped and started",
       strike: async () => {
         // A new question opens the connection that slow ones go by: from now on none can be opened, and any may be slow for once.
         await fetch(`${service.url}/rest/v1/marks?select=note&limit=1`, { headers: { apikey: anonKey } });
@@ -75,7 +75,7 @@ describe("sessions", () => {
 
   test("refused beyond the login's limit: with two of them all goes on", async () => {
     await suffer({
-      name: "The login may have two connections (`CONNECTION LIMIT 2`)",
+      name: "The login is limited to two connections (`CONNECTION LIMIT 2`)",
       strike: async () => {
         await postgres.execute("alter role authenticator connection limit 2");
         await endSessionsOf(LOGIN);
@@ -90,7 +90,7 @@ describe("sessions", () => {
 
   test("refused altogether", async () => {
     await suffer({
-      name: "The login may have no connection (`NOLOGIN`)",
+      name: "The login is disabled (`NOLOGIN`)",
       strike: async () => {
         await postgres.execute("alter role authenticator nologin");
         await endSessionsOf(LOGIN);

@@ -58,7 +58,7 @@ async function answersReads(): Promise<boolean> {
 
 test("a replica, ended at once and started: it is not noticed, and each reads what they have written", async () => {
   await suffer({
-    name: "A replica ends at once (`SIGQUIT`) and is started",
+    name: "A replica is stopped (`SIGQUIT`) and started",
     strike: async () => {
       await until(answersReads);
       await pair.killStandby();

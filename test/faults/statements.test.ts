@@ -73,7 +73,7 @@ function tally(answers: readonly (string | null)[]): Map<string, number> {
 }
 
 test("who is a deadlock's victim is told so, nothing of it is done, and all else is done once", async () => {
-  const name = "Two transactions wait for each other, again and again";
+  const name = "Deadlocks, repeatedly";
   const answers: (string | null)[] = [];
   for (let round = 0; round < 6; round++) {
     const pair = [1, 2].flatMap((one) => [
