@@ -30,7 +30,7 @@ function claimsOf(token) {
   return JSON.parse(new TextDecoder().decode(bytes));
 }
 
-/** A token that is good for another minute. Two tabs that renew it at once get the same pair, by the key. */
+/** A token that is valid for at least one more minute. Two tabs that refresh it at once receive the same pair, because of the key. */
 async function accessToken() {
   if (!session) return key;
   if (session.expiresAt > Date.now() + 60_000) return session.accessToken;
