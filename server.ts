@@ -1,35 +1,38 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import { commandLine } from "./commands/command-line.ts";
-import { takesStartWords } from "./commands/start-words.ts";
-import { isEmbedded, type ReadConfig, readConfig } from "./engine/config/config.ts";
-import { makeLogger } from "./engine/log.ts";
-import { checkMailFolder } from "./engine/mail/mail-folder.ts";
-import { type WatchedMigrations, watchMigrations } from "./engine/migrate/apply-current.ts";
-import { shownFile } from "./engine/migrate/committed.ts";
+import { acceptsStartArguments, commandLine } from "./cli/command.ts";
+import { isEmbedded, type LoadedConfig, readConfig } from "./engine/config/config.ts";
+import { checkMailFolder } from "./engine/mail/mailer.ts";
+import { type MigrationWatch, watchMigrations } from "./engine/migrate/apply-current.ts";
+import { displayPath } from "./engine/migrate/committed-migrations.ts";
+import { makeLogger } from "./engine/output/log.ts";
 import { standardOutput } from "./engine/output/standard-streams.ts";
-import { CLOSE_TIMEOUT_MS, exitAfter, reportFailure } from "./processes/exit.ts";
-import { keepYoungGenerationMemory } from "./processes/young-generation.ts";
-import { type Admin, openAdmin } from "./rest-gateway/admin.ts";
-import type { Running } from "./service.ts";
+import {
+  CLOSE_TIMEOUT_MS,
+  exitAfter,
+  keepYoungGenerationMemory,
+  reportFailure,
+} from "./processes/process-lifecycle.ts";
+import { type AdminServer, openAdminServer } from "./rest-gateway/http/admin.ts";
+import type { RunningService } from "./service.ts";
 
 const startedAt = performance.now();
-if (!takesStartWords(process.argv.slice(2))) process.exit();
+if (!acceptsStartArguments(process.argv.slice(2))) process.exit();
 keepYoungGenerationMemory();
-const { config, warnings } = readOrExit();
+const { config, warnings } = readConfigOrExit();
 const log = makeLogger(config);
 for (const warning of warnings) log.warn(warning);
 
 const print = (text: string) => standardOutput().write(`${text}\n`);
-const tell = (step: string) => print(`  … ${step}`);
+const report = (step: string) => print(`  … ${step}`);
 /** npm and a terminal tell both of one Ctrl-C. */
 const SAME_SIGNAL_MS = 200;
 /** `npm run dev`: the files of `current/` are applied at each change of them. */
 const isDevelopment = process.argv.includes("--dev");
-const isAlone = config.workers === 1 || isDevelopment;
-let service: Running | null = null;
-let admin: Admin | null = null;
-let watched: WatchedMigrations | null = null;
+const isSingleProcess = config.workers === 1 || isDevelopment;
+let service: RunningService | null = null;
+let admin: AdminServer | null = null;
+let migrationWatch: MigrationWatch | null = null;
 let stoppingSince: number | null = null;
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
@@ -37,11 +40,11 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
     if (stoppingSince !== null && performance.now() - stoppingSince < SAME_SIGNAL_MS) return;
     // Nothing is in flight yet, or somebody asks twice: the embedded Postgres ends with us in any case.
     if (!service || stoppingSince !== null) process.exit(1);
-    void end(0, `${signal} received, stopping`);
+    void shutDown(0, `${signal} received, stopping`);
   });
 }
 // Not SIGHUP: a terminal that is closed sends it, and ends what runs there.
-process.on("SIGUSR2", () => void renew());
+process.on("SIGUSR2", () => void reload());
 
 try {
   print("content-service");
@@ -49,15 +52,15 @@ try {
   process.env.GRAPHILE_ENV ??= "production";
   if (!hasHome()) process.env.HOME = "/";
   await checkMailFolder(config);
-  const start = isAlone
+  const start = isSingleProcess
     ? (await import("./service.ts")).startService
-    : (await import("./processes/start-worker-cluster.ts")).startWorkerCluster;
+    : (await import("./processes/worker-cluster.ts")).startWorkerCluster;
   if (config.adminPort !== null) {
-    admin = await openAdmin({ config, log, service: () => service?.operable ?? null });
+    admin = await openAdminServer({ config, log, service: () => service?.operations ?? null });
   }
-  service = await start(config, { log, tell, giveUp: (reason) => void end(1, reason.message) });
-  announce(service);
-  if (isDevelopment) watched = watchMigrations(service.postgres.migrate, print);
+  service = await start(config, { log, report, onFatalError: (reason) => void shutDown(1, reason.message) });
+  printBanner(service);
+  if (isDevelopment) migrationWatch = watchMigrations(service.postgres.migrate, print);
 } catch (error) {
   reportFailure(error);
   await admin?.close();
@@ -65,7 +68,7 @@ try {
   process.exit();
 }
 
-function readOrExit(): ReadConfig {
+function readConfigOrExit(): LoadedConfig {
   try {
     return readConfig(process.env);
   } catch (error) {
@@ -83,7 +86,7 @@ function hasHome(): boolean {
   }
 }
 
-function announce(running: Running): void {
+function printBanner(running: RunningService): void {
   const { url } = running;
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   const data = isEmbedded(config) ? `${resolve(config.dataDir)} (embedded Postgres)` : "the Postgres of DATABASE_URL";
@@ -99,16 +102,16 @@ ${isDevelopment ? `  migration  ${currentFolder(running)}, applied on every save
 }
 
 /** Where the project's next migration is written. */
-function currentFolder({ postgres }: Running): string {
-  return shownFile(join(postgres.migrate.histories.at(-1)!.folder, "current"));
+function currentFolder({ postgres }: RunningService): string {
+  return displayPath(join(postgres.migrate.histories.at(-1)!.folder, "current"));
 }
 
-async function renew(): Promise<void> {
+async function reload(): Promise<void> {
   if (!service || stoppingSince !== null) return;
-  tell("SIGUSR2 received, renewing");
+  report("SIGUSR2 received, renewing");
   try {
-    await service.renew();
-    tell("renewed");
+    await service.reload();
+    report("renewed");
   } catch (error) {
     // Who stops meanwhile ends the successor too.
     if (stoppingSince !== null) return;
@@ -116,13 +119,13 @@ async function renew(): Promise<void> {
   }
 }
 
-async function end(code: number, reason: string): Promise<void> {
+async function shutDown(code: number, reason: string): Promise<void> {
   stoppingSince = performance.now();
   process.exitCode = code;
-  tell(reason);
+  report(reason);
   // Workers let go first; whoever of them hangs is ended before that time is over twice.
-  exitAfter(config.drainTimeout * 1000 + (isAlone ? 1 : 2) * CLOSE_TIMEOUT_MS);
-  await watched?.stop();
+  exitAfter(config.drainTimeout * 1000 + (isSingleProcess ? 1 : 2) * CLOSE_TIMEOUT_MS);
+  await migrationWatch?.stop();
   await service?.stop().catch(reportFailure);
   await admin?.close();
   process.exit();

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
-import { FAILED, MISREAD } from "../commands/command.ts";
+import { EXIT_FAILURE, EXIT_USAGE } from "../cli/command.ts";
 import { SCHEMAS } from "./catalogue/schemas.ts";
 import { ATTACK_NAMES, ATTACKS } from "./hostile/attacks/attacks.ts";
 import { benchmarksPage, type Told } from "./page.ts";
@@ -75,7 +75,7 @@ for (const name of positionals.length > 0 ? positionals : BY_DEFAULT) {
     },
   });
   records.push({ name, result, told });
-  if (result.isMissed) process.exitCode = FAILED;
+  if (result.isMissed) process.exitCode = EXIT_FAILURE;
 }
 if (values.json) {
   const results = Object.fromEntries(records.map(({ name, result }) => [name, result]));
@@ -113,5 +113,5 @@ function amountOf(option: "rounds" | "seconds" | "minutes"): number {
 function refuse(reason: string): never {
   console.error(reason);
   console.error(USAGE);
-  process.exit(MISREAD);
+  process.exit(EXIT_USAGE);
 }

@@ -1,10 +1,10 @@
-type Counting = {
+type EditDistanceOptions = {
   /** Whether neighbours that changed places count as one edit and not as two. */
   readonly swaps: boolean;
 };
 
 /** Letters put in, left out or replaced between two words. */
-export function editDistance(left: string, right: string, { swaps }: Counting): number {
+export function editDistance(left: string, right: string, { swaps }: EditDistanceOptions): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (let i = 1; i <= left.length; i++) {
@@ -19,4 +19,17 @@ export function editDistance(left: string, right: string, { swaps }: Counting): 
     last = row;
   }
   return last[right.length]!;
+}
+
+/** The known name that differs from this one by a slip of the hand, if there is one. */
+export function findClosestName(name: string, known: readonly string[]): string | null {
+  const maxDistance = name.length < 8 ? 1 : 2;
+  return known.find((candidate) => isWithinDistance(maxDistance, name, candidate)) ?? null;
+}
+
+function isWithinDistance(maxDistance: number, name: string, candidate: string): boolean {
+  return (
+    Math.abs(name.length - candidate.length) <= maxDistance &&
+    editDistance(name, candidate, { swaps: true }) <= maxDistance
+  );
 }

@@ -1,10 +1,10 @@
 import pg from "pg";
 
 /** A sentence, or what a program can read of it. */
-export type Details = string | readonly object[] | Readonly<Record<string, unknown>>;
+export type ApiErrorDetails = string | readonly object[] | Readonly<Record<string, unknown>>;
 
-type Extra = {
-  readonly details?: Details | null;
+type ApiErrorOptions = {
+  readonly details?: ApiErrorDetails | null;
   readonly hint?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
   readonly reason?: string | null;
@@ -17,7 +17,7 @@ type Extra = {
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
-  readonly details: Details | null;
+  readonly details: ApiErrorDetails | null;
   readonly hint: string | null;
   readonly headers: Readonly<Record<string, string>>;
   /** What stands behind the status, where SQL said it. */
@@ -27,7 +27,7 @@ export class ApiError extends Error {
   /** What the conventional interface's body has besides the error. */
   readonly beside: Readonly<Record<string, unknown>>;
 
-  constructor(status: number, code: string, message: string, extra: Extra = {}) {
+  constructor(status: number, code: string, message: string, extra: ApiErrorOptions = {}) {
     const { details, hint, headers, reason, tableMessage, beside, cause } = extra;
     super(message, cause === undefined ? undefined : { cause });
     this.name = "ApiError";
@@ -57,7 +57,7 @@ export class ApiError extends Error {
 }
 
 /** Codes of the conventional interface and of GraphQL's `extensions.code`. */
-export type Word =
+export type ErrorCode =
   | "VALIDATION_ERROR"
   | "AUTH_REQUIRED"
   | "AUTH_EXPIRED"
@@ -70,13 +70,13 @@ export type Word =
   | "SERVICE_UNAVAILABLE"
   | "TIMEOUT";
 
-type Meaning = readonly [status: number, word: Word];
+type SqlstateMeaning = readonly [status: number, word: ErrorCode];
 
 /**
  * SQLSTATE -> HTTP status and word. A whole class is named by its first two characters.
  * Statuses are PostgREST's; the five-letter codes are raised by our own SQL (see db/README.md).
  */
-const SQLSTATES: Readonly<Record<string, Meaning>> = {
+const SQLSTATES: Readonly<Record<string, SqlstateMeaning>> = {
   LOGIN: [401, "AUTH_REQUIRED"],
   NOPER: [403, "PERMISSION_DENIED"],
   NTFND: [404, "RESOURCE_NOT_FOUND"],
@@ -126,7 +126,7 @@ const SQLSTATES: Readonly<Record<string, Meaning>> = {
 };
 
 /** Codes that stand for several things, which the message tells apart. */
-const BY_MESSAGE: Readonly<Record<string, readonly [message: RegExp, meaning: Meaning]>> = {
+const MEANINGS_BY_MESSAGE: Readonly<Record<string, readonly [message: RegExp, meaning: SqlstateMeaning]>> = {
   // The extension pg_safeupdate, and we, refuse to change all rows.
   "21000": [/requires a WHERE clause$/, [400, "VALIDATION_ERROR"]],
   // The token's role was dropped, or never was.
@@ -135,9 +135,9 @@ const BY_MESSAGE: Readonly<Record<string, readonly [message: RegExp, meaning: Me
 };
 
 /** What an unknown SQLSTATE means: the statement was refused because of what was asked. */
-const REFUSED: Meaning = [400, "VALIDATION_ERROR"];
+const DEFAULT_MEANING: SqlstateMeaning = [400, "VALIDATION_ERROR"];
 
-const WORD_OF_STATUS: Readonly<Record<number, Word>> = {
+const ERROR_CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
   401: "AUTH_REQUIRED",
   403: "PERMISSION_DENIED",
   404: "RESOURCE_NOT_FOUND",
@@ -154,21 +154,21 @@ export function statusOf(sqlstate: string, message: string): number {
   return meaningOf(sqlstate, message)[0];
 }
 
-function meaningOf(sqlstate: string, message: string): Meaning {
+function meaningOf(sqlstate: string, message: string): SqlstateMeaning {
   if (sqlstate.startsWith("PT")) return meaningOfStatus(sqlstate.slice(2));
-  const [pattern, meaning] = BY_MESSAGE[sqlstate] ?? [];
+  const [pattern, meaning] = MEANINGS_BY_MESSAGE[sqlstate] ?? [];
   if (pattern?.test(message)) return meaning!;
-  return SQLSTATES[sqlstate] ?? SQLSTATES[sqlstate.slice(0, 2)] ?? REFUSED;
+  return SQLSTATES[sqlstate] ?? SQLSTATES[sqlstate.slice(0, 2)] ?? DEFAULT_MEANING;
 }
 
 /** `raise sqlstate 'PT404'`; one that is no status of an answer is a mistake of the function. */
-function meaningOfStatus(digits: string): Meaning {
+function meaningOfStatus(digits: string): SqlstateMeaning {
   const status = /^[2-5]\d\d$/.test(digits) ? Number(digits) : 500;
-  return [status, wordOfStatus(status)];
+  return [status, errorCodeOfStatus(status)];
 }
 
-function wordOfStatus(status: number): Word {
-  return WORD_OF_STATUS[status] ?? (status >= 500 ? "INTERNAL_ERROR" : "VALIDATION_ERROR");
+function errorCodeOfStatus(status: number): ErrorCode {
+  return ERROR_CODE_OF_STATUS[status] ?? (status >= 500 ? "INTERNAL_ERROR" : "VALIDATION_ERROR");
 }
 
 /** Whatever was thrown, as the error a client may see. Anything unforeseen becomes a bland 500 that keeps its cause for the log. */
@@ -199,10 +199,10 @@ export function unavailable(message: string, cause?: unknown): ApiError {
 }
 
 /** The word for any error, whether Postgres, PostgREST's vocabulary or we named its code. */
-export function wordOf(error: ApiError): string {
+export function errorCodeOf(error: ApiError): string {
   if (/^(TIMEOUT|[A-Z]{2,}(_[A-Z]+)+)$/.test(error.code)) return error.code;
   if (error.code === "42501" && error.status === 401) return "AUTH_REQUIRED";
-  return /^PGRST/.test(error.code) ? wordOfStatus(error.status) : meaningOf(error.code, error.message)[1];
+  return /^PGRST/.test(error.code) ? errorCodeOfStatus(error.status) : meaningOf(error.code, error.message)[1];
 }
 
 /** A bearer token's faults have names of their own here and numbers in PostgREST. */
@@ -231,41 +231,41 @@ export function toMinimalTableBody(error: ApiError) {
 
 /** GraphQL's entry in `errors`, less its path and locations. */
 export function toGraphQLBody(error: ApiError) {
-  return { message: error.message, extensions: { code: wordOf(error) } };
+  return { message: error.message, extensions: { code: errorCodeOf(error) } };
 }
 
 /** A realtime channel's refusal. */
 export function toChannelReason(error: ApiError) {
-  return { reason: `${wordOf(error)}: ${error.message}` };
+  return { reason: `${errorCodeOf(error)}: ${error.message}` };
 }
 
-export type ErrorBody = "nested" | "detail" | "flat" | "spring";
-export type FieldFault = { readonly field: string; readonly message: string };
+export type ErrorBodyShape = "nested" | "detail" | "flat" | "spring";
+export type FieldError = { readonly field: string; readonly message: string };
 /** What is told of a refusal beside the error. */
-export type Particulars = {
+export type EnvelopeContext = {
   readonly requestId: string;
   readonly at: Date;
-  readonly faults?: readonly FieldFault[];
+  readonly faults?: readonly FieldError[];
 };
 
 /** Which fields are at fault. Our own SQL names the one field in the detail (see db/README.md). */
-export function faultsOf({ code, details, message }: ApiError): readonly FieldFault[] {
-  if (Array.isArray(details)) return details.filter(isFieldFault);
+export function fieldErrorsOf({ code, details, message }: ApiError): readonly FieldError[] {
+  if (Array.isArray(details)) return details.filter(isFieldError);
   const isNamed = (code === "WRONG" || code === "TAKEN") && typeof details === "string" && details !== "";
   return isNamed ? [{ field: details, message }] : [];
 }
 
-function isFieldFault(detail: object): detail is FieldFault {
+function isFieldError(detail: object): detail is FieldError {
   return "field" in detail && "message" in detail;
 }
 
 /** The conventional interface's body, in the variant the deployment chose. */
-export function toEnvelope(error: ApiError, shape: ErrorBody, particulars: Particulars): object {
+export function toEnvelope(error: ApiError, shape: ErrorBodyShape, particulars: EnvelopeContext): object {
   return { ...toVariant(error, shape, particulars), ...error.beside };
 }
 
 /** All of a field, one after the other. */
-function messagesByField(faults: readonly FieldFault[]): Readonly<Record<string, string>> {
+function messagesByField(faults: readonly FieldError[]): Readonly<Record<string, string>> {
   const byField = Object.groupBy(faults, ({ field }) => field);
   const entries = Object.entries(byField).map(([field, ofField]) => [
     field,
@@ -274,8 +274,8 @@ function messagesByField(faults: readonly FieldFault[]): Readonly<Record<string,
   return Object.fromEntries(entries);
 }
 
-function toVariant(error: ApiError, shape: ErrorBody, { requestId, at, faults = [] }: Particulars): object {
-  const code = wordOf(error);
+function toVariant(error: ApiError, shape: ErrorBodyShape, { requestId, at, faults = [] }: EnvelopeContext): object {
+  const code = errorCodeOf(error);
   const { message, status } = error;
   const timestamp = at.toISOString();
   switch (shape) {

@@ -1,21 +1,25 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from "node:crypto";
 import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
-export type Secrets = {
+const CIPHER = "aes-256-gcm";
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+export type DeploymentSecrets = {
   readonly jwtSecret: string;
   /** For loopback connections to the embedded Postgres. */
   readonly databasePassword: string;
 };
 
 /** The secrets of an embedded deployment: made once, kept where only this user reads them. */
-export async function readOrMakeSecrets(dataDir: string): Promise<Secrets> {
-  const file = fileIn(dataDir);
+export async function readOrMakeSecrets(dataDir: string): Promise<DeploymentSecrets> {
+  const file = secretsFile(dataDir);
   await mkdir(resolve(dataDir), { recursive: true });
-  const found = await read(file);
+  const found = await readSecretsFile(file);
   if (found) return found;
   const draft = `${file}.${randomUUID()}`;
-  const secrets: Secrets = { jwtSecret: randomSecret(), databasePassword: randomSecret() };
+  const secrets: DeploymentSecrets = { jwtSecret: randomSecret(), databasePassword: randomSecret() };
   try {
     await writeFile(draft, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });
     // A link appears whole or not at all, and never replaces the secrets that another process has just made.
@@ -23,15 +27,15 @@ export async function readOrMakeSecrets(dataDir: string): Promise<Secrets> {
     return secrets;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    return (await read(file)) ?? secrets;
+    return (await readSecretsFile(file)) ?? secrets;
   } finally {
     await rm(draft, { force: true });
   }
 }
 
 /** For commands, which make none: those of a mistyped folder would be nobody's. */
-export async function readSecrets(dataDir: string): Promise<Secrets> {
-  const found = await read(fileIn(dataDir));
+export async function readSecrets(dataDir: string): Promise<DeploymentSecrets> {
+  const found = await readSecretsFile(secretsFile(dataDir));
   if (found) return found;
   throw new Error(
     `There are no keys in ${resolve(dataDir)}. Start the service once to make them, set DATA_DIR to the folder that has them, ` +
@@ -39,18 +43,32 @@ export async function readSecrets(dataDir: string): Promise<Secrets> {
   );
 }
 
-function fileIn(dataDir: string): string {
+function secretsFile(dataDir: string): string {
   return join(resolve(dataDir), "secrets.json");
 }
 
-async function read(file: string): Promise<Secrets | null> {
+async function readSecretsFile(file: string): Promise<DeploymentSecrets | null> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return null;
     throw error;
   });
-  return text === null ? null : (JSON.parse(text) as Secrets);
+  return text === null ? null : (JSON.parse(text) as DeploymentSecrets);
 }
 
 function randomSecret(): string {
   return randomBytes(32).toString("base64url");
+}
+
+/** Encrypts so that only who has the key of 32 bytes can read it, and nobody can change it. */
+export function encryptBytes(parts: readonly (string | Buffer)[], key: Buffer): Buffer {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv(CIPHER, key, nonce);
+  const sealed = parts.map((part) => (typeof part === "string" ? cipher.update(part, "utf8") : cipher.update(part)));
+  return Buffer.concat([nonce, ...sealed, cipher.final(), cipher.getAuthTag()]);
+}
+
+export function decryptBytes(sealed: Buffer, key: Buffer): Buffer {
+  const decipher = createDecipheriv(CIPHER, key, sealed.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
+  decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
+  return Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
 }

@@ -1,9 +1,16 @@
-import type {} from "postgraphile";
 import { gatherConfig } from "postgraphile/graphile-build";
-import type { PgProc } from "postgraphile/graphile-build-pg/pg-introspection";
-import { chooseFunctions } from "./callable-functions.ts";
-import type { LeftOut } from "./left-out.ts";
-import { signatureOf } from "./sql-names.ts";
+import { entityPermissions, type Introspection, type PgProc } from "postgraphile/graphile-build-pg/pg-introspection";
+import { functionSignature, inputTypesOf, type OmittedObject } from "./omitted-objects.ts";
+
+/** What GraphQL can show of the pseudo-types. */
+const SUPPORTED_PSEUDO_TYPES: ReadonlySet<string> = new Set(["void", "record"]);
+/** `anyelement`, `anycompatiblearray`, …: what they stand for is known from a call only. `any` and `internal` cannot be passed at all. */
+const POLYMORPHIC_TYPE_NAME = /^any./;
+const UNSUPPORTED_KINDS: Readonly<Record<string, { readonly object: string; readonly reason: string }>> = {
+  a: { object: "aggregate", reason: "GraphQL calls no aggregates" },
+  p: { object: "procedure", reason: "GraphQL calls no procedures" },
+  w: { object: "function", reason: "GraphQL calls no window functions" },
+};
 
 declare global {
   namespace GraphileConfig {
@@ -17,14 +24,14 @@ declare global {
   namespace GraphileBuild {
     interface BuildInput {
       /** Functions that clients may execute and the schema does not have. */
-      leftOutFunctions?: readonly LeftOut[];
+      omittedFunctions?: readonly OmittedObject[];
     }
   }
 }
 
-type State = {
+type CallableFunctionsState = {
   procs: readonly PgProc[];
-  leftOut: readonly LeftOut[];
+  omitted: readonly OmittedObject[];
   /** Names that several of them have. */
   shared: ReadonlySet<string>;
   /** Those that have become resources. */
@@ -38,12 +45,12 @@ export const CallableFunctionsPlugin: GraphileConfig.Plugin = {
   gather: gatherConfig({
     namespace: "callableFunctions",
     helpers: {},
-    initialState: (): State => ({ procs: [], leftOut: [], shared: new Set(), resources: new Set() }),
+    initialState: (): CallableFunctionsState => ({ procs: [], omitted: [], shared: new Set(), resources: new Set() }),
     hooks: {
       pgIntrospection_introspection({ state, resolvedPreset }, { introspection, serviceName }) {
         const { schemas = ["public"] } = resolvedPreset.pgServices!.find(({ name }) => name === serviceName)!;
-        const { callable, leftOut } = chooseFunctions(introspection, schemas);
-        const byName = Map.groupBy(callable, nameOf);
+        const { callable, omitted: leftOut } = chooseCallableFunctions(introspection, schemas);
+        const byName = Map.groupBy(callable, functionNameOf);
         const shared = new Set([...byName].filter(([, procs]) => procs.length > 1).map(([name]) => name));
         Object.assign(state, { procs: introspection.procs, leftOut, shared });
         // In place: core holds this very array.
@@ -51,7 +58,7 @@ export const CallableFunctionsPlugin: GraphileConfig.Plugin = {
       },
       async pgIntrospection_proc({ state, helpers }, { entity: proc, serviceName }) {
         // Core takes none of several by one name.
-        if (state.shared.has(nameOf(proc))) await helpers.pgProcedures.getResourceOptions(serviceName, proc);
+        if (state.shared.has(functionNameOf(proc))) await helpers.pgProcedures.getResourceOptions(serviceName, proc);
       },
       pgProcedures_PgResourceOptions({ state }, { pgProc }) {
         state.resources.add(pgProc);
@@ -60,21 +67,129 @@ export const CallableFunctionsPlugin: GraphileConfig.Plugin = {
     async main(output, { state, helpers }) {
       await helpers.pgRegistry.getRegistry();
       const others = state.procs.filter((proc) => !state.resources.has(proc));
-      output.leftOutFunctions = [...state.leftOut, ...others.map(withoutResource)];
+      output.omittedFunctions = [...state.omitted, ...others.map(toOmittedFunction)];
     },
   }),
 };
 
-function nameOf({ proname, pronamespace }: PgProc): string {
+function functionNameOf({ proname, pronamespace }: PgProc): string {
   return `${pronamespace}.${proname}`;
 }
 
-function withoutResource(proc: PgProc): LeftOut {
-  const signature = signatureOf(proc);
+function toOmittedFunction(proc: PgProc): OmittedObject {
+  const signature = functionSignature(proc);
   return {
     object: `function ${signature}`,
     reason: "GraphQL has no type for what it takes or returns",
     fix: `-- Take and return other types, or revoke execute on function ${signature}.`,
-    isFault: false,
+    isBuildFault: false,
   };
+}
+
+type ChosenFunctions = {
+  readonly callable: readonly PgProc[];
+  readonly omitted: readonly OmittedObject[];
+};
+
+/** The functions of these schemas that GraphQL can call; those that clients may execute and GraphQL cannot call are named. */
+function chooseCallableFunctions(introspection: Introspection, schemas: readonly string[]): ChosenFunctions {
+  const extensionMembers = findExtensionMembers(introspection);
+  const constructors = findRangeConstructors(introspection);
+  const caller = introspection.getCurrentUser()!;
+  const candidates = introspection.procs.filter(
+    (proc) =>
+      schemas.includes(proc.getNamespace()?.nspname ?? "") &&
+      !extensionMembers.has(proc._id) &&
+      !constructors.has(qualifiedFunctionName(proc)) &&
+      !isInternalFunction(proc) &&
+      entityPermissions(introspection, proc, caller, true).execute,
+  );
+
+  const omitted: OmittedObject[] = [];
+  const omit = (proc: PgProc, reason: string, fix: string) =>
+    omitted.push({
+      object: `${UNSUPPORTED_KINDS[proc.prokind ?? ""]?.object ?? "function"} ${functionSignature(proc)}`,
+      reason,
+      fix,
+      isBuildFault: false,
+    });
+  const callable = candidates.filter((proc) => {
+    const reason = findObstacle(proc);
+    if (reason !== null) omit(proc, reason, adviseWrapper(proc));
+    return reason === null;
+  });
+
+  const served = new Set(callable);
+  for (const group of Map.groupBy(callable.filter(hasDefaultFieldName), fieldScopeOf).values()) {
+    const [first, ...others] = group.toSorted((one, other) => Number(one._id) - Number(other._id));
+    for (const proc of others) {
+      served.delete(proc);
+      const fix = `comment on function ${functionSignature(proc)} is '@name another_name';`;
+      omit(proc, `${functionSignature(first!)} was created before it and has its name`, fix);
+    }
+  }
+  return { callable: [...served], omitted };
+}
+
+function adviseWrapper(proc: PgProc): string {
+  return `-- Where GraphQL clients need ${functionSignature(proc)}: grant them a function that calls it.`;
+}
+
+function findObstacle(proc: PgProc): string | null {
+  const unsupportedKind = UNSUPPORTED_KINDS[proc.prokind ?? ""];
+  if (unsupportedKind) return unsupportedKind.reason;
+  if (proc.proname.startsWith("__")) return "GraphQL keeps names that begin with two underscores to itself";
+  const parameters = proc.getArguments();
+  if (parameters.some(({ isVariadic }) => isVariadic)) return "it takes VARIADIC arguments";
+  const types = [proc.getReturnType(), ...parameters.map(({ type }) => type)];
+  const polymorphic = types.find((type) => type?.typtype === "p" && POLYMORPHIC_TYPE_NAME.test(type.typname));
+  if (polymorphic) return `it takes or returns ${polymorphic.typname}, which stands for any type`;
+  if (inputTypesOf(proc).some(({ typname }) => typname === "record")) return "it takes a record of any type";
+  const columns = parameters.filter(({ isOut }) => isOut);
+  if (proc.getReturnType()?.typname === "record" && columns.length === 0) {
+    return "it returns record without saying which columns that has";
+  }
+  return null;
+}
+
+/** Of triggers, languages, types and indexes: nobody calls those from SQL. */
+function isInternalFunction(proc: PgProc): boolean {
+  return [proc.getReturnType(), ...proc.getArguments().map(({ type }) => type)].some(
+    (type) =>
+      type?.typtype === "p" && !SUPPORTED_PSEUDO_TYPES.has(type.typname) && !POLYMORPHIC_TYPE_NAME.test(type.typname),
+  );
+}
+
+/** Whether it would have the name that others in its place have too: a comment neither names nor hides it. */
+function hasDefaultFieldName(proc: PgProc): boolean {
+  const { name, fieldName, omit, behavior } = proc.getTags();
+  const isHidden = omit !== undefined || [behavior ?? []].flat().join(" ").split(/\s+/).includes("-*");
+  return typeof name !== "string" && typeof fieldName !== "string" && !isHidden && fieldScopeOf(proc) !== null;
+}
+
+/** What a function is a field of: functions of one name in several places are no trouble. Null for actions, which GraphQL does not have. */
+function fieldScopeOf(proc: PgProc): string | null {
+  const [first] = inputTypesOf(proc);
+  const isOfRow = first?.typtype === "c";
+  const isVolatile = proc.provolatile === "v";
+  if (isOfRow && isVolatile && first.getClass()?.relkind !== "c") return null;
+  return `${qualifiedFunctionName(proc)} ${isVolatile ? "mutation" : isOfRow ? first._id : "query"}`;
+}
+
+function qualifiedFunctionName({ pronamespace, proname }: PgProc): string {
+  return `${pronamespace}.${proname}`;
+}
+
+/** Of a range type core takes no function for one. */
+function findRangeConstructors({ types }: Introspection): ReadonlySet<string> {
+  return new Set(types.filter(({ typtype }) => typtype === "r").map((type) => `${type.typnamespace}.${type.typname}`));
+}
+
+function findExtensionMembers({ depends, catalog_by_oid: catalogs }: Introspection): ReadonlySet<string> {
+  const isInCatalog = (oid: string | null, catalog: string) => oid !== null && catalogs[oid] === catalog;
+  const members = depends.filter(
+    ({ classid, refclassid, deptype }) =>
+      deptype === "e" && isInCatalog(classid, "pg_proc") && isInCatalog(refclassid, "pg_extension"),
+  );
+  return new Set(members.map(({ objid }) => objid!));
 }

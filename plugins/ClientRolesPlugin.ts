@@ -1,6 +1,5 @@
-import type {} from "postgraphile";
 import type { Introspection, PgClass, PgRoles } from "postgraphile/graphile-build-pg/pg-introspection";
-import { quotedName } from "../engine/quoted-name.ts";
+import { quotedName } from "../engine/pg-client/quoted-name.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -11,7 +10,7 @@ declare global {
   namespace DataplanPg {
     interface PgResourceExtensions {
       /** Only roles that policies do not bind were granted anything of it. */
-      isForServers?: boolean;
+      isServerOnly?: boolean;
     }
   }
 }
@@ -28,13 +27,15 @@ export const ClientRolesPlugin: GraphileConfig.Plugin = {
     hooks: {
       pgIntrospection_introspection(_info, { introspection }) {
         const { classes, procs } = introspection;
-        const { servers, clients } = granteesOf(introspection);
-        const ofClients = (grants: Grants) => grants?.filter((grant) => !servers.has(granteeOf(grant))) ?? null;
+        const { serverRoles: servers, clientRoles: clients } = granteesOf(introspection);
+        const ofClients = (grants: GrantList) => grants?.filter((grant) => !servers.has(granteeOf(grant))) ?? null;
         for (const entity of classes) {
           const attributes = entity.getAttributes();
-          const grantees = new Set([entity.relacl, ...attributes.map(({ attacl }) => attacl)].flatMap(granteesIn));
+          const grantees = new Set(
+            [entity.relacl, ...attributes.map(({ attacl }) => attacl)].flatMap(granteesOfGrants),
+          );
           if (!grantees.isDisjointFrom(servers) && grantees.isDisjointFrom(clients)) {
-            forServers.add(entity);
+            serverOnlyClasses.add(entity);
             continue;
           }
           entity.relacl = ofClients(entity.relacl);
@@ -43,16 +44,17 @@ export const ClientRolesPlugin: GraphileConfig.Plugin = {
         for (const entity of procs) entity.proacl = ofClients(entity.proacl);
       },
       pgTables_PgResourceOptions(_info, { pgClass, resourceOptions }) {
-        if (forServers.has(pgClass)) resourceOptions.extensions = { ...resourceOptions.extensions, isForServers: true };
+        if (serverOnlyClasses.has(pgClass))
+          resourceOptions.extensions = { ...resourceOptions.extensions, isServerOnly: true };
       },
     },
   },
 };
 
-const forServers = new WeakSet<PgClass>();
+const serverOnlyClasses = new WeakSet<PgClass>();
 
-type Grants = readonly string[] | null;
-type Grantees = { readonly servers: ReadonlySet<string>; readonly clients: ReadonlySet<string> };
+type GrantList = readonly string[] | null;
+type Grantees = { readonly serverRoles: ReadonlySet<string>; readonly clientRoles: ReadonlySet<string> };
 
 /** What requests can become, as grants call them. */
 function granteesOf({ roles, auth_members: memberships, current_user: login }: Introspection): Grantees {
@@ -66,20 +68,22 @@ function granteesOf({ roles, auth_members: memberships, current_user: login }: I
       if (role) reachable.add(role);
     }
   }
-  const clients = [...reachable].filter((role) => !isServers(role, login));
+  const clients = [...reachable].filter((role) => !isServerRole(role, login));
   return {
-    servers: new Set(roles.filter((role) => isServers(role, login)).map(({ rolname }) => quoted(rolname))),
-    clients: new Set([PUBLIC, ...clients.map(({ rolname }) => quoted(rolname))]),
+    serverRoles: new Set(
+      roles.filter((role) => isServerRole(role, login)).map(({ rolname }) => quoteRoleName(rolname)),
+    ),
+    clientRoles: new Set([PUBLIC, ...clients.map(({ rolname }) => quoteRoleName(rolname))]),
   };
 }
 
 const PUBLIC = "";
 
-function isServers({ rolbypassrls, rolsuper, rolname }: PgRoles, login: string): boolean {
+function isServerRole({ rolbypassrls, rolsuper, rolname }: PgRoles, login: string): boolean {
   return rolbypassrls === true && rolsuper !== true && rolname !== login;
 }
 
-function granteesIn(grants: Grants): string[] {
+function granteesOfGrants(grants: GrantList): string[] {
   return grants?.map(granteeOf) ?? [];
 }
 
@@ -88,6 +92,6 @@ function granteeOf(grant: string): string {
   return /^(?:"(?:[^"]|"")*"|[^"=]*)/.exec(grant)![0];
 }
 
-function quoted(role: string): string {
+function quoteRoleName(role: string): string {
   return /^\w+$/.test(role) ? role : quotedName(role);
 }

@@ -18,7 +18,7 @@ declare global {
   }
 }
 
-const phase = { after: ["inferred"], provides: ["collections"] };
+const inferredPhase = { after: ["inferred"], provides: ["collections"] };
 
 export const CollectionsPlugin: GraphileConfig.Plugin = {
   name: "CollectionsPlugin",
@@ -27,7 +27,7 @@ export const CollectionsPlugin: GraphileConfig.Plugin = {
     entityBehavior: {
       pgResource: {
         inferred: {
-          ...phase,
+          ...inferredPhase,
           callback(behavior, resource) {
             if (!isTable(resource))
               return [behavior, "-queryField:resource:connection", "-typeField:resource:connection"];
@@ -39,13 +39,13 @@ export const CollectionsPlugin: GraphileConfig.Plugin = {
       },
       pgResourceUnique: {
         inferred: {
-          ...phase,
+          ...inferredPhase,
           callback: (behavior, [resource, { attributes }]) =>
             attributes === keyOf(resource) ? behavior : [behavior, "-query:resource:single"],
         },
       },
       pgCodecRelation: {
-        inferred: { ...phase, callback: (behavior) => [behavior, "-manyRelation:resource:connection"] },
+        inferred: { ...inferredPhase, callback: (behavior) => [behavior, "-manyRelation:resource:connection"] },
       },
     },
   },

@@ -2,7 +2,7 @@ import type {} from "postgraphile";
 import { PgClassExpressionStep, PgSelectSingleStep, pgSelectSingleFromRecord } from "postgraphile/@dataplan/pg";
 import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
 import { type GrafastInputFieldConfig, get, inhibitOnNull, type Step } from "postgraphile/grafast";
-import type { Codec, Resource } from "./table.ts";
+import type { Codec, SchemaResource } from "./table.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -24,7 +24,7 @@ export const CompositeTypesPlugin: GraphileConfig.Plugin = {
     hooks: {
       pgCodecs_PgCodec(_info, { pgCodec }) {
         const { castFromPg } = pgCodec;
-        if (isValue(pgCodec) && castFromPg) pgCodec.listCastFromPg = listedBy(castFromPg);
+        if (isCompositeValue(pgCodec) && castFromPg) pgCodec.listCastFromPg = listCastOf(castFromPg);
       },
     },
   },
@@ -36,24 +36,27 @@ export const CompositeTypesPlugin: GraphileConfig.Plugin = {
           provides: ["compositeTypes"],
           // A function of such a value would need it in Postgres again.
           callback: (behavior, { parameters }) =>
-            isValue(parameters?.[0]?.codec) ? [behavior, "-typeField"] : behavior,
+            isCompositeValue(parameters?.[0]?.codec) ? [behavior, "-typeField"] : behavior,
         },
       },
     },
     hooks: {
       GraphQLObjectType: (config, _build, { scope }) =>
-        isValue(scope.pgCodec) ? { ...config, assertStep: null } : config,
+        isCompositeValue(scope.pgCodec) ? { ...config, assertStep: null } : config,
       GraphQLObjectType_fields_field(field, build, { scope }) {
         const { pgCodec: parent, pgFieldAttribute: attribute } = scope;
         if (!attribute || !parent?.attributes) return field;
         const [column] = Object.entries(parent.attributes).find(([, candidate]) => candidate === attribute) ?? [];
         if (column === undefined) return field;
         const codec: Codec = attribute.codec;
-        if (isValue(codec.arrayOfCodec ?? codec) || (isValue(parent) && !(codec.arrayOfCodec ?? codec).attributes)) {
+        if (
+          isCompositeValue(codec.arrayOfCodec ?? codec) ||
+          (isCompositeValue(parent) && !(codec.arrayOfCodec ?? codec).attributes)
+        ) {
           return { ...field, plan: ($value) => get($value, column) };
         }
-        const table = codec.attributes ? (build.pgTableResource(codec as never) as Resource | null) : null;
-        return table ? { ...field, plan: ($value) => planRow(table, get($value, column) as Step) } : field;
+        const table = codec.attributes ? (build.pgTableResource(codec as never) as SchemaResource | null) : null;
+        return table ? { ...field, plan: ($value) => planTableRow(table, get($value, column) as Step) } : field;
       },
       GraphQLInputObjectType_fields_field(field, _build, { scope: { fieldName, pgAttribute } }) {
         const { apply } = field as GrafastInputFieldConfig;
@@ -70,7 +73,7 @@ export const CompositeTypesPlugin: GraphileConfig.Plugin = {
 };
 
 /** Core takes the values apart in `from`, where Postgres makes a row of nulls of one that is null. */
-function listedBy(cast: (value: SQL) => SQL) {
+function listCastOf(cast: (value: SQL) => SQL) {
   return (list: SQL): SQL => {
     const [items, item] = [sql.identifier(Symbol("items")), sql.identifier("item")];
     const each = sql`select ${cast(sql`${items}.${item}`)} from (select unnest(${list}) as ${item}) as ${items}`;
@@ -79,7 +82,7 @@ function listedBy(cast: (value: SQL) => SQL) {
 }
 
 /** A composite type that is the row of no table. */
-function isValue(codec: Codec | undefined): boolean {
+function isCompositeValue(codec: Codec | undefined): boolean {
   return Boolean(codec?.attributes) && codec?.extensions?.isTableLike === false;
 }
 
@@ -87,14 +90,14 @@ function isValue(codec: Codec | undefined): boolean {
  * The row of a table has relations and functions, which only Postgres can follow. The statement that reads the value follows them
  * too, where it can be added to; else there is nothing to be followed from null.
  */
-function planRow(table: Resource, $row: Step): Step {
-  const $record = canBeAddedTo($row) ? $row : inhibitOnNull($row);
+function planTableRow(table: SchemaResource, $row: Step): Step {
+  const $record = canExtendStatement($row) ? $row : inhibitOnNull($row);
   const $found = pgSelectSingleFromRecord(table, $record as Parameters<typeof pgSelectSingleFromRecord>[1]);
   $found.getClassStep().setTrusted();
   return $found;
 }
 
-function canBeAddedTo($value: Step): boolean {
+function canExtendStatement($value: Step): boolean {
   const $row = $value instanceof PgClassExpressionStep ? $value.getParentStep() : null;
   return $row instanceof PgSelectSingleStep && !$row.getClassStep().hasSideEffects;
 }

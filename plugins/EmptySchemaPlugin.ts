@@ -11,7 +11,7 @@ declare global {
 }
 
 /** GraphQL has no type without fields, and no schema without queries. */
-export const IS_EMPTY: GrafastFieldConfig<Step> = {
+export const IS_EMPTY_FIELD: GrafastFieldConfig<Step> = {
   type: new GraphQLNonNull(GraphQLBoolean),
   description: "Your role was granted nothing here. A grant in SQL makes tables and functions appear.",
   plan: () => constant(true),
@@ -24,7 +24,7 @@ export const EmptySchemaPlugin: GraphileConfig.Plugin = {
     hooks: {
       GraphQLObjectType_fields(fields, build, { scope }) {
         if (!scope.isRootQuery || Object.keys(fields).length > 0) return fields;
-        return build.extend(fields, { isEmpty: IS_EMPTY }, "EmptySchemaPlugin");
+        return build.extend(fields, { isEmpty: IS_EMPTY_FIELD }, "EmptySchemaPlugin");
       },
     },
   },

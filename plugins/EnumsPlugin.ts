@@ -1,7 +1,6 @@
-import type {} from "postgraphile";
 import { isEnumCodec, type PgEnumCodec } from "postgraphile/@dataplan/pg";
 import type { GraphQLEnumValueConfigMap } from "postgraphile/graphql";
-import { reasonFor } from "./deprecation.ts";
+import { deprecationReasonOfPart } from "./graphql-types.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -18,7 +17,7 @@ declare global {
 }
 
 /** GraphQL reads these as something else. */
-const NOT_A_VALUE: ReadonlySet<string> = new Set(["true", "false", "null"]);
+const RESERVED_VALUES: ReadonlySet<string> = new Set(["true", "false", "null"]);
 
 export const EnumsPlugin: GraphileConfig.Plugin = {
   name: "EnumsPlugin",
@@ -42,7 +41,7 @@ export const EnumsPlugin: GraphileConfig.Plugin = {
             build.registerEnumType(
               name,
               {},
-              () => ({ description: codec.description, values: valuesOf(build.inflection, codec) }),
+              () => ({ description: codec.description, values: enumValuesOf(build.inflection, codec) }),
               `the type ${codec.extensions?.pg?.schemaName}.${codec.extensions?.pg?.name}`,
             );
             build.setGraphQLTypeForPgCodec(codec, ["input", "output"], name);
@@ -54,18 +53,18 @@ export const EnumsPlugin: GraphileConfig.Plugin = {
   },
 };
 
-function valuesOf(inflection: GraphileBuild.Inflection, codec: PgEnumCodec): GraphQLEnumValueConfigMap {
+function enumValuesOf(inflection: GraphileBuild.Inflection, codec: PgEnumCodec): GraphQLEnumValueConfigMap {
   const values: GraphQLEnumValueConfigMap = {};
   for (const { value: label } of codec.values) {
-    const deprecationReason = reasonFor(codec.extensions?.tags?.deprecatedValue, label);
-    const name = freeName(inflection.enumValue(label, codec), values);
+    const deprecationReason = deprecationReasonOfPart(codec.extensions?.tags?.deprecatedValue, label);
+    const name = uniqueValueName(inflection.enumValue(label, codec), values);
     values[name] = { value: label, ...(deprecationReason !== undefined && { deprecationReason }) };
   }
   return values;
 }
 
-function freeName(wanted: string, values: GraphQLEnumValueConfigMap): string {
-  const name = NOT_A_VALUE.has(wanted) ? `${wanted}_` : wanted;
+function uniqueValueName(wanted: string, values: GraphQLEnumValueConfigMap): string {
+  const name = RESERVED_VALUES.has(wanted) ? `${wanted}_` : wanted;
   if (!Object.hasOwn(values, name)) return name;
   let number = 2;
   while (Object.hasOwn(values, `${name}_${number}`)) number += 1;

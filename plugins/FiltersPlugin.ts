@@ -1,9 +1,43 @@
-import type {} from "postgraphile";
-import type { PgSelectQueryBuilder, PgSelectStep } from "postgraphile/@dataplan/pg";
+import { type PgSelectQueryBuilder, type PgSelectStep, sqlValueWithCodec } from "postgraphile/@dataplan/pg";
+import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
 import type { connection, GrafastArgumentConfig, GrafastFieldConfigArgumentMap, Step } from "postgraphile/grafast";
-import { type Filter, filtersOf } from "./filters.ts";
-import { isTable, type Table } from "./table.ts";
-import { visibleTo } from "./visibility.ts";
+import type { GraphQLInputType } from "postgraphile/graphql";
+import { memoizePerObject } from "../engine/cache/memoize.ts";
+import { castToComparable } from "./codecs.ts";
+import { assignUniqueNames } from "./name-claims.ts";
+import { type Codec, inputTypeOf, isTable, keyOf, type PgTable, resourcesOf } from "./table.ts";
+import { mayExecute, mayUse, type VisibilityRule, withVisibility } from "./VisibilityPlugin.ts";
+
+const EQUALITY_METHODS: ReadonlySet<string> = new Set(["btree", "hash"]);
+const RANGE_METHODS: ReadonlySet<string> = new Set(["btree", "brin"]);
+const TIME_TYPES: ReadonlySet<string> = new Set(["timestamptz", "timestamp", "date"]);
+
+/** What an index can answer: equality, times after and before, an element of a list; and functions that find rows. */
+const tableFiltersOf = memoizePerObject((table: PgTable, build: GraphileBuild.Build): TableFilter[] => {
+  const { codec } = table;
+  const key = keyOf(table);
+  const isTagged = (column: string) => Boolean(codec.attributes[column]!.extensions?.tags?.filterable);
+  const columns = Object.keys(codec.attributes).filter(
+    (column) =>
+      (isTagged(column) || codec.attributes[column]!.extensions?.indexedBy) &&
+      !(key?.length === 1 && key[0] === column) &&
+      build.behavior.pgCodecAttributeMatches([codec, column], "attribute:filterBy"),
+  );
+  const hasTaggedColumns = columns.some(isTagged);
+  const byColumn = columns.flatMap((column) =>
+    columnFilters(build, table, column).map((filter) => ({ column, ...filter })),
+  );
+  const byFunction = functionFilters(build, table);
+  const renamed = resolveFilterNames([...byColumn, ...byFunction]);
+  return [
+    ...byColumn.map((filter) => ({
+      ...filter,
+      name: renamed.get(filter) ?? filter.name,
+      isArgument: hasTaggedColumns ? isTagged(filter.column) : filter.isFieldArgument,
+    })),
+    ...byFunction.map((filter) => ({ ...filter, name: renamed.get(filter) ?? filter.name })),
+  ];
+});
 
 declare global {
   namespace GraphileConfig {
@@ -13,7 +47,7 @@ declare global {
   }
   namespace GraphileBuild {
     interface Inflection {
-      filterType(this: Inflection, table: Table): string;
+      filterType(this: Inflection, table: PgTable): string;
     }
     interface ScopeInputObject {
       isTableFilter?: boolean;
@@ -22,7 +56,7 @@ declare global {
 }
 
 /** Arguments of a connection that are no filters. */
-const TAKEN: ReadonlySet<string> = new Set(["first", "last", "before", "after", "filter"]);
+const RESERVED_ARGUMENTS: ReadonlySet<string> = new Set(["first", "last", "before", "after", "filter"]);
 
 export const FiltersPlugin: GraphileConfig.Plugin = {
   name: "FiltersPlugin",
@@ -55,7 +89,10 @@ export const FiltersPlugin: GraphileConfig.Plugin = {
             { isTableFilter: true },
             () => ({
               description: `Which of the ${build.inflection._allRows(table)} to return: those that meet every condition given.`,
-              fields: () => Object.fromEntries(filtersOf(table, build).map((filter) => [filter.name, fieldOf(filter)])),
+              fields: () =>
+                Object.fromEntries(
+                  tableFiltersOf(table, build).map((filter) => [filter.name, filterInputField(filter)]),
+                ),
             }),
             "FiltersPlugin",
           );
@@ -65,47 +102,180 @@ export const FiltersPlugin: GraphileConfig.Plugin = {
       GraphQLObjectType_fields_field_args(args, build, { scope, Self }) {
         const { pgFieldResource: table, isPgFieldConnection, fieldName } = scope;
         if (!isPgFieldConnection || !table || !isTable(table)) return args;
-        const filters = filtersOf(table, build);
+        const filters = tableFiltersOf(table, build);
         if (filters.length === 0) return args;
-        const flat = filters.filter(({ name, isArgument }) => isArgument && !TAKEN.has(name));
-        const added: GrafastFieldConfigArgumentMap = Object.fromEntries(
-          flat.map((filter) => [filter.name, argumentOf(filter)]),
+        const flat = filters.filter(
+          ({ name, isFieldArgument: isArgument }) => isArgument && !RESERVED_ARGUMENTS.has(name),
         );
-        added.filter = { type: build.getInputTypeByName(build.inflection.filterType(table)), applyPlan: applyAll };
+        const added: GrafastFieldConfigArgumentMap = Object.fromEntries(
+          flat.map((filter) => [filter.name, filterArgument(filter)]),
+        );
+        added.filter = {
+          type: build.getInputTypeByName(build.inflection.filterType(table)),
+          applyPlan: applyFilterInput,
+        };
         return build.extend(args, added, `Filtering ${Self.name}.${fieldName}`);
       },
     },
   },
 };
 
-type Builder = PgSelectQueryBuilder;
-type Connection = ReturnType<typeof connection>;
-type Apply = NonNullable<GrafastArgumentConfig<Step, Connection>["applyPlan"]>;
+type FilterBuilder = PgSelectQueryBuilder;
+type FilteredConnection = ReturnType<typeof connection>;
+type ApplyPlan = NonNullable<GrafastArgumentConfig<Step, FilteredConnection>["applyPlan"]>;
 
-function fieldOf({ type, description, apply, visibleTo: rule }: Filter) {
+function filterInputField({ type, description, apply, visibility: rule }: TableFilter) {
   const field = {
     type,
     description,
-    apply: (builder: Builder, value: unknown) => {
+    apply: (builder: FilterBuilder, value: unknown) => {
       // A function is what every object of JavaScript has under the name of a column: it was left out.
       if (value != null && typeof value !== "function") apply(builder, value);
     },
   };
-  return visibleTo(field, rule);
+  return withVisibility(field, rule);
 }
 
-function argumentOf({ type, description, apply, visibleTo: rule }: Filter) {
-  const applyPlan: Apply = (_$parent, $connection, argument) => {
-    argument.apply(rowsOf($connection), (builder: Builder, value: unknown) => {
+function filterArgument({ type, description, apply, visibility: rule }: TableFilter) {
+  const applyPlan: ApplyPlan = (_$parent, $connection, argument) => {
+    argument.apply(rowsOfConnection($connection), (builder: FilterBuilder, value: unknown) => {
       if (value != null) apply(builder, value);
       return undefined;
     });
   };
-  return visibleTo({ type, description, applyPlan }, rule);
+  return withVisibility({ type, description, applyPlan }, rule);
 }
 
-const applyAll: Apply = (_$parent, $connection, argument) => argument.apply(rowsOf($connection));
+const applyFilterInput: ApplyPlan = (_$parent, $connection, argument) => argument.apply(rowsOfConnection($connection));
 
-function rowsOf($connection: Connection): PgSelectStep {
+function rowsOfConnection($connection: FilteredConnection): PgSelectStep {
   return $connection.getSubplan() as Step as PgSelectStep;
+}
+
+declare global {
+  namespace DataplanPg {
+    interface PgCodecAttributeExtensions {
+      /** The access methods of the indexes that begin with this column: btree, gin, … */
+      indexedBy?: readonly string[];
+    }
+  }
+  namespace GraphileBuild {
+    interface PgCodecAttributeTags {
+      /** An argument of the connection, with an index or without. Where a table has such, its other filters are none. */
+      filterable: true;
+    }
+    interface PgResourceTags {
+      /** A function that finds rows by one value: it filters the connection as well. */
+      filter: true;
+    }
+  }
+}
+
+type TableFilter = {
+  readonly name: string;
+  readonly description: string;
+  readonly type: GraphQLInputType;
+  /** An argument of the field itself, besides being one of `filter`. */
+  readonly isFieldArgument: boolean;
+  readonly apply: (builder: PgSelectQueryBuilder, value: unknown) => void;
+  readonly visibility: VisibilityRule;
+};
+
+/** A column `tag` keeps its name from what the column `tags` has among its own. */
+function resolveFilterNames(filters: readonly TableFilter[]): ReadonlyMap<TableFilter, string> {
+  const renamed = new Map<TableFilter, string>();
+  const inOrder = filters.toSorted((one, other) => Number(other.isFieldArgument) - Number(one.isFieldArgument));
+  assignUniqueNames(
+    inOrder.map((filter) => ({
+      preferred: filter.name,
+      suffix: "_",
+      derivedNames: (name) => [name],
+      rename: (name) => renamed.set(filter, name),
+    })),
+  );
+  return renamed;
+}
+
+function columnFilters(build: GraphileBuild.Build, table: PgTable, column: string): TableFilter[] {
+  const row = table.codec;
+  const { codec, extensions } = row.attributes[column]!;
+  const visibility = mayUse("select", table, [column]);
+  const methods = extensions?.indexedBy ?? [];
+  const name = build.inflection.attribute({ attributeName: column, codec: row });
+  const makeFilter = (
+    name: string,
+    description: string,
+    valueCodec: Codec,
+    isFieldArgument: boolean,
+    condition: (column: SQL, value: unknown) => SQL,
+  ) => {
+    const type = inputTypeOf(build, valueCodec);
+    if (!type) return [];
+    const apply: TableFilter["apply"] = (builder, value) =>
+      builder.where(condition(sql`${builder.alias}.${sql.identifier(column)}`, value));
+    return [{ name, description, type, isFieldArgument, apply, visibility }];
+  };
+
+  if (codec.arrayOfCodec) {
+    if (!methods.includes("gin")) return [];
+    const element = build.inflection.singularize(name);
+    return makeFilter(
+      element,
+      `With this among its ${name}.`,
+      codec.arrayOfCodec,
+      false,
+      (columnSql, value) => sql`${columnSql} @> ${sqlValueWithCodec([value], codec)}`,
+    );
+  }
+  if (TIME_TYPES.has(codec.name)) {
+    if (!methods.some((method) => RANGE_METHODS.has(method))) return [];
+    const eventName = name.replace(/(At|On)$/, "");
+    return [
+      ...makeFilter(
+        `${eventName}After`,
+        `With a later ${name}.`,
+        codec,
+        false,
+        (columnSql, value) => sql`${columnSql} > ${sqlValueWithCodec(value, codec)}`,
+      ),
+      ...makeFilter(
+        `${eventName}Before`,
+        `With an earlier ${name}.`,
+        codec,
+        false,
+        (columnSql, value) => sql`${columnSql} < ${sqlValueWithCodec(value, codec)}`,
+      ),
+    ];
+  }
+  if (!methods.some((method) => EQUALITY_METHODS.has(method)) && !extensions?.tags?.filterable) return [];
+  return makeFilter(name, `With this ${name}.`, codec, true, (columnSql, value) => {
+    const [compared, comparedCodec] = castToComparable(columnSql, codec);
+    return sql`${compared} = ${sqlValueWithCodec(value, comparedCodec)}`;
+  });
+}
+
+function functionFilters(build: GraphileBuild.Build, table: PgTable): TableFilter[] {
+  const key = keyOf(table)?.map((column) => sql.identifier(column));
+  if (!key) return [];
+  const functions = resourcesOf(build.input.pgRegistry, table.codec).filter(
+    ({ extensions, parameters }) => extensions?.tags?.filter && parameters?.length === 1,
+  );
+  return functions.flatMap((resource) => {
+    const { from } = resource;
+    const [parameter] = resource.parameters;
+    const [argument] = build.pgGetArgDetailsFromParameters(resource).argDetails;
+    if (!argument || typeof from !== "function") return [];
+    return {
+      name: argument.graphqlArgName,
+      description: resource.description ?? "",
+      type: build.graphql.getNullableType(argument.inputType),
+      isFieldArgument: false,
+      visibility: mayExecute(resource),
+      apply: (builder, value) => {
+        const rows = from({ placeholder: sqlValueWithCodec(value, parameter.codec) });
+        const ofRow = key.map((column) => sql`${builder.alias}.${column}`);
+        builder.where(sql`(${sql.join(ofRow, ", ")}) in (select ${sql.join(key, ", ")} from ${rows})`);
+      },
+    };
+  });
 }

@@ -1,11 +1,10 @@
-import type {} from "postgraphile";
 import { type PgResourceParameter, TYPES } from "postgraphile/@dataplan/pg";
 import { type FieldArgs, type GrafastFieldConfig, lambda, type Step } from "postgraphile/grafast";
 import { GraphQLBoolean, GraphQLList, GraphQLNonNull, type GraphQLOutputType } from "postgraphile/graphql";
-import { reasonOf } from "./deprecation.ts";
-import { callAndRead } from "./function-call.ts";
-import { mayHoldNulls, outputTypeOf, type Resource, sqlNameOf } from "./table.ts";
-import { mayExecute, visibleTo } from "./visibility.ts";
+import { callFunctionAndRead } from "./function-call.ts";
+import { deprecationReasonOf } from "./graphql-types.ts";
+import { mayHoldNulls, outputTypeOf, type SchemaResource, sqlNameOf } from "./table.ts";
+import { mayExecute, withVisibility } from "./VisibilityPlugin.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -28,7 +27,7 @@ declare global {
 }
 
 /** The parameter that stays an argument, beside the input made of all others. */
-const ID = "id";
+const ID_PARAMETER = "id";
 
 export const FunctionMutationsPlugin: GraphileConfig.Plugin = {
   name: "FunctionMutationsPlugin",
@@ -54,7 +53,7 @@ export const FunctionMutationsPlugin: GraphileConfig.Plugin = {
     },
     hooks: {
       init(_, build) {
-        for (const resource of mutationsOf(build).filter(hasInput)) {
+        for (const resource of functionMutationsOf(build).filter(hasInput)) {
           const { inflection } = build;
           build.registerInputObjectType(
             inflection.customMutationInput({ resource }),
@@ -70,9 +69,11 @@ export const FunctionMutationsPlugin: GraphileConfig.Plugin = {
       },
       GraphQLObjectType_fields(fields, build, { scope, fieldWithHooks }) {
         if (!scope.isRootMutation) return fields;
-        return mutationsOf(build).reduce((all, resource) => {
+        return functionMutationsOf(build).reduce((all, resource) => {
           const fieldName = build.inflection.customMutationField({ resource });
-          const field = fieldWithHooks({ fieldName }, () => visibleTo(fieldOf(build, resource), mayExecute(resource)));
+          const field = fieldWithHooks({ fieldName }, () =>
+            withVisibility(functionMutationField(build, resource), mayExecute(resource)),
+          );
           return build.extend(all, { [fieldName]: field }, `the function ${sqlNameOf(resource)}`);
         }, fields);
       },
@@ -81,44 +82,44 @@ export const FunctionMutationsPlugin: GraphileConfig.Plugin = {
 };
 
 /** Functions that may change something, by the name of their field. */
-export function mutationsOf({ behavior, pgResources }: GraphileBuild.Build): Resource[] {
-  return (Object.values(pgResources) as Resource[]).filter((resource) =>
+export function functionMutationsOf({ behavior, pgResources }: GraphileBuild.Build): SchemaResource[] {
+  return (Object.values(pgResources) as SchemaResource[]).filter((resource) =>
     behavior.pgResourceMatches(resource, "function:mutationField"),
   );
 }
 
 /** What takes a row is an action on that row: a client here has its id only. */
-function takesRow({ parameters }: Resource): boolean {
+function takesRow({ parameters }: SchemaResource): boolean {
   return Boolean(parameters[0]?.codec.extensions?.isTableLike);
 }
 
-function hasInput({ parameters }: Resource): boolean {
-  return parameters.some(({ name }: PgResourceParameter) => name !== ID);
+function hasInput({ parameters }: SchemaResource): boolean {
+  return parameters.some(({ name }: PgResourceParameter) => name !== ID_PARAMETER);
 }
 
-function argumentsOf(build: GraphileBuild.Build, resource: Resource) {
+function argumentsOf(build: GraphileBuild.Build, resource: SchemaResource) {
   const { makeFieldArgs, makeArgs } = build.pgGetArgDetailsFromParameters(resource);
-  const { [ID]: id, ...input } = makeFieldArgs();
+  const { [ID_PARAMETER]: id, ...input } = makeFieldArgs();
   return { id, input, makeArgs };
 }
 
-function fieldOf(build: GraphileBuild.Build, resource: Resource): GrafastFieldConfig<Step> {
+function functionMutationField(build: GraphileBuild.Build, resource: SchemaResource): GrafastFieldConfig<Step> {
   const { id, makeArgs } = argumentsOf(build, resource);
   const input = hasInput(resource) && build.getInputTypeByName(build.inflection.customMutationInput({ resource }));
-  const deprecationReason = reasonOf(resource.extensions?.tags?.deprecated);
+  const deprecationReason = deprecationReasonOf(resource.extensions?.tags?.deprecated);
   return {
     description: resource.description,
-    type: build.nullableIf(Boolean(resource.extensions?.tags?.nullable), resultOf(build, resource)),
+    type: build.nullableIf(Boolean(resource.extensions?.tags?.nullable), resultTypeOf(build, resource)),
     args: { ...(id && { id }), ...(input && { input: { type: new GraphQLNonNull(input) } }) },
     plan: (_$root, args) => {
-      const $result = callAndRead(resource, makeArgs(argumentsWithInput(args)));
+      const $result = callFunctionAndRead(resource, makeArgs(argumentsWithInput(args)));
       return resource.codec === TYPES.void ? lambda($result, () => true) : $result;
     },
     ...(deprecationReason !== undefined && { deprecationReason }),
   };
 }
 
-function resultOf(build: GraphileBuild.Build, resource: Resource): GraphQLOutputType {
+function resultTypeOf(build: GraphileBuild.Build, resource: SchemaResource): GraphQLOutputType {
   const { codec, isUnique, name } = resource;
   if (codec === TYPES.void) return GraphQLBoolean;
   const type = outputTypeOf(build, codec);
@@ -128,7 +129,8 @@ function resultOf(build: GraphileBuild.Build, resource: Resource): GraphQLOutput
 
 /** The function's arguments where a client writes them. */
 function argumentsWithInput(args: FieldArgs): FieldArgs {
-  const at = ([name, ...path]: readonly string[]) => (name === ID ? [ID, ...path] : ["input", name!, ...path]);
+  const at = ([name, ...path]: readonly string[]) =>
+    name === ID_PARAMETER ? [ID_PARAMETER, ...path] : ["input", name!, ...path];
   return {
     getRaw: (path: readonly string[]) => args.getRaw(at(path)),
     typeAt: (path: readonly string[]) => args.typeAt(at(path)),

@@ -1,6 +1,5 @@
-import type {} from "postgraphile";
-import { oncePer } from "../engine/once-per.ts";
-import type { Codec, Relation, Resource } from "./table.ts";
+import { memoizePerObject } from "../engine/cache/memoize.ts";
+import type { Codec, PgRelation, SchemaResource } from "./table.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -13,7 +12,7 @@ declare global {
   }
 }
 
-const phase = { after: ["inferred"], provides: ["functionsFirst"] };
+const inferredPhase = { after: ["inferred"], provides: ["functionsFirst"] };
 
 export const FunctionsFirstPlugin: GraphileConfig.Plugin = {
   name: "FunctionsFirstPlugin",
@@ -22,7 +21,7 @@ export const FunctionsFirstPlugin: GraphileConfig.Plugin = {
     entityBehavior: {
       pgResource: {
         inferred: {
-          ...phase,
+          ...inferredPhase,
           callback(behavior, resource, build) {
             if (resource.parameters) return behavior;
             return functionsAtRoot(build).has(build.inflection._allRows(resource))
@@ -33,7 +32,7 @@ export const FunctionsFirstPlugin: GraphileConfig.Plugin = {
       },
       pgResourceUnique: {
         inferred: {
-          ...phase,
+          ...inferredPhase,
           callback: (behavior, [resource, unique], build) =>
             functionsAtRoot(build).has(build.inflection.rowByUnique({ resource, unique }))
               ? [behavior, "-query:resource:single"]
@@ -42,7 +41,7 @@ export const FunctionsFirstPlugin: GraphileConfig.Plugin = {
       },
       pgCodecAttribute: {
         inferred: {
-          ...phase,
+          ...inferredPhase,
           callback: (behavior, [codec, attributeName], build) =>
             functionsOfType(build, codec).has(build.inflection.attribute({ codec, attributeName }))
               ? [behavior, "-attribute:select"]
@@ -51,9 +50,9 @@ export const FunctionsFirstPlugin: GraphileConfig.Plugin = {
       },
       pgCodecRelation: {
         inferred: {
-          ...phase,
+          ...inferredPhase,
           callback(behavior, relation, build) {
-            const field = fieldOfRelation(relation, build);
+            const field = relationFieldName(relation, build);
             return field !== null && functionsOfType(build, relation.localCodec).has(field)
               ? [behavior, "-singularRelation:resource:single", "-manyRelation:resource:list"]
               : behavior;
@@ -65,7 +64,7 @@ export const FunctionsFirstPlugin: GraphileConfig.Plugin = {
 };
 
 /** What the field of a relation is called, on the table from which it leads; null where the registry has no such relation. */
-function fieldOfRelation(relation: Relation, build: GraphileBuild.Build): string | null {
+function relationFieldName(relation: PgRelation, build: GraphileBuild.Build): string | null {
   const registry = build.input.pgRegistry;
   const { inflection } = build;
   const codec = relation.localCodec;
@@ -77,9 +76,9 @@ function fieldOfRelation(relation: Relation, build: GraphileBuild.Build): string
   return relation.isReferencee ? inflection.singleRelationBackwards(details) : inflection.singleRelation(details);
 }
 
-type FunctionsByField = ReadonlyMap<string, Resource>;
+type FunctionsByField = ReadonlyMap<string, SchemaResource>;
 
-const NONE: FunctionsByField = new Map();
+const NO_FUNCTIONS: FunctionsByField = new Map();
 
 /** The functions that are fields of the query type, by the names of these fields. */
 export function functionsAtRoot(build: GraphileBuild.Build): FunctionsByField {
@@ -88,15 +87,15 @@ export function functionsAtRoot(build: GraphileBuild.Build): FunctionsByField {
 
 /** The functions that are fields of a row. */
 export function functionsOfType(build: GraphileBuild.Build, codec: Codec): FunctionsByField {
-  return functionsOf(build).types.get(codec) ?? NONE;
+  return functionsOf(build).types.get(codec) ?? NO_FUNCTIONS;
 }
 
 type FunctionFields = { readonly root: FunctionsByField; readonly types: ReadonlyMap<Codec, FunctionsByField> };
 
-const functionsOf = oncePer(({ behavior, inflection, pgResources }: GraphileBuild.Build): FunctionFields => {
-  const functions = Object.values(pgResources).filter(({ parameters }) => parameters) as Resource[];
-  const root = new Map<string, Resource>();
-  const types = new Map<Codec, Map<string, Resource>>();
+const functionsOf = memoizePerObject(({ behavior, inflection, pgResources }: GraphileBuild.Build): FunctionFields => {
+  const functions = Object.values(pgResources).filter(({ parameters }) => parameters) as SchemaResource[];
+  const root = new Map<string, SchemaResource>();
+  const types = new Map<Codec, Map<string, SchemaResource>>();
   for (const resource of functions) {
     if (behavior.pgResourceMatches(resource, "queryField"))
       root.set(inflection.customQueryField({ resource }), resource);

@@ -1,8 +1,17 @@
-import type {} from "postgraphile";
 import type { PgResourceParameter } from "postgraphile/@dataplan/pg";
 import type { PgAttribute, PgClass } from "postgraphile/graphile-build-pg/pg-introspection";
-import { idCodecOf, idKindOf, isIdCodec } from "./id-codec.ts";
+import { ApiError } from "../engine/errors.ts";
 import type { Codec } from "./table.ts";
+
+const INTEGER_BITS: Readonly<Record<string, number>> = { int2: 16, int4: 32, int8: 64 };
+const UUID_TEXT = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+const NUMBER_ID_TYPES: ReadonlySet<string> = new Set(["int2", "int4", "int8", "uuid"]);
+const TEXT_ID_TYPES: ReadonlySet<string> = new Set(["text", "varchar", "bpchar", "citext"]);
+
+const idCodecs = new WeakMap<Codec, Map<MalformedIdPolicy, Codec>>();
+/** An ID, and what it is of. */
+const originalCodecs = new WeakMap<Codec, Codec>();
 
 declare global {
   namespace GraphileConfig {
@@ -23,15 +32,15 @@ export const IdScalarPlugin: GraphileConfig.Plugin = {
         const kind = idKindOf(attribute.codec);
         const isId =
           kind === "number"
-            ? ID_NAME.test(pgAttribute.attname) || isKey(pgClass, pgAttribute)
-            : isKey(pgClass, pgAttribute);
-        if (kind && isId) attribute.codec = idCodecOf(attribute.codec, "matches nothing");
+            ? ID_NAME.test(pgAttribute.attname) || isSingleColumnKey(pgClass, pgAttribute)
+            : isSingleColumnKey(pgClass, pgAttribute);
+        if (kind && isId) attribute.codec = toIdCodec(attribute.codec, "matches nothing");
       },
       pgProcedures_functionResourceOptions(_info, { functionResourceOptions }) {
-        functionResourceOptions.parameters = functionResourceOptions.parameters.map(withId);
+        functionResourceOptions.parameters = functionResourceOptions.parameters.map(withIdCodec);
       },
       pgProcedures_PgResourceOptions(_info, { resourceOptions }) {
-        if (resourceOptions.parameters) resourceOptions.parameters = resourceOptions.parameters.map(withId);
+        if (resourceOptions.parameters) resourceOptions.parameters = resourceOptions.parameters.map(withIdCodec);
       },
     },
   },
@@ -51,7 +60,7 @@ export const IdScalarPlugin: GraphileConfig.Plugin = {
 };
 
 /** The only column of a primary key, or of a foreign key (which then refers to such). */
-function isKey(pgClass: PgClass, { attnum }: PgAttribute): boolean {
+function isSingleColumnKey(pgClass: PgClass, { attnum }: PgAttribute): boolean {
   return pgClass
     .getConstraints()
     .some(
@@ -63,8 +72,67 @@ function isKey(pgClass: PgClass, { attnum }: PgAttribute): boolean {
  * A function that needs an id decides itself what no row at all means. Where it could do without, a malformed id must not
  * become "none was given".
  */
-function withId(parameter: PgResourceParameter): PgResourceParameter {
+function withIdCodec(parameter: PgResourceParameter): PgResourceParameter {
   const codec: Codec = parameter.codec;
   if (idKindOf(codec) !== "number" || !ID_NAME.test(parameter.name ?? "")) return parameter;
-  return { ...parameter, codec: idCodecOf(codec, parameter.optional ? "is refused" : "matches nothing") };
+  return { ...parameter, codec: toIdCodec(codec, parameter.optional ? "is refused" : "matches nothing") };
+}
+
+/** Whether values of this type can be ids: `number` is one by its name alone, `word` only where it is a key. */
+export function idKindOf(codec: Codec): "number" | "word" | null {
+  const { name } = baseCodecOf(codec);
+  return NUMBER_ID_TYPES.has(name) ? "number" : TEXT_ID_TYPES.has(name) ? "word" : null;
+}
+
+/** What a text that is no id at all means: the id of nothing, or a fault of the client. */
+type MalformedIdPolicy = "matches nothing" | "is refused";
+
+/** The same type of Postgres, as GraphQL's ID. */
+export function toIdCodec(codec: Codec, malformed: MalformedIdPolicy): Codec {
+  if (originalCodecs.has(codec)) return codec;
+  const existing = idCodecs.get(codec)?.get(malformed);
+  if (existing) return existing;
+  const parseId = idParserOf(baseCodecOf(codec).name);
+  const idCodec: Codec = {
+    ...codec,
+    // With a sign that no other codec has in its name.
+    name: `${codec.name}${malformed === "is refused" ? ":strictId" : ":id"}`,
+    fromPg: String,
+    toPg: (value: unknown) => {
+      const id = parseId(String(value));
+      if (id === null && malformed === "is refused") throw invalidIdError(value);
+      return id;
+    },
+  };
+  originalCodecs.set(idCodec, codec);
+  idCodecs.set(codec, (idCodecs.get(codec) ?? new Map()).set(malformed, idCodec));
+  return idCodec;
+}
+
+export function isIdCodec(codec: Codec): boolean {
+  return originalCodecs.has(codec);
+}
+
+/** The type that Postgres knows. */
+export function toOriginalCodec(codec: Codec): Codec {
+  return originalCodecs.get(codec) ?? codec;
+}
+
+export function invalidIdError(value: unknown): ApiError {
+  return new ApiError(400, "VALIDATION_ERROR", `"${String(value).slice(0, 40)}" is not an id.`);
+}
+
+function baseCodecOf(codec: Codec): Codec {
+  return codec.domainOfCodec ? baseCodecOf(codec.domainOfCodec) : codec;
+}
+
+/** The id as Postgres would write it, so that two spellings of one id are equal; null for what is none. */
+function idParserOf(type: string): (text: string) => string | null {
+  const bits = INTEGER_BITS[type];
+  if (bits !== undefined) return (text) => (/^-?\d{1,19}$/.test(text) ? parseIntegerId(BigInt(text), bits) : null);
+  return type === "uuid" ? (text) => (UUID_TEXT.test(text) ? text.toLowerCase() : null) : (text) => text;
+}
+
+function parseIntegerId(number: bigint, bits: number): string | null {
+  return BigInt.asIntN(bits, number) === number ? String(number) : null;
 }

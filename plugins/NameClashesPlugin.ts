@@ -1,11 +1,22 @@
-import type {} from "postgraphile";
-import type { PgResourceParameter } from "postgraphile/@dataplan/pg";
-import { oncePer } from "../engine/once-per.ts";
-import { settleNames } from "./free-names.ts";
-import { freeRelationName } from "./free-relation-names.ts";
-import { derivedTypes, functionClaims, functionTypeClaims, thingClaims, typeClaims } from "./name-claims.ts";
-import { registryName, withoutMark } from "./registry-names.ts";
-import type { Codec, Resource } from "./table.ts";
+import { type PgResourceParameter, TYPES } from "postgraphile/@dataplan/pg";
+import { memoizePerObject } from "../engine/cache/memoize.ts";
+import {
+  assignUniqueNames,
+  derivedTypeNames,
+  functionFieldClaims,
+  functionTypeClaims,
+  rowNameClaims,
+  typeClaims,
+} from "./name-claims.ts";
+import { uniqueRelationName } from "./relation-names.ts";
+import type { Codec, SchemaResource } from "./table.ts";
+
+/** Ends a name that something else has already. It is no part of what clients see. */
+const UNIQUE_SUFFIX = /~\d+/;
+
+const CORE_CODEC_NAMES: ReadonlySet<string> = new Set(["ltree", ...Object.values(TYPES).map(({ name }) => name)]);
+
+const ownersByInflection = new WeakMap<Inflection, Map<string, string>>();
 
 declare global {
   namespace GraphileConfig {
@@ -18,17 +29,17 @@ declare global {
       /** The collection of such things. */
       allRowsOf(this: Inflection, thing: string): string;
       /** What the input and the connection of a function are named after. */
-      functionType(this: Inflection, resource: Resource): string;
+      functionType(this: Inflection, resource: SchemaResource): string;
     }
   }
 }
 
 /** Who had to be renamed, to what. */
-const types = new WeakMap<Codec, string>();
-const names = new WeakMap<Resource, string>();
-const functionTypes = new WeakMap<Resource, string>();
+const typeNames = new WeakMap<Codec, string>();
+const resourceNames = new WeakMap<SchemaResource, string>();
+const functionTypeNames = new WeakMap<SchemaResource, string>();
 
-const UNNAMED = "unnamed";
+const UNNAMED_FIELD = "unnamed";
 
 export const NameClashesPlugin: GraphileConfig.Plugin = {
   name: "NameClashesPlugin",
@@ -41,61 +52,61 @@ export const NameClashesPlugin: GraphileConfig.Plugin = {
         return this.camelCase(things === thing ? `all-${thing}` : things);
       },
       functionType(_preset, resource) {
-        return functionTypes.get(resource) ?? this.upperCamelCase(this._functionName({ resource }));
+        return functionTypeNames.get(resource) ?? this.upperCamelCase(this._functionName({ resource }));
       },
     },
     replace: {
       classCodecName(previous, _preset, details) {
-        return registryName(this, "codec", previous!(details), details.pgClass._id);
+        return uniqueRegistryName(this, "codec", previous!(details), details.pgClass._id);
       },
       typeCodecName(previous, _preset, details) {
-        return registryName(this, "codec", previous!(details), details.pgType._id);
+        return uniqueRegistryName(this, "codec", previous!(details), details.pgType._id);
       },
       functionRecordReturnCodecName(_previous, _preset, details) {
-        const name = this.upperCamelCase(`${withoutMark(this.functionResourceName(details))}-record`);
-        return registryName(this, "codec", name, details.pgProc._id);
+        const name = this.upperCamelCase(`${withoutUniqueSuffix(this.functionResourceName(details))}-record`);
+        return uniqueRegistryName(this, "codec", name, details.pgProc._id);
       },
       tableResourceName(previous, _preset, details) {
-        return registryName(this, "resource", previous!(details), details.pgClass._id);
+        return uniqueRegistryName(this, "resource", previous!(details), details.pgClass._id);
       },
       functionResourceName(previous, _preset, details) {
-        return registryName(this, "resource", previous!(details), details.pgProc._id);
+        return uniqueRegistryName(this, "resource", previous!(details), details.pgProc._id);
       },
       resourceRelationName(previous, _preset, details) {
         const { localClass, localAttributes, foreignClass, foreignAttributes } = details;
         const numbers = [...localAttributes, ...foreignAttributes].map(({ attnum }) => attnum);
         // Two foreign keys of the same columns are one relation.
         const id = [foreignClass._id, ...numbers].join("_");
-        return registryName(this, `relation of ${localClass._id}`, previous!(details), id);
+        return uniqueRegistryName(this, `relation of ${localClass._id}`, previous!(details), id);
       },
       coerceToGraphQLName(previous, _preset, name) {
         const coerced = previous!(name);
-        return /^_*$/.test(coerced) ? UNNAMED : coerced;
+        return /^_*$/.test(coerced) ? UNNAMED_FIELD : coerced;
       },
       _codecName(_previous, _preset, codec) {
-        return this.coerceToGraphQLName(withoutMark(codec.name));
+        return this.coerceToGraphQLName(withoutUniqueSuffix(codec.name));
       },
       scalarCodecTypeName(_previous, _preset, codec) {
-        const name = codec.extensions?.tags?.name ?? withoutMark(codec.name);
-        return types.get(codec) ?? this.upperCamelCase(this.coerceToGraphQLName(name));
+        const name = codec.extensions?.tags?.name ?? withoutUniqueSuffix(codec.name);
+        return typeNames.get(codec) ?? this.upperCamelCase(this.coerceToGraphQLName(name));
       },
-      tableType: (previous, _preset, codec) => types.get(codec) ?? previous!(codec),
+      tableType: (previous, _preset, codec) => typeNames.get(codec) ?? previous!(codec),
       _resourceName(_previous, _preset, resource) {
-        return this.coerceToGraphQLName(resource.extensions?.tags?.name ?? withoutMark(resource.name));
+        return this.coerceToGraphQLName(resource.extensions?.tags?.name ?? withoutUniqueSuffix(resource.name));
       },
       _singularizedResourceName(previous, _preset, resource) {
-        return names.get(resource) ?? this.coerceToGraphQLName(previous!(resource));
+        return resourceNames.get(resource) ?? this.coerceToGraphQLName(previous!(resource));
       },
       _functionName(previous, _preset, details) {
-        return this.coerceToGraphQLName(withoutMark(previous!(details)));
+        return this.coerceToGraphQLName(withoutUniqueSuffix(previous!(details)));
       },
-      customQueryField: (previous, _preset, details) => names.get(details.resource) ?? previous!(details),
-      customMutationField: (previous, _preset, details) => names.get(details.resource) ?? previous!(details),
+      customQueryField: (previous, _preset, details) => resourceNames.get(details.resource) ?? previous!(details),
+      customMutationField: (previous, _preset, details) => resourceNames.get(details.resource) ?? previous!(details),
       computedAttributeField(previous, _preset, details) {
         const { name, fieldName } = details.resource.extensions?.tags ?? {};
         const named =
           typeof name === "string" && typeof fieldName !== "string" ? this.camelCase(name) : previous!(details);
-        return names.get(details.resource) ?? this.coerceToGraphQLName(named);
+        return resourceNames.get(details.resource) ?? this.coerceToGraphQLName(named);
       },
       customMutationInput(_previous, _preset, { resource }) {
         return this.inputType(this.functionType(resource));
@@ -113,13 +124,13 @@ export const NameClashesPlugin: GraphileConfig.Plugin = {
         return this.edgeType(this.functionType(resource));
       },
       singleRelation(previous, _preset, details) {
-        return freeRelationName(this, details, previous!(details));
+        return uniqueRelationName(this, details, previous!(details));
       },
       singleRelationBackwards(previous, _preset, details) {
-        return freeRelationName(this, details, previous!(details));
+        return uniqueRelationName(this, details, previous!(details));
       },
       _manyRelation(previous, _preset, details) {
-        return freeRelationName(this, details, previous!(details));
+        return uniqueRelationName(this, details, previous!(details));
       },
       attribute(previous, _preset, { codec, attributeName }) {
         const nameOf = (attributeName: string) => previous!({ codec, attributeName });
@@ -138,12 +149,12 @@ export const NameClashesPlugin: GraphileConfig.Plugin = {
         after: ["pg-standard-types", "TimeScalarPlugin"],
         before: ["PgCodecs", "QuickTablesPlugin"],
         callback(_, build) {
-          for (const claims of functionClaims(build, names)) settleNames(claims);
-          settleNames(thingClaims(build, names));
-          const derived = derivedTypes(build);
-          const functions = functionTypeClaims(build, functionTypes);
-          const claims = [...functions.inPlace, ...typeClaims(build, types), ...functions.others];
-          settleNames(claims, (name) => derived.has(name) || build.getTypeMetaByName(name) !== null);
+          for (const claims of functionFieldClaims(build, resourceNames)) assignUniqueNames(claims);
+          assignUniqueNames(rowNameClaims(build, resourceNames));
+          const derived = derivedTypeNames(build);
+          const functions = functionTypeClaims(build, functionTypeNames);
+          const claims = [...functions.inPlace, ...typeClaims(build, typeNames), ...functions.others];
+          assignUniqueNames(claims, (name) => derived.has(name) || build.getTypeMetaByName(name) !== null);
           return _;
         },
       },
@@ -151,30 +162,35 @@ export const NameClashesPlugin: GraphileConfig.Plugin = {
   },
 };
 
-const columnNames = oncePer((codec: Codec, nameOf: (column: string) => string): ReadonlyMap<string, string> => {
-  const found = new Map<string, string>();
-  settleNames(
-    Object.keys(codec.attributes ?? {}).map((column) => ({
-      wanted: nameOf(column),
-      suffix: "_",
-      needs: (name) => [name],
-      rename: (name) => found.set(column, name),
-    })),
-  );
-  return found;
-});
-
-type Parameter = PgResourceParameter;
-
-const argumentNames = oncePer(
-  (resource: Resource, nameOf: (parameter: Parameter, index: number) => string): ReadonlyMap<Parameter, string> => {
-    const found = new Map<Parameter, string>();
-    const hasId = resource.parameters.some(({ name }: Parameter) => name === "id");
-    settleNames(
-      (resource.parameters as readonly Parameter[]).map((parameter, index) => ({
-        wanted: nameOf(parameter, index),
+const columnNames = memoizePerObject(
+  (codec: Codec, nameOf: (column: string) => string): ReadonlyMap<string, string> => {
+    const found = new Map<string, string>();
+    assignUniqueNames(
+      Object.keys(codec.attributes ?? {}).map((column) => ({
+        preferred: nameOf(column),
         suffix: "_",
-        needs: (name) => [name],
+        derivedNames: (name) => [name],
+        rename: (name) => found.set(column, name),
+      })),
+    );
+    return found;
+  },
+);
+
+type NamedParameter = PgResourceParameter;
+
+const argumentNames = memoizePerObject(
+  (
+    resource: SchemaResource,
+    nameOf: (parameter: NamedParameter, index: number) => string,
+  ): ReadonlyMap<NamedParameter, string> => {
+    const found = new Map<NamedParameter, string>();
+    const hasId = resource.parameters.some(({ name }: NamedParameter) => name === "id");
+    assignUniqueNames(
+      (resource.parameters as readonly NamedParameter[]).map((parameter, index) => ({
+        preferred: nameOf(parameter, index),
+        suffix: "_",
+        derivedNames: (name) => [name],
         rename: (name) => found.set(parameter, name),
       })),
       // A mutation takes the one of exactly that name beside its input, and all others in it.
@@ -183,3 +199,20 @@ const argumentNames = oncePer(
     return found;
   },
 );
+
+type Inflection = GraphileBuild.Inflection;
+
+/** Core keeps all codecs, all resources and the relations of one table under one name each; SQL has no such rule. */
+function uniqueRegistryName(inflection: Inflection, kind: string, name: string, id: string): string {
+  const known = ownersByInflection.get(inflection) ?? new Map<string, string>();
+  ownersByInflection.set(inflection, known);
+  const preferred = name || "unnamed";
+  const owner = known.get(`${kind} ${preferred}`) ?? id;
+  known.set(`${kind} ${preferred}`, owner);
+  const isCoreCodec = kind === "codec" && CORE_CODEC_NAMES.has(preferred);
+  return owner === id && !isCoreCodec ? preferred : `${preferred}~${id}`;
+}
+
+function withoutUniqueSuffix(name: string): string {
+  return name.replace(UNIQUE_SUFFIX, "");
+}

@@ -10,7 +10,7 @@ declare global {
 }
 
 /** Names that GraphQL or this schema need for themselves, and that a table could well have too. */
-const RESERVED: ReadonlySet<string> = new Set([
+const RESERVED_TYPE_NAMES: ReadonlySet<string> = new Set([
   "Query",
   "Mutation",
   "Subscription",
@@ -24,7 +24,7 @@ const RESERVED: ReadonlySet<string> = new Set([
 ]);
 
 /** Ends the name of a function's resource, where a table has that name already. */
-const SHARED = "()";
+const SHARED_NAME_SUFFIX = "()";
 
 export const NamesPlugin: GraphileConfig.Plugin = {
   name: "NamesPlugin",
@@ -46,15 +46,15 @@ export const NamesPlugin: GraphileConfig.Plugin = {
       },
       tableType(previous, _preset, codec) {
         const name = previous!(codec);
-        return RESERVED.has(name) ? `${name}Record` : name;
+        return RESERVED_TYPE_NAMES.has(name) ? `${name}Record` : name;
       },
       // Core keeps tables and functions under one name each, and Postgres lets them share it.
       functionResourceName(previous, _preset, details) {
         const { pgProc } = details;
         const isTaken = pgProc.getNamespace()?.getClass({ name: pgProc.proname });
-        return `${previous!(details)}${isTaken ? SHARED : ""}`;
+        return `${previous!(details)}${isTaken ? SHARED_NAME_SUFFIX : ""}`;
       },
-      _functionName: (previous, _preset, details) => previous!(details).replace(SHARED, ""),
+      _functionName: (previous, _preset, details) => previous!(details).replace(SHARED_NAME_SUFFIX, ""),
       connectionField: (_previous, _preset, name) => name,
       listField: (_previous, _preset, name) => name,
       _allRows(_previous, _preset, resource) {
@@ -66,18 +66,18 @@ export const NamesPlugin: GraphileConfig.Plugin = {
         return this.camelCase(this._singularizedResourceName(resource));
       },
       singleRelation(previous, _preset, details) {
-        return tagOf(details, "fieldName") ?? nameOf(this, details) ?? previous!(details);
+        return relationTagOf(details, "fieldName") ?? relationNameOf(this, details) ?? previous!(details);
       },
       singleRelationBackwards(previous, _preset, details) {
         return (
-          tagOf(details, "foreignSingleFieldName") ??
-          tagOf(details, "foreignFieldName") ??
-          nameOf(this, details) ??
+          relationTagOf(details, "foreignSingleFieldName") ??
+          relationTagOf(details, "foreignFieldName") ??
+          relationNameOf(this, details) ??
           previous!(details)
         );
       },
       _manyRelation(previous, _preset, details) {
-        return tagOf(details, "foreignFieldName") ?? nameOf(this, details) ?? previous!(details);
+        return relationTagOf(details, "foreignFieldName") ?? relationNameOf(this, details) ?? previous!(details);
       },
     },
   },
@@ -85,14 +85,14 @@ export const NamesPlugin: GraphileConfig.Plugin = {
 
 type RelationDetails = GraphileBuild.PgRelationsPluginRelationDetails;
 
-function nameOf(
+function relationNameOf(
   inflection: GraphileBuild.Inflection,
   { registry, codec, relationName }: RelationDetails,
 ): string | undefined {
   return relationNamesOf(codec, registry, inflection).get(relationName);
 }
 
-function tagOf(
+function relationTagOf(
   { registry, codec, relationName }: RelationDetails,
   tag: "fieldName" | "foreignFieldName" | "foreignSingleFieldName",
 ): string | undefined {

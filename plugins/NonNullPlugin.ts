@@ -1,4 +1,3 @@
-import type {} from "postgraphile";
 import type {
   Introspection,
   PgAttribute,
@@ -6,9 +5,9 @@ import type {
   PgConstraint,
 } from "postgraphile/graphile-build-pg/pg-introspection";
 import { GraphQLNonNull, isNonNullType } from "postgraphile/graphql";
-import { oncePer } from "../engine/once-per.ts";
-import { withHoles, withoutHoles } from "./list-items.ts";
-import { mayHoldNulls, type Relation } from "./table.ts";
+import { memoizePerObject } from "../engine/cache/memoize.ts";
+import { withNonNullItems, withNullableItems } from "./graphql-types.ts";
+import { mayHoldNulls, type PgRelation } from "./table.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -25,7 +24,7 @@ declare global {
   namespace DataplanPg {
     interface PgCodecRelationExtensions {
       /** Some rows may refer to none. */
-      mayDangle?: boolean;
+      mayBeUnresolved?: boolean;
     }
   }
   namespace GraphileBuild {
@@ -59,7 +58,7 @@ export const NonNullPlugin: GraphileConfig.Plugin = {
         if (attribute.notNull && mayHoldNull(pgClass, pgAttribute)) attribute.notNull = false;
       },
       pgRelations_relation(_info, { pgConstraint, relation }) {
-        if (mayDangle(pgConstraint)) relation.extensions = { ...relation.extensions, mayDangle: true };
+        if (mayBeUnresolved(pgConstraint)) relation.extensions = { ...relation.extensions, mayBeUnresolved: true };
       },
     },
   },
@@ -75,14 +74,16 @@ export const NonNullPlugin: GraphileConfig.Plugin = {
           pgFieldResource,
         } = scope;
         const isList = isPgFieldConnection || isPgFieldSimpleCollection;
-        const isThere = isPgSingleRelationField && pgRelationDetails && alwaysRefers(pgRelationDetails);
+        const isThere = isPgSingleRelationField && pgRelationDetails && alwaysRefersToVisibleRow(pgRelationDetails);
         if (isList && pgFieldResource && mayHoldNulls(pgFieldResource)) {
-          const type = withHoles(field.type);
+          const type = withNullableItems(field.type);
           return { ...field, type: isNonNullType(type) ? type : new GraphQLNonNull(type) };
         }
         if ((isList || isThere) && !isNonNullType(field.type))
           return { ...field, type: new GraphQLNonNull(field.type) };
-        return pgFieldAttribute?.extensions?.tags?.notNullItems ? { ...field, type: withoutHoles(field.type) } : field;
+        return pgFieldAttribute?.extensions?.tags?.notNullItems
+          ? { ...field, type: withNonNullItems(field.type) }
+          : field;
       },
     },
   },
@@ -92,10 +93,14 @@ export const NonNullPlugin: GraphileConfig.Plugin = {
  * A policy may hide the row that a foreign key refers to, or it is not there, and a null where none may be takes the whole answer
  * with it. So only where each caller sees all rows, and Postgres has checked that each refers to one.
  */
-function alwaysRefers({ registry, codec, relationName }: GraphileBuild.PgRelationsPluginRelationDetails): boolean {
-  const relation: Relation | undefined = registry.pgRelations[codec.name]?.[relationName];
+function alwaysRefersToVisibleRow({
+  registry,
+  codec,
+  relationName,
+}: GraphileBuild.PgRelationsPluginRelationDetails): boolean {
+  const relation: PgRelation | undefined = registry.pgRelations[codec.name]?.[relationName];
   if (!relation || relation.isReferencee) return false;
-  if (relation.extensions?.mayDangle || relation.extensions?.tags?.nullable) return false;
+  if (relation.extensions?.mayBeUnresolved || relation.extensions?.tags?.nullable) return false;
   return (
     !relation.remoteResource.extensions?.mayHideRows &&
     relation.localAttributes.every((column) => codec.attributes[column]?.notNull)
@@ -103,7 +108,7 @@ function alwaysRefers({ registry, codec, relationName }: GraphileBuild.PgRelatio
 }
 
 /** `not valid`, `not enforced`, or of a table whose children do not inherit it. */
-function mayDangle(key: PgConstraint): boolean {
+function mayBeUnresolved(key: PgConstraint): boolean {
   const { convalidated, conenforced = true } = key;
   return !convalidated || !conenforced || hasChildren(key.getClass());
 }
@@ -124,11 +129,11 @@ function hasChildren(pgClass: PgClass | undefined): boolean {
 function mayHideRows({ _id, relkind, relrowsecurity }: PgClass, introspection: Introspection): boolean {
   if (relkind !== "r" && relkind !== "p") return true;
   if (!relrowsecurity) return false;
-  const reading = readingPolicies(introspection).get(_id) ?? [];
-  return reading.some(({ polpermissive }) => !polpermissive) || !reading.some(showsAllToAll);
+  const reading = selectPoliciesByTable(introspection).get(_id) ?? [];
+  return reading.some(({ polpermissive }) => !polpermissive) || !reading.some(showsAllRowsToPublic);
 }
 
-const readingPolicies = oncePer(({ policies }: Introspection) =>
+const selectPoliciesByTable = memoizePerObject(({ policies }: Introspection) =>
   Map.groupBy(
     policies.filter(({ polcmd }) => polcmd === "r" || polcmd === "*"),
     ({ polrelid }) => polrelid,
@@ -136,7 +141,7 @@ const readingPolicies = oncePer(({ policies }: Introspection) =>
 );
 
 /** `using (true)`, of no role in particular. Policies come as trees: type 16 is boolean, and the value is true. */
-function showsAllToAll({ polroles, polqual }: Introspection["policies"][number]): boolean {
+function showsAllRowsToPublic({ polroles, polqual }: Introspection["policies"][number]): boolean {
   return (
     Boolean(polroles?.includes("0")) &&
     /^\{CONST :consttype 16 .*:constisnull false .*:constvalue 1 \[ 1 /.test(polqual ?? "")

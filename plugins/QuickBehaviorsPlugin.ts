@@ -8,13 +8,13 @@ declare global {
   }
 }
 
-type Text = { readonly behaviorString: string };
+type BehaviorText = { readonly behaviorString: string };
 
 /** What core's behaviors have that decides what each table, column and relation becomes. All but the first is private there. */
-type Behavior = {
+type CoreBehavior = {
   entityMatches(type: string, entity: unknown, filter: string): boolean | undefined;
-  getBehaviorForEntity(type: string, entity: unknown): Text;
-  getPreferencesAppliedBehaviors(type: string, inferred: Text, override: Text): Text;
+  getBehaviorForEntity(type: string, entity: unknown): BehaviorText;
+  getPreferencesAppliedBehaviors(type: string, inferred: BehaviorText, override: BehaviorText): BehaviorText;
   validateBehavior(type: string | null, source: string, text: string): void;
 };
 
@@ -24,13 +24,13 @@ export const QuickBehaviorsPlugin: GraphileConfig.Plugin = {
   schema: {
     hooks: {
       build(build) {
-        let behavior: Behavior;
+        let behavior: CoreBehavior;
         // Core freezes its behaviors right after it has put them here.
         Object.defineProperty(build, "behavior", {
           enumerable: true,
           get: () => behavior,
-          set(made: Behavior) {
-            behavior = Object.assign(made, remembering(made));
+          set(made: CoreBehavior) {
+            behavior = Object.assign(made, memoizeBehavior(made));
           },
         });
         return build;
@@ -39,18 +39,18 @@ export const QuickBehaviorsPlugin: GraphileConfig.Plugin = {
   },
 };
 
-function remembering(behavior: Behavior): Omit<Behavior, "getBehaviorForEntity"> {
+function memoizeBehavior(behavior: CoreBehavior): Omit<CoreBehavior, "getBehaviorForEntity"> {
   const entityMatches = behavior.entityMatches.bind(behavior);
   const applyPreferences = behavior.getPreferencesAppliedBehaviors.bind(behavior);
   const validateBehavior = behavior.validateBehavior.bind(behavior);
   const matches = new Map<string, Map<string, boolean | undefined>>();
-  const applied = new Map<string, Text>();
+  const applied = new Map<string, BehaviorText>();
   const valid = new Set<string>();
   return {
     entityMatches(type, entity, filter) {
-      const question = `${type} ${filter}`;
-      const known = matches.get(question) ?? new Map<string, boolean | undefined>();
-      matches.set(question, known);
+      const matchKey = `${type} ${filter}`;
+      const known = matches.get(matchKey) ?? new Map<string, boolean | undefined>();
+      matches.set(matchKey, known);
       const { behaviorString } = behavior.getBehaviorForEntity(type, entity);
       if (!known.has(behaviorString)) known.set(behaviorString, entityMatches(type, entity, filter));
       return known.get(behaviorString);

@@ -16,24 +16,24 @@ declare global {
   namespace GraphileBuild {
     interface GatherOptions {
       /** Lets others have a turn, when it is time. */
-      giveWay?: () => Promise<void>;
+      yieldToLoop?: () => Promise<void>;
     }
   }
 }
 
-type Service = GraphileConfig.PgServiceConfiguration;
-type Introspected = { readonly pgService: Service; readonly introspection: Introspection };
-type State = {
-  introspected: readonly Introspected[] | Promise<readonly Introspected[]> | null;
-  readonly lookups: Map<string, Promise<Lookups>>;
+type PgServiceConfig = GraphileConfig.PgServiceConfiguration;
+type IntrospectedService = { readonly pgService: PgServiceConfig; readonly introspection: Introspection };
+type IntrospectionState = {
+  introspected: readonly IntrospectedService[] | Promise<readonly IntrospectedService[]> | null;
+  readonly indexes: Map<string, Promise<IntrospectionIndex>>;
 };
-type Lookups = ReturnType<typeof lookupsOf>;
-type Info = Parameters<NonNullable<NonNullable<typeof PgIntrospectionPlugin.gather>["main"]>>[1] & {
-  readonly state: State;
+type IntrospectionIndex = ReturnType<typeof indexIntrospection>;
+type IntrospectionInfo = Parameters<NonNullable<NonNullable<typeof PgIntrospectionPlugin.gather>["main"]>>[1] & {
+  readonly state: IntrospectionState;
 };
 
 const { name, description } = PgIntrospectionPlugin;
-const core = PgIntrospectionPlugin.gather!;
+const coreGather = PgIntrospectionPlugin.gather!;
 
 /** Core looks for an entity among all of its kind each time, and has all tables gathered at once, side by side. */
 export const QuickIntrospectionPlugin: GraphileConfig.Plugin = {
@@ -42,38 +42,40 @@ export const QuickIntrospectionPlugin: GraphileConfig.Plugin = {
   description: `${description}, one after the other, in a time that does not grow with the square of their number`,
   provides: [name],
   gather: {
-    ...core,
-    initialState: (...given) => ({ ...core.initialState!(...given), introspected: null, lookups: new Map() }),
+    ...coreGather,
+    initialState: (...given) => ({ ...coreGather.initialState!(...given), introspected: null, lookups: new Map() }),
     helpers: {
-      ...core.helpers,
-      getIntrospection({ state, ...info }: Info) {
-        state.introspected ??= introspect(info, (introspected) => {
+      ...coreGather.helpers,
+      getIntrospection({ state, ...info }: IntrospectionInfo) {
+        state.introspected ??= introspectServices(info, (introspected) => {
           // From now on whoever asks does not wait for what it is asked by.
           state.introspected = introspected;
         });
         return state.introspected;
       },
-      getClass: async (info: Info, service: string, id: string) => (await lookups(info, service)).classes.get(id),
-      getClassByName: async (info: Info, service: string, schema: string, table: string) =>
-        (await lookups(info, service)).classesByName
+      getClass: async (info: IntrospectionInfo, service: string, id: string) =>
+        (await introspectionIndexOf(info, service)).classes.get(id),
+      getClassByName: async (info: IntrospectionInfo, service: string, schema: string, table: string) =>
+        (await introspectionIndexOf(info, service)).classesByName
           .get(`${schema}.${table}`)
           ?.find(({ relname }) => relname === table),
-      getType: async (info: Info, service: string, id: string) => (await lookups(info, service)).types.get(id),
-      getTypeByArray: async (info: Info, service: string, id: string) =>
-        (await lookups(info, service)).typesByArray.get(id),
+      getType: async (info: IntrospectionInfo, service: string, id: string) =>
+        (await introspectionIndexOf(info, service)).types.get(id),
+      getTypeByArray: async (info: IntrospectionInfo, service: string, id: string) =>
+        (await introspectionIndexOf(info, service)).typesByArray.get(id),
     },
-  } as typeof core,
+  } as typeof coreGather,
 };
 
 /** From the time on when other plugins have taken away what they do not want. */
-function lookups(info: Info, service: string): Promise<Lookups> {
+function introspectionIndexOf(info: IntrospectionInfo, service: string): Promise<IntrospectionIndex> {
   const { lookups } = info.state;
-  const known = lookups.get(service) ?? info.helpers.pgIntrospection.getService(service).then(lookupsOf);
+  const known = lookups.get(service) ?? info.helpers.pgIntrospection.getService(service).then(indexIntrospection);
   lookups.set(service, known);
   return known;
 }
 
-function lookupsOf({ introspection }: { readonly introspection: Introspection }) {
+function indexIntrospection({ introspection }: { readonly introspection: Introspection }) {
   const { classes, types } = introspection;
   const arrays = types.filter(({ typarray }) => typarray !== null);
   return {
@@ -86,19 +88,19 @@ function lookupsOf({ introspection }: { readonly introspection: Introspection })
   };
 }
 
-async function introspect(
-  info: Omit<Info, "state">,
-  isKnown: (introspected: readonly Introspected[]) => void,
-): Promise<readonly Introspected[]> {
-  const { giveWay = async () => {} } = info.options;
-  const introspected: Introspected[] = [];
+async function introspectServices(
+  info: Omit<IntrospectionInfo, "state">,
+  onIntrospected: (introspected: readonly IntrospectedService[]) => void,
+): Promise<readonly IntrospectedService[]> {
+  const { yieldToLoop = async () => {} } = info.options;
+  const introspected: IntrospectedService[] = [];
   for (const pgService of info.resolvedPreset.pgServices ?? []) {
-    const text = await readCatalogue(pgService);
-    await giveWay();
+    const text = await queryIntrospection(pgService);
+    await yieldToLoop();
     introspected.push({ pgService, introspection: parseIntrospectionResults(text) });
-    await giveWay();
+    await yieldToLoop();
   }
-  isKnown(introspected);
+  onIntrospected(introspected);
   for (const { pgService, introspection } of introspected) {
     const serviceName = pgService.name;
     await info.process("pgIntrospection_introspection", { introspection, serviceName });
@@ -106,17 +108,17 @@ async function introspect(
       await info.process("pgIntrospection_class", { entity, serviceName });
       // It has been begun, and its fault is told where its resource is wanted.
       await info.helpers.pgTables.getResourceOptions(serviceName, entity).then(undefined, () => {});
-      await giveWay();
+      await yieldToLoop();
     }
     for (const entity of introspection.procs) {
       await info.process("pgIntrospection_proc", { entity, serviceName });
-      await giveWay();
+      await yieldToLoop();
     }
   }
   return introspected;
 }
 
-async function readCatalogue(pgService: Service): Promise<string> {
+async function queryIntrospection(pgService: PgServiceConfig): Promise<string> {
   const settings = pgService.pgSettingsForIntrospection ?? null;
   const { rows } = await withPgClientFromPgService(pgService, settings, (client) =>
     client.query<{ introspection: string }>({ text: makeIntrospectionQuery() }),

@@ -1,5 +1,62 @@
-import type {} from "postgraphile";
-import { resourcesOf } from "./table.ts";
+import { PgPolymorphismPlugin, PgTablesPlugin } from "postgraphile/graphile-build-pg";
+import { memoizePerObject } from "../engine/cache/memoize.ts";
+import { type Codec, resourcesOf } from "./table.ts";
+
+const { name: tablesPluginName, description: tablesDescription, schema: tablesSchema } = PgTablesPlugin;
+const registerTableTypes = tablesSchema!.hooks!.init as GraphileBuild.Hook<object, GraphileBuild.ContextInit>;
+
+/** For each type of row core looks through all resources for its table. So it is given one type at a time, with its own resources. */
+export const QuickTablesPlugin: GraphileConfig.Plugin = {
+  ...PgTablesPlugin,
+  name: "QuickTablesPlugin",
+  description: `${tablesDescription}, in a time that does not grow with the square of their number`,
+  provides: [tablesPluginName],
+  schema: {
+    ...tablesSchema,
+    hooks: {
+      ...tablesSchema!.hooks,
+      init(_, build, context) {
+        const { pgCodecMetaLookup } = build as typeof build & { readonly pgCodecMetaLookup: Map<Codec, unknown> };
+        for (const [codec, meta] of pgCodecMetaLookup) {
+          const own = resourcesOf(build.input.pgRegistry, codec).map((resource) => [resource.name, resource]);
+          const narrowed = { pgCodecMetaLookup: new Map([[codec, meta]]), pgResources: Object.fromEntries(own) };
+          registerTableTypes(_, { ...build, ...narrowed } as typeof build, context);
+        }
+        return _;
+      },
+    },
+  },
+};
+
+const {
+  name: polymorphismPluginName,
+  description: polymorphismDescription,
+  schema: polymorphismSchema,
+} = PgPolymorphismPlugin;
+const addPolymorphicInterfaces = polymorphismSchema!.hooks!.GraphQLObjectType_interfaces as InterfacesHook;
+
+/** For each type core looks among all types of rows for those that are polymorphic, of which most databases have none. */
+export const QuickPolymorphismPlugin: GraphileConfig.Plugin = {
+  ...PgPolymorphismPlugin,
+  name: "QuickPolymorphismPlugin",
+  description: `${polymorphismDescription ?? polymorphismPluginName}, in a time that does not grow with the square of the number of tables`,
+  provides: [polymorphismPluginName],
+  schema: {
+    ...polymorphismSchema,
+    hooks: {
+      ...polymorphismSchema!.hooks,
+      GraphQLObjectType_interfaces(interfaces, build, context) {
+        const isNamed = context.scope.pgCodec?.extensions?.tags?.implements !== undefined;
+        if (!isNamed && !hasPolymorphism(build.input.pgRegistry)) return interfaces;
+        return addPolymorphicInterfaces(interfaces, build, context);
+      },
+    },
+  },
+};
+
+const hasPolymorphism = memoizePerObject(({ pgCodecs }: PolymorphismRegistry) =>
+  Object.values(pgCodecs).some(({ polymorphism }) => polymorphism !== undefined),
+);
 
 declare global {
   namespace GraphileConfig {
@@ -32,10 +89,10 @@ export const QuickLookupsPlugin: GraphileConfig.Plugin = {
         before: ["PgCodecs"],
         callback(_, { behavior }) {
           // biome-ignore lint/complexity/useLiteralKeys: it is private, and the only way to what is remembered.
-          for (const memory of Object.values<Memory>(behavior["behaviorEntities"])) {
+          for (const memory of Object.values<BehaviorCaches>(behavior["behaviorEntities"])) {
             // Among the pairs of before core would look for the same one, which is now known by what it consists of.
             memory.listCache.get = () => undefined;
-            for (const cache of [memory.fullCache, memory.inferredCache, memory.overrideCache]) knowPairs(cache);
+            for (const cache of [memory.fullCache, memory.inferredCache, memory.overrideCache]) indexPairs(cache);
           }
           return _;
         },
@@ -44,18 +101,18 @@ export const QuickLookupsPlugin: GraphileConfig.Plugin = {
   },
 };
 
-type Cache = Map<unknown, unknown>;
+type BehaviorCache = Map<unknown, unknown>;
 
 /** What core knows of the behavior of one kind of thing: a table, or the pair of a table and the name of a column. */
-type Memory = {
-  readonly listCache: Cache;
-  readonly fullCache: Cache;
-  readonly inferredCache: Cache;
-  readonly overrideCache: Cache;
+type BehaviorCaches = {
+  readonly listCache: BehaviorCache;
+  readonly fullCache: BehaviorCache;
+  readonly inferredCache: BehaviorCache;
+  readonly overrideCache: BehaviorCache;
 };
 
-function knowPairs(cache: Cache): void {
-  const pairs = new Map<unknown, Cache>();
+function indexPairs(cache: BehaviorCache): void {
+  const pairs = new Map<unknown, BehaviorCache>();
   const isPair = (key: unknown): key is [unknown, unknown] => Array.isArray(key) && key.length === 2;
   const getOther = cache.get.bind(cache);
   const setOther = cache.set.bind(cache);
@@ -67,3 +124,23 @@ function knowPairs(cache: Cache): void {
     return cache;
   };
 }
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      QuickTablesPlugin: true;
+    }
+  }
+}
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      QuickPolymorphismPlugin: true;
+    }
+  }
+}
+
+type SchemaHooks = NonNullable<NonNullable<GraphileConfig.Plugin["schema"]>["hooks"]>;
+type InterfacesHook = Extract<SchemaHooks["GraphQLObjectType_interfaces"], (...given: never[]) => unknown>;
+type PolymorphismRegistry = GraphileBuild.BuildInput["pgRegistry"];

@@ -1,6 +1,6 @@
 import type {} from "postgraphile";
 import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
-import type { Codec, Resource } from "./table.ts";
+import type { Codec, SchemaResource } from "./table.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -32,10 +32,10 @@ export const RowPresencePlugin: GraphileConfig.Plugin = {
   schema: {
     hooks: {
       init(_, { pgResources, allPgCodecs }) {
-        const values = typesOfColumns(allPgCodecs);
+        const values = columnCodecs(allPgCodecs);
         const rows = Object.values(pgResources).filter(({ codec }) => !values.has(codec));
         for (const resource of rows) {
-          if (mayBeAllNull(resource)) Object.assign(resource, { getNullCheckExpression: isThere });
+          if (mayBeAllNull(resource)) Object.assign(resource, { getNullCheckExpression: rowExistsExpression });
         }
         return _;
       },
@@ -44,25 +44,25 @@ export const RowPresencePlugin: GraphileConfig.Plugin = {
 };
 
 /** The rows of such a type are read out of values and lists as well, where one of which all is null is the null it stood for. */
-function typesOfColumns(codecs: Iterable<Codec>): ReadonlySet<Codec> {
+function columnCodecs(codecs: Iterable<Codec>): ReadonlySet<Codec> {
   const columns = [...codecs].flatMap(({ attributes }) => Object.values(attributes ?? {}));
-  return new Set(columns.flatMap(({ codec }) => withInner(codec)));
+  return new Set(columns.flatMap(({ codec }) => withInnerCodecs(codec)));
 }
 
 /** A type, and what it is a list of or a domain over. */
-function withInner(codec: Codec): Codec[] {
+function withInnerCodecs(codec: Codec): Codec[] {
   const inner = codec.arrayOfCodec ?? codec.domainOfCodec;
-  return inner ? [codec, ...withInner(inner)] : [codec];
+  return inner ? [codec, ...withInnerCodecs(inner)] : [codec];
 }
 
 /** As the row of `max(price)` over nothing. Where one row at most is returned, or a list, it stands for none. */
-function mayBeAllNull({ isUnique, isList, codec }: Resource): boolean {
+function mayBeAllNull({ isUnique, isList, codec }: SchemaResource): boolean {
   const { attributes, notNullExpression } = codec as Codec;
   if (isUnique || isList || !attributes || notNullExpression) return false;
   return !Object.values(attributes).some(({ notNull }) => notNull);
 }
 
 /** Of a row that is joined and not there nothing is; core asks whether any column holds something. */
-function isThere(row: SQL): SQL {
+function rowExistsExpression(row: SQL): SQL {
   return sql`(${row} is distinct from null)::text`;
 }

@@ -1,4 +1,3 @@
-import type {} from "postgraphile";
 import {
   type EnumValueNode,
   GraphQLError,
@@ -6,8 +5,8 @@ import {
   Kind,
   type ValueNode,
 } from "postgraphile/graphql";
-import { type ExactNumber, isExactNumber } from "../engine/exact-json.ts";
-import { TAKES_EXACT_NUMBERS } from "./exact-scalars.ts";
+import { type ExactNumber, isExactNumber } from "../engine/json/json-values.ts";
+import { TAKES_EXACT_NUMBERS } from "./graphql-types.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -17,7 +16,7 @@ declare global {
   }
 }
 
-type TextType = GraphileBuild.Build["stringTypeSpec"];
+type MakeStringType = GraphileBuild.Build["stringTypeSpec"];
 
 export const ScalarInputPlugin: GraphileConfig.Plugin = {
   name: "ScalarInputPlugin",
@@ -26,17 +25,17 @@ export const ScalarInputPlugin: GraphileConfig.Plugin = {
   schema: {
     hooks: {
       build(build) {
-        build.stringTypeSpec = takingNumbers(build.stringTypeSpec);
+        build.stringTypeSpec = acceptNumbers(build.stringTypeSpec);
         return build;
       },
       GraphQLScalarType: (config) =>
-        config.parseLiteral ? { ...config, parseLiteral: placed(config.name, config.parseLiteral) } : config,
+        config.parseLiteral ? { ...config, parseLiteral: withLocation(config.name, config.parseLiteral) } : config,
     },
   },
 };
 
 /** Core takes numbers from variables only, and makes `[object Object]` of an object there. */
-function takingNumbers(typeOf: TextType): TextType {
+function acceptNumbers(typeOf: MakeStringType): MakeStringType {
   return (description, coerce, name) => {
     const refusal = `${name ?? "This type"} takes a text or a number.`;
     const read = (text: string) => (coerce ? coerce(text) : text);
@@ -44,7 +43,7 @@ function takingNumbers(typeOf: TextType): TextType {
       ...typeOf(description, coerce, name),
       extensions: TAKES_EXACT_NUMBERS,
       parseValue(value) {
-        if (isExactNumber(value)) return read(textOf(value));
+        if (isExactNumber(value)) return read(integerText(value));
         if (typeof value !== "string" && typeof value !== "number") throw new GraphQLError(refusal);
         if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
           throw new GraphQLError("Write a number as large as this as a text: it has lost digits.");
@@ -62,16 +61,17 @@ function takingNumbers(typeOf: TextType): TextType {
 }
 
 /** `1.0` may be given for a whole number. */
-function textOf({ rawJSON }: ExactNumber): string {
+function integerText({ rawJSON }: ExactNumber): string {
   const number = Number(rawJSON);
   return Number.isSafeInteger(number) ? String(number) : rawJSON;
 }
 
-function placed(type: string, parse: GraphQLScalarLiteralParser<unknown>): GraphQLScalarLiteralParser<unknown> {
+function withLocation(type: string, parse: GraphQLScalarLiteralParser<unknown>): GraphQLScalarLiteralParser<unknown> {
   return (node, variables) => {
-    const word = wordIn(node);
+    const enumValue = findEnumValue(node);
     // Grafast finds it when it plans, and that would be a fault of ours.
-    if (word) throw new GraphQLError(`${type} has no value ${word.value}: put it into quotes.`, { nodes: word });
+    if (enumValue)
+      throw new GraphQLError(`${type} has no value ${enumValue.value}: put it into quotes.`, { nodes: enumValue });
     try {
       return parse(node, variables);
     } catch (error) {
@@ -81,11 +81,11 @@ function placed(type: string, parse: GraphQLScalarLiteralParser<unknown>): Graph
 }
 
 /** The first one within a list or an object; what stands alone is refused already. */
-function wordIn(node: ValueNode): EnumValueNode | undefined {
+function findEnumValue(node: ValueNode): EnumValueNode | undefined {
   const values =
     node.kind === Kind.LIST ? node.values : node.kind === Kind.OBJECT ? node.fields.map(({ value }) => value) : [];
   for (const value of values) {
-    const word = value.kind === Kind.ENUM ? value : wordIn(value);
-    if (word) return word;
+    const enumValue = value.kind === Kind.ENUM ? value : findEnumValue(value);
+    if (enumValue) return enumValue;
   }
 }

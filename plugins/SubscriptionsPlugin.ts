@@ -1,5 +1,4 @@
-import type {} from "postgraphile";
-import { pgSelect } from "postgraphile/@dataplan/pg";
+import { isEnumCodec, pgSelect, sideEffectWithPgClient } from "postgraphile/@dataplan/pg";
 import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
 import {
   constant,
@@ -11,11 +10,35 @@ import {
   listen,
   type Step,
 } from "postgraphile/grafast";
-import { momentTopicOf, type RowEvent, topicOf } from "./subscription-topic.ts";
-import { type Codec, inputTypeOf, isTable, keyOf, outputTypeOf, sqlNameOf, type Table } from "./table.ts";
-import { isMoment } from "./time-codec.ts";
-import { topicValue } from "./topic-value.ts";
-import { mayNameRows, visibleTo } from "./visibility.ts";
+import { SCHEMA_CHANGED_MESSAGE } from "../engine/database/database-errors.ts";
+import { unavailable } from "../engine/errors.ts";
+import { invalidIdError, toOriginalCodec } from "./IdScalarPlugin.ts";
+import { type RowEvent, timeTopicOf, topicOf } from "./row-events.ts";
+import { type Codec, inputTypeOf, isTable, keyOf, outputTypeOf, type PgTable, sqlNameOf } from "./table.ts";
+import { isInstantCodec } from "./time-codecs.ts";
+import { maySelectKey, withVisibility } from "./VisibilityPlugin.ts";
+
+/** What clients write as Postgres does. */
+const CANONICAL_TYPES: ReadonlySet<string> = new Set([
+  "int2",
+  "int4",
+  "int8",
+  "bool",
+  "text",
+  "varchar",
+  "citext",
+  "uuid",
+]);
+
+/** What a domain is made of, at last: whoever may not look into its schema cannot name it. */
+const RESOLVE_COLUMN_TYPE = `
+  with recursive typed as (
+    select atttypid as type, atttypmod as modifier from pg_attribute
+    where attrelid = to_regclass(format('%I.%I', $1::text, $2::text)) and attname = $3
+    union all
+    select typbasetype, typtypmod from typed join pg_type on pg_type.oid = type where typtype = 'd'
+  )
+  select format_type(type, modifier) from typed join pg_type on pg_type.oid = type where typtype <> 'd'`;
 
 declare global {
   namespace GraphileConfig {
@@ -37,16 +60,16 @@ declare global {
   }
 }
 
-type Subscription = {
-  readonly table: Table;
+type SubscriptionTag = {
+  readonly table: PgTable;
   readonly field: string;
   readonly operation: string;
-  readonly by: string | null;
-  readonly isByOptional: boolean;
+  readonly filterColumn: string | null;
+  readonly isFilterOptional: boolean;
   readonly isNotNull: boolean;
 };
 
-const SPELLING =
+const SUBSCRIPTION_TAG =
   /^(?<field>[A-Za-z]\w*)\s+on:(?<operation>insert|update)(?:\s+by:(?<by>\w+)(?<optional>\?)?)?(?<notNull>\s+notNull)?\s*$/;
 
 export const SubscriptionsPlugin: GraphileConfig.Plugin = {
@@ -57,11 +80,11 @@ export const SubscriptionsPlugin: GraphileConfig.Plugin = {
       GraphQLObjectType_fields(fields, build, { scope, fieldWithHooks }) {
         if (!scope.isRootSubscription) return fields;
         const tables = Object.values(build.pgResources).filter(isTable);
-        return tables.flatMap(subscriptionsOf).reduce((all, subscription) => {
+        return tables.flatMap(parseSubscriptionTags).reduce((all, subscription) => {
           if (!build.behavior.pgResourceMatches(subscription.table, "resource:select")) return all;
           const { field: fieldName, table } = subscription;
           const field = fieldWithHooks({ fieldName, pgFieldResource: table }, () =>
-            visibleTo(fieldOf(build, subscription), mayNameRows(table)),
+            withVisibility(subscriptionField(build, subscription), maySelectKey(table)),
           );
           return build.extend(all, { [fieldName]: field }, `@subscription of ${sqlNameOf(table)}`);
         }, fields);
@@ -70,45 +93,58 @@ export const SubscriptionsPlugin: GraphileConfig.Plugin = {
   },
 };
 
-function subscriptionsOf(table: Table): Subscription[] {
+function parseSubscriptionTags(table: PgTable): SubscriptionTag[] {
   const lines = [table.extensions?.tags?.subscription ?? []].flat();
   return lines.map((line) => {
-    const wrong = (what: string) => new Error(`"@subscription ${line}" of ${sqlNameOf(table)}: ${what}`);
-    const { field, operation, by, optional, notNull } = SPELLING.exec(line)?.groups ?? {};
-    if (!field || !operation) throw wrong("write it as: onThingAdded on:insert by:column notNull");
-    if (by && !table.codec.attributes[by]) throw wrong(`there is no column "${by}"`);
-    if (!keyOf(table)) throw wrong("the table has no primary key to read the row by");
-    return { table, field, operation, by: by ?? null, isByOptional: Boolean(optional), isNotNull: Boolean(notNull) };
+    const makeTagError = (problem: string) => new Error(`"@subscription ${line}" of ${sqlNameOf(table)}: ${problem}`);
+    const { field, operation, by, optional, notNull } = SUBSCRIPTION_TAG.exec(line)?.groups ?? {};
+    if (!field || !operation) throw makeTagError("write it as: onThingAdded on:insert by:column notNull");
+    if (by && !table.codec.attributes[by]) throw makeTagError(`there is no column "${by}"`);
+    if (!keyOf(table)) throw makeTagError("the table has no primary key to read the row by");
+    return {
+      table,
+      field,
+      operation,
+      filterColumn: by ?? null,
+      isFilterOptional: Boolean(optional),
+      isNotNull: Boolean(notNull),
+    };
   });
 }
 
-function fieldOf(build: GraphileBuild.Build, subscription: Subscription): GrafastFieldConfig<Step> {
-  const { table, operation, by, isByOptional, isNotNull } = subscription;
+function subscriptionField(build: GraphileBuild.Build, subscription: SubscriptionTag): GrafastFieldConfig<Step> {
+  const { table, operation, filterColumn, isFilterOptional, isNotNull } = subscription;
   const { codec, extensions } = table;
   const change = { s: extensions!.pg!.schemaName, t: extensions!.pg!.name, op: operation };
-  const argument = by === null ? null : build.inflection.attribute({ attributeName: by, codec });
-  const byCodec = by === null ? null : codec.attributes[by]!.codec;
+  const argument = filterColumn === null ? null : build.inflection.attribute({ attributeName: filterColumn, codec });
+  const filterCodec = filterColumn === null ? null : codec.attributes[filterColumn]!.codec;
 
   const topicFor = (value: string | null) => {
     if (value === null) return topicOf(change);
-    return isMoment(byCodec!) ? momentTopicOf(change, by!, value) : topicOf(change, [by!, value]);
+    return isInstantCodec(filterCodec!)
+      ? timeTopicOf(change, filterColumn!, value)
+      : topicOf(change, [filterColumn!, value]);
   };
   return {
     description: `Each row of ${build.inflection._allRows(table)} from now on, after its ${operation}.`,
     type: build.nullableIf(!isNotNull, outputTypeOf(build, codec)!),
     args:
-      argument === null ? {} : { [argument]: { type: build.nullableIf(isByOptional, inputTypeOf(build, byCodec!)!) } },
+      argument === null
+        ? {}
+        : { [argument]: { type: build.nullableIf(isFilterOptional, inputTypeOf(build, filterCodec!)!) } },
     subscribePlan(_$root, args) {
       const $events = context().get("events") as Step<GrafastSubscriber<Record<string, RowEvent>>>;
       const $topic =
-        argument === null ? constant(topicOf(change)) : lambda(topicValue(table, by!, args.getRaw(argument)), topicFor);
+        argument === null
+          ? constant(topicOf(change))
+          : lambda(canonicalTopicValue(table, filterColumn!, args.getRaw(argument)), topicFor);
       return listen($events, $topic);
     },
     plan($event) {
       const $keys = get($event, "k");
       const identifiers = keyOf(table)!.map((column) => ({
         step: get($keys, column),
-        codec: writtenByPostgres(codec.attributes[column]!.codec),
+        codec: textCodecOf(codec.attributes[column]!.codec),
         matches: (row: SQL) => sql`${row}.${sql.identifier(column)}`,
       }));
       return pgSelect({ resource: table, identifiers }).single();
@@ -117,6 +153,34 @@ function fieldOf(build: GraphileBuild.Build, subscription: Subscription): Grafas
 }
 
 /** An event tells keys in Postgres's own words, not as clients write them. */
-function writtenByPostgres(codec: Codec): Codec {
+function textCodecOf(codec: Codec): Codec {
   return { ...codec, toPg: (text) => text };
+}
+
+/** The value of a column as events tell it: in Postgres's own words. Null for null. */
+function canonicalTopicValue({ codec: row, executor, extensions }: PgTable, column: string, $value: Step): Step {
+  const { codec } = row.attributes[column]!;
+  if (hasCanonicalText(codec)) return lambda($value, (value) => (value == null ? null : toCanonicalText(codec, value)));
+
+  return sideEffectWithPgClient(executor, $value, async (client, value): Promise<string | null> => {
+    if (value == null) return null;
+    const queryValue = async (text: string, values: unknown[]) =>
+      (await client.query<string[]>({ text, values, arrayMode: true })).rows[0]?.[0];
+    const { schemaName, name } = extensions!.pg!;
+    const type = await queryValue(RESOLVE_COLUMN_TYPE, [schemaName, name, column]);
+    if (type === undefined) throw unavailable(SCHEMA_CHANGED_MESSAGE);
+    return (await queryValue(`select to_jsonb($1::text::${type}) #>> '{}'`, [codec.toPg(value)]))!;
+  });
+}
+
+function hasCanonicalText(codec: Codec): boolean {
+  if (codec.domainOfCodec) return hasCanonicalText(codec.domainOfCodec);
+  return isEnumCodec(codec) || CANONICAL_TYPES.has(toOriginalCodec(codec).name);
+}
+
+function toCanonicalText(codec: Codec, value: unknown): string {
+  // JSON's true, not Postgres's t.
+  const text = typeof value === "boolean" ? String(value) : codec.toPg(value);
+  if (text === null) throw invalidIdError(value);
+  return String(text);
 }

@@ -1,10 +1,8 @@
-import type {} from "postgraphile";
 import { GraphQLError, Kind } from "postgraphile/graphql";
-import { oncePer } from "../engine/once-per.ts";
-import { domainScalars } from "./domain-scalars.ts";
+import { memoizePerObject } from "../engine/cache/memoize.ts";
+import { domainScalarNames } from "./graphql-types.ts";
 import type { Codec } from "./table.ts";
-import { readTime, toTime } from "./time.ts";
-import { isMoment, LISTS_OF_TIMES, TIMES } from "./time-codec.ts";
+import { isInstantCodec, parseIsoTime, TIME_CODECS, TIME_LIST_CODECS, toIsoTime } from "./time-codecs.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -15,8 +13,8 @@ declare global {
 }
 
 /** PostGraphile's name -> ours; what it calls Time is the time of a day. */
-const NAMES: Readonly<Record<string, string>> = { Datetime: "Time", Time: "LocalTime" };
-const LOCAL = "LocalDateTime";
+const SCALAR_NAMES: Readonly<Record<string, string>> = { Datetime: "Time", Time: "LocalTime" };
+const LOCAL_DATE_TIME = "LocalDateTime";
 
 export const TimeScalarPlugin: GraphileConfig.Plugin = {
   name: "TimeScalarPlugin",
@@ -24,7 +22,7 @@ export const TimeScalarPlugin: GraphileConfig.Plugin = {
   before: ["PgCodecsPlugin"],
   inflection: {
     replace: {
-      builtin: (previous, _preset, name) => NAMES[name] ?? previous!(name),
+      builtin: (previous, _preset, name) => SCALAR_NAMES[name] ?? previous!(name),
     },
   },
   gather: {
@@ -32,7 +30,7 @@ export const TimeScalarPlugin: GraphileConfig.Plugin = {
       pgCodecs_findPgCodec(_info, event) {
         const { typname } = event.pgType;
         if (event.pgCodec || event.pgType.getNamespace()?.nspname !== "pg_catalog") return;
-        event.pgCodec = (TIMES as Readonly<Record<string, Codec>>)[typname] ?? LISTS_OF_TIMES[typname] ?? null;
+        event.pgCodec = (TIME_CODECS as Readonly<Record<string, Codec>>)[typname] ?? TIME_LIST_CODECS[typname] ?? null;
       },
     },
   },
@@ -43,32 +41,36 @@ export const TimeScalarPlugin: GraphileConfig.Plugin = {
         callback(_, build) {
           const description = "A date and a time of day, of no particular time zone.";
           build.registerScalarType(
-            LOCAL,
+            LOCAL_DATE_TIME,
             {},
-            () => build.stringTypeSpec(description, undefined, LOCAL),
+            () => build.stringTypeSpec(description, undefined, LOCAL_DATE_TIME),
             "TimeScalarPlugin",
           );
-          build.setGraphQLTypeForPgCodec(TIMES.timestamptz, ["input", "output"], build.inflection.builtin("Datetime"));
-          build.setGraphQLTypeForPgCodec(TIMES.timestamp, ["input", "output"], LOCAL);
-          build.setGraphQLTypeForPgCodec(TIMES.date, ["input", "output"], build.inflection.builtin("Date"));
-          build.setGraphQLTypeForPgCodec(TIMES.time, ["input", "output"], build.inflection.builtin("Time"));
-          build.setGraphQLTypeForPgCodec(TIMES.timetz, ["input", "output"], build.inflection.builtin("Time"));
+          build.setGraphQLTypeForPgCodec(
+            TIME_CODECS.timestamptz,
+            ["input", "output"],
+            build.inflection.builtin("Datetime"),
+          );
+          build.setGraphQLTypeForPgCodec(TIME_CODECS.timestamp, ["input", "output"], LOCAL_DATE_TIME);
+          build.setGraphQLTypeForPgCodec(TIME_CODECS.date, ["input", "output"], build.inflection.builtin("Date"));
+          build.setGraphQLTypeForPgCodec(TIME_CODECS.time, ["input", "output"], build.inflection.builtin("Time"));
+          build.setGraphQLTypeForPgCodec(TIME_CODECS.timetz, ["input", "output"], build.inflection.builtin("Time"));
           const interval = build.inflection.builtin("Interval");
-          build.setGraphQLTypeForPgCodec(TIMES.interval, "output", interval);
-          build.setGraphQLTypeForPgCodec(TIMES.interval, "input", build.inflection.inputType(interval));
+          build.setGraphQLTypeForPgCodec(TIME_CODECS.interval, "output", interval);
+          build.setGraphQLTypeForPgCodec(TIME_CODECS.interval, "input", build.inflection.inputType(interval));
           return _;
         },
       },
       GraphQLScalarType(config, build) {
-        if (!namesOfTimes(build).has(config.name)) return config;
+        if (!timeScalarNames(build).has(config.name)) return config;
         return {
           ...config,
-          ...(config.name === NAMES.Datetime && {
+          ...(config.name === SCALAR_NAMES.Datetime && {
             description: "A point in time, ISO 8601 in UTC: `2026-11-20T10:15:00.000Z`.",
           }),
-          serialize: (value) => toTime(String(value)),
-          parseValue: parse,
-          parseLiteral: (node) => parse(node.kind === Kind.STRING ? node.value : undefined),
+          serialize: (value) => toIsoTime(String(value)),
+          parseValue: parseTimeInput,
+          parseLiteral: (node) => parseTimeInput(node.kind === Kind.STRING ? node.value : undefined),
         };
       },
     },
@@ -76,12 +78,13 @@ export const TimeScalarPlugin: GraphileConfig.Plugin = {
 };
 
 /** Time, and the domains over timestamptz: their values are written and read as its are. */
-const namesOfTimes = oncePer(
-  (build: GraphileBuild.Build): ReadonlySet<string> => new Set([NAMES.Datetime!, ...domainScalars(build, isMoment)]),
+const timeScalarNames = memoizePerObject(
+  (build: GraphileBuild.Build): ReadonlySet<string> =>
+    new Set([SCALAR_NAMES.Datetime!, ...domainScalarNames(build, isInstantCodec)]),
 );
 
-function parse(value: unknown): string {
-  const time = typeof value === "string" ? readTime(value) : null;
+function parseTimeInput(value: unknown): string {
+  const time = typeof value === "string" ? parseIsoTime(value) : null;
   if (time === null) throw new GraphQLError("A Time is written in ISO 8601, such as 2026-11-20T10:15:00Z.");
   return time;
 }

@@ -1,6 +1,13 @@
-import type {} from "postgraphile";
-import { runAtOnce } from "../engine/stepwise.ts";
-import { typesInOrder } from "./types-in-order.ts";
+import {
+  type GraphQLNamedType,
+  type GraphQLType,
+  getNamedType,
+  isInputObjectType,
+  isInterfaceType,
+  isObjectType,
+  isUnionType,
+} from "postgraphile/graphql";
+import { runToCompletion, type Stepwise } from "../engine/concurrency/stepwise.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -18,8 +25,43 @@ export const TypesInOrderPlugin: GraphileConfig.Plugin = {
     hooks: {
       GraphQLSchema_types: (types, _build, { config }) => {
         const roots = [config.query, config.mutation, config.subscription].filter((root) => root != null);
-        return runAtOnce(typesInOrder([...types, ...roots]));
+        return runToCompletion(collectTypesInOrder([...types, ...roots]));
       },
     },
   },
 };
+
+/**
+ * The types that can be reached from these, in the order in which the constructor of a GraphQLSchema finds them. That one calls
+ * itself for each type, and a path of some thousand types exceeds the stack; what it is given in its `types` it has found already.
+ * Yields once for each type.
+ */
+export function* collectTypesInOrder(roots: Iterable<GraphQLType>): Stepwise<GraphQLNamedType[]> {
+  const found = new Set<GraphQLNamedType>();
+  const path: Iterator<GraphQLType>[] = [roots[Symbol.iterator]()];
+  for (let referring = path.at(-1); referring; referring = path.at(-1)) {
+    const next = referring.next();
+    if (next.done) {
+      path.pop();
+      continue;
+    }
+    const type = getNamedType(next.value);
+    if (found.has(type)) continue;
+    found.add(type);
+    path.push(referencedTypesOf(type));
+    yield;
+  }
+  return [...found];
+}
+
+function* referencedTypesOf(type: GraphQLNamedType): Generator<GraphQLType, void, undefined> {
+  if (isUnionType(type)) yield* type.getTypes();
+  else if (isInputObjectType(type)) for (const field of Object.values(type.getFields())) yield field.type;
+  else if (isObjectType(type) || isInterfaceType(type)) {
+    yield* type.getInterfaces();
+    for (const field of Object.values(type.getFields())) {
+      yield field.type;
+      for (const argument of field.args) yield argument.type;
+    }
+  }
+}

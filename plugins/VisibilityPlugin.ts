@@ -1,17 +1,34 @@
-import type {} from "postgraphile";
+import type { GraphQLOutputType } from "postgraphile/graphql";
+import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { functionsAtRoot, functionsOfType } from "./FunctionsFirstPlugin.ts";
-import type { Codec, Relation, Resource } from "./table.ts";
-import {
-  every,
-  mayExecute,
-  mayFollow,
-  maySeeColumn,
-  mayUse,
-  tableOf,
-  type VisibleTo,
-  visibilityOf,
-  visibleTo,
-} from "./visibility.ts";
+import { type Codec, keyOf, type PgRelation, type PgTable, type SchemaResource } from "./table.ts";
+
+const alwaysVisible: VisibilityRule = () => true;
+
+/** For row types of tables, who gets such rows as values: from functions, and from columns of that type. */
+const rowSourceRulesOf = memoizePerObject(
+  ({ pgResources, allPgCodecs }: GraphileBuild.Build): ReadonlyMap<Codec, VisibilityRule[]> => {
+    const sources = new Map<Codec, VisibilityRule[]>();
+    const add = (codec: Codec, ruleFor: (table: TableIdentity) => VisibilityRule) => {
+      for (const row of rowTypesWithin(codec)) {
+        const rules = sources.get(row) ?? [];
+        sources.set(row, rules);
+        rules.push(ruleFor(tableIdentityOf(row)!));
+      }
+    };
+    for (const resource of Object.values(pgResources) as SchemaResource[]) {
+      if (resource.parameters) add(resource.codec, (table) => mayReadFunctionResult(resource, table));
+    }
+    for (const codec of allPgCodecs as ReadonlySet<Codec>) {
+      const table = tableIdentityOf(codec);
+      if (!table) continue;
+      for (const [column, attribute] of Object.entries(codec.attributes!)) {
+        add(attribute.codec, () => (role) => role.may("select", table, column));
+      }
+    }
+    return sources;
+  },
+);
 
 declare global {
   namespace GraphileConfig {
@@ -21,7 +38,7 @@ declare global {
   }
 }
 
-type Build = GraphileBuild.Build;
+type SchemaBuild = GraphileBuild.Build;
 
 export const VisibilityPlugin: GraphileConfig.Plugin = {
   name: "VisibilityPlugin",
@@ -36,47 +53,53 @@ export const VisibilityPlugin: GraphileConfig.Plugin = {
   },
   schema: {
     hooks: {
-      GraphQLObjectType_fields_field: (field, build, { scope }) => withRule(field, () => ruleOfField(build, scope)),
-      GraphQLInterfaceType_fields_field: (field, build, { scope }) => withRule(field, () => ruleOfField(build, scope)),
-      GraphQLInputObjectType_fields_field: (field, _build, { scope }) => withRule(field, () => ruleOfInputField(scope)),
+      GraphQLObjectType_fields_field: (field, build, { scope }) =>
+        withDefaultRule(field, () => ruleOfField(build, scope)),
+      GraphQLInterfaceType_fields_field: (field, build, { scope }) =>
+        withDefaultRule(field, () => ruleOfField(build, scope)),
+      GraphQLInputObjectType_fields_field: (field, _build, { scope }) =>
+        withDefaultRule(field, () => ruleOfInputField(scope)),
     },
   },
 };
 
 /** Plugins of ours have said it of their own fields. */
-function withRule<Field extends object>(field: Field, ruleOf: () => VisibleTo | null): Field {
-  if (visibilityOf(field)) return field;
+function withDefaultRule<Field extends object>(field: Field, ruleOf: () => VisibilityRule | null): Field {
+  if (visibilityRuleOf(field)) return field;
   const rule = ruleOf();
-  return rule ? visibleTo(field, rule) : field;
+  return rule ? withVisibility(field, rule) : field;
 }
 
 type FieldScope = Partial<GraphileBuild.ScopeObjectFieldsField>;
 
-function ruleOfField(build: Build, scope: FieldScope): VisibleTo | null {
+function ruleOfField(build: SchemaBuild, scope: FieldScope): VisibilityRule | null {
   const { pgCodec, pgFieldAttribute, pgRelationDetails, pgRefDetails, pgFieldResource, pgFieldResourceUnique } = scope;
   if (pgFieldAttribute) return maySeeColumn(build, pgCodec!, columnOf(pgCodec!, pgFieldAttribute));
   if (pgRelationDetails) {
     const { registry, codec, relationName } = pgRelationDetails;
-    return mayFollow(build, registry.pgRelations[codec.name]![relationName]!);
+    return mayFollowRelation(build, registry.pgRelations[codec.name]![relationName]!);
   }
-  if (pgRefDetails) return every(relationsOf(pgRefDetails).map((relation) => mayFollow(build, relation)));
+  if (pgRefDetails) return allRules(relationsOf(pgRefDetails).map((relation) => mayFollowRelation(build, relation)));
   const called = pgFieldResource?.parameters ? pgFieldResource : functionOf(build, scope);
   if (called) return mayExecute(called);
   return pgFieldResource ? mayUse("select", pgFieldResource, pgFieldResourceUnique?.attributes) : null;
 }
 
 /** Where a function returns one value, the field does not say of which function it is. */
-function functionOf(build: Build, { fieldName, fieldBehaviorScope, pgCodec }: FieldScope): Resource | undefined {
+function functionOf(
+  build: SchemaBuild,
+  { fieldName, fieldBehaviorScope, pgCodec }: FieldScope,
+): SchemaResource | undefined {
   if (fieldBehaviorScope === "queryField:single") return functionsAtRoot(build).get(fieldName!);
   return fieldBehaviorScope === "typeField:single" ? functionsOfType(build, pgCodec!).get(fieldName!) : undefined;
 }
 
 /** A reference leads over several relations, and in several ways at once. */
-function relationsOf({ registry, codec, ref }: GraphileBuild.PgRelationsPluginRefDetails): Relation[] {
+function relationsOf({ registry, codec, ref }: GraphileBuild.PgRelationsPluginRefDetails): PgRelation[] {
   return ref.paths.flatMap((path) => {
     let from: Codec = codec;
     return path.map(({ relationName }) => {
-      const relation = registry.pgRelations[from.name]![relationName]! as Relation;
+      const relation = registry.pgRelations[from.name]![relationName]! as PgRelation;
       from = relation.remoteResource.codec;
       return relation;
     });
@@ -84,8 +107,8 @@ function relationsOf({ registry, codec, ref }: GraphileBuild.PgRelationsPluginRe
 }
 
 /** Of a row that a function takes. */
-function ruleOfInputField({ pgCodec, pgAttribute }: GraphileBuild.ScopeInputObjectFieldsField): VisibleTo | null {
-  const table = pgCodec && pgAttribute ? tableOf(pgCodec) : null;
+function ruleOfInputField({ pgCodec, pgAttribute }: GraphileBuild.ScopeInputObjectFieldsField): VisibilityRule | null {
+  const table = pgCodec && pgAttribute ? tableIdentityOf(pgCodec) : null;
   if (!table) return null;
   const column = columnOf(pgCodec!, pgAttribute!);
   const uses = ["select", "insert", "update"] as const;
@@ -96,4 +119,118 @@ function ruleOfInputField({ pgCodec, pgAttribute }: GraphileBuild.ScopeInputObje
 
 function columnOf({ attributes }: Codec, attribute: object): string {
   return Object.keys(attributes!).find((name) => attributes![name] === attribute)!;
+}
+
+declare global {
+  namespace DataplanPg {
+    interface PgResourceExtensions {
+      /** Of a function: its oid, and whether it runs with the privileges of its owner. */
+      routine?: { readonly oid: string; readonly isSecurityDefiner: boolean };
+    }
+  }
+}
+
+type TableIdentity = { readonly schemaName: string; readonly name: string };
+export type TableAction = "select" | "insert" | "update" | "delete";
+
+/** The privileges of one role, or of several together. */
+export type RolePrivileges = {
+  /** On the column, or without one on the table or any of its columns. */
+  may(privilege: TableAction, table: TableIdentity, column?: string): boolean;
+  mayExecute(oid: string): boolean;
+};
+
+export type VisibilityRule = (role: RolePrivileges) => boolean;
+
+type WithExtensions = { readonly extensions?: object | null | undefined };
+type VisibilityExtensions = { readonly visibilityRule?: VisibilityRule; readonly fallbackType?: GraphQLOutputType };
+
+/** A field, argument or input field that only those roles see for which the rule holds. */
+export function withVisibility<Part extends object>(part: Part & WithExtensions, rule: VisibilityRule): Part {
+  const own: VisibilityExtensions = { visibilityRule: rule };
+  return { ...part, extensions: { ...part.extensions, ...own } };
+}
+
+/** Null for what everybody may see. */
+export function visibilityRuleOf({ extensions }: WithExtensions): VisibilityRule | null {
+  return (extensions as VisibilityExtensions | undefined)?.visibilityRule ?? null;
+}
+
+/** Extensions of a field that has another type where its own is not visible. */
+export function fallbackTypeExtension(type: GraphQLOutputType): VisibilityExtensions {
+  return { fallbackType: type };
+}
+
+export function fallbackTypeOf({ extensions }: WithExtensions): GraphQLOutputType | null {
+  return (extensions as VisibilityExtensions | undefined)?.fallbackType ?? null;
+}
+
+export function mayExecute({ extensions }: SchemaResource): VisibilityRule {
+  const oid = extensions?.routine?.oid;
+  return oid === undefined ? alwaysVisible : (role) => role.mayExecute(oid);
+}
+
+/** Without columns: any of them. */
+export function mayUse(privilege: TableAction, resource: SchemaResource, columns?: readonly string[]): VisibilityRule {
+  const table = tableIdentityOf(resource.codec);
+  if (!table) return alwaysVisible;
+  if (!columns) return (role) => role.may(privilege, table);
+  return (role) => columns.every((column) => role.may(privilege, table, column));
+}
+
+/** Whoever names a row by its key has to be able to read that. */
+export function maySelectKey(table: PgTable): VisibilityRule {
+  return mayUse("select", table, keyOf(table) ?? undefined);
+}
+
+/** A row that is a value, as the result of a function is, can be read without privileges on its table. */
+function maySeeColumn(build: GraphileBuild.Build, codec: Codec, column: string): VisibilityRule {
+  const table = tableIdentityOf(codec);
+  if (!table) return alwaysVisible;
+  const attribute = codec.attributes?.[column];
+  // What is computed, or of another table, has no privileges under this name.
+  const own = attribute?.via || attribute?.expression ? undefined : column;
+  const sources = rowSourceRulesOf(build).get(codec) ?? [];
+  return (role) => role.may("select", table, own) || sources.some((source) => source(role));
+}
+
+function mayFollowRelation(build: GraphileBuild.Build, relation: PgRelation): VisibilityRule {
+  const { localCodec, localAttributes, remoteResource, remoteAttributes } = relation;
+  const local = localAttributes.map((column) => maySeeColumn(build, localCodec, column));
+  return allRules([...local, mayUse("select", remoteResource, remoteAttributes)]);
+}
+
+export function allRules(rules: readonly VisibilityRule[]): VisibilityRule {
+  return (role) => rules.every((rule) => rule(role));
+}
+
+/**
+ * A definer function shows whole rows to those who may execute it. Another one selects as its caller does; to a role that may
+ * select no column of the table it can still give rows that it has from elsewhere.
+ */
+function mayReadFunctionResult(resource: SchemaResource, table: TableIdentity): VisibilityRule {
+  const mayCall = mayExecute(resource);
+  if (resource.extensions?.routine?.isSecurityDefiner) return mayCall;
+  return (role) => mayCall(role) && !role.may("select", table);
+}
+
+/** The row types of tables among a type and the types that it is made of. */
+function rowTypesWithin(codec: Codec): ReadonlySet<Codec> {
+  const rows = new Set<Codec>();
+  const seen = new Set<Codec>();
+  const visit = (inner: Codec | undefined) => {
+    if (!inner || seen.has(inner)) return;
+    seen.add(inner);
+    if (tableIdentityOf(inner)) rows.add(inner);
+    visit(inner.arrayOfCodec);
+    visit(inner.domainOfCodec);
+    for (const attribute of Object.values(inner.attributes ?? {})) visit(attribute.codec);
+  };
+  visit(codec);
+  return rows;
+}
+
+/** Null for a composite type, which is nobody's to grant. */
+function tableIdentityOf({ attributes, extensions }: Codec): TableIdentity | null {
+  return attributes && extensions?.isTableLike ? (extensions.pg ?? null) : null;
 }

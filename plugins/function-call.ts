@@ -9,17 +9,17 @@ import {
 } from "postgraphile/@dataplan/pg";
 import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
 import { type ExecutionDetails, type GrafastResultsList, Step } from "postgraphile/grafast";
-import type { Resource } from "./table.ts";
+import type { SchemaResource } from "./table.ts";
 
 /** Where a call leaves what it returns for the statement that is sent along with it. */
-const RESULT = "mutation.result";
+const RESULT_SETTING = "mutation.result";
 
 /** A call of a function that changes something. It is sent ahead of the statement that has it among its values, as its first step. */
 export class FunctionCall {
   readonly text: string;
   readonly values: readonly unknown[];
   /** What stands in its place among the values. */
-  readonly result = RESULT;
+  readonly result = RESULT_SETTING;
 
   constructor(text: string, values: readonly unknown[]) {
     this.text = text;
@@ -31,8 +31,8 @@ export class FunctionCall {
  * Calls a function and reads what it returns by another statement of the same transaction and round trip: one that begins when
  * the function is over sees what it has changed, and joins whatever else is wanted, so that nothing has to be asked afterwards.
  */
-export function callAndRead(resource: Resource, args: readonly PgSelectArgumentSpec[]): Step {
-  if (!canBeKept(resource)) return resource.execute(args, "mutation");
+export function callFunctionAndRead(resource: SchemaResource, args: readonly PgSelectArgumentSpec[]): Step {
+  if (!fitsInSetting(resource)) return resource.execute(args, "mutation");
   const $call = new FunctionCallStep(resource, args);
   const $rows = pgSelect({
     resource,
@@ -41,7 +41,7 @@ export function callAndRead(resource: Resource, args: readonly PgSelectArgumentS
     ...(resource.isUnique && { hasImplicitOrder: false }),
     from: {
       callback: ($root) => {
-        const result = $root.placeholder($call, CALL);
+        const result = $root.placeholder($call, FUNCTION_CALL_CODEC);
         return sql`unnest(current_setting(${result})::${resource.codec.sqlType}[])`;
       },
     },
@@ -50,20 +50,20 @@ export function callAndRead(resource: Resource, args: readonly PgSelectArgumentS
 }
 
 /** What it returns must have a type with a name, and be no array: one of arrays would lose its inner borders. */
-function canBeKept({ codec, sqlPartitionByIndex }: Resource): boolean {
+function fitsInSetting({ codec, sqlPartitionByIndex }: SchemaResource): boolean {
   return !codec.isAnonymous && !codec.arrayOfCodec && codec !== TYPES.void && !sqlPartitionByIndex;
 }
 
 /** It comes as it is to where statements are sent from. */
-const CALL: PgCodec = { ...TYPES.text, toPg: (call) => call };
+const FUNCTION_CALL_CODEC: PgCodec = { ...TYPES.text, toPg: (call) => call };
 
 class FunctionCallStep extends Step<FunctionCall> {
   static override $$export = { moduleName: import.meta.filename, exportName: "FunctionCallStep" };
-  readonly #resource: Resource;
+  readonly #resource: SchemaResource;
   readonly #analysis: ReturnType<typeof generatePgParameterAnalysis>;
   readonly #args: readonly { readonly name?: string; readonly dependency: number }[];
 
-  constructor(resource: Resource, args: readonly PgSelectArgumentSpec[]) {
+  constructor(resource: SchemaResource, args: readonly PgSelectArgumentSpec[]) {
     super();
     this.hasSideEffects = true;
     // Grafast may move a step that is; unsaid, it takes it for none and warns in development.
@@ -83,7 +83,7 @@ class FunctionCallStep extends Step<FunctionCall> {
       const digests = this.#args.map(({ dependency, ...arg }) => ({ ...arg, value: values[dependency]!.at(index) }));
       const call = pgFromExpressionRuntime(from, parameters, digests, this.#analysis);
       const { text, values: own } = sql.compile(
-        sql`select set_config(${sql.literal(RESULT)}, array(select ${call})::text, true)`,
+        sql`select set_config(${sql.literal(RESULT_SETTING)}, array(select ${call})::text, true)`,
       );
       return new FunctionCall(text, own);
     });

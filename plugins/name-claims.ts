@@ -1,20 +1,19 @@
 import { isEnumCodec, type PgCodecAnyScalar, type PgCodecWithAttributes, TYPES } from "postgraphile/@dataplan/pg";
-import { oncePer } from "../engine/once-per.ts";
-import type { Claim } from "./free-names.ts";
-import { type Codec, isTable, type Resource, sqlNameOf, type Table } from "./table.ts";
-import { TIMES } from "./time-codec.ts";
+import { memoizePerObject } from "../engine/cache/memoize.ts";
+import { type Codec, isTable, type PgTable, type SchemaResource, sqlNameOf } from "./table.ts";
+import { TIME_CODECS } from "./time-codecs.ts";
 
-type Build = GraphileBuild.Build;
-type Given<Key extends object> = WeakMap<Key, string>;
+type SchemaBuild = GraphileBuild.Build;
+type AssignedNames<Key extends object> = WeakMap<Key, string>;
 
 /** Of these core has objects, which need an input beside them. */
-const OBJECTS: ReadonlySet<unknown> = new Set([
-  TIMES.interval,
+const OBJECT_CODECS: ReadonlySet<unknown> = new Set([
+  TIME_CODECS.interval,
   ...(["point", "line", "lseg", "box", "path", "polygon", "circle"] as const).map((name) => TYPES[name]),
 ]);
 
 /** What core calls the values that Postgres has ranges of. */
-const IN_RANGES: Readonly<Record<string, string>> = {
+const RANGE_ELEMENT_NAMES: Readonly<Record<string, string>> = {
   int4: "Int",
   int8: "BigInt",
   numeric: "BigFloat",
@@ -23,67 +22,70 @@ const IN_RANGES: Readonly<Record<string, string>> = {
   timestamp: "LocalDateTime",
 };
 
-const UNQUOTED = /^[a-z0-9_.]+$/;
+const UNQUOTED_PATH = /^[a-z0-9_.]+$/;
 
 /** One row of each table, in the names of fields and inputs. */
-export function thingClaims(build: Build, given: Given<Resource>): Claim[] {
+export function rowNameClaims(build: SchemaBuild, assigned: AssignedNames<SchemaResource>): NameClaim[] {
   const { inflection } = build;
   return tablesInOrder(build).map((table) => ({
-    wanted: inflection._singularizedResourceName(table),
+    preferred: inflection._singularizedResourceName(table),
     suffix: "_record",
-    needs: (name) => [
+    derivedNames: (name) => [
       `Query.${inflection.camelCase(name)}`,
       `Query.${inflection.allRowsOf(name)}`,
       `Mutation.${inflection.camelCase(`create-${name}`)}`,
     ],
-    rename: (name) => given.set(table, name),
+    rename: (name) => assigned.set(table, name),
   }));
 }
 
 /** The fields of functions: those that read, those that write, and those of each type. */
-export function functionClaims(build: Build, given: Given<Resource>): Claim[][] {
+export function functionFieldClaims(build: SchemaBuild, assigned: AssignedNames<SchemaResource>): NameClaim[][] {
   const { inflection } = build;
-  const rowOf = ({ parameters }: Resource) => {
+  const rowOf = ({ parameters }: SchemaResource) => {
     const codec: Codec | undefined = parameters[0]?.codec;
     return codec?.attributes && codec.extensions?.isTableLike !== false ? codec : null;
   };
   const groups = Map.groupBy(functionsOf(build), (resource) => (resource.isMutation ? "mutation" : rowOf(resource)));
   return [...groups].map(([group, functions]) =>
     functions.map((resource) => ({
-      wanted:
+      preferred:
         group === null || group === "mutation"
           ? inflection.customQueryField({ resource })
           : inflection.computedAttributeField({ resource }),
       suffix: "_",
-      needs: (name) => [name],
-      rename: (name) => given.set(resource, name),
+      derivedNames: (name) => [name],
+      rename: (name) => assigned.set(resource, name),
     })),
   );
 }
 
-type TypeClaim = Claim & { readonly codec: Codec };
+type TypeClaim = NameClaim & { readonly codec: Codec };
 
 /**
  * Tables come first, then other rows, which are composite types and what functions return, then enums and domains. But a type that
  * is older than every table of its name goes before the tables: what clients know does not change by what is added.
  */
-export function typeClaims(build: Build, given: Given<Codec>): Claim[] {
+export function typeClaims(build: SchemaBuild, assigned: AssignedNames<Codec>): NameClaim[] {
   const tables = tablesInOrder(build).map(({ codec }) => codec);
-  const isOfTable: ReadonlySet<Codec> = new Set(tables);
+  const tableCodecs: ReadonlySet<Codec> = new Set(tables);
   const others = [...build.allPgCodecs].filter(
-    (codec: Codec): codec is PgCodecWithAttributes => Boolean(codec.attributes) && !isOfTable.has(codec),
+    (codec: Codec): codec is PgCodecWithAttributes => Boolean(codec.attributes) && !tableCodecs.has(codec),
   );
-  const ofTables = tables.map((codec) => rowTypeClaim(build, given, codec, true));
-  const ofTypes = [
-    ...others.map((codec) => rowTypeClaim(build, given, codec, false)),
-    ...valueTypeClaims(build, given),
+  const tableClaims = tables.map((codec) => rowTypeClaim(build, assigned, codec, true));
+  const otherClaims = [
+    ...others.map((codec) => rowTypeClaim(build, assigned, codec, false)),
+    ...valueTypeClaims(build, assigned),
   ];
-  const tablesByName = Map.groupBy(ofTables, ({ wanted }) => wanted);
-  const { elder = [], younger = [] } = Object.groupBy(ofTypes, ({ wanted, codec }) => {
-    const rivals = tablesByName.get(wanted) ?? [];
-    return rivals.length > 0 && rivals.every((rival) => oidOf(codec) < oidOf(rival.codec)) ? "elder" : "younger";
-  });
-  return [...elder, ...ofTables, ...younger];
+  const tablesByName = Map.groupBy(tableClaims, ({ preferred }) => preferred);
+  const { elder: olderThanTables = [], younger: newerThanTables = [] } = Object.groupBy(
+    otherClaims,
+    ({ preferred, codec }) => {
+      const rivals = tablesByName.get(preferred) ?? [];
+      return rivals.length > 0 && rivals.every((rival) => oidOf(codec) < oidOf(rival.codec)) ? "elder" : "younger";
+    },
+  );
+  return [...olderThanTables, ...tableClaims, ...newerThanTables];
 }
 
 /** All kinds of things are numbered by one counter of Postgres, in the order of their creation. */
@@ -92,16 +94,16 @@ function oidOf({ extensions }: Codec): number {
 }
 
 function rowTypeClaim(
-  { inflection }: Build,
-  given: Given<Codec>,
+  { inflection }: SchemaBuild,
+  assigned: AssignedNames<Codec>,
   codec: PgCodecWithAttributes,
   isOfTable: boolean,
 ): TypeClaim {
   return {
     codec,
-    wanted: inflection.tableType(codec),
+    preferred: inflection.tableType(codec),
     suffix: "Record",
-    needs: (name) => [
+    derivedNames: (name) => [
       name,
       inflection.connectionType(name),
       inflection.edgeType(name),
@@ -110,12 +112,12 @@ function rowTypeClaim(
       inflection.baseInputType(name),
       ...(isOfTable ? [inflection.inputType(`${name}Filter`)] : []),
     ],
-    rename: (name) => given.set(codec, name),
+    rename: (name) => assigned.set(codec, name),
   };
 }
 
 /** The types of enums and domains. */
-function valueTypeClaims(build: Build, given: Given<Codec>): TypeClaim[] {
+function valueTypeClaims(build: SchemaBuild, assigned: AssignedNames<Codec>): TypeClaim[] {
   const { inflection } = build;
   const codecs = [...build.allPgCodecs] as Codec[];
   const inRanges = new Set(codecs.map(({ rangeOfCodec }) => rangeOfCodec));
@@ -124,42 +126,45 @@ function valueTypeClaims(build: Build, given: Given<Codec>): TypeClaim[] {
   );
   return values.map((codec) => ({
     codec,
-    wanted: inflection.scalarCodecTypeName(codec),
+    preferred: inflection.scalarCodecTypeName(codec),
     suffix: "Type",
-    needs: (name) => [
+    derivedNames: (name) => [
       name,
-      ...(isObject(codec)
+      ...(isObjectDomain(codec)
         ? [inflection.connectionType(name), inflection.edgeType(name), inflection.inputType(name)]
         : []),
-      ...(inRanges.has(codec) ? typesOfRange(build, name) : []),
+      ...(inRanges.has(codec) ? rangeTypeNames(build, name) : []),
     ],
-    rename: (name) => given.set(codec, name),
+    rename: (name) => assigned.set(codec, name),
   }));
 }
 
 /** The inputs and connections of functions: those in the place of what a table would have, and the others. */
-export function functionTypeClaims(build: Build, given: Given<Resource>): { inPlace: Claim[]; others: Claim[] } {
+export function functionTypeClaims(
+  build: SchemaBuild,
+  assigned: AssignedNames<SchemaResource>,
+): { inPlace: NameClaim[]; others: NameClaim[] } {
   const { inflection } = build;
   const ofTables = new Set(tableMutations(build).map((mutation) => inflection.tableMutation(mutation)));
   const { inPlace = [], others = [] } = Object.groupBy(functionsOf(build), (resource) =>
     resource.isMutation && ofTables.has(inflection.customMutationField({ resource })) ? "inPlace" : "others",
   );
-  const claim = (resource: Resource): Claim => ({
-    wanted: inflection.functionType(resource),
+  const claim = (resource: SchemaResource): NameClaim => ({
+    preferred: inflection.functionType(resource),
     suffix: "Function",
-    needs: (name) =>
+    derivedNames: (name) =>
       resource.isMutation
         ? [inflection.inputType(name)]
-        : hasConnection(resource)
+        : hasOwnConnection(resource)
           ? [inflection.connectionType(name), inflection.edgeType(name)]
           : [],
-    rename: (name) => given.set(resource, name),
+    rename: (name) => assigned.set(resource, name),
   });
   return { inPlace: inPlace.map(claim), others: others.map(claim) };
 }
 
 /** Names that follow from what has its name already: the inputs of tables, and ranges. */
-export function derivedTypes(build: Build): ReadonlySet<string> {
+export function derivedTypeNames(build: SchemaBuild): ReadonlySet<string> {
   const { inflection } = build;
   const functions = new Set(
     functionsOf(build)
@@ -170,69 +175,95 @@ export function derivedTypes(build: Build): ReadonlySet<string> {
     .filter((mutation) => !functions.has(inflection.tableMutation(mutation)))
     .map((mutation) => inflection.tableMutationInput(mutation));
   const ranges = [...build.allPgCodecs].flatMap(({ rangeOfCodec }: Codec) => {
-    const name = IN_RANGES[rangeOfCodec?.name ?? ""];
-    return name ? typesOfRange(build, inflection.builtin(name)) : [];
+    const name = RANGE_ELEMENT_NAMES[rangeOfCodec?.name ?? ""];
+    return name ? rangeTypeNames(build, inflection.builtin(name)) : [];
   });
   return new Set([...inputs, ...ranges]);
 }
 
-function tableMutations(build: Build): { verb: "create" | "update"; table: Table }[] {
+function tableMutations(build: SchemaBuild): { verb: "create" | "update"; table: PgTable }[] {
   return tablesInOrder(build).flatMap((table) => (["create", "update"] as const).map((verb) => ({ verb, table })));
 }
 
-const functionsOf = oncePer((build: Build): Resource[] => {
-  const functions = (Object.values(build.pgResources) as Resource[]).filter(({ parameters }) => parameters);
-  return inOrder(functions, (resource) => build.inflection.functionType(resource), build);
+const functionsOf = memoizePerObject((build: SchemaBuild): SchemaResource[] => {
+  const functions = (Object.values(build.pgResources) as SchemaResource[]).filter(({ parameters }) => parameters);
+  return sortByPrecedence(functions, (resource) => build.inflection.functionType(resource), build);
 });
 
 /** By what a comment names; then what was created first, so that no table takes the name of another when it is added. */
-const tablesInOrder = oncePer((build: Build): Table[] => {
-  const rankOf = ({ extensions, codec }: Table) => [!extensions?.tags?.name, oidOf(codec)];
+const tablesInOrder = memoizePerObject((build: SchemaBuild): PgTable[] => {
+  const rankOf = ({ extensions, codec }: PgTable) => [!extensions?.tags?.name, oidOf(codec)];
   const tables = Object.values(build.pgResources).filter(isTable);
-  return tables.sort((one, other) => compare(rankOf(one), rankOf(other)));
+  return tables.sort((one, other) => compareRanks(rankOf(one), rankOf(other)));
 });
 
 /**
  * By what a comment names, what clients see, short names, which others are made of, names that SQL takes without quotes,
  * plurals; the alphabet.
  */
-function inOrder<Some extends Resource>(
+function sortByPrecedence<Some extends SchemaResource>(
   resources: Some[],
   nameOf: (resource: Some) => string,
-  { inflection }: Build,
+  { inflection }: SchemaBuild,
 ): Some[] {
   const ranked = resources.map((resource) => {
-    const { tags, canSelect, canExecute, isForServers } = resource.extensions ?? {};
+    const { tags, canSelect, canExecute, isServerOnly: isForServers } = resource.extensions ?? {};
     const sqlName = sqlNameOf(resource);
     const isSeen = canSelect !== false && canExecute !== false && !isForServers;
     const isSingular = inflection.pluralize(sqlName) !== sqlName;
-    const rank = [!tags?.name, !isSeen, nameOf(resource).length, !UNQUOTED.test(sqlName), isSingular, sqlName];
+    const rank = [!tags?.name, !isSeen, nameOf(resource).length, !UNQUOTED_PATH.test(sqlName), isSingular, sqlName];
     return { resource, rank };
   });
-  return ranked.sort((one, other) => compare(one.rank, other.rank)).map(({ resource }) => resource);
+  return ranked.sort((one, other) => compareRanks(one.rank, other.rank)).map(({ resource }) => resource);
 }
 
-type Rank = readonly (string | number | boolean)[];
+type PrecedenceRank = readonly (string | number | boolean)[];
 
-function compare(one: Rank, other: Rank): number {
+function compareRanks(one: PrecedenceRank, other: PrecedenceRank): number {
   const at = one.findIndex((part, index) => part !== other[index]);
   return at < 0 ? 0 : one[at]! < other[at]! ? -1 : 1;
 }
 
-function typesOfRange({ inflection }: Build, name: string): string[] {
+function rangeTypeNames({ inflection }: SchemaBuild, name: string): string[] {
   return [`${name}Range`, `${name}RangeBound`].flatMap((type) => [type, inflection.inputType(type)]);
 }
 
-function isObject({ domainOfCodec }: Codec): boolean {
+function isObjectDomain({ domainOfCodec }: Codec): boolean {
   if (!domainOfCodec) return false;
   return (
     Boolean(domainOfCodec.attributes || domainOfCodec.rangeOfCodec) ||
-    OBJECTS.has(domainOfCodec) ||
-    isObject(domainOfCodec)
+    OBJECT_CODECS.has(domainOfCodec) ||
+    isObjectDomain(domainOfCodec)
   );
 }
 
 /** One of its own, since what it returns is no row of a table. */
-function hasConnection({ isUnique, codec }: Resource): boolean {
+function hasOwnConnection({ isUnique, codec }: SchemaResource): boolean {
   return !isUnique && !codec.arrayOfCodec && (!codec.attributes || codec.isAnonymous === true);
+}
+
+/** A name that is wanted, and all the names that would come with it. */
+type NameClaim = {
+  readonly preferred: string;
+  /** Ends the name when somebody else has it. */
+  readonly suffix: string;
+  readonly derivedNames: (name: string) => readonly string[];
+  readonly rename: (name: string) => void;
+};
+
+/** Who comes first keeps its name; who comes second is renamed, so that nothing it needs is anybody else's. */
+export function assignUniqueNames(
+  claims: readonly NameClaim[],
+  isTaken: (name: string) => boolean = () => false,
+): void {
+  const assigned = new Set<string>();
+  const isFree = (name: string) => !assigned.has(name) && !isTaken(name);
+  for (const { preferred, suffix, derivedNames, rename } of claims) {
+    let name = preferred;
+    for (let number = 1; !derivedNames(name).every(isFree); number += 1) {
+      name = `${preferred}${suffix}${number === 1 ? "" : number}`;
+    }
+    if (name !== preferred) rename(name);
+    for (const derived of derivedNames(name)) assigned.add(derived);
+  }
 }

@@ -1,5 +1,5 @@
 import { PostGraphileAmberPreset } from "postgraphile/presets/amber";
-import { BinaryScalarPlugin } from "./BinaryScalarPlugin.ts";
+import { LinePlugin, PlainTypesPlugin, RangesPlugin } from "./BuiltInTypesPlugin.ts";
 import { CallableFunctionsPlugin } from "./CallableFunctionsPlugin.ts";
 import { ClientRolesPlugin } from "./ClientRolesPlugin.ts";
 import { CollectionsPlugin } from "./CollectionsPlugin.ts";
@@ -7,42 +7,33 @@ import { CompositeTypesPlugin } from "./CompositeTypesPlugin.ts";
 import { ConnectionShapePlugin } from "./ConnectionShapePlugin.ts";
 import { EmptySchemaPlugin } from "./EmptySchemaPlugin.ts";
 import { EnumsPlugin } from "./EnumsPlugin.ts";
+import { JsonCastsPlugin, OtherTypesPlugin } from "./ExtensionTypesPlugin.ts";
 import { FiltersPlugin } from "./FiltersPlugin.ts";
-import { ForeignKeysPlugin } from "./ForeignKeysPlugin.ts";
-import { FunctionArgumentsPlugin } from "./FunctionArgumentsPlugin.ts";
-import { FunctionDefaultsPlugin } from "./FunctionDefaultsPlugin.ts";
+import { ForeignKeysPlugin, KeyColumnsPlugin } from "./ForeignKeysPlugin.ts";
+import { FunctionArgumentsPlugin, FunctionDefaultsPlugin } from "./FunctionArgumentsPlugin.ts";
 import { FunctionMutationsPlugin } from "./FunctionMutationsPlugin.ts";
 import { FunctionsFirstPlugin } from "./FunctionsFirstPlugin.ts";
-import { GeneratedColumnsPlugin } from "./GeneratedColumnsPlugin.ts";
 import { IdScalarPlugin } from "./IdScalarPlugin.ts";
-import { JsonCastsPlugin } from "./JsonCastsPlugin.ts";
 import { JsonScalarPlugin } from "./JsonScalarPlugin.ts";
-import { KeyColumnsPlugin } from "./KeyColumnsPlugin.ts";
-import { LinePlugin } from "./LinePlugin.ts";
 import { NameClashesPlugin } from "./NameClashesPlugin.ts";
 import { NamesPlugin } from "./NamesPlugin.ts";
 import { NonNullPlugin } from "./NonNullPlugin.ts";
-import { OidScalarPlugin } from "./OidScalarPlugin.ts";
-import { OtherTypesPlugin } from "./OtherTypesPlugin.ts";
 import { PaginationPlugin } from "./PaginationPlugin.ts";
-import { PlainTypesPlugin } from "./PlainTypesPlugin.ts";
 import { QuickBehaviorsPlugin } from "./QuickBehaviorsPlugin.ts";
 import { QuickIntrospectionPlugin } from "./QuickIntrospectionPlugin.ts";
-import { QuickLookupsPlugin } from "./QuickLookupsPlugin.ts";
-import { QuickPolymorphismPlugin } from "./QuickPolymorphismPlugin.ts";
-import { QuickTablesPlugin } from "./QuickTablesPlugin.ts";
-import { RangesPlugin } from "./RangesPlugin.ts";
+import { QuickLookupsPlugin, QuickPolymorphismPlugin, QuickTablesPlugin } from "./QuickLookupsPlugin.ts";
 import { RowPresencePlugin } from "./RowPresencePlugin.ts";
 import { ScalarInputPlugin } from "./ScalarInputPlugin.ts";
 import { SharedContextPlugin } from "./SharedContextPlugin.ts";
+import { BinaryScalarPlugin, OidScalarPlugin } from "./StrictScalarsPlugin.ts";
 import { SubscriptionsPlugin } from "./SubscriptionsPlugin.ts";
-import { TableMutationsPlugin } from "./TableMutationsPlugin.ts";
+import { GeneratedColumnsPlugin, TableMutationsPlugin } from "./TableMutationsPlugin.ts";
 import { TimeScalarPlugin } from "./TimeScalarPlugin.ts";
 import { TypesInOrderPlugin } from "./TypesInOrderPlugin.ts";
 import { UnloggedTablesPlugin } from "./UnloggedTablesPlugin.ts";
 import { VisibilityPlugin } from "./VisibilityPlugin.ts";
 
-export type ShapeOptions = {
+export type PresetOptions = {
   readonly pgService: GraphileConfig.PgServiceConfiguration;
   /** The most that one list or connection returns, whatever was asked. */
   readonly maxPageSize: number;
@@ -57,7 +48,7 @@ declare global {
 }
 
 /** How the catalogue becomes a GraphQL schema. */
-export function makePreset({ pgService, maxPageSize }: ShapeOptions): GraphileConfig.Preset {
+export function makePreset({ pgService, maxPageSize }: PresetOptions): GraphileConfig.Preset {
   return {
     extends: [PostGraphileAmberPreset],
     plugins: [
@@ -104,7 +95,7 @@ export function makePreset({ pgService, maxPageSize }: ShapeOptions): GraphileCo
       VisibilityPlugin,
       TypesInOrderPlugin,
     ],
-    disablePlugins: NOT_OURS,
+    disablePlugins: DISABLED_PLUGINS,
     pgServices: [pgService],
     // What it warns of is in nobody's power here: foreign keys of the same columns are one relation.
     gather: { pgStrictFunctions: true, installWatchFixtures: false, muteWarnings: true },
@@ -112,7 +103,7 @@ export function makePreset({ pgService, maxPageSize }: ShapeOptions): GraphileCo
   };
 }
 
-const NOT_OURS: (keyof GraphileConfig.Plugins)[] = [
+const DISABLED_PLUGINS: (keyof GraphileConfig.Plugins)[] = [
   // QuickIntrospectionPlugin, QuickPolymorphismPlugin and QuickTablesPlugin are these, in our wrapping.
   "PgIntrospectionPlugin",
   "PgPolymorphismPlugin",

@@ -1,26 +1,55 @@
 import type { PgCodecWithAttributes } from "postgraphile/@dataplan/pg";
-import { oncePer } from "../engine/once-per.ts";
-import { isTable, type Relation, resourcesOf } from "./table.ts";
+import { memoizePerObject } from "../engine/cache/memoize.ts";
+import { assignUniqueNames } from "./name-claims.ts";
+import { isTable, type PgRelation, resourcesOf } from "./table.ts";
+
+/** Those of which it is being found out what they want to be called. */
+const codecsInProgress = new WeakSet<PgCodecWithAttributes>();
+
+const renamedRelations = memoizePerObject(
+  (
+    codec: PgCodecWithAttributes,
+    registry: NamedRelationDetails["registry"],
+    inflection: RelationInflection,
+  ): ReadonlyMap<string, string> => {
+    const relations = Object.entries(registry.pgRelations[codec.name] ?? {}) as [string, PgRelation][];
+    const hidden = columnsShownAsRelations(codec, registry);
+    const columns = Object.keys(codec.attributes).filter((column) => !hidden.has(column));
+    const columnNames = new Set(columns.map((attributeName) => inflection.attribute({ attributeName, codec })));
+    const renamed = new Map<string, string>();
+
+    codecsInProgress.add(codec);
+    const claims = relations.map(([relationName, relation]) => ({
+      preferred: preferredRelationName(inflection, { codec, registry, relationName }, relation),
+      suffix: "_",
+      derivedNames: (name: string) => [name],
+      rename: (name: string) => renamed.set(relationName, name),
+    }));
+    codecsInProgress.delete(codec);
+    assignUniqueNames(claims, (name) => columnNames.has(name));
+    return renamed;
+  },
+);
 
 type Inflection = GraphileBuild.Inflection;
 type Registry = GraphileBuild.PgRelationsPluginRelationDetails["registry"];
-type Names = ReadonlyMap<string, string>;
+type RelationNames = ReadonlyMap<string, string>;
 
 /**
  * What the relations of a table are called, all decided together so that no two fields share a name. Names stay when
  * tables and foreign keys are added: the short one belongs to who came first, by the position of the column.
  */
-export const relationNamesOf = oncePer(
-  (codec: PgCodecWithAttributes, registry: Registry, inflection: Inflection): Names => {
-    const names = new Map(nameForward(inflection, registry, codec));
-    const taken = new Set([...columnNames(inflection, registry, codec), ...names.values()]);
+export const relationNamesOf = memoizePerObject(
+  (codec: PgCodecWithAttributes, registry: Registry, inflection: Inflection): RelationNames => {
+    const names = new Map(nameForwardRelations(inflection, registry, codec));
+    const taken = new Set([...columnFieldNames(inflection, registry, codec), ...names.values()]);
     for (const [relationName, relation] of backwardRelations(registry, codec)) {
-      const things = nameOfThings(inflection, relation);
+      const rowsName = nameOfReferencingRows(inflection, relation);
       const candidates = [
-        things,
-        inflection.camelCase(`${things}-by-${nameOfUs(inflection, registry, codec, relation)}`),
+        rowsName,
+        inflection.camelCase(`${rowsName}-by-${reciprocalNameOf(inflection, registry, codec, relation)}`),
       ];
-      names.set(relationName, take(taken, candidates));
+      names.set(relationName, takeFirstFree(taken, candidates));
     }
     return names;
   },
@@ -30,34 +59,34 @@ export const relationNamesOf = oncePer(
  * The columns that the schema shows as the things they refer to. A column of the key stays beside its thing, since clients
  * address rows by it; unless both would have one name.
  */
-export const columnsShownAsRelations = oncePer(
+export const columnsShownAsRelations = memoizePerObject(
   (codec: PgCodecWithAttributes, registry: Registry): ReadonlySet<string> => {
     const key = primaryKeyOf(registry, codec);
     const columns = forwardRelations(registry, codec).flatMap(([, relation]) => {
-      const column = soleColumnOf(relation);
-      return column === null || (key.includes(column) && roleOf(relation) !== column) ? [] : column;
+      const column = singleColumnOf(relation);
+      return column === null || (key.includes(column) && referenceRoleOf(relation) !== column) ? [] : column;
     });
     return new Set(columns);
   },
 );
 
-function nameForward(inflection: Inflection, registry: Registry, codec: PgCodecWithAttributes): Names {
+function nameForwardRelations(inflection: Inflection, registry: Registry, codec: PgCodecWithAttributes): RelationNames {
   const names = new Map<string, string>();
-  const taken = new Set(columnNames(inflection, registry, codec));
+  const taken = new Set(columnFieldNames(inflection, registry, codec));
   for (const [relationName, relation] of forwardRelations(registry, codec)) {
     const type = inflection.tableType(relation.remoteResource.codec);
     const columns = inflection._joinAttributeNames(codec, [...relation.localAttributes]);
-    const candidates = [roleOf(relation) || type, `${type}-by-${columns}`].map((name) =>
+    const candidates = [referenceRoleOf(relation) || type, `${type}-by-${columns}`].map((name) =>
       inflection.coerceToGraphQLName(inflection.camelCase(name)),
     );
-    names.set(relationName, take(taken, candidates));
+    names.set(relationName, takeFirstFree(taken, candidates));
   }
   return names;
 }
 
 /** `author_id` -> `author`, `country_code` -> `country` where it refers to a code; empty for `id` and for several columns. */
-function roleOf(relation: Relation): string {
-  const column = soleColumnOf(relation) ?? "";
+function referenceRoleOf(relation: PgRelation): string {
+  const column = singleColumnOf(relation) ?? "";
   const suffixes = ["id", relation.remoteAttributes[0]!].flatMap((name) => [
     `_${name}`,
     name[0]!.toUpperCase() + name.slice(1),
@@ -67,30 +96,30 @@ function roleOf(relation: Relation): string {
   return column.slice(0, column.length - suffix.length);
 }
 
-function take(taken: Set<string>, candidates: readonly string[]): string {
+function takeFirstFree(taken: Set<string>, candidates: readonly string[]): string {
   const name = candidates.find((candidate) => !taken.has(candidate)) ?? candidates.at(-1)!;
   taken.add(name);
   return name;
 }
 
-function columnNames(inflection: Inflection, registry: Registry, codec: PgCodecWithAttributes): string[] {
+function columnFieldNames(inflection: Inflection, registry: Registry, codec: PgCodecWithAttributes): string[] {
   const hidden = columnsShownAsRelations(codec, registry);
   return Object.keys(codec.attributes)
     .filter((column) => !hidden.has(column))
     .map((attributeName) => inflection.attribute({ attributeName, codec }));
 }
 
-function nameOfThings(inflection: Inflection, { remoteResource, isUnique }: Relation): string {
+function nameOfReferencingRows(inflection: Inflection, { remoteResource, isUnique }: PgRelation): string {
   const thing = inflection._singularizedResourceName(remoteResource);
   return inflection.camelCase(isUnique ? thing : inflection.pluralize(thing));
 }
 
 /** How the other table calls this one in the same foreign key. */
-function nameOfUs(
+function reciprocalNameOf(
   inflection: Inflection,
   registry: Registry,
   codec: PgCodecWithAttributes,
-  relation: Relation,
+  relation: PgRelation,
 ): string {
   const theirs = relation.remoteResource.codec;
   const reciprocal = forwardRelations(registry, theirs).find(
@@ -98,11 +127,11 @@ function nameOfUs(
       remoteResource.codec === codec && localAttributes.join() === relation.remoteAttributes.join(),
   );
   return reciprocal
-    ? nameForward(inflection, registry, theirs).get(reciprocal[0])!
+    ? nameForwardRelations(inflection, registry, theirs).get(reciprocal[0])!
     : relation.remoteAttributes.join("-");
 }
 
-function soleColumnOf({ localAttributes }: Relation): string | null {
+function singleColumnOf({ localAttributes }: PgRelation): string | null {
   return localAttributes.length === 1 ? localAttributes[0]! : null;
 }
 
@@ -111,7 +140,7 @@ function primaryKeyOf(registry: Registry, codec: PgCodecWithAttributes): readonl
   return table?.uniques.find(({ isPrimary }) => isPrimary)?.attributes ?? [];
 }
 
-function forwardRelations(registry: Registry, codec: PgCodecWithAttributes): [string, Relation][] {
+function forwardRelations(registry: Registry, codec: PgCodecWithAttributes): [string, PgRelation][] {
   const position = Object.keys(codec.attributes);
   return relationsOf(registry, codec)
     .filter(([, { isReferencee }]) => !isReferencee)
@@ -120,14 +149,37 @@ function forwardRelations(registry: Registry, codec: PgCodecWithAttributes): [st
     );
 }
 
-function backwardRelations(registry: Registry, codec: PgCodecWithAttributes): [string, Relation][] {
-  const position = ({ remoteResource, remoteAttributes }: Relation) =>
+function backwardRelations(registry: Registry, codec: PgCodecWithAttributes): [string, PgRelation][] {
+  const position = ({ remoteResource, remoteAttributes }: PgRelation) =>
     Object.keys(remoteResource.codec.attributes).indexOf(remoteAttributes[0]!);
   return relationsOf(registry, codec)
     .filter(([, { isReferencee }]) => isReferencee)
     .sort(([, one], [, other]) => position(one) - position(other));
 }
 
-function relationsOf(registry: Registry, codec: PgCodecWithAttributes): [string, Relation][] {
-  return Object.entries(registry.pgRelations[codec.name] ?? {}) as [string, Relation][];
+function relationsOf(registry: Registry, codec: PgCodecWithAttributes): [string, PgRelation][] {
+  return Object.entries(registry.pgRelations[codec.name] ?? {}) as [string, PgRelation][];
+}
+
+type NamedRelationDetails = GraphileBuild.PgRelationsPluginRelationDetails;
+type RelationInflection = GraphileBuild.Inflection;
+
+/** What the relation is called, where others of its table, or a column, have the name that it wants. */
+export function uniqueRelationName(
+  inflection: RelationInflection,
+  details: NamedRelationDetails,
+  preferred: string,
+): string {
+  const { codec, registry, relationName } = details;
+  if (codecsInProgress.has(codec)) return preferred;
+  return renamedRelations(codec, registry, inflection).get(relationName) ?? preferred;
+}
+
+function preferredRelationName(
+  inflection: RelationInflection,
+  details: NamedRelationDetails,
+  { isReferencee, isUnique }: PgRelation,
+): string {
+  if (!isReferencee) return inflection.singleRelation(details);
+  return isUnique ? inflection.singleRelationBackwards(details) : inflection._manyRelation(details);
 }

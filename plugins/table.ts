@@ -1,34 +1,34 @@
 import type { PgCodec, PgCodecRelation, PgCodecWithAttributes, PgResource } from "postgraphile/@dataplan/pg";
-import type { GraphQLInputType, GraphQLOutputType } from "postgraphile/graphql";
-import { oncePer } from "../engine/once-per.ts";
+import type { GraphQLInputType, GraphQLOutputType, GraphQLSchema } from "postgraphile/graphql";
+import { memoizePerObject } from "../engine/cache/memoize.ts";
 
 /** Whatever rows can be read from: tables, views, functions. */
-export type Resource = GraphileBuild.BehaviorEntities["pgResource"];
+export type SchemaResource = GraphileBuild.BehaviorEntities["pgResource"];
 
 /** A table or view, with the columns that a request can name. */
-export type Table = PgResource<string, PgCodecWithAttributes>;
+export type PgTable = PgResource<string, PgCodecWithAttributes>;
 
 export type Codec = PgCodec;
 
-export type Relation = PgCodecRelation;
+export type PgRelation = PgCodecRelation;
 
-export function isTable(resource: Resource): resource is Table {
+export function isTable(resource: SchemaResource): resource is PgTable {
   return !resource.parameters && Boolean(resource.codec.attributes) && !resource.isVirtual;
 }
 
-type Registry = GraphileBuild.BuildInput["pgRegistry"];
+type SchemaRegistry = GraphileBuild.BuildInput["pgRegistry"];
 
 /** All that gives rows of this type: its table, and functions. */
-export function resourcesOf(registry: Registry, codec: Codec): readonly Resource[] {
-  return resourcesByRow(registry).get(codec) ?? [];
+export function resourcesOf(registry: SchemaRegistry, codec: Codec): readonly SchemaResource[] {
+  return resourcesByCodec(registry).get(codec) ?? [];
 }
 
-const resourcesByRow = oncePer(({ pgResources }: Registry) =>
-  Map.groupBy(Object.values(pgResources) as Resource[], ({ codec }): Codec => codec),
+const resourcesByCodec = memoizePerObject(({ pgResources }: SchemaRegistry) =>
+  Map.groupBy(Object.values(pgResources) as SchemaResource[], ({ codec }): Codec => codec),
 );
 
 /** `public.things`, for messages to whoever writes the SQL. */
-export function sqlNameOf({ name, extensions }: Pick<Resource, "name" | "extensions">): string {
+export function sqlNameOf({ name, extensions }: Pick<SchemaResource, "name" | "extensions">): string {
   return extensions?.pg ? `${extensions.pg.schemaName}.${extensions.pg.name}` : name;
 }
 
@@ -36,18 +36,18 @@ export function sqlNameOf({ name, extensions }: Pick<Resource, "name" | "extensi
  * The columns that tell one row from all others: the primary key, or else columns that a constraint makes unique and that are
  * never null. Null for a view or a table without such.
  */
-export function keyOf({ uniques, codec }: Table): readonly string[] | null {
+export function keyOf({ uniques, codec }: PgTable): readonly string[] | null {
   const key =
     uniques.find(({ isPrimary }) => isPrimary) ??
     uniques.find(
       ({ attributes, extensions }) =>
-        !extensions?.isOfIndex && attributes.every((name) => codec.attributes[name]?.notNull),
+        !extensions?.isFromIndex && attributes.every((name) => codec.attributes[name]?.notNull),
     );
   return key?.attributes ?? null;
 }
 
 /** A function that returns several values, any of which may be null for all that SQL says; a row is there. */
-export function mayHoldNulls({ parameters, codec, isUnique, extensions }: Resource): boolean {
+export function mayHoldNulls({ parameters, codec, isUnique, extensions }: SchemaResource): boolean {
   return Boolean(parameters) && !isUnique && !codec.attributes && !codec.notNull && !extensions?.tags?.notNull;
 }
 
@@ -57,4 +57,30 @@ export function inputTypeOf({ getGraphQLTypeByPgCodec }: GraphileBuild.Build, co
 
 export function outputTypeOf({ getGraphQLTypeByPgCodec }: GraphileBuild.Build, codec: Codec): GraphQLOutputType | null {
   return getGraphQLTypeByPgCodec(codec, "output") as GraphQLOutputType | null;
+}
+
+/** What a table or view is called in GraphQL. */
+export type GraphqlTableNames = {
+  readonly schema: string;
+  readonly table: string;
+  readonly type: string;
+  /** Of the fields that give its rows, those that the schema has. */
+  readonly fields: readonly string[];
+};
+
+export function listGraphqlTableNames(
+  { pgResources, inflection }: GraphileBuild.Build,
+  schema: GraphQLSchema,
+): GraphqlTableNames[] {
+  const queries = schema.getQueryType()?.getFields() ?? {};
+  return Object.values(pgResources)
+    .filter(isTable)
+    .flatMap((resource) => {
+      const { pg } = resource.extensions ?? {};
+      const type = inflection.tableType(resource.codec);
+      if (!pg || !schema.getType(type)) return [];
+      const rowName = inflection._singularizedResourceName(resource);
+      const fields = [inflection.allRowsOf(rowName), inflection.camelCase(rowName)].filter((name) => name in queries);
+      return [{ schema: pg.schemaName, table: pg.name, type, fields }];
+    });
 }

@@ -1,9 +1,9 @@
 import cluster, { type Worker } from "node:cluster";
 import { once } from "node:events";
 import { extname, join } from "node:path";
-import type { Operable } from "../rest-gateway/admin.ts";
-import type { Departure } from "../rest-gateway/drain.ts";
-import { CLOSE_TIMEOUT_MS } from "./exit.ts";
+import type { ServiceOperations } from "../rest-gateway/http/admin.ts";
+import type { DrainMode } from "../rest-gateway/http/drain.ts";
+import { CLOSE_TIMEOUT_MS } from "./process-lifecycle.ts";
 import { isReport, type WorkerMessage, type WorkerOptions, type WorkerQuery } from "./worker-messages.ts";
 
 /** With this file's extension: .ts in the source tree, .js in the package. */
@@ -52,7 +52,7 @@ export class ManagedWorker {
   }
 
   /** Asks the worker for its state; undefined if it does not answer in time. */
-  async query<W extends WorkerQuery>(name: W): Promise<Awaited<ReturnType<Operable[W]>> | undefined> {
+  async query<W extends WorkerQuery>(name: W): Promise<Awaited<ReturnType<ServiceOperations[W]>> | undefined> {
     const id = this.#nextRequestId++;
     const { promise, resolve } = Promise.withResolvers<unknown>();
     this.#pendingReplies.set(id, resolve);
@@ -61,11 +61,11 @@ export class ManagedWorker {
     const answer = await promise;
     clearTimeout(timer);
     this.#pendingReplies.delete(id);
-    return answer as Awaited<ReturnType<Operable[W]>> | undefined;
+    return answer as Awaited<ReturnType<ServiceOperations[W]>> | undefined;
   }
 
   /** Resolves when the worker has exited; kills it if it hangs. */
-  async stop(departure: Departure): Promise<void> {
+  async stop(departure: DrainMode): Promise<void> {
     this.isStopping = true;
     this.send({ kind: "stop", departure });
     const killTimer = setTimeout(() => this.#worker.process.kill("SIGKILL"), this.#stopTimeoutMs);

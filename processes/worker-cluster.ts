@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { delayBefore } from "../engine/delay-before.ts";
-import type { Logger } from "../engine/log.ts";
-import type { Operable } from "../rest-gateway/admin.ts";
+import { retryDelay } from "../engine/concurrency/retry-delay.ts";
+import { type Config, isEmbedded } from "../engine/config/config.ts";
+import { bringUpToDate } from "../engine/migrate/migrate.ts";
+import type { Logger } from "../engine/output/log.ts";
+import { startPostgres } from "../engine/postgres/served-postgres.ts";
+import type { ServiceOperations } from "../rest-gateway/http/admin.ts";
+import { checkListenAddress } from "../rest-gateway/http/server.ts";
+import type { RunningService, ServiceOptions } from "../service.ts";
 import { ManagedWorker } from "./managed-worker.ts";
 import type { WorkerOptions, WorkerQuery } from "./worker-messages.ts";
-
-export type ClusterWorkerOptions = Pick<WorkerOptions, "config" | "postgres"> & {
-  readonly size: number;
-  readonly log: Pick<Logger, "info" | "warn" | "error">;
-};
 
 const MIN_RESTART_DELAY_MS = 250;
 const MAX_RESTART_DELAY_MS = 30_000;
@@ -17,9 +17,57 @@ const REPLACEMENT_OPTIONS: Pick<WorkerOptions, "schemaPatienceMs"> = { schemaPat
 /** When a worker exits after having served this long, the restart delay starts at its minimum again. */
 const STABLE_AFTER_MS = 60_000;
 
+/** Each worker needs at least one connection per pool. */
+const MIN_POOL_SIZE = 4;
+
+/**
+ * Runs the service in several processes at one address. The primary starts Postgres, migrates it and supervises the
+ * workers, but serves no requests. All shared state is in Postgres.
+ */
+export async function startWorkerCluster(
+  config: Config,
+  { log, report: tell, onFatalError: giveUp }: ServiceOptions,
+): Promise<RunningService> {
+  await checkListenAddress(config);
+  await using resources = new AsyncDisposableStack();
+  const { close, ...postgres } = await startPostgres(config, tell, giveUp);
+  resources.defer(close);
+  await bringUpToDate({
+    settings: postgres.migrate,
+    requestUrl: postgres.requestUrl,
+    isOwnDatabase: isEmbedded(config),
+    report: tell,
+  });
+
+  const size = config.workers;
+  const poolSize = Math.max(MIN_POOL_SIZE, Math.floor(config.poolSize / size));
+  const cluster = new WorkerCluster({ size, config: { ...config, poolSize }, postgres, log });
+  resources.defer(() => cluster.stop());
+  tell(`starting ${size} processes`);
+  const url = await cluster.start();
+
+  const started = resources.move();
+  return {
+    url,
+    postgres: { ...postgres, close },
+    operations: {
+      isReady: async () => (await cluster.query("isReady")).includes(true),
+      measure: async () => (await cluster.query("measure")).flat(),
+      underWay: async () => (await cluster.query("underWay")).flat(),
+    },
+    reload: () => cluster.replaceAll(),
+    stop: () => started.disposeAsync(),
+  };
+}
+
+export type WorkerClusterOptions = Pick<WorkerOptions, "config" | "postgres"> & {
+  readonly size: number;
+  readonly log: Pick<Logger, "info" | "warn" | "error">;
+};
+
 /** A fixed number of workers. Restarts workers that exit unexpectedly, and can replace all of them one by one. */
 export class WorkerCluster {
-  readonly #options: ClusterWorkerOptions;
+  readonly #options: WorkerClusterOptions;
   readonly #workers = new Set<ManagedWorker>();
   readonly #stopping = new AbortController();
   #replacement: Promise<void> | null = null;
@@ -27,7 +75,7 @@ export class WorkerCluster {
   /** How many workers in a row exited before they were serving. */
   #failedStarts = 0;
 
-  constructor(options: ClusterWorkerOptions) {
+  constructor(options: WorkerClusterOptions) {
     this.#options = options;
   }
 
@@ -48,7 +96,7 @@ export class WorkerCluster {
   }
 
   /** The answers of all serving workers. */
-  async query<W extends WorkerQuery>(name: W): Promise<Awaited<ReturnType<Operable[W]>>[]> {
+  async query<W extends WorkerQuery>(name: W): Promise<Awaited<ReturnType<ServiceOperations[W]>>[]> {
     const answers = await Promise.all(this.#servingWorkers.map((worker) => worker.query(name)));
     return answers.filter((answer) => answer !== undefined);
   }
@@ -103,7 +151,7 @@ export class WorkerCluster {
     if (!isServing) this.#failedStarts++;
     // Other workers are serving or starting.
     if (this.#liveCount > 0) return delay;
-    return this.#failedStarts === 0 ? 0 : Math.round(delayBefore(this.#failedStarts));
+    return this.#failedStarts === 0 ? 0 : Math.round(retryDelay(this.#failedStarts));
   }
 
   get #servingWorkers(): ManagedWorker[] {

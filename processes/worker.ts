@@ -1,9 +1,8 @@
-import { makeLogger } from "../engine/log.ts";
-import type { Departure } from "../rest-gateway/drain.ts";
+import { makeLogger } from "../engine/output/log.ts";
+import type { DrainMode } from "../rest-gateway/http/drain.ts";
 import { type Service, startService } from "../service.ts";
-import { CLOSE_TIMEOUT_MS, exitAfter, reportFailure } from "./exit.ts";
+import { CLOSE_TIMEOUT_MS, exitAfter, keepYoungGenerationMemory, reportFailure } from "./process-lifecycle.ts";
 import type { WorkerMessage, WorkerReport } from "./worker-messages.ts";
-import { keepYoungGenerationMemory } from "./young-generation.ts";
 
 keepYoungGenerationMemory();
 let service: Service | null = null;
@@ -38,11 +37,11 @@ async function serve({ worker, config, postgres, schemaPatienceMs }: WorkerMessa
   try {
     service = await startService(config, {
       log,
-      tell: (step) => log.info(step),
-      giveUp: reportFailure,
+      report: (step) => log.info(step),
+      onFatalError: reportFailure,
       postgres: { ...postgres, close: async () => {} },
-      shortage: () => missingWorkers,
-      ...(schemaPatienceMs !== undefined && { schemaPatienceMs }),
+      workerShortage: () => missingWorkers,
+      ...(schemaPatienceMs !== undefined && { schemaTimeoutMs: schemaPatienceMs }),
     });
     report({ kind: "serving", url: service.url });
   } catch (error) {
@@ -52,7 +51,7 @@ async function serve({ worker, config, postgres, schemaPatienceMs }: WorkerMessa
 }
 
 async function answerQuery({ id, name }: WorkerMessage & { kind: "query" }): Promise<void> {
-  const answer = await service?.operable[name]().catch(() => undefined);
+  const answer = await service?.operations[name]().catch(() => undefined);
   report({ kind: "reply", id, answer });
 }
 
@@ -61,7 +60,7 @@ function report(message: WorkerReport): void {
   process.send!(message, undefined, undefined, () => {});
 }
 
-async function stop(departure: Departure): Promise<void> {
+async function stop(departure: DrainMode): Promise<void> {
   if (isStopping) return;
   isStopping = true;
   if (!service) process.exit();

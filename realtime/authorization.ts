@@ -1,34 +1,34 @@
 import { randomUUID } from "node:crypto";
-import type { Caller } from "../engine/caller/caller.ts";
-import { asLogin } from "../engine/database/as-login.ts";
 import type { Database } from "../engine/database/database.ts";
-import type { Context, Statement } from "../engine/database/statement.ts";
+import type { Statement, StatementContext } from "../engine/database/statement.ts";
+import { asLogin } from "../engine/database/transaction.ts";
 import { ApiError, toApiError } from "../engine/errors.ts";
+import type { Caller } from "../engine/identity/caller.ts";
 
-export type Extension = "broadcast" | "presence";
+export type ChannelExtension = "broadcast" | "presence";
 /** What a caller may hear in a private channel. */
-export type Hearing = Readonly<Record<Extension, boolean>>;
+export type TopicReadAccess = Readonly<Record<ChannelExtension, boolean>>;
 
-export type Authorization = {
-  mayHear(caller: Caller, topic: string): Promise<Hearing>;
-  maySay(caller: Caller, topic: string, extension: Extension): Promise<boolean>;
+export type TopicAuthorization = {
+  readAccess(caller: Caller, topic: string): Promise<TopicReadAccess>;
+  mayWrite(caller: Caller, topic: string, extension: ChannelExtension): Promise<boolean>;
 };
 
-type AuthorizationOptions = {
+type TopicAuthorizationOptions = {
   readonly database: Pick<Database, "run" | "transaction">;
-  readonly contextOf: (caller: Caller) => Context;
+  readonly contextOf: (caller: Caller) => StatementContext;
 };
 
-const NO_SUCH_TABLE = ["42P01", "3F000"];
-const FORBIDDEN = "42501";
+const MISSING_TABLE_CODES = ["42P01", "3F000"];
+const INSUFFICIENT_PRIVILEGE = "42501";
 
-const PLACE = `insert into realtime.messages (id, topic, extension, private)
+const INSERT_PROBES = `insert into realtime.messages (id, topic, extension, private)
   values ($1, $3, 'broadcast', true), ($2, $3, 'presence', true)`;
-const SEE = "select extension from realtime.messages where id in ($1, $2)";
-const SAY = "insert into realtime.messages (topic, extension, private) values ($1, $2, true)";
+const SELECT_PROBES = "select extension from realtime.messages where id in ($1, $2)";
+const INSERT_MESSAGE = "insert into realtime.messages (topic, extension, private) values ($1, $2, true)";
 
 /** Thrown to have a transaction undone, with what was found out in it. */
-class Found {
+class RollbackWithExtensions {
   readonly extensions: readonly (string | null)[];
 
   constructor(extensions: readonly (string | null)[]) {
@@ -37,8 +37,8 @@ class Found {
 }
 
 /** Has the policies on `realtime.messages` answer, by messages that are tried and undone. */
-export function makeAuthorization({ database, contextOf }: AuthorizationOptions): Authorization {
-  const contextIn = (caller: Caller, topic: string): Context => {
+export function makeTopicAuthorization({ database, contextOf }: TopicAuthorizationOptions): TopicAuthorization {
+  const contextForTopic = (caller: Caller, topic: string): StatementContext => {
     const { role, settings } = contextOf(caller);
     const { sub } = caller.claims;
     return {
@@ -54,43 +54,45 @@ export function makeAuthorization({ database, contextOf }: AuthorizationOptions)
   };
 
   return {
-    async mayHear(caller, topic) {
+    async readAccess(caller, topic) {
       try {
-        await database.transaction(contextIn(caller, topic), async (ask) => {
+        await database.transaction(contextForTopic(caller, topic), async (ask) => {
           const ids = [randomUUID(), randomUUID()];
-          await asLogin(ask)(statement(PLACE, ...ids, topic));
-          const { rows } = await ask(statement(SEE, ...ids));
-          throw new Found(rows.map(([extension]) => extension ?? null));
+          await asLogin(ask)(makeStatement(INSERT_PROBES, ...ids, topic));
+          const { rows } = await ask(makeStatement(SELECT_PROBES, ...ids));
+          throw new RollbackWithExtensions(rows.map(([extension]) => extension ?? null));
         });
       } catch (error) {
-        if (error instanceof Found) {
+        if (error instanceof RollbackWithExtensions) {
           const { extensions } = error;
           return { broadcast: extensions.includes("broadcast"), presence: extensions.includes("presence") };
         }
-        return refusedOrFailed(error, { broadcast: false, presence: false });
+        return resultIfDenied(error, { broadcast: false, presence: false });
       }
       return { broadcast: false, presence: false };
     },
 
-    async maySay(caller, topic, extension) {
+    async mayWrite(caller, topic, extension) {
       try {
-        await database.run(contextIn(caller, topic), statement(SAY, topic, extension), { rollback: true });
+        await database.run(contextForTopic(caller, topic), makeStatement(INSERT_MESSAGE, topic, extension), {
+          rollback: true,
+        });
         return true;
       } catch (error) {
-        return refusedOrFailed(error, false);
+        return resultIfDenied(error, false);
       }
     },
   };
 }
 
-function statement(text: string, ...values: string[]): Statement {
+function makeStatement(text: string, ...values: string[]): Statement {
   return { text, values };
 }
 
-function refusedOrFailed<Answer>(error: unknown, refused: Answer): Answer {
+function resultIfDenied<Answer>(error: unknown, denied: Answer): Answer {
   const { code, status } = toApiError(error);
-  if (code === FORBIDDEN) return refused;
-  if (NO_SUCH_TABLE.includes(code)) {
+  if (code === INSUFFICIENT_PRIVILEGE) return denied;
+  if (MISSING_TABLE_CODES.includes(code)) {
     throw new ApiError(
       403,
       "PERMISSION_DENIED",
@@ -98,5 +100,5 @@ function refusedOrFailed<Answer>(error: unknown, refused: Answer): Answer {
     );
   }
   if (status >= 500) throw error;
-  return refused;
+  return denied;
 }

@@ -1,32 +1,40 @@
-import type { Caller } from "../engine/caller/caller.ts";
-import { isJsonObject } from "../engine/json-object.ts";
-import { type ByteQuota, Reservation } from "../engine/memory/byte-quota.ts";
-import type { Extension, Hearing } from "./authorization.ts";
-import type { Broadcast } from "./broadcast-frame.ts";
-import { bindingIds } from "./changes/binding.ts";
-import { type JoinRequest, readToken } from "./join-request.ts";
-import type { Outbox } from "./outbox.ts";
-import { spellMessage, spellWord, type Version } from "./protocol.ts";
-import { Refusal, reasonOf } from "./refusal.ts";
-import { retain, sizeOfJoin, sizeOfPresence } from "./retained.ts";
-import type { Occupant, Room } from "./rooms.ts";
-import type { ChannelServices } from "./services.ts";
-import { socketFrame } from "./socket-frame.ts";
+import type { Authenticator, Caller } from "../engine/identity/caller.ts";
+import { isJsonObject } from "../engine/json/json-values.ts";
+import { type ByteQuota, Reservation, type SharedBytes } from "../engine/memory/byte-quota.ts";
+import type { SocketMemory } from "../engine/memory/socket-memory.ts";
+import type { Logger } from "../engine/output/log.ts";
+import type { ChannelExtension, TopicAuthorization, TopicReadAccess } from "./authorization.ts";
+import type { Broadcaster, ChannelTopic, TopicMember, TopicMembers } from "./broadcast.ts";
+import { assignBindingIds, type Binding } from "./changes/binding.ts";
+import type { ChangeFeeds } from "./changes/feeds.ts";
+import type { Presence } from "./presence.ts";
+import type { BroadcastMessage } from "./protocol/broadcast-frame.ts";
+import { ChannelError, errorReason } from "./protocol/channel-error.ts";
+import {
+  type ClientLimits,
+  estimateJoinBytes,
+  estimatePresenceBytes,
+  reserveMemory,
+} from "./protocol/client-limits.ts";
+import type { RealtimeCounters } from "./protocol/counters.ts";
+import { type BindingRequest, type JoinRequest, parseToken } from "./protocol/join-request.ts";
+import { encodeMessage, type ProtocolVersion, stringifyValue } from "./protocol/messages.ts";
+import { encodeSocketFrame, type Outbox } from "./protocol/outbox.ts";
 import { Subscription } from "./subscription.ts";
 
 /** The socket that a channel is on. */
-export type Line = {
-  readonly version: Version;
+export type ChannelSocket = {
+  readonly version: ProtocolVersion;
   readonly outbox: Outbox;
   /** How much its channels may keep, of joins and of presences. */
-  readonly retained: ByteQuota;
-  readonly presences: ByteQuota;
+  readonly memoryQuota: ByteQuota;
+  readonly presenceQuota: ByteQuota;
   /** Who the key is that the socket was opened with. */
   identify(token: string | null): Promise<Caller>;
 };
 
-export type Joining = {
-  readonly line: Line;
+type ChannelJoin = {
+  readonly socket: ChannelSocket;
   readonly topic: string;
   readonly joinRef: string | null;
   readonly request: JoinRequest;
@@ -34,87 +42,97 @@ export type Joining = {
   readonly onEnd: () => void;
 };
 
-const PREFIX = "realtime:";
-const LONGEST_NAME = 1_000;
+const TOPIC_PREFIX = "realtime:";
+const MAX_TOPIC_LENGTH = 1_000;
 /** Each of a room's members is sent the keys of all. */
-const LONGEST_PRESENCE_KEY = 1_000;
-const EVERYTHING: Hearing = { broadcast: true, presence: true };
+const MAX_PRESENCE_KEY_LENGTH = 1_000;
+const PUBLIC_ACCESS: TopicReadAccess = { broadcast: true, presence: true };
 
 /** One join of one topic. */
-export class Channel implements Occupant {
+export class Channel implements TopicMember {
   readonly topic: string;
-  readonly room: Room;
-  readonly #services: ChannelServices;
-  readonly #joining: Joining;
+  readonly channelTopic: ChannelTopic;
+  readonly #dependencies: ChannelDependencies;
+  readonly #join: ChannelJoin;
   readonly #presenceKey: string;
   /** What it takes of its socket's quotas. */
-  readonly #retained: Reservation;
-  readonly #keptPresence: Reservation;
+  readonly #reservedMemory: Reservation;
+  readonly #reservedPresence: Reservation;
   #caller: Caller;
   #token: string | null;
-  #hearing: Hearing;
-  #knowsWhoIsThere = false;
+  #access: TopicReadAccess;
+  #hasPresenceState = false;
   /** What was found out about what it may say, until it shows another token. */
-  #saying = new Map<Extension, Promise<boolean>>();
+  #writePermissions = new Map<ChannelExtension, Promise<boolean>>();
   readonly #subscription: Subscription;
-  #leaveFeeds: () => void;
-  #isOver = false;
+  #releaseFeeds: () => void;
+  #isClosed = false;
 
   /** Refuses by throwing. */
-  static async open(services: ChannelServices, joining: Joining): Promise<Channel> {
-    const { line, topic, request } = joining;
-    const name = topic.slice(PREFIX.length);
-    if (!topic.startsWith(PREFIX) || name === "")
-      throw new Refusal("TopicNameRequired", "You must provide a topic name");
-    if (name.length > LONGEST_NAME)
-      throw new Refusal("InvalidTopicName", `A topic has at most ${LONGEST_NAME} characters`);
-    if ((request.presence.key?.length ?? 0) > LONGEST_PRESENCE_KEY)
-      throw new Refusal("InvalidPresenceKey", `A presence key has at most ${LONGEST_PRESENCE_KEY} characters`);
+  static async open(dependencies: ChannelDependencies, join: ChannelJoin): Promise<Channel> {
+    const { socket, topic, request } = join;
+    const name = topic.slice(TOPIC_PREFIX.length);
+    if (!topic.startsWith(TOPIC_PREFIX) || name === "")
+      throw new ChannelError("TopicNameRequired", "You must provide a topic name");
+    if (name.length > MAX_TOPIC_LENGTH)
+      throw new ChannelError("InvalidTopicName", `A topic has at most ${MAX_TOPIC_LENGTH} characters`);
+    if ((request.presence.key?.length ?? 0) > MAX_PRESENCE_KEY_LENGTH)
+      throw new ChannelError("InvalidPresenceKey", `A presence key has at most ${MAX_PRESENCE_KEY_LENGTH} characters`);
     const room = { name, isPrivate: request.isPrivate };
-    const retained = new Reservation(line.retained);
-    retain(retained, sizeOfJoin(joining, request.token), line.retained);
+    const reservedMemory = new Reservation(socket.memoryQuota);
+    reserveMemory(reservedMemory, estimateJoinBytes(join, request.token), socket.memoryQuota);
     try {
-      const caller = await line.identify(request.token);
-      const hearing = await hearingOf(services, caller, room);
-      const channel = new Channel(services, joining, { room, caller, hearing, retained });
-      await channel.#begin();
+      const caller = await socket.identify(request.token);
+      const access = await readAccess(dependencies, caller, room);
+      const channel = new Channel(dependencies, join, { room, caller, hearing: access, retained: reservedMemory });
+      await channel.#subscribe();
       return channel;
     } catch (error) {
-      retained.release();
+      reservedMemory.release();
       throw error;
     }
   }
 
   private constructor(
-    services: ChannelServices,
-    joining: Joining,
-    { room, caller, hearing, retained }: { room: Room; caller: Caller; hearing: Hearing; retained: Reservation },
+    dependencies: ChannelDependencies,
+    join: ChannelJoin,
+    {
+      room,
+      caller,
+      hearing: access,
+      retained: reservedMemory,
+    }: { room: ChannelTopic; caller: Caller; hearing: TopicReadAccess; retained: Reservation },
   ) {
-    this.topic = joining.topic;
-    this.room = room;
-    this.#services = services;
-    this.#joining = joining;
+    this.topic = join.topic;
+    this.channelTopic = room;
+    this.#dependencies = dependencies;
+    this.#join = join;
     this.#caller = caller;
-    this.#token = joining.request.token;
-    this.#hearing = hearing;
-    this.#presenceKey = joining.request.presence.key ?? crypto.randomUUID();
-    this.#retained = retained;
-    this.#keptPresence = new Reservation(joining.line.presences);
-    this.#leaveFeeds = services.feeds.enter();
-    const { topic, request, line } = joining;
-    this.#subscription = new Subscription(services, { ...line, topic, request, lose: (reason) => this.lose(reason) });
+    this.#token = join.request.token;
+    this.#access = access;
+    this.#presenceKey = join.request.presence.key ?? crypto.randomUUID();
+    this.#reservedMemory = reservedMemory;
+    this.#reservedPresence = new Reservation(join.socket.presenceQuota);
+    this.#releaseFeeds = dependencies.feeds.addListener();
+    const { topic, request, socket } = join;
+    this.#subscription = new Subscription(dependencies, {
+      ...socket,
+      topic,
+      request,
+      reportGap: (reason) => this.reportGap(reason),
+    });
   }
 
-  get version(): Version {
-    return this.#joining.line.version;
+  get version(): ProtocolVersion {
+    return this.#join.socket.version;
   }
 
   get outbox(): Outbox {
-    return this.#joining.line.outbox;
+    return this.#join.socket.outbox;
   }
 
   get joinRef(): string | null {
-    return this.#joining.joinRef;
+    return this.#join.joinRef;
   }
 
   /** What it has shown last; null: nothing but the socket's key. */
@@ -122,191 +140,196 @@ export class Channel implements Occupant {
     return this.#token;
   }
 
-  get hearsBroadcast(): boolean {
-    return this.#hearing.broadcast;
+  get receivesBroadcasts(): boolean {
+    return this.#access.broadcast;
   }
 
-  get hearsPresence(): boolean {
-    return this.#hearing.presence;
+  get receivesPresence(): boolean {
+    return this.#access.presence;
   }
 
-  get hearsChanges(): boolean {
-    return this.#joining.request.bindings.length > 0;
+  get receivesChanges(): boolean {
+    return this.#join.request.bindings.length > 0;
   }
 
-  get hearsItself(): boolean {
-    return this.#joining.request.broadcast.self;
+  get receivesOwnBroadcasts(): boolean {
+    return this.#join.request.broadcast.self;
   }
 
   /** How far it has been told of changes; null where it asked for none. */
-  get bookmark(): string | null {
-    return this.#subscription.bookmark;
+  get resumeToken(): string | null {
+    return this.#subscription.resumeToken;
   }
 
   /** Answers the join, and from then on takes part. */
-  begin(reply: (response: object) => void): void {
-    const { request } = this.#joining;
-    const { rooms } = this.#services;
-    const ids = bindingIds(request.bindings);
-    const { bookmark } = this;
+  start(reply: (response: object) => void): void {
+    const { request } = this.#join;
+    const { members: rooms } = this.#dependencies;
+    const ids = assignBindingIds(request.bindings);
+    const { resumeToken: bookmark } = this;
     reply({
       postgres_changes: request.bindings.map((binding, at) => ({ ...binding, id: ids[at] })),
       ...(bookmark && { position: bookmark }),
     });
-    this.#tellSubscription();
+    this.#sendSubscriptionState();
     if (request.broadcast.replicationReady) {
-      this.#system({ extension: "system", status: "ok", message: "Replication connection established" });
+      this.#sendSystemMessage({ extension: "system", status: "ok", message: "Replication connection established" });
     }
     // What was said may have been more than the client has read.
-    if (this.#isOver) return;
-    rooms.enter(this);
-    if (request.presence.enabled) this.#tellWhoIsThere();
+    if (this.#isClosed) return;
+    rooms.add(this);
+    if (request.presence.enabled) this.#sendPresenceState();
     this.#subscription.resume();
   }
 
   /** Whether what it says is answered. */
-  get acknowledges(): boolean {
-    return this.#joining.request.broadcast.ack;
+  get acknowledgesBroadcasts(): boolean {
+    return this.#join.request.broadcast.ack;
   }
 
   /** Refuses by throwing. */
-  async broadcast(broadcast: Broadcast): Promise<void> {
-    const { speech } = this.#services;
-    if (!(await this.#maySay("broadcast"))) throw unauthorized("write to", this.room);
-    const passedOn = speech.say(this.room, broadcast, this);
-    if (this.acknowledges || speech.isCrowded) await passedOn();
+  async broadcast(broadcast: BroadcastMessage): Promise<void> {
+    const { broadcaster: speech } = this.#dependencies;
+    if (!(await this.#mayWrite("broadcast"))) throw topicUnauthorized("write to", this.channelTopic);
+    const waitUntilSent = speech.send(this.channelTopic, broadcast, this);
+    if (this.acknowledgesBroadcasts || speech.isCongested) await waitUntilSent();
   }
 
   /** `{"type":"presence","event":"track","payload":{"name":"Alice"}}`; refuses by throwing. */
-  async present(message: unknown): Promise<void> {
+  async handlePresence(message: unknown): Promise<void> {
     const { event, payload = {} } = isJsonObject(message) ? message : {};
-    switch (spellWord(event ?? null).toLowerCase()) {
+    switch (stringifyValue(event ?? null).toLowerCase()) {
       case "track":
         if (!isJsonObject(payload))
-          throw new Refusal("InvalidPresencePayload", "The payload of track must be an object");
-        if (!(await this.#maySay("presence"))) throw unauthorized("write to", this.room);
-        if (this.#isOver) break;
+          throw new ChannelError("InvalidPresencePayload", "The payload of track must be an object");
+        if (!(await this.#mayWrite("presence"))) throw topicUnauthorized("write to", this.channelTopic);
+        if (this.#isClosed) break;
         // Of what comes from now on it is told in any case: that is of no use to who does not know what was before.
-        this.#tellWhoIsThere();
+        this.#sendPresenceState();
         await this.#track(payload);
         break;
       case "untrack":
         this.#untrack();
         break;
       default:
-        throw new Refusal("UnknownPresenceEvent", "Presence knows track and untrack");
+        throw new ChannelError("UnknownPresenceEvent", "Presence knows track and untrack");
     }
   }
 
-  async #begin(): Promise<void> {
+  async #subscribe(): Promise<void> {
     try {
-      await this.#subscription.begin(this.#caller);
+      await this.#subscription.start(this.#caller);
     } catch (error) {
-      this.#clear();
+      this.#dispose();
       throw error;
     }
-    if (this.#isOver) throw new Refusal("ChannelError", "Changes may have been missed: join again");
+    if (this.#isClosed) throw new ChannelError("ChannelError", "Changes may have been missed: join again");
   }
 
   /** From now on all is judged by the claims of this token. */
-  async renew(message: unknown): Promise<void> {
-    const token = readToken(isJsonObject(message) ? message.access_token : null);
+  async updateToken(message: unknown): Promise<void> {
+    const token = parseToken(isJsonObject(message) ? message.access_token : null);
     if (token === null || token === this.#token) return;
     try {
-      const caller = await this.#joining.line.identify(token);
-      const hearing = await hearingOf(this.#services, caller, this.room);
-      if (hearsLess(hearing, this.#hearing)) throw noLongerAuthorized(this.room);
-      if (this.#isOver) return;
-      retain(this.#retained, sizeOfJoin(this.#joining, token), this.#joining.line.retained);
-      this.#hearing = hearing;
+      const caller = await this.#join.socket.identify(token);
+      const access = await readAccess(this.#dependencies, caller, this.channelTopic);
+      if (isReduced(access, this.#access)) throw accessRevoked(this.channelTopic);
+      if (this.#isClosed) return;
+      reserveMemory(this.#reservedMemory, estimateJoinBytes(this.#join, token), this.#join.socket.memoryQuota);
+      this.#access = access;
       this.#token = token;
       this.#caller = caller;
-      this.#saying = new Map();
-      await this.#subscription.renew(caller);
-      if (this.#isOver) return;
-      this.#tellSubscription();
-      if (this.#joining.request.presence.enabled) this.#tellWhoIsThere();
+      this.#writePermissions = new Map();
+      await this.#subscription.updateCaller(caller);
+      if (this.#isClosed) return;
+      this.#sendSubscriptionState();
+      if (this.#join.request.presence.enabled) this.#sendPresenceState();
     } catch (error) {
-      if (error instanceof Refusal) this.end(error);
-      else this.lose(`the new token could not be looked at (${reasonOf(error)})`);
+      if (error instanceof ChannelError) this.endWithError(error);
+      else this.reportGap(`the new token could not be looked at (${errorReason(error)})`);
     }
   }
 
   /** Over, and the client, which is told why, does not come back by itself. */
-  end({ text }: Refusal): void {
-    if (this.#isOver) return;
-    this.#system({ extension: "system", status: "error", message: text });
+  endWithError({ text }: ChannelError): void {
+    if (this.#isClosed) return;
+    this.#sendSystemMessage({ extension: "system", status: "error", message: text });
     this.close();
   }
 
   /** Over. A join of the same topic takes its place, or the client has left. */
   close(): void {
-    if (this.#isOver) return;
-    this.#pushOfJoin("phx_close");
-    this.#clear();
+    if (this.#isClosed) return;
+    this.#pushForJoin("phx_close");
+    this.#dispose();
   }
 
   /** Over, and the client comes back: what it has missed it then reads again. */
-  lose(reason: string): void {
-    if (this.#isOver) return;
-    this.#services.tally.gaps++;
+  reportGap(reason: string): void {
+    if (this.#isClosed) return;
+    this.#dependencies.counters.gaps++;
     const message = `Changes may have been missed: ${reason}. Read again what you show.`;
-    this.#system({ extension: "postgres_changes", status: "error", message });
-    this.#pushOfJoin("phx_error");
-    this.#clear();
+    this.#sendSystemMessage({ extension: "postgres_changes", status: "error", message });
+    this.#pushForJoin("phx_error");
+    this.#dispose();
   }
 
   /** The socket is gone, and nobody is to be told. */
-  gone(): void {
-    this.#clear();
+  handleSocketClosed(): void {
+    this.#dispose();
   }
 
-  #clear(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#services.rooms.leave(this);
+  #dispose(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#dependencies.members.remove(this);
     this.#untrack();
-    this.#retained.release();
+    this.#reservedMemory.release();
     this.#subscription.end();
-    this.#leaveFeeds();
-    this.#joining.onEnd();
+    this.#releaseFeeds();
+    this.#join.onEnd();
   }
 
   async #track(payload: Readonly<Record<string, unknown>>): Promise<void> {
-    const { presence, speech } = this.#services;
-    presence.assertRoomFor(this, this.#presenceKey, payload);
-    retain(this.#keptPresence, sizeOfPresence(this.#presenceKey, payload), this.#joining.line.presences);
+    const { presence, broadcaster: speech } = this.#dependencies;
+    presence.assertFits(this, this.#presenceKey, payload);
+    reserveMemory(
+      this.#reservedPresence,
+      estimatePresenceBytes(this.#presenceKey, payload),
+      this.#join.socket.presenceQuota,
+    );
     const relayed = presence.track(this, this.#presenceKey, payload);
-    if (speech.isCrowded) await relayed;
+    if (speech.isCongested) await relayed;
   }
 
   #untrack(): void {
-    this.#services.presence.untrack(this);
-    this.#keptPresence.release();
+    this.#dependencies.presence.untrack(this);
+    this.#reservedPresence.release();
   }
 
-  #tellWhoIsThere(): void {
-    if (this.#knowsWhoIsThere || !this.hearsPresence) return;
-    this.#knowsWhoIsThere = true;
-    this.outbox.send(this.#services.presence.stateFrame(this));
+  #sendPresenceState(): void {
+    if (this.#hasPresenceState || !this.receivesPresence) return;
+    this.#hasPresenceState = true;
+    this.outbox.send(this.#dependencies.presence.stateFrame(this));
   }
 
-  #tellSubscription(): void {
+  #sendSubscriptionState(): void {
     const { state } = this.#subscription;
-    if (state) this.#system({ extension: "postgres_changes", ...state });
+    if (state) this.#sendSystemMessage({ extension: "postgres_changes", ...state });
   }
 
-  #maySay(extension: Extension): Promise<boolean> {
-    if (!this.room.isPrivate) return Promise.resolve(true);
-    const { authorization } = this.#services;
-    const known = this.#saying.get(extension) ?? authorization.maySay(this.#caller, this.room.name, extension);
-    this.#saying.set(extension, known);
-    known.catch(() => this.#saying.delete(extension));
+  #mayWrite(extension: ChannelExtension): Promise<boolean> {
+    if (!this.channelTopic.isPrivate) return Promise.resolve(true);
+    const { authorization } = this.#dependencies;
+    const known =
+      this.#writePermissions.get(extension) ?? authorization.mayWrite(this.#caller, this.channelTopic.name, extension);
+    this.#writePermissions.set(extension, known);
+    known.catch(() => this.#writePermissions.delete(extension));
     return known;
   }
 
-  #system(payload: { extension: string; status: "ok" | "error"; message: string }): void {
-    this.#push("system", JSON.stringify({ ...payload, channel: this.room.name }));
+  #sendSystemMessage(payload: { extension: string; status: "ok" | "error"; message: string }): void {
+    this.#push("system", JSON.stringify({ ...payload, channel: this.channelTopic.name }));
   }
 
   #push(event: string, payload: string): void {
@@ -314,32 +337,60 @@ export class Channel implements Occupant {
   }
 
   /** Bears the join's ref: the client tells by it whether its present join is meant. */
-  #pushOfJoin(event: "phx_close" | "phx_error"): void {
+  #pushForJoin(event: "phx_close" | "phx_error"): void {
     const { joinRef } = this;
     this.#send({ joinRef, ref: joinRef, topic: this.topic, event }, "{}");
   }
 
-  #send(envelope: Parameters<typeof spellMessage>[1], payload: string): void {
-    this.outbox.send(socketFrame("text", spellMessage(this.version, envelope, payload)));
+  #send(envelope: Parameters<typeof encodeMessage>[1], payload: string): void {
+    this.outbox.send(encodeSocketFrame("text", encodeMessage(this.version, envelope, payload)));
   }
 }
 
-async function hearingOf({ authorization }: ChannelServices, caller: Caller, room: Room): Promise<Hearing> {
-  if (!room.isPrivate) return EVERYTHING;
-  const hearing = await authorization.mayHear(caller, room.name);
-  if (!hearing.broadcast && !hearing.presence) throw unauthorized("read from", room);
-  return hearing;
+async function readAccess(
+  { authorization }: ChannelDependencies,
+  caller: Caller,
+  room: ChannelTopic,
+): Promise<TopicReadAccess> {
+  if (!room.isPrivate) return PUBLIC_ACCESS;
+  const access = await authorization.readAccess(caller, room.name);
+  if (!access.broadcast && !access.presence) throw topicUnauthorized("read from", room);
+  return access;
 }
 
 /** A client that was told of something would take it that nothing happens there. */
-function hearsLess(now: Hearing, before: Hearing): boolean {
+function isReduced(now: TopicReadAccess, before: TopicReadAccess): boolean {
   return (before.broadcast && !now.broadcast) || (before.presence && !now.presence);
 }
 
-function noLongerAuthorized({ name }: Room): Refusal {
-  return new Refusal("Unauthorized", `You no longer have permission to read from this Channel topic: ${name}`);
+function accessRevoked({ name }: ChannelTopic): ChannelError {
+  return new ChannelError("Unauthorized", `You no longer have permission to read from this Channel topic: ${name}`);
 }
 
-function unauthorized(act: string, { name }: Room): Refusal {
-  return new Refusal("Unauthorized", `You do not have permissions to ${act} this Channel topic: ${name}`);
+function topicUnauthorized(action: string, { name }: ChannelTopic): ChannelError {
+  return new ChannelError("Unauthorized", `You do not have permissions to ${action} this Channel topic: ${name}`);
 }
+
+/** What channels use of the rest. */
+export type ChannelDependencies = {
+  /** Those of now: the settings they are made of may change. */
+  readonly authenticator: () => Authenticator;
+  readonly authorization: TopicAuthorization;
+  readonly members: TopicMembers;
+  readonly broadcaster: Broadcaster;
+  readonly presence: Presence;
+  readonly feeds: ChangeFeeds;
+  /** Reads what a caller asks for by a socket; null for what it cannot have. */
+  readonly bindingReaderFor: (
+    caller: Caller,
+    outbox: Outbox,
+  ) => (request: BindingRequest, id: number) => Promise<Binding | null>;
+  /** Whether a filter of it has failed for that socket a moment ago. */
+  readonly isSuspended: (outbox: Outbox, binding: Binding) => boolean;
+  readonly limits: ClientLimits;
+  readonly memory: SocketMemory;
+  /** Frames that clients have not read yet. */
+  readonly unsentFrames: SharedBytes<Buffer>;
+  readonly counters: RealtimeCounters;
+  readonly log: Pick<Logger, "debug" | "warn" | "error">;
+};

@@ -1,64 +1,75 @@
-import type { Caller } from "../engine/caller/caller.ts";
-import { isJsonObject } from "../engine/json-object.ts";
+import type { Caller } from "../engine/identity/caller.ts";
+import { isJsonObject } from "../engine/json/json-values.ts";
 import type { ByteQuota } from "../engine/memory/byte-quota.ts";
-import type { Broadcast, BroadcastPush } from "./broadcast-frame.ts";
-import { Channel, type Line } from "./channel.ts";
-import { type Frame, FrameReader } from "./frame-reader.ts";
-import { readJoinRequest } from "./join-request.ts";
-import type { Outbox } from "./outbox.ts";
-import { type Envelope, type Message, payloadText, spellMessage, type Version } from "./protocol.ts";
-import { Rate } from "./rate.ts";
-import { expired, hasPassed, malformed, Refusal, reasonOf, tokenRefusal } from "./refusal.ts";
-import type { ChannelServices } from "./services.ts";
-import { socketFrame } from "./socket-frame.ts";
+import { Channel, type ChannelDependencies, type ChannelSocket } from "./channel.ts";
+import type { BroadcastMessage, BroadcastPush } from "./protocol/broadcast-frame.ts";
+import {
+  ChannelError,
+  errorReason,
+  expiredToken,
+  isExpired,
+  malformedToken,
+  toTokenError,
+} from "./protocol/channel-error.ts";
+import { RateLimiter } from "./protocol/client-limits.ts";
+import { type ClientFrame, FrameReader } from "./protocol/frame-reader.ts";
+import { parseJoinRequest } from "./protocol/join-request.ts";
+import {
+  type ClientMessage,
+  encodeMessage,
+  type MessageEnvelope,
+  type ProtocolVersion,
+  sliceExactPayload,
+} from "./protocol/messages.ts";
+import { encodeSocketFrame, type Outbox } from "./protocol/outbox.ts";
 
-const OVERWHELMED = 1013;
-const UNAUTHORIZED = 4401;
+const CLOSE_TRY_AGAIN_LATER = 1013;
+const CLOSE_UNAUTHORIZED = 4401;
 /** In a message that has none of these, numbers are spelled by JavaScript as they were: no long ones, `1.0`, `1e400` or `-0`. */
-const SPELLED_OTHERWISE = /\d{16}|\d\.\d|\d[eE]|-0/;
+const INEXACT_NUMBER = /\d{16}|\d\.\d|\d[eE]|-0/;
 
-const TOO_MANY_CHANNELS = new Refusal("ChannelRateLimitReached", "Too many channels");
-const TOO_MANY_JOINS = new Refusal("ClientJoinRateLimitReached", "Too many joins per second");
-const TOO_MANY_PRESENCES = new Refusal("ClientPresenceRateLimitReached", "Client presence rate limit exceeded");
-const FLOOD = new Refusal("MessagePerSecondRateLimitReached", "Too many messages per second");
+const TOO_MANY_CHANNELS = new ChannelError("ChannelRateLimitReached", "Too many channels");
+const TOO_MANY_JOINS = new ChannelError("ClientJoinRateLimitReached", "Too many joins per second");
+const TOO_MANY_PRESENCES = new ChannelError("ClientPresenceRateLimitReached", "Client presence rate limit exceeded");
+const TOO_MANY_MESSAGES = new ChannelError("MessagePerSecondRateLimitReached", "Too many messages per second");
 
 /** What a connection needs of its socket. */
-export type Peer = {
-  readonly version: Version;
+export type ConnectionSocket = {
+  readonly version: ProtocolVersion;
   readonly outbox: Outbox;
   close(code: number, reason: string): void;
 };
 
 /** One client: the channels that it has joined, and what it says. Knows no socket and no SQL. */
-export class Connection {
-  readonly #services: ChannelServices;
-  readonly #peer: Peer;
+export class ChannelConnection {
+  readonly #dependencies: ChannelDependencies;
+  readonly #socket: ConnectionSocket;
   readonly #apiKey: string | null;
   readonly #channels = new Map<string, Channel>();
   /** What is done about each topic is done in the order in which it was said. */
-  readonly #lines = new Map<string, Promise<void>>();
-  readonly #frames: FrameReader;
-  readonly #messages: Rate;
-  readonly #joins: Rate;
-  readonly #presences: Rate;
+  readonly #queuesByTopic = new Map<string, Promise<void>>();
+  readonly #frameReader: FrameReader;
+  readonly #messageRate: RateLimiter;
+  readonly #joinRate: RateLimiter;
+  readonly #presenceRate: RateLimiter;
   /** What its channels keep in memory. */
-  readonly #retained: ByteQuota;
-  readonly #keptPresences: ByteQuota;
+  readonly #memoryQuota: ByteQuota;
+  readonly #presenceQuota: ByteQuota;
   /** How many joins are being looked at. */
-  #joining = 0;
-  #isGone = false;
+  #pendingJoins = 0;
+  #isClosed = false;
 
-  constructor(services: ChannelServices, peer: Peer, apiKey: string | null) {
-    this.#services = services;
-    this.#peer = peer;
+  constructor(dependencies: ChannelDependencies, socket: ConnectionSocket, apiKey: string | null) {
+    this.#dependencies = dependencies;
+    this.#socket = socket;
     this.#apiKey = apiKey;
-    const { limits, memory } = services;
-    this.#retained = memory.retainedOfSocket();
-    this.#keptPresences = memory.presencesOfSocket();
-    this.#frames = new FrameReader(peer.version);
-    this.#messages = new Rate(limits.messagesPerSecond);
-    this.#joins = new Rate(limits.joinsPerSecond);
-    this.#presences = new Rate(limits.presencesPerSecond);
+    const { limits, memory } = dependencies;
+    this.#memoryQuota = memory.retainedOfSocket();
+    this.#presenceQuota = memory.presencesOfSocket();
+    this.#frameReader = new FrameReader(socket.version);
+    this.#messageRate = new RateLimiter(limits.messagesPerSecond);
+    this.#joinRate = new RateLimiter(limits.joinsPerSecond);
+    this.#presenceRate = new RateLimiter(limits.presencesPerSecond);
   }
 
   get channels(): number {
@@ -67,57 +78,60 @@ export class Connection {
 
   /** How many of them are told of changes. */
   get subscriptions(): number {
-    return [...this.#channels.values()].filter(({ hearsChanges }) => hearsChanges).length;
+    return [...this.#channels.values()].filter(({ receivesChanges: hearsChanges }) => hearsChanges).length;
   }
 
-  take(data: Buffer, isBinary: boolean): Promise<void> {
-    return this.#frames.read(data, isBinary, this.#handle);
+  receive(data: Buffer, isBinary: boolean): Promise<void> {
+    return this.#frameReader.read(data, isBinary, this.#handleFrame);
   }
 
   /** Ends what was begun with credentials that are good no longer. */
-  look(): void {
-    this.#examine(null, (refusal) => {
-      for (const channel of [...this.#channels.values()]) channel.end(refusal);
-      this.#peer.close(UNAUTHORIZED, "Unauthorized");
+  checkCredentials(): void {
+    this.#checkToken(null, (refusal) => {
+      for (const channel of [...this.#channels.values()]) channel.endWithError(refusal);
+      this.#socket.close(CLOSE_UNAUTHORIZED, "Unauthorized");
     });
     for (const channel of this.#channels.values()) {
-      if (channel.token !== null) this.#examine(channel.token, (refusal) => channel.end(refusal));
+      if (channel.token !== null) this.#checkToken(channel.token, (refusal) => channel.endWithError(refusal));
     }
   }
 
   /** It reads more slowly than things happen, and is told that it has missed some. */
-  overwhelmed(): void {
-    this.#peer.close(OVERWHELMED, "More has happened than was read: join again, and read again what you show");
-    this.gone();
+  closeOverwhelmed(): void {
+    this.#socket.close(
+      CLOSE_TRY_AGAIN_LATER,
+      "More has happened than was read: join again, and read again what you show",
+    );
+    this.handleSocketClosed();
   }
 
   /** The socket is gone. */
-  gone(): void {
-    this.#isGone = true;
-    for (const channel of [...this.#channels.values()]) channel.gone();
+  handleSocketClosed(): void {
+    this.#isClosed = true;
+    for (const channel of [...this.#channels.values()]) channel.handleSocketClosed();
   }
 
-  readonly #handle = (frame: Frame): Promise<void> => {
+  readonly #handleFrame = (frame: ClientFrame): Promise<void> => {
     switch (frame.kind) {
       case "unfit":
-        return this.#inLine(frame.envelope.topic, () => this.#refuse(frame.envelope, frame.refusal));
+        return this.#enqueue(frame.envelope.topic, () => this.#replyError(frame.envelope, frame.refusal));
       case "broadcast":
         return this.#admit(frame.push, () => this.#broadcast(frame.push, frame.push.broadcast));
       case "message": {
         const { message, text } = frame;
         return this.#admit(message, () =>
-          message.topic === "phoenix" ? this.#beat(message) : this.#hear(message, text),
+          message.topic === "phoenix" ? this.#answerHeartbeat(message) : this.#handleMessage(message, text),
         );
       }
     }
   };
 
-  #admit(message: Envelope, work: () => Promise<void> | void): Promise<void> {
-    const isFlood = this.#messages.take(1) > 0;
-    return this.#inLine(message.topic, isFlood ? () => this.#limit(message, FLOOD) : work);
+  #admit(message: MessageEnvelope, work: () => Promise<void> | void): Promise<void> {
+    const isTooMany = this.#messageRate.take(1) > 0;
+    return this.#enqueue(message.topic, isTooMany ? () => this.#rejectOverLimit(message, TOO_MANY_MESSAGES) : work);
   }
 
-  async #hear(message: Message, text: string): Promise<void> {
+  async #handleMessage(message: ClientMessage, text: string): Promise<void> {
     const channel = this.#channels.get(message.topic);
     if (message.event === "phx_join") return this.#join(message);
     if (message.event === "phx_leave") {
@@ -129,157 +143,175 @@ export class Connection {
     if (!channel) return this.#reply(message, "error", { reason: "unmatched topic" });
     switch (message.event) {
       case "access_token":
-        return this.#joins.take(1) > 0 ? this.#limit(message, TOO_MANY_JOINS) : channel.renew(message.payload);
+        return this.#joinRate.take(1) > 0
+          ? this.#rejectOverLimit(message, TOO_MANY_JOINS)
+          : channel.updateToken(message.payload);
       case "presence":
-        return this.#present(message, channel);
+        return this.#handlePresence(message, channel);
       case "broadcast":
-        return this.#broadcast(message, readBroadcast(message.payload, exactly(text, this.#peer.version)));
+        return this.#broadcast(message, parseBroadcast(message.payload, exactPayload(text, this.#socket.version)));
     }
   }
 
-  async #join(message: Message): Promise<void> {
+  async #join(message: ClientMessage): Promise<void> {
     const { topic, ref, joinRef } = message;
-    const { limits } = this.#services;
+    const { limits } = this.#dependencies;
     this.#channels.get(topic)?.close();
-    if (this.#joins.take(1) > 0) return this.#limit(message, TOO_MANY_JOINS);
-    if (this.#channels.size + this.#joining >= limits.channels) return this.#limit(message, TOO_MANY_CHANNELS);
+    if (this.#joinRate.take(1) > 0) return this.#rejectOverLimit(message, TOO_MANY_JOINS);
+    if (this.#channels.size + this.#pendingJoins >= limits.channels)
+      return this.#rejectOverLimit(message, TOO_MANY_CHANNELS);
     try {
-      const { version, outbox } = this.#peer;
+      const { version, outbox } = this.#socket;
       const identify = (token: string | null) => this.#identify(token);
-      const line: Line = { version, outbox, retained: this.#retained, presences: this.#keptPresences, identify };
-      const request = readJoinRequest(message.payload);
+      const connection: ChannelSocket = {
+        version,
+        outbox,
+        memoryQuota: this.#memoryQuota,
+        presenceQuota: this.#presenceQuota,
+        identify,
+      };
+      const request = parseJoinRequest(message.payload);
       if (limits.bindings > 0 && request.bindings.length > limits.bindings) throw tooManyBindings(limits.bindings);
-      const joining = { line, topic, joinRef: joinRef ?? ref, request, onEnd: () => this.#channels.delete(topic) };
-      this.#joining++;
-      const channel = await Channel.open(this.#services, joining).finally(() => {
-        this.#joining--;
+      const join = {
+        socket: connection,
+        topic,
+        joinRef: joinRef ?? ref,
+        request,
+        onEnd: () => this.#channels.delete(topic),
+      };
+      this.#pendingJoins++;
+      const channel = await Channel.open(this.#dependencies, join).finally(() => {
+        this.#pendingJoins--;
       });
-      if (this.#isGone) return channel.gone();
+      if (this.#isClosed) return channel.handleSocketClosed();
       this.#channels.set(topic, channel);
-      channel.begin((response) => this.#reply(message, "ok", response));
+      channel.start((response) => this.#reply(message, "ok", response));
     } catch (error) {
-      this.#services.tally.refusals++;
-      this.#services.log.debug({ err: error }, "a channel was refused");
-      this.#refuse(message, error);
+      this.#dependencies.counters.refusals++;
+      this.#dependencies.log.debug({ err: error }, "a channel was refused");
+      this.#replyError(message, error);
     }
   }
 
-  async #present(message: Message, channel: Channel): Promise<void> {
-    if (this.#presences.take(1) > 0) return this.#limit(message, TOO_MANY_PRESENCES);
+  async #handlePresence(message: ClientMessage, channel: Channel): Promise<void> {
+    if (this.#presenceRate.take(1) > 0) return this.#rejectOverLimit(message, TOO_MANY_PRESENCES);
     try {
-      await channel.present(message.payload);
+      await channel.handlePresence(message.payload);
       this.#reply(message, "ok");
     } catch (error) {
-      this.#refuse(message, error);
+      this.#replyError(message, error);
     }
   }
 
-  async #broadcast(push: Message | BroadcastPush, broadcast: Broadcast | null): Promise<void> {
+  async #broadcast(push: ClientMessage | BroadcastPush, broadcast: BroadcastMessage | null): Promise<void> {
     const channel = this.#channels.get(push.topic);
     if (!channel) return this.#reply(push, "error", { reason: "unmatched topic" });
     if (!broadcast) return;
     try {
       await channel.broadcast(broadcast);
-      if (channel.acknowledges) this.#reply(push, "ok");
+      if (channel.acknowledgesBroadcasts) this.#reply(push, "ok");
     } catch (error) {
-      if (!(error instanceof Refusal)) this.#services.log.warn({ err: error }, "a broadcast could not be passed on");
-      if (channel.acknowledges) this.#refuse(push, error);
+      if (!(error instanceof ChannelError))
+        this.#dependencies.log.warn({ err: error }, "a broadcast could not be passed on");
+      if (channel.acknowledgesBroadcasts) this.#replyError(push, error);
     }
   }
 
   /** Says how far the client has been told, so that one which has heard nothing can go on from there too. */
-  #beat(message: Message): void {
+  #answerHeartbeat(message: ClientMessage): void {
     if (message.event !== "heartbeat") return;
-    const bookmarks = new Set<string>();
-    for (const { bookmark } of this.#channels.values()) if (bookmark) bookmarks.add(bookmark);
-    const [position] = bookmarks;
+    const tokens = new Set<string>();
+    for (const { resumeToken: bookmark } of this.#channels.values()) if (bookmark) tokens.add(bookmark);
+    const [position] = tokens;
     // While one channel is told of the past, there is none that is true of all.
-    this.#reply(message, "ok", position !== undefined && bookmarks.size === 1 ? { position } : {});
+    this.#reply(message, "ok", position !== undefined && tokens.size === 1 ? { position } : {});
   }
 
   /** It asks for more than it may: its channel, if it has one, is over. */
-  #limit(message: Envelope, refusal: Refusal): void {
-    this.#services.tally.limited++;
-    this.#channels.get(message.topic)?.end(refusal);
-    this.#refuse(message, refusal);
+  #rejectOverLimit(message: MessageEnvelope, refusal: ChannelError): void {
+    this.#dependencies.counters.limited++;
+    this.#channels.get(message.topic)?.endWithError(refusal);
+    this.#replyError(message, refusal);
   }
 
-  #refuse(message: Envelope, error: unknown): void {
-    this.#reply(message, "error", { reason: reasonOf(error) });
+  #replyError(message: MessageEnvelope, error: unknown): void {
+    this.#reply(message, "error", { reason: errorReason(error) });
   }
 
   /** By a token, or by the key that the socket was opened with. */
   async #identify(token: string | null): Promise<Caller> {
     // It is not the same as none, for which the key stands.
-    if (token === "") throw malformed();
+    if (token === "") throw malformedToken();
     try {
-      return stillGood(await this.#ask(token));
+      return requireUnexpired(await this.#authenticate(token));
     } catch (error) {
-      throw tokenRefusal(error, token ?? this.#apiKey ?? "");
+      throw toTokenError(error, token ?? this.#apiKey ?? "");
     }
   }
 
   /** As a rule the answer is known at once, and thousands of sockets are looked at in a moment. */
-  #examine(token: string | null, refuse: (refusal: Refusal) => void): void {
+  #checkToken(token: string | null, refuse: (refusal: ChannelError) => void): void {
     const fail = (error: unknown) => {
-      const refusal = tokenRefusal(error, token ?? this.#apiKey ?? "");
+      const refusal = toTokenError(error, token ?? this.#apiKey ?? "");
       // What cannot be found out now, while the database is away perhaps, is no reason.
-      if (refusal instanceof Refusal) refuse(refusal);
-      else this.#services.log.debug({ err: error }, "an account could not be looked at");
+      if (refusal instanceof ChannelError) refuse(refusal);
+      else this.#dependencies.log.debug({ err: error }, "an account could not be looked at");
     };
     try {
-      const caller = this.#ask(token);
-      if (caller instanceof Promise) caller.then(stillGood).catch(fail);
-      else stillGood(caller);
+      const caller = this.#authenticate(token);
+      if (caller instanceof Promise) caller.then(requireUnexpired).catch(fail);
+      else requireUnexpired(caller);
     } catch (error) {
       fail(error);
     }
   }
 
-  #ask(token: string | null): Caller | Promise<Caller> {
-    return this.#services.callers().identify({ authorization: null, apiKey: token ?? this.#apiKey });
+  #authenticate(token: string | null): Caller | Promise<Caller> {
+    return this.#dependencies.authenticator().authenticate({ authorization: null, apiKey: token ?? this.#apiKey });
   }
 
-  #inLine(topic: string, work: () => Promise<void> | void): Promise<void> {
-    const done = (this.#lines.get(topic) ?? Promise.resolve()).then(work);
+  #enqueue(topic: string, work: () => Promise<void> | void): Promise<void> {
+    const done = (this.#queuesByTopic.get(topic) ?? Promise.resolve()).then(work);
     const settled = done.catch(() => {});
-    this.#lines.set(topic, settled);
+    this.#queuesByTopic.set(topic, settled);
     void settled.then(() => {
-      if (this.#lines.get(topic) === settled) this.#lines.delete(topic);
+      if (this.#queuesByTopic.get(topic) === settled) this.#queuesByTopic.delete(topic);
     });
     return done;
   }
 
-  #reply({ joinRef, ref, topic }: Envelope, status: "ok" | "error", response: object = {}): void {
-    const { version, outbox } = this.#peer;
+  #reply({ joinRef, ref, topic }: MessageEnvelope, status: "ok" | "error", response: object = {}): void {
+    const { version, outbox } = this.#socket;
     const payload = JSON.stringify({ status, response });
-    outbox.send(socketFrame("text", spellMessage(version, { joinRef, ref, topic, event: "phx_reply" }, payload)));
+    outbox.send(
+      encodeSocketFrame("text", encodeMessage(version, { joinRef, ref, topic, event: "phx_reply" }, payload)),
+    );
   }
 }
 
-function stillGood(caller: Caller): Caller {
-  if (caller.expiresAt !== null && hasPassed(caller.expiresAt)) throw expired(caller.expiresAt);
+function requireUnexpired(caller: Caller): Caller {
+  if (caller.expiresAt !== null && isExpired(caller.expiresAt)) throw expiredToken(caller.expiresAt);
   return caller;
 }
 
-function tooManyBindings(most: number): Refusal {
-  return new Refusal("InvalidJoinPayload", `A channel can ask for ${most} postgres_changes at most`);
+function tooManyBindings(most: number): ChannelError {
+  return new ChannelError("InvalidJoinPayload", `A channel can ask for ${most} postgres_changes at most`);
 }
 
 /** Other languages tell `1.0` from `1` and have longer numbers than JavaScript, which would pass on others than it was told. */
-function exactly(text: string, version: Version): string | null {
-  return SPELLED_OTHERWISE.test(text) ? payloadText(text, version) : null;
+function exactPayload(text: string, version: ProtocolVersion): string | null {
+  return INEXACT_NUMBER.test(text) ? sliceExactPayload(text, version) : null;
 }
 
 /** `{"type":"broadcast","event":"hi","payload":{…}}`, or whatever a client makes of it. */
-function readBroadcast(written: unknown, exact: string | null): Broadcast | null {
-  if (!isJsonObject(written)) return null;
-  const { type, event = "", payload, ...rest } = written;
+function parseBroadcast(value: unknown, exact: string | null): BroadcastMessage | null {
+  if (!isJsonObject(value)) return null;
+  const { type, event = "", payload, ...rest } = value;
   // Clients compare it with texts, and fail at anything else.
   if (typeof event !== "string") return null;
   if (exact !== null) return { event, encoding: "whole", payload: Buffer.from(exact) };
-  const isUsual = type === "broadcast" && event !== "" && payload !== undefined && Object.keys(rest).length === 0;
-  return isUsual
+  const isStandard = type === "broadcast" && event !== "" && payload !== undefined && Object.keys(rest).length === 0;
+  return isStandard
     ? { event, encoding: "json", payload: Buffer.from(JSON.stringify(payload)) }
-    : { event, encoding: "whole", payload: Buffer.from(JSON.stringify(written)) };
+    : { event, encoding: "whole", payload: Buffer.from(JSON.stringify(value)) };
 }

@@ -1,23 +1,20 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { BodyLimit, BodyLimitOf } from "../engine/caller/body-limit.ts";
-import type { Caller, Callers } from "../engine/caller/caller.ts";
-import { unauthorized } from "../engine/caller/unauthorized.ts";
+import { runStepwise } from "../engine/concurrency/stepwise.ts";
 import { ApiError } from "../engine/errors.ts";
-import { parseExactly } from "../engine/exact-json.ts";
-import { scanJson } from "../engine/json/scan.ts";
-import { isJsonObject } from "../engine/json-object.ts";
-import { runStepwise } from "../engine/stepwise.ts";
-import { methodNotAllowed, notFound } from "../engine/wrong-address.ts";
-import { readApiKey } from "./api-key.ts";
-import type { Authorization } from "./authorization.ts";
-import type { Broadcast } from "./broadcast-frame.ts";
-import { MOST_VALUES } from "./message-limits.ts";
-import { DEEPEST } from "./protocol.ts";
-import { keyOf, type Room } from "./rooms.ts";
-import type { Speech } from "./speech.ts";
+import type { Authenticator, Caller } from "../engine/identity/caller.ts";
+import { unauthorized } from "../engine/identity/unauthorized.ts";
+import { isJsonObject, parseJsonExactly } from "../engine/json/json-values.ts";
+import { scanJson } from "../engine/json/scan-json.ts";
+import { methodNotAllowed, notFound } from "../http/address-errors.ts";
+import type { BodyLimit, FindBodyLimit } from "../http/body-limit.ts";
+import type { TopicAuthorization } from "./authorization.ts";
+import { type Broadcaster, type ChannelTopic, topicKey } from "./broadcast.ts";
+import type { BroadcastMessage } from "./protocol/broadcast-frame.ts";
+import { MAX_MESSAGE_VALUES } from "./protocol/client-limits.ts";
+import { MAX_MESSAGE_DEPTH, readApiKey } from "./protocol/messages.ts";
 
 /** What is known of a request here; whoever listens on the socket says the rest. */
-export type HttpRequest = {
+export type BroadcastRequest = {
   readonly method: string;
   readonly path: string;
   readonly rawQuery: string;
@@ -27,41 +24,46 @@ export type HttpRequest = {
   readBody(limit: BodyLimit): Promise<Buffer>;
 };
 
-export type HttpResponse = {
+export type BroadcastResponse = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: null;
 };
 
-type Services = {
-  readonly callers: () => Callers;
-  readonly authorization: Authorization;
-  readonly speech: Speech;
-  readonly bodyLimitOf: BodyLimitOf;
+type HttpBroadcastDependencies = {
+  readonly authenticator: () => Authenticator;
+  readonly authorization: TopicAuthorization;
+  readonly broadcaster: Broadcaster;
+  readonly bodyLimitOf: FindBodyLimit;
 };
 
-export const API_PATH = "/realtime/v1/api";
+export const BROADCAST_API_PATH = "/realtime/v1/api";
 
-const BATCH = `${API_PATH}/broadcast`;
-const SINGLE = new RegExp(`^${BATCH}/(?<topic>[^/]+)/events/(?<event>[^/]+)$`);
-const METHODS = "OPTIONS, POST";
+const BATCH_PATH = `${BROADCAST_API_PATH}/broadcast`;
+const SINGLE_PATH = new RegExp(`^${BATCH_PATH}/(?<topic>[^/]+)/events/(?<event>[^/]+)$`);
+const ALLOWED_METHODS = "OPTIONS, POST";
 /** As large as a message is with Supabase. */
-export const MOST_BODY_BYTES = 3 * 2 ** 20;
+export const MAX_BODY_BYTES = 3 * 2 ** 20;
 /** Each private room among them costs a question to the database. */
-const MOST_MESSAGES = 1_000;
-const ACCEPTED: HttpResponse = { status: 202, headers: {}, body: null };
+const MAX_MESSAGES = 1_000;
+const ACCEPTED: BroadcastResponse = { status: 202, headers: {}, body: null };
 
-type Sent = { readonly room: Room; readonly broadcast: Broadcast };
+type AddressedBroadcast = { readonly channelTopic: ChannelTopic; readonly broadcast: BroadcastMessage };
 
 /** Broadcasts without a socket. */
-export function makeHttpBroadcast({ callers, authorization, speech, bodyLimitOf }: Services) {
-  const identify = async (request: HttpRequest): Promise<Caller> => {
+export function makeHttpBroadcast({
+  authenticator,
+  authorization,
+  broadcaster: speech,
+  bodyLimitOf,
+}: HttpBroadcastDependencies) {
+  const identify = async (request: BroadcastRequest): Promise<Caller> => {
     const { headers, rawQuery } = request;
     const { authorization = null } = headers;
     const apiKey = readApiKey(headers, new URLSearchParams(rawQuery));
     // A client that has no token shows its key twice, and a key need not be a token.
     const token = authorization === `Bearer ${apiKey}` ? null : authorization;
-    const caller = await callers().identify({ authorization: token, apiKey });
+    const caller = await authenticator().authenticate({ authorization: token, apiKey });
     if (caller.kind === "anonymous") {
       throw unauthorized("AUTH_REQUIRED", "A key or a token is needed: send the header apikey.", "no credential");
     }
@@ -69,57 +71,57 @@ export function makeHttpBroadcast({ callers, authorization, speech, bodyLimitOf 
     return caller;
   };
 
-  const maySay = async (caller: Caller, { room }: Sent): Promise<boolean> =>
-    !room.isPrivate || authorization.maySay(caller, room.name, "broadcast");
+  const mayWrite = async (caller: Caller, { channelTopic: room }: AddressedBroadcast): Promise<boolean> =>
+    !room.isPrivate || authorization.mayWrite(caller, room.name, "broadcast");
 
-  const sayBatch = async (request: HttpRequest): Promise<HttpResponse> => {
+  const sendBatch = async (request: BroadcastRequest): Promise<BroadcastResponse> => {
     const caller = await identify(request);
-    const messages = readBatch(await readBody(request, bodyLimitOf(caller)));
-    const answers = new Map<string, boolean>();
-    for (const sent of messages) {
-      const room = keyOf(sent.room);
-      const isAllowed = answers.get(room) ?? (await maySay(caller, sent));
-      answers.set(room, isAllowed);
-      if (isAllowed) await speech.say(sent.room, sent.broadcast, null)();
+    const messages = parseBatch(await readJsonBody(request, bodyLimitOf(caller)));
+    const permissions = new Map<string, boolean>();
+    for (const addressed of messages) {
+      const room = topicKey(addressed.channelTopic);
+      const isAllowed = permissions.get(room) ?? (await mayWrite(caller, addressed));
+      permissions.set(room, isAllowed);
+      if (isAllowed) await speech.send(addressed.channelTopic, addressed.broadcast, null)();
     }
     return ACCEPTED;
   };
 
-  const saySingle = async (request: HttpRequest, topic: string, event: string): Promise<HttpResponse> => {
+  const sendSingle = async (request: BroadcastRequest, topic: string, event: string): Promise<BroadcastResponse> => {
     const caller = await identify(request);
-    const isPrivate = readPrivate(new URLSearchParams(request.rawQuery).get("private"));
-    const encoding = encodingOf(request.headers);
+    const isPrivate = parsePrivate(new URLSearchParams(request.rawQuery).get("private"));
+    const encoding = payloadEncoding(request.headers);
     const payload = await request.readBody(bodyLimitOf(caller));
-    if (encoding === "json") await checkJson(payload, DEEPEST);
-    const sent: Sent = {
-      room: { name: decode(topic), isPrivate },
-      broadcast: { event: decode(event), encoding, payload },
+    if (encoding === "json") await checkJson(payload, MAX_MESSAGE_DEPTH);
+    const addressed: AddressedBroadcast = {
+      channelTopic: { name: decodePathSegment(topic), isPrivate },
+      broadcast: { event: decodePathSegment(event), encoding, payload },
     };
-    if (!(await maySay(caller, sent))) {
+    if (!(await mayWrite(caller, addressed))) {
       throw new ApiError(
         403,
         "PERMISSION_DENIED",
         "The policies on realtime.messages do not let you write to this topic.",
       );
     }
-    await speech.say(sent.room, sent.broadcast, null)();
+    await speech.send(addressed.channelTopic, addressed.broadcast, null)();
     return ACCEPTED;
   };
 
-  return async (request: HttpRequest): Promise<HttpResponse> => {
-    const single = SINGLE.exec(request.path)?.groups;
-    if (!single && request.path !== BATCH) throw notFound();
-    if (request.method === "OPTIONS") return { status: 204, headers: { Allow: METHODS }, body: null };
-    if (request.method !== "POST") throw methodNotAllowed(request.method, METHODS);
-    return single ? saySingle(request, single.topic!, single.event!) : sayBatch(request);
+  return async (request: BroadcastRequest): Promise<BroadcastResponse> => {
+    const single = SINGLE_PATH.exec(request.path)?.groups;
+    if (!single && request.path !== BATCH_PATH) throw notFound();
+    if (request.method === "OPTIONS") return { status: 204, headers: { Allow: ALLOWED_METHODS }, body: null };
+    if (request.method !== "POST") throw methodNotAllowed(request.method, ALLOWED_METHODS);
+    return single ? sendSingle(request, single.topic!, single.event!) : sendBatch(request);
   };
 }
 
 /** `{"messages":[{"topic":"room1","event":"hi","payload":{…},"private":false}]}`; all are read before any is sent. */
-function readBatch(written: unknown): readonly Sent[] {
-  const { messages } = isJsonObject(written) ? written : {};
-  if (!Array.isArray(messages)) throw unreadable("The body must be an object with a list of messages.");
-  if (messages.length > MOST_MESSAGES) throw unreadable(`At most ${MOST_MESSAGES} messages can be sent at once.`);
+function parseBatch(body: unknown): readonly AddressedBroadcast[] {
+  const { messages } = isJsonObject(body) ? body : {};
+  if (!Array.isArray(messages)) throw invalidBroadcast("The body must be an object with a list of messages.");
+  if (messages.length > MAX_MESSAGES) throw invalidBroadcast(`At most ${MAX_MESSAGES} messages can be sent at once.`);
   return messages.map((message: unknown) => {
     const { topic, event, payload, private: isPrivate } = isJsonObject(message) ? message : {};
     if (
@@ -129,22 +131,24 @@ function readBatch(written: unknown): readonly Sent[] {
       event === "" ||
       !isJsonObject(payload)
     ) {
-      throw unreadable("Each message needs a topic, an event and a payload, which is an object.");
+      throw invalidBroadcast("Each message needs a topic, an event and a payload, which is an object.");
     }
-    const broadcast: Broadcast = { event, encoding: "json", payload: Buffer.from(JSON.stringify(payload)) };
-    return { room: { name: topic, isPrivate: readPrivate(isPrivate) }, broadcast };
+    const broadcast: BroadcastMessage = { event, encoding: "json", payload: Buffer.from(JSON.stringify(payload)) };
+    return { channelTopic: { name: topic, isPrivate: parsePrivate(isPrivate) }, broadcast };
   });
 }
 
 /** What cannot be read is refused, since it could be meant for few and would be told to all. */
-function readPrivate(written: unknown): boolean {
-  const said = typeof written === "string" ? written.toLowerCase() : (written ?? false);
-  if (said === true || said === "true") return true;
-  if (said === false || said === "false") return false;
-  throw unreadable("Whether a message is private is said by true or false.");
+function parsePrivate(written: unknown): boolean {
+  const value = typeof written === "string" ? written.toLowerCase() : (written ?? false);
+  if (value === true || value === "true") return true;
+  if (value === false || value === "false") return false;
+  throw invalidBroadcast("Whether a message is private is said by true or false.");
 }
 
-function encodingOf({ "content-type": type = "application/json" }: IncomingHttpHeaders): Broadcast["encoding"] {
+function payloadEncoding({
+  "content-type": type = "application/json",
+}: IncomingHttpHeaders): BroadcastMessage["encoding"] {
   const name = type.split(";", 1)[0]!.trim().toLowerCase();
   if (name === "application/json") return "json";
   if (name === "application/octet-stream") return "raw";
@@ -153,30 +157,30 @@ function encodingOf({ "content-type": type = "application/json" }: IncomingHttpH
   });
 }
 
-async function readBody(request: HttpRequest, limit: BodyLimit): Promise<unknown> {
+async function readJsonBody(request: BroadcastRequest, limit: BodyLimit): Promise<unknown> {
   const body = await request.readBody(limit);
   // The messages lie within an object.
-  const values = await checkJson(body, DEEPEST + 1);
-  if (values > MOST_VALUES) throw unreadable(`The messages have at most ${MOST_VALUES} values.`);
-  return parseExactly(body.toString("utf8"));
+  const values = await checkJson(body, MAX_MESSAGE_DEPTH + 1);
+  if (values > MAX_MESSAGE_VALUES) throw invalidBroadcast(`The messages have at most ${MAX_MESSAGE_VALUES} values.`);
+  return parseJsonExactly(body.toString("utf8"));
 }
 
 /** How many values it has. */
-async function checkJson(body: Buffer, mostLevels: number): Promise<number> {
-  const scan = await runStepwise(scanJson(body, null, mostLevels));
-  if (scan.kind === "invalid") throw unreadable("The body is not JSON.");
-  if (scan.kind === "too deep") throw unreadable(`A message has at most ${DEEPEST} levels.`);
+async function checkJson(body: Buffer, maxDepth: number): Promise<number> {
+  const scan = await runStepwise(scanJson(body, null, maxDepth));
+  if (scan.kind === "invalid") throw invalidBroadcast("The body is not JSON.");
+  if (scan.kind === "too deep") throw invalidBroadcast(`A message has at most ${MAX_MESSAGE_DEPTH} levels.`);
   return scan.values;
 }
 
-function decode(part: string): string {
+function decodePathSegment(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    throw unreadable("The address is not percent-encoded.");
+    throw invalidBroadcast("The address is not percent-encoded.");
   }
 }
 
-function unreadable(message: string): ApiError {
+function invalidBroadcast(message: string): ApiError {
   return new ApiError(422, "VALIDATION_ERROR", message);
 }

@@ -1,214 +1,233 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { isJsonObject } from "../engine/json-object.ts";
-import { spellMessage, type Version } from "./protocol.ts";
-import { Refusal } from "./refusal.ts";
-import type { Relay, Said } from "./relay.ts";
-import { sizeOfPresence } from "./retained.ts";
-import { keyOf, type Occupant, type Room, type Rooms } from "./rooms.ts";
-import { socketFrame } from "./socket-frame.ts";
+import { isJsonObject } from "../engine/json/json-values.ts";
+import { type ChannelTopic, type TopicMember, type TopicMembers, topicKey } from "./broadcast.ts";
+import { ChannelError } from "./protocol/channel-error.ts";
+import { estimatePresenceBytes } from "./protocol/client-limits.ts";
+import { encodeMessage, type ProtocolVersion } from "./protocol/messages.ts";
+import { encodeSocketFrame } from "./protocol/outbox.ts";
+import type { GatewayMessage, GatewayRelay } from "./relay.ts";
 
-type Payload = Readonly<Record<string, unknown>>;
+type PresencePayload = Readonly<Record<string, unknown>>;
 /** What one channel tells of itself under a key; `ref` tells it from others and from what it told before. */
-type Meta = { readonly room: Room; readonly key: string; readonly ref: string; readonly payload: Payload };
+type PresenceMeta = {
+  readonly room: ChannelTopic;
+  readonly key: string;
+  readonly ref: string;
+  readonly payload: PresencePayload;
+};
 /** What is known of another gateway, and when it was last heard. `version`: its count of changes; null before it has told all. */
-type Other = { readonly metas: Map<string, Meta>; version: number | null; heardAt: number; isAsked: boolean };
-type Change = { readonly joins?: Meta; readonly leaves?: Meta };
+type RemoteGateway = {
+  readonly metas: Map<string, PresenceMeta>;
+  version: number | null;
+  lastSeenAt: number;
+  isStateRequested: boolean;
+};
+type PresenceChange = { readonly joins?: PresenceMeta; readonly leaves?: PresenceMeta };
 /** Who is present in one room, what that takes in memory, and how it was spelled for whoever came since it last changed. */
-type Present = { readonly metas: Map<string, Meta>; bytes: number; readonly frames: Map<Version, Buffer> };
+type TopicPresence = {
+  readonly metas: Map<string, PresenceMeta>;
+  bytes: number;
+  readonly frames: Map<ProtocolVersion, Buffer>;
+};
 
 /** Whoever joins a room is sent all of its presences at once. */
-const MOST_BYTES_OF_ROOM = 4 * 2 ** 20;
+const MAX_TOPIC_BYTES = 4 * 2 ** 20;
 /** A gateway says that it is still there when others may show those who are present here. */
-const ALIVE_MS = 10_000;
-const SILENT_MS = 35_000;
+const ALIVE_INTERVAL_MS = 10_000;
+const GATEWAY_TIMEOUT_MS = 35_000;
 
 /** Who is present where, here and at the other gateways. Each gateway answers for those who are connected to it. */
 export class Presence {
-  readonly #rooms: Rooms;
-  readonly #relay: Relay;
+  readonly #members: TopicMembers;
+  readonly #relay: GatewayRelay;
   /** Of those who are here. */
-  readonly #own = new Map<Occupant, Meta>();
-  readonly #present = new Map<string, Present>();
-  readonly #others = new Map<string, Other>();
+  readonly #own = new Map<TopicMember, PresenceMeta>();
+  readonly #byTopic = new Map<string, TopicPresence>();
+  readonly #gateways = new Map<string, RemoteGateway>();
   /** How often something has changed here: who has missed a change sees it by that. */
   #version = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(rooms: Rooms, relay: Relay) {
-    this.#rooms = rooms;
+  constructor(members: TopicMembers, relay: GatewayRelay) {
+    this.#members = members;
     this.#relay = relay;
   }
 
   /** Refuses by throwing where the room's presences would take too much. */
-  assertRoomFor(occupant: Occupant, key: string, payload: Payload): void {
-    const others = (this.#present.get(keyOf(occupant.room))?.bytes ?? 0) - sizeOf(this.#own.get(occupant));
-    if (others + sizeOfPresence(key, payload) <= MOST_BYTES_OF_ROOM) return;
-    throw new Refusal("PresenceLimitReached", "The presences of this channel take too much together: track less");
+  assertFits(member: TopicMember, key: string, payload: PresencePayload): void {
+    const others = (this.#byTopic.get(topicKey(member.channelTopic))?.bytes ?? 0) - metaBytes(this.#own.get(member));
+    if (others + estimatePresenceBytes(key, payload) <= MAX_TOPIC_BYTES) return;
+    throw new ChannelError("PresenceLimitReached", "The presences of this channel take too much together: track less");
   }
 
   /** Another track replaces the one before, unless it says the same. Resolves when the other gateways are being told. */
-  async track(occupant: Occupant, key: string, payload: Payload): Promise<void> {
-    const leaves = this.#own.get(occupant);
+  async track(member: TopicMember, key: string, payload: PresencePayload): Promise<void> {
+    const leaves = this.#own.get(member);
     if (leaves && isDeepStrictEqual(leaves.payload, payload)) return;
-    const joins: Meta = { room: occupant.room, key, ref: randomUUID(), payload };
-    this.#own.set(occupant, joins);
-    await this.#tell(leaves ? { joins, leaves } : { joins });
+    const joins: PresenceMeta = { room: member.channelTopic, key, ref: randomUUID(), payload };
+    this.#own.set(member, joins);
+    await this.#publish(leaves ? { joins, leaves } : { joins });
   }
 
-  untrack(occupant: Occupant): void {
-    const leaves = this.#own.get(occupant);
+  untrack(member: TopicMember): void {
+    const leaves = this.#own.get(member);
     if (!leaves) return;
-    this.#own.delete(occupant);
-    void this.#tell({ leaves });
+    this.#own.delete(member);
+    void this.#publish({ leaves });
   }
 
   /** Who is in the room now: `{"alice":{"metas":[{"name":"Alice","phx_ref":"F1"}]}}` */
-  state(room: Room): string {
-    return spellMetas([...(this.#present.get(keyOf(room))?.metas.values() ?? [])]);
+  state(room: ChannelTopic): string {
+    return encodeMetas([...(this.#byTopic.get(topicKey(room))?.metas.values() ?? [])]);
   }
 
   /** The same, as it is sent to an occupant: all who come before it changes share one frame. */
-  stateFrame({ room, version, topic }: Pick<Occupant, "room" | "version" | "topic">): Buffer {
-    const present = this.#present.get(keyOf(room));
+  stateFrame({ channelTopic: room, version, topic }: Pick<TopicMember, "channelTopic" | "version" | "topic">): Buffer {
+    const present = this.#byTopic.get(topicKey(room));
     const known = present?.frames.get(version);
     if (known) return known;
     const envelope = { joinRef: null, ref: null, topic, event: "presence_state" };
-    const frame = socketFrame("text", spellMessage(version, envelope, this.state(room)));
+    const frame = encodeSocketFrame("text", encodeMessage(version, envelope, this.state(room)));
     present?.frames.set(version, frame);
     return frame;
   }
 
   /** Asks the others who is present there, and tells them who is here: at the beginning, and when something may have been missed. */
-  introduce(): void {
-    this.#tellAll("presence-hello");
+  exchangeState(): void {
+    this.#sendState("presence-hello");
   }
 
-  hear(said: Said, gateway: string): void {
-    const other = this.#others.get(gateway) ?? { metas: new Map(), version: null, heardAt: 0, isAsked: false };
-    other.heardAt = performance.now();
-    this.#others.set(gateway, other);
-    const { version } = said;
-    switch (said.kind) {
+  receive(message: GatewayMessage, gateway: string): void {
+    const other = this.#gateways.get(gateway) ?? {
+      metas: new Map(),
+      version: null,
+      lastSeenAt: 0,
+      isStateRequested: false,
+    };
+    other.lastSeenAt = performance.now();
+    this.#gateways.set(gateway, other);
+    const { version } = message;
+    switch (message.kind) {
       case "presence-hello":
       case "presence-here":
-        this.#replaceAll(other.metas, readMetas(said.metas));
+        this.#replaceAll(other.metas, parseMetas(message.metas));
         other.version = typeof version === "number" ? version : null;
-        other.isAsked = false;
-        if (said.kind === "presence-hello") this.#tellAll("presence-here");
+        other.isStateRequested = false;
+        if (message.kind === "presence-hello") this.#sendState("presence-here");
         break;
       case "presence": {
-        const [joins] = readMetas([said.joins]);
-        const [leaves] = readMetas([said.leaves]);
+        const [joins] = parseMetas([message.joins]);
+        const [leaves] = parseMetas([message.leaves]);
         if (leaves) other.metas.delete(leaves.ref);
         if (joins) other.metas.set(joins.ref, joins);
         this.#apply(joins ? [joins] : [], leaves ? [leaves] : []);
         other.version = other.version === null ? null : other.version + 1;
-        this.#compare(other, version);
+        this.#requestStateIfBehind(other, version);
         break;
       }
       case "presence-alive":
-        this.#compare(other, version);
+        this.#requestStateIfBehind(other, version);
         break;
       case "presence-bye":
-        this.#forget(gateway);
+        this.#removeGateway(gateway);
         break;
     }
-    this.#watch();
+    this.#updateTimer();
   }
 
   /** Resolves when the others have been told. */
   close(): Promise<void> {
     clearInterval(this.#timer);
-    return this.#others.size > 0 ? this.#relay.say({ kind: "presence-bye" }) : this.#relay.settled();
+    return this.#gateways.size > 0 ? this.#relay.send({ kind: "presence-bye" }) : this.#relay.flushed();
   }
 
-  #tell(change: Change): Promise<void> {
+  #publish(change: PresenceChange): Promise<void> {
     this.#version++;
     this.#apply(change.joins ? [change.joins] : [], change.leaves ? [change.leaves] : []);
-    const relayed = this.#relay.say({ kind: "presence", version: this.#version, ...change });
-    this.#watch();
+    const relayed = this.#relay.send({ kind: "presence", version: this.#version, ...change });
+    this.#updateTimer();
     return relayed;
   }
 
-  #tellAll(kind: "presence-hello" | "presence-here"): void {
-    void this.#relay.say({ kind, version: this.#version, metas: [...this.#own.values()] });
+  #sendState(kind: "presence-hello" | "presence-here"): void {
+    void this.#relay.send({ kind, version: this.#version, metas: [...this.#own.values()] });
   }
 
   /** What it has said may not have come through, or it was taken for dead: then it is asked who is there. */
-  #compare(other: Other, version: unknown): void {
-    if (other.version === version || other.isAsked) return;
-    other.isAsked = true;
-    this.introduce();
+  #requestStateIfBehind(other: RemoteGateway, version: unknown): void {
+    if (other.version === version || other.isStateRequested) return;
+    other.isStateRequested = true;
+    this.exchangeState();
   }
 
   /** Thousands may come or go with a gateway: each room is told of all of its own at once. */
-  #replaceAll(known: Map<string, Meta>, metas: readonly Meta[]): void {
+  #replaceAll(known: Map<string, PresenceMeta>, metas: readonly PresenceMeta[]): void {
     const current = new Map(metas.map((meta) => [meta.ref, meta]));
     const leaves = [...known.values()].filter(({ ref }) => !current.has(ref));
     const joins = [...current.values()].filter(({ ref }) => !known.has(ref));
     for (const { ref } of leaves) known.delete(ref);
     for (const meta of joins) known.set(meta.ref, meta);
-    const [leavesByRoom, joinsByRoom] = [leaves, joins].map((each) => Map.groupBy(each, ({ room }) => keyOf(room)));
+    const [leavesByRoom, joinsByRoom] = [leaves, joins].map((each) => Map.groupBy(each, ({ room }) => topicKey(room)));
     for (const key of new Set([...leavesByRoom!.keys(), ...joinsByRoom!.keys()])) {
       this.#apply(joinsByRoom!.get(key) ?? [], leavesByRoom!.get(key) ?? []);
     }
   }
 
   /** All of one room. */
-  #apply(joins: readonly Meta[], leaves: readonly Meta[]): void {
+  #apply(joins: readonly PresenceMeta[], leaves: readonly PresenceMeta[]): void {
     const first = joins[0] ?? leaves[0];
     if (!first) return;
-    const key = keyOf(first.room);
-    const present = this.#present.get(key) ?? { metas: new Map<string, Meta>(), bytes: 0, frames: new Map() };
-    this.#present.set(key, present);
-    for (const { ref } of leaves) present.bytes -= sizeOf(present.metas.get(ref));
+    const key = topicKey(first.room);
+    const present = this.#byTopic.get(key) ?? { metas: new Map<string, PresenceMeta>(), bytes: 0, frames: new Map() };
+    this.#byTopic.set(key, present);
+    for (const { ref } of leaves) present.bytes -= metaBytes(present.metas.get(ref));
     for (const { ref } of leaves) present.metas.delete(ref);
-    for (const meta of joins) present.bytes += sizeOf(meta) - sizeOf(present.metas.get(meta.ref));
+    for (const meta of joins) present.bytes += metaBytes(meta) - metaBytes(present.metas.get(meta.ref));
     for (const meta of joins) present.metas.set(meta.ref, meta);
     present.frames.clear();
-    if (present.metas.size === 0) this.#present.delete(key);
+    if (present.metas.size === 0) this.#byTopic.delete(key);
     const isReplaced = joins.length === 1 && leaves.length === 1 && joins[0]!.key === leaves[0]!.key;
-    const diff = `{"joins":${spellMetas(joins, isReplaced ? leaves[0]!.ref : null)},"leaves":${spellMetas(leaves)}}`;
-    const frames = new Map<Version, Buffer>();
-    for (const { version, topic, hearsPresence, outbox } of this.#rooms.in(first.room)) {
+    const diff = `{"joins":${encodeMetas(joins, isReplaced ? leaves[0]!.ref : null)},"leaves":${encodeMetas(leaves)}}`;
+    const frames = new Map<ProtocolVersion, Buffer>();
+    for (const { version, topic, receivesPresence: hearsPresence, outbox } of this.#members.of(first.room)) {
       if (!hearsPresence) continue;
       const envelope = { joinRef: null, ref: null, topic, event: "presence_diff" };
-      const frame = frames.get(version) ?? socketFrame("text", spellMessage(version, envelope, diff));
+      const frame = frames.get(version) ?? encodeSocketFrame("text", encodeMessage(version, envelope, diff));
       frames.set(version, frame);
       outbox.send(frame);
     }
   }
 
   /** Only while there is somebody of whom, or to whom, something is to be known. */
-  #watch(): void {
-    const isNeeded = this.#others.size > 0;
-    if (isNeeded) this.#timer ??= setInterval(() => this.#look(), ALIVE_MS).unref();
+  #updateTimer(): void {
+    const isNeeded = this.#gateways.size > 0;
+    if (isNeeded) this.#timer ??= setInterval(() => this.#checkGateways(), ALIVE_INTERVAL_MS).unref();
     else {
       clearInterval(this.#timer);
       this.#timer = undefined;
     }
   }
 
-  #look(): void {
-    if (this.#own.size > 0) void this.#relay.say({ kind: "presence-alive", version: this.#version });
-    for (const [gateway, { metas, heardAt }] of this.#others) {
-      if (metas.size > 0 && performance.now() - heardAt > SILENT_MS) this.#forget(gateway);
+  #checkGateways(): void {
+    if (this.#own.size > 0) void this.#relay.send({ kind: "presence-alive", version: this.#version });
+    for (const [gateway, { metas, lastSeenAt: heardAt }] of this.#gateways) {
+      if (metas.size > 0 && performance.now() - heardAt > GATEWAY_TIMEOUT_MS) this.#removeGateway(gateway);
     }
-    this.#watch();
+    this.#updateTimer();
   }
 
-  #forget(gateway: string): void {
-    this.#replaceAll(this.#others.get(gateway)!.metas, []);
-    this.#others.delete(gateway);
+  #removeGateway(gateway: string): void {
+    this.#replaceAll(this.#gateways.get(gateway)!.metas, []);
+    this.#gateways.delete(gateway);
   }
 }
 
-function sizeOf(meta: Meta | undefined): number {
-  return meta ? sizeOfPresence(meta.key, meta.payload) : 0;
+function metaBytes(meta: PresenceMeta | undefined): number {
+  return meta ? estimatePresenceBytes(meta.key, meta.payload) : 0;
 }
 
-function spellMetas(metas: readonly Meta[], replaced: string | null = null): string {
+function encodeMetas(metas: readonly PresenceMeta[], replaced: string | null = null): string {
   const byKey = Map.groupBy(metas, ({ key }) => key);
   const state = [...byKey].map(([key, own]) => {
     const told = own.map(({ payload, ref }) => ({
@@ -221,11 +240,11 @@ function spellMetas(metas: readonly Meta[], replaced: string | null = null): str
   return JSON.stringify(Object.fromEntries(state));
 }
 
-function readMetas(written: unknown): Meta[] {
+function parseMetas(written: unknown): PresenceMeta[] {
   return (Array.isArray(written) ? written : []).filter(isMeta);
 }
 
-function isMeta(value: unknown): value is Meta {
+function isMeta(value: unknown): value is PresenceMeta {
   return (
     isJsonObject(value) && typeof value.key === "string" && typeof value.ref === "string" && isJsonObject(value.room)
   );

@@ -1,48 +1,50 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { makeBodyLimits } from "../engine/caller/body-limit.ts";
-import type { Caller, Callers } from "../engine/caller/caller.ts";
-import { callerKey } from "../engine/caller/caller-key.ts";
-import { makeContexts } from "../engine/caller/context.ts";
-import type { CrossSite } from "../engine/caller/cross-site.ts";
-import { settingsOfRole } from "../engine/caller/role-settings.ts";
-import type { CatalogKeeper } from "../engine/catalog/keep.ts";
-import type { Changes } from "../engine/changes/changes.ts";
+import type { CatalogKeeper } from "../engine/catalog/catalog-keeper.ts";
 import type { Config } from "../engine/config/config.ts";
 import type { Database } from "../engine/database/database.ts";
-import type { Context } from "../engine/database/statement.ts";
-import type { Logger } from "../engine/log.ts";
-import { SharedBytes } from "../engine/memory/shared-bytes.ts";
+import type { StatementContext } from "../engine/database/statement.ts";
+import { type Authenticator, type Caller, callerKey } from "../engine/identity/caller.ts";
+import { makeCallerSettings, roleSettings } from "../engine/identity/caller-settings.ts";
+import { SharedBytes } from "../engine/memory/byte-quota.ts";
 import type { SocketMemory } from "../engine/memory/socket-memory.ts";
-import { makeAuthorization } from "./authorization.ts";
+import type { Logger } from "../engine/output/log.ts";
+import type { ReplicationStream } from "../engine/replication/changes.ts";
+import { makeBodyLimits } from "../http/body-limit.ts";
+import type { CsrfProtection } from "../http/csrf-protection.ts";
+import { makeTopicAuthorization } from "./authorization.ts";
+import { Broadcaster, TopicMembers } from "./broadcast.ts";
 import { makeBindingReader } from "./changes/binding.ts";
-import { makeBlindSpots } from "./changes/blind-spots.ts";
-import { makeVisibilityCheck } from "./changes/check-visibility.ts";
-import { makeClaimsReader } from "./changes/claims-read.ts";
-import { Feeds } from "./changes/feeds.ts";
-import { Filters } from "./changes/filters.ts";
-import { makePublished } from "./changes/published.ts";
-import { makeAwaitVisible } from "./changes/visible.ts";
-import { API_PATH, type HttpRequest, type HttpResponse, MOST_BODY_BYTES, makeHttpBroadcast } from "./http-broadcast.ts";
-import { limitsOf } from "./limits.ts";
+import { ChangeFeeds } from "./changes/feeds.ts";
+import { FilterEvaluator } from "./changes/filter-evaluation.ts";
+import { makeFindMissingPolicyColumns, makePolicyClaimsReader } from "./changes/policy-dependencies.ts";
+import { makePublication } from "./changes/publication.ts";
+import { makeVisibilityCheck } from "./changes/row-visibility.ts";
+import { makeAwaitVisible } from "./changes/transaction-visibility.ts";
+import type { ChannelDependencies } from "./channel.ts";
+import {
+  BROADCAST_API_PATH,
+  type BroadcastRequest,
+  type BroadcastResponse,
+  MAX_BODY_BYTES,
+  makeHttpBroadcast,
+} from "./http-broadcast.ts";
 import { Presence } from "./presence.ts";
-import { Relay, type Said } from "./relay.ts";
-import { Rooms } from "./rooms.ts";
-import type { ChannelServices } from "./services.ts";
-import { Sockets } from "./sockets.ts";
-import { Speech } from "./speech.ts";
-import { makeTally, type RealtimeStatistics } from "./statistics.ts";
+import { readClientLimits } from "./protocol/client-limits.ts";
+import { makeRealtimeCounters, type RealtimeStatistics } from "./protocol/counters.ts";
+import { type GatewayMessage, GatewayRelay } from "./relay.ts";
+import { RealtimeSocketServer } from "./socket-server.ts";
 
 export const SOCKET_PATH = "/realtime/v1/websocket";
 
-export type RealtimeServices = {
+export type RealtimeDependencies = {
   readonly config: Config;
   /** Those of now: the settings they are made of may change. */
-  readonly callers: () => Callers;
-  readonly crossSite: Pick<CrossSite, "isOwnPage">;
+  readonly authenticator: () => Authenticator;
+  readonly csrf: Pick<CsrfProtection, "isAllowedOrigin">;
   readonly catalog: CatalogKeeper;
   readonly database: Database;
-  readonly changes: Changes;
+  readonly changes: ReplicationStream;
   /** Whose tables the changes are of. */
   readonly publication: string;
   readonly memory: SocketMemory;
@@ -51,20 +53,20 @@ export type RealtimeServices = {
 
 export type Realtime = {
   /** What answers below each path. */
-  readonly folders: Readonly<Record<string, (request: HttpRequest) => Promise<HttpResponse>>>;
+  readonly handlersByPath: Readonly<Record<string, (request: BroadcastRequest) => Promise<BroadcastResponse>>>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   statistics(): RealtimeStatistics;
   /** Says goodbye to all who are connected. */
-  hangUp(milliseconds: number): Promise<void>;
+  closeSockets(milliseconds: number): Promise<void>;
   close(): Promise<void>;
 };
 
 /** Channels as supabase-js knows them: changes of tables, broadcasts and presence. */
-export function openRealtime(given: RealtimeServices): Realtime {
-  const { config, callers, crossSite, catalog, database, changes, publication, memory, log } = given;
-  const contexts = makeContexts(config);
+export function openRealtime(dependencies: RealtimeDependencies): Realtime {
+  const { config, authenticator, csrf, catalog, database, changes, publication, memory, log } = dependencies;
+  const contexts = makeCallerSettings(config);
   /** The same for all requests of a caller: what a policy says is to depend on nothing else. */
-  const contextOf = (caller: Caller): Context => {
+  const contextOf = (caller: Caller): StatementContext => {
     const { role, settings } = contexts(caller, {
       interface: "realtime",
       requestId: "",
@@ -75,78 +77,80 @@ export function openRealtime(given: RealtimeServices): Realtime {
     });
     return {
       role,
-      settings: [...settingsOfRole(catalog.current().roles.get(role)), ...settings],
+      settings: [...roleSettings(catalog.current().roles.get(role)), ...settings],
       callerKey: () => callerKey(caller.claims, () => null),
     };
   };
 
   const asOwner: Database["asOwner"] = (work) => database.asOwner(work);
-  const published = makePublished(asOwner, publication);
-  const blindSpots = makeBlindSpots(asOwner);
-  const authorization = makeAuthorization({ database, contextOf });
-  const rooms = new Rooms();
-  const hear = (said: Said, gateway: string | null): void | Promise<void> => {
-    if (said.kind === "broadcast") return speech.hear(said);
-    if (gateway !== null) presence.hear(said, gateway);
+  const publicationReader = makePublication(asOwner, publication);
+  const findMissingColumns = makeFindMissingPolicyColumns(asOwner);
+  const authorization = makeTopicAuthorization({ database, contextOf });
+  const members = new TopicMembers();
+  const receive = (message: GatewayMessage, gateway: string | null): void | Promise<void> => {
+    if (message.kind === "broadcast") return broadcaster.receive(message);
+    if (gateway !== null) presence.receive(message, gateway);
   };
   const timeoutMs = config.realtimeCheckTimeout * 1000;
-  const isAnonymous = ({ role }: Caller): boolean => role === callers().anonymous.role;
-  const filters = new Filters({ database, contextOf, timeoutMs, isAnonymous });
-  const relay = new Relay({ changes, hear, log });
-  const speech = new Speech(rooms, relay);
-  const presence = new Presence(rooms, relay);
-  const feeds = new Feeds(
+  const isAnonymous = ({ role }: Caller): boolean => role === authenticator().anonymous.role;
+  const filterEvaluator = new FilterEvaluator({ database, contextOf, timeoutMs, isAnonymous });
+  const relay = new GatewayRelay({ changes, receive, log });
+  const broadcaster = new Broadcaster(members, relay);
+  const presence = new Presence(members, relay);
+  const feeds = new ChangeFeeds(
     {
       changes,
       catalog,
-      claims: makeClaimsReader(asOwner),
-      published,
-      blindSpots,
+      claims: makePolicyClaimsReader(asOwner),
+      publication: publicationReader,
+      findMissingColumns,
       checkVisibility: makeVisibilityCheck({ database, contextOf, timeoutMs }),
-      filters,
+      filters: filterEvaluator,
       awaitVisible: makeAwaitVisible(asOwner),
       log,
     },
     {
-      hear: (message) => relay.hear(message),
-      begun: () => presence.introduce(),
+      onMessage: (message) => relay.receive(message),
+      onStart: () => presence.exchangeState(),
     },
   );
 
-  const services: ChannelServices = {
-    callers,
+  const channelDependencies: ChannelDependencies = {
+    authenticator,
     authorization,
-    rooms,
-    speech,
+    members,
+    broadcaster,
     presence,
     feeds,
-    limits: limitsOf(config),
+    limits: readClientLimits(config),
     memory,
     unsentFrames: new SharedBytes(memory.unsent),
-    tally: makeTally(),
+    counters: makeRealtimeCounters(),
     log,
-    bindingReader: (caller, outbox) =>
+    bindingReaderFor: (caller, outbox) =>
       makeBindingReader({
         catalog,
         role: caller.role,
-        published,
-        blindSpots,
+        publication: publicationReader,
+        findMissingColumns,
         isAnonymous: isAnonymous(caller),
-        ask: async (statement) => (await database.run(contextOf(caller), statement, { readOnly: true })).rows,
-        readValues: (statement, hasPattern) => filters.readValues({ caller, outbox }, statement, hasPattern),
+        query: async (statement) => (await database.run(contextOf(caller), statement, { readOnly: true })).rows,
+        readValues: (statement, hasPattern) => filterEvaluator.readValues({ caller, outbox }, statement, hasPattern),
       }),
-    isBarred: (outbox, binding) => filters.isBarred(outbox, binding),
+    isSuspended: (outbox, binding) => filterEvaluator.isSuspended(outbox, binding),
   };
-  const sockets = new Sockets({ services, config, crossSite });
-  const bodyLimitOf = makeBodyLimits(config, MOST_BODY_BYTES);
+  const socketServer = new RealtimeSocketServer({ dependencies: channelDependencies, config, csrf });
+  const bodyLimitOf = makeBodyLimits(config, MAX_BODY_BYTES);
 
   return {
-    folders: { [API_PATH]: makeHttpBroadcast({ callers, authorization, speech, bodyLimitOf }) },
-    upgrade: (request, socket, head) => void sockets.upgrade(request, socket, head).catch(() => socket.destroy()),
-    statistics: () => sockets.statistics(),
-    hangUp: (milliseconds) => sockets.close(milliseconds),
+    handlersByPath: {
+      [BROADCAST_API_PATH]: makeHttpBroadcast({ authenticator, authorization, broadcaster, bodyLimitOf }),
+    },
+    upgrade: (request, socket, head) => void socketServer.upgrade(request, socket, head).catch(() => socket.destroy()),
+    statistics: () => socketServer.statistics(),
+    closeSockets: (milliseconds) => socketServer.close(milliseconds),
     close: async () => {
-      await sockets.close(0);
+      await socketServer.close(0);
       await presence.close();
       feeds.close();
     },

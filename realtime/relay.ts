@@ -1,102 +1,105 @@
 import { randomUUID } from "node:crypto";
-import type { Changes, Message } from "../engine/changes/changes.ts";
-import { isJsonObject } from "../engine/json-object.ts";
-import type { Logger } from "../engine/log.ts";
+import { isJsonObject } from "../engine/json/json-values.ts";
+import type { Logger } from "../engine/output/log.ts";
+import type { LogicalMessage, ReplicationStream } from "../engine/replication/changes.ts";
 
 /** What gateways tell each other, and SQL tells them, by way of the stream: JSON objects that say their kind. */
-export type Said = Readonly<Record<string, unknown>> & { readonly kind: string };
+export type GatewayMessage = Readonly<Record<string, unknown>> & { readonly kind: string };
 
 /** `from` is null for what SQL said. A promise is awaited before more is heard. */
-export type Hear = (said: Said, from: string | null) => void | Promise<void>;
+export type ReceiveGatewayMessage = (said: GatewayMessage, from: string | null) => void | Promise<void>;
 
-type RelayOptions = {
-  readonly changes: Pick<Changes, "emit" | "state">;
-  readonly hear: Hear;
+type GatewayRelayOptions = {
+  readonly changes: Pick<ReplicationStream, "emit" | "state">;
+  readonly receive: ReceiveGatewayMessage;
   readonly log: Pick<Logger, "warn" | "error">;
 };
 
 /** What `realtime.send` uses too. */
-const PREFIX = "realtime";
+const MESSAGE_PREFIX = "realtime";
 /** So many messages, or characters of them, wait at most before whoever says more waits. */
-const CROWD = 500;
-const CROWD_LENGTH = 8 * 2 ** 20;
+const MAX_QUEUED_MESSAGES = 500;
+const MAX_QUEUED_CHARACTERS = 8 * 2 ** 20;
 
 /** What goes together next: texts of JSON. */
-type Batch = { readonly said: string[]; length: number; readonly sent: Promise<void> };
+type RelayBatch = { readonly messages: string[]; length: number; readonly sent: Promise<void> };
 
 /** Carries what is said here to the other gateways of the database. What is said while a message is sent goes with the next one. */
-export class Relay {
+export class GatewayRelay {
   readonly gateway = randomUUID();
-  readonly #options: RelayOptions;
-  #last: Promise<void> = Promise.resolve();
-  #next: Batch | null = null;
-  #isAlone = false;
+  readonly #options: GatewayRelayOptions;
+  #lastSent: Promise<void> = Promise.resolve();
+  #nextBatch: RelayBatch | null = null;
+  #isIsolated = false;
 
-  constructor(options: RelayOptions) {
+  constructor(options: GatewayRelayOptions) {
     this.#options = options;
   }
 
   /** Resolves when it is on its way. That it cannot be is said in the log. */
-  say(said: Said): Promise<void> {
-    this.#next ??= this.#begin();
+  send(said: GatewayMessage): Promise<void> {
+    this.#nextBatch ??= this.#startBatch();
     const text = JSON.stringify(said);
-    this.#next.said.push(text);
-    this.#next.length += text.length;
-    return this.#next.sent;
+    this.#nextBatch.messages.push(text);
+    this.#nextBatch.length += text.length;
+    return this.#nextBatch.sent;
   }
 
   /** More is said than can be sent: whoever says more had better wait until it is on its way. */
-  get isCrowded(): boolean {
-    return this.#next !== null && (this.#next.said.length >= CROWD || this.#next.length >= CROWD_LENGTH);
+  get isCongested(): boolean {
+    return (
+      this.#nextBatch !== null &&
+      (this.#nextBatch.messages.length >= MAX_QUEUED_MESSAGES || this.#nextBatch.length >= MAX_QUEUED_CHARACTERS)
+    );
   }
 
   /** Resolves when all that was said is on its way. */
-  settled(): Promise<void> {
-    return this.#next?.sent ?? this.#last;
+  flushed(): Promise<void> {
+    return this.#nextBatch?.sent ?? this.#lastSent;
   }
 
-  hear({ prefix, content }: Message): void | Promise<void> {
-    if (prefix !== PREFIX) return;
-    const { gateway, said } = parse(content) ?? {};
+  receive({ prefix, content }: LogicalMessage): void | Promise<void> {
+    if (prefix !== MESSAGE_PREFIX) return;
+    const { gateway, said } = parseContent(content) ?? {};
     if (gateway === this.gateway || !Array.isArray(said)) return;
-    return this.#hearEach(said.filter(isSaid), typeof gateway === "string" ? gateway : null);
+    return this.#receiveEach(said.filter(isGatewayMessage), typeof gateway === "string" ? gateway : null);
   }
 
-  #hearEach(said: readonly Said[], from: string | null): void | Promise<void> {
+  #receiveEach(said: readonly GatewayMessage[], from: string | null): void | Promise<void> {
     for (const [at, each] of said.entries()) {
-      const heard = this.#options.hear(each, from);
-      if (heard) return heard.then(() => this.#hearEach(said.slice(at + 1), from));
+      const heard = this.#options.receive(each, from);
+      if (heard) return heard.then(() => this.#receiveEach(said.slice(at + 1), from));
     }
   }
 
-  #begin(): Batch {
+  #startBatch(): RelayBatch {
     const said: string[] = [];
-    const sent = this.#last.then(() => {
-      this.#next = null;
-      return this.#send(said);
+    const sent = this.#lastSent.then(() => {
+      this.#nextBatch = null;
+      return this.#emit(said);
     });
-    this.#last = sent;
-    return { said, length: 0, sent };
+    this.#lastSent = sent;
+    return { messages: said, length: 0, sent };
   }
 
-  async #send(said: readonly string[]): Promise<void> {
+  async #emit(said: readonly string[]): Promise<void> {
     const { changes, log } = this.#options;
     const { status, reason } = changes.state();
-    if (status === "refused") return this.#stayAlone(reason);
+    if (status === "refused") return this.#reportIsolated(reason);
     try {
-      await changes.emit(PREFIX, Buffer.from(`{"gateway":"${this.gateway}","said":[${said.join(",")}]}`));
+      await changes.emit(MESSAGE_PREFIX, Buffer.from(`{"gateway":"${this.gateway}","said":[${said.join(",")}]}`));
     } catch (error) {
       log.error({ err: error }, "other gateways could not be told of a broadcast or a presence");
     }
   }
 
-  #stayAlone(reason: string | null): void {
-    if (!this.#isAlone) this.#options.log.warn({ reason }, "broadcasts and presences stay within this process");
-    this.#isAlone = true;
+  #reportIsolated(reason: string | null): void {
+    if (!this.#isIsolated) this.#options.log.warn({ reason }, "broadcasts and presences stay within this process");
+    this.#isIsolated = true;
   }
 }
 
-function parse(content: Buffer): Readonly<Record<string, unknown>> | null {
+function parseContent(content: Buffer): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(content.toString());
     return isJsonObject(value) ? value : null;
@@ -105,6 +108,6 @@ function parse(content: Buffer): Readonly<Record<string, unknown>> | null {
   }
 }
 
-function isSaid(value: unknown): value is Said {
+function isGatewayMessage(value: unknown): value is GatewayMessage {
   return isJsonObject(value) && typeof value.kind === "string";
 }

@@ -1,12 +1,12 @@
-type Payload = {
+type ChannelPayload = {
   config?: { postgres_changes?: unknown[]; resume?: string };
   response?: { position?: string };
   data?: { position?: string };
   extension?: string;
   status?: string;
 };
-type Message = { topic: string; event: string; payload: Payload };
-type List = [joinRef: string | null, ref: string | null, topic: string, event: string, payload: Payload];
+type ObjectMessage = { topic: string; event: string; payload: ChannelPayload };
+type ListMessage = [joinRef: string | null, ref: string | null, topic: string, event: string, payload: ChannelPayload];
 
 /**
  * For the browser, where supabase-js then misses no change when a connection is lost:
@@ -17,7 +17,7 @@ export function resuming(Socket: typeof WebSocket): typeof WebSocket {
   const positions = new Map<string, string>();
 
   /** A heartbeat is true of what this socket has joined, not of a channel that has yet to be told what it missed. */
-  const remember = ({ topic, event, payload }: Message, joined: Set<string>): void => {
+  const rememberPosition = ({ topic, event, payload }: ObjectMessage, joined: Set<string>): void => {
     const position = payload.data?.position ?? payload.response?.position;
     const isLost = payload.extension === "postgres_changes" && payload.status === "error";
     if (isLost || event === "phx_error" || event === "phx_close") {
@@ -31,13 +31,13 @@ export function resuming(Socket: typeof WebSocket): typeof WebSocket {
   };
 
   const withPosition = (text: string, joined: Set<string>): string => {
-    const written = JSON.parse(text) as Message | List;
-    const { topic, event, payload } = toMessage(written);
+    const message = JSON.parse(text) as ObjectMessage | ListMessage;
+    const { topic, event, payload } = toObjectMessage(message);
     const resume = positions.get(topic);
     if (event === "phx_leave") positions.delete(topic);
     if (event === "phx_leave" || event === "phx_join") joined.delete(topic);
     if (event === "phx_join" && resume !== undefined) payload.config = { ...payload.config, resume };
-    return JSON.stringify(written);
+    return JSON.stringify(message);
   };
 
   return class extends Socket {
@@ -46,7 +46,7 @@ export function resuming(Socket: typeof WebSocket): typeof WebSocket {
     constructor(...address: ConstructorParameters<typeof WebSocket>) {
       super(...address);
       this.addEventListener("message", ({ data }) => {
-        if (typeof data === "string") remember(toMessage(JSON.parse(data)), this.#joined);
+        if (typeof data === "string") rememberPosition(toObjectMessage(JSON.parse(data)), this.#joined);
       });
     }
 
@@ -57,7 +57,7 @@ export function resuming(Socket: typeof WebSocket): typeof WebSocket {
 }
 
 /** Version 2.0.0 writes a list, 1.0.0 an object. */
-function toMessage(written: Message | List): Message {
+function toObjectMessage(written: ObjectMessage | ListMessage): ObjectMessage {
   if (!Array.isArray(written)) return written;
   const [, , topic, event, payload] = written;
   return { topic, event, payload };

@@ -1,76 +1,80 @@
-import type { Caller } from "../engine/caller/caller.ts";
-import { type Binding, bindingIds } from "./changes/binding.ts";
-import { behind, formatBookmark, parseBookmark } from "./changes/position.ts";
-import type { Subscriber } from "./changes/subscriber.ts";
-import type { JoinRequest } from "./join-request.ts";
-import type { Outbox } from "./outbox.ts";
-import { spellWord, type Version } from "./protocol.ts";
-import { Refusal } from "./refusal.ts";
-import type { ChannelServices } from "./services.ts";
+import type { Caller } from "../engine/identity/caller.ts";
+import { assignBindingIds, type Binding } from "./changes/binding.ts";
+import { type ChangeSubscriber, endOfTransaction, formatResumeToken, parseResumeToken } from "./changes/subscriber.ts";
+import type { ChannelDependencies } from "./channel.ts";
+import { ChannelError } from "./protocol/channel-error.ts";
+import type { JoinRequest } from "./protocol/join-request.ts";
+import { type ProtocolVersion, stringifyValue } from "./protocol/messages.ts";
+import type { Outbox } from "./protocol/outbox.ts";
 
-type Terms = {
+type SubscriptionOptions = {
   readonly topic: string;
-  readonly version: Version;
+  readonly version: ProtocolVersion;
   readonly outbox: Outbox;
   readonly request: JoinRequest;
   /** Changes may have been missed. */
-  readonly lose: (reason: string) => void;
+  readonly reportGap: (reason: string) => void;
 };
 
-type SubscriptionServices = Pick<ChannelServices, "feeds" | "bindingReader" | "isBarred">;
+type SubscriptionDependencies = Pick<ChannelDependencies, "feeds" | "bindingReaderFor" | "isSuspended">;
 export type SubscriptionState = { readonly status: "ok" | "error"; readonly message: string };
 
 /** Less than the ten seconds after which the client gives up. */
-const STAND_MS = 8_000;
+const SUBSCRIBE_TIMEOUT_MS = 8_000;
 /** For a channel that asks for no changes, hearing the other gateways is worth a short wait. */
-const HEAR_MS = 2_000;
+const OPEN_TIMEOUT_MS = 2_000;
 
 /** What one channel is told of changes, by the claims of the moment. */
 export class Subscription {
-  readonly #services: SubscriptionServices;
-  readonly #terms: Terms;
-  #subscriber: Subscriber | null = null;
-  #isOver = false;
+  readonly #dependencies: SubscriptionDependencies;
+  readonly #options: SubscriptionOptions;
+  #subscriber: ChangeSubscriber | null = null;
+  #isEnded = false;
 
-  constructor(services: SubscriptionServices, terms: Terms) {
-    this.#services = services;
-    this.#terms = terms;
+  constructor(dependencies: SubscriptionDependencies, options: SubscriptionOptions) {
+    this.#dependencies = dependencies;
+    this.#options = options;
   }
 
   /** How far it has been told; null where nothing was asked for. */
-  get bookmark(): string | null {
-    return this.#subscriber && formatBookmark(this.#services.feeds.bookmarkOf(this.#subscriber));
+  get resumeToken(): string | null {
+    return this.#subscriber && formatResumeToken(this.#dependencies.feeds.resumePointOf(this.#subscriber));
   }
 
   /** Null where nothing was asked for. */
   get state(): SubscriptionState | null {
-    const { bindings } = this.#terms.request;
+    const { bindings } = this.#options.request;
     if (!this.#subscriber) return null;
-    const isWhole = this.#subscriber.bindings.length === bindings.length;
-    return isWhole
+    const isComplete = this.#subscriber.bindings.length === bindings.length;
+    return isComplete
       ? { status: "ok", message: "Subscribed to PostgreSQL" }
       : { status: "error", message: unableToSubscribe(bindings) };
   }
 
   /** Resolves when nothing is missed any more of what was asked for; refuses by throwing. */
-  async begin(caller: Caller): Promise<void> {
-    const { bindings, waitMs, resume } = this.#terms.request;
-    const { feeds } = this.#services;
+  async start(caller: Caller): Promise<void> {
+    const { bindings, waitMs, resume } = this.#options.request;
+    const { feeds } = this.#dependencies;
     if (bindings.length === 0) {
-      await within(HEAR_MS, feeds.opened()).catch(() => {});
+      await withTimeout(OPEN_TIMEOUT_MS, feeds.opened()).catch(() => {});
       return;
     }
     const subscriber = await this.#makeSubscriber(caller);
     if (subscriber.bindings.length < bindings.length && waitMs !== null) {
-      throw new Refusal("RealtimeDisabledForConfiguration", unableToSubscribe(bindings));
+      throw new ChannelError("RealtimeDisabledForConfiguration", unableToSubscribe(bindings));
     }
     this.#subscriber = subscriber;
     if (resume !== null) return;
-    const standing = await within(waitMs ?? STAND_MS, feeds.subscribe(subscriber)).catch((error: unknown) => {
-      throw new Refusal("RealtimeDisabledForConfiguration", error instanceof Error ? error.message : String(error));
-    });
-    if (standing === TOO_LATE) {
-      throw new Refusal(
+    const result = await withTimeout(waitMs ?? SUBSCRIBE_TIMEOUT_MS, feeds.subscribe(subscriber)).catch(
+      (error: unknown) => {
+        throw new ChannelError(
+          "RealtimeDisabledForConfiguration",
+          error instanceof Error ? error.message : String(error),
+        );
+      },
+    );
+    if (result === TIMED_OUT) {
+      throw new ChannelError(
         "PostgresChangesSubscribeTimeout",
         "The stream of changes has not come so far yet; join again.",
       );
@@ -79,31 +83,31 @@ export class Subscription {
 
   /** To be called when the join has been answered: what was missed comes from here on. */
   resume(): void {
-    if (this.#subscriber && this.#terms.request.resume !== null && !this.#isOver)
-      this.#services.feeds.resume(this.#subscriber);
+    if (this.#subscriber && this.#options.request.resume !== null && !this.#isEnded)
+      this.#dependencies.feeds.resume(this.#subscriber);
   }
 
   /** Resolves when all is judged by the claims of this caller, and nothing by those from before. */
-  async renew(caller: Caller): Promise<void> {
+  async updateCaller(caller: Caller): Promise<void> {
     const old = this.#subscriber;
     if (!old) return;
     const successor = await this.#makeSubscriber(caller);
-    if (this.#isOver) return;
+    if (this.#isEnded) return;
     this.#subscriber = successor;
-    await this.#services.feeds.replace(old, successor);
+    await this.#dependencies.feeds.replace(old, successor);
   }
 
   end(): void {
-    this.#isOver = true;
-    if (this.#subscriber) this.#services.feeds.remove(this.#subscriber);
+    this.#isEnded = true;
+    if (this.#subscriber) this.#dependencies.feeds.remove(this.#subscriber);
   }
 
-  async #makeSubscriber(caller: Caller): Promise<Subscriber> {
-    const { topic, version, outbox, request, lose } = this.#terms;
-    const ids = bindingIds(request.bindings);
-    const { bindingReader, isBarred } = this.#services;
+  async #makeSubscriber(caller: Caller): Promise<ChangeSubscriber> {
+    const { topic, version, outbox, request, reportGap: lose } = this.#options;
+    const ids = assignBindingIds(request.bindings);
+    const { bindingReaderFor: bindingReader, isSuspended: isBarred } = this.#dependencies;
     const resolve = bindingReader(caller, outbox);
-    const bookmark = request.resume === null ? null : parseBookmark(request.resume);
+    const bookmark = request.resume === null ? null : parseResumeToken(request.resume);
     const bindings = await Promise.all(request.bindings.map((binding, at) => resolve(binding, ids[at]!)));
     return {
       caller,
@@ -111,26 +115,26 @@ export class Subscription {
       version,
       topic,
       outbox,
-      position: bookmark?.position ?? behind(0n),
+      position: bookmark?.position ?? endOfTransaction(0n),
       history: bookmark?.history ?? null,
-      lose,
+      reportGap: lose,
     };
   }
 }
 
 function unableToSubscribe(bindings: JoinRequest["bindings"]): string {
-  const asked = bindings.map((binding) =>
+  const descriptions = bindings.map((binding) =>
     Object.entries(binding)
-      .map(([name, value]) => `${name}: ${spellWord(value)}`)
+      .map(([name, value]) => `${name}: ${stringifyValue(value)}`)
       .join(", "),
   );
-  return `Unable to subscribe to changes with given parameters. Please check Realtime is enabled for the given connect parameters: [${asked.join("; ")}]`;
+  return `Unable to subscribe to changes with given parameters. Please check Realtime is enabled for the given connect parameters: [${descriptions.join("; ")}]`;
 }
 
-const TOO_LATE = Symbol("too late");
+const TIMED_OUT = Symbol("too late");
 
-async function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result | typeof TOO_LATE> {
-  const { promise, resolve } = Promise.withResolvers<typeof TOO_LATE>();
-  const timer = setTimeout(() => resolve(TOO_LATE), milliseconds);
+async function withTimeout<Result>(milliseconds: number, work: Promise<Result>): Promise<Result | typeof TIMED_OUT> {
+  const { promise, resolve } = Promise.withResolvers<typeof TIMED_OUT>();
+  const timer = setTimeout(() => resolve(TIMED_OUT), milliseconds);
   return Promise.race([work, promise]).finally(() => clearTimeout(timer));
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { startCluster } from "../engine/embedded/cluster.ts";
-import { allHistories } from "../engine/migrate/histories.ts";
+import { allHistories } from "../engine/migrate/committed-migrations.ts";
 import { runMigrations } from "../engine/migrate/migrate.ts";
 
 declare module "vitest" {

@@ -1,6 +1,6 @@
 import jwt from "jsonwebtoken";
 import pg from "pg";
-import type { Logger } from "../engine/log.ts";
+import type { Logger } from "../engine/output/log.ts";
 import type { Service } from "../service.ts";
 import { cloneDatabase, type TestDatabase } from "./database.ts";
 import { SECRET } from "./secret.ts";

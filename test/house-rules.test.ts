@@ -18,7 +18,7 @@ function offenders(candidates: readonly string[], offends: (file: string) => boo
 
 describe("the rules of the house", () => {
   test("the environment is handed in by the entry points, and read in engine/config alone", () => {
-    const inner = programs.filter((file) => !/^(server\.ts$|commands\/)/.test(file));
+    const inner = programs.filter((file) => !/^(server\.ts$|cli\/)/.test(file));
     expect(offenders(inner, (file) => /process\.env/.test(textOf(file)))).toEqual([]);
   });
 
@@ -38,7 +38,7 @@ describe("the rules of the house", () => {
   });
 
   test("claims go to Postgres as they were spelled: JSON.parse would round their numbers", () => {
-    const home = "engine/caller/claims.ts";
+    const home = "engine/identity/claims.ts";
     const rewrites = /JSON\.(parse|stringify)\([^;()]*\bclaims\b|claimsText: (?!string\b|spellClaims\()[^\n]*\(/i;
     expect(rewrites.test(textOf(home))).toBe(true);
     expect(offenders(programs, (file) => file !== home && rewrites.test(textOf(file)))).toEqual([]);

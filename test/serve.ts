@@ -1,6 +1,6 @@
 import { readConfig } from "../engine/config/config.ts";
-import { makeLogger } from "../engine/log.ts";
-import { type Service, type Surroundings, startService } from "../service.ts";
+import { makeLogger } from "../engine/output/log.ts";
+import { type Service, type ServiceOptions, startService } from "../service.ts";
 import type { TestDatabase } from "./database.ts";
 import { SECRET } from "./secret.ts";
 
@@ -8,7 +8,7 @@ import { SECRET } from "./secret.ts";
 export function serve(
   { url, ownerUrl }: Pick<TestDatabase, "url" | "ownerUrl">,
   settings: NodeJS.ProcessEnv = {},
-  surroundings: Partial<Surroundings> = {},
+  surroundings: Partial<ServiceOptions> = {},
 ): Promise<Service> {
   const { config } = readConfig({
     PORT: "0",
@@ -22,5 +22,5 @@ export function serve(
   const giveUp = (reason: Error) => {
     throw reason;
   };
-  return startService(config, { log: makeLogger(config), tell: () => {}, giveUp, ...surroundings });
+  return startService(config, { log: makeLogger(config), report: () => {}, onFatalError: giveUp, ...surroundings });
 }

@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import jwt from "jsonwebtoken";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { writeMigration } from "../engine/migrate/committed.ts";
+import { writeMigration } from "../engine/migrate/committed-migrations.ts";
 import { cloneDatabase, urlOf } from "./database.ts";
 import { postmasterOf } from "./postmaster.ts";
 import { processesNaming } from "./processes-naming.ts";
@@ -53,7 +53,7 @@ async function command(
   environment: NodeJS.ProcessEnv = {},
   root = REPOSITORY,
 ) {
-  const { child, streams } = run(`commands/${name}.ts`, settingsOf(environment), { args, root });
+  const { child, streams } = run(`cli/${name}.ts`, settingsOf(environment), { args, root });
   const [code] = await once(child, "close");
   return { code, ...streams };
 }
@@ -323,7 +323,7 @@ describe("a clone without the example application", () => {
 async function copyOfRepository(): Promise<string> {
   const root = join(folder, "repository");
   const files = (await readdir(REPOSITORY)).filter((name) => name.endsWith(".ts"));
-  const folders = ["commands", "db", "docs", "engine", "plugins", "processes", "realtime", "rest-gateway"];
+  const folders = ["cli", "db", "docs", "engine", "http", "plugins", "processes", "realtime", "rest-gateway"];
   for (const part of ["package.json", ...files, ...folders]) {
     const filter = (path: string) => !/db\/migrations\/(current|committed)/.test(path);
     await cp(join(REPOSITORY, part), join(root, part), { recursive: true, verbatimSymlinks: true, filter });

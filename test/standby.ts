@@ -4,11 +4,10 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import { findBinaries } from "../engine/embedded/binaries.ts";
 import { type Cluster, startCluster } from "../engine/embedded/cluster.ts";
-import { spawnAs } from "../engine/embedded/spawn-as.ts";
-import { chooseAccount, chownTo } from "../engine/embedded/system-account.ts";
-import { withClient } from "../engine/with-client.ts";
+import { findBinaries } from "../engine/embedded/create-cluster.ts";
+import { chooseAccount, chownTo, spawnAs } from "../engine/embedded/spawn-as.ts";
+import { withClient } from "../engine/pg-client/with-client.ts";
 import { until } from "./until.ts";
 
 export type Pair = {

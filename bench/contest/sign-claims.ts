@@ -1,5 +1,5 @@
-import { makeTokenKeys } from "../../engine/caller/keys.ts";
-import { signToken } from "../../engine/caller/tokens.ts";
+import { makeTokenKeys } from "../../engine/identity/token-keys.ts";
+import { signToken } from "../../engine/identity/tokens.ts";
 
 export const JWT_SECRET = "a secret of the benchmark, known to all contestants";
 

@@ -1,4 +1,4 @@
-import { parseExactly } from "../../engine/exact-json.ts";
+import { parseJsonExactly } from "../../engine/json/json-values.ts";
 import { signClaims } from "../contest/sign-claims.ts";
 
 /** The key that is public. */
@@ -9,7 +9,7 @@ export const HONEST_TOKEN = signClaims({ sub: "1", role: "authenticated" });
 
 /** The claim is a number with all of its digits. */
 export function tenantToken(tenant: string): string {
-  return signClaims({ role: "authenticated", tenant: parseExactly(tenant) });
+  return signClaims({ role: "authenticated", tenant: parseJsonExactly(tenant) });
 }
 
 export const JSON_TYPE = { "Content-Type": "application/json" };

@@ -1,8 +1,7 @@
 // The change stream alone: what it costs to read the log, and what it holds while it does.
-
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { type Changes, type Follower, openChanges } from "../../engine/changes/changes.ts";
+import { type ChangeFollower, openReplication, type ReplicationStream } from "../../engine/replication/changes.ts";
 import type { BenchOptions } from "../bench.ts";
 import { median } from "../median.ts";
 import { residentMebibytes } from "../resident-memory.ts";
@@ -27,7 +26,7 @@ type Reading = {
 export async function benchDecoding({ rounds, seconds, tell }: BenchOptions): Promise<object> {
   await using scratch = await startScratch(SCHEMA);
   const pool = new pg.Pool({ connectionString: scratch.url("postgres") });
-  const changes = openChanges({
+  const changes = openReplication({
     url: scratch.url("postgres"),
     publication: "bench",
     log: console,
@@ -59,7 +58,10 @@ export async function benchDecoding({ rounds, seconds, tell }: BenchOptions): Pr
 }
 
 /** Ends with a message, which comes after all rows. */
-async function followUntilEnd(changes: Changes, follower: Partial<Follower>): Promise<{ ended: Promise<void> }> {
+async function followUntilEnd(
+  changes: ReplicationStream,
+  follower: Partial<ChangeFollower>,
+): Promise<{ ended: Promise<void> }> {
   const { promise: ended, resolve } = Promise.withResolvers<void>();
   const { from, close } = changes.follow({
     wants: ({ name }) => name === "items",
@@ -75,7 +77,7 @@ async function followUntilEnd(changes: Changes, follower: Partial<Follower>): Pr
   return { ended };
 }
 
-async function read(scratch: Scratch, changes: Changes, table: string): Promise<Reading> {
+async function read(scratch: Scratch, changes: ReplicationStream, table: string): Promise<Reading> {
   await scratch.execute(`truncate ${table}`);
   let told = 0;
   const { ended } = await followUntilEnd(changes, {
@@ -101,7 +103,7 @@ async function read(scratch: Scratch, changes: Changes, table: string): Promise<
   };
 }
 
-async function latencies(scratch: Scratch, changes: Changes): Promise<{ p50: number; p99: number }> {
+async function latencies(scratch: Scratch, changes: ReplicationStream): Promise<{ p50: number; p99: number }> {
   await scratch.execute("truncate items");
   let heard = () => {};
   const { ended } = await followUntilEnd(changes, { change: () => heard() });
@@ -119,7 +121,7 @@ async function latencies(scratch: Scratch, changes: Changes): Promise<{ p50: num
   return { p50: sorted[LATENCIES >> 1]!, p99: sorted[Math.floor(LATENCIES * 0.99)]! };
 }
 
-async function growthOfSlowReading(scratch: Scratch, changes: Changes): Promise<number> {
+async function growthOfSlowReading(scratch: Scratch, changes: ReplicationStream): Promise<number> {
   await scratch.execute(`truncate items; insert into items (id, owner_id, title, note) ${INSERT}`);
   let told = 0;
   let most = 0;
@@ -137,7 +139,7 @@ async function growthOfSlowReading(scratch: Scratch, changes: Changes): Promise<
   return most - before;
 }
 
-async function idleMilliseconds(changes: Changes, seconds: number): Promise<number> {
+async function idleMilliseconds(changes: ReplicationStream, seconds: number): Promise<number> {
   const { ended } = await followUntilEnd(changes, {});
   // What came before is told to Postgres within a second.
   await sleep(1_500);

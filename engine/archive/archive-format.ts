@@ -15,7 +15,7 @@ export type ArchiveHeader = {
 export type ArchiveTable = { readonly table: string; readonly columns: readonly string[] };
 export type ArchiveSequence = { readonly sequence: string; readonly last: string | null; readonly isCalled: boolean };
 /** The last line; a file without it is truncated. */
-export type ArchiveEnd = { readonly rows: number };
+type ArchiveEnd = { readonly rows: number };
 
 /** A string is a row of the preceding table, in Postgres's text format of a composite value. */
 export type ArchiveLine = ArchiveHeader | ArchiveTable | string | ArchiveSequence | ArchiveEnd;
@@ -46,4 +46,34 @@ async function* linesOf(text: AsyncIterable<string>): AsyncGenerator<string> {
     }
   }
   if (partial) yield partial;
+}
+
+export type ArchiveSummary = {
+  readonly header: ArchiveHeader;
+  readonly tables: readonly ArchiveTable[];
+  readonly rows: number;
+};
+
+/** Reads the whole file, so that damage is found before anything is changed. */
+export async function inspectArchive(file: string): Promise<ArchiveSummary> {
+  let header: ArchiveHeader | null = null;
+  let rows: number | null = null;
+  let found = 0;
+  const tables: ArchiveTable[] = [];
+  try {
+    for await (const line of readArchive(file)) {
+      if (typeof line === "string") found++;
+      else if ("contentService" in line) header = line;
+      else if ("table" in line) tables.push(line);
+      else if ("rows" in line) rows = line.rows;
+    }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") throw new Error(`File not found: ${file}.`, { cause: error });
+    throw new Error(`${file} is not a backup of this service, or is damaged: ${message}`, { cause: error });
+  }
+  if (header?.contentService !== FORMAT_VERSION)
+    throw new Error(`${file} is not a backup of this service, or was made by a later release.`);
+  if (rows !== found) throw new Error(`${file} is incomplete: it contains only ${found} rows. Nothing was changed.`);
+  return { header, tables, rows };
 }

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { quotedName } from "../quoted-name.ts";
+import { quotedName } from "../pg-client/quoted-name.ts";
 import type { ArchiveTable } from "./archive-format.ts";
 
 /** Excludes extensions and the schemas that graphile-migrate and graphile-worker create themselves. */
@@ -7,7 +7,7 @@ const IS_CONTENT = `
   nspname !~ '^pg_' and nspname not in ('information_schema', 'graphile_migrate', 'graphile_worker')
   and not exists (select from pg_depend where classid = 'pg_class'::regclass and objid = c.oid and deptype = 'e')`;
 
-const TABLES = `
+const CONTENT_TABLES = `
   select nspname as schema, relname as name, array(
       select attname::text from pg_attribute
        where attrelid = c.oid and attnum > 0 and not attisdropped order by attnum) as columns, array(
@@ -24,7 +24,9 @@ export type ContentTable = ArchiveTable & {
 
 /** All tables with rows; views and partitioned parents have none. */
 export async function contentTables(client: pg.ClientBase): Promise<ContentTable[]> {
-  const { rows } = await client.query<{ schema: string; name: string; columns: string[]; generated: string[] }>(TABLES);
+  const { rows } = await client.query<{ schema: string; name: string; columns: string[]; generated: string[] }>(
+    CONTENT_TABLES,
+  );
   return rows.map(({ schema, name, columns, generated }) => ({ table: quotedName(schema, name), columns, generated }));
 }
 

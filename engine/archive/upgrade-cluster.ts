@@ -1,22 +1,21 @@
 import { rename, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { findBinaries } from "../embedded/binaries.ts";
 import { clusterFolders } from "../embedded/cluster-folders.ts";
+import { findBinaries, stagingFolder } from "../embedded/create-cluster.ts";
 import { claimFile, releaseFile } from "../embedded/file-claim.ts";
-import { stagingFolder } from "../embedded/finish-upgrade.ts";
 import { findOldBinaries, readMajorVersion, withOldCluster } from "../embedded/old-cluster.ts";
-import type { Postgres } from "../postgres.ts";
-import type { ArchiveSummary } from "./inspect-archive.ts";
+import type { PostgresUrls } from "../postgres/served-postgres.ts";
+import type { ArchiveSummary } from "./archive-format.ts";
 import { restoreArchive } from "./restore-archive.ts";
 import { writeArchive } from "./write-archive.ts";
 
 export type ClusterUpgradeOptions = {
   readonly dataDir: string;
   /** The folder with the old version's binaries; null to search the usual places. */
-  readonly programs: string | null;
+  readonly oldBinaries: string | null;
   readonly database: string;
   /** Starts a cluster of the current version in the folder. */
-  readonly startCluster: (dataDir: string) => Promise<Postgres>;
+  readonly startCluster: (dataDir: string) => Promise<PostgresUrls>;
   readonly report: (step: string) => void;
 };
 
@@ -28,7 +27,7 @@ export type UpgradeResult = { readonly archive: ArchiveSummary; readonly origina
  */
 export async function upgradeCluster({
   dataDir,
-  programs,
+  oldBinaries: programs,
   database,
   startCluster,
   report,

@@ -1,18 +1,20 @@
 import { randomUUID } from "node:crypto";
 import { createWriteStream } from "node:fs";
-import { rename, rm } from "node:fs/promises";
+import { readFile, rename, rm } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import type pg from "pg";
-import { appliedMigrations } from "../migrate/record.ts";
-import { withClient } from "../with-client.ts";
+import { schemaFileOf } from "../migrate/commit.ts";
+import type { MigrationHistory } from "../migrate/committed-migrations.ts";
+import { appliedMigrations, readMigrationState } from "../migrate/migration-state.ts";
+import { withClient } from "../pg-client/with-client.ts";
 import { type ArchiveLine, FORMAT_VERSION } from "./archive-format.ts";
 import { contentRelations, contentTables, setPortableFormats } from "./content-tables.ts";
 
 const FETCH_ROWS = 200;
 
-export type ArchiveCounts = { readonly tables: number; readonly rows: number };
+type ArchiveCounts = { readonly tables: number; readonly rows: number };
 
 /** Writes all rows of one snapshot, without blocking other users of the database. The file appears when it is complete. */
 export async function writeArchive(ownerUrl: string, file: string): Promise<ArchiveCounts> {
@@ -73,4 +75,28 @@ async function* archiveLines(client: pg.ClientBase, onEnd: (written: ArchiveCoun
   await client.query("commit");
   yield line({ rows });
   onEnd({ tables: tables.length, rows });
+}
+
+/** Tables that no committed migration creates, whose rows could not be restored. */
+export async function tablesWithoutMigration(
+  client: pg.ClientBase,
+  histories: readonly MigrationHistory[],
+): Promise<readonly string[]> {
+  // The schema files describe the tables only if exactly the committed migrations are applied.
+  if ((await readMigrationState(client, histories)).kind !== "current") return [];
+  const files = [...new Set(histories.map(schemaFileOf))];
+  const schemas = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
+  const migrated = new Set(
+    schemas.flatMap((schema) => [...schema.matchAll(/^create (?:unlogged )?table (.+?) \(/gm)].map(tableNameOf)),
+  );
+  return (await contentTables(client)).map(({ table }) => unquote(table)).filter((name) => !migrated.has(name));
+}
+
+function tableNameOf([, name = ""]: readonly string[]): string {
+  return unquote(name);
+}
+
+/** The schema file quotes all names, Postgres only those that need it. */
+function unquote(name: string): string {
+  return name.replaceAll('"', "");
 }

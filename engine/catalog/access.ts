@@ -1,22 +1,22 @@
-import { memoized } from "../memoized.ts";
-import type { Grants, Privilege, RoutinePrivilege, SchemaPrivilege, TablePrivilege } from "./grants.ts";
-import type { Roles } from "./roles.ts";
+import { memoize } from "../cache/memoize.ts";
+import type { Catalog } from "./catalog.ts";
+import type { CatalogRoles, Grants, Privilege, RoutinePrivilege, SchemaPrivilege, TablePrivilege } from "./roles.ts";
 import type { Routine } from "./routines.ts";
-import type { Schema } from "./schemas.ts";
-import type { Table } from "./tables.ts";
+import type { CatalogSchema } from "./schemas.ts";
+import type { CatalogTable, Policy } from "./tables.ts";
 
 /** What Postgres would say to `has_table_privilege` and its kin, answered from memory. Unknown roles may nothing. */
-export type Access = {
+export type PrivilegeChecks = {
   /** On the table as a whole, or on one column (granted itself or through the table). The schema's `usage` is a question of its own. */
-  mayRole(role: string, privilege: TablePrivilege, table: Table, column?: string): boolean;
-  mayRole(role: string, privilege: SchemaPrivilege, schema: Pick<Schema, "grants">): boolean;
-  mayRole(role: string, privilege: RoutinePrivilege, routine: Routine): boolean;
+  hasPrivilege(role: string, privilege: TablePrivilege, table: CatalogTable, column?: string): boolean;
+  hasPrivilege(role: string, privilege: SchemaPrivilege, schema: Pick<CatalogSchema, "grants">): boolean;
+  hasPrivilege(role: string, privilege: RoutinePrivilege, routine: Routine): boolean;
   /** Whether policies and grants for `other` hold for `role`: the same one, or inherited. */
   hasRole(role: string, other: string): boolean;
 };
 
 /** Roles that come with Postgres and hold privileges on everything without any grant saying so. */
-const PREDEFINED: ReadonlyMap<Privilege, string> = new Map([
+const PREDEFINED_ROLES: ReadonlyMap<Privilege, string> = new Map([
   ["select", "pg_read_all_data"],
   ["insert", "pg_write_all_data"],
   ["update", "pg_write_all_data"],
@@ -24,14 +24,14 @@ const PREDEFINED: ReadonlyMap<Privilege, string> = new Map([
   ["maintain", "pg_maintain"],
 ]);
 
-export function makeAccess({ settable, memberships }: Roles): Access {
-  const upwards = Map.groupBy(
+export function makePrivilegeChecks({ settable, memberships }: CatalogRoles): PrivilegeChecks {
+  const grantedRoles = Map.groupBy(
     memberships.filter(({ inherits }) => inherits),
     ({ member }) => member,
   );
-  const rolesOf = memoized((role: string): ReadonlySet<string> => {
+  const rolesOf = memoize((role: string): ReadonlySet<string> => {
     const found = new Set([role]);
-    for (const member of found) for (const edge of upwards.get(member) ?? []) found.add(edge.role);
+    for (const member of found) for (const edge of grantedRoles.get(member) ?? []) found.add(edge.role);
     return found;
   });
 
@@ -42,27 +42,57 @@ export function makeAccess({ settable, memberships }: Roles): Access {
     return false;
   };
 
-  const isPredefined = (privilege: Privilege, roles: ReadonlySet<string>): boolean =>
+  const isGrantedByPredefinedRole = (privilege: Privilege, roles: ReadonlySet<string>): boolean =>
     privilege === "usage"
       ? roles.has("pg_read_all_data") || roles.has("pg_write_all_data")
-      : roles.has(PREDEFINED.get(privilege) ?? "");
+      : roles.has(PREDEFINED_ROLES.get(privilege) ?? "");
 
   return {
-    mayRole(
+    hasPrivilege(
       name: string,
       privilege: Privilege,
-      on: Pick<Schema, "grants"> | Table | Routine,
+      object: Pick<CatalogSchema, "grants"> | CatalogTable | Routine,
       column?: string,
     ): boolean {
       const role = settable.get(name);
       if (!role) return false;
       if (role.superuser) return true;
       const roles = rolesOf(name);
-      if (isGranted(on.grants, privilege, roles) || isPredefined(privilege, roles)) return true;
-      if (column === undefined || !("columns" in on)) return false;
-      const grants = on.columns.get(column)?.grants;
+      if (isGranted(object.grants, privilege, roles) || isGrantedByPredefinedRole(privilege, roles)) return true;
+      if (column === undefined || !("columns" in object)) return false;
+      const grants = object.columns.get(column)?.grants;
       return grants !== undefined && isGranted(grants, privilege, roles);
     },
     hasRole: (role, other) => settable.has(role) && (settable.get(role)!.superuser || rolesOf(role).has(other)),
   };
+}
+
+type PolicyCommand = Exclude<Policy["command"], "all">;
+
+/** The policies that say which rows can be read. */
+export function selectPolicies(table: CatalogTable): readonly Policy[] {
+  return policiesFor(table, "select");
+}
+
+/** The policies that apply to the role for the command; null where no policy binds the role. */
+export function applicablePolicies(
+  catalog: Catalog,
+  table: CatalogTable,
+  role: string,
+  command: PolicyCommand,
+): readonly Policy[] | null {
+  if (!isSubjectToPolicies(catalog, table, role)) return null;
+  return policiesFor(table, command).filter(({ roles }) =>
+    roles.some((name) => name === "public" || catalog.hasRole(role, name)),
+  );
+}
+
+function policiesFor({ policies }: CatalogTable, command: PolicyCommand): readonly Policy[] {
+  return policies.filter((policy) => policy.command === "all" || policy.command === command);
+}
+
+function isSubjectToPolicies(catalog: Catalog, { rowSecurity, owner }: CatalogTable, name: string): boolean {
+  const role = catalog.roles.get(name);
+  if (rowSecurity === "off" || role?.superuser || role?.bypassesRowSecurity) return false;
+  return rowSecurity === "forced" || !catalog.hasRole(name, owner);
 }

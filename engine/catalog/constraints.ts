@@ -1,7 +1,37 @@
-import type { QualifiedName } from "./qualified-name.ts";
-import type { Read } from "./reader.ts";
+import type { CatalogQuery } from "./catalog-reader.ts";
+import type { QualifiedName } from "./types.ts";
 
-export type Check = {
+/** Two foreign keys within the primary key of a table make it a junction. */
+const HIDDEN_JUNCTIONS = `
+  select distinct one.confrelid::int8 as table
+  from pg_constraint one
+    join pg_constraint other on other.conrelid = one.conrelid and other.contype = 'f' and other.oid <> one.oid
+    join pg_constraint key on key.conrelid = one.conrelid and key.contype = 'p'
+    join pg_class junction on junction.oid = one.conrelid
+    join pg_class source on source.oid = one.confrelid
+    join pg_class target on target.oid = other.confrelid
+  where one.contype = 'f' and one.conkey <@ key.conkey and other.conkey <@ key.conkey
+    and junction.relnamespace <> all ($1) and source.relnamespace = any ($1) and target.relnamespace = any ($1)
+  order by 1`;
+
+const indexesSql = (serverVersion: number) => `
+  select i.indexrelid as oid, i.indrelid as table, x.relname as name, m.amname as method, i.indisunique as unique,
+    not i.indimmediate as deferrable,
+    ${serverVersion >= 150000 ? "not i.indnullsnotdistinct" : "true"} as "nullsDistinct",
+    array_to_string((i.indkey::int2[])[0:i.indnkeyatts - 1], ' ') as positions,
+    case when i.indexprs is null or i.indpred is not null then '' else array_to_string(array(
+      select distinct r.refobjsubid from pg_depend r
+      where r.classid = 'pg_class'::regclass and r.objid = i.indexrelid
+        and r.refclassid = 'pg_class'::regclass and r.refobjid = i.indrelid and r.refobjsubid > 0
+    ), ' ') end as mentioned,
+    pg_get_expr(i.indpred, i.indrelid) as predicate, d.description as comment
+  from pg_index i join pg_class c on c.oid = i.indrelid join pg_class x on x.oid = i.indexrelid
+    join pg_am m on m.oid = x.relam
+    left join pg_description d on d.classoid = 'pg_class'::regclass and d.objoid = i.indexrelid and d.objsubid = 0
+  where c.relnamespace = any ($1) and i.indisvalid
+  order by i.indrelid, not i.indisprimary, x.relname`;
+
+export type TableCheck = {
   readonly name: string;
   readonly kind: "check" | "exclude";
   readonly columns: readonly string[];
@@ -21,7 +51,7 @@ export type ForeignKey = {
   readonly comment: string | null;
 };
 
-export type ReferentialAction = "no action" | "restrict" | "cascade" | "set null" | "set default";
+type ReferentialAction = "no action" | "restrict" | "cascade" | "set null" | "set default";
 
 export type ConstraintRow = {
   oid: number;
@@ -41,7 +71,7 @@ type ActionLetter = "a" | "r" | "c" | "n" | "d" | " ";
 
 // Foreign keys that Postgres made for partitions stand for the one of the partitioned table. One with a period is left out:
 // its rows go together by periods that contain each other, and not by equal values.
-const constraints = (serverVersion: number) => `
+const constraintsSql = (serverVersion: number) => `
   select k.oid, k.conrelid as table, k.conname as name, k.contype, k.conindid as index,
     k.conkey as columns, k.confrelid as target, k.confkey as "targetColumns",
     k.confupdtype as "onUpdate", k.confdeltype as "onDelete",
@@ -54,15 +84,15 @@ const constraints = (serverVersion: number) => `
 
 /** Those of the tables in these schemas, and of the hidden tables that views show. */
 export function readConstraints(
-  read: Read,
+  read: CatalogQuery,
   schemas: readonly number[],
-  hidden: readonly number[],
+  hiddenTables: readonly number[],
   serverVersion: number,
 ): Promise<ConstraintRow[]> {
-  return read("constraints", constraints(serverVersion), [schemas, hidden]);
+  return read("constraints", constraintsSql(serverVersion), [schemas, hiddenTables]);
 }
 
-const ACTIONS: Readonly<Record<ActionLetter, ReferentialAction>> = {
+const REFERENTIAL_ACTIONS: Readonly<Record<ActionLetter, ReferentialAction>> = {
   a: "no action",
   r: "restrict",
   c: "cascade",
@@ -72,26 +102,116 @@ const ACTIONS: Readonly<Record<ActionLetter, ReferentialAction>> = {
 };
 
 /** What the columns are called that have these numbers in the table. */
-export type Namer = (table: number, positions: readonly number[]) => string[];
+type ColumnNameLookup = (table: number, positions: readonly number[]) => string[];
 
-export function toCheck(row: ConstraintRow, namesOf: Namer): Check {
+export function toCheck(row: ConstraintRow, columnNames: ColumnNameLookup): TableCheck {
   return {
     name: row.name,
     kind: row.contype === "c" ? "check" : "exclude",
-    columns: namesOf(row.table, row.columns ?? []),
+    columns: columnNames(row.table, row.columns ?? []),
     expression: row.expression,
     comment: row.comment,
   };
 }
 
-export function toForeignKey(row: ConstraintRow, target: QualifiedName, namesOf: Namer): ForeignKey {
+export function toForeignKey(row: ConstraintRow, target: QualifiedName, columnNames: ColumnNameLookup): ForeignKey {
   return {
     name: row.name,
-    columns: namesOf(row.table, row.columns ?? []),
+    columns: columnNames(row.table, row.columns ?? []),
     target: { schema: target.schema, name: target.name },
-    targetColumns: namesOf(row.target, row.targetColumns ?? []),
-    onUpdate: ACTIONS[row.onUpdate],
-    onDelete: ACTIONS[row.onDelete],
+    targetColumns: columnNames(row.target, row.targetColumns ?? []),
+    onUpdate: REFERENTIAL_ACTIONS[row.onUpdate],
+    onDelete: REFERENTIAL_ACTIONS[row.onDelete],
     comment: row.comment,
   };
+}
+
+export type CatalogIndex = {
+  readonly name: string;
+  readonly method: string;
+  readonly unique: boolean;
+  /** The key columns in order; null stands for an expression. */
+  readonly columns: readonly (string | null)[];
+  /** What an index with expressions depends on; empty for others, and where a predicate has columns of its own. */
+  readonly dependencies: readonly string[];
+  /** Of a partial index. */
+  readonly predicate: string | null;
+  readonly comment: string | null;
+};
+
+/** What `on conflict` can name and one row can be found by: the primary key, unique constraints and unique indexes on columns. */
+export type UniqueKey = {
+  readonly name: string;
+  readonly kind: "primary key" | "constraint" | "index";
+  readonly columns: readonly string[];
+  readonly predicate: string | null;
+  readonly nullsDistinct: boolean;
+  readonly deferrable: boolean;
+  readonly comment: string | null;
+};
+
+export type IndexRow = {
+  oid: number;
+  table: number;
+  name: string;
+  method: string;
+  unique: boolean;
+  deferrable: boolean;
+  nullsDistinct: boolean;
+  /** `1 4 0`: column numbers, 0 for an expression, those of `include` left out. */
+  positions: string;
+  /** `3`, the columns that it depends on, as far as they are told. */
+  mentioned: string;
+  predicate: string | null;
+  comment: string | null;
+};
+
+export function readIndexes(
+  read: CatalogQuery,
+  schemas: readonly number[],
+  serverVersion: number,
+): Promise<IndexRow[]> {
+  return read("indexes", indexesSql(serverVersion), [schemas]);
+}
+
+export function toIndex(row: IndexRow, columnNames: ColumnNameLookup): CatalogIndex {
+  const { name, method, unique, predicate, comment } = row;
+  const columns = keyPositions(row).map((position) => columnNames(row.table, [position])[0] ?? null);
+  const dependencies = columnNames(row.table, parseNumbers(row.mentioned));
+  return { name, method, unique, columns, dependencies, predicate, comment };
+}
+
+/** Null for an index that is not unique or has an expression. */
+export function toUniqueKey(
+  row: IndexRow,
+  constraint: ConstraintRow | undefined,
+  columnNames: ColumnNameLookup,
+): UniqueKey | null {
+  const positions = keyPositions(row);
+  if (!row.unique || positions.includes(0)) return null;
+  return {
+    name: constraint?.name ?? row.name,
+    kind: constraint ? (constraint.contype === "p" ? "primary key" : "constraint") : "index",
+    columns: columnNames(row.table, positions),
+    predicate: row.predicate,
+    nullsDistinct: row.nullsDistinct,
+    deferrable: row.deferrable,
+    comment: constraint?.comment ?? row.comment,
+  };
+}
+
+function keyPositions({ positions }: IndexRow): number[] {
+  return parseNumbers(positions);
+}
+
+function parseNumbers(text: string): number[] {
+  return text === "" ? [] : text.split(" ").map(Number);
+}
+
+type JunctionRow = { table: number };
+
+/** The tables that are related to others through junctions in schemas that are not served. */
+export async function readHiddenJunctions(read: CatalogQuery, exposedSchemas: readonly number[]): Promise<number[]> {
+  const rows = await read<JunctionRow>("hidden junctions", HIDDEN_JUNCTIONS, [exposedSchemas]);
+  return rows.map(({ table }) => Number(table));
 }

@@ -1,16 +1,17 @@
-import { memoized } from "../memoized.ts";
-import type { QualifiedName } from "./qualified-name.ts";
+import { memoize } from "../cache/memoize.ts";
+import type { RowsByOid } from "./catalog-rows.ts";
+import type { ConstraintRow } from "./constraints.ts";
 import type { Routine } from "./routines.ts";
-import type { Table } from "./tables.ts";
-import { baseTypeOf } from "./types.ts";
+import type { CatalogTable } from "./tables.ts";
+import { baseTypeOf, type QualifiedName } from "./types.ts";
 
-type Ends = {
+type RelatedTables = {
   readonly source: QualifiedName;
   readonly target: QualifiedName;
 };
 
 /** A foreign key seen from one of its ends. */
-export type DirectRelationship = Ends & {
+export type DirectRelationship = RelatedTables & {
   readonly kind: "many-to-one" | "one-to-many" | "one-to-one";
   readonly constraint: string;
   readonly columns: readonly ColumnPair[];
@@ -19,7 +20,7 @@ export type DirectRelationship = Ends & {
 };
 
 /** The same foreign key seen from its other end. */
-export function reversed(relationship: DirectRelationship): DirectRelationship {
+export function reverseRelationship(relationship: DirectRelationship): DirectRelationship {
   const { kind, source, target, columns, keyAt } = relationship;
   return {
     ...relationship,
@@ -27,12 +28,12 @@ export function reversed(relationship: DirectRelationship): DirectRelationship {
     source: target,
     target: source,
     columns: columns.map((pair) => ({ source: pair.target, target: pair.source })),
-    keyAt: OTHER[keyAt],
+    keyAt: OTHER_SIDE[keyAt],
   };
 }
 
 /** Two foreign keys of a junction table, both within its primary key. */
-export type JunctionRelationship = Ends & {
+type JunctionRelationship = RelatedTables & {
   readonly kind: "many-to-many";
   readonly junction: QualifiedName;
   readonly sourceConstraint: string;
@@ -42,7 +43,7 @@ export type JunctionRelationship = Ends & {
 };
 
 /** A function from a row to rows of another table. */
-export type ComputedRelationship = Ends & {
+export type ComputedRelationship = RelatedTables & {
   readonly kind: "computed";
   readonly routine: Routine;
   readonly toOne: boolean;
@@ -52,7 +53,7 @@ export type Relationship = DirectRelationship | JunctionRelationship | ComputedR
 export type ColumnPair = { readonly source: string; readonly target: string };
 
 /** A foreign key between tables as they are stored, by the numbers of their columns. */
-export type StoredKey = {
+type StoredForeignKey = {
   readonly name: string;
   readonly unique: boolean;
   readonly source: StoredColumns;
@@ -61,90 +62,92 @@ export type StoredKey = {
 type StoredColumns = { readonly table: number; readonly columns: readonly number[] };
 
 /** How a table or view shows a stored table: the names under which a column of that appears. */
-export type Surface = { readonly table: Table; namesOf(position: number): readonly string[] };
+type TableProjection = { readonly table: CatalogTable; namesOf(position: number): readonly string[] };
 
-export type Surfaces = {
+type TableProjections = {
   /** The exposed tables and views that show a stored table. */
-  of(stored: number): readonly Surface[];
+  of(stored: number): readonly TableProjection[];
   /** The stored tables that a table or view shows. */
-  storedIn(table: Table): readonly { readonly stored: number; readonly surface: Surface }[];
+  storedTablesIn(table: CatalogTable): readonly { readonly stored: number; readonly surface: TableProjection }[];
 };
 
 export type Relationships = {
   /** By the table's foreign keys, by those that point to it, and by functions of its rows. */
-  relationshipsOf(table: Table): readonly (DirectRelationship | ComputedRelationship)[];
+  relationshipsOf(table: CatalogTable): readonly (DirectRelationship | ComputedRelationship)[];
   /** By the table's own foreign keys alone: found without those that point to it, which may be many more. */
-  referencesFrom(table: Table): readonly DirectRelationship[];
+  referencesFrom(table: CatalogTable): readonly DirectRelationship[];
   /** All that lead from one table to another, through junctions too. */
-  relationshipsBetween(source: Table, target: Table): readonly Relationship[];
+  relationshipsBetween(source: CatalogTable, target: CatalogTable): readonly Relationship[];
 };
 
-type Facts = {
-  readonly keys: readonly StoredKey[];
-  readonly surfaces: Surfaces;
+type RelationshipSources = {
+  readonly keys: readonly StoredForeignKey[];
+  readonly projections: TableProjections;
   readonly isExposed: (name: QualifiedName) => boolean;
-  readonly findTable: (name: QualifiedName) => Table | undefined;
+  readonly findTable: (name: QualifiedName) => CatalogTable | undefined;
 };
 
 /** One end of a foreign key, as a table or view shows it. */
-type End = { readonly table: Table; readonly names: readonly string[] };
-type Side = "source" | "target";
+type ForeignKeyEnd = { readonly table: CatalogTable; readonly names: readonly string[] };
+type ForeignKeySide = "source" | "target";
 
-const OTHER = { source: "target", target: "source" } as const;
+const OTHER_SIDE = { source: "target", target: "source" } as const;
 
 /**
  * They are worked out when asked for, and those through junctions between two tables at a time: views multiply them
  * (35,544 for 45 tables and 281 views in PostgREST's pull request 2262; half a million from one table among 5,000
  * views), and hardly any are ever used.
  */
-export function makeRelationships({ keys, surfaces, isExposed, findTable }: Facts): Relationships {
+export function makeRelationships({ keys, projections, isExposed, findTable }: RelationshipSources): Relationships {
   const keysAt = {
     source: Map.groupBy(keys, ({ source }) => source.table),
     target: Map.groupBy(keys, ({ target }) => target.table),
   };
-  const endsShowing = ({ table, columns }: StoredColumns): End[] =>
-    surfaces
+  const endsOf = ({ table, columns }: StoredColumns): ForeignKeyEnd[] =>
+    projections
       .of(table)
-      .flatMap((surface) => namings(surface, columns).map((names) => ({ table: surface.table, names })));
+      .flatMap((projection) =>
+        nameCombinations(projection, columns).map((names) => ({ table: projection.table, names })),
+      );
   const endsAt = {
-    source: memoized((key: StoredKey) => endsShowing(key.source)),
-    target: memoized((key: StoredKey) => endsShowing(key.target)),
+    source: memoize((key: StoredForeignKey) => endsOf(key.source)),
+    target: memoize((key: StoredForeignKey) => endsOf(key.target)),
   };
 
   /** Those of the foreign keys whose one side is at the table, to all tables that show the other side or to one of them. */
-  const direct = (table: Table, side: Side, only?: Table): DirectRelationship[] =>
-    surfaces.storedIn(table).flatMap(({ stored, surface }) =>
+  const directRelationships = (table: CatalogTable, side: ForeignKeySide, only?: CatalogTable): DirectRelationship[] =>
+    projections.storedTablesIn(table).flatMap(({ stored, surface: projection }) =>
       (keysAt[side].get(stored) ?? []).flatMap((key) => {
-        const ends = endsAt[OTHER[side]](key).filter((end) => !only || end.table === only);
-        return namings(surface, key[side].columns).flatMap((names) =>
+        const ends = endsAt[OTHER_SIDE[side]](key).filter((end) => !only || end.table === only);
+        return nameCombinations(projection, key[side].columns).flatMap((names) =>
           ends.map((end) => toDirectRelationship(key, side, { table, names }, end)),
         );
       }),
     );
 
-  const throughJunctions = (source: Table, target: Table): JunctionRelationship[] =>
-    direct(source, "target")
+  const throughJunctions = (source: CatalogTable, target: CatalogTable): JunctionRelationship[] =>
+    directRelationships(source, "target")
       .filter(({ kind }) => kind === "one-to-many")
-      .flatMap((there) => {
-        const junction = findTable(there.target)!;
+      .flatMap((toJunction) => {
+        const junction = findTable(toJunction.target)!;
         const isWithinKey = (names: readonly string[]) => names.every((name) => junction.primaryKey.includes(name));
-        if (!isWithinKey(there.columns.map((pair) => pair.target))) return [];
-        return direct(junction, "source", target)
-          .filter(({ kind, constraint }) => kind === "many-to-one" && constraint !== there.constraint)
+        if (!isWithinKey(toJunction.columns.map((pair) => pair.target))) return [];
+        return directRelationships(junction, "source", target)
+          .filter(({ kind, constraint }) => kind === "many-to-one" && constraint !== toJunction.constraint)
           .filter(({ columns }) => isWithinKey(columns.map((pair) => pair.source)))
-          .map((on) => toJunctionRelationship(there, on));
+          .map((toTarget) => toJunctionRelationship(toJunction, toTarget));
       });
 
-  const computed = memoized((table: Table) => toComputedRelationships(table, isExposed));
+  const computed = memoize((table: CatalogTable) => toComputedRelationships(table, isExposed));
   /** A function that bears the name of a table takes the place of what the foreign keys say about that table. */
-  const isOverridden = (source: Table, target: QualifiedName) =>
+  const isOverridden = (source: CatalogTable, target: QualifiedName) =>
     computed(source).some(({ routine }) => isSame(routine, target));
 
-  const detected = (table: Table, side: Side) =>
-    direct(table, side).filter(({ target }) => !isOverridden(table, target));
-  const referencesFrom = memoized((table: Table) => detected(table, "source").sort(inOrder));
-  const relationshipsOf = memoized((table: Table) =>
-    [...referencesFrom(table), ...detected(table, "target"), ...computed(table)].sort(inOrder),
+  const detected = (table: CatalogTable, side: ForeignKeySide) =>
+    directRelationships(table, side).filter(({ target }) => !isOverridden(table, target));
+  const referencesFrom = memoize((table: CatalogTable) => detected(table, "source").sort(compareRelationships));
+  const relationshipsOf = memoize((table: CatalogTable) =>
+    [...referencesFrom(table), ...detected(table, "target"), ...computed(table)].sort(compareRelationships),
   );
 
   return {
@@ -152,12 +155,19 @@ export function makeRelationships({ keys, surfaces, isExposed, findTable }: Fact
     referencesFrom,
     relationshipsBetween(source, target) {
       const ofSource = relationshipsOf(source).filter((relationship) => isSame(relationship.target, target));
-      return isOverridden(source, target) ? ofSource : [...ofSource, ...throughJunctions(source, target)].sort(inOrder);
+      return isOverridden(source, target)
+        ? ofSource
+        : [...ofSource, ...throughJunctions(source, target)].sort(compareRelationships);
     },
   };
 }
 
-function toDirectRelationship(key: StoredKey, side: Side, near: End, far: End): DirectRelationship {
+function toDirectRelationship(
+  key: StoredForeignKey,
+  side: ForeignKeySide,
+  near: ForeignKeyEnd,
+  far: ForeignKeyEnd,
+): DirectRelationship {
   return {
     kind: key.unique ? "one-to-one" : side === "source" ? "many-to-one" : "one-to-many",
     constraint: key.name,
@@ -168,20 +178,23 @@ function toDirectRelationship(key: StoredKey, side: Side, near: End, far: End): 
   };
 }
 
-function toJunctionRelationship(there: DirectRelationship, on: DirectRelationship): JunctionRelationship {
+function toJunctionRelationship(toJunction: DirectRelationship, toTarget: DirectRelationship): JunctionRelationship {
   return {
     kind: "many-to-many",
-    source: there.source,
-    target: on.target,
-    junction: there.target,
-    sourceConstraint: there.constraint,
-    targetConstraint: on.constraint,
-    sourceColumns: there.columns.map(({ source, target }) => ({ source, junction: target })),
-    targetColumns: on.columns.map(({ source, target }) => ({ junction: source, target })),
+    source: toJunction.source,
+    target: toTarget.target,
+    junction: toJunction.target,
+    sourceConstraint: toJunction.constraint,
+    targetConstraint: toTarget.constraint,
+    sourceColumns: toJunction.columns.map(({ source, target }) => ({ source, junction: target })),
+    targetColumns: toTarget.columns.map(({ source, target }) => ({ junction: source, target })),
   };
 }
 
-function toComputedRelationships(table: Table, isExposed: (name: QualifiedName) => boolean): ComputedRelationship[] {
+function toComputedRelationships(
+  table: CatalogTable,
+  isExposed: (name: QualifiedName) => boolean,
+): ComputedRelationship[] {
   return table.rowRoutines.flatMap((routine) => {
     const { type, set, estimatedRows } = routine.returns;
     const row = baseTypeOf(type);
@@ -193,37 +206,37 @@ function toComputedRelationships(table: Table, isExposed: (name: QualifiedName) 
 }
 
 /** Every way to name these columns: a view may show one column more than once. Empty when one is not shown at all. */
-function namings(surface: Surface, positions: readonly number[]): string[][] {
+function nameCombinations(projection: TableProjection, positions: readonly number[]): string[][] {
   return positions.reduce<string[][]>(
-    (found, position) => found.flatMap((names) => surface.namesOf(position).map((name) => [...names, name])),
+    (found, position) => found.flatMap((names) => projection.namesOf(position).map((name) => [...names, name])),
     [[]],
   );
 }
 
-const ORDER = ["one-to-many", "many-to-one", "one-to-one", "many-to-many", "computed"];
+const KIND_ORDER = ["one-to-many", "many-to-one", "one-to-one", "many-to-many", "computed"];
 
 /** Stable, because clients see it in the hints of an ambiguous embedding. */
-function inOrder(a: Relationship, b: Relationship): number {
+function compareRelationships(a: Relationship, b: Relationship): number {
   return (
-    compare(a.target.schema, b.target.schema) ||
-    compare(a.target.name, b.target.name) ||
-    ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) ||
-    compare(detailOf(a), detailOf(b))
+    compareText(a.target.schema, b.target.schema) ||
+    compareText(a.target.name, b.target.name) ||
+    KIND_ORDER.indexOf(a.kind) - KIND_ORDER.indexOf(b.kind) ||
+    compareText(sortKeyOf(a), sortKeyOf(b))
   );
 }
 
-function detailOf(relationship: Relationship): string {
+function sortKeyOf(relationship: Relationship): string {
   switch (relationship.kind) {
     case "many-to-many":
-      return [spell(relationship.junction), relationship.sourceConstraint, relationship.targetConstraint].join(" ");
+      return [nameKey(relationship.junction), relationship.sourceConstraint, relationship.targetConstraint].join(" ");
     case "computed":
-      return spell(relationship.routine);
+      return nameKey(relationship.routine);
     default:
       return `${relationship.constraint} ${relationship.columns.map(({ source, target }) => `${source} ${target}`).join(" ")}`;
   }
 }
 
-function compare(a: string, b: string): number {
+function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
@@ -235,6 +248,73 @@ function isSame(a: QualifiedName, b: QualifiedName): boolean {
   return a.name === b.name && a.schema === b.schema;
 }
 
-function spell({ schema, name }: QualifiedName): string {
+function nameKey({ schema, name }: QualifiedName): string {
   return JSON.stringify([schema, name]);
+}
+
+/** Where the stored tables can be seen: as themselves, and through views. */
+export function findProjections(
+  tables: ReadonlyMap<number, CatalogTable>,
+  { tableTargets }: RowsByOid,
+  isExposed: (table: CatalogTable) => boolean,
+): TableProjections {
+  const storedTablesBelow = (view: CatalogTable) =>
+    new Set((tableTargets.get(view.oid) ?? []).map(({ table }) => table));
+
+  const asItself = (table: CatalogTable): TableProjection => ({
+    table,
+    namesOf: (position) => columnNamesAt(table, position),
+  });
+  const throughView = (view: CatalogTable, stored: number): TableProjection => ({
+    table: view,
+    namesOf: (column) =>
+      (tableTargets.get(view.oid) ?? [])
+        .filter((target) => target.table === stored && target.column === column)
+        .flatMap(({ position }) => columnNamesAt(view, position)),
+  });
+
+  const exposedViews = new Map<number, TableProjection[]>();
+  for (const view of tables.values()) {
+    if (!isExposed(view)) continue;
+    for (const stored of storedTablesBelow(view)) {
+      const projections = exposedViews.get(stored);
+      if (projections) projections.push(throughView(view, stored));
+      else exposedViews.set(stored, [throughView(view, stored)]);
+    }
+  }
+
+  return {
+    of(stored) {
+      const table = tables.get(stored);
+      const views = exposedViews.get(stored) ?? [];
+      return table && isExposed(table) ? [asItself(table), ...views] : views;
+    },
+    storedTablesIn: (table) => [
+      { stored: table.oid, surface: asItself(table) },
+      ...[...storedTablesBelow(table)].map((stored) => ({ stored, surface: throughView(table, stored) })),
+    ],
+  };
+}
+
+function columnNamesAt({ columns }: CatalogTable, position: number): string[] {
+  for (const column of columns.values()) if (column.position === position) return [column.name];
+  return [];
+}
+
+/** One-to-one is a foreign key whose columns are a primary key or unique constraint; a unique index does not count, as in PostgREST. */
+export function toStoredForeignKeys(constraints: readonly ConstraintRow[]): StoredForeignKey[] {
+  const columnsKey = (table: number, columns: readonly number[]) =>
+    [table, ...columns.toSorted((a, b) => a - b)].join(" ");
+  const unique = new Set<string>();
+  for (const { contype, table, columns } of constraints) {
+    if (contype === "p" || contype === "u") unique.add(columnsKey(table, columns!));
+  }
+  return constraints
+    .filter(({ contype }) => contype === "f")
+    .map(({ name, table, columns, target, targetColumns }) => ({
+      name,
+      unique: unique.has(columnsKey(table, columns!)),
+      source: { table, columns: columns! },
+      target: { table: target, columns: targetColumns! },
+    }));
 }

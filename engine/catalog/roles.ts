@@ -1,7 +1,28 @@
-import type { Read } from "./reader.ts";
+import { memoize } from "../cache/memoize.ts";
+import type { CatalogQuery } from "./catalog-reader.ts";
+
+const PRIVILEGE_LETTERS: Readonly<Record<string, Privilege>> = {
+  r: "select",
+  a: "insert",
+  w: "update",
+  d: "delete",
+  D: "truncate",
+  x: "references",
+  t: "trigger",
+  m: "maintain",
+  U: "usage",
+  C: "create",
+  X: "execute",
+};
+
+/** One `aclitem` to a line: `"some role"=ar*w/owner`; no role at all is everybody. A star is the grant option. */
+const ACL_ITEM =
+  /(?:"(?<quoted>(?:[^"]|"")*)"|(?<plain>[^="]*))=(?<letters>[a-zA-Z*]*)\/(?:"(?:[^"]|"")*"|[^\n]*)(?:\n|$)/gy;
+
+const NO_GRANTS: Grants = new Map();
 
 /** A role that the login can become. */
-export type Role = {
+export type CatalogRole = {
   readonly name: string;
   readonly superuser: boolean;
   readonly canLogin: boolean;
@@ -9,25 +30,25 @@ export type Role = {
   /** As `alter role … set` wrote them, those for this database winning: `statement_timeout`, `default_transaction_isolation`, `pgrst.*`, … */
   readonly settings: ReadonlyMap<string, string>;
   /** The names of those that anybody may set for himself. */
-  readonly free: ReadonlySet<string>;
+  readonly userSettable: ReadonlySet<string>;
 };
 
 /** An edge from a role to one it was granted. */
-export type Membership = { readonly member: string; readonly role: string; readonly inherits: boolean };
+type RoleMembership = { readonly member: string; readonly role: string; readonly inherits: boolean };
 
-export type Roles = {
-  readonly settable: ReadonlyMap<string, Role>;
-  readonly memberships: readonly Membership[];
+export type CatalogRoles = {
+  readonly settable: ReadonlyMap<string, CatalogRole>;
+  readonly memberships: readonly RoleMembership[];
 };
 
-type RoleRow = Omit<Role, "settings" | "free" | "bypassesRowSecurity"> & { bypasses: boolean };
-type MembershipRow = Membership & { settable: boolean };
-export type SettingRow = { role: string | null; setting: string };
+type RoleRow = Omit<CatalogRole, "settings" | "userSettable" | "bypassesRowSecurity"> & { bypasses: boolean };
+type MembershipRow = RoleMembership & { settable: boolean };
+type RoleSettingRow = { role: string | null; setting: string };
 
-export type RoleRows = {
+type RoleRows = {
   readonly roles: readonly RoleRow[];
   readonly memberships: readonly MembershipRow[];
-  readonly settings: readonly (SettingRow & { isFree: boolean })[];
+  readonly settings: readonly (RoleSettingRow & { isFree: boolean })[];
 };
 
 /** From the login upwards only: the cost follows what it can reach, not how many roles the cluster has. */
@@ -48,7 +69,7 @@ const ROLES = `${REACHABLE}
   order by rolname`;
 
 // The owner of the database is a member of pg_database_owner without any row saying so.
-const memberships = (serverVersion: number) => `${REACHABLE}
+const membershipsSql = (serverVersion: number) => `${REACHABLE}
   select pg_get_userbyid(m.member) as member, pg_get_userbyid(m.roleid) as role,
     bool_or(${serverVersion >= 160000 ? "m.inherit_option" : "r.rolinherit"}) as inherits,
     bool_or(${serverVersion >= 160000 ? "m.set_option" : "true"}) as settable
@@ -60,7 +81,7 @@ const memberships = (serverVersion: number) => `${REACHABLE}
 
 // Settings for one database outrank those for all, and are therefore read last. Those of somebody's own, whose names
 // Postgres does not know, are free.
-const SETTINGS = `${REACHABLE}
+const ROLE_SETTINGS = `${REACHABLE}
   select pg_get_userbyid(nullif(s.setrole, 0)) as role, c.setting,
     coalesce(p.context = 'user', strpos(split_part(c.setting, '=', 1), '.') > 0) as "isFree"
   from pg_db_role_setting s cross join lateral unnest(s.setconfig) c (setting)
@@ -70,44 +91,87 @@ const SETTINGS = `${REACHABLE}
     and (s.setrole = 0 or s.setrole in (select oid from reachable))
   order by s.setdatabase <> 0, s.setrole, c.setting`;
 
-export async function readRoles(read: Read, loginRole: string, serverVersion: number): Promise<RoleRows> {
+export async function readRoles(read: CatalogQuery, loginRole: string, serverVersion: number): Promise<RoleRows> {
   return {
     roles: await read("roles", ROLES, [loginRole]),
-    memberships: await read("memberships", memberships(serverVersion), [loginRole]),
-    settings: await read("settings", SETTINGS, [loginRole]),
+    memberships: await read("memberships", membershipsSql(serverVersion), [loginRole]),
+    settings: await read("settings", ROLE_SETTINGS, [loginRole]),
   };
 }
 
-export function toRoles(rows: RoleRows, loginRole: string): Roles {
+export function toRoles(rows: RoleRows, loginRole: string): CatalogRoles {
   const settings = Map.groupBy(rows.settings, ({ role }) => role);
   const login = rows.roles.find(({ name }) => name === loginRole);
-  const settableNames = login?.superuser ? null : reach(loginRole, rows.memberships);
-  const settable = new Map<string, Role>();
+  const settableNames = login?.superuser ? null : settableRoleNames(loginRole, rows.memberships);
+  const settable = new Map<string, CatalogRole>();
   for (const { name, superuser, canLogin, bypasses } of rows.roles) {
     if (settableNames && !settableNames.has(name)) continue;
-    const own = settings.get(name) ?? [];
-    const free = new Set(toSettings(own.filter(({ isFree }) => isFree)).keys());
-    const role = { name, superuser, canLogin, bypassesRowSecurity: bypasses, settings: toSettings(own), free };
+    const ownSettings = settings.get(name) ?? [];
+    const userSettable = new Set(parseSettings(ownSettings.filter(({ isFree }) => isFree)).keys());
+    const role = {
+      name,
+      superuser,
+      canLogin,
+      bypassesRowSecurity: bypasses,
+      settings: parseSettings(ownSettings),
+      userSettable: userSettable,
+    };
     settable.set(name, role);
   }
   return { settable, memberships: rows.memberships };
 }
 
-function reach(from: string, memberships: readonly MembershipRow[]): ReadonlySet<string> {
-  const upwards = Map.groupBy(memberships, ({ member }) => member);
+function settableRoleNames(from: string, memberships: readonly MembershipRow[]): ReadonlySet<string> {
+  const grantedRoles = Map.groupBy(memberships, ({ member }) => member);
   const reached = new Set([from]);
   for (const member of reached) {
-    for (const { role, settable } of upwards.get(member) ?? []) if (settable) reached.add(role);
+    for (const { role, settable } of grantedRoles.get(member) ?? []) if (settable) reached.add(role);
   }
   return reached;
 }
 
 /** `statement_timeout=5s`, as Postgres keeps what was set for somebody; of two for one name the later counts. */
-export function toSettings(rows: readonly Pick<SettingRow, "setting">[]): ReadonlyMap<string, string> {
+export function parseSettings(rows: readonly Pick<RoleSettingRow, "setting">[]): ReadonlyMap<string, string> {
   return new Map(
     rows.map(({ setting }) => {
       const equals = setting.indexOf("=");
       return [setting.slice(0, equals), setting.slice(equals + 1)];
     }),
   );
+}
+
+export type TablePrivilege =
+  | "select"
+  | "insert"
+  | "update"
+  | "delete"
+  | "truncate"
+  | "references"
+  | "trigger"
+  | "maintain";
+export type SchemaPrivilege = "usage" | "create";
+export type RoutinePrivilege = "execute";
+export type Privilege = TablePrivilege | SchemaPrivilege | RoutinePrivilege;
+
+/** What was granted, by the role it was granted to; `public` stands for everybody (no role can bear that name). */
+export type Grants = ReadonlyMap<string, ReadonlySet<Privilege>>;
+
+/** Tables by the thousand bear the same few lists of grants; each list is parsed once and shared. */
+export function makeGrantsParser(): (acl: string | null) => Grants {
+  const parse = memoize(parseGrants);
+  return (acl) => (acl === null ? NO_GRANTS : parse(acl));
+}
+
+function parseGrants(acl: string): Grants {
+  const grants = new Map<string, Set<Privilege>>();
+  for (const { groups } of acl.matchAll(ACL_ITEM)) {
+    const grantee = groups!.quoted?.replaceAll('""', '"') ?? (groups!.plain || "public");
+    const privileges = grants.get(grantee) ?? new Set();
+    for (const letter of groups!.letters!) {
+      const privilege = PRIVILEGE_LETTERS[letter];
+      if (privilege) privileges.add(privilege);
+    }
+    grants.set(grantee, privileges);
+  }
+  return grants;
 }

@@ -1,15 +1,30 @@
-import type { Grants } from "./grants.ts";
-import type { QualifiedName } from "./qualified-name.ts";
-import type { Read } from "./reader.ts";
-import { toSettings } from "./roles.ts";
-import { type Attribute, baseTypeOf, type DataType, type Types } from "./types.ts";
+import type { CatalogQuery } from "./catalog-reader.ts";
+import { type Grants, parseSettings } from "./roles.ts";
+import {
+  baseTypeOf,
+  type CatalogTypes,
+  type DataType,
+  MEDIA_TYPE,
+  type QualifiedName,
+  type TypeAttribute,
+} from "./types.ts";
+
+/** In SQL `row.count` is `count(row)`, where the row has no such column. */
+const ROW_AGGREGATES = `
+  select distinct p.proname as name
+  from pg_aggregate a join pg_proc p on p.oid = a.aggfnoid join pg_type t on t.oid = p.proargtypes[0]
+  where a.aggkind = 'n' and p.pronargs = 1 and (t.typtype = 'c' or t.typname in
+    ('any', 'anyelement', 'anynonarray', 'anycompatible', 'anycompatiblenonarray', 'record'))
+  order by p.proname`;
+
+const MEDIA_TYPE_NAME = new RegExp(MEDIA_TYPE);
 
 export type Routine = QualifiedName & {
   readonly oid: number;
   readonly kind: "function" | "aggregate";
   /** What the caller gives: in, inout and variadic arguments, in their order. */
-  readonly arguments: readonly Argument[];
-  readonly returns: Returns;
+  readonly arguments: readonly RoutineArgument[];
+  readonly returns: RoutineReturn;
   readonly volatility: "immutable" | "stable" | "volatile";
   readonly language: string;
   readonly securityDefiner: boolean;
@@ -23,7 +38,7 @@ export type Routine = QualifiedName & {
   readonly grants: Grants;
 };
 
-export type Argument = {
+export type RoutineArgument = {
   readonly name: string | null;
   readonly mode: "in" | "inout" | "variadic";
   readonly type: DataType;
@@ -31,7 +46,7 @@ export type Argument = {
   readonly default: string | null;
 };
 
-export type Returns = {
+export type RoutineReturn = {
   /** `composite` also when there are out arguments or `returns table`, even if it is one column. */
   readonly shape: "void" | "scalar" | "composite";
   readonly type: DataType;
@@ -39,10 +54,10 @@ export type Returns = {
   /** `rows 1` promises one row at most. */
   readonly estimatedRows: number;
   /** Out, inout and table arguments; empty when the type says what there is. */
-  readonly columns: ReadonlyMap<string, Attribute>;
+  readonly columns: ReadonlyMap<string, TypeAttribute>;
 };
 
-export type RoutineRow = {
+type RoutineRow = {
   oid: number;
   schema: string;
   name: string;
@@ -94,14 +109,14 @@ const ROUTINES = `
   order by n.nspname, p.proname, p.pronargs, p.oid`;
 
 export function readRoutines(
-  read: Read,
+  read: CatalogQuery,
   exposed: readonly number[],
   schemas: readonly number[],
 ): Promise<RoutineRow[]> {
   return read("routines", ROUTINES, [exposed, schemas]);
 }
 
-export function toRoutine(row: RoutineRow, types: Types, grants: Grants): Routine {
+export function toRoutine(row: RoutineRow, types: CatalogTypes, grants: Grants): Routine {
   const { oid, schema, name, language, securityDefiner, strict, owner, comment, extension } = row;
   return {
     oid,
@@ -114,7 +129,7 @@ export function toRoutine(row: RoutineRow, types: Types, grants: Grants): Routin
     language,
     securityDefiner,
     strict,
-    settings: toSettings((row.settings ?? []).map((setting) => ({ setting }))),
+    settings: parseSettings((row.settings ?? []).map((setting) => ({ setting }))),
     owner,
     comment,
     extension,
@@ -124,9 +139,9 @@ export function toRoutine(row: RoutineRow, types: Types, grants: Grants): Routin
 
 const INPUT_MODES = { i: "in", b: "inout", v: "variadic" } as const;
 
-function toArguments(row: RoutineRow, types: Types): Argument[] {
+function toArguments(row: RoutineRow, types: CatalogTypes): RoutineArgument[] {
   const firstWithDefault = row.inputs - row.withDefault;
-  const inputs: Argument[] = [];
+  const inputs: RoutineArgument[] = [];
   row.types.forEach((type, index) => {
     const mode = row.modes?.[index] ?? "i";
     if (mode === "o" || mode === "t") return;
@@ -141,9 +156,9 @@ function toArguments(row: RoutineRow, types: Types): Argument[] {
   return inputs;
 }
 
-function toReturns(row: RoutineRow, types: Types): Returns {
+function toReturns(row: RoutineRow, types: CatalogTypes): RoutineReturn {
   const type = types.of(row.returns);
-  const columns = new Map<string, Attribute>();
+  const columns = new Map<string, TypeAttribute>();
   row.types.forEach((oid, index) => {
     const mode = row.modes?.[index] ?? "i";
     if (mode === "i" || mode === "v") return;
@@ -158,4 +173,43 @@ function toReturns(row: RoutineRow, types: Types): Returns {
         ? "composite"
         : "scalar";
   return { shape, type, set: row.set, estimatedRows: row.estimatedRows, columns };
+}
+
+/**
+ * A way of sending a result that SQL defines: a function or an aggregate that returns a domain named like a media type
+ * (`create domain "text/csv" as text`).
+ */
+export type MediaHandler = {
+  /** In lower case; any type at all is spelled with two stars. */
+  readonly mediaType: string;
+  /** An aggregate makes the body from rows; a function is called and gives the body itself. */
+  readonly routine: Routine;
+  /** Whose rows an aggregate takes; null for any rows (`anyelement`) and for functions. */
+  readonly table: QualifiedName | null;
+};
+
+export function toMediaHandlers(routines: Iterable<Routine>): MediaHandler[] {
+  const handlers: MediaHandler[] = [];
+  for (const routine of routines) {
+    const { type, set } = routine.returns;
+    if (type.kind !== "domain" || set || !MEDIA_TYPE_NAME.test(type.name)) continue;
+    const mediaType = type.name.toLowerCase();
+    if (routine.kind === "function") {
+      handlers.push({ mediaType, routine, table: null });
+      continue;
+    }
+    const input = routine.arguments[0]?.type;
+    if (routine.arguments.length !== 1 || !input) continue;
+    if (input.kind === "composite" && input.table) handlers.push({ mediaType, routine, table: input.table });
+    if (input.kind === "pseudo" && input.name === "anyelement") handlers.push({ mediaType, routine, table: null });
+  }
+  return handlers;
+}
+
+type AggregateRow = { name: string };
+
+/** The names of the aggregates that take a whole row. */
+export async function readRowAggregates(read: CatalogQuery): Promise<string[]> {
+  const rows = await read<AggregateRow>("row aggregates", ROW_AGGREGATES);
+  return rows.map(({ name }) => name);
 }

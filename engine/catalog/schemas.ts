@@ -1,23 +1,34 @@
-import type { Grants } from "./grants.ts";
-import type { Read } from "./reader.ts";
+import type { CatalogQuery } from "./catalog-reader.ts";
+import type { Grants } from "./roles.ts";
 import type { Routine } from "./routines.ts";
-import type { Table } from "./tables.ts";
-import type { DataType } from "./types.ts";
+import type { CatalogTable } from "./tables.ts";
+import type { DataType, QualifiedName } from "./types.ts";
 
-export type Schema = {
+const SERVER = `
+  select current_setting('server_version_num')::int as version, current_setting('server_version') as release,
+    d.datname as database, pg_get_userbyid(d.datdba) as owner, shobj_description(d.oid, 'pg_database') as comment
+  from pg_database d
+  where d.datname = current_database()`;
+
+const EXTENSIONS = `
+  select e.extname as name, n.nspname as schema, e.extversion as version
+  from pg_extension e join pg_namespace n on n.oid = e.extnamespace
+  order by e.extname`;
+
+export type CatalogSchema = {
   readonly name: string;
   /** Served to clients; else it is only on the extra search path. */
   readonly exposed: boolean;
   readonly owner: string;
   readonly comment: string | null;
   readonly grants: Grants;
-  readonly tables: ReadonlyMap<string, Table>;
+  readonly tables: ReadonlyMap<string, CatalogTable>;
   /** By name; the overloads of one name with the fewest arguments first. Exposed schemas only. */
   readonly routines: ReadonlyMap<string, readonly Routine[]>;
   readonly types: ReadonlyMap<string, DataType>;
 };
 
-export type SchemaRow = { oid: number; name: string; owner: string; comment: string | null; acl: string };
+type SchemaRow = { oid: number; name: string; owner: string; comment: string | null; acl: string };
 
 const SCHEMAS = `
   select n.oid, n.nspname as name, pg_get_userbyid(n.nspowner) as owner, d.description as comment,
@@ -27,6 +38,39 @@ const SCHEMAS = `
   where n.nspname = any ($1)
   order by n.nspname`;
 
-export function readSchemas(read: Read, names: readonly string[]): Promise<SchemaRow[]> {
+export function readSchemas(read: CatalogQuery, names: readonly string[]): Promise<SchemaRow[]> {
   return read("schemas", SCHEMAS, [names]);
+}
+
+export type ServerVersion = {
+  /** `server_version_num`: 180004 */
+  readonly version: number;
+  readonly release: string;
+};
+
+export type DatabaseExtension = QualifiedName & { readonly version: string };
+
+type ServerRow = {
+  version: number;
+  release: string;
+  database: string;
+  owner: string;
+  comment: string | null;
+};
+
+export async function readServer(read: CatalogQuery): Promise<ServerRow> {
+  const [row] = await read<ServerRow>("server", SERVER);
+  return row!;
+}
+
+export function readExtensions(read: CatalogQuery): Promise<DatabaseExtension[]> {
+  return read("extensions", EXTENSIONS);
+}
+
+type ZoneRow = { name: string };
+
+/** The names that `set timezone` and `Prefer: timezone=…` take. Postgres reads some 600 files for it: ask once per server version. */
+export async function readTimeZones(read: CatalogQuery): Promise<ReadonlySet<string>> {
+  const rows = await read<ZoneRow>("timeZones", "select name from pg_timezone_names order by name");
+  return new Set(rows.map(({ name }) => name));
 }

@@ -1,16 +1,52 @@
-import type { Column } from "./columns.ts";
-import type { Check, ForeignKey } from "./constraints.ts";
-import type { Grants } from "./grants.ts";
-import type { Index, UniqueKey } from "./indexes.ts";
-import type { Policy } from "./policies.ts";
-import type { QualifiedName } from "./qualified-name.ts";
-import type { Read } from "./reader.ts";
+import type { CatalogQuery } from "./catalog-reader.ts";
+import type { CatalogIndex, ForeignKey, TableCheck, UniqueKey } from "./constraints.ts";
+import type { Grants } from "./roles.ts";
 import type { Routine } from "./routines.ts";
+import { baseTypeOf, type DataType, maxLength, type QualifiedName, type TypeAttribute } from "./types.ts";
 
-export type TableKind = "table" | "partitioned table" | "view" | "materialized view" | "foreign table";
+// Since Postgres 18 a column can be "not null not valid": rows from before may still hold a null.
+const COLUMNS = `
+  select a.attrelid as table, a.attnum as position, a.attname as name, a.atttypid as type, a.atttypmod as typmod,
+    format_type(a.atttypid, a.atttypmod) as "sqlType",
+    a.attnotnull and (a.attrelid, a.attnum) not in (
+      select k.conrelid, k.conkey[1] from pg_constraint k where k.contype = 'n' and not k.convalidated and k.conrelid <> 0
+    ) as "notNull",
+    pg_get_expr(v.adbin, v.adrelid) as expression, a.attidentity as identity, a.attgenerated as generated,
+    d.description as comment, array_to_string(a.attacl, E'\\n') as acl
+  from pg_attribute a join pg_class c on c.oid = a.attrelid
+    left join pg_attrdef v on v.adrelid = a.attrelid and v.adnum = a.attnum
+    left join pg_description d
+      on d.classoid = 'pg_class'::regclass and d.objoid = a.attrelid and d.objsubid = a.attnum
+  where c.relnamespace = any ($1) and c.relkind in ('r', 'p', 'v', 'm', 'f') and a.attnum > 0 and not a.attisdropped
+  order by a.attrelid, a.attnum`;
+
+const POLICY_COMMANDS = { "*": "all", r: "select", a: "insert", w: "update", d: "delete" } as const;
+
+const POLICIES = `
+  select p.polrelid as table, p.polname as name, p.polcmd as command, p.polpermissive as permissive,
+    array(select case oid when 0 then 'public' else pg_get_userbyid(oid)::text end from unnest(p.polroles) oid order by 1) as roles,
+    pg_get_expr(p.polqual, p.polrelid) as using, pg_get_expr(p.polwithcheck, p.polrelid) as check,
+    d.description as comment,
+    array(
+      select distinct array_to_string(coalesce(n.nspacl, acldefault('n', n.nspowner)), E'\\n')
+      from pg_depend x
+        left join pg_proc f on x.refclassid = 'pg_proc'::regclass and f.oid = x.refobjid
+        left join pg_class t on x.refclassid = 'pg_class'::regclass and t.oid = x.refobjid
+        left join pg_operator o on x.refclassid = 'pg_operator'::regclass and o.oid = x.refobjid
+        left join pg_type y on x.refclassid = 'pg_type'::regclass and y.oid = x.refobjid
+        join pg_namespace n on n.oid = coalesce(f.pronamespace, t.relnamespace, o.oprnamespace, y.typnamespace)
+      where x.classid = 'pg_policy'::regclass and x.objid = p.oid
+      order by 1
+    ) as "schemaAcls"
+  from pg_policy p join pg_class c on c.oid = p.polrelid
+    left join pg_description d on d.classoid = 'pg_policy'::regclass and d.objoid = p.oid
+  where c.relnamespace = any ($1)
+  order by p.polrelid, p.polname`;
+
+type TableKind = "table" | "partitioned table" | "view" | "materialized view" | "foreign table";
 
 /** Whatever has rows: see `kind`. */
-export type Table = QualifiedName & {
+export type CatalogTable = QualifiedName & {
   /** As the change stream names it; it does not survive drop and create. */
   readonly oid: number;
   readonly kind: TableKind;
@@ -29,12 +65,12 @@ export type Table = QualifiedName & {
   readonly securityInvoker: boolean;
   readonly replicaIdentity: "default" | "nothing" | "full" | "index";
   /** In their order. */
-  readonly columns: ReadonlyMap<string, Column>;
+  readonly columns: ReadonlyMap<string, CatalogColumn>;
   /** Of a view: the primary keys of the tables it shows, when it shows them whole. Empty when there is none. */
   readonly primaryKey: readonly string[];
   readonly uniqueKeys: readonly UniqueKey[];
-  readonly indexes: readonly Index[];
-  readonly checks: readonly Check[];
+  readonly indexes: readonly CatalogIndex[];
+  readonly checks: readonly TableCheck[];
   readonly foreignKeys: readonly ForeignKey[];
   /** Functions whose only argument is a row of this table and which give one value: `select full_name from people`. */
   readonly computedColumns: ReadonlyMap<string, Routine>;
@@ -85,23 +121,23 @@ const TABLES = `
   where c.relnamespace = any ($1) and c.relkind in ('r', 'p', 'v', 'm', 'f')
   order by n.nspname, c.relname`;
 
-export function readTables(read: Read, schemas: readonly number[]): Promise<TableRow[]> {
+export function readTables(read: CatalogQuery, schemas: readonly number[]): Promise<TableRow[]> {
   return read("tables", TABLES, [schemas]);
 }
 
-const KINDS: Readonly<Record<TableRow["relkind"], TableKind>> = {
+const TABLE_KINDS: Readonly<Record<TableRow["relkind"], TableKind>> = {
   r: "table",
   p: "partitioned table",
   v: "view",
   m: "materialized view",
   f: "foreign table",
 };
-const IDENTITIES = { d: "default", n: "nothing", f: "full", i: "index" } as const;
+const REPLICA_IDENTITIES = { d: "default", n: "nothing", f: "full", i: "index" } as const;
 /** `pg_relation_is_updatable` answers with one bit per command. */
-const EVENTS = { update: 1 << 2, insert: 1 << 3, delete: 1 << 4 };
+const EVENT_BITS = { update: 1 << 2, insert: 1 << 3, delete: 1 << 4 };
 
-type OwnFacts = Pick<
-  Table,
+type TableProperties = Pick<
+  CatalogTable,
   | "oid"
   | "schema"
   | "name"
@@ -118,22 +154,125 @@ type OwnFacts = Pick<
   | "replicaIdentity"
 >;
 
-export function toTableFacts(row: TableRow): OwnFacts {
+export function toTableProperties(row: TableRow): TableProperties {
   const { oid, schema, name, isPartition, owner, comment, extension, events } = row;
   return {
     oid,
     schema,
     name,
-    kind: KINDS[row.relkind],
+    kind: TABLE_KINDS[row.relkind],
     isPartition,
     owner,
     comment,
     extension,
-    insertable: (events & EVENTS.insert) !== 0,
-    updatable: (events & EVENTS.update) !== 0,
-    deletable: (events & EVENTS.delete) !== 0,
+    insertable: (events & EVENT_BITS.insert) !== 0,
+    updatable: (events & EVENT_BITS.update) !== 0,
+    deletable: (events & EVENT_BITS.delete) !== 0,
     rowSecurity: !row.enabled ? "off" : row.forced ? "forced" : "enabled",
     securityInvoker: row.options?.some((option) => /^security_invoker=(true|on|yes|1)$/i.test(option)) ?? false,
-    replicaIdentity: IDENTITIES[row.replicaIdentity],
+    replicaIdentity: REPLICA_IDENTITIES[row.replicaIdentity],
   };
+}
+
+export type CatalogColumn = TypeAttribute & {
+  readonly position: number;
+  /** The type behind its domains; an enum's values are found here. */
+  readonly baseType: DataType;
+  /** Of a view's column: known only when the view shows the rows of one table as they are. */
+  readonly nullable: boolean;
+  /** Its own, or else its domain's; an identity column and a generated one have none. */
+  readonly default: string | null;
+  readonly identity: "always" | "by default" | null;
+  readonly generated: { readonly kind: "stored" | "virtual"; readonly expression: string } | null;
+  readonly maxLength: number | null;
+  readonly grants: Grants;
+  /** Of a view's column: the table's column that it shows unchanged. */
+  readonly origin: ColumnOrigin | null;
+};
+
+type ColumnOrigin = { readonly table: QualifiedName; readonly column: string };
+
+export type ColumnRow = {
+  table: number;
+  position: number;
+  name: string;
+  type: number;
+  typmod: number;
+  sqlType: string;
+  notNull: boolean;
+  expression: string | null;
+  identity: "" | "a" | "d";
+  generated: "" | "s" | "v";
+  comment: string | null;
+  acl: string | null;
+};
+
+export function readColumns(read: CatalogQuery, schemas: readonly number[]): Promise<ColumnRow[]> {
+  return read("columns", COLUMNS, [schemas]);
+}
+
+type ColumnDetails = {
+  readonly type: DataType;
+  readonly nullable: boolean;
+  readonly origin: ColumnOrigin | null;
+  readonly grants: Grants;
+};
+
+export function toColumn(row: ColumnRow, { type, nullable, origin, grants }: ColumnDetails): CatalogColumn {
+  const { position, name, sqlType, expression, comment } = row;
+  const isComputed = row.generated !== "" || row.identity !== "";
+  return {
+    position,
+    name,
+    type,
+    baseType: baseTypeOf(type),
+    sqlType,
+    nullable,
+    default: isComputed ? null : (expression ?? domainDefault(type)),
+    identity: row.identity === "" ? null : row.identity === "a" ? "always" : "by default",
+    generated:
+      row.generated === "" ? null : { kind: row.generated === "s" ? "stored" : "virtual", expression: expression! },
+    maxLength: maxLength(type, row.typmod),
+    comment,
+    grants,
+    origin,
+  };
+}
+
+export function forbidsNull(type: DataType): boolean {
+  return type.kind === "domain" && (type.notNull || forbidsNull(type.over));
+}
+
+function domainDefault(type: DataType): string | null {
+  return type.kind === "domain" ? (type.default ?? domainDefault(type.over)) : null;
+}
+
+export type Policy = {
+  readonly name: string;
+  readonly command: "all" | "select" | "insert" | "update" | "delete";
+  /** Rows pass when one permissive policy lets them and no restrictive one stops them. */
+  readonly permissive: boolean;
+  /** `public` for everybody. */
+  readonly roles: readonly string[];
+  readonly using: string | null;
+  readonly check: string | null;
+  readonly comment: string | null;
+  /** What was granted on the schemas that its expressions name. A policy is checked without them, and its text is not. */
+  readonly schemaGrants: readonly Grants[];
+};
+
+type PolicyRow = Omit<Policy, "command" | "schemaGrants"> & {
+  table: number;
+  command: keyof typeof POLICY_COMMANDS;
+  schemaAcls: string[];
+};
+
+type GrantsParser = (acl: string | null) => Grants;
+
+export function readPolicies(read: CatalogQuery, schemas: readonly number[]): Promise<PolicyRow[]> {
+  return read("policies", POLICIES, [schemas]);
+}
+
+export function toPolicy({ table: _, command, schemaAcls, ...policy }: PolicyRow, parseGrants: GrantsParser): Policy {
+  return { ...policy, command: POLICY_COMMANDS[command], schemaGrants: schemaAcls.map(parseGrants) };
 }

@@ -1,29 +1,37 @@
-import { memoized } from "../memoized.ts";
-import type { Grants } from "./grants.ts";
-import type { QualifiedName } from "./qualified-name.ts";
-import type { Read } from "./reader.ts";
+import { memoize } from "../cache/memoize.ts";
+import type { CatalogQuery } from "./catalog-reader.ts";
+import type { Grants } from "./roles.ts";
+
+const DOMAIN_REPRESENTATIONS = `
+  select format_type(c.castsource, null) as source, format_type(c.casttarget, null) as target,
+    c.castfunc::regproc::text as function
+  from pg_cast c join pg_type s on s.oid = c.castsource join pg_type t on t.oid = c.casttarget
+  where c.castcontext = 'i' and c.castmethod = 'f'
+    and (s.typtype = 'd' and c.casttarget in ('json'::regtype, 'text'::regtype)
+      or t.typtype = 'd' and c.castsource in ('json'::regtype, 'text'::regtype))
+  order by c.oid`;
 
 /** What Postgres can do with two values of a type: put them into an order, tell whether they are equal, or nothing. */
-export type Comparison = "order" | "equality" | "none";
+type Comparability = "order" | "equality" | "none";
 
-type Named = QualifiedName & {
+type NamedType = QualifiedName & {
   readonly oid: number;
   /** As SQL spells it, quoted and qualified where it must be: `integer`, `shop."Colour"`, `text[]`. */
   readonly sqlName: string;
   readonly comment: string | null;
 };
 
-export type BaseType = Named & {
+export type BaseType = NamedType & {
   readonly kind: "base" | "pseudo";
-  readonly comparison: Comparison;
+  readonly comparison: Comparability;
   /** The schema of the type's own `=` and `<>`; null where they are in pg_catalog, or do not exist. */
   readonly operatorSchema: OperatorSchema | null;
 };
 type OperatorSchema = { readonly name: string; readonly grants: Grants };
-export type EnumType = Named & { readonly kind: "enum"; readonly values: readonly string[] };
-export type ArrayType = Named & { readonly kind: "array"; readonly element: DataType };
-export type RangeType = Named & { readonly kind: "range" | "multirange"; readonly element: DataType };
-export type DomainType = Named & {
+export type EnumType = NamedType & { readonly kind: "enum"; readonly values: readonly string[] };
+type ArrayType = NamedType & { readonly kind: "array"; readonly element: DataType };
+type RangeType = NamedType & { readonly kind: "range" | "multirange"; readonly element: DataType };
+type DomainType = NamedType & {
   readonly kind: "domain";
   readonly over: DataType;
   /** `over` with its modifiers: `character varying(20)` */
@@ -33,16 +41,16 @@ export type DomainType = Named & {
   readonly default: string | null;
   readonly checks: readonly DomainCheck[];
 };
-export type CompositeType = Named & {
+export type CompositeType = NamedType & {
   readonly kind: "composite";
   /** The table or view whose rows have this type; null for `create type … as (…)`. */
   readonly table: QualifiedName | null;
-  readonly attributes: ReadonlyMap<string, Attribute>;
+  readonly attributes: ReadonlyMap<string, TypeAttribute>;
 };
 export type DataType = BaseType | EnumType | ArrayType | RangeType | DomainType | CompositeType;
 
-export type DomainCheck = { readonly name: string; readonly expression: string };
-export type Attribute = {
+type DomainCheck = { readonly name: string; readonly expression: string };
+export type TypeAttribute = {
   readonly name: string;
   readonly type: DataType;
   readonly sqlType: string;
@@ -64,14 +72,14 @@ type TypeRow = QualifiedName & {
   relation: number;
   relationKind: string | null;
   values: string[] | null;
-  comparison: Comparison;
+  comparison: Comparability;
   operatorSchema: string | null;
   operatorSchemaAcl: string | null;
 };
 type AttributeRow = { relation: number; name: string; type: number; sqlType: string; comment: string | null };
 type CheckRow = { type: number; name: string; expression: string };
 
-export type TypeRows = {
+type TypeRows = {
   readonly types: readonly TypeRow[];
   readonly attributes: readonly AttributeRow[];
   readonly checks: readonly CheckRow[];
@@ -81,7 +89,7 @@ export type TypeRows = {
 export const MEDIA_TYPE = "^([A-Za-z0-9.-]+/[A-Za-z0-9.+-]+|\\*/\\*)$";
 
 /** $1: types that columns and functions use, $2: schemas whose types are listed. With everything those types are made of. */
-const WANTED = `
+const WANTED_TYPES = `
   with recursive wanted (oid) as (
     select unnest($1::oid[])
     union
@@ -104,7 +112,7 @@ const WANTED = `
   )`;
 
 /** By the operator classes that are the default of the type, or of one that its values are taken for as they are. */
-const COMPARED = `
+const TYPE_COMPARABILITY = `
   classed as (
     select o.opcintype as oid, bool_or(m.amname = 'btree') as is_ordered,
       min(e.oprnamespace) filter (where e.oprnamespace <> 'pg_catalog'::regnamespace) as schema
@@ -127,7 +135,7 @@ const COMPARED = `
     group by known.oid
   )`;
 
-const TYPES = `${WANTED}, ${COMPARED}
+const TYPES = `${WANTED_TYPES}, ${TYPE_COMPARABILITY}
   select t.oid, n.nspname as schema, t.typname as name, format_type(t.oid, null) as "sqlName", d.description as comment,
     t.typtype, t.typcategory = 'A' and t.typelem <> 0 as "isArray",
     case when t.typtype in ('r', 'm')
@@ -164,14 +172,14 @@ const CHECKS = `
   where k.contypid = any ($1) and k.contype = 'c'
   order by k.contypid, k.conname`;
 
-type Wanted = {
+type TypeSelection = {
   readonly used: Iterable<number>;
   readonly schemas: readonly number[];
   /** Tables whose columns are read elsewhere. */
   readonly tables: ReadonlySet<number>;
 };
 
-export async function readTypes(read: Read, { used, schemas, tables }: Wanted): Promise<TypeRows> {
+export async function readTypes(read: CatalogQuery, { used, schemas, tables }: TypeSelection): Promise<TypeRows> {
   const types = await read<TypeRow>("types", TYPES, [[...new Set(used)], schemas]);
   const relations = types.map(({ relation }) => relation).filter((oid) => oid !== 0 && !tables.has(oid));
   const domains = types.filter(({ typtype }) => typtype === "d").map(({ oid }) => oid);
@@ -182,19 +190,22 @@ export async function readTypes(read: Read, { used, schemas, tables }: Wanted): 
   };
 }
 
-export type Types = {
+export type CatalogTypes = {
   of(oid: number): DataType;
   readonly all: readonly DataType[];
   /** Row types of tables have the table's own columns, which are made after the types. */
-  fillRowType(relation: number, columns: ReadonlyMap<string, Attribute>): void;
+  fillRowType(relation: number, columns: ReadonlyMap<string, TypeAttribute>): void;
 };
 
-export function toTypes({ types, attributes, checks }: TypeRows, grantsOf: (acl: string | null) => Grants): Types {
+export function toTypes(
+  { types, attributes, checks }: TypeRows,
+  grantsOf: (acl: string | null) => Grants,
+): CatalogTypes {
   const rows = new Map(types.map((row) => [row.oid, row]));
   const checksOf = Map.groupBy(checks, ({ type }) => type);
-  const attributesOf = new Map<number, Map<string, Attribute>>();
+  const attributesOf = new Map<number, Map<string, TypeAttribute>>();
 
-  const of = memoized((oid: number): DataType => make(rows.get(oid)!));
+  const of = memoize((oid: number): DataType => make(rows.get(oid)!));
 
   const operatorSchemaOf = ({ operatorSchema: name, operatorSchemaAcl }: TypeRow): OperatorSchema | null =>
     name === null ? null : { name, grants: grantsOf(operatorSchemaAcl) };
@@ -226,7 +237,7 @@ export function toTypes({ types, attributes, checks }: TypeRows, grantsOf: (acl:
           checks: (checksOf.get(oid) ?? []).map((check) => ({ name: check.name, expression: check.expression })),
         };
       case "c": {
-        const own = new Map<string, Attribute>();
+        const own = new Map<string, TypeAttribute>();
         attributesOf.set(row.relation, own);
         return {
           ...named,
@@ -254,16 +265,16 @@ export function toTypes({ types, attributes, checks }: TypeRows, grantsOf: (acl:
 }
 
 /** Of lists and of rows what is true of all their parts. */
-export function comparisonOf(given: DataType): Comparison {
-  const type = baseTypeOf(given);
+export function comparabilityOf(dataType: DataType): Comparability {
+  const type = baseTypeOf(dataType);
   switch (type.kind) {
     case "base":
     case "pseudo":
       return type.comparison;
     case "array":
-      return comparisonOf(type.element);
+      return comparabilityOf(type.element);
     case "composite": {
-      const parts = [...type.attributes.values()].map((part) => comparisonOf(part.type));
+      const parts = [...type.attributes.values()].map((part) => comparabilityOf(part.type));
       return parts.includes("none") ? "none" : parts.includes("equality") ? "equality" : "order";
     }
     default:
@@ -290,4 +301,18 @@ export function maxLength(type: DataType, typmod: number): number | null {
     default:
       return null;
   }
+}
+
+export type QualifiedName = { readonly schema: string; readonly name: string };
+
+/** An implicit cast between a domain and text or json: how the domain's values look to clients (PostgREST's domain representations). */
+export type DomainRepresentation = {
+  /** Types and function as SQL spells them. */
+  readonly source: string;
+  readonly target: string;
+  readonly function: string;
+};
+
+export function readRepresentations(read: CatalogQuery): Promise<DomainRepresentation[]> {
+  return read("representations", DOMAIN_REPRESENTATIONS);
 }

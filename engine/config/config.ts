@@ -1,23 +1,29 @@
-import type { DatabaseSettings } from "./in-database.ts";
-import { near } from "./near.ts";
-import { isBase64OfSecret } from "./readers.ts";
-import { IN_DATABASE, NO_EFFECT, nameInDatabase, SETTINGS, type Setting } from "./settings.ts";
+import type { DatabaseSettings } from "../database-config/config-keeper.ts";
+import { findClosestName } from "../edit-distance.ts";
+import { isBase64Secret } from "./setting-readers.ts";
+import {
+  IGNORED_SETTINGS,
+  SETTINGS,
+  SETTINGS_IN_DATABASE,
+  type SettingDefinition,
+  toDatabaseName,
+} from "./settings.ts";
 
 const APP_SETTINGS = "PGRST_APP_SETTINGS_";
 
-type Values = {
+type SettingValues = {
   readonly [K in keyof typeof SETTINGS]:
     | ReturnType<(typeof SETTINGS)[K]["read"]>
-    | NullWhenOptional<(typeof SETTINGS)[K]>;
+    | NullIfOptional<(typeof SETTINGS)[K]>;
 };
-type NullWhenOptional<S> = S extends Setting<infer T> ? (null extends T ? null : never) : never;
+type NullIfOptional<S> = S extends SettingDefinition<infer T> ? (null extends T ? null : never) : never;
 
-export type Config = Omit<Values, "usersAccess"> & {
+export type Config = Omit<SettingValues, "usersAccess"> & {
   readonly usersAccess: "open" | "owner";
   /** `app.settings.*`, which SQL reads with current_setting. */
   readonly appSettings: readonly (readonly [name: string, value: string])[];
 };
-export type ReadConfig = { readonly config: Config; readonly warnings: readonly string[] };
+export type LoadedConfig = { readonly config: Config; readonly warnings: readonly string[] };
 
 export class ConfigError extends Error {
   override name = "ConfigError";
@@ -29,49 +35,54 @@ export function isEmbedded(config: Pick<Config, "databaseUrl">): boolean {
 }
 
 /** The only reader of the environment. Reports everything that is wrong at once. */
-export function readConfig(environment: NodeJS.ProcessEnv): ReadConfig {
+export function readConfig(environment: NodeJS.ProcessEnv): LoadedConfig {
   const problems: string[] = [];
   const values = Object.fromEntries(
     Object.entries(SETTINGS).map(([key, setting]) => [key, readSetting(setting, environment, problems)]),
-  ) as Values;
-  problems.push(...contradictions(values));
-  problems.push(...secretsOfNoWorth(values));
-  if (!mayKnowSecret(environment)) problems.push(...missingSecret(values));
-  const strays = unknownSettings(environment);
+  ) as SettingValues;
+  problems.push(...findContradictions(values));
+  problems.push(...findWeakSecrets(values));
+  if (!mayHoldSecret(environment)) problems.push(...findMissingSecret(values));
+  const unknown = findUnknownSettings(environment);
   // What is missing may only be misspelt.
-  if (problems.length > 0) refuse([...problems, ...strays]);
+  if (problems.length > 0) throwIfAny([...problems, ...unknown]);
   const usersAccess = values.usersAccess ?? (values.nodeEnv === "production" ? "owner" : "open");
   const config = Object.freeze({ ...values, usersAccess, appSettings: readAppSettings(environment) });
-  return { config, warnings: strays };
+  return { config, warnings: unknown };
 }
 
 /** The config with what the database says in the place of what the environment says. */
-export function withDatabaseSettings(config: Config, given: DatabaseSettings): ReadConfig {
+export function withDatabaseSettings(config: Config, databaseSettings: DatabaseSettings): LoadedConfig {
   const problems: string[] = [];
-  const said = Object.fromEntries(
-    [...IN_DATABASE].flatMap(([name, key]) =>
-      given.has(name) ? [[key, readText(SETTINGS[key], name, given.get(name)!, problems)]] : [],
+  const overrides = Object.fromEntries(
+    [...SETTINGS_IN_DATABASE].flatMap(([name, key]) =>
+      databaseSettings.has(name)
+        ? [[key, parseSetting(SETTINGS[key], name, databaseSettings.get(name)!, problems)]]
+        : [],
     ),
   );
-  const merged: Config = Object.freeze({ ...config, ...said });
-  problems.push(...missingSecret(merged), ...secretsOfNoWorth(merged));
-  refuse(problems);
-  return { config: merged, warnings: [...given.keys()].flatMap(strayInDatabase) };
+  const merged: Config = Object.freeze({ ...config, ...overrides });
+  problems.push(...findMissingSecret(merged), ...findWeakSecrets(merged));
+  throwIfAny(problems);
+  return { config: merged, warnings: [...databaseSettings.keys()].flatMap(warnOfUnknownInDatabase) };
 }
 
 /** The first of the setting's names that the environment has. */
-export function givenName({ names }: Setting<unknown>, environment: NodeJS.ProcessEnv): string | null {
+export function findInEnvironment(
+  { names }: SettingDefinition<unknown>,
+  environment: NodeJS.ProcessEnv,
+): string | null {
   return names.find((name) => environment[name] !== undefined && environment[name] !== "") ?? null;
 }
 
-function readSetting(setting: Setting<unknown>, environment: NodeJS.ProcessEnv, problems: string[]): unknown {
-  const name = givenName(setting, environment);
-  return readText(setting, name ?? setting.names[0], name === null ? "" : environment[name]!, problems);
+function readSetting(setting: SettingDefinition<unknown>, environment: NodeJS.ProcessEnv, problems: string[]): unknown {
+  const name = findInEnvironment(setting, environment);
+  return parseSetting(setting, name ?? setting.names[0], name === null ? "" : environment[name]!, problems);
 }
 
 /** An empty text is no value. */
-function readText(setting: Setting<unknown>, name: string, given: string, problems: string[]): unknown {
-  const text = given === "" ? setting.fallback : given;
+function parseSetting(setting: SettingDefinition<unknown>, name: string, value: string, problems: string[]): unknown {
+  const text = value === "" ? setting.fallback : value;
   if (text === null) return null;
   try {
     return setting.read(text);
@@ -81,7 +92,7 @@ function readText(setting: Setting<unknown>, name: string, given: string, proble
   }
 }
 
-function refuse(problems: readonly string[]): void {
+function throwIfAny(problems: readonly string[]): void {
   if (problems.length > 0) throw new ConfigError(`These settings cannot be used:\n  ${problems.join("\n  ")}`);
 }
 
@@ -93,7 +104,7 @@ function readAppSettings(environment: NodeJS.ProcessEnv): Config["appSettings"] 
   );
 }
 
-function contradictions(values: Values): string[] {
+function findContradictions(values: SettingValues): string[] {
   const problems: string[] = [];
   if (!values.databaseUrl && values.ownerDatabaseUrl) {
     problems.push("OWNER_DATABASE_URL must be set together with DATABASE_URL");
@@ -122,16 +133,16 @@ function contradictions(values: Values): string[] {
 }
 
 /** Whoever says that there are settings in the database may have put the secret there, where it is looked for later. */
-function mayKnowSecret(environment: NodeJS.ProcessEnv): boolean {
+function mayHoldSecret(environment: NodeJS.ProcessEnv): boolean {
   const { databaseConfig, preConfig } = SETTINGS;
-  return givenName(databaseConfig, environment) !== null || givenName(preConfig, environment) !== null;
+  return findInEnvironment(databaseConfig, environment) !== null || findInEnvironment(preConfig, environment) !== null;
 }
 
-function missingSecret({
+function findMissingSecret({
   databaseUrl,
   jwtSecret,
   jwtPrivateKey,
-}: Pick<Values, "databaseUrl" | "jwtSecret" | "jwtPrivateKey">): string[] {
+}: Pick<SettingValues, "databaseUrl" | "jwtSecret" | "jwtPrivateKey">): string[] {
   if (!databaseUrl || jwtSecret || jwtPrivateKey) return [];
   return [
     "JWT_SECRET (at least 32 characters) or JWT_PRIVATE_KEY must be set together with DATABASE_URL: " +
@@ -139,39 +150,44 @@ function missingSecret({
   ];
 }
 
-function secretsOfNoWorth({
+function findWeakSecrets({
   jwtSecret,
   jwtPreviousSecrets,
   jwtSecretIsBase64,
-}: Pick<Values, "jwtSecret" | "jwtPreviousSecrets" | "jwtSecretIsBase64">): string[] {
-  const given = { JWT_SECRET: jwtSecret === null ? [] : [jwtSecret], JWT_PREVIOUS_SECRETS: jwtPreviousSecrets ?? [] };
-  const wrong = Object.entries(given).filter(([, secrets]) => jwtSecretIsBase64 && !secrets.every(isBase64OfSecret));
-  return wrong.map(
+}: Pick<SettingValues, "jwtSecret" | "jwtPreviousSecrets" | "jwtSecretIsBase64">): string[] {
+  const secretsByName = {
+    JWT_SECRET: jwtSecret === null ? [] : [jwtSecret],
+    JWT_PREVIOUS_SECRETS: jwtPreviousSecrets ?? [],
+  };
+  const invalid = Object.entries(secretsByName).filter(
+    ([, secrets]) => jwtSecretIsBase64 && !secrets.every(isBase64Secret),
+  );
+  return invalid.map(
     ([name]) =>
       `${name} must be base64 of a secret of at least 32 bytes, as PGRST_JWT_SECRET_IS_BASE64 says that it is`,
   );
 }
 
 /** A misspelt setting would otherwise be a setting that is silently not there. */
-function unknownSettings(environment: NodeJS.ProcessEnv): string[] {
+function findUnknownSettings(environment: NodeJS.ProcessEnv): string[] {
   const known = Object.values(SETTINGS).flatMap(({ names }) => names);
   return Object.keys(environment).flatMap((name) => {
     if (known.includes(name) || name.startsWith(APP_SETTINGS)) return [];
-    const reason = NO_EFFECT[name];
+    const reason = IGNORED_SETTINGS[name];
     if (reason) return [`${name} has no effect here: ${reason}`];
-    const suggestion = near(name, known);
+    const suggestion = findClosestName(name, known);
     if (suggestion) return [`${name} is not a setting; did you mean ${suggestion}?`];
     return /^(PGRST|GRAPHQL)_/.test(name) ? [`${name} is not a setting`] : [];
   });
 }
 
-function strayInDatabase(name: string): string[] {
-  if (IN_DATABASE.has(name)) return [];
+function warnOfUnknownInDatabase(name: string): string[] {
+  if (SETTINGS_IN_DATABASE.has(name)) return [];
   const environmentName = name.replace(".", "_").toUpperCase();
-  const reason = NO_EFFECT[environmentName];
+  const reason = IGNORED_SETTINGS[environmentName];
   if (reason) return [`${name} has no effect here: ${reason}`];
-  const known = Object.values(SETTINGS).some(({ names }) => nameInDatabase(names) === name);
+  const known = Object.values(SETTINGS).some(({ names }) => toDatabaseName(names) === name);
   if (known) return [`${name} has no effect in the database: set ${environmentName} in the environment`];
-  const suggestion = near(name, [...IN_DATABASE.keys()]);
+  const suggestion = findClosestName(name, [...SETTINGS_IN_DATABASE.keys()]);
   return [`${name} is not a setting${suggestion ? `; did you mean ${suggestion}?` : ""}`];
 }

@@ -1,48 +1,55 @@
 import { DatabaseError, type PoolClient } from "pg";
-import type { Abort } from "../abort.ts";
-import { Budget, rowsOf, UNLIMITED } from "./budget.ts";
-import type { Condition, Log } from "./condition.ts";
-import { shortestLimit } from "./duration.ts";
+import type { AbortLike } from "../concurrency/abort.ts";
+import type { RunningStatement } from "./connection.ts";
+import type { ConnectionPool } from "./connection-pool.ts";
 import {
-  type Isolation,
-  patienceFor,
-  requestSteps,
-  type Step,
-  statementStep,
-  type Terms,
-  undoneSteps,
-} from "./exchange.ts";
-import { isUnanswered } from "./faults.ts";
-import { KnownLocks } from "./known-locks.ts";
-import type { Lane } from "./lane.ts";
-import { type Blocked, blockingLock, isLockTimeout, nameLock } from "./lock-timeout.ts";
-import { type Observe, Watch } from "./observe.ts";
-import { OwnerPool } from "./owner.ts";
-import { LinkPool, type PoolState } from "./pool.ts";
-import type { ReplicaState } from "./replicas/replica.ts";
-import { Replicas } from "./replicas/replicas.ts";
-import { type Elsewhere, Request } from "./request.ts";
-import type { LaneName } from "./room.ts";
-import { Rows, RowsInTurn } from "./rows.ts";
-import { paceOfAll, Shape, Shapes } from "./shape.ts";
-import type { Context, Result, Statement } from "./statement.ts";
-import { type Chunk, RowStream } from "./stream.ts";
-import { inTransaction, type Query } from "./transaction.ts";
-import type { UnderWay } from "./under-way.ts";
+  ConnectionPools,
+  type ConnectionPoolsState,
+  type DatabaseAvailability,
+  type DatabaseLog,
+} from "./connection-pools.ts";
+import { isUnanswered } from "./database-errors.ts";
+import {
+  type BlockedStatement,
+  describeLock,
+  findBlockingLock,
+  isLockTimeout,
+  RecentLockTimeouts,
+} from "./lock-timeouts.ts";
+import { StatementObservation, type StatementObserver } from "./observe-statements.ts";
+import { OwnerPool } from "./owner-pool.ts";
+import {
+  type BatchStep,
+  type IsolationLevel,
+  makeRequestSteps,
+  makeRolledBackSteps,
+  makeStatementStep,
+  responseTimeoutFor,
+  type StatementLimits,
+  shorterLimit,
+} from "./pipelined-batch.ts";
+import type { PoolName } from "./pool-sizes.ts";
+import { type ReplicaState, Replicas } from "./replicas.ts";
+import { allowRowsOf, ResponseBudget, UNLIMITED } from "./response-budget.ts";
+import { CollectedResults, CollectedRows, type RowChunk, RowStream } from "./result-collectors.ts";
+import type { Statement, StatementContext, StatementResult } from "./statement.ts";
+import { type PrimaryPools, StatementExecution } from "./statement-execution.ts";
+import { combinedPace, StatementShape, StatementShapes } from "./statement-shape.ts";
+import { type QueryInTransaction, runTransaction } from "./transaction.ts";
 
-const STALL_MILLISECONDS = 30_000;
+const STALL_TIMEOUT_MS = 30_000;
 /** For how long it is looked which lock a statement has waited for. */
-const LOOK_MILLISECONDS = 1_000;
+const LOCK_LOOKUP_TIMEOUT_MS = 1_000;
 /** How many of the largest answers may be in the making at once. */
-const LARGE_ANSWERS = 8;
+const LARGE_RESPONSES = 8;
 
 export type DatabaseOptions = {
   /** The login of all requests, a member of the callers' roles. */
   readonly url: string;
   readonly ownerUrl: string;
-  readonly log: Log;
+  readonly log: DatabaseLog;
   /** Told of each change, once. */
-  readonly onState?: (condition: Condition) => void;
+  readonly onState?: (condition: DatabaseAvailability) => void;
   /** How many connections requests may use, within half of what the server has free; the owner's few come on top. */
   readonly poolSize?: number;
   /** False behind a pooler that cannot keep statements prepared. */
@@ -60,14 +67,14 @@ export type DatabaseOptions = {
   /** The most bytes that are held of one answer, and of one row of a stream. */
   readonly maxAnswerBytes?: number;
   readonly applicationName?: string;
-  readonly observe?: Observe | null;
+  readonly observe?: StatementObserver | null;
   /** Streaming replicas, which reads of a context that has a footing go to. */
   readonly replicaUrls?: readonly string[];
   /** How many seconds a replica may be behind. */
   readonly mostReplicaLag?: number;
 };
 
-export type RunOptions = {
+export type RunStatementOptions = {
   /** Postgres refuses to write (25006); and the statement may run again when its connection is lost. */
   readonly readOnly?: boolean;
   /** By default reads go where reads go, once they have proved to be fast, and everything else where writes go. */
@@ -84,18 +91,18 @@ export type RunOptions = {
    * What may be held of the answer, instead of the database's own limit. Without it, what writes has none: it is committed
    * by the time that its answer comes, and to refuse that would undo nothing.
    */
-  readonly budget?: Budget | undefined;
+  readonly budget?: ResponseBudget | undefined;
   /** Ends the wait; and the statement, where it does not share its connection. */
-  readonly signal?: Abort | undefined;
+  readonly signal?: AbortLike | undefined;
 };
 
 /** The budget is shared too; without one, each statement may hold as much as an answer may. */
-export type SharedOptions = Pick<RunOptions, "budget" | "signal">;
+export type SharedRunOptions = Pick<RunStatementOptions, "budget" | "signal">;
 
 /** Values of more than 32 kB come as Buffers. */
-export type LargeValues = { readonly largeValues: "buffer" };
+export type LargeValueOptions = { readonly largeValues: "buffer" };
 
-export type StreamOptions = Pick<RunOptions, "readOnly" | "before" | "signal"> & {
+export type StreamRowsOptions = Pick<RunStatementOptions, "readOnly" | "before" | "signal"> & {
   readonly separator: string;
   /** For how many milliseconds the server may send nothing; a role's own statement_timeout counts as well. */
   readonly timeoutMs?: number;
@@ -103,16 +110,18 @@ export type StreamOptions = Pick<RunOptions, "readOnly" | "before" | "signal"> &
   readonly stallMs?: number;
 };
 
-export type TransactionOptions = Pick<RunOptions, "readOnly" | "timeoutMs"> & { readonly isolation?: Isolation };
+export type RunTransactionOptions = Pick<RunStatementOptions, "readOnly" | "timeoutMs"> & {
+  readonly isolation?: IsolationLevel;
+};
 
-export type DatabaseState = PoolState;
+export type DatabaseState = ConnectionPoolsState;
 
-type Limits = Pick<Terms, "statementTimeout" | "lockTimeout">;
+type TimeLimits = Pick<StatementLimits, "statementTimeout" | "lockTimeout">;
 
-type Way = {
-  readonly lane: Lane;
-  readonly slow: Lane | undefined;
-  readonly elsewhere: Elsewhere | undefined;
+type ChosenPools = {
+  readonly lane: ConnectionPool;
+  readonly slow: ConnectionPool | undefined;
+  readonly elsewhere: PrimaryPools | undefined;
 };
 
 export function openDatabase(options: DatabaseOptions): Database {
@@ -121,18 +130,18 @@ export function openDatabase(options: DatabaseOptions): Database {
 
 /** The only way to Postgres: as a caller, or as the owner. */
 export class Database {
-  readonly #pool: LinkPool;
+  readonly #pools: ConnectionPools;
   readonly #owner: OwnerPool;
   readonly #replicas: Replicas | null;
-  readonly #shapes = new Shapes();
-  readonly #knownLocks = new KnownLocks();
-  readonly #observe: Observe | null;
-  readonly #limits: Limits;
+  readonly #shapes = new StatementShapes();
+  readonly #recentLockTimeouts = new RecentLockTimeouts();
+  readonly #observe: StatementObserver | null;
+  readonly #limits: TimeLimits;
   readonly #anonymousRole: string | undefined;
-  readonly #anonymousLimits: Limits;
+  readonly #anonymousLimits: TimeLimits;
   readonly #acquireTimeout: number;
-  readonly #maxAnswerBytes: number;
-  readonly #allAnswers: Budget;
+  readonly #maxResponseBytes: number;
+  readonly #totalBudget: ResponseBudget;
   #closing: Promise<void> | null = null;
 
   constructor({
@@ -156,15 +165,15 @@ export class Database {
     this.#observe = observe;
     this.#limits = { statementTimeout, lockTimeout };
     this.#anonymousRole = anonymous?.role;
-    const ofAnonymous = shortestLimit(statementTimeout, anonymous?.statementTimeout ?? 0);
+    const ofAnonymous = shorterLimit(statementTimeout, anonymous?.statementTimeout ?? 0);
     this.#anonymousLimits = { statementTimeout: ofAnonymous, lockTimeout };
     this.#acquireTimeout = acquireTimeout;
-    this.#maxAnswerBytes = maxAnswerBytes;
-    this.#allAnswers = new Budget(LARGE_ANSWERS * maxAnswerBytes);
+    this.#maxResponseBytes = maxAnswerBytes;
+    this.#totalBudget = new ResponseBudget(LARGE_RESPONSES * maxAnswerBytes);
     const terms = { applicationName, log, size, preparedStatements, pipelineDepth };
-    this.#pool = new LinkPool({ url, onState, ...terms });
+    this.#pools = new ConnectionPools({ url, onState, ...terms });
     this.#owner = new OwnerPool({ url: ownerUrl, applicationName, acquireTimeout });
-    const ofReplicas = { urls: replicaUrls, mostLag: mostReplicaLag, primary: this.#pool.lanes.read };
+    const ofReplicas = { urls: replicaUrls, mostLag: mostReplicaLag, primary: this.#pools.pools.read };
     this.#replicas = replicaUrls.length > 0 ? new Replicas({ ...ofReplicas, ...terms }) : null;
   }
 
@@ -175,35 +184,35 @@ export class Database {
    * its answer is larger than may be held.
    */
   run(
-    context: Context,
+    context: StatementContext,
     statement: Statement,
-    options: RunOptions & LargeValues,
-  ): Promise<Result<string | Buffer | null>>;
-  run(context: Context, statement: Statement, options?: RunOptions): Promise<Result>;
+    options: RunStatementOptions & LargeValueOptions,
+  ): Promise<StatementResult<string | Buffer | null>>;
+  run(context: StatementContext, statement: Statement, options?: RunStatementOptions): Promise<StatementResult>;
   run(
-    context: Context,
+    context: StatementContext,
     statement: Statement,
-    options: RunOptions & Partial<LargeValues> = {},
-  ): Promise<Result<string | Buffer | null>> {
+    options: RunStatementOptions & Partial<LargeValueOptions> = {},
+  ): Promise<StatementResult<string | Buffer | null>> {
     const changesNothing = options.readOnly || options.rollback;
     const result = this.#run(context, statement, options);
-    return changesNothing ? result : this.#noting(context, result);
+    return changesNothing ? result : this.#recordWrite(context, result);
   }
 
   #run(
-    context: Context,
+    context: StatementContext,
     statement: Statement,
-    options: RunOptions & Partial<LargeValues>,
-  ): Promise<Result<string | Buffer | null>> {
+    options: RunStatementOptions & Partial<LargeValueOptions>,
+  ): Promise<StatementResult<string | Buffer | null>> {
     return new Promise((resolve, reject) => {
       const { readOnly = false, rollback = false, fields = false, before, timeoutMs, signal } = options;
-      const shape = this.#shapes.of(context.role, statement.text);
-      const earlier = this.#earlierSteps(context, before);
+      const shape = this.#shapes.shapeFor(context.role, statement.text);
+      const earlier = this.#stepsBefore(context, before);
       const terms = { ...this.#limitsFor(context), readOnly, timeoutMs, before: earlier };
-      const steps = (rollback ? undoneSteps : requestSteps)(shape, statement, context, terms);
+      const steps = (rollback ? makeRolledBackSteps : makeRequestSteps)(shape, statement, context, terms);
       const changesNothing = readOnly || rollback;
-      const way = this.#wayFor(context, this.#laneFor(shape, options), readOnly);
-      const own = options.budget || !changesNothing ? null : this.#makeBudget();
+      const chosen = this.#choosePools(context, this.#choosePoolName(shape, options), readOnly);
+      const own = options.budget || !changesNothing ? null : this.#makeResponseBudget();
       const question = {
         context,
         isAnonymous: this.#isAnonymous(context),
@@ -211,27 +220,27 @@ export class Database {
         steps,
         main: steps.findLastIndex((step) => step.shape === shape),
         wantsFields: fields,
-        patience: patienceFor(context, terms),
+        patience: responseTimeoutFor(context, terms),
         readOnly: changesNothing,
         allowance: options.budget ?? own ?? UNLIMITED,
-        expires: this.#deadline(),
+        expires: this.#acquireDeadline(),
         signal,
-        slow: way.slow,
-        elsewhere: way.elsewhere,
-        watch: this.#watch(context, [statement]),
+        slow: chosen.slow,
+        elsewhere: chosen.elsewhere,
+        watch: this.#startObservation(context, [statement]),
       };
-      const rows = options.largeValues === "buffer" ? Rows.withBuffers() : Rows.ofStrings();
+      const rows = options.largeValues === "buffer" ? CollectedRows.withBuffers() : CollectedRows.ofStrings();
       const answer = {
-        resolve: (known: Result["fields"]) => {
+        resolve: (known: StatementResult["fields"]) => {
           own?.giveAllBack();
           resolve({ rows: rows.rows, rowCount: rows.rowCount, fields: known });
         },
         reject: (error: unknown) => {
           own?.giveAllBack();
-          this.#withLock(error, context, { relations: shape.relations, readOnly }, reject);
+          this.#explainLockTimeout(error, context, { relations: shape.relations, readOnly }, reject);
         },
       };
-      new Request(way.lane, question, rows, answer).submit();
+      new StatementExecution(chosen.lane, question, rows, answer).submit();
     });
   }
 
@@ -239,58 +248,62 @@ export class Database {
    * Reads of one caller that come up together. Where all of them are known to be fast they share one transaction, which
    * saves each of the others its settings and its way; but nobody's failure is another one's: then each is asked by itself.
    */
-  runEach(context: Context, statements: readonly Statement[], options: SharedOptions = {}): Promise<Result>[] {
-    const alone = (statement: Statement) => this.run(context, statement, { ...options, readOnly: true });
-    const shapes = statements.map(({ text }) => this.#shapes.of(context.role, text));
-    if (statements.length < 2 || !Shape.areFastTogether(shapes)) return statements.map(alone);
-    const shared = this.#runTogether(context, statements, shapes, options);
+  runEach(
+    context: StatementContext,
+    statements: readonly Statement[],
+    options: SharedRunOptions = {},
+  ): Promise<StatementResult>[] {
+    const runAlone = (statement: Statement) => this.run(context, statement, { ...options, readOnly: true });
+    const shapes = statements.map(({ text }) => this.#shapes.shapeFor(context.role, text));
+    if (statements.length < 2 || !StatementShape.areFastTogether(shapes)) return statements.map(runAlone);
+    const shared = this.#runInOneTransaction(context, statements, shapes, options);
     return statements.map((statement, index) =>
       shared.then(
         (results) => results[index]!,
         (error) => {
           if (isUnanswered(error)) throw error;
-          return alone(statement);
+          return runAlone(statement);
         },
       ),
     );
   }
 
-  #runTogether(
-    context: Context,
+  #runInOneTransaction(
+    context: StatementContext,
     statements: readonly Statement[],
-    shapes: readonly Shape[],
-    { budget, signal }: SharedOptions,
-  ): Promise<Result[]> {
-    const own = budget ? null : this.#makeBudget();
-    const answered = new Promise<Result[]>((resolve, reject) => {
+    shapes: readonly StatementShape[],
+    { budget, signal }: SharedRunOptions,
+  ): Promise<StatementResult[]> {
+    const own = budget ? null : this.#makeResponseBudget();
+    const answered = new Promise<StatementResult[]>((resolve, reject) => {
       const last = statements.length - 1;
       const before = statements
         .slice(0, last)
-        .map((statement, index) => statementStep(shapes[index]!, statement, { sync: false }));
+        .map((statement, index) => makeStatementStep(shapes[index]!, statement, { sync: false }));
       const terms = { ...this.#limitsFor(context), readOnly: true, timeoutMs: undefined, before };
-      const steps = requestSteps(shapes[last]!, statements[last]!, context, terms);
-      const collector = new RowsInTurn(statements.length);
-      const { lane, slow, elsewhere } = this.#wayFor(context, "read", true);
+      const steps = makeRequestSteps(shapes[last]!, statements[last]!, context, terms);
+      const collector = new CollectedResults(statements.length);
+      const { lane, slow, elsewhere } = this.#choosePools(context, "read", true);
       const question = {
         context,
         isAnonymous: this.#isAnonymous(context),
-        pace: paceOfAll(shapes),
+        pace: combinedPace(shapes),
         steps,
         main: steps.length - statements.length,
         mains: statements.length,
         wantsFields: false,
-        patience: patienceFor(context, terms),
+        patience: responseTimeoutFor(context, terms),
         readOnly: true,
         allowance: budget ?? own!,
-        expires: this.#deadline(),
+        expires: this.#acquireDeadline(),
         signal,
         slow,
         elsewhere,
-        watch: this.#watch(context, statements),
+        watch: this.#startObservation(context, statements),
       };
       const resolveEach = () =>
         resolve(collector.results.map(({ rows, rowCount }) => ({ rows, rowCount, fields: null })));
-      new Request(lane, question, collector, { resolve: resolveEach, reject }).submit();
+      new StatementExecution(lane, question, collector, { resolve: resolveEach, reject }).submit();
     });
     return answered.finally(() => own?.giveAllBack());
   }
@@ -299,15 +312,15 @@ export class Database {
    * The statement's first column, a text, row by row as it comes; what else the first row holds comes with the first
    * chunk. Begins with the first `next()`.
    */
-  stream(context: Context, statement: Statement, options: StreamOptions): AsyncIterableIterator<Chunk> {
+  stream(context: StatementContext, statement: Statement, options: StreamRowsOptions): AsyncIterableIterator<RowChunk> {
     const limits = this.#limitsFor(context);
-    const { readOnly = true, timeoutMs = limits.statementTimeout, stallMs = STALL_MILLISECONDS } = options;
+    const { readOnly = true, timeoutMs = limits.statementTimeout, stallMs = STALL_TIMEOUT_MS } = options;
     const { separator, before, signal } = options;
-    const shape = this.#shapes.of(context.role, statement.text);
+    const shape = this.#shapes.shapeFor(context.role, statement.text);
     // A slow reader is no slow statement: what is limited is the silence, and we do that.
-    const earlier = this.#earlierSteps(context, before);
+    const earlier = this.#stepsBefore(context, before);
     const terms = { ...limits, statementTimeout: 0, readOnly, timeoutMs: undefined, before: earlier };
-    const steps = requestSteps(shape, statement, context, terms);
+    const steps = makeRequestSteps(shape, statement, context, terms);
     const patience = timeoutMs === 0 ? Number.POSITIVE_INFINITY : timeoutMs;
     const main = steps.length - 1;
     return new RowStream({
@@ -315,7 +328,7 @@ export class Database {
       stallTimeout: stallMs,
       signal,
       request: (collector, answer, stop) => {
-        const { lane, elsewhere } = this.#wayFor(context, "stream", readOnly);
+        const { lane, elsewhere } = this.#choosePools(context, "stream", readOnly);
         const question = {
           context,
           isAnonymous: this.#isAnonymous(context),
@@ -325,75 +338,80 @@ export class Database {
           wantsFields: false,
           patience,
           readOnly,
-          allowance: rowsOf(this.#maxAnswerBytes),
-          expires: this.#deadline(),
+          allowance: allowRowsOf(this.#maxResponseBytes),
+          expires: this.#acquireDeadline(),
           signal: stop,
           elsewhere,
-          watch: this.#watch(context, [statement]),
+          watch: this.#startObservation(context, [statement]),
         };
         const reject = (error: unknown) =>
-          this.#withLock(error, context, { relations: shape.relations, readOnly }, answer.reject);
-        return new Request(lane, question, collector, { ...answer, reject });
+          this.#explainLockTimeout(error, context, { relations: shape.relations, readOnly }, answer.reject);
+        return new StatementExecution(lane, question, collector, { ...answer, reject });
       },
     });
   }
 
   /** Several statements of one caller between a real BEGIN and COMMIT; undone when the work rejects. */
   transaction<T>(
-    context: Context,
-    work: (query: Query) => Promise<T>,
-    { readOnly = false, timeoutMs, isolation }: TransactionOptions = {},
+    context: StatementContext,
+    work: (query: QueryInTransaction) => Promise<T>,
+    { readOnly = false, timeoutMs, isolation }: RunTransactionOptions = {},
   ): Promise<T> {
     const terms = { ...this.#limitsFor(context), readOnly, timeoutMs };
     const plan = {
       isAnonymous: this.#isAnonymous(context),
-      lane: this.#pool.lanes.write,
+      lane: this.#pools.pools.write,
       shapes: this.#shapes,
       context,
       terms,
       isolation,
-      patience: patienceFor(context, terms),
-      deadline: () => this.#deadline(),
-      makeBudget: () => this.#makeBudget(),
-      watch: (statement: Statement) => this.#watch(context, [statement]),
-      explain: (error: unknown, { relations }: Shape) =>
-        new Promise((resolve) => this.#withLock(error, context, { relations, readOnly }, resolve)),
+      patience: responseTimeoutFor(context, terms),
+      deadline: () => this.#acquireDeadline(),
+      makeBudget: () => this.#makeResponseBudget(),
+      watch: (statement: Statement) => this.#startObservation(context, [statement]),
+      explain: (error: unknown, { relations }: StatementShape) =>
+        new Promise((resolve) => this.#explainLockTimeout(error, context, { relations, readOnly }, resolve)),
     };
-    const result = inTransaction(plan, work);
-    return readOnly ? result : this.#noting(context, result);
+    const result = runTransaction(plan, work);
+    return readOnly ? result : this.#recordWrite(context, result);
   }
 
   /** What its caller reads next must see what it wrote, from a replica too. */
-  async #noting<T>({ footing }: Context, work: Promise<T>): Promise<T> {
+  async #recordWrite<T>({ footing }: StatementContext, work: Promise<T>): Promise<T> {
     if (!this.#replicas || !footing) return work;
     try {
       const result = await work;
-      await this.#replicas.wrote(footing);
+      await this.#replicas.recordWrite(footing);
       return result;
     } catch (error) {
       // It may have been committed when the connection was lost, and not when Postgres has refused it.
-      if (!(error instanceof DatabaseError)) this.#replicas.mayHaveWritten(footing);
+      if (!(error instanceof DatabaseError)) this.#replicas.recordPossibleWrite(footing);
       throw error;
     }
   }
 
   /** Goes on with the error, which says which lock it was about if that can be found out. */
-  #withLock(error: unknown, context: Context, blocked: Blocked, goOn: (error: unknown) => void): void {
+  #explainLockTimeout(
+    error: unknown,
+    context: StatementContext,
+    blocked: BlockedStatement,
+    proceed: (error: unknown) => void,
+  ): void {
     const { role } = context;
-    if (blocked.relations.length === 0) goOn(error);
-    else if (!isLockTimeout(error)) goOn(this.#knownLocks.explain(error, role, blocked.relations));
+    if (blocked.relations.length === 0) proceed(error);
+    else if (!isLockTimeout(error)) proceed(this.#recentLockTimeouts.explain(error, role, blocked.relations));
     else {
-      const options = { readOnly: true, timeoutMs: LOOK_MILLISECONDS } as const;
-      this.run(context, blockingLock(blocked), options)
-        .then(({ rows }) => nameLock(error, rows))
-        .then(() => this.#knownLocks.remember(role, error))
+      const options = { readOnly: true, timeoutMs: LOCK_LOOKUP_TIMEOUT_MS } as const;
+      this.run(context, findBlockingLock(blocked), options)
+        .then(({ rows }) => describeLock(error, rows))
+        .then(() => this.#recentLockTimeouts.remember(role, error))
         .catch(() => {})
-        .finally(() => goOn(error));
+        .finally(() => proceed(error));
     }
   }
 
-  #earlierSteps({ role }: Context, before: Statement | undefined): Step[] {
-    return before ? [statementStep(this.#shapes.of(role, before.text), before, { sync: false })] : [];
+  #stepsBefore({ role }: StatementContext, before: Statement | undefined): BatchStep[] {
+    return before ? [makeStatementStep(this.#shapes.shapeFor(role, before.text), before, { sync: false })] : [];
   }
 
   /** For what no caller may do: private functions, the catalogue, migrations. */
@@ -403,7 +421,7 @@ export class Database {
 
   /** To be called after DDL: statements are prepared anew, those in flight excepted. */
   forgetStatements(): void {
-    this.#pool.forgetStatements();
+    this.#pools.forgetStatements();
     this.#replicas?.schemaChanged();
   }
 
@@ -413,12 +431,12 @@ export class Database {
   }
 
   /** What Postgres is asked at this moment. */
-  underWay(): readonly UnderWay[] {
-    return this.#pool.underWay();
+  runningStatements(): readonly RunningStatement[] {
+    return this.#pools.runningStatements();
   }
 
   state(): DatabaseState {
-    return this.#pool.state;
+    return this.#pools.state;
   }
 
   /** Refuses what is new, waits for what is under way, then closes everything. */
@@ -428,44 +446,44 @@ export class Database {
   }
 
   async #close(): Promise<void> {
-    await Promise.all([this.#pool.close(), this.#replicas?.close()]);
+    await Promise.all([this.#pools.close(), this.#replicas?.close()]);
     await this.#owner.close();
   }
 
-  #laneFor(shape: Shape, { lane, readOnly }: RunOptions): LaneName {
+  #choosePoolName(shape: StatementShape, { lane, readOnly }: RunStatementOptions): PoolName {
     const wanted = lane ?? (readOnly ? "read" : "write");
     return wanted === "read" && !shape.isFast ? "slow" : wanted;
   }
 
   /** To a replica that is far enough, if there is one. */
-  #wayFor({ footing }: Context, name: LaneName, readOnly: boolean): Way {
-    const { lanes } = this.#pool;
+  #choosePools({ footing }: StatementContext, name: PoolName, readOnly: boolean): ChosenPools {
+    const { pools: lanes } = this.#pools;
     const isShared = name === "read" || name === "slow";
     const replica = readOnly && footing ? this.#replicas?.choose(footing) : null;
     if (!replica) return { lane: lanes[name], slow: isShared ? lanes.slow : undefined, elsewhere: undefined };
     const elsewhere = { lane: lanes[name], slow: lanes.slow };
-    return { lane: replica.lane(name), slow: isShared ? replica.lane("slow") : undefined, elsewhere };
+    return { lane: replica.pool(name), slow: isShared ? replica.pool("slow") : undefined, elsewhere };
   }
 
-  #isAnonymous({ role }: Context): boolean {
+  #isAnonymous({ role }: StatementContext): boolean {
     return role === this.#anonymousRole;
   }
 
-  #limitsFor(context: Context): Limits {
+  #limitsFor(context: StatementContext): TimeLimits {
     return this.#isAnonymous(context) ? this.#anonymousLimits : this.#limits;
   }
 
-  #watch(context: Context, statements: readonly Statement[]): Watch | null {
+  #startObservation(context: StatementContext, statements: readonly Statement[]): StatementObservation | null {
     if (!this.#observe) return null;
     const texts = statements.map(({ text }) => text);
-    return new Watch(this.#observe(context, texts));
+    return new StatementObservation(this.#observe(context, texts));
   }
 
-  #makeBudget(): Budget {
-    return new Budget(this.#maxAnswerBytes, this.#allAnswers);
+  #makeResponseBudget(): ResponseBudget {
+    return new ResponseBudget(this.#maxResponseBytes, this.#totalBudget);
   }
 
-  #deadline(): number {
+  #acquireDeadline(): number {
     return performance.now() + this.#acquireTimeout;
   }
 }

@@ -1,54 +1,71 @@
 import type { ApiError } from "../errors.ts";
-import { type Allowance, type Budget, UNLIMITED } from "./budget.ts";
+import type { PostgresConnection } from "./connection.ts";
+import type { ConnectionPool } from "./connection-pool.ts";
+import { connectionLost, outcomeUnknown, transactionFailed } from "./database-errors.ts";
+import { callerKeyOf } from "./fair-sharing.ts";
+import { readCommand } from "./message-decoder.ts";
+import type { StatementObservation } from "./observe-statements.ts";
 import {
-  type Collector,
-  type Exchange,
+  type BatchOutcome,
+  type BatchStep,
   endingStep,
-  type Isolation,
-  type Outcome,
-  openingSteps,
-  type Step,
-  statementStep,
-  type Terms,
-} from "./exchange.ts";
-import { connectionLost, outcomeUnknown, transactionFailed } from "./faults.ts";
-import type { Lane } from "./lane.ts";
-import type { Link } from "./link.ts";
-import type { Watch } from "./observe.ts";
-import { Rows } from "./rows.ts";
-import type { Shape, Shapes } from "./shape.ts";
-import { callerOf } from "./shares.ts";
-import type { Context, Result, Statement } from "./statement.ts";
-import { readCommand } from "./wire/decode.ts";
+  type IsolationLevel,
+  makeOpeningSteps,
+  makeStatementStep,
+  type PipelinedBatch,
+  type ResultCollector,
+  type StatementLimits,
+} from "./pipelined-batch.ts";
+import { type MemoryAllowance, type ResponseBudget, UNLIMITED } from "./response-budget.ts";
+import { CollectedRows } from "./result-collectors.ts";
+import type { ResultRow, Statement, StatementContext, StatementResult } from "./statement.ts";
+import type { StatementShape, StatementShapes } from "./statement-shape.ts";
+
+/** The caller's function may have changed the role; whatever it is by now, it is to be the same afterwards. */
+const BECOME_LOGIN: Statement = {
+  text: `select pg_catalog.set_config('engine.role', pg_catalog.current_setting('role'), true),
+    pg_catalog.set_config('role', 'none', true)`,
+  values: [],
+};
+const BECOME_CALLER: Statement = {
+  text: "select pg_catalog.set_config('role', pg_catalog.current_setting('engine.role'), true)",
+  values: [],
+};
 
 /** A transaction that is kept waiting holds locks and keeps old rows alive; the server then ends its session. */
-const IDLE_MILLISECONDS = 60_000;
+const IDLE_TIMEOUT_MS = 60_000;
 
 /** SQLSTATE in_failed_sql_transaction. */
-const FAILED_BEFORE = "25P02";
+const IN_FAILED_TRANSACTION = "25P02";
 
-export type Query = (statement: Statement, options?: { readonly fields?: boolean }) => Promise<Result>;
+export type QueryInTransaction = (
+  statement: Statement,
+  options?: { readonly fields?: boolean },
+) => Promise<StatementResult>;
 
-export type TransactionPlan = {
-  readonly lane: Lane;
+type TransactionRequest = {
+  readonly lane: ConnectionPool;
   readonly isAnonymous: boolean;
-  readonly shapes: Shapes;
-  readonly context: Context;
-  readonly terms: Terms;
-  readonly isolation: Isolation | undefined;
+  readonly shapes: StatementShapes;
+  readonly context: StatementContext;
+  readonly terms: StatementLimits;
+  readonly isolation: IsolationLevel | undefined;
   readonly patience: number;
   /** Until when it may wait for a connection. */
   readonly deadline: () => number;
   /** For what each query may hold. Nothing is committed yet, so what writes can be refused too. */
-  readonly makeBudget: () => Budget;
+  readonly makeBudget: () => ResponseBudget;
   /** Finds out more about an error. */
-  readonly explain: (error: unknown, shape: Shape) => Promise<unknown>;
+  readonly explain: (error: unknown, shape: StatementShape) => Promise<unknown>;
   /** Null: nobody wants to know how it goes. */
-  readonly watch?: (statement: Statement) => Watch | null;
+  readonly watch?: (statement: Statement) => StatementObservation | null;
 };
 
-export async function inTransaction<T>(plan: TransactionPlan, work: (query: Query) => Promise<T>): Promise<T> {
-  const transaction = new Transaction(plan);
+export async function runTransaction<T>(
+  request: TransactionRequest,
+  work: (query: QueryInTransaction) => Promise<T>,
+): Promise<T> {
+  const transaction = new OpenTransaction(request);
   try {
     const result = await work((statement, options) => transaction.query(statement, options?.fields ?? false));
     await transaction.commit();
@@ -61,70 +78,84 @@ export async function inTransaction<T>(plan: TransactionPlan, work: (query: Quer
   }
 }
 
-function lease({ lane, context, isAnonymous, deadline }: TransactionPlan, { shape }: Step): Promise<Link> {
+function leaseConnection(
+  { lane, context, isAnonymous, deadline }: TransactionRequest,
+  { shape }: BatchStep,
+): Promise<PostgresConnection> {
   return new Promise((resolve, reject) => {
-    const start = (link: Link) => {
-      link.leased = true;
-      resolve(link);
+    const start = (connection: PostgresConnection) => {
+      connection.leased = true;
+      resolve(connection);
     };
     const { relations } = shape;
-    const claimant = { caller: callerOf(context), isAnonymous, relations, kind: shape, isLong: false, isBrief: false };
+    const claimant = {
+      caller: callerKeyOf(context),
+      isAnonymous,
+      relations,
+      kind: shape,
+      isLong: false,
+      isBrief: false,
+    };
     lane.submit({ ...claimant, expires: deadline(), start, refuse: reject });
   });
 }
 
-type Particulars = Partial<Pick<Exchange, "wantsFields" | "fresh" | "keepsTransaction">>;
+type TransactionBatchOptions = Partial<Pick<PipelinedBatch, "wantsFields" | "fresh" | "keepsTransaction">>;
 
-type Reply = { readonly outcome: Outcome; readonly rows: Rows<string | null>; readonly bytes: number };
+type BatchReply = {
+  readonly outcome: BatchOutcome;
+  readonly rows: CollectedRows<string | null>;
+  readonly bytes: number;
+};
 
-class Transaction {
-  readonly #plan: TransactionPlan;
+class OpenTransaction {
+  readonly #request: TransactionRequest;
   /** None before the first statement says what it is about. */
-  #link: Link | null = null;
+  #connection: PostgresConnection | null = null;
   /** The answer to BEGIN, the settings and the first statement, which travel together. */
-  #first: Promise<Reply> | null = null;
+  #first: Promise<BatchReply> | null = null;
   #failure: Error | null = null;
   #isOver = false;
   #isEnded = false;
 
-  constructor(plan: TransactionPlan) {
-    this.#plan = plan;
+  constructor(request: TransactionRequest) {
+    this.#request = request;
   }
 
-  async query(statement: Statement, wantsFields: boolean): Promise<Result> {
-    const { context, shapes } = this.#plan;
-    const shape = shapes.of(context.role, statement.text);
-    const watch = this.#plan.watch?.(statement);
+  async query(statement: Statement, wantsFields: boolean): Promise<StatementResult> {
+    const { context, shapes } = this.#request;
+    const shape = shapes.shapeFor(context.role, statement.text);
+    const watch = this.#request.watch?.(statement);
     try {
-      const reply = await this.#reply(shape, statement, wantsFields);
-      if (this.#link) watch?.startedOn(this.#link.pid);
+      const reply = await this.#runStep(shape, statement, wantsFields);
+      if (this.#connection) watch?.startedOn(this.#connection.pid);
       if (reply.outcome.kind !== "lost") watch?.took(reply.outcome.milliseconds);
       const result = this.#resultOf(reply);
       watch?.rows(result.rows.length, reply.bytes);
-      watch?.over(null);
+      watch?.finish(null);
       return result;
     } catch (error) {
-      watch?.over(error);
-      throw await this.#plan.explain(error, shape);
+      watch?.finish(error);
+      throw await this.#request.explain(error, shape);
     }
   }
 
-  async #reply(shape: Shape, statement: Statement, wantsFields: boolean): Promise<Reply> {
+  async #runStep(shape: StatementShape, statement: Statement, wantsFields: boolean): Promise<BatchReply> {
     if (this.#isOver) throw new Error("The transaction is over; its queries must be awaited inside of it");
-    const step = statementStep(shape, statement, { sync: true });
+    const step = makeStatementStep(shape, statement, { sync: true });
     if (!this.#first) {
       this.#first = this.#begin(step, wantsFields);
       return this.#first;
     }
     // Outside of a transaction it would run as the login and not as the caller.
-    await this.#begun();
-    return this.#ask([step], { wantsFields });
+    await this.#requireBegun();
+    return this.#send([step], { wantsFields });
   }
 
   async commit(): Promise<void> {
     this.#isOver = true;
     if (!this.#first) return;
-    await this.#begun();
+    await this.#requireBegun();
     this.#isEnded = true;
     let command = "";
     const collector = {
@@ -133,8 +164,8 @@ class Transaction {
         command = readCommand(buffer, start, end);
       },
     };
-    const outcome = await this.#exchange([endingStep("commit")], collector, { keepsTransaction: false });
-    if (outcome.kind === "lost" && outcome.sent && !this.#plan.terms.readOnly) throw outcomeUnknown(outcome.cause);
+    const outcome = await this.#sendBatch([endingStep("commit")], collector, { keepsTransaction: false });
+    if (outcome.kind === "lost" && outcome.sent && !this.#request.terms.readOnly) throw outcomeUnknown(outcome.cause);
     // Postgres answers COMMIT with ROLLBACK when a statement had failed.
     if (outcome.kind !== "done" || command !== "COMMIT") throw this.#failure ?? transactionFailed();
   }
@@ -144,56 +175,56 @@ class Transaction {
     if (!this.#first || this.#isEnded) return;
     await this.#first.catch(() => {});
     // When the link is lost, it is undone as well.
-    if (this.#link) await this.#ask([endingStep("rollback")], { keepsTransaction: false });
+    if (this.#connection) await this.#send([endingStep("rollback")], { keepsTransaction: false });
   }
 
   release(): void {
-    if (this.#link) this.#plan.lane.release(this.#link);
-    this.#link = null;
+    if (this.#connection) this.#request.lane.release(this.#connection);
+    this.#connection = null;
   }
 
   /** Nobody has seen a result yet: when the link is lost, or the statement outdated on it, this may start over. */
-  async #begin(step: Step, wantsFields: boolean): Promise<Reply> {
-    this.#link = await lease(this.#plan, step);
-    const steps = [...this.#opening(), step];
-    const reply = await this.#ask(steps, { wantsFields });
+  async #begin(step: BatchStep, wantsFields: boolean): Promise<BatchReply> {
+    this.#connection = await leaseConnection(this.#request, step);
+    const steps = [...this.#openingSteps(), step];
+    const reply = await this.#send(steps, { wantsFields });
     const { outcome } = reply;
     if (outcome.kind === "lost") {
       this.release();
-      this.#link = await lease(this.#plan, step);
+      this.#connection = await leaseConnection(this.#request, step);
     } else if (outcome.kind === "refused" && outcome.isStale) {
-      await this.#ask([endingStep("rollback")], { keepsTransaction: false });
+      await this.#send([endingStep("rollback")], { keepsTransaction: false });
     } else return reply;
     this.#failure = null;
-    return this.#ask(steps, { wantsFields, fresh: true });
+    return this.#send(steps, { wantsFields, fresh: true });
   }
 
-  async #begun(): Promise<void> {
+  async #requireBegun(): Promise<void> {
     const { outcome } = await this.#first!;
     if (outcome.kind !== "done") throw this.#failure!;
   }
 
-  #resultOf({ outcome, rows }: Reply): Result {
+  #resultOf({ outcome, rows }: BatchReply): StatementResult {
     if (outcome.kind !== "done") throw this.#failure!;
     return { rows: rows.rows, rowCount: rows.rowCount, fields: outcome.fields };
   }
 
-  async #ask(steps: readonly Step[], particulars: Particulars): Promise<Reply> {
-    const rows = Rows.ofStrings();
-    const budget = this.#plan.makeBudget();
-    const outcome = await this.#exchange(steps, rows, particulars, budget);
+  async #send(steps: readonly BatchStep[], options: TransactionBatchOptions): Promise<BatchReply> {
+    const rows = CollectedRows.ofStrings();
+    const budget = this.#request.makeBudget();
+    const outcome = await this.#sendBatch(steps, rows, options, budget);
     const bytes = budget.giveAllBack();
     return { outcome, rows, bytes };
   }
 
-  #exchange(
-    steps: readonly Step[],
-    collector: Collector,
-    particulars: Particulars,
-    allowance: Allowance = UNLIMITED,
-  ): Promise<Outcome> {
-    const { wantsFields = false, fresh = false, keepsTransaction = true } = particulars;
-    const { patience } = this.#plan;
+  #sendBatch(
+    steps: readonly BatchStep[],
+    collector: ResultCollector,
+    options: TransactionBatchOptions,
+    allowance: MemoryAllowance = UNLIMITED,
+  ): Promise<BatchOutcome> {
+    const { wantsFields = false, fresh = false, keepsTransaction = true } = options;
+    const { patience } = this.#request;
     const main = steps.length - 1;
     let excess: ApiError | null = null;
     // Nothing is cancelled: that might hit what ends the transaction.
@@ -202,15 +233,15 @@ class Transaction {
       return !excess;
     };
     return new Promise((resolve) => {
-      const end = (ended: Outcome) => {
-        const outcome: Outcome =
-          excess && ended.kind === "done"
-            ? { ...ended, kind: "refused", error: excess, isStale: false, isInterrupted: false }
-            : ended;
-        this.#note(outcome);
+      const end = (batchOutcome: BatchOutcome) => {
+        const outcome: BatchOutcome =
+          excess && batchOutcome.kind === "done"
+            ? { ...batchOutcome, kind: "refused", error: excess, isStale: false, isInterrupted: false }
+            : batchOutcome;
+        this.#noteFailure(outcome);
         resolve(outcome);
       };
-      this.#link!.send({
+      this.#connection!.send({
         steps,
         main,
         mains: 1,
@@ -229,16 +260,33 @@ class Transaction {
   }
 
   /** Keeps the reason of a failure, and not what merely follows from it. */
-  #note(outcome: Outcome): void {
+  #noteFailure(outcome: BatchOutcome): void {
     if (outcome.kind === "done") return;
     const error = outcome.kind === "lost" ? connectionLost(outcome.cause) : outcome.error;
-    const follows = outcome.kind === "lost" ? !outcome.sent : (error as { code?: string }).code === FAILED_BEFORE;
+    const follows =
+      outcome.kind === "lost" ? !outcome.sent : (error as { code?: string }).code === IN_FAILED_TRANSACTION;
     if (!follows || !this.#failure) this.#failure = error;
   }
 
-  #opening(): Step[] {
-    const { context, terms, isolation } = this.#plan;
-    const guard = ["idle_in_transaction_session_timeout", String(IDLE_MILLISECONDS)] as const;
-    return openingSteps({ ...context, settings: [guard, ...context.settings] }, terms, isolation);
+  #openingSteps(): BatchStep[] {
+    const { context, terms, isolation } = this.#request;
+    const guard = ["idle_in_transaction_session_timeout", String(IDLE_TIMEOUT_MS)] as const;
+    return makeOpeningSteps({ ...context, settings: [guard, ...context.settings] }, terms, isolation);
   }
+}
+
+/** Asks in a transaction that somebody else has begun. */
+export type RunStatement = (statement: Statement) => Promise<{ readonly rows: readonly ResultRow[] }>;
+
+/**
+ * For what belongs into the caller's transaction and is not the caller's to do: each statement is executed by the login
+ * itself. Deferred triggers run at commit and must find the caller again, so the role comes back at once.
+ */
+export function asLogin(run: RunStatement): RunStatement {
+  return async (statement) => {
+    // None waits for the answer to another, but for that to the first one of a transaction. When one fails so do those
+    // behind it, and the transaction with them.
+    const [, result] = await Promise.all([run(BECOME_LOGIN), run(statement), run(BECOME_CALLER)]);
+    return result;
+  };
 }

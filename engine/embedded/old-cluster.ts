@@ -3,8 +3,7 @@ import { access, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { spawnAs } from "./spawn-as.ts";
-import { chooseAccount, chownTo } from "./system-account.ts";
+import { chooseAccount, chownTo, spawnAs } from "./spawn-as.ts";
 
 /** The major version of the cluster in the folder; null if there is none. */
 export async function readMajorVersion(dataFolder: string): Promise<string | null> {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { delayBefore } from "../delay-before.ts";
+import { retryDelay } from "../concurrency/retry-delay.ts";
 import { type Cluster, type ClusterOptions, startCluster } from "./cluster.ts";
 import { clusterFolders } from "./cluster-folders.ts";
 import { findClaimant } from "./file-claim.ts";
@@ -27,7 +27,7 @@ export async function superviseCluster(
   let reportedAt = Number.NEGATIVE_INFINITY;
 
   const pause = async () => {
-    if (failures > 0) await sleep(delayBefore(failures), undefined, { signal: stopping.signal }).catch(() => {});
+    if (failures > 0) await sleep(retryDelay(failures), undefined, { signal: stopping.signal }).catch(() => {});
   };
 
   const restart = async (): Promise<Cluster | null> => {

@@ -1,6 +1,5 @@
-import type { AsOwner } from "../database/as-owner.ts";
-import type { Logger } from "../log.ts";
-import { ownerQuestion } from "../owner-question.ts";
+import { type AsOwner, makeOwnerFunction } from "../database/owner-pool.ts";
+import type { Logger } from "../output/log.ts";
 
 /** A caller's rate limit after a request. */
 export type RateLimitStatus = {
@@ -17,7 +16,7 @@ export type RequestLimit = {
   close(): void;
 };
 
-type Options = {
+type RequestLimitOptions = {
   /** Requests that one caller may send per window. */
   readonly limit: number;
   readonly asOwner: AsOwner;
@@ -41,8 +40,13 @@ const COUNT_REQUESTS = "select key, points, milliseconds from private.count_requ
  * callers and returns the totals over all gateways. Together the gateways can exceed the limit by what each has admitted
  * since its last report: a twentieth of the limit, plus the requests that arrive during one statement.
  */
-export function makeRequestLimit({ limit, asOwner, log, windowSeconds = WINDOW_SECONDS }: Options): RequestLimit {
-  const queryAsOwner = ownerQuestion<TotalCount>({
+export function makeRequestLimit({
+  limit,
+  asOwner,
+  log,
+  windowSeconds = WINDOW_SECONDS,
+}: RequestLimitOptions): RequestLimit {
+  const queryAsOwner = makeOwnerFunction<TotalCount>({
     asOwner,
     text: COUNT_REQUESTS,
     log,

@@ -1,13 +1,13 @@
 import type { QueryConfig } from "pg";
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from "rate-limiter-flexible";
-import type { AsOwner } from "../database/as-owner.ts";
+import type { AsOwner } from "../database/owner-pool.ts";
 
 export type SharedRateLimit = {
   /** Counts one request of the key. Null if it is within the limit, otherwise the seconds until the next one is allowed. */
   take(key: string): Promise<number | null>;
 };
 
-type Options = {
+type SharedRateLimitOptions = {
   readonly name: string;
   readonly points: number;
   readonly seconds: number;
@@ -18,16 +18,16 @@ type Options = {
  * A rate limit for rare, expensive requests: each one is counted in Postgres, so that the count is exact over all gateways.
  * While Postgres is unavailable, or has no table for the counts, each gateway counts by itself.
  */
-export function makeSharedRateLimit({ name, points, seconds, asOwner }: Options): SharedRateLimit {
-  const terms = { keyPrefix: name, points, duration: seconds };
+export function makeSharedRateLimit({ name, points, seconds, asOwner }: SharedRateLimitOptions): SharedRateLimit {
+  const limits = { keyPrefix: name, points, duration: seconds };
   const limiter = new RateLimiterPostgres({
-    ...terms,
+    ...limits,
     storeClient: { query: (query: QueryConfig) => asOwner((client) => client.query(query)) },
     storeType: "client",
     schemaName: "private",
     tableName: "rate_limits",
     tableCreated: true,
-    insuranceLimiter: new RateLimiterMemory(terms),
+    insuranceLimiter: new RateLimiterMemory(limits),
   });
   return {
     async take(key) {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Logger } from "../log.ts";
+import type { Logger } from "../output/log.ts";
 import type { Email, Mailer } from "./mailer.ts";
 
 /** Creates the e-mail when its turn comes; null when there is nothing to send. */
@@ -12,7 +12,7 @@ export type EmailQueue = {
   close(): Promise<void>;
 };
 
-type Options = {
+type EmailQueueOptions = {
   readonly mailer: Mailer;
   readonly log: Pick<Logger, "warn" | "error">;
   /** The delay before each retry. */
@@ -29,33 +29,33 @@ const MAX_WAITING = 1_000;
 export function makeEmailQueue({
   mailer,
   log,
-  retryDelaysMs: pauses = RETRY_DELAYS_MS,
-  maxWaiting: most = MAX_WAITING,
-}: Options): EmailQueue {
+  retryDelaysMs: delays = RETRY_DELAYS_MS,
+  maxWaiting: maxQueued = MAX_WAITING,
+}: EmailQueueOptions): EmailQueue {
   const waiting: PrepareEmail[] = [];
   const running = new Set<Promise<void>>();
   let workers = 0;
   const closing = new AbortController();
 
-  const send = async (message: Email): Promise<void> => {
-    for (const pause of pauses) {
+  const send = async (email: Email): Promise<void> => {
+    for (const delay of delays) {
       try {
-        return await mailer.send(message);
+        return await mailer.send(email);
       } catch (error) {
         log.warn({ err: error }, "sending an e-mail failed; retrying");
         if (closing.signal.aborted) throw error;
-        await sleep(pause, undefined, { signal: closing.signal }).catch(() => {});
+        await sleep(delay, undefined, { signal: closing.signal }).catch(() => {});
       }
     }
-    await mailer.send(message);
+    await mailer.send(email);
   };
 
-  const work = async (): Promise<void> => {
+  const runWorker = async (): Promise<void> => {
     workers++;
-    for (let write = waiting.shift(); write; write = waiting.shift()) {
+    for (let prepare = waiting.shift(); prepare; prepare = waiting.shift()) {
       try {
-        const message = await write();
-        if (message) await send(message);
+        const email = await prepare();
+        if (email) await send(email);
       } catch (error) {
         log.error({ err: error }, "an e-mail could not be sent");
       }
@@ -64,15 +64,15 @@ export function makeEmailQueue({
   };
 
   return {
-    add(write) {
+    add(prepare) {
       if (closing.signal.aborted) return;
-      if (waiting.length >= most) {
-        log.warn({ waiting: most }, "the e-mail queue is full; an e-mail was dropped");
+      if (waiting.length >= maxQueued) {
+        log.warn({ waiting: maxQueued }, "the e-mail queue is full; an e-mail was dropped");
         return;
       }
-      waiting.push(write);
+      waiting.push(prepare);
       if (workers >= CONCURRENCY) return;
-      const worker = work().finally(() => running.delete(worker));
+      const worker = runWorker().finally(() => running.delete(worker));
       running.add(worker);
     },
     async close() {

@@ -1,10 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { access, constants, mkdir, rm, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { createTransport } from "nodemailer";
-import type { Config } from "../config/config.ts";
-import type { Logger } from "../log.ts";
-import { createMailFolder } from "./mail-folder.ts";
+import { type Config, ConfigError } from "../config/config.ts";
+import type { Logger } from "../output/log.ts";
 
 export type Email = { readonly to: string; readonly subject: string; readonly text: string };
 
@@ -13,16 +12,16 @@ export type Mailer = {
   close(): void;
 };
 
-type Settings = Pick<Config, "smtpUrl" | "mailFrom" | "mailDir" | "nodeEnv" | "dataDir">;
+type MailSettings = Pick<Config, "smtpUrl" | "mailFrom" | "mailDir" | "nodeEnv" | "dataDir">;
 
-const DEFAULT_FROM = "no-reply@localhost";
+const DEFAULT_SENDER = "no-reply@localhost";
 const CONNECT_TIMEOUT_MS = 10_000;
 const SOCKET_TIMEOUT_MS = 30_000;
 
 /** Sends by SMTP, or writes to a folder in development; null in production without an SMTP server. */
-export function makeMailer(config: Settings, log: Pick<Logger, "info">): Mailer | null {
+export function makeMailer(config: MailSettings, log: Pick<Logger, "info">): Mailer | null {
   const { smtpUrl, mailDir, mailFrom, nodeEnv, dataDir } = config;
-  const from = mailFrom ?? DEFAULT_FROM;
+  const from = mailFrom ?? DEFAULT_SENDER;
   if (smtpUrl !== null) return smtpMailer(smtpUrl, from);
   if (mailDir !== null) return folderMailer(mailDir, from, log);
   return nodeEnv === "production" ? null : folderMailer(join(dataDir, "mail"), from, log);
@@ -94,4 +93,23 @@ type EmailAddress = { readonly name: string; readonly address: string };
 function toMailOptions({ to: address, subject, text }: Email, from: string) {
   const to: EmailAddress = { name: "", address };
   return { from, to, subject, text, headers: { "Auto-Submitted": "auto-generated" } };
+}
+
+/** Creates the folder for e-mails that are written instead of sent; readable by this user only. */
+async function createMailFolder(folder: string): Promise<string> {
+  await mkdir(resolve(folder), { recursive: true, mode: 0o700 });
+  return resolve(folder);
+}
+
+/** Fails at startup when MAIL_DIR is not writable, instead of when the first e-mail is lost. */
+export async function checkMailFolder({ smtpUrl, mailDir }: Pick<Config, "smtpUrl" | "mailDir">): Promise<void> {
+  if (smtpUrl !== null || mailDir === null) return;
+  try {
+    await access(await createMailFolder(mailDir), constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new ConfigError(`MAIL_DIR must be a folder that this user can write to, not "${mailDir}" (${code}).`, {
+      cause,
+    });
+  }
 }

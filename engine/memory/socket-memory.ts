@@ -1,5 +1,11 @@
+import type { Duplex } from "node:stream";
 import type { Config } from "../config/config.ts";
-import { ByteQuota } from "./byte-quota.ts";
+import { ByteQuota, Reservation } from "./byte-quota.ts";
+
+/** What a piece takes besides its bytes, however short it is. */
+const CHUNK_OVERHEAD_BYTES = 256;
+/** The frame of a client's ping or pong: two bytes, and four of its mask. */
+const CONTROL_HEADER_BYTES = 6;
 
 /**
  * What the clients of all WebSockets of a process may make it hold. Anybody may open one: without these quotas a few strangers
@@ -39,5 +45,42 @@ export class SocketMemory {
   /** A document counts for each socket that uses it, and once for all of them. */
   documentsOfSocket(): ByteQuota {
     return new ByteQuota(this.#perSocket * 2);
+  }
+}
+
+/**
+ * What has arrived of a WebSocket's message that is not complete: its frames are kept in memory until the last one is there, which a
+ * client may never send.
+ */
+export class UnfinishedMessage {
+  readonly #reservation: Reservation;
+  #bytes = 0;
+  #chunks = 0;
+  /** Of the bytes, those of pings and pongs. */
+  #controlBytes = 0;
+
+  /** To be made when the socket's frames are read already. `onShortage` is to end the socket. */
+  constructor(socket: Duplex, quota: ByteQuota, onShortage: () => void) {
+    this.#reservation = new Reservation(new ByteQuota(Number.POSITIVE_INFINITY, quota));
+    // Ahead of whoever reads the frames, and says then what was complete.
+    socket.prependListener("data", ({ length }: Buffer) => {
+      this.#bytes += length;
+      this.#chunks++;
+      if (this.#reservation.resize(this.#bytes + this.#chunks * CHUNK_OVERHEAD_BYTES)) onShortage();
+    });
+    socket.once("close", () => this.completed());
+  }
+
+  completed(): void {
+    this.#bytes = 0;
+    this.#chunks = 0;
+    this.#controlBytes = 0;
+    this.#reservation.release();
+  }
+
+  /** A ping or a pong has arrived, which may be in the middle of a message. */
+  controlFrame(payload: Buffer): void {
+    this.#controlBytes += CONTROL_HEADER_BYTES + payload.length;
+    if (this.#controlBytes >= this.#bytes) this.completed();
   }
 }

@@ -1,55 +1,59 @@
+import { readFile } from "node:fs/promises";
+import { join, relative } from "node:path";
 import type pg from "pg";
-import { withClient } from "../with-client.ts";
-import { applyCommitted } from "./apply-committed.ts";
-import { shownFile } from "./committed.ts";
-import { type CurrentFile, currentFiles } from "./current.ts";
-import type { History, MigrateSettings } from "./histories.ts";
-import { MigrationError, placeOfFault } from "./migration-error.ts";
-import { fillPlaceholders } from "./placeholders.ts";
+import { withClient } from "../pg-client/with-client.ts";
+import { applyCommitted, fillPlaceholders } from "./apply-committed.ts";
+import { displayPath, listFiles, type MigrateSettings, type MigrationHistory } from "./committed-migrations.ts";
+import { findErrorOffset, MigrationError, type MigrationSource, type SourceLine } from "./migration-error.ts";
 import { splitStatements } from "./split-statements.ts";
 
-const COMMIT = 'npm run migrate -- commit "what it does"';
+const FILE_NAME = /^(\d+)(?:-[-\w]*)?\.sql$/;
+const NO_TRANSACTION = /^--![ \t]*no-transaction[ \t]*$/;
+const INCLUDE = /^--![ \t]*include[ \t]+(\S.*\.sql)[ \t]*$/;
+const INCLUDED = /^--![ \t]*(?:End)?Included?\b/;
 
-type Tell = (line: string) => void;
+const COMMIT_COMMAND = 'npm run migrate -- commit "what it does"';
+
+type ReportLine = (line: string) => void;
 
 /** How often files are looked at: what watches files misses changes in containers and on network drives. */
-const LOOK_MS = 250;
+const POLL_MS = 250;
 
-export type WatchedMigrations = { stop(): Promise<void> };
+export type MigrationWatch = { stop(): Promise<void> };
 
 /** Applies the files of `current/` at each change, until it is stopped. */
-export function watchMigrations(settings: Required<MigrateSettings>, tell: Tell): WatchedMigrations {
+export function watchMigrations(settings: Required<MigrateSettings>, report: ReportLine): MigrationWatch {
   const stopped = Promise.withResolvers<void>();
   let isStopped = false;
   let seen = "";
   let isUpToDate = false;
-  const look = async () => {
+  const applyIfChanged = async () => {
     if (!isUpToDate) await applyCommitted(settings.url, settings.rootUrl, settings.histories);
     isUpToDate = true;
-    const files = await readAll(settings.histories);
+    const files = await readCurrentFiles(settings.histories);
     const now = JSON.stringify(files);
     if (now === seen) return;
     seen = now;
-    await applyCurrent(settings, tell, files);
+    await applyCurrent(settings, report, files);
   };
-  const watching = (async () => {
-    let told = "";
+  const polling = (async () => {
+    let lastError = "";
     while (!isStopped) {
-      await look().then(
-        () => (told = ""),
+      await applyIfChanged().then(
+        () => (lastError = ""),
         (error: Error) => {
-          if (error.message !== told) tell(`${error.message}\n  It is tried again on the next save.`);
-          told = error.message;
+          if (error.message !== lastError) report(`${error.message}\n  It is tried again on the next save.`);
+          lastError = error.message;
         },
       );
-      await Promise.race([new Promise((done) => setTimeout(done, LOOK_MS)), stopped.promise]);
+      await Promise.race([new Promise((done) => setTimeout(done, POLL_MS)), stopped.promise]);
     }
   })();
   return {
     async stop() {
       isStopped = true;
       stopped.resolve();
-      await watching;
+      await polling;
     },
   };
 }
@@ -60,45 +64,47 @@ export function watchMigrations(settings: Required<MigrateSettings>, tell: Tell)
  */
 export async function applyCurrent(
   { url, histories }: Required<MigrateSettings>,
-  tell: Tell,
+  report: ReportLine,
   files?: readonly CurrentFile[],
 ): Promise<void> {
-  const wanted = files ?? (await readAll(histories));
+  const current = files ?? (await readCurrentFiles(histories));
   await withClient(url, async (client) => {
     const applied = await appliedContents(client);
-    const first = wanted.findIndex((file) => essenceOf(applied.get(keyOf(file))) !== essenceOf(file.sql));
-    const changed = first < 0 ? [] : wanted.slice(first);
-    const gone = [...applied.keys()].filter((key) => !wanted.some((file) => keyOf(file) === key));
+    const first = current.findIndex(
+      (file) => statementsKey(applied.get(recordKeyOf(file))) !== statementsKey(file.sql),
+    );
+    const changed = first < 0 ? [] : current.slice(first);
+    const removed = [...applied.keys()].filter((key) => !current.some((file) => recordKeyOf(file) === key));
     await client.query("delete from graphile_migrate.current where filename = any($1)", [
-      [...gone, ...changed.map(keyOf)],
+      [...removed, ...changed.map(recordKeyOf)],
     ]);
     for (const file of changed) {
       const begun = performance.now();
-      await apply(client, file);
-      tell(`${shownFile(file.file)}: applied in ${Math.round(performance.now() - begun)} ms`);
+      await applyFile(client, file);
+      report(`${displayPath(file.file)}: applied in ${Math.round(performance.now() - begun)} ms`);
     }
-    if (changed.length > 0) tell(`  When it is right: ${COMMIT}`);
-    else if (wanted.length > 0) tell("The migration in current/ is applied; nothing has changed.");
+    if (changed.length > 0) report(`  When it is right: ${COMMIT_COMMAND}`);
+    else if (current.length > 0) report("The migration in current/ is applied; nothing has changed.");
   });
 }
 
-async function apply(client: pg.ClientBase, file: CurrentFile): Promise<void> {
+async function applyFile(client: pg.ClientBase, file: CurrentFile): Promise<void> {
   const sql = await fillPlaceholders(client, file.sql);
   try {
     if (file.transaction) await client.query("begin");
     await client.query(sql);
     await client.query("insert into graphile_migrate.current (filename, content) values ($1, $2)", [
-      keyOf(file),
+      recordKeyOf(file),
       file.sql,
     ]);
     if (file.transaction) await client.query("commit");
   } catch (error) {
     if (file.transaction) await client.query("rollback");
-    throw new MigrationError(error as Error, { ...file, sql }, await placeOfFault(client, sql, error as Error));
+    throw new MigrationError(error as Error, { ...file, sql }, await findErrorOffset(client, sql, error as Error));
   }
 }
 
-async function readAll(histories: readonly History[]): Promise<CurrentFile[]> {
+async function readCurrentFiles(histories: readonly MigrationHistory[]): Promise<CurrentFile[]> {
   return (await Promise.all(histories.map(currentFiles))).flat();
 }
 
@@ -110,10 +116,91 @@ async function appliedContents(client: pg.ClientBase): Promise<Map<string, strin
 }
 
 /** Without the comments between statements: whoever changes one wants to keep the rows. */
-function essenceOf(sql: string | undefined): string | null {
+function statementsKey(sql: string | undefined): string | null {
   return sql === undefined ? null : JSON.stringify(splitStatements(sql).map((statement) => statement.sql));
 }
 
-function keyOf({ history, name }: CurrentFile): string {
+function recordKeyOf({ history, name }: CurrentFile): string {
   return `${history}/${name}`;
+}
+
+/** A file of `current/`, with the functions that it includes. */
+export type CurrentFile = MigrationSource & {
+  readonly history: MigrationHistory["name"];
+  /** `0010-tags.sql`. */
+  readonly name: string;
+  readonly file: string;
+  /** Whether it runs in a transaction; one that does not begins with `--! no-transaction`. */
+  readonly transaction: boolean;
+};
+
+type CurrentLine = SourceLine & { readonly text: string };
+
+/** The migration that is being written, in the order of the files' numbers. Files without a statement are left out. */
+export async function currentFiles(history: MigrationHistory): Promise<CurrentFile[]> {
+  const folder = join(history.folder, "current");
+  const names = (await listFiles(folder)).filter((name) => name.endsWith(".sql") && !name.startsWith("."));
+  const numbers = new Map<number, string>();
+  for (const name of names) {
+    const number = Number(FILE_NAME.exec(name)?.[1] ?? 0);
+    if (number === 0) {
+      throw new Error(`${displayPath(join(folder, name))}: name it like 0010-tags.sql, beginning with a number.`);
+    }
+    const duplicate = numbers.get(number);
+    if (duplicate) throw new Error(`${duplicate} and ${name} of ${displayPath(folder)} have the same number.`);
+    numbers.set(number, name);
+  }
+  const ordered = [...numbers].sort(([one], [other]) => one - other).map(([, name]) => name);
+  const files = await Promise.all(ordered.map((name) => readCurrentFile(history, name)));
+  return files.filter(({ sql }) => splitStatements(sql).length > 0);
+}
+
+async function readCurrentFile(history: MigrationHistory, name: string): Promise<CurrentFile> {
+  const file = join(history.folder, "current", name);
+  const lines = await expandIncludes(history, file, []);
+  const transaction = !NO_TRANSACTION.test(lines[0]?.text ?? "");
+  const sql = lines.map(({ text }) => text).join("\n");
+  if (!transaction && splitStatements(sql).length > 1) {
+    throw new Error(
+      `${displayPath(file)}: a migration with "--! no-transaction" has one statement, because Postgres runs several that are sent ` +
+        "together in one transaction. Put each into a file of its own.",
+    );
+  }
+  return { history: history.name, name, file, transaction, sql, origins: lines };
+}
+
+/** With the text of files that are included between two lines that name them, as graphile-migrate writes it. */
+async function expandIncludes(
+  history: MigrationHistory,
+  file: string,
+  including: readonly string[],
+): Promise<CurrentLine[]> {
+  const path = displayPath(file);
+  const texts = (await readFile(file, "utf8")).trim().split("\n");
+  const expanded = await Promise.all(
+    texts.map(async (text, index): Promise<CurrentLine[]> => {
+      const origin = { file: path, line: index + 1 };
+      if (INCLUDED.test(text)) throw new Error(`${path}:${origin.line}: write "--! include <file>" instead.`);
+      const name = INCLUDE.exec(text)?.[1];
+      if (name === undefined) return [{ ...origin, text }];
+      const included = resolveInclude(history, name, origin);
+      if (including.includes(included)) throw new Error(`${path}:${origin.line}: ${name} includes itself.`);
+      const lines = await expandIncludes(history, included, [...including, file, included]).catch((error: unknown) => {
+        if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+        throw new Error(`${path}:${origin.line}: there is no file ${displayPath(included)}.`);
+      });
+      const mark = (word: string): CurrentLine => ({ ...origin, text: `--! ${word} ${name}` });
+      return [mark("Included"), ...lines, mark("EndIncluded")];
+    }),
+  );
+  return expanded.flat();
+}
+
+function resolveInclude({ folder }: MigrationHistory, name: string, { file, line }: SourceLine): string {
+  const functions = join(folder, "functions");
+  const included = join(functions, name);
+  if (relative(functions, included).startsWith("..")) {
+    throw new Error(`${file}:${line}: only files of ${displayPath(functions)} can be included.`);
+  }
+  return included;
 }

@@ -1,71 +1,86 @@
-import { mkdir, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { withClient } from "../with-client.ts";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { withClient } from "../pg-client/with-client.ts";
+import { dumpSchema } from "../schema-dump/schema-dump.ts";
 import { applyCommitted } from "./apply-committed.ts";
-import { committedMigrations, type Migration, shownFile, writeMigration } from "./committed.ts";
-import { type CurrentFile, currentFiles } from "./current.ts";
-import type { History, MigrateSettings } from "./histories.ts";
-import { makeSchemas, writeSchemas } from "./schema-files.ts";
+import { type CurrentFile, currentFiles } from "./apply-current.ts";
+import {
+  type CommittedMigration,
+  committedMigrations,
+  displayPath,
+  type MigrateSettings,
+  type MigrationHistory,
+  writeMigration,
+} from "./committed-migrations.ts";
+import { withScratchDatabase } from "./scratch-database.ts";
 
-type Written = Pick<Migration, "file" | "hash">;
+type WrittenMigration = Pick<CommittedMigration, "file" | "hash">;
 
 const NO_TRANSACTION = "--! no-transaction";
-const LONGEST_NAME = 60;
+const MAX_NAME_LENGTH = 60;
 
 /**
  * Turns the files of `current/` into the next migrations of the history: one, or several where files run without a transaction,
  * each of which is one by itself. Nothing is left of it when they cannot be applied to an empty database and to this one.
  */
-export async function commitCurrent(history: History, message: string, settings: Settings): Promise<string[]> {
+export async function commitCurrent(
+  history: MigrationHistory,
+  message: string,
+  settings: CommitSettings,
+): Promise<string[]> {
   if (/\p{Cc}/u.test(message) || message.length > 200)
     throw new Error("The message is one line of at most 200 characters.");
   const files = await currentFiles(history);
-  if (files.length === 0) throw new Error(`${shownFile(join(history.folder, "current"))} has nothing to commit.`);
+  if (files.length === 0) throw new Error(`${displayPath(join(history.folder, "current"))} has nothing to commit.`);
   const written = await writeMigrations(history, message, files);
-  const changed = written.map(({ file }) => shownFile(file));
+  const changed = written.map(({ file }) => displayPath(file));
   try {
-    const schemas = await makeSchemas(settings, settings.histories);
+    const schemas = await makeSchemaTexts(settings, settings.histories);
     await applyCommitted(settings.url, settings.rootUrl, settings.histories);
-    changed.push(...(await writeSchemas(schemas)));
+    changed.push(...(await writeSchemaFiles(schemas)));
   } catch (error) {
-    await takeBack(history, written, settings.url);
+    await removeMigrations(history, written, settings.url);
     throw error;
   }
   // Last of all, so that the SQL is always in one of the two folders.
-  await forgetCurrent(history, settings.url);
+  await clearCurrentRecord(history, settings.url);
   for (const { file } of files) await rm(file);
   return changed;
 }
 
-type Settings = Required<MigrateSettings>;
+type CommitSettings = Required<MigrateSettings>;
 
 /** Turns the last migration of the history into files of `current/` again. */
-export async function uncommitLast(history: History, settings: Settings): Promise<string[]> {
+export async function uncommitLast(history: MigrationHistory, settings: CommitSettings): Promise<string[]> {
   const current = join(history.folder, "current");
   const last = (await committedMigrations(history)).at(-1);
   if (!last) throw new Error(`History "${history.name}" has no migration to take back.`);
   if ((await currentFiles(history)).length > 0) {
-    throw new Error(`${shownFile(current)} has a migration already. Commit it, or move it away first.`);
+    throw new Error(`${displayPath(current)} has a migration already. Commit it, or move it away first.`);
   }
   await mkdir(current, { recursive: true });
   const files: string[] = [];
-  for (const { name, text } of currentOf(last)) {
+  for (const { name, text } of toCurrentFiles(last)) {
     await writeFile(join(current, name), text);
-    files.push(shownFile(join(current, name)));
+    files.push(displayPath(join(current, name)));
   }
-  await takeBack(history, [last], settings.url);
-  return [...files, ...(await writeSchemas(await makeSchemas(settings, settings.histories)))];
+  await removeMigrations(history, [last], settings.url);
+  return [...files, ...(await writeSchemaFiles(await makeSchemaTexts(settings, settings.histories)))];
 }
 
-async function writeMigrations(history: History, message: string, files: readonly CurrentFile[]): Promise<Written[]> {
+async function writeMigrations(
+  history: MigrationHistory,
+  message: string,
+  files: readonly CurrentFile[],
+): Promise<WrittenMigration[]> {
   const committed = await committedMigrations(history);
   const folder = join(history.folder, "committed");
   await mkdir(folder, { recursive: true });
   let previous = committed.at(-1)?.hash ?? null;
   let number = Number.parseInt(committed.at(-1)?.name ?? "0", 10);
-  const written: Written[] = [];
-  for (const together of inMigrations(files)) {
-    const { hash, text } = writeMigration({ previous, message, body: bodyOf(together) });
+  const written: WrittenMigration[] = [];
+  for (const group of groupIntoMigrations(files)) {
+    const { hash, text } = writeMigration({ previous, message, body: bodyOf(group) });
     const file = join(folder, `${String(++number).padStart(6, "0")}-${slugOf(message)}.sql`);
     await writeFile(file, text);
     written.push({ file, hash });
@@ -75,17 +90,17 @@ async function writeMigrations(history: History, message: string, files: readonl
 }
 
 /** Each file without a transaction by itself, and those between two of them together. */
-function inMigrations(files: readonly CurrentFile[]): CurrentFile[][] {
+function groupIntoMigrations(files: readonly CurrentFile[]): CurrentFile[][] {
   const migrations: CurrentFile[][] = [];
-  let together: CurrentFile[] | null = null;
+  let group: CurrentFile[] | null = null;
   for (const file of files) {
-    if (together && file.transaction) {
-      together.push(file);
+    if (group && file.transaction) {
+      group.push(file);
       continue;
     }
     const migration = [file];
     migrations.push(migration);
-    together = file.transaction ? migration : null;
+    group = file.transaction ? migration : null;
   }
   return migrations;
 }
@@ -94,17 +109,17 @@ function bodyOf(files: readonly CurrentFile[]): string {
   const [first] = files;
   // graphile-migrate looks for it in the first line.
   if (!first!.transaction)
-    return `${NO_TRANSACTION}\n${split(first!)}${first!.sql.slice(NO_TRANSACTION.length).trim()}`;
+    return `${NO_TRANSACTION}\n${splitMark(first!)}${first!.sql.slice(NO_TRANSACTION.length).trim()}`;
   if (files.length === 1) return first!.sql;
-  return files.map((file) => `${split(file)}${file.sql}\n`).join("\n");
+  return files.map((file) => `${splitMark(file)}${file.sql}\n`).join("\n");
 }
 
 /** graphile-migrate's mark of where a file of `current/` begins. */
-function split({ name }: CurrentFile): string {
+function splitMark({ name }: CurrentFile): string {
   return `--! split: ${name}\n`;
 }
 
-function currentOf({ name, body }: Migration): { readonly name: string; readonly text: string }[] {
+function toCurrentFiles({ name, body }: CommittedMigration): { readonly name: string; readonly text: string }[] {
   const included = /^--! Included (\S+)\n[\s\S]*?^--! EndIncluded \1$/gm;
   const text = body.replace(included, (_, included: string) => `--! include ${included}`).trim();
   const isWithout = text.startsWith(NO_TRANSACTION);
@@ -117,7 +132,11 @@ function currentOf({ name, body }: Migration): { readonly name: string; readonly
   }));
 }
 
-async function takeBack({ name }: History, migrations: readonly Written[], url: string): Promise<void> {
+async function removeMigrations(
+  { name }: MigrationHistory,
+  migrations: readonly WrittenMigration[],
+  url: string,
+): Promise<void> {
   for (const { file } of migrations) await rm(file, { force: true });
   await withClient(url, (client) =>
     client.query("delete from graphile_migrate.histories where history = $1 and hash = any($2)", [
@@ -128,7 +147,7 @@ async function takeBack({ name }: History, migrations: readonly Written[], url: 
 }
 
 /** What `npm run dev` remembers of the files. */
-async function forgetCurrent({ name }: History, url: string): Promise<void> {
+async function clearCurrentRecord({ name }: MigrationHistory, url: string): Promise<void> {
   await withClient(url, (client) =>
     client.query("delete from graphile_migrate.current where filename like $1", [`${name}/%`]),
   );
@@ -138,6 +157,47 @@ function slugOf(message: string): string {
   const slug = message
     .toLowerCase()
     .replace(/[^a-z0-9_]+/g, "-")
-    .slice(0, LONGEST_NAME);
+    .slice(0, MAX_NAME_LENGTH);
   return slug.replace(/^-+|-+$/g, "") || "migration";
+}
+
+type ScratchDatabases = { readonly shadowUrl: string; readonly rootUrl: string };
+
+/** Where what the migrations make is written as text: beside those of a release, and all of it beside the project's. */
+export function schemaFileOf({ name, folder }: MigrationHistory): string {
+  return join(name === "project" ? folder : dirname(folder), "schema.sql");
+}
+
+/** By file; null where there are no migrations any more. */
+type SchemaTexts = ReadonlyMap<string, string | null>;
+
+/** What all committed migrations make of an empty database. */
+export async function makeSchemaTexts(
+  { shadowUrl, rootUrl }: ScratchDatabases,
+  histories: readonly MigrationHistory[],
+): Promise<SchemaTexts> {
+  const schemas = new Map<string, string | null>();
+  await withScratchDatabase(shadowUrl, rootUrl, async () => {
+    const applied: MigrationHistory[] = [];
+    for (const [file, added] of Map.groupBy(histories, schemaFileOf)) {
+      applied.push(...added);
+      const committed = (await Promise.all(added.map(committedMigrations))).flat();
+      if (committed.length > 0) await applyCommitted(shadowUrl, rootUrl, applied);
+      schemas.set(file, committed.length > 0 ? await withClient(shadowUrl, dumpSchema) : null);
+    }
+  });
+  return schemas;
+}
+
+/** Writes the files `schema.sql`. Gives those that have changed. */
+export async function writeSchemaFiles(schemas: SchemaTexts): Promise<string[]> {
+  const changed: string[] = [];
+  for (const [file, schema] of schemas) {
+    if (schema === null) await rm(file, { force: true });
+    else if (schema !== (await readFile(file, "utf8").catch(() => ""))) {
+      await writeFile(file, schema);
+      changed.push(displayPath(file));
+    }
+  }
+  return changed;
 }

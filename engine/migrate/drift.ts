@@ -1,39 +1,268 @@
-import { tableLines } from "../schema-dump/definitions.ts";
-import { grants, singleGrants } from "../schema-dump/grants.ts";
-import { readStatements, SCHEMA_PARTS, type Statement } from "../schema-dump.ts";
-import { withClient } from "../with-client.ts";
+import { withClient } from "../pg-client/with-client.ts";
+import { grants, singleGrants, tableLines } from "../schema-dump/definitions.ts";
+import { readStatements, SCHEMA_PARTS, type SchemaStatement } from "../schema-dump/schema-dump.ts";
 import { applyCommitted } from "./apply-committed.ts";
 import { applyCurrent } from "./apply-current.ts";
-import { type Difference, differencesOf, type Schema } from "./drift-statements.ts";
-import type { MigrateSettings } from "./histories.ts";
-import { whileLocked } from "./migrate.ts";
+import type { MigrateSettings } from "./committed-migrations.ts";
+import { withMigrationLock } from "./migrate.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
 
+const CREATE_TABLE = /^create (?:unlogged )?table /;
+const NAME_PATTERN = '(?:"(?:[^"]|"")+"|[^\\s".(,]+)';
+const QUALIFIED_PATTERN = `${NAME_PATTERN}(?:\\.${NAME_PATTERN})*`;
+
+/** `title text default 'x'::text not null`. */
+const COLUMN_PATTERN = new RegExp(`^(${NAME_PATTERN}) (.+?)(?: default (.+?))?( not null)?$`);
+/** Such a column has to be made anew. */
+const GENERATED_COLUMN = / generated (always|by default) as /;
+
+/** What a statement of the dump is about, and how it is taken back. */
+const STATEMENT_PATTERNS: readonly [RegExp, (match: RegExpExecArray, object: string) => DescribedObject][] = [
+  [
+    new RegExp(`^CREATE (?:UNIQUE )?INDEX (${NAME_PATTERN}) ON (?:ONLY )?(${NAME_PATTERN})\\.`),
+    ([, index, schema], object) => ({ name: `index ${index} of ${object}`, remove: `drop index ${schema}.${index};` }),
+  ],
+  [
+    new RegExp(`^CREATE (?:CONSTRAINT )?TRIGGER (${NAME_PATTERN}) [\\s\\S]*? ON (${QUALIFIED_PATTERN})`),
+    ([, trigger, table], object) => ({
+      name: `trigger ${trigger} of ${object}`,
+      remove: `drop trigger ${trigger} on ${table};`,
+    }),
+  ],
+  [
+    new RegExp(`^create policy (${NAME_PATTERN}) on (${QUALIFIED_PATTERN})`),
+    ([, policy, table], object) => ({
+      name: `policy ${policy} of ${object}`,
+      remove: `drop policy ${policy} on ${table};`,
+    }),
+  ],
+  [
+    /^(alter table .+) (enable|force) row level security$/,
+    ([, alter, verb], object) => ({
+      name: `row-level security (${verb}) of ${object}`,
+      remove: `${alter} ${verb === "enable" ? "disable" : "no force"} row level security;`,
+    }),
+  ],
+  [
+    /^(alter table .+ replica identity) \w+$/,
+    ([, alter], object) => ({ name: `the replica identity of ${object}`, remove: `${alter} default;` }),
+  ],
+  [
+    /^grant (.+?) to (.+?)( with grant option)?$/,
+    ([statement, privilege, role]) => ({ name: statement!, remove: `revoke ${privilege} from ${role};` }),
+  ],
+  [
+    /^(alter default privileges.*) grant (.+) to (.+)$/,
+    ([statement, alter, privilege, role]) => ({
+      name: statement!,
+      remove: `${alter} revoke ${privilege} from ${role};`,
+    }),
+  ],
+  [
+    /^(alter default privileges.*) revoke (.+) from (.+)$/,
+    ([statement, alter, privilege, role]) => ({
+      name: statement!,
+      remove: `${alter} grant ${privilege} to ${role};`,
+    }),
+  ],
+  [/^(comment on .+?) is '/, ([, comment]) => ({ name: `the ${comment}`, remove: `${comment} is null;` })],
+];
+
 /** What the service makes beside the migrations: its queue, its record of migrations, and the trigger of `--watch-only`. */
-const MADE_OTHERWISE =
+const SERVICE_OBJECTS =
   /(^schema | )"?(graphile_worker|graphile_migrate|content_service)\b|^event trigger content_service_/;
-const PARTS = [...SCHEMA_PARTS.filter((part) => part !== grants), singleGrants];
+const COMPARED_PARTS = [...SCHEMA_PARTS.filter((part) => part !== grants), singleGrants];
 
 /**
  * What a database has that its migrations do not make, and the other way round: it is compared with a scratch database that all
  * migrations, those of `current/` too, are applied to, and that is dropped afterwards.
  */
-export async function findDrift(settings: Required<MigrateSettings>): Promise<Difference[]> {
+export async function findDrift(settings: Required<MigrateSettings>): Promise<SchemaDifference[]> {
   const { url, shadowUrl, rootUrl, histories } = settings;
-  return whileLocked(url, () =>
+  return withMigrationLock(url, () =>
     withScratchDatabase(shadowUrl, rootUrl, async () => {
       await applyCommitted(shadowUrl, rootUrl, histories);
       await applyCurrent({ ...settings, url: shadowUrl }, () => {});
-      return differencesOf(await readSchema(url), await readSchema(shadowUrl));
+      return compareSchemas(await readDumpedSchema(url), await readDumpedSchema(shadowUrl));
     }),
   );
 }
 
 /** Without what the service makes beside the migrations. */
-export async function readSchema(url: string): Promise<Schema> {
+export async function readDumpedSchema(url: string): Promise<DumpedSchema> {
   return withClient(url, async (client) => {
-    const isOurs = ({ object }: Statement) => !MADE_OTHERWISE.test(object);
-    const statements = (await readStatements(client, PARTS)).filter(isOurs);
-    return { statements, lines: (await readStatements(client, [tableLines])).filter(isOurs) };
+    const isCompared = ({ object }: SchemaStatement) => !SERVICE_OBJECTS.test(object);
+    const statements = (await readStatements(client, COMPARED_PARTS)).filter(isCompared);
+    return { statements, tableLines: (await readStatements(client, [tableLines])).filter(isCompared) };
   });
+}
+
+/** Something in which a database is not what its migrations make. */
+export type SchemaDifference = {
+  /** `index notes_text of table public.notes is made by no migration`. */
+  readonly description: string;
+  /** SQL that makes the migrations agree with the database, for the next migration. */
+  readonly keepSql: string;
+  /** SQL that makes the database agree with the migrations. */
+  readonly undoSql: string;
+};
+
+type DumpedSchema = {
+  readonly statements: readonly SchemaStatement[];
+  /** Columns and constraints of tables. */
+  readonly tableLines: readonly SchemaStatement[];
+};
+
+/** Objects that only one of the two has are told as a whole, others statement by statement. */
+export function compareSchemas(database: DumpedSchema, migrations: DumpedSchema): SchemaDifference[] {
+  const here = groupByObject(database.statements);
+  const there = groupByObject(migrations.statements);
+  const differences: SchemaDifference[] = [];
+  for (const [object, statements] of here) {
+    if (there.has(object)) continue;
+    differences.push({
+      description: `${object} is made by no migration`,
+      keepSql: joinStatements(statements),
+      undoSql: `drop ${object};`,
+    });
+  }
+  for (const [object, statements] of there) {
+    if (here.has(object)) continue;
+    differences.push({
+      description: `${object} is missing`,
+      keepSql: `drop ${object};`,
+      undoSql: joinStatements(statements),
+    });
+  }
+  const common = [...here.keys()].filter((object) => there.has(object));
+  for (const object of common) {
+    // A table is compared line by line.
+    const rest = (statements: readonly string[]) => statements.filter((statement) => !CREATE_TABLE.test(statement));
+    differences.push(...compareStatements(object, rest(here.get(object)!), rest(there.get(object)!)));
+  }
+  const linesHere = groupByObject(database.tableLines);
+  const linesThere = groupByObject(migrations.tableLines);
+  for (const object of common) {
+    differences.push(...compareTableLines(object, linesHere.get(object) ?? [], linesThere.get(object) ?? []));
+  }
+  return differences;
+}
+
+function compareStatements(object: string, here: readonly string[], there: readonly string[]): SchemaDifference[] {
+  const added = here.filter((statement) => !there.includes(statement));
+  const missing = there.filter((statement) => !here.includes(statement));
+  const differences: SchemaDifference[] = [];
+  for (const statement of added) {
+    const { name, remove } = describeStatement(object, statement);
+    const other = missing.find((candidate) => describeStatement(object, candidate).name === name);
+    if (other === undefined) {
+      differences.push({ description: `${name} is made by no migration`, keepSql: `${statement};`, undoSql: remove });
+      continue;
+    }
+    missing.splice(missing.indexOf(other), 1);
+    const replace = (wanted: string) => toReplacement(wanted) ?? `${remove}\n${wanted};`;
+    differences.push({
+      description: `${name} differs from the migrations`,
+      keepSql: replace(statement),
+      undoSql: replace(other),
+    });
+  }
+  for (const statement of missing) {
+    const { name, remove } = describeStatement(object, statement);
+    differences.push({ description: `${name} is missing`, keepSql: remove, undoSql: `${statement};` });
+  }
+  return differences;
+}
+
+/** Columns and constraints. */
+function compareTableLines(object: string, here: readonly string[], there: readonly string[]): SchemaDifference[] {
+  const table = object.replace(/^(foreign )?table /, "");
+  const added = here.filter((line) => !there.includes(line));
+  const missing = there.filter((line) => !here.includes(line));
+  const differences: SchemaDifference[] = [];
+  for (const line of added) {
+    const { name, add, remove } = describeTableLine(table, line);
+    const other = missing.find((candidate) => describeTableLine(table, candidate).name === name);
+    if (other === undefined) {
+      differences.push({ description: `${name} is made by no migration`, keepSql: add, undoSql: remove });
+      continue;
+    }
+    missing.splice(missing.indexOf(other), 1);
+    const change = (from: string, to: string) =>
+      isConstraint(to) ? `${remove}\n${describeTableLine(table, to).add}` : alterColumn(table, from, to);
+    differences.push({
+      description: `${name} differs from the migrations: ${line} instead of ${other}`,
+      keepSql: change(other, line),
+      undoSql: change(line, other),
+    });
+  }
+  for (const line of missing) {
+    const { name, add, remove } = describeTableLine(table, line);
+    differences.push({ description: `${name} is missing`, keepSql: remove, undoSql: add });
+  }
+  return differences;
+}
+
+function describeTableLine(
+  table: string,
+  line: string,
+): { readonly name: string; readonly add: string; readonly remove: string } {
+  const [, constraint] = new RegExp(`^constraint (${NAME_PATTERN}) `).exec(line) ?? [];
+  if (constraint !== undefined) {
+    return {
+      name: `constraint ${constraint} of table ${table}`,
+      add: `alter table ${table} add ${line};`,
+      remove: `alter table ${table} drop constraint ${constraint};`,
+    };
+  }
+  const [column = ""] = new RegExp(`^${NAME_PATTERN}`).exec(line) ?? [];
+  return {
+    name: `column ${column} of table ${table}`,
+    add: `alter table ${table} add column ${line};`,
+    remove: `alter table ${table} drop column ${column};`,
+  };
+}
+
+function isConstraint(line: string): boolean {
+  return line.startsWith("constraint ");
+}
+
+function alterColumn(table: string, from: string, to: string): string {
+  const [, , typeBefore, fallbackBefore, notNullBefore] = COLUMN_PATTERN.exec(from) ?? [];
+  const [, column, type, fallback, notNull] = COLUMN_PATTERN.exec(to) ?? [];
+  if (GENERATED_COLUMN.test(from) || GENERATED_COLUMN.test(to)) {
+    return `${describeTableLine(table, from).remove}\n${describeTableLine(table, to).add}`;
+  }
+  const actions = [
+    ...(type === typeBefore ? [] : [`type ${type}`]),
+    ...(fallback === fallbackBefore ? [] : [fallback === undefined ? "drop default" : `set default ${fallback}`]),
+    ...(notNull === notNullBefore ? [] : [notNull ? "set not null" : "drop not null"]),
+  ];
+  return `alter table ${table} ${actions.map((action) => `alter column ${column} ${action}`).join(", ")};`;
+}
+
+type DescribedObject = { readonly name: string; readonly remove: string };
+
+function describeStatement(object: string, statement: string): DescribedObject {
+  for (const [form, describeMatch] of STATEMENT_PATTERNS) {
+    const match = form.exec(statement);
+    if (match) return describeMatch(match, object);
+  }
+  return { name: object, remove: `drop ${object};` };
+}
+
+/** A statement that changes what is there without dropping it, and its grants with it; null where there is none. */
+function toReplacement(statement: string): string | null {
+  if (statement.startsWith("create view ")) return `${statement.replace("create view", "create or replace view")};`;
+  return /^(CREATE OR REPLACE|comment on|alter table) /.test(statement) ? `${statement};` : null;
+}
+
+function groupByObject(statements: readonly SchemaStatement[]): Map<string, string[]> {
+  const objects = new Map<string, string[]>();
+  for (const { object, statement } of statements) objects.set(object, [...(objects.get(object) ?? []), statement]);
+  return objects;
+}
+
+function joinStatements(statements: readonly string[]): string {
+  return statements.map((statement) => `${statement};`).join("\n");
 }

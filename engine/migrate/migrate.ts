@@ -1,46 +1,57 @@
-import { withClient } from "../with-client.ts";
+import type pg from "pg";
+import { withClient } from "../pg-client/with-client.ts";
 import { applyCommitted } from "./apply-committed.ts";
 import { applyCurrent } from "./apply-current.ts";
-import { commitCurrent, uncommitLast } from "./commit.ts";
-import { committedMigrations } from "./committed.ts";
-import { type History, type MigrateSettings, releasedHistories } from "./histories.ts";
-import { makeSchemas, writeSchemas } from "./schema-files.ts";
+import { commitCurrent, makeSchemaTexts, uncommitLast, writeSchemaFiles } from "./commit.ts";
+import {
+  committedMigrations,
+  type MigrateSettings,
+  type MigrationHistory,
+  releaseHistories,
+} from "./committed-migrations.ts";
+import {
+  explainDivergence,
+  type MigrationState,
+  readMigrationState,
+  SINGLE_HISTORY_ADVICE,
+} from "./migration-state.ts";
 import { recreateDatabase } from "./scratch-database.ts";
-import { refuseOldServer, refuseOtherLetters, refuseOtherQuotes } from "./unfit.ts";
+
+const MIN_MAJOR_VERSION = 14;
 
 export type MigrateCommand =
   | { readonly name: "migrate" }
   /** Applies `current/` once. */
   | { readonly name: "current" }
-  | { readonly name: "commit"; readonly message: string; readonly history: History["name"] }
-  | { readonly name: "uncommit"; readonly history: History["name"] }
+  | { readonly name: "commit"; readonly message: string; readonly history: MigrationHistory["name"] }
+  | { readonly name: "uncommit"; readonly history: MigrationHistory["name"] }
   | { readonly name: "dump" }
   | { readonly name: "reset" };
 
 /** One process migrates, the others wait for it: graphile-migrate itself fails when it is locked out. */
-const LOCK = 7_446_309;
+const MIGRATION_LOCK = 7_446_309;
 
 /** Gives the files that were written. */
-export async function runMigrations(command: MigrateCommand, given: MigrateSettings): Promise<string[]> {
-  const settings = { ...given, histories: given.histories ?? releasedHistories() };
+export async function runMigrations(command: MigrateCommand, options: MigrateSettings): Promise<string[]> {
+  const settings = { ...options, histories: options.histories ?? releaseHistories() };
   // A committed migration that was changed is refused before anything is done.
   await Promise.all(settings.histories.map(committedMigrations));
   if (command.name === "reset") await recreateDatabase(settings.url, settings.rootUrl);
-  return whileLocked(settings.url, () => run(command, settings));
+  return withMigrationLock(settings.url, () => runCommand(command, settings));
 }
 
 /** One at a time, on a database that can be migrated. */
-export async function whileLocked<T>(url: string, work: () => Promise<T>): Promise<T> {
+export async function withMigrationLock<T>(url: string, work: () => Promise<T>): Promise<T> {
   return withClient(url, async (client) => {
-    await client.query("select pg_advisory_lock($1)", [LOCK]);
-    await refuseOldServer(client);
-    await refuseOtherLetters(client);
-    await refuseOtherQuotes(client);
+    await client.query("select pg_advisory_lock($1)", [MIGRATION_LOCK]);
+    await requireSupportedVersion(client);
+    await requireUtf8(client);
+    await requireStandardStrings(client);
     return work();
   });
 }
 
-async function run(command: MigrateCommand, settings: Required<MigrateSettings>): Promise<string[]> {
+async function runCommand(command: MigrateCommand, settings: Required<MigrateSettings>): Promise<string[]> {
   switch (command.name) {
     case "migrate":
     case "reset":
@@ -51,16 +62,133 @@ async function run(command: MigrateCommand, settings: Required<MigrateSettings>)
       await applyCurrent(settings, () => {});
       return [];
     case "commit":
-      return commitCurrent(historyOf(settings.histories, command.history), command.message, settings);
+      return commitCurrent(findHistory(settings.histories, command.history), command.message, settings);
     case "uncommit":
-      return uncommitLast(historyOf(settings.histories, command.history), settings);
+      return uncommitLast(findHistory(settings.histories, command.history), settings);
     case "dump":
-      return writeSchemas(await makeSchemas(settings, settings.histories));
+      return writeSchemaFiles(await makeSchemaTexts(settings, settings.histories));
   }
 }
 
-function historyOf(histories: readonly History[], wanted: History["name"]): History {
+function findHistory(histories: readonly MigrationHistory[], wanted: MigrationHistory["name"]): MigrationHistory {
   const history = histories.find(({ name }) => name === wanted);
   if (!history) throw new Error(`There is no history "${wanted}" here.`);
   return history;
+}
+
+type UpToDateOptions = {
+  readonly settings: Required<MigrateSettings>;
+  /** As the login that requests use. */
+  readonly requestUrl: string;
+  /** Whether this process owns the database and may change it by itself. */
+  readonly isOwnDatabase: boolean;
+  readonly report: (step: string) => void;
+};
+
+/** Migrates our own database; a database of somebody else is only judged, and refused when it is half migrated. */
+export async function bringUpToDate(options: UpToDateOptions): Promise<MigrationState> {
+  const { settings, requestUrl } = options;
+  const found = await readState(settings);
+  await checkDatabase(settings.url, found);
+  const state = await migrateIfNeeded(found, options);
+  // The first migration makes the login of our own database.
+  if (requestUrl !== settings.url) await checkDatabase(requestUrl, state);
+  return state;
+}
+
+async function migrateIfNeeded(
+  state: MigrationState,
+  { settings, isOwnDatabase, report }: UpToDateOptions,
+): Promise<MigrationState> {
+  if (state.kind === "current") return state;
+  if (state.kind === "single history") throw new Error(SINGLE_HISTORY_ADVICE);
+  if (state.kind === "diverged") throw new Error(explainDivergence(state));
+  if (state.kind === "ahead") {
+    report(
+      `the database has migrations that are not here (a newer release has applied them, or they were removed): ${state.unknown.join(", ")}`,
+    );
+    return state;
+  }
+  if (isOwnDatabase) {
+    report("migrating the database");
+    await runMigrations({ name: "migrate" }, settings);
+    return readState(settings);
+  }
+  if (state.kind === "behind") {
+    throw new Error(
+      `The database is half migrated: ${state.applied} migrations are applied, ${state.missing.length} are missing ` +
+        `(${state.missing.join(", ")}). Run npm run migrate against it, then start again.`,
+    );
+  }
+  report("the database has none of our schemas and is served as it is; npm run migrate would add them");
+  return state;
+}
+
+function checkDatabase(url: string, { kind }: MigrationState): Promise<void> {
+  return withClient(url, async (client) => {
+    await requireSupportedVersion(client);
+    await requireStandardStrings(client);
+    if (kind !== "foreign") await requireWritable(client);
+  });
+}
+
+function readState({ url, histories }: Required<MigrateSettings>): Promise<MigrationState> {
+  return withClient(url, (client) => readMigrationState(client, histories));
+}
+
+/** Half of the migrations would be applied before one of them is not understood. */
+async function requireSupportedVersion(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ number: number; release: string }>(
+    "select current_setting('server_version_num')::int as number, current_setting('server_version') as release",
+  );
+  const { number, release } = rows[0]!;
+  if (number >= MIN_MAJOR_VERSION * 10_000) return;
+  throw new Error(
+    `The database is of Postgres ${release}, and ${MIN_MAJOR_VERSION} is the oldest that can be served. Nothing was changed. ` +
+      "Carry it over to a newer one with pg_upgrade or pg_dump.",
+  );
+}
+
+/** What the migrations hold does not fit into other encodings, and half of them would be applied. */
+async function requireUtf8(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ encoding: string; begun: boolean }>(
+    `select current_setting('server_encoding') as encoding,
+      to_regclass('graphile_migrate.migrations') is not null as begun`,
+  );
+  const { encoding, begun } = rows[0]!;
+  if (encoding === "UTF8" || begun) return;
+  throw new Error(
+    `The database's encoding is ${encoding}, and the migrations want UTF8. Nothing was changed. ` +
+      "Make another database: create database … template template0 encoding 'UTF8'.",
+  );
+}
+
+/** Texts in SQL that is ours, or a function's, would be read as others than were written. */
+async function requireStandardStrings(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ login: string; is_standard: boolean }>(
+    "select session_user as login, current_setting('standard_conforming_strings')::bool as is_standard",
+  );
+  const { login, is_standard: isStandard } = rows[0]!;
+  if (isStandard) return;
+  throw new Error(
+    `standard_conforming_strings is off for the login "${login}", and SQL is read in another way then. ` +
+      "Switch it on for the server, the database and the login.",
+  );
+}
+
+/** Our schemas are written at a start already: by the queue of tasks, and by limits. */
+async function requireWritable(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ login: string; reads_only: boolean; is_standby: boolean }>(
+    `select session_user as login, current_setting('transaction_read_only')::bool as reads_only,
+      pg_is_in_recovery() as is_standby`,
+  );
+  const { login, reads_only: readsOnly, is_standby: isStandby } = rows[0]!;
+  if (!readsOnly) return;
+  throw new Error(
+    isStandby
+      ? "The database is a standby, which takes no writes. Set DATABASE_URL and OWNER_DATABASE_URL to its primary, " +
+          "and READ_DATABASE_URLS to standbys."
+      : `The database takes no writes from the login "${login}": default_transaction_read_only is on. Switch it off for the ` +
+          "server, the database and the login; where the provider has switched it on, the disk is full.",
+  );
 }

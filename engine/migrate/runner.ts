@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { migrate } from "graphile-migrate";
-import type { RunnerFault, RunnerJob } from "./apply-committed.ts";
-import { HISTORY_SETTING } from "./record.ts";
+import type { RunnerError, RunnerJob } from "./apply-committed.ts";
+import { HISTORY_SETTING } from "./migration-state.ts";
 
 const [{ url, rootUrl, histories }] = (await once(process, "message")) as [RunnerJob];
 
@@ -18,7 +18,7 @@ for (const { name, folder } of histories) {
     });
   } catch (error) {
     const { message, ...fields } = error as Error & Record<string, unknown>;
-    const fault: RunnerFault = { history: name, error: { ...fields, message } };
+    const fault: RunnerError = { history: name, error: { ...fields, message } };
     process.send!(fault, () => process.exit(1));
     await new Promise(() => {});
   }

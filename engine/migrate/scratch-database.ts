@@ -1,11 +1,11 @@
-import { withClient } from "../with-client.ts";
+import { withClient } from "../pg-client/with-client.ts";
 
 /** Drops the database of that connection string, if there is one, and creates it empty. */
 export async function recreateDatabase(url: string, rootUrl: string): Promise<void> {
   await withClient(rootUrl, async (client) => {
-    const name = client.escapeIdentifier(databaseOf(url));
+    const name = client.escapeIdentifier(databaseNameIn(url));
     await client.query(`drop database if exists ${name}`);
-    const owner = userOf(url);
+    const owner = userNameIn(url);
     await client.query(`create database ${name}${owner ? ` owner ${client.escapeIdentifier(owner)}` : ""}`);
     await client.query(`revoke all on database ${name} from public`);
   });
@@ -13,20 +13,20 @@ export async function recreateDatabase(url: string, rootUrl: string): Promise<vo
 
 /** Lends a database that is empty at first and gone afterwards. */
 export async function withScratchDatabase<T>(url: string, rootUrl: string, work: () => Promise<T>): Promise<T> {
-  await refuseForeignTables(url, rootUrl);
+  await requireScratchDatabase(url, rootUrl);
   await recreateDatabase(url, rootUrl);
   try {
     return await work();
   } finally {
     await withClient(rootUrl, (client) =>
-      client.query(`drop database if exists ${client.escapeIdentifier(databaseOf(url))} with (force)`),
+      client.query(`drop database if exists ${client.escapeIdentifier(databaseNameIn(url))} with (force)`),
     );
   }
 }
 
 /** A database that was left behind has the record of its migrations. Any other one with tables is somebody's data. */
-async function refuseForeignTables(url: string, rootUrl: string): Promise<void> {
-  const name = databaseOf(url);
+async function requireScratchDatabase(url: string, rootUrl: string): Promise<void> {
+  const name = databaseNameIn(url);
   const exists = await withClient(rootUrl, (client) =>
     client.query("select from pg_database where datname = $1", [name]),
   );
@@ -45,10 +45,10 @@ async function refuseForeignTables(url: string, rootUrl: string): Promise<void> 
 }
 
 // Of a unix socket the host is empty, which URL refuses.
-function databaseOf(url: string): string {
+function databaseNameIn(url: string): string {
   return decodeURIComponent(/^\w+:\/\/[^/?]*\/([^?]*)/.exec(url)?.[1] ?? "");
 }
 
-function userOf(url: string): string {
+function userNameIn(url: string): string {
   return decodeURIComponent(/^\w+:\/\/([^:@/?]*)(?::[^@/?]*)?@/.exec(url)?.[1] ?? "");
 }

@@ -36,15 +36,15 @@ export function splitStatements(script: string): SqlStatement[] {
     blocks = 0;
   };
   for (let place = 0; ; ) {
-    const found = token.exec(script);
-    const text = found?.[0] ?? "";
-    const at = found?.index ?? script.length;
+    const match = token.exec(script);
+    const text = match?.[0] ?? "";
+    const at = match?.index ?? script.length;
     const between = /\S[\s\S]*/.exec(script.slice(place, at).trimEnd());
     if (between) {
       start ??= place + between.index;
       end = place + between.index + between[0].length;
     }
-    if (!found) break;
+    if (!match) break;
     if (text === "/*") token.lastIndex = endOfComment(script, at);
     else if (text.startsWith("$")) token.lastIndex = endOf(script, text, at + text.length);
     place = token.lastIndex;
@@ -77,8 +77,8 @@ function endOfComment(script: string, from: number): number {
   const mark = /\/\*|\*\//g;
   mark.lastIndex = from;
   let depth = 0;
-  for (let found = mark.exec(script); found; found = mark.exec(script)) {
-    depth += found[0] === "/*" ? 1 : -1;
+  for (let match = mark.exec(script); match; match = mark.exec(script)) {
+    depth += match[0] === "/*" ? 1 : -1;
     if (depth === 0) return mark.lastIndex;
   }
   return script.length;

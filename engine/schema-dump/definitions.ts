@@ -1,10 +1,11 @@
-import { firing, label, ours } from "./objects.ts";
+/** Postgres's own catalogues, and what graphile-migrate keeps about itself, are not part of a schema. */
+const FOREIGN_SCHEMAS = "namespace.nspname !~ '^pg_|^information_schema$|^graphile_migrate$'";
 
 const schemas = `
   select
-    ${label("pg_namespace", "schema.oid")} as object,
+    ${objectLabel("pg_namespace", "schema.oid")} as object,
     'create schema ' || quote_ident(schema.nspname) as statement
-  from pg_namespace as schema ${ours("pg_namespace", "schema.oid", "schema.oid")}`;
+  from pg_namespace as schema ${joinOwnSchema("pg_namespace", "schema.oid", "schema.oid")}`;
 
 const extensions = `
   select
@@ -16,26 +17,26 @@ const extensions = `
 
 const enums = `
   select
-    ${label("pg_type", "type.oid")} as object,
+    ${objectLabel("pg_type", "type.oid")} as object,
     format('create type %s as enum (%s)', format_type(type.oid, null), (
       select string_agg(quote_literal(enumlabel), ', ' order by enumsortorder) from pg_enum where enumtypid = type.oid
     )) as statement
-  from pg_type as type ${ours("pg_type", "type.oid", "type.typnamespace")}
+  from pg_type as type ${joinOwnSchema("pg_type", "type.oid", "type.typnamespace")}
   where typtype = 'e'`;
 
 const composites = `
   select
-    ${label("pg_type", "type.oid")} as object,
+    ${objectLabel("pg_type", "type.oid")} as object,
     format(e'create type %s as (\\n%s\\n)', format_type(type.oid, null), (
       select string_agg(format('  %I %s', attname, format_type(atttypid, atttypmod)), e',\\n' order by attnum)
       from pg_attribute where attrelid = class.oid and attnum > 0 and not attisdropped
     )) as statement
-  from pg_type as type ${ours("pg_type", "type.oid", "type.typnamespace")}
+  from pg_type as type ${joinOwnSchema("pg_type", "type.oid", "type.typnamespace")}
   join pg_class as class on class.oid = type.typrelid and class.relkind = 'c'`;
 
 const domains = `
   select
-    ${label("pg_type", "type.oid")} as object,
+    ${objectLabel("pg_type", "type.oid")} as object,
     format('create domain %s as %s', format_type(type.oid, null), format_type(typbasetype, typtypmod))
       || coalesce(' default ' || typdefault, '')
       || case when typnotnull then ' not null' else '' end
@@ -43,26 +44,26 @@ const domains = `
         select string_agg(format(e'\\n  constraint %I %s', conname, pg_get_constraintdef(oid)), '' order by conname)
         from pg_constraint where contypid = type.oid and contype = 'c'
       ), '') as statement
-  from pg_type as type ${ours("pg_type", "type.oid", "type.typnamespace")}
+  from pg_type as type ${joinOwnSchema("pg_type", "type.oid", "type.typnamespace")}
   where typtype = 'd'`;
 
 const ranges = `
   select
-    ${label("pg_type", "type.oid")} as object,
+    ${objectLabel("pg_type", "type.oid")} as object,
     format('create type %s as range (subtype = %s)', format_type(type.oid, null), format_type(rngsubtype, null))
       as statement
-  from pg_type as type ${ours("pg_type", "type.oid", "type.typnamespace")}
+  from pg_type as type ${joinOwnSchema("pg_type", "type.oid", "type.typnamespace")}
   join pg_range on rngtypid = type.oid`;
 
 /** Those of identity and serial columns are part of their tables. */
 const sequences = `
   select
-    ${label("pg_class", "class.oid")} as object,
+    ${objectLabel("pg_class", "class.oid")} as object,
     format(
       'create sequence %s as %s start %s increment %s',
       class.oid::regclass, format_type(seqtypid, null), seqstart, seqincrement
     ) as statement
-  from pg_class as class ${ours("pg_class", "class.oid", "class.relnamespace")}
+  from pg_class as class ${joinOwnSchema("pg_class", "class.oid", "class.relnamespace")}
   join pg_sequence on seqrelid = class.oid
   where not exists (
     select from pg_depend where classid = 'pg_class'::regclass and objid = class.oid and deptype in ('i', 'a')
@@ -106,7 +107,7 @@ const constraints = `
 
 const tables = `
   select
-    ${label("pg_class", "class.oid")} as object,
+    ${objectLabel("pg_class", "class.oid")} as object,
     format(
       e'create %stable %s (\\n%s\\n)%s%s',
       case relpersistence when 'u' then 'unlogged ' end,
@@ -123,19 +124,19 @@ const tables = `
       ),
       case relkind when 'p' then ' partition by ' || pg_get_partkeydef(class.oid) end
     ) as statement
-  from pg_class as class ${ours("pg_class", "class.oid", "class.relnamespace")}
+  from pg_class as class ${joinOwnSchema("pg_class", "class.oid", "class.relnamespace")}
   where relkind in ('r', 'p', 'f')`;
 
 /** The lines of tables, one by one: `statement` is what stands between the parentheses. */
 export const tableLines = `
-  select ${label("pg_class", "class.oid")} as object, ltrim(line) as statement
-  from pg_class as class ${ours("pg_class", "class.oid", "class.relnamespace")}
+  select ${objectLabel("pg_class", "class.oid")} as object, ltrim(line) as statement
+  from pg_class as class ${joinOwnSchema("pg_class", "class.oid", "class.relnamespace")}
   cross join lateral (${columns} union all ${constraints}) as lines
   where relkind in ('r', 'p', 'f')`;
 
 const views = `
   select
-    ${label("pg_class", "class.oid")} as object,
+    ${objectLabel("pg_class", "class.oid")} as object,
     format(
       e'create %s %s%s as\\n%s',
       case relkind when 'm' then 'materialized view' else 'view' end,
@@ -143,19 +144,19 @@ const views = `
       ' with (' || array_to_string(reloptions, ', ') || ')',
       rtrim(pg_get_viewdef(class.oid), ';')
     ) as statement
-  from pg_class as class ${ours("pg_class", "class.oid", "class.relnamespace")}
+  from pg_class as class ${joinOwnSchema("pg_class", "class.oid", "class.relnamespace")}
   where relkind in ('v', 'm')`;
 
 /** An aggregate has no definition that Postgres would print. */
 const functions = `
   select
-    ${label("pg_proc", "proc.oid")} as object,
+    ${objectLabel("pg_proc", "proc.oid")} as object,
     case prokind when 'a' then '-- aggregate' else rtrim(pg_get_functiondef(proc.oid), e'\\n') end as statement
-  from pg_proc as proc ${ours("pg_proc", "proc.oid", "proc.pronamespace")}`;
+  from pg_proc as proc ${joinOwnSchema("pg_proc", "proc.oid", "proc.pronamespace")}`;
 
 const eventTriggers = `
   select
-    ${label("pg_event_trigger", "oid")} as object,
+    ${objectLabel("pg_event_trigger", "oid")} as object,
     format(
       'create event trigger %I on %s%s execute function %s',
       evtname,
@@ -163,7 +164,7 @@ const eventTriggers = `
       ' when tag in (' || (select string_agg(quote_literal(tag), ', ') from unnest(evttags) as tag) || ')',
       evtfoid::regprocedure
     ) || coalesce(
-      e';\\nalter event trigger ' || quote_ident(evtname) || ' ' || ${firing("evtenabled")}, ''
+      e';\\nalter event trigger ' || quote_ident(evtname) || ' ' || ${triggerFiring("evtenabled")}, ''
     ) as statement
   from pg_event_trigger`;
 
@@ -180,3 +181,213 @@ export const definitions = [
   functions,
   eventTriggers,
 ];
+
+/** Those behind a constraint are written with the table. */
+export const indexes = `
+  select ${objectLabel("pg_class", "class.oid")} as object, pg_get_indexdef(indexrelid) as statement
+  from pg_index
+  join pg_class as class on class.oid = indrelid ${joinOwnSchema("pg_class", "class.oid", "class.relnamespace")}
+  where not exists (
+    select from pg_constraint where conindid = indexrelid and conrelid = indrelid and contype in ('p', 'u', 'x')
+  )`;
+
+export const triggers = `
+  select
+    ${objectLabel("pg_class", "class.oid")} as object,
+    pg_get_triggerdef(trigger.oid) || coalesce(
+      e';\\nalter table ' || class.oid::regclass || ' ' || ${triggerFiring("tgenabled")} || ' trigger ' || quote_ident(tgname),
+      ''
+    ) as statement
+  from pg_trigger as trigger
+  join pg_class as class on class.oid = tgrelid ${joinOwnSchema("pg_class", "class.oid", "class.relnamespace")}
+  where not tgisinternal`;
+
+/** What `alter table` says about rows: who is bound by policies, and how much of an old row the WAL keeps. */
+export const rowSettings = `
+  select
+    ${objectLabel("pg_class", "class.oid")} as object,
+    format('alter table %s %s', class.oid::regclass, setting) as statement
+  from pg_class as class ${joinOwnSchema("pg_class", "class.oid", "class.relnamespace")}
+  cross join lateral (values
+    (relrowsecurity, 'enable row level security'),
+    (relforcerowsecurity, 'force row level security'),
+    (relreplident = 'f', 'replica identity full'),
+    (relreplident = 'n', 'replica identity nothing')
+  ) as flag (holds, setting)
+  where relkind in ('r', 'p') and holds`;
+
+export const policies = `
+  select
+    ${objectLabel("pg_class", "class.oid")} as object,
+    format(
+      'create policy %I on %s%s for %s to %s%s%s',
+      polname,
+      class.oid::regclass,
+      case when not polpermissive then ' as restrictive' end,
+      case polcmd
+        when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update' when 'd' then 'delete' else 'all'
+      end,
+      (
+        select string_agg(case role when 0 then 'public' else role::regrole::text end, ', ' order by role::regrole::text)
+        from unnest(polroles) as role
+      ),
+      ' using (' || pg_get_expr(polqual, polrelid) || ')',
+      ' with check (' || pg_get_expr(polwithcheck, polrelid) || ')'
+    ) as statement
+  from pg_policy
+  join pg_class as class on class.oid = polrelid ${joinOwnSchema("pg_class", "class.oid", "class.relnamespace")}`;
+
+/** What was never granted has the grants that Postgres gives by itself: none, but for functions execute to everybody. */
+const granted = `
+  select
+    ${objectLabel("pg_class", "class.oid")} as object,
+    case relkind when 'S' then 'sequence ' else '' end || class.oid::regclass as target,
+    null as column, relowner as owner, relacl as acl
+  from pg_class as class ${joinOwnSchema("pg_class", "class.oid", "class.relnamespace")}
+  where relkind <> 'c'
+  union all
+  select ${objectLabel("pg_class", "class.oid")}, class.oid::regclass::text, quote_ident(attname), relowner, attacl
+  from pg_attribute
+  join pg_class as class on class.oid = attrelid ${joinOwnSchema("pg_class", "class.oid", "class.relnamespace")}
+  where attnum > 0 and not attisdropped
+  union all
+  select
+    ${objectLabel("pg_proc", "proc.oid")}, 'function ' || proc.oid::regprocedure, null, proowner,
+    coalesce(proacl, acldefault('f', proowner))
+  from pg_proc as proc ${joinOwnSchema("pg_proc", "proc.oid", "proc.pronamespace")}
+  union all
+  select
+    ${objectLabel("pg_namespace", "schema.oid")}, 'schema ' || quote_ident(schema.nspname), null, schema.nspowner,
+    schema.nspacl
+  from pg_namespace as schema ${joinOwnSchema("pg_namespace", "schema.oid", "schema.oid")}
+  union all
+  select ${objectLabel("pg_type", "type.oid")}, 'type ' || format_type(type.oid, null), null, typowner, typacl
+  from pg_type as type ${joinOwnSchema("pg_type", "type.oid", "type.typnamespace")}`;
+
+const roleName = (oid: string) => `case ${oid} when 0 then 'public' else quote_ident(pg_get_userbyid(${oid})) end`;
+const withOption = "case when is_grantable then ' with grant option' else '' end";
+
+/** One line for those who were granted the same: `grant insert (title), select on public.notes to anon, authenticated`. */
+export const grants = `
+  with privilege as (
+    select object, target, ${roleName("grantee")} as grantee, ${withOption} as option,
+      lower(privilege_type)
+        || coalesce(' (' || string_agg("column", ', ' order by "column" collate "C") || ')', '') as privilege
+    from (${granted}) as granted, aclexplode(acl) as entry
+    where grantee <> owner
+    group by object, target, grantee, is_grantable, privilege_type, "column" is null
+  ),
+  grantee as (
+    select object, target, grantee, option, string_agg(privilege, ', ' order by privilege collate "C") as privileges
+    from privilege group by object, target, grantee, option
+  )
+  select object, format(
+    'grant %s on %s to %s%s',
+    privileges, target, string_agg(grantee, ', ' order by grantee collate "C"), option
+  ) as statement
+  from grantee group by object, target, privileges, option`;
+
+/** One line for each: `grant insert (title) on public.notes to anon`. */
+export const singleGrants = `
+  select object, format(
+    'grant %s%s on %s to %s%s', lower(privilege_type), ' (' || "column" || ')', target, ${roleName("grantee")}, ${withOption}
+  ) as statement
+  from (${granted}) as granted, aclexplode(acl)
+  where grantee <> owner`;
+
+const objectKind = `case defaclobjtype
+    when 'r' then 'tables' when 'S' then 'sequences' when 'f' then 'functions' when 'T' then 'types' else 'schemas'
+  end`;
+
+/**
+ * What is said for one schema adds to what is said for all. Only the latter can take away what Postgres gives by
+ * itself: execute on functions, usage on types.
+ */
+const builtInAcl = 'case when defaclnamespace = 0 then acldefault(lower(defaclobjtype::text)::"char", defaclrole) end';
+
+export const defaultPrivileges = `
+  select
+    'default privileges' as object,
+    format('alter default privileges%s %s', ' in schema ' || quote_ident(nspname), change) as statement
+  from pg_default_acl
+  left join pg_namespace on pg_namespace.oid = defaclnamespace
+  cross join lateral (
+    select format('grant %s to %s', privilege, role) as change from (${entriesOnlyIn("defaclacl", builtInAcl)}) as given
+    union all
+    select format('revoke %s from %s', privilege, role) from (${entriesOnlyIn(builtInAcl, "defaclacl")}) as taken
+  ) as changes`;
+
+/** What belongs to a table (a constraint, an index, …) is read with the table. */
+const commentedObject = `
+  case classoid
+    when 'pg_constraint'::regclass then (
+      select case conrelid
+        when 0 then ${objectLabel("pg_type", "contypid")}
+        else ${objectLabel("pg_class", "conrelid")}
+      end from pg_constraint where oid = objoid
+    )
+    when 'pg_trigger'::regclass then (select ${objectLabel("pg_class", "tgrelid")} from pg_trigger where oid = objoid)
+    when 'pg_policy'::regclass then (select ${objectLabel("pg_class", "polrelid")} from pg_policy where oid = objoid)
+    when 'pg_class'::regclass then (
+      select case
+        when relkind in ('i', 'I') then (
+          select ${objectLabel("pg_class", "indrelid")} from pg_index where indexrelid = objoid
+        )
+        when relkind = 'c' then ${objectLabel("pg_type", "reltype")}
+        else ${objectLabel("pg_class", "objoid")}
+      end from pg_class where oid = objoid
+    )
+    else named.type || ' ' || replace(named.identity, 'pg_catalog.', '')
+  end`;
+
+export const comments = `
+  select
+    ${commentedObject} as object,
+    format(
+      'comment on %s %s is %L',
+      regexp_replace(named.type, '^.* (column|constraint)$', '\\1'),
+      replace(named.identity, 'pg_catalog.', ''),
+      description
+    ) as statement
+  from pg_description
+  cross join lateral pg_identify_object(classoid, objoid, objsubid) as named
+  -- What comes with every database has a lower number, but for schema public.
+  where (objoid >= 16384 or classoid = 'pg_namespace'::regclass and named.identity = 'public')
+    and classoid <> 'pg_extension'::regclass
+    and not exists (
+      select from pg_depend as membership
+      where membership.classid = classoid and membership.objid = objoid and membership.deptype = 'e'
+    )`;
+
+/** What `table public.notes` and the like are called; `catalogue` is where the object is listed, such as pg_class. */
+function objectLabel(catalogue: string, oid: string): string {
+  return `(
+    select type || ' ' || replace(identity, 'pg_catalog.', '')
+    from pg_identify_object('${catalogue}'::regclass, ${oid}, 0)
+  )`;
+}
+
+/** Joins an object's schema and leaves out what is not the database's own: see above, and members of extensions. */
+function joinOwnSchema(catalogue: string, oid: string, schema: string): string {
+  return `
+    join pg_namespace as namespace on namespace.oid = ${schema} and ${FOREIGN_SCHEMAS}
+      and not exists (
+        select from pg_depend as membership
+        where membership.classid = '${catalogue}'::regclass and membership.objid = ${oid} and membership.deptype = 'e'
+      )`;
+}
+
+/** How a trigger was set to fire; null when it fires as triggers do. */
+function triggerFiring(enabled: string): string {
+  return `case ${enabled} when 'D' then 'disable' when 'R' then 'enable replica' when 'A' then 'enable always' end`;
+}
+
+function entriesOnlyIn(acl: string, other: string): string {
+  return `
+    select lower(entry.privilege_type) || ' on ' || ${objectKind} as privilege, ${roleName("entry.grantee")} as role
+    from aclexplode(${acl}) as entry
+    where entry.grantee <> defaclrole and not exists (
+      select from aclexplode(${other}) as same
+      where same.grantee = entry.grantee and same.privilege_type = entry.privilege_type
+    )`;
+}

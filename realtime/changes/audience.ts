@@ -1,71 +1,171 @@
-import type { Caller } from "../../engine/caller/caller.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
-import type { Table } from "../../engine/catalog/tables.ts";
+import type { CatalogKeeper } from "../../engine/catalog/catalog-keeper.ts";
+import type { CatalogTable } from "../../engine/catalog/tables.ts";
+import type { Caller } from "../../engine/identity/caller.ts";
+import type { Logger } from "../../engine/output/log.ts";
+import type { ReplicatedRelation } from "../../engine/replication/changes.ts";
 import type { Binding } from "./binding.ts";
-import { type View, viewOf } from "./change-text.ts";
-import { type ClaimsReader, claimsKey } from "./claims-read.ts";
-import { type RowSight, type Sight, sightOf } from "./sight.ts";
-import type { Subscriber } from "./subscriber.ts";
+import { selectVisibleColumns, type VisibleColumns } from "./change-payload.ts";
+import { claimsKey, type FindMissingPolicyColumns, type PolicyClaimsReader } from "./policy-dependencies.ts";
+import type { Publication } from "./publication.ts";
+import { isUnalteredColumn } from "./row-versions.ts";
+import { type RowVisibility, readTableAccess, type TableAccess } from "./row-visibility.ts";
+import type { ChangeSubscriber } from "./subscriber.ts";
+
+export type AudienceDependencies = {
+  readonly catalog: CatalogKeeper;
+  readonly claims: PolicyClaimsReader;
+  readonly publication: Publication;
+  readonly findMissingColumns: FindMissingPolicyColumns;
+  readonly log: Pick<Logger, "warn">;
+};
+
+/** Who of the subscribers is to be told of a table's changes; null where nobody here knows the table. */
+export type FindAudience = (
+  subscribers: ReadonlySet<ChangeSubscriber>,
+  relation: ReplicatedRelation,
+) => Promise<ChangeAudience | null>;
+
+export function makeFindAudience({
+  catalog,
+  claims,
+  publication,
+  findMissingColumns,
+  log,
+}: AudienceDependencies): FindAudience {
+  const checked = new WeakSet<ReplicatedRelation>();
+
+  const tableOf = async (relation: ReplicatedRelation): Promise<CatalogTable | null> => {
+    const known = () => catalog.current().findTable(relation);
+    if (!isUpToDate(known(), relation) && !checked.has(relation)) await catalog.reload();
+    checked.add(relation);
+    const table = known();
+    return table?.oid === relation.oid ? table : null;
+  };
+
+  /** Those who are bound by policies that read what the change does not have cannot be told of it. */
+  const withoutUncheckable = async (
+    { table, groups }: ChangeAudience,
+    relation: ReplicatedRelation,
+  ): Promise<ChangeAudience> => {
+    const unaltered = relation.columns.filter((column) => isUnalteredColumn(table, column));
+    reportAlteredFilters({ table, groups }, relation);
+    const missing = await findMissingColumns(table, new Set(unaltered.map(({ name }) => name)));
+    if (missing.length === 0) return { table, groups };
+    const columns = await publication.columns(table);
+    const isLeftOut = columns !== null && !missing.every((name) => columns.has(name));
+    const [checkable, uncheckable] = [
+      groups.filter(isCheckedWithoutRows),
+      groups.filter((group) => !isCheckedWithoutRows(group)),
+    ];
+    if (isLeftOut) {
+      const { schema, name } = table;
+      if (uncheckable.length > 0)
+        log.warn({ schema, name, unseen: missing }, "the publication leaves out columns that policies read");
+    } else {
+      // It was made, or altered, a moment ago: what was changed before knows nothing of it.
+      for (const { subscriber } of uncheckable.flatMap(({ members }) => members))
+        subscriber.reportGap(alteredReason(table));
+    }
+    return { table, groups: checkable };
+  };
+
+  return async (subscribers, relation) => {
+    const table = await tableOf(relation);
+    if (!table) return null;
+    const audience = await groupSubscribers(subscribers, { catalog: catalog.current(), table, claims });
+    return withoutUncheckable(audience, relation);
+  };
+}
+
+function isUpToDate(table: CatalogTable | undefined, { oid, columns }: ReplicatedRelation): boolean {
+  return table?.oid === oid && columns.every((column) => isUnalteredColumn(table, column));
+}
+
+/** A filter cannot be held against values of before its column was altered. */
+function reportAlteredFilters({ table, groups }: ChangeAudience, { columns }: ReplicatedRelation): void {
+  const altered = new Set(columns.filter((column) => !isUnalteredColumn(table, column)).map(({ name }) => name));
+  if (altered.size === 0) return;
+  for (const { subscriber, bindings } of groups.flatMap(({ members }) => members)) {
+    const isFiltered = bindings.some(({ filters }) => filters.some(({ column }) => altered.has(column)));
+    if (isFiltered) subscriber.reportGap(alteredReason(table));
+  }
+}
+
+function alteredReason({ name }: CatalogTable): string {
+  return `${name} was altered meanwhile`;
+}
+
+function isCheckedWithoutRows({ visibility: rows }: SubscriberGroup): boolean {
+  return typeof rows === "string";
+}
 
 /** Those to whom a table's changes matter. */
-export type Audience = { readonly table: Table; readonly groups: readonly Group[] };
+export type ChangeAudience = { readonly table: CatalogTable; readonly groups: readonly SubscriberGroup[] };
 
 /** Subscribers who see the same rows, so that Postgres is asked once for all of them. */
-export type Group = {
+export type SubscriberGroup = {
   /** One of them; the others have the same role and the same claims, as far as the policies read them. */
   readonly caller: Caller;
-  readonly rows: RowSight;
-  readonly members: readonly Member[];
+  readonly visibility: RowVisibility;
+  readonly members: readonly GroupMember[];
 };
 
 /** Bindings of one subscriber that show the same columns: they are told of a change by one message. */
-export type Member = {
-  readonly subscriber: Subscriber;
+export type GroupMember = {
+  readonly subscriber: ChangeSubscriber;
   readonly bindings: readonly Binding[];
-  readonly view: View;
+  readonly columns: VisibleColumns;
   /** Whether Postgres has to be asked what a filter says. */
-  readonly asks: boolean;
+  readonly needsPostgres: boolean;
 };
 
-type Terms = {
+type GroupingContext = {
   readonly catalog: Catalog;
-  readonly table: Table;
-  readonly claims: ClaimsReader;
+  readonly table: CatalogTable;
+  readonly claims: PolicyClaimsReader;
 };
 
-export async function findAudience(subscribers: Iterable<Subscriber>, terms: Terms): Promise<Audience> {
-  const { catalog, table, claims: reader } = terms;
-  const groups = new Map<string, { caller: Caller; sight: Sight; members: Member[] }>();
-  const views = new Map<Sight, Map<string, View>>();
+async function groupSubscribers(
+  subscribers: Iterable<ChangeSubscriber>,
+  context: GroupingContext,
+): Promise<ChangeAudience> {
+  const { catalog, table, claims: reader } = context;
+  const groups = new Map<string, { caller: Caller; access: TableAccess; members: GroupMember[] }>();
+  const columnsByAccess = new Map<TableAccess, Map<string, VisibleColumns>>();
   for (const subscriber of subscribers) {
-    const bindings = subscriber.bindings.filter((binding) => concerns(binding, table));
+    const bindings = subscriber.bindings.filter((binding) => matchesTable(binding, table));
     if (bindings.length === 0) continue;
     const { caller } = subscriber;
-    const sight = sightOf(catalog, table, caller.role);
-    if (!sight || sight.rows === "none") continue;
-    if (!bindings.every((binding) => stillHolds(binding, sight, table))) {
-      subscriber.lose(`a column of ${table.name} that was asked for is not what it was`);
+    const access = readTableAccess(catalog, table, caller.role);
+    if (!access || access.visibility === "none") continue;
+    if (!bindings.every((binding) => isStillReadable(binding, access, table))) {
+      subscriber.reportGap(`a column of ${table.name} that was asked for is not what it was`);
       continue;
     }
-    const claimsRead = sight.rows === "all" ? "" : claimsKey(caller, await reader.read(table));
+    const claimsRead = access.visibility === "all" ? "" : claimsKey(caller, await reader.read(table));
     const key = JSON.stringify([caller.role, claimsRead]);
-    const group = groups.get(key) ?? { caller, sight, members: [] };
+    const group = groups.get(key) ?? { caller, access, members: [] };
     groups.set(key, group);
-    group.members.push(...toMembers(subscriber, bindings, sight, table, views));
+    group.members.push(...toGroupMembers(subscriber, bindings, access, table, columnsByAccess));
   }
   return {
     table,
-    groups: [...groups.values()].map(({ caller, sight, members }) => ({ caller, rows: sight.rows, members })),
+    groups: [...groups.values()].map(({ caller, access, members }) => ({
+      caller,
+      visibility: access.visibility,
+      members,
+    })),
   };
 }
 
 /** Those with the same claims together: claims that cannot be read are nobody else's concern. */
-export function partsOf({ rows, members }: Group): readonly Group[] {
+export function splitByClaims({ visibility, members }: SubscriberGroup): readonly SubscriberGroup[] {
   const parts = Map.groupBy(members, ({ subscriber }) => subscriber.caller.claimsText);
-  return [...parts.values()].map((part) => ({ caller: part[0]!.subscriber.caller, rows, members: part }));
+  return [...parts.values()].map((part) => ({ caller: part[0]!.subscriber.caller, visibility, members: part }));
 }
 
-export function concerns(
+export function matchesTable(
   { schema, table }: Binding,
   relation: { readonly schema: string; readonly name: string },
 ): boolean {
@@ -73,26 +173,61 @@ export function concerns(
 }
 
 /** What is asked for is read at the join: by now a column may be closed to the subscriber, altered or gone. */
-function stillHolds({ tests, select }: Binding, sight: Sight, { columns }: Table): boolean {
-  const isSelected = [...(select ?? [])].every((column) => sight.columns.has(column));
+function isStillReadable({ filters, select }: Binding, access: TableAccess, { columns }: CatalogTable): boolean {
+  const isSelected = [...(select ?? [])].every((column) => access.columns.has(column));
   const isOfType = (column: string, oid: number) => columns.get(column)?.baseType.oid === oid;
-  return isSelected && tests.every(({ column, type }) => sight.columns.has(column) && isOfType(column, type.oid));
+  return isSelected && filters.every(({ column, type }) => access.columns.has(column) && isOfType(column, type.oid));
 }
 
-function toMembers(
-  subscriber: Subscriber,
+function toGroupMembers(
+  subscriber: ChangeSubscriber,
   bindings: readonly Binding[],
-  sight: Sight,
-  table: Table,
-  views: Map<Sight, Map<string, View>>,
-): Member[] {
+  access: TableAccess,
+  table: CatalogTable,
+  columnsByAccess: Map<TableAccess, Map<string, VisibleColumns>>,
+): GroupMember[] {
   const bySelect = Map.groupBy(bindings, ({ select }) => (select ? JSON.stringify([...select].sort()) : ""));
   return [...bySelect].map(([key, alike]) => {
-    const known = views.get(sight) ?? new Map<string, View>();
-    views.set(sight, known);
-    const view = known.get(key) ?? viewOf(sight, alike[0]!.select, table);
-    known.set(key, view);
-    const asks = alike.some(({ tests }) => tests.some(({ questions }) => questions.length > 0));
-    return { subscriber, bindings: alike, view, asks };
+    const known = columnsByAccess.get(access) ?? new Map<string, VisibleColumns>();
+    columnsByAccess.set(access, known);
+    const columns = known.get(key) ?? selectVisibleColumns(access, alike[0]!.select, table);
+    known.set(key, columns);
+    const needsPostgres = alike.some(({ filters }) =>
+      filters.some(({ comparisons: questions }) => questions.length > 0),
+    );
+    return { subscriber, bindings: alike, columns, needsPostgres };
   });
+}
+
+type LapseContext = { readonly catalog: Pick<CatalogKeeper, "current">; readonly publication: Publication };
+
+/** Those who would wait in vain for something that they were granted when they joined, and why. */
+export async function findLapsedSubscribers(
+  subscribers: readonly ChangeSubscriber[],
+  { catalog, publication }: LapseContext,
+): Promise<ReadonlyMap<ChangeSubscriber, string>> {
+  const current = catalog.current();
+  const reasonFor = async ({ schema, table }: Binding, role: string): Promise<string | null> => {
+    if (!(await publication.has(schema, table))) return `changes of ${table ?? "any table"} are published no longer`;
+    if (schema === null || table === null) return null;
+    const found = current.findTable({ schema, name: table });
+    return found && readTableAccess(current, found, role) ? null : `${table} is no longer open to you`;
+  };
+  // Subscribers are many, what they ask for is little: all of that is found out together.
+  const reasons = new Map<string, Promise<string | null>>();
+  const reasonOf = (binding: Binding, role: string): Promise<string | null> => {
+    const key = JSON.stringify([binding.schema, binding.table, role]);
+    const reason = reasons.get(key) ?? reasonFor(binding, role);
+    reasons.set(key, reason);
+    return reason;
+  };
+  const lapsed = new Map<ChangeSubscriber, string>();
+  const examine = async (subscriber: ChangeSubscriber): Promise<void> => {
+    const { bindings, caller } = subscriber;
+    const found = await Promise.all(bindings.map((binding) => reasonOf(binding, caller.role)));
+    const reason = found.find((each) => each !== null);
+    if (reason) lapsed.set(subscriber, reason);
+  };
+  await Promise.all(subscribers.map(examine));
+  return lapsed;
 }

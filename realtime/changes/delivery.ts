@@ -1,78 +1,75 @@
-import type { Change, Row, Transaction } from "../../engine/changes/changes.ts";
-import { isTimeout } from "../../engine/database/faults.ts";
+import { isQueryCanceled } from "../../engine/database/database-errors.ts";
 import { toApiError } from "../../engine/errors.ts";
-import type { Outbox } from "../outbox.ts";
-import { spellMessage } from "../protocol.ts";
-import { socketFrame } from "../socket-frame.ts";
-import { type Audience, type Group, type Member, partsOf } from "./audience.ts";
+import type { CommittedTransaction, ReplicatedRow, RowChange } from "../../engine/replication/changes.ts";
+import { encodeMessage } from "../protocol/messages.ts";
+import { encodeSocketFrame, type Outbox } from "../protocol/outbox.ts";
+import { type ChangeAudience, type GroupMember, type SubscriberGroup, splitByClaims } from "./audience.ts";
 import type { Binding } from "./binding.ts";
-import { ChangeText, type Told, type View } from "./change-text.ts";
-import type { CheckVisibility } from "./check-visibility.ts";
-import type { FilterRequest, FilterResult, Filters } from "./filters.ts";
-import { rowBefore } from "./row-before.ts";
-import type { Image } from "./row-images.ts";
-import type { Cell } from "./row-test.ts";
-import { isSameColumn } from "./same-column.ts";
-import type { Subscriber } from "./subscriber.ts";
+import { ChangePayload, type DeliveredChange, type VisibleColumns } from "./change-payload.ts";
+import type { FilterEvaluator, FilterRequest, FilterResult } from "./filter-evaluation.ts";
+import type { CellText } from "./row-filter.ts";
+import { isUnalteredColumn, type RowVersion, readOldRow } from "./row-versions.ts";
+import type { CheckRowVisibility } from "./row-visibility.ts";
+import type { ChangeSubscriber } from "./subscriber.ts";
 
 /** A change on its way. */
-export type Item = { readonly change: Change; readonly transaction: Transaction };
+export type PendingChange = { readonly change: RowChange; readonly transaction: CommittedTransaction };
 
 /** Rows that are checked at once, and which of them are a change's row before and its row after. */
-type Check = {
-  readonly images: readonly Image[];
-  readonly places: ReadonlyMap<Item, { readonly before: number | null; readonly after: number | null }>;
+type RowCheck = {
+  readonly versions: readonly RowVersion[];
+  readonly positions: ReadonlyMap<PendingChange, { readonly before: number | null; readonly after: number | null }>;
 };
 /** A check, and which of its rows are visible. */
-type Checked = Check & { readonly visible: readonly boolean[] };
+type CheckedRows = RowCheck & { readonly visible: readonly boolean[] };
 
 /** How a group sees a change: an UPDATE of a row that it sees no longer is a DELETE. */
-type Seen = Pick<Told, "type" | "withOld"> & { readonly image: Image };
+type VisibleChange = Pick<DeliveredChange, "type" | "includesOld"> & { readonly version: RowVersion };
 
 /** What was spelled of a change. */
-type Spelled = { readonly text: ChangeText; readonly frames: Map<View, Map<string, Buffer>> };
+type EncodedChange = { readonly payload: ChangePayload; readonly frames: Map<VisibleColumns, Map<string, Buffer>> };
 
-const UNASKED = () => null;
+const NO_COMPARISONS = () => null;
 
 /** Some changes of one table, in their order, and those to whom they matter. */
-export class Delivery {
-  readonly #items: readonly Item[];
-  readonly #audience: Audience;
+export class ChangeDelivery {
+  readonly #changes: readonly PendingChange[];
+  readonly #audience: ChangeAudience;
   readonly #history: string;
   /** The row before of each. */
-  readonly #before: ReadonlyMap<Item, Row | null>;
-  readonly #checked = new Map<Group, Checked>();
-  readonly #images = new Map<Row, Image>();
+  readonly #oldRows: ReadonlyMap<PendingChange, ReplicatedRow | null>;
+  readonly #checked = new Map<SubscriberGroup, CheckedRows>();
+  readonly #versions = new Map<ReplicatedRow, RowVersion>();
   /** Made once for all whom all changes concern: there may be thousands of groups. */
-  readonly #wholeChecks = new Map<boolean, Check>();
-  readonly #filtered = new Map<Member, FilterResult>();
-  readonly #spelled = new Map<Item, Spelled>();
+  readonly #wholeChecks = new Map<boolean, RowCheck>();
+  readonly #filtered = new Map<GroupMember, FilterResult>();
+  readonly #encoded = new Map<PendingChange, EncodedChange>();
   /** Where each of those who are told later is a member. */
-  #places: ReadonlyMap<Subscriber, readonly (readonly [Member, Checked])[]> | null = null;
+  #membersBySubscriber: ReadonlyMap<ChangeSubscriber, readonly (readonly [GroupMember, CheckedRows])[]> | null = null;
 
-  constructor(items: readonly Item[], audience: Audience, history: string) {
-    this.#items = items;
+  constructor(items: readonly PendingChange[], audience: ChangeAudience, history: string) {
+    this.#changes = items;
     this.#audience = audience;
     this.#history = history;
-    this.#before = new Map(items.map((item) => [item, rowBefore(item.change, audience.table)]));
+    this.#oldRows = new Map(items.map((item) => [item, readOldRow(item.change, audience.table)]));
   }
 
   /** Finds out what each group sees of the changes. One of which that cannot be found out is told that it has missed something. */
-  async check(checkVisibility: CheckVisibility): Promise<void> {
+  async check(checkVisibility: CheckRowVisibility): Promise<void> {
     const { table, groups } = this.#audience;
-    const checkOne = async (group: Group): Promise<void> => {
+    const checkOne = async (group: SubscriberGroup): Promise<void> => {
       try {
         const check = this.#checkOf(group);
-        const visible = check.images.length > 0 ? await checkVisibility(group, table, check.images) : [];
+        const visible = check.versions.length > 0 ? await checkVisibility(group, table, check.versions) : [];
         this.#checked.set(group, { ...check, visible });
       } catch (error) {
-        const parts = isTimeout(error) || toApiError(error).status === 503 ? [] : partsOf(group);
+        const parts = isQueryCanceled(error) || toApiError(error).status === 503 ? [] : splitByClaims(group);
         if (parts.length > 1) {
           await Promise.all(parts.map(checkOne));
           return;
         }
         const reason = `the policies of ${table.name} could not be asked (${toApiError(error).message})`;
-        for (const { subscriber } of group.members) subscriber.lose(reason);
+        for (const { subscriber } of group.members) subscriber.reportGap(reason);
       }
     };
     await Promise.all(groups.map(checkOne));
@@ -80,14 +77,16 @@ export class Delivery {
 
   /** Begins to apply filters to what was found visible. Answers with those who cannot be told before that has come to an end. */
   filter(
-    filters: Pick<Filters, "apply">,
-    isThere: (subscriber: Subscriber) => boolean,
-  ): Map<Subscriber, Promise<void>[]> {
-    const waiting = new Map<Subscriber, Promise<void>[]>();
+    filters: Pick<FilterEvaluator, "evaluate">,
+    isActive: (subscriber: ChangeSubscriber) => boolean,
+  ): Map<ChangeSubscriber, Promise<void>[]> {
+    const waiting = new Map<ChangeSubscriber, Promise<void>[]>();
     for (const [{ caller, members }, checked] of this.#checked) {
-      const requests = members.filter(({ asks }) => asks).flatMap((member) => this.#filterRequest(member, checked));
+      const requests = members
+        .filter(({ needsPostgres: asks }) => asks)
+        .flatMap((member) => this.#filterRequest(member, checked));
       if (requests.length === 0) continue;
-      for (const [member, result] of filters.apply({ caller, table: this.#audience.table, requests, isThere })) {
+      for (const [member, result] of filters.evaluate({ caller, table: this.#audience.table, requests, isActive })) {
         const known = result.then((answers) => void this.#filtered.set(member, answers));
         // Nobody waits for it who has left by then.
         known.catch(() => {});
@@ -98,166 +97,172 @@ export class Delivery {
   }
 
   /** Tells those of one change who are not told later. Answers with whom to wait for before more is told. */
-  tell(item: Item, isTold: (subscriber: Subscriber) => boolean): readonly Outbox[] {
-    const spelled = this.#spell(item);
-    const due: Outbox[] = [];
+  deliver(item: PendingChange, isRecipient: (subscriber: ChangeSubscriber) => boolean): readonly Outbox[] {
+    const encoded = this.#encode(item);
+    const slowOutboxes: Outbox[] = [];
     for (const [group, checked] of this.#checked) {
-      const seen = this.#seenOf(item, checked);
-      if (!seen) continue;
+      const visible = this.#visibleChange(item, checked);
+      if (!visible) continue;
       for (const member of group.members) {
         const { subscriber } = member;
-        if (!isTold(subscriber)) continue;
-        this.#tellMember(member, seen, spelled);
-        if (subscriber.outbox.isDue) due.push(subscriber.outbox);
+        if (!isRecipient(subscriber)) continue;
+        this.#deliverTo(member, visible, encoded);
+        if (subscriber.outbox.needsPacing) slowOutboxes.push(subscriber.outbox);
       }
     }
-    return due;
+    return slowOutboxes;
   }
 
   /** Tells one of a change later, when the filters have been applied. */
-  tellLater(item: Item, subscriber: Subscriber): void {
-    for (const [member, checked] of this.#placesOf(subscriber)) {
-      const seen = this.#seenOf(item, checked);
-      if (!seen) continue;
-      const spelled = this.#spelled.get(item) ?? this.#spell(item);
-      this.#spelled.set(item, spelled);
-      this.#tellMember(member, seen, spelled);
+  deliverFiltered(item: PendingChange, subscriber: ChangeSubscriber): void {
+    for (const [member, checked] of this.#membersOf(subscriber)) {
+      const visible = this.#visibleChange(item, checked);
+      if (!visible) continue;
+      const encoded = this.#encoded.get(item) ?? this.#encode(item);
+      this.#encoded.set(item, encoded);
+      this.#deliverTo(member, visible, encoded);
     }
   }
 
-  #placesOf(subscriber: Subscriber): readonly (readonly [Member, Checked])[] {
-    if (!this.#places) {
+  #membersOf(subscriber: ChangeSubscriber): readonly (readonly [GroupMember, CheckedRows])[] {
+    if (!this.#membersBySubscriber) {
       const all = [...this.#checked].flatMap(([{ members }, checked]) =>
         members.map((member) => [member, checked] as const),
       );
-      this.#places = Map.groupBy(all, ([member]) => member.subscriber);
+      this.#membersBySubscriber = Map.groupBy(all, ([member]) => member.subscriber);
     }
-    return this.#places.get(subscriber) ?? [];
+    return this.#membersBySubscriber.get(subscriber) ?? [];
   }
 
-  #spell(item: Item): Spelled {
-    const change = { ...item.change, old: this.#before.get(item)! };
-    const text = new ChangeText(change, item.transaction, this.#audience.table, this.#history);
-    return { text, frames: new Map() };
+  #encode(item: PendingChange): EncodedChange {
+    const change = { ...item.change, old: this.#oldRows.get(item)! };
+    const text = new ChangePayload(change, item.transaction, this.#audience.table, this.#history);
+    return { payload: text, frames: new Map() };
   }
 
-  #checkOf(group: Group): Check {
-    const items = this.#items.filter((item) => group.members.some((member) => this.#mayConcern(member, item)));
-    const checksParts = group.rows === "all";
-    if (items.length < this.#items.length) return this.#makeCheck(items, checksParts);
+  #checkOf(group: SubscriberGroup): RowCheck {
+    const items = this.#changes.filter((item) => group.members.some((member) => this.#mayMatch(member, item)));
+    const checksParts = group.visibility === "all";
+    if (items.length < this.#changes.length) return this.#makeCheck(items, checksParts);
     const check = this.#wholeChecks.get(checksParts) ?? this.#makeCheck(items, checksParts);
     this.#wholeChecks.set(checksParts, check);
     return check;
   }
 
   /** A row that the log has in part only, as it may with another replica identity than full, cannot be judged: policies could read any column. */
-  #makeCheck(items: readonly Item[], checksParts: boolean): Check {
-    const images: Image[] = [];
-    const place = (row: Row | null, change: Change) =>
-      row && (checksParts || !row.includes(undefined)) ? images.push(this.#imageOf(row, change)) - 1 : null;
-    const places = items.map(
+  #makeCheck(items: readonly PendingChange[], checksParts: boolean): RowCheck {
+    const versions: RowVersion[] = [];
+    const position = (row: ReplicatedRow | null, change: RowChange) =>
+      row && (checksParts || !row.includes(undefined)) ? versions.push(this.#versionOf(row, change)) - 1 : null;
+    const positions = items.map(
       (item) =>
         [
           item,
-          { before: place(this.#before.get(item)!, item.change), after: place(item.change.new, item.change) },
+          { before: position(this.#oldRows.get(item)!, item.change), after: position(item.change.new, item.change) },
         ] as const,
     );
-    return { images, places: new Map(places) };
+    return { versions, positions: new Map(positions) };
   }
 
   /** As far as that can be said without asking. */
-  #mayConcern({ bindings }: Member, item: Item): boolean {
+  #mayMatch({ bindings }: GroupMember, item: PendingChange): boolean {
     const { change } = item;
-    const rows = [change.new, this.#before.get(item)!].filter((row) => row !== null);
-    const images = rows.map((row) => this.#imageOf(row, change));
-    return bindings.some(({ event, tests }) => {
+    const rows = [change.new, this.#oldRows.get(item)!].filter((row) => row !== null);
+    const versions = rows.map((row) => this.#versionOf(row, change));
+    return bindings.some(({ event, filters: tests }) => {
       const isAwaited = event === "*" || event === change.kind || (event === "DELETE" && change.kind === "UPDATE");
-      return isAwaited && images.some((image) => tests.every((test) => mayPass(test, image)));
+      return isAwaited && versions.some((version) => tests.every((test) => mayMatch(test, version)));
     });
   }
 
-  #seenOf(item: Item, { places, visible }: Checked): Seen | null {
-    const place = places.get(item);
-    if (!place) return null;
+  #visibleChange(item: PendingChange, { positions, visible }: CheckedRows): VisibleChange | null {
+    const position = positions.get(item);
+    if (!position) return null;
     const { change } = item;
-    const seesBefore = place.before !== null && visible[place.before]!;
-    const seesAfter = place.after !== null && visible[place.after]!;
+    const seesBefore = position.before !== null && visible[position.before]!;
+    const seesAfter = position.after !== null && visible[position.after]!;
     if (!seesBefore && !seesAfter) return null;
     return {
-      type: seesAfter ? (change.kind as Told["type"]) : "DELETE",
-      withOld: seesBefore || this.#before.get(item) === null,
-      image: this.#imageOf((seesAfter ? change.new : this.#before.get(item))!, change),
+      type: seesAfter ? (change.kind as DeliveredChange["type"]) : "DELETE",
+      includesOld: seesBefore || this.#oldRows.get(item) === null,
+      version: this.#versionOf((seesAfter ? change.new : this.#oldRows.get(item))!, change),
     };
   }
 
   /** Of the rows that the member sees those for which a filter has to be asked. */
-  #filterRequest(member: Member, checked: Checked): FilterRequest[] {
-    const images = this.#items.flatMap((item) => {
-      const seen = this.#seenOf(item, checked);
-      if (!seen) return [];
-      const isAsked = ({ event, tests }: Binding) =>
-        isFor(event, seen) && tests.some(asksOf) && tests.every((test) => mayPass(test, seen.image));
-      return member.bindings.some(isAsked) ? [seen.image] : [];
+  #filterRequest(member: GroupMember, checked: CheckedRows): FilterRequest[] {
+    const versions = this.#changes.flatMap((item) => {
+      const visible = this.#visibleChange(item, checked);
+      if (!visible) return [];
+      const isAsked = ({ event, filters: tests }: Binding) =>
+        matchesEvent(event, visible) &&
+        tests.some(needsPostgres) &&
+        tests.every((test) => mayMatch(test, visible.version));
+      return member.bindings.some(isAsked) ? [visible.version] : [];
     });
-    return images.length > 0 ? [{ member, images }] : [];
+    return versions.length > 0 ? [{ member, versions }] : [];
   }
 
-  #tellMember(member: Member, seen: Seen, { text, frames }: Spelled): void {
-    const { subscriber, bindings, view } = member;
-    const { image, type, withOld } = seen;
-    const answers = this.#filtered.get(member)?.get(image) ?? UNASKED;
+  #deliverTo(member: GroupMember, visible: VisibleChange, { payload: text, frames }: EncodedChange): void {
+    const { subscriber, bindings, columns: view } = member;
+    const { version, type, includesOld: withOld } = visible;
+    const answers = this.#filtered.get(member)?.get(version) ?? NO_COMPARISONS;
     const matching = bindings.filter(
-      ({ event, tests }) => isFor(event, seen) && tests.every((test) => test.passes(image.get(test.column), answers)),
+      ({ event, filters: tests }) =>
+        matchesEvent(event, visible) && tests.every((test) => test.matches(version.get(test.column), answers)),
     );
     if (matching.length === 0) return;
     const ids = [...new Set(matching.map(({ id }) => id))].join(",");
-    subscriber.outbox.send(frameOf(subscriber, { ids, type, view, withOld }, text, frames));
+    subscriber.outbox.send(changeFrame(subscriber, { ids, type, columns: view, includesOld: withOld }, text, frames));
   }
 
-  #imageOf(row: Row, { relation }: Change): Image {
-    const known = this.#images.get(row);
+  #versionOf(row: ReplicatedRow, { relation }: RowChange): RowVersion {
+    const known = this.#versions.get(row);
     if (known) return known;
     const { table } = this.#audience;
-    const image = new Map<string, Cell>();
+    const version = new Map<string, CellText>();
     for (const [at, column] of relation.columns.entries()) {
-      if (isSameColumn(table, column)) image.set(column.name, row[at]);
+      if (isUnalteredColumn(table, column)) version.set(column.name, row[at]);
     }
-    this.#images.set(row, image);
-    return image;
+    this.#versions.set(row, version);
+    return version;
   }
 }
 
-type Test = Binding["tests"][number];
+type BindingFilter = Binding["filters"][number];
 
-function asksOf({ questions }: Test): boolean {
+function needsPostgres({ comparisons: questions }: BindingFilter): boolean {
   return questions.length > 0;
 }
 
 /** As far as that can be said without asking. */
-function mayPass(test: Test, image: Image): boolean {
-  return asksOf(test) || test.passes(image.get(test.column), UNASKED);
+function mayMatch(filter: BindingFilter, version: RowVersion): boolean {
+  return needsPostgres(filter) || filter.matches(version.get(filter.column), NO_COMPARISONS);
 }
 
-function isFor(event: Binding["event"], { type }: Seen): boolean {
+function matchesEvent(event: Binding["event"], { type }: VisibleChange): boolean {
   return event === "*" || event === type;
 }
 
-type ToldTo = Told & { readonly ids: string };
+type AddressedChange = DeliveredChange & { readonly ids: string };
 
 /** The same bytes for all who are told the same under the same name. */
-function frameOf(
-  { version, topic }: Subscriber,
-  { ids, ...told }: ToldTo,
-  text: ChangeText,
-  frames: Map<View, Map<string, Buffer>>,
+function changeFrame(
+  { version, topic }: ChangeSubscriber,
+  { ids, ...delivered }: AddressedChange,
+  payload: ChangePayload,
+  frames: Map<VisibleColumns, Map<string, Buffer>>,
 ): Buffer {
-  const known = frames.get(told.view) ?? new Map<string, Buffer>();
-  frames.set(told.view, known);
-  const key = `${version} ${told.type} ${told.withOld} ${ids} ${topic}`;
+  const known = frames.get(delivered.columns) ?? new Map<string, Buffer>();
+  frames.set(delivered.columns, known);
+  const key = `${version} ${delivered.type} ${delivered.includesOld} ${ids} ${topic}`;
   let frame = known.get(key);
   if (!frame) {
     const envelope = { joinRef: null, ref: null, topic, event: "postgres_changes" };
-    frame = socketFrame("text", spellMessage(version, envelope, `{"ids":[${ids}],"data":${text.text(told)}}`));
+    frame = encodeSocketFrame(
+      "text",
+      encodeMessage(version, envelope, `{"ids":[${ids}],"data":${payload.encode(delivered)}}`),
+    );
     known.set(key, frame);
   }
   return frame;

@@ -1,110 +1,120 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
-import type {
-  Change,
-  Changes,
-  Follower,
-  Following,
-  Gap,
-  Message,
-  Relation,
-  Transaction,
-} from "../../engine/changes/changes.ts";
+import { batchLookups } from "../../engine/concurrency/batched-lookup.ts";
 import { unavailable } from "../../engine/errors.ts";
-import type { Logger } from "../../engine/log.ts";
-import { oneAtATime } from "../../engine/one-at-a-time.ts";
-import type { Outbox } from "../outbox.ts";
-import { concerns } from "./audience.ts";
-import { type AudienceServices, type Audiences, makeAudiences } from "./audiences.ts";
-import { Backlogs } from "./backlogs.ts";
-import type { CheckVisibility } from "./check-visibility.ts";
-import { Delivery, type Item } from "./delivery.ts";
-import type { Filters } from "./filters.ts";
-import { findLapsed } from "./lapsed.ts";
-import { Pacer } from "./pacer.ts";
-import { behind, isAfter, type Position, sinceOf } from "./position.ts";
-import type { Subscriber } from "./subscriber.ts";
-import type { AwaitVisible } from "./visible.ts";
+import type { Logger } from "../../engine/output/log.ts";
+import type {
+  ChangeFollower,
+  ChangeSubscription,
+  CommittedTransaction,
+  LogicalMessage,
+  ReplicatedRelation,
+  ReplicationGap,
+  ReplicationStream,
+  RowChange,
+} from "../../engine/replication/changes.ts";
+import { type Outbox, Pacer } from "../protocol/outbox.ts";
+import {
+  type AudienceDependencies,
+  type FindAudience,
+  findLapsedSubscribers,
+  makeFindAudience,
+  matchesTable,
+} from "./audience.ts";
+import { ChangeDelivery, type PendingChange } from "./delivery.ts";
+import { FilterBacklogs } from "./filter-backlog.ts";
+import type { FilterEvaluator } from "./filter-evaluation.ts";
+import type { CheckRowVisibility } from "./row-visibility.ts";
+import { type ChangeSubscriber, endOfTransaction, isAfter, replayStart, type StreamPosition } from "./subscriber.ts";
+import type { AwaitVisible } from "./transaction-visibility.ts";
 
-export type FeedServices = AudienceServices & {
-  readonly changes: Changes;
-  readonly checkVisibility: CheckVisibility;
-  readonly filters: Pick<Filters, "apply">;
+export type FeedDependencies = AudienceDependencies & {
+  readonly changes: ReplicationStream;
+  readonly checkVisibility: CheckRowVisibility;
+  readonly filters: Pick<FilterEvaluator, "evaluate">;
   readonly awaitVisible: AwaitVisible;
   readonly log: Pick<Logger, "warn" | "error">;
 };
 
-type FeedOptions = FeedServices & {
+type ChangeFeedOptions = FeedDependencies & {
   /** Where it begins; null: now. */
-  readonly since: Position | null;
+  readonly since: StreamPosition | null;
   /** What others have told by way of the stream, which waits for it. */
-  readonly hear?: (message: Message) => void | Promise<void>;
+  readonly onMessage?: (message: LogicalMessage) => void | Promise<void>;
   /** Called when that may have been missed. */
-  readonly missed?: () => void;
+  readonly onGap?: () => void;
 };
 
 /** Done in its turn, behind all that the stream had told before. */
-type Step = { readonly kind: "step"; readonly run: () => void };
+type FeedStep = { readonly kind: "step"; readonly run: () => void };
 /** The end of a transaction. */
-type Commit = { readonly kind: "commit"; readonly position: Position };
-type Entry = Item | Step | Commit;
+type FeedCommit = { readonly kind: "commit"; readonly position: StreamPosition };
+type FeedEntry = PendingChange | FeedStep | FeedCommit;
 
-type Deliveries = ReadonlyMap<Relation, Delivery>;
+type DeliveriesByRelation = ReadonlyMap<ReplicatedRelation, ChangeDelivery>;
 /** Changes that are told together: all, those of them that were not told before, and how far everybody has been told then. */
-type Round = { readonly items: readonly Item[]; readonly told: readonly Item[]; readonly end: Promise<Position> };
-type Telling = { readonly deliveries: Deliveries; readonly later: ReadonlySet<Subscriber>; readonly told: Item[] };
+type DeliveryRound = {
+  readonly items: readonly PendingChange[];
+  readonly delivered: readonly PendingChange[];
+  readonly end: Promise<StreamPosition>;
+};
+type DeliveryRun = {
+  readonly deliveries: DeliveriesByRelation;
+  readonly later: ReadonlySet<ChangeSubscriber>;
+  readonly delivered: PendingChange[];
+};
 
-const NO_DELIVERIES: Deliveries = new Map();
-const NOBODY: ReadonlySet<Subscriber> = new Set();
+const NO_DELIVERIES: DeliveriesByRelation = new Map();
+const NO_SUBSCRIBERS: ReadonlySet<ChangeSubscriber> = new Set();
 
 /** How many changes are judged together, of which each subscriber may have its own view. */
-const BATCH = 500;
-const SMALLEST_BATCH = 20;
-const MOST_VIEWS = 50_000;
+const MAX_BATCH = 500;
+const MIN_BATCH = 20;
+const MAX_BATCH_DELIVERIES = 50_000;
 /** How many may wait until the stream is made to wait. */
-const MOST_WAITING = 2_000;
-const MOST_WAITING_BYTES = 8 * 2 ** 20;
-const MARK = "realtime:mark";
+const MAX_QUEUED_CHANGES = 2_000;
+const MAX_QUEUED_BYTES = 8 * 2 ** 20;
+const MARKER_PREFIX = "realtime:mark";
 /** What the database says when its schema changes, ahead of the changes that are to be judged by it. */
-const SCHEMA_CHANGED = "schema";
+const SCHEMA_CHANGED_PREFIX = "schema";
 
 /** The changes of the stream from one place on, told to those who subscribe, in commit order. */
-export class Feed {
-  readonly #options: FeedOptions;
-  readonly #following: Following;
-  readonly #marks = new Map<string, () => void>();
-  readonly #markTogether: (key: string) => Promise<void>;
+export class ChangeFeed {
+  readonly #options: ChangeFeedOptions;
+  readonly #following: ChangeSubscription;
+  readonly #markers = new Map<string, () => void>();
+  readonly #awaitMarkerTogether: (key: string) => Promise<void>;
   readonly #pacer = new Pacer();
-  readonly #backlogs = new Backlogs();
+  readonly #backlogs = new FilterBacklogs();
   /** Whose tables are decoded, and who of them are told. */
-  readonly #interested = new Set<Subscriber>();
-  readonly #active = new Set<Subscriber>();
-  readonly #audienceOf: Audiences;
-  #entries: Entry[] = [];
+  readonly #subscribers = new Set<ChangeSubscriber>();
+  readonly #active = new Set<ChangeSubscriber>();
+  readonly #findAudience: FindAudience;
+  #entries: FeedEntry[] = [];
   #bytes = 0;
-  #room: PromiseWithResolvers<void> | null = null;
+  #capacity: PromiseWithResolvers<void> | null = null;
   /** Resolves when the catalogue is no older than what has been heard. */
   #upToDate: Promise<void> = Promise.resolve();
   /** Resolves when everybody can see how the schema was changed by what has been heard. */
-  #seen: Promise<unknown> = Promise.resolve();
+  #schemaVisible: Promise<unknown> = Promise.resolve();
   /** The last transaction that changed the schema. */
-  #changer: number | null = null;
+  #lastSchemaXid: number | null = null;
   /** How often the schema has changed, as far as that was heard. */
   #schemaChanges = 0;
   #gaps = 0;
   #isRunning = false;
   #isClosed = false;
-  #told: Position;
+  #deliveredTo: StreamPosition;
 
-  constructor(options: FeedOptions) {
+  constructor(options: ChangeFeedOptions) {
     this.#options = options;
-    this.#audienceOf = makeAudiences(options);
-    this.#told = options.since ?? behind(0n);
-    this.#markTogether = oneAtATime(() => this.#mark());
-    this.#following = options.changes.follow(this.#follower(), options.since ? sinceOf(options.since) : undefined);
+    this.#findAudience = makeFindAudience(options);
+    this.#deliveredTo = options.since ?? endOfTransaction(0n);
+    this.#awaitMarkerTogether = batchLookups(() => this.#awaitMarker());
+    this.#following = options.changes.follow(this.#follower(), options.since ? replayStart(options.since) : undefined);
     // Of what has happened to the schema before, nothing was heard.
-    if (options.since) this.#catchUp();
-    this.#following.from.then(() => this.#catchUp()).catch(() => {});
+    if (options.since) this.#reloadCatalog();
+    this.#following.from.then(() => this.#reloadCatalog()).catch(() => {});
   }
 
   /** Resolves when nothing is missed any more; rejects with an ApiError where there is nothing to follow. */
@@ -113,25 +123,25 @@ export class Feed {
   }
 
   /** Throws where the stream is refused after all, as where the publication is gone; it is taken up again by itself. */
-  assertOffered(): void {
+  assertAvailable(): void {
     const { status, reason } = this.#options.changes.state();
     if (status === "refused") throw unavailable(reason!);
   }
 
   get isEmpty(): boolean {
-    return this.#interested.size === 0;
+    return this.#subscribers.size === 0;
   }
 
   get isIdle(): boolean {
     return this.#entries.length === 0 && !this.#isRunning && this.#backlogs.isEmpty;
   }
 
-  get told(): Position {
-    return this.#told;
+  get deliveredTo(): StreamPosition {
+    return this.#deliveredTo;
   }
 
-  has(subscriber: Subscriber): boolean {
-    return this.#interested.has(subscriber);
+  has(subscriber: ChangeSubscriber): boolean {
+    return this.#subscribers.has(subscriber);
   }
 
   /** That in which positions have a meaning here. */
@@ -140,40 +150,42 @@ export class Feed {
   }
 
   /** How far everybody has been told, and that there is nothing to tell up to there. */
-  get position(): Position {
+  get position(): StreamPosition {
     const { position } = this.#options.changes.state();
-    return this.isIdle && position !== null && position > this.#told.commitLsn ? behind(position) : this.#told;
+    return this.isIdle && position !== null && position > this.#deliveredTo.commitLsn
+      ? endOfTransaction(position)
+      : this.#deliveredTo;
   }
 
   /** How far the subscriber has been told. */
-  positionOf(subscriber: Subscriber): Position {
+  positionOf(subscriber: ChangeSubscriber): StreamPosition {
     return this.#backlogs.positionOf(subscriber) ?? this.position;
   }
 
   /** Begins with what is committed after this call, as far as the stream can know: resolves when it has come so far. */
-  async subscribe(subscriber: Subscriber): Promise<void> {
-    this.#interested.add(subscriber);
+  async subscribe(subscriber: ChangeSubscriber): Promise<void> {
+    this.#subscribers.add(subscriber);
     try {
       await this.opened();
-      await this.#markTogether("");
+      await this.#awaitMarkerTogether("");
       // Those who are there were told of it; who comes behind that would wait in vain.
-      this.assertOffered();
+      this.assertAvailable();
     } catch (error) {
-      this.#interested.delete(subscriber);
+      this.#subscribers.delete(subscriber);
       throw error;
     }
-    if (this.#interested.has(subscriber)) this.#active.add(subscriber);
+    if (this.#subscribers.has(subscriber)) this.#active.add(subscriber);
   }
 
   /** Goes on where the subscriber was told last. Only where nothing later was told here. */
-  adopt(subscriber: Subscriber): void {
-    this.#interested.add(subscriber);
+  addFromReplay(subscriber: ChangeSubscriber): void {
+    this.#subscribers.add(subscriber);
     this.#active.add(subscriber);
   }
 
   /** The one takes the other's place between two changes. */
-  replace(old: Subscriber, successor: Subscriber): Promise<void> {
-    this.#interested.add(successor);
+  replace(old: ChangeSubscriber, successor: ChangeSubscriber): Promise<void> {
+    this.#subscribers.add(successor);
     return new Promise((resolve) => {
       const run = (): void => {
         if (this.#backlogs.has(old)) {
@@ -181,7 +193,7 @@ export class Feed {
           return;
         }
         successor.position = old.position;
-        if (this.#active.has(old) && this.#interested.has(successor)) this.#active.add(successor);
+        if (this.#active.has(old) && this.#subscribers.has(successor)) this.#active.add(successor);
         this.remove(old);
         resolve();
       };
@@ -189,16 +201,16 @@ export class Feed {
     });
   }
 
-  remove(subscriber: Subscriber): void {
-    this.#interested.delete(subscriber);
+  remove(subscriber: ChangeSubscriber): void {
+    this.#subscribers.delete(subscriber);
     this.#active.delete(subscriber);
     this.#backlogs.remove(subscriber);
   }
 
   /** All who were there. */
-  leave(): readonly Subscriber[] {
-    const subscribers = [...this.#interested];
-    this.#interested.clear();
+  removeAll(): readonly ChangeSubscriber[] {
+    const subscribers = [...this.#subscribers];
+    this.#subscribers.clear();
     this.#active.clear();
     this.#backlogs.clear();
     return subscribers;
@@ -211,98 +223,98 @@ export class Feed {
     this.#entries = [];
     // Whoever waits for a step would wait for ever.
     for (const entry of entries) if (isStep(entry)) entry.run();
-    this.#room?.resolve();
+    this.#capacity?.resolve();
     this.#backlogs.clear();
   }
 
-  #follower(): Follower {
+  #follower(): ChangeFollower {
     return {
       wants: (relation) =>
-        [...this.#interested].some(({ bindings }) => bindings.some((each) => concerns(each, relation))),
-      change: (change, transaction) => this.#take(change, transaction),
-      commit: ({ commitLsn }) => this.#push({ kind: "commit", position: behind(commitLsn) }),
-      message: (message) => this.#hear(message),
-      gap: (gap) => this.#lose(gap),
+        [...this.#subscribers].some(({ bindings }) => bindings.some((each) => matchesTable(each, relation))),
+      change: (change, transaction) => this.#receiveChange(change, transaction),
+      commit: ({ commitLsn }) => this.#push({ kind: "commit", position: endOfTransaction(commitLsn) }),
+      message: (message) => this.#handleMessage(message),
+      gap: (gap) => this.#handleGap(gap),
     };
   }
 
-  #take(change: Change, transaction: Transaction): Promise<void> | undefined {
+  #receiveChange(change: RowChange, transaction: CommittedTransaction): Promise<void> | undefined {
     if (change.kind === "TRUNCATE") return undefined;
     const item = { change, transaction };
-    this.#bytes += bytesOf(item);
+    this.#bytes += changeBytes(item);
     this.#push(item);
     if (!this.#isFull) return undefined;
-    this.#room ??= Promise.withResolvers();
-    return this.#room.promise;
+    this.#capacity ??= Promise.withResolvers();
+    return this.#capacity.promise;
   }
 
   /** The stream waits then, so what is here must be told without the end of its transaction. */
   get #isFull(): boolean {
-    return this.#entries.length >= MOST_WAITING || this.#bytes >= MOST_WAITING_BYTES;
+    return this.#entries.length >= MAX_QUEUED_CHANGES || this.#bytes >= MAX_QUEUED_BYTES;
   }
 
-  #hear(message: Message): void | Promise<void> {
-    if (message.prefix === SCHEMA_CHANGED) this.#followSchema(message.transaction);
-    else if (message.prefix !== MARK) return this.#options.hear?.(message);
+  #handleMessage(message: LogicalMessage): void | Promise<void> {
+    if (message.prefix === SCHEMA_CHANGED_PREFIX) this.#handleSchemaChange(message.transaction);
+    else if (message.prefix !== MARKER_PREFIX) return this.#options.onMessage?.(message);
     else {
-      const marked = this.#marks.get(message.content.toString());
-      if (marked) this.#push({ kind: "step", run: marked });
+      const resolveMarker = this.#markers.get(message.content.toString());
+      if (resolveMarker) this.#push({ kind: "step", run: resolveMarker });
     }
   }
 
   /** Sends a message to itself by way of the stream: what was committed before has arrived before it. */
-  async #mark(): Promise<void> {
-    this.assertOffered();
+  async #awaitMarker(): Promise<void> {
+    this.assertAvailable();
     const id = randomUUID();
-    const marked = Promise.withResolvers<void>();
-    this.#marks.set(id, marked.resolve);
+    const resolveMarker = Promise.withResolvers<void>();
+    this.#markers.set(id, resolveMarker.resolve);
     try {
-      await this.#options.changes.emit(MARK, Buffer.from(id));
-      await marked.promise;
+      await this.#options.changes.emit(MARKER_PREFIX, Buffer.from(id));
+      await resolveMarker.promise;
     } finally {
-      this.#marks.delete(id);
+      this.#markers.delete(id);
     }
   }
 
-  #lose({ reason, until }: Gap): void {
+  #handleGap({ reason, until }: ReplicationGap): void {
     this.#gaps++;
-    this.#told = behind(until);
+    this.#deliveredTo = endOfTransaction(until);
     this.#entries = this.#entries.filter(isStep);
     this.#bytes = 0;
     this.#backlogs.clear();
-    for (const subscriber of [...this.#active]) subscriber.lose(reason);
+    for (const subscriber of [...this.#active]) subscriber.reportGap(reason);
     // A mark may have been lost too.
-    for (const marked of this.#marks.values()) marked();
-    this.#catchUp();
-    this.#options.missed?.();
+    for (const resolveMarker of this.#markers.values()) resolveMarker();
+    this.#reloadCatalog();
+    this.#options.onGap?.();
   }
 
   /** Once for all that a transaction does: it is seen as a whole, which may be later than it is heard of. */
-  #followSchema(transaction: Transaction | null): void {
+  #handleSchemaChange(transaction: CommittedTransaction | null): void {
     if (transaction) {
-      if (transaction.xid === this.#changer) return;
-      this.#changer = transaction.xid;
-      this.#seen = Promise.all([this.#seen, this.#options.awaitVisible(new Set([transaction.xid]))]);
+      if (transaction.xid === this.#lastSchemaXid) return;
+      this.#lastSchemaXid = transaction.xid;
+      this.#schemaVisible = Promise.all([this.#schemaVisible, this.#options.awaitVisible(new Set([transaction.xid]))]);
     }
     this.#schemaChanges++;
-    this.#catchUp();
-    this.#push({ kind: "step", run: () => void this.#dismiss() });
+    this.#reloadCatalog();
+    this.#push({ kind: "step", run: () => void this.#reportLapsed() });
   }
 
   /** Those who would wait in vain from now on. */
-  async #dismiss(): Promise<void> {
+  async #reportLapsed(): Promise<void> {
     await this.#upToDate;
     if (this.#isClosed) return;
     try {
-      const lapsed = await findLapsed([...this.#interested], this.#options);
-      for (const [subscriber, reason] of lapsed) if (this.#interested.has(subscriber)) subscriber.lose(reason);
+      const lapsed = await findLapsedSubscribers([...this.#subscribers], this.#options);
+      for (const [subscriber, reason] of lapsed) if (this.#subscribers.has(subscriber)) subscriber.reportGap(reason);
     } catch (error) {
       this.#options.log.warn({ err: error }, "whether all that is asked for is still published was not found out");
     }
   }
 
-  #catchUp(): void {
-    this.#upToDate = this.#seen
+  #reloadCatalog(): void {
+    this.#upToDate = this.#schemaVisible
       .then(() => {
         this.#options.claims.forget();
         return this.#options.catalog.reload();
@@ -312,9 +324,9 @@ export class Feed {
       });
   }
 
-  #push(entry: Entry): void {
+  #push(entry: FeedEntry): void {
     this.#entries.push(entry);
-    const isReady = "kind" in entry || this.#entries.length >= this.#mostTogether || this.#isFull;
+    const isReady = "kind" in entry || this.#entries.length >= this.#batchLimit || this.#isFull;
     if (isReady && !this.#isRunning) void this.#run();
   }
 
@@ -324,12 +336,12 @@ export class Feed {
       // All that happens at once comes together; and whom a step lets in is there for what comes behind it.
       await turn();
       const entries = this.#entries.splice(0, this.#batchLength());
-      if (this.#entries.length < MOST_WAITING / 2) {
+      if (this.#entries.length < MAX_QUEUED_CHANGES / 2) {
         this.#bytes = 0;
-        this.#room?.resolve();
-        this.#room = null;
+        this.#capacity?.resolve();
+        this.#capacity = null;
       }
-      await this.#tell(entries).catch((error: unknown) => this.#fail(error));
+      await this.#deliver(entries).catch((error: unknown) => this.#fail(error));
     }
     this.#isRunning = false;
   }
@@ -338,40 +350,40 @@ export class Feed {
   #batchLength(): number {
     const step = this.#entries.findIndex(isStep);
     const end = step < 0 ? this.#entries.findLastIndex((entry) => "kind" in entry) : step;
-    return end < 0 ? this.#mostTogether : Math.min(this.#mostTogether, end + 1);
+    return end < 0 ? this.#batchLimit : Math.min(this.#batchLimit, end + 1);
   }
 
-  get #mostTogether(): number {
-    return Math.max(SMALLEST_BATCH, Math.min(BATCH, Math.floor(MOST_VIEWS / this.#active.size)));
+  get #batchLimit(): number {
+    return Math.max(MIN_BATCH, Math.min(MAX_BATCH, Math.floor(MAX_BATCH_DELIVERIES / this.#active.size)));
   }
 
-  async #tell(entries: readonly Entry[]): Promise<void> {
+  async #deliver(entries: readonly FeedEntry[]): Promise<void> {
     const gaps = this.#gaps;
-    const items = entries.filter((entry): entry is Item => !("kind" in entry));
+    const items = entries.filter((entry): entry is PendingChange => !("kind" in entry));
     const deliveries = items.length > 0 ? await this.#check(items) : NO_DELIVERIES;
-    const told: Item[] = [];
-    const end = Promise.withResolvers<Position>();
-    const later = this.#tellLater(deliveries, { items, told, end: end.promise });
+    const delivered: PendingChange[] = [];
+    const end = Promise.withResolvers<StreamPosition>();
+    const later = this.#startFilters(deliveries, { items, delivered, end: end.promise });
     for (const entry of entries) {
       // What was told before a gap says nothing of how far those are told who come behind it.
       if (this.#gaps !== gaps && !isStep(entry)) continue;
-      const due = this.#tellOne(entry, { deliveries, later, told });
-      if (due.length > 0) await this.#pacer.wait(due);
+      const slowOutboxes = this.#deliverEntry(entry, { deliveries, later, delivered });
+      if (slowOutboxes.length > 0) await this.#pacer.wait(slowOutboxes);
     }
-    end.resolve(this.#told);
+    end.resolve(this.#deliveredTo);
     await this.#pacer.wait([...this.#active].map(({ outbox }) => outbox));
     await this.#backlogs.pace();
   }
 
   /** What each subscriber sees of the changes: once more where the schema has changed meanwhile, and with it who sees the same. */
-  async #check(items: readonly Item[]): Promise<Deliveries> {
+  async #check(items: readonly PendingChange[]): Promise<DeliveriesByRelation> {
     for (;;) {
       const schemaChanges = this.#schemaChanges;
       await this.#upToDate;
-      const deliveries = new Map<Relation, Delivery>();
+      const deliveries = new Map<ReplicatedRelation, ChangeDelivery>();
       for (const [relation, own] of Map.groupBy(items, ({ change }) => change.relation)) {
-        const audience = await this.#audienceOf(this.#active, relation);
-        if (audience) deliveries.set(relation, new Delivery(own, audience, this.history));
+        const audience = await this.#findAudience(this.#active, relation);
+        if (audience) deliveries.set(relation, new ChangeDelivery(own, audience, this.history));
       }
       const xids = new Set(items.map(({ transaction }) => transaction.xid));
       // First: a policy that reads other tables is to find there what the same transaction has written.
@@ -382,22 +394,25 @@ export class Feed {
   }
 
   /** Begins to apply filters. Answers with those who are told behind that, and behind what they have still to be told. */
-  #tellLater(deliveries: Deliveries, { items, told, end }: Round): ReadonlySet<Subscriber> {
-    const isThere = (subscriber: Subscriber) => this.#active.has(subscriber);
-    const later = new Map<Subscriber, Promise<void>[]>();
+  #startFilters(
+    deliveries: DeliveriesByRelation,
+    { items, delivered, end }: DeliveryRound,
+  ): ReadonlySet<ChangeSubscriber> {
+    const isActive = (subscriber: ChangeSubscriber) => this.#active.has(subscriber);
+    const later = new Map<ChangeSubscriber, Promise<void>[]>();
     for (const subscriber of this.#active) if (this.#backlogs.has(subscriber)) later.set(subscriber, []);
     for (const delivery of deliveries.values()) {
-      for (const [subscriber, filtered] of delivery.filter(this.#options.filters, isThere)) {
+      for (const [subscriber, filtered] of delivery.filter(this.#options.filters, isActive)) {
         later.set(subscriber, [...(later.get(subscriber) ?? []), ...filtered]);
       }
     }
-    if (later.size === 0) return NOBODY;
-    const bytes = items.reduce((sum, item) => sum + bytesOf(item), 0);
+    if (later.size === 0) return NO_SUBSCRIBERS;
+    const bytes = items.reduce((sum, item) => sum + changeBytes(item), 0);
     for (const [subscriber, filtered] of later) {
-      if (!isThere(subscriber)) continue;
-      this.#backlogs.add(subscriber, this.#told, {
+      if (!isActive(subscriber)) continue;
+      this.#backlogs.add(subscriber, this.#deliveredTo, {
         ready: Promise.all([end, ...filtered]).then(([position]) => position),
-        tell: () => this.#tellAll(told, subscriber, deliveries),
+        deliver: () => this.#deliverBacklog(delivered, subscriber, deliveries),
         changes: items.length,
         bytes,
       });
@@ -406,47 +421,51 @@ export class Feed {
   }
 
   /** Tells one of what others have been told before. */
-  async #tellAll(items: readonly Item[], subscriber: Subscriber, deliveries: Deliveries): Promise<void> {
+  async #deliverBacklog(
+    items: readonly PendingChange[],
+    subscriber: ChangeSubscriber,
+    deliveries: DeliveriesByRelation,
+  ): Promise<void> {
     const { outbox } = subscriber;
     for (const item of items) {
       if (!this.#active.has(subscriber)) return;
-      if (isAfter(positionOf(item), subscriber.position))
-        deliveries.get(item.change.relation)?.tellLater(item, subscriber);
-      if (outbox.isDue) await this.#pacer.wait([outbox]);
+      if (isAfter(changePosition(item), subscriber.position))
+        deliveries.get(item.change.relation)?.deliverFiltered(item, subscriber);
+      if (outbox.needsPacing) await this.#pacer.wait([outbox]);
     }
   }
 
   /** Answers with whom to wait for. */
-  #tellOne(entry: Entry, { deliveries, later, told }: Telling): readonly Outbox[] {
+  #deliverEntry(entry: FeedEntry, { deliveries, later, delivered }: DeliveryRun): readonly Outbox[] {
     if ("kind" in entry) {
       if (entry.kind === "step") entry.run();
-      else this.#told = entry.position;
+      else this.#deliveredTo = entry.position;
       return [];
     }
-    const position = positionOf(entry);
-    if (!isAfter(position, this.#told)) return [];
-    const isToldNow = (subscriber: Subscriber) =>
+    const position = changePosition(entry);
+    if (!isAfter(position, this.#deliveredTo)) return [];
+    const isRecipient = (subscriber: ChangeSubscriber) =>
       this.#active.has(subscriber) && !later.has(subscriber) && isAfter(position, subscriber.position);
-    const due = deliveries.get(entry.change.relation)?.tell(entry, isToldNow);
-    told.push(entry);
-    this.#told = position;
-    return due ?? [];
+    const slowOutboxes = deliveries.get(entry.change.relation)?.deliver(entry, isRecipient);
+    delivered.push(entry);
+    this.#deliveredTo = position;
+    return slowOutboxes ?? [];
   }
 
   #fail(error: unknown): void {
     this.#options.log.error({ err: error }, "changes could not be told");
-    for (const subscriber of [...this.#active]) subscriber.lose("they could not be told");
+    for (const subscriber of [...this.#active]) subscriber.reportGap("they could not be told");
   }
 }
 
-function positionOf({ transaction, change }: Item): Position {
+function changePosition({ transaction, change }: PendingChange): StreamPosition {
   return { commitLsn: transaction.commitLsn, index: change.index };
 }
 
-function bytesOf({ change }: Item): number {
+function changeBytes({ change }: PendingChange): number {
   return [...(change.new ?? []), ...(change.old ?? [])].reduce((sum, cell) => sum + (cell?.length ?? 0), 0);
 }
 
-function isStep(entry: Entry): entry is Step {
+function isStep(entry: FeedEntry): entry is FeedStep {
   return "kind" in entry && entry.kind === "step";
 }

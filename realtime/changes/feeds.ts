@@ -1,81 +1,80 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Message } from "../../engine/changes/changes.ts";
 import { toApiError } from "../../engine/errors.ts";
-import { Feed, type FeedServices } from "./feed.ts";
-import { type Bookmark, earliest, isAfter } from "./position.ts";
-import type { Subscriber } from "./subscriber.ts";
+import type { LogicalMessage } from "../../engine/replication/changes.ts";
+import { ChangeFeed, type FeedDependencies } from "./feed.ts";
+import { type ChangeSubscriber, earliestPosition, isAfter, type ResumePoint } from "./subscriber.ts";
 
 /** Whoever comes back at about the same time reads the past together. */
-const GATHER_MS = 50;
-const LOOK_MS = 20;
+const REPLAY_GATHER_MS = 50;
+const HANDOVER_POLL_MS = 20;
 /** For so long a stream that was refused is not asked for again. */
-const REFUSED_MS = 5_000;
-const ANOTHER_HISTORY = "what was told last is of another database, or of a time that was undone";
+const REFUSAL_CACHE_MS = 5_000;
+const DIFFERENT_HISTORY = "what was told last is of another database, or of a time that was undone";
 
-type FeedsHooks = {
+type FeedEvents = {
   /** Told of what is said by way of the stream, which waits for it. */
-  readonly hear: (message: Message) => void | Promise<void>;
+  readonly onMessage: (message: LogicalMessage) => void | Promise<void>;
   /** Called when it begins to hear, and when it may have missed something. */
-  readonly begun: () => void;
+  readonly onStart: () => void;
 };
 
 /** The feed of the present, which is open while anybody is there, and those of the past for who was away. */
-export class Feeds {
-  readonly #services: FeedServices;
-  readonly #hooks: FeedsHooks;
-  readonly #replays = new Set<Feed>();
-  #live: Feed | null = null;
-  #guests = 0;
-  #returning: Subscriber[] = [];
+export class ChangeFeeds {
+  readonly #dependencies: FeedDependencies;
+  readonly #events: FeedEvents;
+  readonly #replays = new Set<ChangeFeed>();
+  #live: ChangeFeed | null = null;
+  #listeners = 0;
+  #returning: ChangeSubscriber[] = [];
   #refusal: { readonly error: unknown; readonly until: number } | null = null;
   #isClosed = false;
 
-  constructor(services: FeedServices, hooks: FeedsHooks) {
-    this.#services = services;
-    this.#hooks = hooks;
+  constructor(services: FeedDependencies, hooks: FeedEvents) {
+    this.#dependencies = services;
+    this.#events = hooks;
   }
 
   /** Somebody is there, and is to hear what others say; the answer says that they left. */
-  enter(): () => void {
-    this.#guests++;
+  addListener(): () => void {
+    this.#listeners++;
     return () => {
-      this.#guests--;
-      if (this.#guests === 0) this.#rest();
+      this.#listeners--;
+      if (this.#listeners === 0) this.#closeLiveFeed();
     };
   }
 
   /** Resolves when what is said elsewhere is heard; rejects where that cannot be. */
   async opened(): Promise<void> {
-    await this.#openPresent();
+    await this.#openLiveFeed();
   }
 
-  async subscribe(subscriber: Subscriber): Promise<void> {
-    const feed = await this.#openPresent();
+  async subscribe(subscriber: ChangeSubscriber): Promise<void> {
+    const feed = await this.#openLiveFeed();
     await feed.subscribe(subscriber);
   }
 
   /** Tells what has happened since its position, and goes on from there; or that this is no longer known. */
-  resume(subscriber: Subscriber): void {
-    if (this.#returning.length === 0) setTimeout(() => this.#replay(), GATHER_MS);
+  resume(subscriber: ChangeSubscriber): void {
+    if (this.#returning.length === 0) setTimeout(() => this.#replay(), REPLAY_GATHER_MS);
     this.#returning.push(subscriber);
   }
 
-  async replace(old: Subscriber, successor: Subscriber): Promise<void> {
+  async replace(old: ChangeSubscriber, successor: ChangeSubscriber): Promise<void> {
     if (this.#returning.includes(old)) {
       this.#returning = this.#returning.map((each) => (each === old ? successor : each));
       return;
     }
-    const feed = [...this.#replays].find((replay) => replay.has(old)) ?? this.#present();
+    const feed = [...this.#replays].find((replay) => replay.has(old)) ?? this.#liveFeed();
     await feed.replace(old, successor);
   }
 
-  remove(subscriber: Subscriber): void {
+  remove(subscriber: ChangeSubscriber): void {
     this.#returning = this.#returning.filter((each) => each !== subscriber);
     for (const feed of [...this.#replays, this.#live]) feed?.remove(subscriber);
   }
 
   /** How far the subscriber has been told. */
-  bookmarkOf(subscriber: Subscriber): Bookmark {
+  resumePointOf(subscriber: ChangeSubscriber): ResumePoint {
     const feed = [...this.#replays, this.#live].find((each) => each?.has(subscriber));
     return feed
       ? { position: feed.positionOf(subscriber), history: feed.history }
@@ -88,33 +87,33 @@ export class Feeds {
     this.#live?.close();
   }
 
-  #present(): Feed {
+  #liveFeed(): ChangeFeed {
     if (this.#live) return this.#live;
-    const { hear, begun } = this.#hooks;
-    this.#live = new Feed({ ...this.#services, since: null, hear, missed: begun });
+    const { onMessage: hear, onStart: begun } = this.#events;
+    this.#live = new ChangeFeed({ ...this.#dependencies, since: null, onMessage: hear, onGap: begun });
     this.#live.opened().then(begun, () => {});
     return this.#live;
   }
 
-  async #openPresent(): Promise<Feed> {
+  async #openLiveFeed(): Promise<ChangeFeed> {
     if (this.#refusal && performance.now() < this.#refusal.until) throw this.#refusal.error;
-    const feed = this.#present();
+    const feed = this.#liveFeed();
     try {
       await feed.opened();
     } catch (error) {
       if (this.#live === feed) {
         // Where there was nothing to follow there may be after a while.
-        this.#rest();
-        this.#refusal = { error, until: performance.now() + REFUSED_MS };
+        this.#closeLiveFeed();
+        this.#refusal = { error, until: performance.now() + REFUSAL_CACHE_MS };
       }
       throw error;
     }
-    feed.assertOffered();
+    feed.assertAvailable();
     return feed;
   }
 
   /** The stream itself goes on for a while. */
-  #rest(): void {
+  #closeLiveFeed(): void {
     this.#live?.close();
     this.#live = null;
   }
@@ -123,40 +122,40 @@ export class Feeds {
     const failure = await this.opened().then(() => null, toApiError);
     const returning = this.#returning;
     this.#returning = [];
-    const { history } = this.#services.changes.state();
-    const isStranger = (each: Subscriber) => failure !== null || each.history !== history;
-    const subscribers = returning.filter((each) => !isStranger(each));
-    for (const stranger of returning.filter(isStranger)) stranger.lose(failure?.message ?? ANOTHER_HISTORY);
-    const since = earliest(subscribers.map(({ position }) => position));
+    const { history } = this.#dependencies.changes.state();
+    const isUnknown = (each: ChangeSubscriber) => failure !== null || each.history !== history;
+    const subscribers = returning.filter((each) => !isUnknown(each));
+    for (const subscriber of returning.filter(isUnknown)) subscriber.reportGap(failure?.message ?? DIFFERENT_HISTORY);
+    const since = earliestPosition(subscribers.map(({ position }) => position));
     if (!since || this.#isClosed) return;
-    const feed = new Feed({ ...this.#services, since });
+    const feed = new ChangeFeed({ ...this.#dependencies, since });
     this.#replays.add(feed);
-    for (const subscriber of subscribers) feed.adopt(subscriber);
+    for (const subscriber of subscribers) feed.addFromReplay(subscriber);
     try {
       await feed.opened();
       await this.#handOver(feed);
     } catch (error) {
-      for (const subscriber of feed.leave()) subscriber.lose(toApiError(error).message);
+      for (const subscriber of feed.removeAll()) subscriber.reportGap(toApiError(error).message);
     }
     this.#replays.delete(feed);
     feed.close();
   }
 
   /** To the present, in a moment in which that has told nothing which the past has not. */
-  async #handOver(feed: Feed): Promise<void> {
+  async #handOver(feed: ChangeFeed): Promise<void> {
     for (;;) {
-      const live = this.#present();
+      const live = this.#liveFeed();
       const { position } = feed;
       if (feed.isEmpty || this.#isClosed) return;
-      live.assertOffered();
-      if (feed.isIdle && !isAfter(live.told, position)) {
-        for (const subscriber of feed.leave()) {
+      live.assertAvailable();
+      if (feed.isIdle && !isAfter(live.deliveredTo, position)) {
+        for (const subscriber of feed.removeAll()) {
           subscriber.position = position;
-          live.adopt(subscriber);
+          live.addFromReplay(subscriber);
         }
         return;
       }
-      await sleep(LOOK_MS);
+      await sleep(HANDOVER_POLL_MS);
     }
   }
 }

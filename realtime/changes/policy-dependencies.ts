@@ -1,29 +1,9 @@
-import { inSnapshot } from "../../engine/catalog/snapshot.ts";
-import type { Table } from "../../engine/catalog/tables.ts";
-import type { AsOwner } from "../../engine/database/as-owner.ts";
-
-/** What the policies of a table are made of, directly or by way of functions, operators and domains. */
-export type PolicyDependency =
-  /** A condition of a policy or of a domain, with all names qualified. */
-  | { readonly kind: "condition"; readonly text: string }
-  | FunctionDependency
-  | {
-      readonly kind: "relation";
-      /** Whether it has the same rows for everybody. */
-      readonly isSameForAll: boolean;
-    };
-
-export type FunctionDependency = {
-  readonly kind: "function";
-  /** As it is called in conditions. */
-  readonly name: string;
-  /** Null for a body that Postgres does not keep parsed: nobody knows what it uses. */
-  readonly body: string | null;
-  /** Whether it is written in C, part of an extension and declared to depend on its arguments alone. */
-  readonly isImmutableC: boolean;
-  /** Whether it takes nothing, gives JSON and changes no setting. */
-  readonly isPlainJson: boolean;
-};
+import { selectPolicies } from "../../engine/catalog/access.ts";
+import { inSnapshot } from "../../engine/catalog/catalog-reader.ts";
+import type { CatalogTable } from "../../engine/catalog/tables.ts";
+import type { AsOwner } from "../../engine/database/owner-pool.ts";
+import type { Caller } from "../../engine/identity/caller.ts";
+import { readJsonMembers } from "../../engine/json/json-values.ts";
 
 // What comes with Postgres is not in pg_depend, and stands in the texts. Those who read through a row type do not read its table.
 const DEPENDENCIES = `
@@ -68,12 +48,166 @@ const DEPENDENCIES = `
   select json_build_object('kind', 'relation', 'isSameForAll', c.relkind in ('r', 'p', 'm') and not c.relrowsecurity)
   from used join pg_class c on used.class = 'pg_class'::regclass and c.oid = used.object`;
 
+// A policy that reads rows as a whole depends on no column in particular.
+const POLICY_COLUMNS = `
+  select distinct a.attname as column
+  from pg_policy p
+    join pg_depend d on d.classid = 'pg_policy'::regclass and d.objid = p.oid and d.deptype = 'n'
+      and d.refclassid = 'pg_class'::regclass and d.refobjid = p.polrelid
+    left join pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid and a.attnum > 0
+  where p.polrelid = $1 and p.polcmd in ('*', 'r')`;
+
+/** The claims on which it depends who sees a row; `all` where that cannot be told. */
+export type PolicyClaims = ReadonlySet<string> | "all";
+
+export type PolicyClaimsReader = {
+  read(table: CatalogTable): Promise<PolicyClaims>;
+  /** The schema has changed: a function that a policy calls may read other claims, though the catalogue is the same. */
+  forget(): void;
+};
+
+/** Where nobody tells that the schema has changed. */
+const CACHE_MS = 5_000;
+
+/** Asks once per table, for a while. */
+export function makePolicyClaimsReader(asOwner: AsOwner): PolicyClaimsReader {
+  let cache = new WeakMap<CatalogTable, { readonly claims: Promise<PolicyClaims>; readonly at: number }>();
+  const read = async (table: CatalogTable): Promise<PolicyClaims> => {
+    const conditions = selectPolicies(table).flatMap(({ using }) => using ?? []);
+    return findClaims(conditions, await readPolicyDependencies(asOwner, table));
+  };
+  return {
+    read: (table) => {
+      const last = cache.get(table);
+      if (last && performance.now() - last.at < CACHE_MS) return last.claims;
+      // What was true a moment ago is better than to tell nobody anything.
+      const claims = last ? read(table).catch(() => last.claims) : read(table);
+      cache.set(table, { claims, at: performance.now() });
+      claims.catch(() => {
+        if (cache.get(table)?.claims === claims) cache.delete(table);
+      });
+      return claims;
+    },
+    forget: () => {
+      cache = new WeakMap();
+    },
+  };
+}
+
+// All claims, as Postgres writes the expression.
+const SETTING = /current_setting\('request\.jwt\.claims'::text(?:, (?:true|false))?\)/.source;
+const ALL_CLAIMS = `\\((?:${SETTING}|NULLIF\\(${SETTING}, ''::text\\))\\)::jsonb?`;
+/** The body of a function that hands on all claims. */
+const RETURNS_ALL_CLAIMS = new RegExp(`^RETURN ${ALL_CLAIMS}$`);
+/** Any setting may hold claims but one that is named here and is the same for all callers of a role. */
+const AMBIGUOUS_SETTING = /current_setting\((?!'(?!request\.jwt)[\w.]+'::text[,)])/i;
+/** Functions of Postgres that run a text as SQL, or list settings. */
+const AMBIGUOUS_FUNCTION =
+  /\b(?:(?:query|cursor|table|schema|database)_to_xml\w*|ts_stat|ts_rewrite|pg_show_all_settings|pg_input_\w+)\(/i;
+
+/** Told from the texts, as Postgres writes them: what does not look like reading one claim counts as reading all. */
+function findClaims(conditions: readonly string[], dependencies: readonly PolicyDependency[]): PolicyClaims {
+  const texts: string[] = [];
+  const readers: string[] = [];
+  for (const dependency of dependencies) {
+    if (dependency.kind === "condition") texts.push(dependency.text);
+    else if (dependency.kind === "relation") {
+      if (!dependency.isSameForAll) return "all";
+    } else if (isClaimsFunction(dependency)) readers.push(dependency.name);
+    else if (dependency.body !== null) texts.push(dependency.body);
+    else if (!dependency.isImmutableC) return "all";
+  }
+  // Rows are judged by the policies that the catalogue has: of others nobody knows here what they use.
+  if (!conditions.every((condition) => texts.includes(condition))) return "all";
+  const calls = readers.map((name) => `${RegExp.escape(name)}\\(`).join("|") || NEVER_MATCHES;
+  const source = `(?<![\\w$".])(?:${ALL_CLAIMS}|(?:${calls})\\))`;
+  const oneClaim = new RegExp(`(?:${source}|\\( SELECT ${source} AS [\\w"]+\\)) ->>? '(?<claim>[^'\\\\]+)'::text`, "g");
+  const claims = new Set<string>();
+  for (const text of texts) {
+    for (const { groups } of text.matchAll(oneClaim)) claims.add(groups!.claim!);
+    const rest = text.replace(oneClaim, "");
+    if (AMBIGUOUS_SETTING.test(rest) || AMBIGUOUS_FUNCTION.test(rest) || new RegExp(calls).test(rest)) return "all";
+  }
+  return claims;
+}
+
+const NEVER_MATCHES = "(?!)";
+
+function isClaimsFunction({ body, isPlainJson }: FunctionDependency): boolean {
+  return isPlainJson && body !== null && RETURNS_ALL_CLAIMS.test(body);
+}
+
+const claimsKeys = new WeakMap<Caller, WeakMap<ReadonlySet<string>, string>>();
+
+/** Two callers of one role with the same key see the same rows. */
+export function claimsKey(caller: Caller, read: PolicyClaims): string {
+  if (read === "all") return caller.claimsText;
+  const known = claimsKeys.get(caller) ?? new WeakMap<ReadonlySet<string>, string>();
+  claimsKeys.set(caller, known);
+  const key = known.get(read) ?? makeClaimsKey(caller, read);
+  known.set(read, key);
+  return key;
+}
+
+/** By the texts of the claims, which have all digits of a number. A claim that is null is not one that is missing. */
+function makeClaimsKey({ claimsText }: Caller, read: ReadonlySet<string>): string {
+  const members = readJsonMembers(claimsText);
+  return JSON.stringify([...read].map((name) => members.get(name) ?? null));
+}
+
+/** What the policies of a table are made of, directly or by way of functions, operators and domains. */
+type PolicyDependency =
+  /** A condition of a policy or of a domain, with all names qualified. */
+  | { readonly kind: "condition"; readonly text: string }
+  | FunctionDependency
+  | {
+      readonly kind: "relation";
+      /** Whether it has the same rows for everybody. */
+      readonly isSameForAll: boolean;
+    };
+
+type FunctionDependency = {
+  readonly kind: "function";
+  /** As it is called in conditions. */
+  readonly name: string;
+  /** Null for a body that Postgres does not keep parsed: nobody knows what it uses. */
+  readonly body: string | null;
+  /** Whether it is written in C, part of an extension and declared to depend on its arguments alone. */
+  readonly isImmutableC: boolean;
+  /** Whether it takes nothing, gives JSON and changes no setting. */
+  readonly isPlainJson: boolean;
+};
+
 /** Asked of the database as it is at one moment. */
-export function readPolicyDependencies(asOwner: AsOwner, { oid }: Table): Promise<readonly PolicyDependency[]> {
+function readPolicyDependencies(asOwner: AsOwner, { oid }: CatalogTable): Promise<readonly PolicyDependency[]> {
   return asOwner((client) =>
     inSnapshot(client, async () => {
       const { rows } = await client.query<{ dependency: PolicyDependency }>(DEPENDENCIES, [oid]);
       return rows.map(({ dependency }) => dependency);
     }),
   );
+}
+
+/** Which columns the policies read of a table that is known by these columns alone. To judge its rows would be to guess. */
+export type FindMissingPolicyColumns = (table: CatalogTable, known: ReadonlySet<string>) => Promise<readonly string[]>;
+
+type PolicyColumn = { readonly column: string | null };
+
+/** Asks once per table, for as long as the catalogue has the same one, and only where something is unknown. */
+export function makeFindMissingPolicyColumns(asOwner: AsOwner): FindMissingPolicyColumns {
+  const columnsByTable = new WeakMap<CatalogTable, Promise<readonly (string | null)[]>>();
+  const read = async ({ oid }: CatalogTable): Promise<readonly (string | null)[]> => {
+    const { rows } = await asOwner((client) => client.query<PolicyColumn>(POLICY_COLUMNS, [oid]));
+    return rows.map(({ column }) => column);
+  };
+  return async (table, known) => {
+    // What is generated is made of the others where it is not known.
+    const unknown = [...table.columns.values()].filter(({ name, generated }) => !generated && !known.has(name));
+    if (unknown.length === 0 || table.policies.length === 0) return [];
+    const reading = columnsByTable.get(table) ?? read(table);
+    columnsByTable.set(table, reading);
+    reading.catch(() => columnsByTable.delete(table));
+    const columns = await reading;
+    return unknown.map(({ name }) => name).filter((name) => columns.includes(name) || columns.includes(null));
+  };
 }

@@ -1,38 +1,36 @@
-import type { Accounts } from "../../engine/auth/accounts.ts";
-import type { Callers } from "../../engine/caller/caller.ts";
-import { makeCrossSite } from "../../engine/caller/cross-site.ts";
+import type { Accounts } from "../../engine/accounts/accounts.ts";
 import type { Config } from "../../engine/config/config.ts";
-import type { Routes } from "../gateway.ts";
-import type { Handler } from "../http.ts";
-import type { LimitExpensiveRequest } from "../limits/expensive-request-limit.ts";
+import type { Authenticator } from "../../engine/identity/caller.ts";
+import { makeCsrfProtection } from "../../http/csrf-protection.ts";
+import type { LimitExpensiveRequest } from "../http/limits.ts";
+import type { GatewayHandler } from "../http/request.ts";
+import type { GatewayRoutes } from "../http/router.ts";
 import { makeRenderPage, type RenderPage } from "../pages/page.ts";
-import { API_KEYS_PATH, apiKeyRoutes } from "./api-key-routes.ts";
-import { emailRoutes } from "./email-routes.ts";
-import { factorRoutes } from "./factor-routes.ts";
-import { federationHandlers } from "./federation/federation-handlers.ts";
-import { authPages } from "./pages/auth-pages.ts";
-import { makeReadPageRedirect } from "./pages/page-redirect.ts";
-import { sessionRoutes } from "./session-routes.ts";
-import { tokenRoutes } from "./token-routes.ts";
+import { authPages } from "./account-pages.ts";
+import { emailRoutes, factorRoutes } from "./account-routes.ts";
+import { API_KEYS_PATH, apiKeyRoutes } from "./key-routes.ts";
+import { sessionRoutes, tokenRoutes } from "./login-routes.ts";
+import { federationHandlers } from "./provider-routes.ts";
+import { makeReadPageRedirect } from "./sign-in-pages.ts";
 import { withoutCaching } from "./without-caching.ts";
 
 type AuthRouteOptions = {
   readonly accounts: Accounts;
-  readonly callers: Callers;
+  readonly authenticator: Authenticator;
   readonly config: Pick<Config, "corsOrigins" | "publicUrl" | "passwordPolicy" | "signInRedirects">;
   /** The public URL of the service. */
   readonly siteUrl: () => string;
 };
 
-/** Routes for sign-in and accounts. They parse requests and format responses; `engine/auth` has the rules. */
+/** Routes for sign-in and accounts. They parse requests and format responses; `engine/accounts` has the rules. */
 export function authRoutes({
   accounts,
-  callers,
+  authenticator,
   config,
   siteUrl,
   limitExpensive,
-}: AuthRouteOptions & { readonly limitExpensive: LimitExpensiveRequest }): Routes {
-  const services = { accounts, callers, crossSite: makeCrossSite(config), limitExpensive };
+}: AuthRouteOptions & { readonly limitExpensive: LimitExpensiveRequest }): GatewayRoutes {
+  const services = { accounts, authenticator: authenticator, csrf: makeCsrfProtection(config), limitExpensive };
   return withoutCaching({
     ...tokenRoutes(services),
     ...sessionRoutes(services),
@@ -51,11 +49,11 @@ export function authRoutes({
 /** Handlers for path prefixes: identity providers and API keys. */
 export function authPathPrefixes({
   accounts,
-  callers,
+  authenticator,
   config,
   siteUrl,
-}: AuthRouteOptions): Readonly<Record<string, Handler>> {
-  const services = { accounts, callers, crossSite: makeCrossSite(config) };
+}: AuthRouteOptions): Readonly<Record<string, GatewayHandler>> {
+  const services = { accounts, authenticator: authenticator, csrf: makeCsrfProtection(config) };
   return {
     ...federationHandlers({ ...services, render: makePageRenderer(config), siteUrl }),
     [API_KEYS_PATH]: apiKeyRoutes(services),

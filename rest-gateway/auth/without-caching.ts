@@ -1,19 +1,19 @@
 import { toApiError } from "../../engine/errors.ts";
-import type { Routes } from "../gateway.ts";
-import type { Handler } from "../http.ts";
+import type { GatewayHandler } from "../http/request.ts";
+import type { GatewayRoutes } from "../http/router.ts";
 
 const NO_STORE = { "Cache-Control": "no-store" };
 
 /** Adds `Cache-Control: no-store` to all responses, errors included. */
-export function withoutCaching(routes: Routes): Routes {
+export function withoutCaching(routes: GatewayRoutes): GatewayRoutes {
   return mapValues(routes, (methods) => mapValues(methods, withNoStore));
 }
 
-function withNoStore(handle: Handler): Handler {
+function withNoStore(handle: GatewayHandler): GatewayHandler {
   return async (request) => {
     try {
-      const answer = await handle(request);
-      return { ...answer, headers: { ...answer.headers, ...NO_STORE } };
+      const response = await handle(request);
+      return { ...response, headers: { ...response.headers, ...NO_STORE } };
     } catch (error) {
       throw toApiError(error).withHeaders(NO_STORE);
     }

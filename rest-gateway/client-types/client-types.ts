@@ -1,13 +1,24 @@
-import type { Catalog } from "../../engine/catalog/catalog.ts";
-import { exposedSchemas } from "../../engine/catalog/exposed-schemas.ts";
-import type { Schema } from "../../engine/catalog/schemas.ts";
-import type { Table } from "../../engine/catalog/tables.ts";
-import type { CompositeType, DataType, EnumType } from "../../engine/catalog/types.ts";
-import { POSTGREST_VERSION } from "../postgrest-version.ts";
-import { block, indented, property } from "./block.ts";
-import { isReached, routineType } from "./routine-types.ts";
-import { tableType } from "./table-types.ts";
-import { attributeText, enumText, makeTypeText, type TypeText } from "./type-text.ts";
+import { type Catalog, exposedSchemas } from "../../engine/catalog/catalog.ts";
+import { hasSmartTag } from "../../engine/catalog/comments.ts";
+import type { DirectRelationship } from "../../engine/catalog/relationships.ts";
+import type { Routine, RoutineArgument } from "../../engine/catalog/routines.ts";
+import type { CatalogSchema } from "../../engine/catalog/schemas.ts";
+import type { CatalogColumn, CatalogTable } from "../../engine/catalog/tables.ts";
+import { baseTypeOf, type CompositeType, type DataType, type EnumType } from "../../engine/catalog/types.ts";
+import { isCallable } from "../../engine/statement/plan/find-routine.ts";
+import { POSTGREST_VERSION } from "../openapi/swagger/document.ts";
+import {
+  attributeText,
+  computedColumns,
+  enumText,
+  indented,
+  listText,
+  makeTypeText,
+  objectText,
+  propertyName,
+  type TypeText,
+  typeBlock,
+} from "./type-text.ts";
 
 /** The exposed schemas as `createClient<Database>()` of supabase-js takes them. */
 export function toClientTypes(catalog: Catalog): string {
@@ -25,24 +36,24 @@ ${indented(members.join("\n"))}
 ${shorthands(exposed[0]!.name)}`;
 }
 
-function schemaType(schema: Schema, catalog: Catalog, textOf: TypeText): string {
+function schemaType(schema: CatalogSchema, catalog: Catalog, textOf: TypeText): string {
   const relations = [...schema.tables.values()].filter(({ isPartition, extension }) => !isPartition && !extension);
-  const isView = ({ kind }: Table) => kind === "view" || kind === "materialized view";
-  const typesOf = (tables: readonly Table[]) => tables.map((table) => tableType(table, catalog, textOf));
+  const isView = ({ kind }: CatalogTable) => kind === "view" || kind === "materialized view";
+  const typesOf = (tables: readonly CatalogTable[]) => tables.map((table) => tableType(table, catalog, textOf));
   const routines = [...schema.routines.values()]
-    .map((overloads) => overloads.filter((routine) => routine.extension === null && isReached(routine, catalog)))
+    .map((overloads) => overloads.filter((routine) => routine.extension === null && isClientCallable(routine, catalog)))
     .filter((overloads) => overloads.length > 0);
   const types = [...schema.types.values()];
 
-  return block(schema.name, [
-    block("Tables", typesOf(relations.filter((relation) => !isView(relation)))),
-    block("Views", typesOf(relations.filter(isView))),
-    block(
+  return typeBlock(schema.name, [
+    typeBlock("Tables", typesOf(relations.filter((relation) => !isView(relation)))),
+    typeBlock("Views", typesOf(relations.filter(isView))),
+    typeBlock(
       "Functions",
       routines.map((overloads) => routineType(overloads, catalog, textOf)),
     ),
-    block("Enums", types.filter(isEnum).map(enumType)),
-    block(
+    typeBlock("Enums", types.filter(isEnum).map(enumType)),
+    typeBlock(
       "CompositeTypes",
       types.filter(isComposite).map((type) => compositeType(type, textOf)),
     ),
@@ -53,11 +64,11 @@ const isEnum = (type: DataType): type is EnumType => type.kind === "enum";
 const isComposite = (type: DataType): type is CompositeType => type.kind === "composite" && type.table === null;
 
 function enumType({ name, values }: EnumType): string {
-  return `${property(name)}: ${enumText(values)};`;
+  return `${propertyName(name)}: ${enumText(values)};`;
 }
 
 function compositeType({ name, attributes }: CompositeType, textOf: TypeText): string {
-  return block(
+  return typeBlock(
     name,
     [...attributes.values()].map((attribute) => attributeText(attribute, textOf)),
   );
@@ -77,4 +88,146 @@ export type TablesUpdate<Name extends keyof Relations> = Relations[Name] extends
 export type Enums<Name extends keyof Default["Enums"]> = Default["Enums"][Name];
 export type CompositeTypes<Name extends keyof Default["CompositeTypes"]> = Default["CompositeTypes"][Name];
 `;
+}
+
+/** Row, Insert, Update and Relationships of a table or view. */
+function tableType(table: CatalogTable, catalog: Catalog, textOf: TypeText): string {
+  const columns = [...table.columns.values()];
+  const computed = computedColumns(table);
+  const written = columns.map((column) => toWritten(column, catalog));
+  const writable = written.filter(({ stored }) => stored.generated === null && stored.identity !== "always");
+  const valueText = ({ type, nullable }: CatalogColumn) => (nullable ? `${textOf(type)} | null` : textOf(type));
+  const writtenText = (column: CatalogColumn) => {
+    const text = valueText(column);
+    return text === "Json" ? "NonNullable<Json>" : text;
+  };
+
+  const members = [
+    typeBlock("Row", [
+      ...columns.map((column) => `${propertyName(column.name)}: ${valueText(column)};`),
+      ...computed.map((routine) => `${propertyName(routine.name)}: ${textOf(routine.returns.type)} | null;`),
+    ]),
+  ];
+  if (table.insertable) {
+    const fields = writable.map(({ column, isOptional }) => {
+      return `${propertyName(column.name)}${isOptional ? "?" : ""}: ${writtenText(column)};`;
+    });
+    members.push(typeBlock("Insert", fields));
+  }
+  if (table.updatable) {
+    const fields = writable.map(({ column }) => `${propertyName(column.name)}?: ${writtenText(column)};`);
+    members.push(typeBlock("Update", fields));
+  }
+  members.push(relationshipsType(table, catalog), ...computedFields(computed));
+  return typeBlock(table.name, members);
+}
+
+type WrittenColumn = {
+  readonly column: CatalogColumn;
+  /** The table's column behind a view's, whose default and generation hold. */
+  readonly stored: CatalogColumn;
+  readonly isOptional: boolean;
+};
+
+function toWritten(column: CatalogColumn, catalog: Catalog): WrittenColumn {
+  const stored = storedColumn(column, catalog);
+  const isOptional = [column, stored].some(
+    (each) => each.nullable || each.default !== null || each.identity !== null || each.generated !== null,
+  );
+  return { column, stored, isOptional };
+}
+
+function storedColumn(column: CatalogColumn, catalog: Catalog): CatalogColumn {
+  const shown = column.origin && catalog.findTable(column.origin.table)?.columns.get(column.origin.column);
+  return shown ? storedColumn(shown, catalog) : column;
+}
+
+function relationshipsType(table: CatalogTable, catalog: Catalog): string {
+  const entries = catalog.referencesFrom(table).filter(({ target }) => target.schema === table.schema);
+  if (entries.length === 0) return "Relationships: [];";
+  return `Relationships: [\n${indented(entries.map(relationshipType).join("\n"))}\n];`;
+}
+
+function relationshipType({ constraint, kind, columns, target }: DirectRelationship): string {
+  const list = (names: readonly string[]) => `[${names.map((name) => JSON.stringify(name)).join(", ")}]`;
+  const fields = [
+    `foreignKeyName: ${JSON.stringify(constraint)};`,
+    `columns: ${list(columns.map(({ source }) => source))};`,
+    `isOneToOne: ${kind === "one-to-one"};`,
+    `referencedRelation: ${JSON.stringify(target.name)};`,
+    `referencedColumns: ${list(columns.map((pair) => pair.target))};`,
+  ];
+  return `{\n${indented(fields.join("\n"))}\n},`;
+}
+
+/** What `select=*` leaves out. */
+function computedFields(computed: readonly Routine[]): string[] {
+  if (computed.length === 0) return [];
+  return [`ComputedFields: ${computed.map(({ name }) => JSON.stringify(name)).join(" | ")};`];
+}
+
+/** Called by its name, or embedded in the rows of the table that it takes one of. */
+function isClientCallable(routine: Routine, catalog: Catalog): boolean {
+  if (isCallable(routine)) return true;
+  const { from, to } = rowTablesOf(routine, catalog);
+  return routine.kind === "function" && from !== null && to !== null;
+}
+
+/** The overloads of one name, as a union. */
+function routineType(overloads: readonly Routine[], catalog: Catalog, textOf: TypeText): string {
+  const variants = overloads.map((routine) => variantOf(routine, catalog, textOf));
+  return `${propertyName(overloads[0]!.name)}: ${variants.join(" | ")};`;
+}
+
+function variantOf(routine: Routine, catalog: Catalog, textOf: TypeText): string {
+  const members = [`Args: ${argumentsType(routine, textOf)};`, `Returns: ${returnsType(routine, textOf)};`];
+  const options = rowsOptions(routine, catalog);
+  if (options) members.push(options);
+  return `{\n${indented(members.join("\n"))}\n}`;
+}
+
+function argumentsType({ arguments: all }: Routine, textOf: TypeText): string {
+  if (all.length === 0) return "never";
+  return `{ ${all.map((argument) => argumentText(argument, textOf)).join(" ")} }`;
+}
+
+function argumentText({ name, type, required, default: text }: RoutineArgument, textOf: TypeText): string {
+  const takesNull = text !== null && /^null\b/i.test(text);
+  // supabase-js knows an argument without a name by this key.
+  return `${propertyName(name ?? "")}${required ? "" : "?"}: ${textOf(type)}${takesNull ? " | null" : ""};`;
+}
+
+/** Rows of a table are as its columns are. Any other value may be null, unless a comment says that it is not. */
+function returnsType({ returns, comment }: Routine, textOf: TypeText): string {
+  const value = returns.columns.size > 0 ? objectText(returns.columns.values(), textOf) : textOf(returns.type);
+  if (returns.shape === "scalar" && !returns.set && !hasSmartTag(comment, "notNull")) return `${value} | null`;
+  return returns.set ? listText(value) : value;
+}
+
+/** By which supabase-js knows that rows of a table come back, and lets them be selected from. */
+function rowsOptions(routine: Routine, catalog: Catalog): string | null {
+  const { from, to } = rowTablesOf(routine, catalog);
+  if (!to) return null;
+  const { returns } = routine;
+  const fields = [
+    `from: ${JSON.stringify(from?.name ?? "*")};`,
+    `to: ${JSON.stringify(to.name)};`,
+    `isOneToOne: ${!returns.set || returns.estimatedRows === 1};`,
+    `isSetofReturn: ${returns.set};`,
+  ];
+  return `SetofOptions: {\n${indented(fields.join("\n"))}\n};`;
+}
+
+/** The tables of the row that it takes first and of the rows that it gives. */
+function rowTablesOf({ arguments: [first], returns }: Routine, catalog: Catalog) {
+  return {
+    from: first ? tableOf(first.type, catalog) : null,
+    to: returns.columns.size === 0 ? tableOf(returns.type, catalog) : null,
+  };
+}
+
+function tableOf(type: DataType, catalog: Catalog): CatalogTable | null {
+  const row = baseTypeOf(type);
+  const table = row.kind === "composite" && row.table ? catalog.findTable(row.table) : undefined;
+  return table && catalog.schemas.get(table.schema)?.exposed ? table : null;
 }

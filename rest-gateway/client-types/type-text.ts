@@ -1,8 +1,8 @@
 import type { Catalog } from "../../engine/catalog/catalog.ts";
-import { hasSmartTag } from "../../engine/catalog/spoken-comment.ts";
-import type { Attribute, BaseType, DataType } from "../../engine/catalog/types.ts";
-import { property } from "./block.ts";
-import { computedColumns } from "./computed-columns.ts";
+import { hasSmartTag } from "../../engine/catalog/comments.ts";
+import type { Routine } from "../../engine/catalog/routines.ts";
+import type { CatalogTable } from "../../engine/catalog/tables.ts";
+import type { BaseType, DataType, TypeAttribute } from "../../engine/catalog/types.ts";
 
 /** What a value of a type is in JSON, as TypeScript says it; null aside. */
 export type TypeText = (type: DataType) => string;
@@ -67,17 +67,37 @@ export function enumText(values: readonly string[]): string {
   return values.map((value) => JSON.stringify(value)).join(" | ") || "never";
 }
 
-export function objectText(attributes: Iterable<Attribute>, textOf: TypeText): string {
+export function objectText(attributes: Iterable<TypeAttribute>, textOf: TypeText): string {
   return `{ ${[...attributes].map((attribute) => attributeText(attribute, textOf)).join(" ")} }`;
 }
 
 /** Nothing in Postgres forbids null in a value that is made of others: a comment may. */
-export function attributeText({ name, type, comment }: Attribute, textOf: TypeText): string {
-  return `${property(name)}: ${textOf(type)}${hasSmartTag(comment, "notNull") ? "" : " | null"};`;
+export function attributeText({ name, type, comment }: TypeAttribute, textOf: TypeText): string {
+  return `${propertyName(name)}: ${textOf(type)}${hasSmartTag(comment, "notNull") ? "" : " | null"};`;
 }
 
 function baseText({ schema, name, kind }: BaseType): string {
   if (schema === "pg_catalog" && Object.hasOwn(BASE_TYPES, name)) return BASE_TYPES[name]!;
   if (JSON_TYPES.includes(name)) return "Json";
   return kind === "pseudo" ? "unknown" : "string";
+}
+
+/** `name`, or `"odd name"`. */
+export function propertyName(name: string): string {
+  return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
+}
+
+/** `name: { … }`, or what supabase-js takes for a group without members. */
+export function typeBlock(name: string, members: readonly string[]): string {
+  if (members.length === 0) return `${propertyName(name)}: { [_ in never]: never };`;
+  return `${propertyName(name)}: {\n${indented(members.join("\n"))}\n};`;
+}
+
+export function indented(text: string): string {
+  return text.replace(/^(?=.)/gm, "  ");
+}
+
+/** What is computed from a row and selected by name. A row that a function takes or gives has none of it. */
+export function computedColumns({ schema, computedColumns }: CatalogTable): Routine[] {
+  return [...computedColumns.values()].filter((routine) => routine.schema === schema && !routine.returns.set);
 }

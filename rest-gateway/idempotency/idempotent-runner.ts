@@ -1,10 +1,26 @@
-import type { Caller } from "../../engine/caller/caller.ts";
+import type { IncomingHttpHeaders } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type AbortLike, toSignal } from "../../engine/concurrency/abort.ts";
+import { retryDelay } from "../../engine/concurrency/retry-delay.ts";
 import type { Config } from "../../engine/config/config.ts";
-import type { Ask } from "../../engine/database/as-login.ts";
-import type { Counts } from "../../engine/metrics/counts.ts";
-import type { GatewayRequest, GatewayResponse } from "../http.ts";
-import { idempotencyScopeOf } from "./idempotency-scope.ts";
-import { type IdempotentChange, makeRunOnce } from "./run-once.ts";
+import { responseTooLarge } from "../../engine/database/database-errors.ts";
+import { asLogin, type RunStatement } from "../../engine/database/transaction.ts";
+import { ApiError } from "../../engine/errors.ts";
+import type { Caller } from "../../engine/identity/caller.ts";
+import type { ServiceCounters } from "../../engine/observability/counters.ts";
+import type { GatewayRequest, GatewayResponse } from "../http/request.ts";
+import { claimKey, deriveStorageKey, fingerprintParts, storeResponse } from "./response-store.ts";
+
+/** The response is too large to store. */
+const TOO_LARGE_HINT = "Ask for less of it, with Prefer: return=minimal or select.";
+const KEY_IN_USE = "IDEMPOTENCY_KEY_IN_USE";
+/** transaction_resolution_unknown: if it was committed, the next attempt finds the stored response. */
+const OUTCOME_UNKNOWN = "08007";
+
+/** Claims that differ between two tokens of the same user. */
+const TOKEN_SPECIFIC_CLAIMS = new Set(["iat", "exp", "nbf", "jti"]);
+
+const KEY_PATTERN = /^[\x21-\x7e]{1,255}$/;
 
 export type KeyedRequest = Pick<IdempotentChange, "key" | "scope" | "make"> & {
   readonly caller: Caller;
@@ -15,10 +31,10 @@ export type KeyedRequest = Pick<IdempotentChange, "key" | "scope" | "make"> & {
   readonly shaping: readonly string[];
 };
 
-export type IdempotentRunner = {
+type IdempotentRunner = {
   run(change: KeyedRequest, transact: IdempotentChange["transact"]): Promise<GatewayResponse>;
   /** In a transaction that has begun: if another attempt is running, this one is refused instead of waiting. */
-  runInTransaction(change: KeyedRequest, ask: Ask): Promise<GatewayResponse>;
+  runInTransaction(change: KeyedRequest, ask: RunStatement): Promise<GatewayResponse>;
 };
 
 const RETENTION_SECONDS = 86_400;
@@ -27,7 +43,7 @@ const NO_WAITING = AbortSignal.abort();
 /** Executes requests with an Idempotency-Key at most once, with the limits of this deployment. */
 export function makeIdempotentRunner(
   { statementTimeout, maxBodyBytes }: Pick<Config, "statementTimeout" | "maxBodyBytes">,
-  counts: Counts,
+  counts: ServiceCounters,
 ): IdempotentRunner {
   const runOnce = makeRunOnce({
     waitMilliseconds: statementTimeout * 1000,
@@ -46,4 +62,115 @@ export function makeIdempotentRunner(
     runInTransaction: (change, ask) =>
       runOnce({ ...toChange(change), transact: (work) => work(ask), signal: NO_WAITING }),
   };
+}
+
+export type IdempotentChange = {
+  readonly key: string;
+  /** The part of the service; each has its own keys. */
+  readonly scope: string;
+  /** The caller's scope; the stored response is returned to nobody else. */
+  readonly identity: string;
+  /** The parts of the request that a retry must repeat unchanged. */
+  readonly request: readonly (string | Buffer)[];
+  readonly lifetimeSeconds: number;
+  /** Aborted when the client disconnects. A change that has begun is finished anyway. */
+  readonly signal: AbortLike;
+  /** Runs the work in a transaction, which is rolled back if it rejects. */
+  transact(work: (ask: RunStatement) => Promise<GatewayResponse>): Promise<GatewayResponse>;
+  /** Makes the change and returns the response to store with it. */
+  make(ask: RunStatement): Promise<GatewayResponse>;
+};
+
+type RunOnceOptions = {
+  /** How long to wait for a concurrent attempt; 0 means no limit. */
+  readonly waitMilliseconds: number;
+  /** The largest response body that is stored. */
+  readonly maxBytes: number;
+  readonly onReplay?: () => void;
+};
+
+/**
+ * Makes a change at most once per key: the response is committed with the change and returned for each retry. A failed
+ * attempt is rolled back and stores nothing, so the next one finds the key unused.
+ */
+export function makeRunOnce({ waitMilliseconds, maxBytes: maxBodyBytes, onReplay = () => {} }: RunOnceOptions) {
+  return async (change: IdempotentChange): Promise<GatewayResponse> => {
+    const storageKey = deriveStorageKey(change.scope, change.identity, change.key);
+    const fingerprint = fingerprintParts(change.request);
+    const deadline = performance.now() + (waitMilliseconds || Number.POSITIVE_INFINITY);
+
+    const attempt = async (ask: RunStatement): Promise<GatewayResponse> => {
+      const claim = await claimKey(asLogin(ask), storageKey);
+      if (claim === "taken") throw keyInUse();
+      if (claim !== "free") {
+        const response = toReplay(claim.response, claim.fingerprint === fingerprint);
+        onReplay();
+        return response;
+      }
+      const response = await change.make(ask);
+      if (response.body !== null && Buffer.byteLength(response.body) > maxBodyBytes)
+        throw responseTooLarge(maxBodyBytes, TOO_LARGE_HINT);
+      const isStored = await storeResponse(asLogin(ask), storageKey, { fingerprint, response }, change.lifetimeSeconds);
+      if (!isStored) throw keyInUse();
+      return response;
+    };
+
+    let clientGone: AbortSignal | undefined;
+    for (let attempts = 1; ; attempts++) {
+      try {
+        return await change.transact(attempt);
+      } catch (error) {
+        if (!isRetryable(error) || performance.now() > deadline) throw error;
+        // Waits without a connection: many retries of one slow change must not block other writers.
+        clientGone ??= toSignal(change.signal);
+        const delay = sleep(retryDelay(attempts), true, { signal: clientGone });
+        const isStillThere = await delay.catch(() => false);
+        if (!isStillThere) throw error;
+      }
+    }
+  };
+}
+
+function isRetryable(error: unknown): boolean {
+  return error instanceof ApiError && (error.code === KEY_IN_USE || error.code === OUTCOME_UNKNOWN);
+}
+
+function toReplay(response: GatewayResponse, isSameRequest: boolean): GatewayResponse {
+  if (!isSameRequest) throw keyReused();
+  return { ...response, headers: { ...response.headers, "Idempotent-Replayed": "true" } };
+}
+
+export function keyReused(): ApiError {
+  return new ApiError(422, "IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key was used for another request.", {
+    details: "Nothing was changed. Method, address, body and the headers that shape the answer must be the same.",
+    hint: "Generate a new key for each change, and send the same key with each retry of that change.",
+  });
+}
+
+function keyInUse(): ApiError {
+  return new ApiError(409, KEY_IN_USE, "A request with this Idempotency-Key is still being processed.", {
+    hint: "Retry later: the response is then the same as the first one.",
+    headers: { "Retry-After": "1" },
+  });
+}
+
+/**
+ * The scope of a caller's idempotency keys: the same for all tokens of a user, so that a retry may use a new token.
+ * Tokens without a subject share a scope if their other claims are equal; there, only the key separates responses.
+ */
+export function idempotencyScopeOf({ role, claims }: Caller): string {
+  const { sub } = claims;
+  if (typeof sub === "string" && sub !== "") return JSON.stringify([role, sub]);
+  const lasting = Object.entries(claims).filter(([name]) => !TOKEN_SPECIFIC_CLAIMS.has(name));
+  return JSON.stringify([role, Object.fromEntries(lasting.sort(([a], [b]) => (a < b ? -1 : 1)))]);
+}
+
+/** `Idempotency-Key: 8e03978e-40d5-43e8-bc93-6894a57f9324`, unchanged, including quotes; null without the header. */
+export function readIdempotencyKey(headers: IncomingHttpHeaders): string | null {
+  const key = headers["idempotency-key"];
+  if (key === undefined) return null;
+  if (typeof key === "string" && KEY_PATTERN.test(key)) return key;
+  throw new ApiError(400, "INVALID_IDEMPOTENCY_KEY", "An Idempotency-Key has 1 to 255 visible ASCII characters.", {
+    hint: "Generate a random key, such as a UUID, for each change, and send the same key with each retry of that change.",
+  });
 }

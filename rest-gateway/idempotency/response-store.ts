@@ -1,10 +1,14 @@
+import { createHash, hkdfSync } from "node:crypto";
 import pg from "pg";
-import type { Ask } from "../../engine/database/as-login.ts";
-import { ContextError } from "../../engine/database/faults.ts";
+import { ContextError } from "../../engine/database/database-errors.ts";
+import type { RunStatement } from "../../engine/database/transaction.ts";
 import { ApiError } from "../../engine/errors.ts";
-import { decryptResponse, encryptResponse, type StorageKey, type StoredResponse } from "./stored-response.ts";
+import { decryptBytes, encryptBytes } from "../../engine/secrets.ts";
+import type { GatewayResponse } from "../http/request.ts";
 
-export type ClaimResult = "taken" | "free" | StoredResponse;
+const NEW_LINE = 10;
+
+type ClaimResult = "taken" | "free" | StoredResponse;
 
 /** invalid_schema_name, undefined_function, insufficient_privilege */
 const NOT_INSTALLED_CODES = new Set(["3F000", "42883", "42501"]);
@@ -13,15 +17,15 @@ const NOT_INSTALLED_CODES = new Set(["3F000", "42883", "42501"]);
 const ALREADY_STORED_CODES = new Set(["23505", "40001"]);
 
 /** Returns the stored response. If there is none, locks the key until the transaction ends, unless another one has locked it. */
-export async function claimKey(ask: Ask, place: StorageKey): Promise<ClaimResult> {
+export async function claimKey(ask: RunStatement, storageKey: StorageKey): Promise<ClaimResult> {
   try {
     const text = "select is_claimed::text, answer from private.claim_answer($1)";
-    const { rows } = await ask({ text, values: [place.id] });
-    const [isClaimed, answer] = rows[0]!;
-    if (answer) return decryptResponse(Buffer.from(answer, "base64"), place);
+    const { rows } = await ask({ text, values: [storageKey.id] });
+    const [isClaimed, stored] = rows[0]!;
+    if (stored) return decryptResponse(Buffer.from(stored, "base64"), storageKey);
     return isClaimed === "true" ? "free" : "taken";
   } catch (error) {
-    throw isNotInstalled(error) ? unavailable(error) : error;
+    throw isNotInstalled(error) ? idempotencyUnavailable(error) : error;
   }
 }
 
@@ -30,12 +34,12 @@ export async function claimKey(ask: Ask, place: StorageKey): Promise<ClaimResult
  * transaction whose snapshot is older than that response finds out only here.
  */
 export async function storeResponse(
-  ask: Ask,
-  place: StorageKey,
-  answer: StoredResponse,
+  ask: RunStatement,
+  storageKey: StorageKey,
+  stored: StoredResponse,
   seconds: number,
 ): Promise<boolean> {
-  const values = [place.id, encryptResponse(answer, place).toString("base64"), String(seconds)];
+  const values = [storageKey.id, encryptResponse(stored, storageKey).toString("base64"), String(seconds)];
   try {
     await ask({ text: "select private.keep_answer($1, $2, $3)", values });
     return true;
@@ -52,10 +56,43 @@ function isNotInstalled(error: unknown): boolean {
   );
 }
 
-function unavailable(cause: unknown): ApiError {
+function idempotencyUnavailable(cause: unknown): ApiError {
   return new ApiError(501, "IDEMPOTENCY_UNAVAILABLE", "This database cannot store responses for an Idempotency-Key.", {
     details: "Nothing was changed.",
     hint: "Send the request without the key, or ask the operator to run npm run migrate and to grant the login the rights that authenticator has in schema private.",
     cause,
   });
+}
+
+/** The id under which a response is stored, and the secret that encrypts it. */
+export type StorageKey = { readonly id: string; readonly secret: Buffer };
+
+export type StoredResponse = { readonly fingerprint: string; readonly response: GatewayResponse };
+
+/** Derives both from the idempotency key and the caller, so that a stored response cannot be read without them. */
+export function deriveStorageKey(scope: string, identity: string, key: string): StorageKey {
+  const derived = Buffer.from(hkdfSync("sha256", key, identity, scope, 64));
+  return { id: derived.toString("hex", 0, 32), secret: derived.subarray(32) };
+}
+
+/** A hash that identifies a request. */
+export function fingerprintParts(parts: readonly (string | Buffer)[]): string {
+  const hash = createHash("sha256");
+  // The lengths distinguish ["ab", "c"] from ["a", "bc"].
+  for (const part of parts) hash.update(`${Buffer.byteLength(part)}:`).update(part);
+  return hash.digest("base64");
+}
+
+export function encryptResponse({ fingerprint, response }: StoredResponse, { secret }: StorageKey): Buffer {
+  const { status, headers, body } = response;
+  const head = JSON.stringify({ fingerprint, status, headers, isEmpty: body === null });
+  // JSON.stringify escapes line feeds, so the first one ends the head.
+  return encryptBytes([`${head}\n`, body ?? ""], secret);
+}
+
+export function decryptResponse(sealed: Buffer, { secret }: StorageKey): StoredResponse {
+  const plain = decryptBytes(sealed, secret);
+  const end = plain.indexOf(NEW_LINE);
+  const { fingerprint, status, headers, isEmpty } = JSON.parse(plain.toString("utf8", 0, end));
+  return { fingerprint, response: { status, headers, body: isEmpty ? null : plain.subarray(end + 1) } };
 }

@@ -1,10 +1,17 @@
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { GatewayResponse } from "../http.ts";
-import { type Html, html } from "./html.ts";
+import type { GatewayResponse } from "../http/request.ts";
 
-export type Page = {
+const ESCAPES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+export type PageContent = {
   readonly title: string;
   readonly content: Html;
   /** To read, not to fill in. */
@@ -15,19 +22,19 @@ export type Page = {
   readonly headers?: GatewayResponse["headers"];
 };
 
-export type RenderPage = (page: Page) => GatewayResponse;
+export type RenderPage = (page: PageContent) => GatewayResponse;
 
-type Options = {
+type PageOptions = {
   /** Where a form may end besides here: browsers follow its policy through redirects. */
   readonly formTargets: readonly string[];
 };
 
 /** No script but its own, nothing from elsewhere, in no frame; and its address, in which there may be a token, is told to nobody else. */
-export function makeRenderPage({ formTargets }: Options): RenderPage {
+export function makeRenderPage({ formTargets }: PageOptions): RenderPage {
   const style = readFileSync(join(import.meta.dirname, "page.css"), "utf8");
   const policy = [
     "default-src 'none'",
-    `style-src ${digestOf(style)}`,
+    `style-src ${sourceHash(style)}`,
     `form-action ${["'self'", ...formTargets].join(" ")}`,
     "img-src data:",
     "base-uri 'none'",
@@ -38,7 +45,7 @@ export function makeRenderPage({ formTargets }: Options): RenderPage {
     status,
     headers: {
       "Content-Type": "text/html; charset=utf-8",
-      "Content-Security-Policy": script === undefined ? policy : `${policy}; script-src ${digestOf(script)}`,
+      "Content-Security-Policy": script === undefined ? policy : `${policy}; script-src ${sourceHash(script)}`,
       // Without any, browsers would say of our own forms that they come from nowhere.
       "Referrer-Policy": "same-origin",
       ...headers,
@@ -63,10 +70,33 @@ export function makeRenderPage({ formTargets }: Options): RenderPage {
   });
 }
 
-function digestOf(text: string): string {
+function sourceHash(text: string): string {
   return `'sha256-${hash("sha256", text, "base64")}'`;
 }
 
 export function seeOther(location: string, headers: GatewayResponse["headers"] = {}): GatewayResponse {
   return { status: 303, headers: { Location: location, ...headers }, body: null };
+}
+
+/** Text that is markup; every other text is none, and is escaped. */
+export class Html {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+type HtmlPart = Html | readonly Html[] | string | number | null | undefined;
+
+/** html`<p>${name}</p>` */
+export function html(strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html {
+  return new Html(strings.reduce((text, string, index) => text + toMarkup(parts[index - 1]) + string));
+}
+
+function toMarkup(part: HtmlPart): string {
+  if (part === null || part === undefined) return "";
+  if (part instanceof Html) return part.text;
+  if (typeof part === "object") return part.map(toMarkup).join("");
+  return String(part).replace(/[&<>"']/g, (sign) => ESCAPES[sign]!);
 }

@@ -1,17 +1,14 @@
-import { applicablePolicies } from "../../engine/catalog/applicable-policies.ts";
+import { memoize, memoizePerObject } from "../../engine/cache/memoize.ts";
+import { applicablePolicies } from "../../engine/catalog/access.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
-import type { Argument, Routine } from "../../engine/catalog/routines.ts";
-import { spokenComment } from "../../engine/catalog/spoken-comment.ts";
-import type { Table } from "../../engine/catalog/tables.ts";
+import { publicComment } from "../../engine/catalog/comments.ts";
+import type { Routine, RoutineArgument } from "../../engine/catalog/routines.ts";
+import type { CatalogTable } from "../../engine/catalog/tables.ts";
 import { baseTypeOf } from "../../engine/catalog/types.ts";
-import { memoized } from "../../engine/memoized.ts";
-import { oncePer } from "../../engine/once-per.ts";
-import { commentTags } from "./comment-tags.ts";
-import { type Field, fieldsOf } from "./fields.ts";
-import { isAtRoot } from "./is-at-root.ts";
-import { type Naming, namingOf, toAddressName } from "./naming.ts";
-import { type Nested, nestedOf, type Reference, referencesOf } from "./relations.ts";
-import { tableAddresses } from "./table-addresses.ts";
+import { type CollectionField, fieldsOf } from "./fields.ts";
+import { commentTags, type FieldNaming, fieldNamingOf, toAddressName } from "./naming.ts";
+import { type CollectionReference, type NestedCollection, nestedOf, referencesOf } from "./relations.ts";
+import { isAtRoot, tableAddresses } from "./table-addresses.ts";
 
 /** The collections of one version, as one role sees them: what parsers refuse by, and documents are made from. */
 export type Collections = {
@@ -28,57 +25,59 @@ export type Collections = {
 export type Collection = {
   /** In addresses: lower case, with hyphens. */
   readonly name: string;
-  readonly table: Table;
+  readonly table: CatalogTable;
   readonly description: string | null;
   /** Its rows follow the rules of the user resource; null for the general conventions. */
-  readonly plain: Plain | null;
+  readonly plain: UserResourceRules | null;
   /** Those that the role may read or write, in the order of the columns. */
-  readonly fields: readonly Field[];
+  readonly fields: readonly CollectionField[];
   /** What addresses one row, in the order of the address, whether or not the role may read it; empty when rows have none. */
-  readonly key: readonly Field[];
+  readonly key: readonly CollectionField[];
   /** Rows of other collections that rows of this one refer to. */
-  readonly references: readonly Reference[];
+  readonly references: readonly CollectionReference[];
   /** Collections whose rows refer to rows of this one. */
-  readonly nested: readonly Nested[];
-  readonly actions: readonly Action[];
+  readonly nested: readonly NestedCollection[];
+  readonly actions: readonly RowAction[];
   /** Functions that find rows by a text, besides filters. */
-  readonly searches: readonly Search[];
+  readonly searches: readonly SearchFunction[];
   /** What the table can do at all; what the role may do is asked by `may`. */
   readonly methods: { readonly collection: readonly string[]; readonly row: readonly string[] };
-  readonly may: Readonly<Record<"read" | "create" | "update" | "delete", boolean>>;
+  readonly privileges: Readonly<Record<"read" | "create" | "update" | "delete", boolean>>;
   /** Whether the role is shown what it has made: Postgres refuses to, where no policy lets it read any row. */
-  readonly showsNew: boolean;
+  readonly returnsInserted: boolean;
 };
 
 /** Plain lists, 400 for every broken rule, and a code of its own for what is not there. */
-export type Plain = { readonly notFound: string };
+export type UserResourceRules = { readonly notFound: string };
 
-export type Action = {
+export type RowAction = {
   readonly name: string;
   readonly routine: Routine;
   readonly description: string | null;
   /** Those that follow the row. */
-  readonly arguments: readonly { readonly name: string; readonly argument: Argument }[];
+  readonly arguments: readonly { readonly name: string; readonly argument: RoutineArgument }[];
 };
 
-export type Search = { readonly parameter: string; readonly routine: Routine };
+export type SearchFunction = { readonly parameter: string; readonly routine: Routine };
 
-type Audience = { readonly role: string; readonly version: number };
+type CollectionsAudience = { readonly role: string; readonly version: number };
 
-const collectionsBy = oncePer((catalog: Catalog) =>
-  memoized((version: number) => memoized((role: string) => makeCollections(catalog, { role, version }))),
+const cachedCollections = memoizePerObject((catalog: Catalog) =>
+  memoize((version: number) => memoize((role: string) => makeCollections(catalog, { role, version }))),
 );
 
 /** Each is worked out when it is asked for, and once for as long as the catalogue lasts. */
-export function collectionsOf(catalog: Catalog, { role, version }: Audience): Collections {
+export function collectionsOf(catalog: Catalog, { role, version }: CollectionsAudience): Collections {
   // Nothing is remembered of roles that somebody made up.
-  return catalog.roles.has(role) ? collectionsBy(catalog)(version)(role) : makeCollections(catalog, { role, version });
+  return catalog.roles.has(role)
+    ? cachedCollections(catalog)(version)(role)
+    : makeCollections(catalog, { role, version });
 }
 
 /** Remembered by nobody: for who goes through all of them. */
-export function makeCollections(catalog: Catalog, audience: Audience): Collections {
+export function makeCollections(catalog: Catalog, audience: CollectionsAudience): Collections {
   const { tables, addresses } = tableAddresses(catalog);
-  const make = memoized((name: string) => toCollection(name, tables.get(name)!, { catalog, addresses, ...audience }));
+  const make = memoize((name: string) => toCollection(name, tables.get(name)!, { catalog, addresses, ...audience }));
   return {
     ...audience,
     find: (name) => (tables.has(name) ? make(name) : undefined),
@@ -88,50 +87,56 @@ export function makeCollections(catalog: Catalog, audience: Audience): Collectio
 }
 
 /** Whether the role may do something with it. */
-export function isVisible({ may }: Collection): boolean {
+export function isVisibleCollection({ privileges: may }: Collection): boolean {
   return Object.values(may).some(Boolean);
 }
 
-type Surroundings = Audience & { readonly catalog: Catalog; readonly addresses: ReadonlyMap<Table, string> };
+type CollectionContext = CollectionsAudience & {
+  readonly catalog: Catalog;
+  readonly addresses: ReadonlyMap<CatalogTable, string>;
+};
 
-function toCollection(name: string, table: Table, around: Surroundings): Collection {
-  const { catalog, role, version } = around;
+function toCollection(name: string, table: CatalogTable, context: CollectionContext): Collection {
+  const { catalog, role, version } = context;
   const all = fieldsOf(table, { catalog, role, version });
   const fields = all.filter(({ readable, insertable, updatable }) => readable || insertable || updatable);
-  const nameOf = namingOf(version);
+  const nameOf = fieldNamingOf(version);
   const [row] = commentTags(table.comment).get("root") ?? [];
   const key = keyOf(table, all);
   // Of two things at one address the rows count.
   const isNested = (name: string) => nested.some((each) => each.name === name);
   const schema = catalog.schemas.get(table.schema);
-  const nested = nestedOf(table, around);
-  const isInSight = schema !== undefined && catalog.mayRole(role, "usage", schema);
-  const mayRead = isInSight && fields.some(({ readable }) => readable);
+  const nested = nestedOf(table, context);
+  const hasUsage = schema !== undefined && catalog.hasPrivilege(role, "usage", schema);
+  const mayRead = hasUsage && fields.some(({ readable }) => readable);
   return {
     name,
     table,
-    description: spokenComment(table.comment),
+    description: publicComment(table.comment),
     plain: row !== undefined && version === 1 ? { notFound: `${(row || "resource").toUpperCase()}_NOT_FOUND` } : null,
     fields,
     key,
-    references: referencesOf(table, fields, around, nameOf),
+    references: referencesOf(table, fields, context, nameOf),
     nested,
-    actions: key.length > 0 ? actionsOf(table, around, nameOf).filter(({ name }) => !isNested(name)) : [],
-    searches: searchesOf(table, around, nameOf),
+    actions: key.length > 0 ? actionsOf(table, context, nameOf).filter(({ name }) => !isNested(name)) : [],
+    searches: searchesOf(table, context, nameOf),
     methods: methodsOf(table),
-    may: {
+    privileges: {
       read: mayRead,
-      create: isInSight && (fields.some(({ insertable }) => insertable) || catalog.mayRole(role, "insert", table)),
-      update: isInSight && fields.some(({ updatable }) => updatable),
-      delete: isInSight && table.deletable && catalog.mayRole(role, "delete", table),
+      create: hasUsage && (fields.some(({ insertable }) => insertable) || catalog.hasPrivilege(role, "insert", table)),
+      update: hasUsage && fields.some(({ updatable }) => updatable),
+      delete: hasUsage && table.deletable && catalog.hasPrivilege(role, "delete", table),
     },
-    showsNew:
+    returnsInserted:
       mayRead && applicablePolicies(catalog, table, role, "select")?.some(({ permissive }) => permissive) !== false,
   };
 }
 
 /** The primary key, or else the first other one that no row is without. */
-function keyOf({ primaryKey, uniqueKeys, columns }: Table, all: readonly Field[]): readonly Field[] {
+function keyOf(
+  { primaryKey, uniqueKeys, columns }: CatalogTable,
+  all: readonly CollectionField[],
+): readonly CollectionField[] {
   const isNeverNull = (name: string) => columns.get(name)?.nullable === false;
   const others = uniqueKeys.filter(({ predicate, columns: key }) => predicate === null && key.every(isNeverNull));
   const names = primaryKey.length > 0 ? primaryKey : (others[0]?.columns ?? []);
@@ -140,18 +145,18 @@ function keyOf({ primaryKey, uniqueKeys, columns }: Table, all: readonly Field[]
 }
 
 /** A function that changes something and takes the row first; of several by one name the one that was created first. */
-function actionsOf(table: Table, { catalog, role }: Surroundings, nameOf: Naming): Action[] {
-  const found = new Map<string, Action>();
+function actionsOf(table: CatalogTable, { catalog, role }: CollectionContext, nameOf: FieldNaming): RowAction[] {
+  const found = new Map<string, RowAction>();
   for (const routine of table.rowRoutines.toSorted((one, other) => one.oid - other.oid)) {
     const [, ...others] = routine.arguments;
     const name = toAddressName(routine.name);
     const isAction = routine.kind === "function" && routine.volatility === "volatile" && isExposed(routine, catalog);
     const isNamed = others.every((argument) => argument.name !== null);
-    if (!isAction || !isNamed || found.has(name) || !catalog.mayRole(role, "execute", routine)) continue;
+    if (!isAction || !isNamed || found.has(name) || !catalog.hasPrivilege(role, "execute", routine)) continue;
     found.set(name, {
       name,
       routine,
-      description: spokenComment(routine.comment),
+      description: publicComment(routine.comment),
       arguments: others.map((argument) => ({ name: nameOf(argument.name!), argument })),
     });
   }
@@ -159,24 +164,24 @@ function actionsOf(table: Table, { catalog, role }: Surroundings, nameOf: Naming
 }
 
 /** `@filter` on a function of one argument that gives rows of the table. */
-function searchesOf(table: Table, { catalog, role }: Surroundings, nameOf: Naming): Search[] {
+function searchesOf(table: CatalogTable, { catalog, role }: CollectionContext, nameOf: FieldNaming): SearchFunction[] {
   if (table.primaryKey.length === 0) return [];
   const routines = [...(catalog.schemas.get(table.schema)?.routines.values() ?? [])].flat();
   return routines.flatMap((routine) => {
     const [argument, ...others] = routine.arguments;
     if (
-      !givesRowOf({ table }, routine) ||
+      !returnsRowOf({ table }, routine) ||
       !argument?.name ||
       others.length > 0 ||
       !commentTags(routine.comment).has("filter")
     )
       return [];
-    return catalog.mayRole(role, "execute", routine) ? { parameter: nameOf(argument.name), routine } : [];
+    return catalog.hasPrivilege(role, "execute", routine) ? { parameter: nameOf(argument.name), routine } : [];
   });
 }
 
 /** Whether what the function gives are rows of the collection. */
-export function givesRowOf({ table }: Pick<Collection, "table">, { returns }: Routine): boolean {
+export function returnsRowOf({ table }: Pick<Collection, "table">, { returns }: Routine): boolean {
   const type = baseTypeOf(returns.type);
   return type.kind === "composite" && type.table?.name === table.name && type.table.schema === table.schema;
 }
@@ -185,7 +190,7 @@ function isExposed({ schema }: Routine, catalog: Catalog): boolean {
   return catalog.schemas.get(schema)?.exposed === true;
 }
 
-function methodsOf({ insertable, updatable, deletable }: Table): Collection["methods"] {
+function methodsOf({ insertable, updatable, deletable }: CatalogTable): Collection["methods"] {
   const read = ["GET", "HEAD", "OPTIONS"];
   return {
     collection: [...read, ...(insertable ? ["POST"] : [])],

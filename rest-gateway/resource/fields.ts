@@ -1,15 +1,13 @@
 import type { Catalog } from "../../engine/catalog/catalog.ts";
-import type { Column } from "../../engine/catalog/columns.ts";
-import type { Table } from "../../engine/catalog/tables.ts";
-import { comparisonOf } from "../../engine/catalog/types.ts";
-import { representation } from "../statement/plan/field.ts";
-import { commentTags } from "./comment-tags.ts";
-import { namingOf } from "./naming.ts";
+import type { CatalogColumn, CatalogTable } from "../../engine/catalog/tables.ts";
+import { comparabilityOf } from "../../engine/catalog/types.ts";
+import { findRepresentation } from "../../engine/statement/plan/scope.ts";
+import { commentTags, fieldNamingOf } from "./naming.ts";
 
 /** A column as a client knows it, and what the role may do with it. */
-export type Field = {
+export type CollectionField = {
   readonly name: string;
-  readonly column: Column;
+  readonly column: CatalogColumn;
   readonly readable: boolean;
   /** By POST, and by PUT and PATCH. */
   readonly insertable: boolean;
@@ -22,28 +20,28 @@ export type Field = {
   readonly isReadByFunction: { readonly text: boolean; readonly json: boolean };
 };
 
-type Audience = { readonly catalog: Catalog; readonly role: string; readonly version: number };
+type FieldAudience = { readonly catalog: Catalog; readonly role: string; readonly version: number };
 
 /** All of the table that the version knows of, in the order of the columns, whether or not the role may do anything with them. */
-export function fieldsOf(table: Table, { catalog, role, version }: Audience): readonly Field[] {
-  const spell = namingOf(version);
+export function fieldsOf(table: CatalogTable, { catalog, role, version }: FieldAudience): readonly CollectionField[] {
+  const spell = fieldNamingOf(version);
   const taken = new Set(table.columns.keys());
   return [...table.columns.values()].filter((column) => isOfVersion(column, version)).map(toField);
 
   /** A column keeps its own name where another one bears the name that it would be given. */
-  function nameOf({ name }: Column): string {
+  function nameOf({ name }: CatalogColumn): string {
     const wanted = spell(name);
     if (wanted === name || taken.has(wanted)) return name;
     taken.add(wanted);
     return wanted;
   }
 
-  function toField(column: Column): Field {
-    const mayUse = (verb: "select" | "insert" | "update") => catalog.mayRole(role, verb, table, column.name);
+  function toField(column: CatalogColumn): CollectionField {
+    const mayUse = (verb: "select" | "insert" | "update") => catalog.hasPrivilege(role, verb, table, column.name);
     const isWritable = column.generated === null && column.identity !== "always";
     const readable = mayUse("select");
     const insertable = table.insertable && isWritable && mayUse("insert");
-    const comparison = comparisonOf(column.baseType);
+    const comparison = comparabilityOf(column.baseType);
     const hasDefault = column.default !== null || column.identity !== null || column.generated !== null;
     return {
       name: nameOf(column),
@@ -56,15 +54,15 @@ export function fieldsOf(table: Table, { catalog, role, version }: Audience): re
       filterable: readable && column.baseType.kind !== "composite" && comparison !== "none",
       sortable: readable && comparison === "order",
       isReadByFunction: {
-        text: representation(catalog, "text", column.sqlType) !== null,
-        json: representation(catalog, "json", column.sqlType) !== null,
+        text: findRepresentation(catalog, "text", column.sqlType) !== null,
+        json: findRepresentation(catalog, "json", column.sqlType) !== null,
       },
     };
   }
 }
 
 /** `@since 2`: a field that clients of an earlier version do not know of. */
-function isOfVersion({ comment }: Column, version: number): boolean {
+function isOfVersion({ comment }: CatalogColumn, version: number): boolean {
   const [since] = commentTags(comment).get("since") ?? [];
   return since === undefined || Number(since) <= version;
 }

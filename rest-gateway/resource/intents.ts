@@ -1,56 +1,155 @@
+import type { CacheHits } from "../../engine/cache/recent-map.ts";
+import { reverseRelationship } from "../../engine/catalog/relationships.ts";
+import type { Config } from "../../engine/config/config.ts";
 import type {
-  Condition,
-  Count,
+  CountMethod,
   DeleteIntent,
   InsertIntent,
+  Intent,
   OrderTerm,
-  Payload,
   ReadIntent,
+  ResponseOptions,
+  RowCondition,
+  RowPayload,
+  RowRange,
+  RowSelection,
   SelectItem,
-  Shape,
   UpdateIntent,
-  Window,
-} from "../statement/intent.ts";
+} from "../../engine/statement/intent.ts";
+import { makeRequestPreparer, type PreparedRequest } from "../../engine/statement/prepare.ts";
 import type { Collection } from "./collections.ts";
+import type { PathStep } from "./parse/address.ts";
+import type { NestedCollection } from "./relations.ts";
+import type { ResourceRequest } from "./request.ts";
 
-type Wish = {
-  readonly select: readonly SelectItem[];
-  readonly conditions?: readonly Condition[];
-  readonly order?: readonly OrderTerm[];
-  readonly window?: Window;
+/** The rows are JSON; none of our conditions needs another form. */
+const RESPONSE_OPTIONS: ResponseOptions = {
+  formats: [{ kind: "media", type: "application/json" }],
+  includesBody: true,
+  maxAffected: null,
 };
 
-export function readIntent({ table }: Collection, wish: Wish, count: Count | null = null): ReadIntent {
-  return { kind: "read", target: targetOf(table), shape: toShape(wish), count, page: null };
+/** Rows are changed by their address, which names one; of tables that others inherit from several may have one key. */
+const CHANGE_OPTIONS: ResponseOptions = { ...RESPONSE_OPTIONS, maxAffected: 1 };
+
+type RowsQuery = {
+  readonly select: readonly SelectItem[];
+  readonly conditions?: readonly RowCondition[];
+  readonly order?: readonly OrderTerm[];
+  readonly window?: RowRange;
+};
+
+export function makeReadIntent({ table }: Collection, query: RowsQuery, count: CountMethod | null = null): ReadIntent {
+  return { kind: "read", target: targetOf(table), selection: toShape(query), count, page: null };
 }
 
-export function insertIntent({ table, showsNew }: Collection, wish: Wish, payload: Payload): InsertIntent {
+export function makeInsertIntent(
+  { table, returnsInserted: showsNew }: Collection,
+  query: RowsQuery,
+  payload: RowPayload,
+): InsertIntent {
   const returned = showsNew ? "rows" : "nothing";
-  const write = { target: targetOf(table), shape: toShape(wish), returned, count: null } as const;
+  const write = { target: targetOf(table), selection: toShape(query), returned, count: null } as const;
   // One row leaves out what it does not say; of several each may say something else.
   return { kind: "insert", ...write, payload, missingAsDefault: payload.isArray, upsert: null, single: false };
 }
 
-type Update = { readonly payload: Payload; readonly missingAsDefault: boolean };
+type UpdateValues = { readonly payload: RowPayload; readonly missingAsDefault: boolean };
 
-export function updateIntent({ table }: Collection, wish: Wish, update: Update): UpdateIntent {
-  const write = { target: targetOf(table), shape: toShape(wish), returned: "rows", count: null } as const;
-  return { kind: "update", ...write, ...update, findsUnchanged: true };
+export function makeUpdateIntent({ table }: Collection, query: RowsQuery, update: UpdateValues): UpdateIntent {
+  const write = { target: targetOf(table), selection: toShape(query), returned: "rows", count: null } as const;
+  return { kind: "update", ...write, ...update, returnsUnchangedRows: true };
 }
 
-export function deleteIntent({ table }: Collection, wish: Wish): DeleteIntent {
-  return { kind: "delete", target: targetOf(table), shape: toShape(wish), returned: "nothing", count: null };
+export function makeDeleteIntent({ table }: Collection, query: RowsQuery): DeleteIntent {
+  return { kind: "delete", target: targetOf(table), selection: toShape(query), returned: "nothing", count: null };
 }
 
-export function toShape({ select, conditions = [], order = [], window }: Wish): Shape {
+export function toShape({ select, conditions = [], order = [], window }: RowsQuery): RowSelection {
   return {
     select,
     conditions: conditions.map((value) => ({ path: [], value })),
     orders: order.length > 0 ? [{ path: [], value: order }] : [],
-    windows: window ? [{ path: [], value: window }] : [],
+    ranges: window ? [{ path: [], value: window }] : [],
   };
 }
 
 export function targetOf({ schema, name }: { readonly schema: string; readonly name: string }) {
   return { schema, name };
+}
+
+/** The row of a step: that of its key, which lies within those before it. */
+export function rowConditions({ collection, key, nested }: PathStep, parents: readonly PathStep[]): RowCondition[] {
+  const named = collection.key.map(({ column }, index) => equalsCondition(column.name, key[index]!));
+  return [...named, ...parentConditions(nested, parents)];
+}
+
+/** Rows that refer to the last of the steps, and that one to those before it. */
+export function parentConditions(nested: NestedCollection | null, parents: readonly PathStep[]): RowCondition[] {
+  const parent = parents.at(-1);
+  if (!nested || !parent) return [];
+  const values = foreignKeyValues(nested, parent);
+  const ancestors = parents.slice(0, -1);
+  if (values && ancestors.length === 0) return [...values].map(([column, value]) => equalsCondition(column, value));
+  const conditions = rowConditions(parent, ancestors);
+  const related: RowCondition = {
+    kind: "related",
+    relation: nested.name,
+    found: reverseRelationship(nested.relationship),
+    negated: false,
+    condition: { kind: "and", negated: false, conditions },
+  };
+  // Besides saying it of the parent: an index on the foreign key can find the rows by it.
+  return [...(values ? [...values].map(([column, value]) => equalsCondition(column, value)) : []), related];
+}
+
+/** What the columns that refer to a row hold; null where they refer to others than those of its key. */
+function foreignKeyValues(
+  { relationship }: NestedCollection,
+  { collection, key }: PathStep,
+): ReadonlyMap<string, string> | null {
+  const values = new Map(collection.key.map(({ column }, index) => [column.name, key[index]!]));
+  const pairs = relationship.columns.map(({ source, target }) => [target, values.get(source)] as const);
+  return pairs.every((pair): pair is [string, string] => pair[1] !== undefined) ? new Map(pairs) : null;
+}
+
+export function equalsCondition(name: string, value: string): RowCondition {
+  const operation = { kind: "compare", operator: "eq", quantifier: null, value } as const;
+  return { kind: "filter", field: { name, path: [] }, negated: false, operation };
+}
+
+/** Intents that come with the same model differ in their values only. */
+type PrepareIntent = (asked: PreparationContext, intent: Intent, model?: object) => PreparedRequest;
+type PreparationContext = Pick<ResourceRequest, "catalog"> & {
+  readonly caller: Pick<ResourceRequest["caller"], "role">;
+};
+
+/** A plan is looked up without looking at the intent, where it has a model that another had before. */
+export function makeResourcePreparer({ maxPageSize }: Pick<Config, "maxPageSize">, hits: CacheHits): PrepareIntent {
+  const { prepare } = makeRequestPreparer(
+    {
+      aggregates: false,
+      maxRows: maxPageSize,
+      safeWrites: true,
+      legacyTargetNames: false,
+      explainEnabled: false,
+      // A digest of each answer stands before it.
+      neverStreams: true,
+    },
+    hits,
+  );
+  /** By models, which live as long as the catalogue. */
+  const preparedByKey = new WeakMap<object, PreparedRequest>();
+
+  return ({ catalog, caller }, intent, planKey) => {
+    const known = planKey && preparedByKey.get(planKey);
+    if (known) {
+      hits.found++;
+      return known.withIntent(intent);
+    }
+    const options = intent.kind === "update" || intent.kind === "delete" ? CHANGE_OPTIONS : RESPONSE_OPTIONS;
+    const prepared = prepare(intent, options, catalog, caller.role);
+    if (planKey) preparedByKey.set(planKey, prepared);
+    return prepared;
+  };
 }

@@ -1,9 +1,23 @@
+import { memoize } from "../../engine/cache/memoize.ts";
+
+const TAG_LINE = /^@(?<name>[a-z]\w*)(?:[^\S\n]+(?<value>[^\n]*))?$/i;
+
+const readTags = memoize((comment: string): CommentTags => {
+  const tags = new Map<string, string[]>();
+  for (const line of comment.split("\n")) {
+    const { name, value = "" } = TAG_LINE.exec(line)?.groups ?? {};
+    if (name === undefined) break;
+    tags.set(name, [...(tags.get(name) ?? []), value.trim()]);
+  }
+  return tags;
+});
+
 /** How a version spells what SQL calls by other names. */
-export type Naming = (sqlName: string) => string;
+export type FieldNaming = (sqlName: string) => string;
 
 /** Version 1 has the columns' own names, every later one camelCase. */
-export function namingOf(version: number): Naming {
-  return version === 1 ? asInSql : toCamelCase;
+export function fieldNamingOf(version: number): FieldNaming {
+  return version === 1 ? keepSqlName : toCamelCase;
 }
 
 /** `order_lines` and `"Order Lines"` are at `/order-lines`. What is an address name already stays as it is. */
@@ -12,11 +26,32 @@ export function toAddressName(sqlName: string): string {
   return sqlName.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-");
 }
 
-function asInSql(name: string): string {
+function keepSqlName(name: string): string {
   return name;
 }
 
 /** `created_at` -> `createdAt`; what begins with an underscore keeps that. */
 function toCamelCase(name: string): string {
   return name.replace(/(?<=[a-zA-Z0-9])_+([a-zA-Z0-9])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** The first of the names that is not taken; where all are, the first one with a number. */
+export function chooseFreeName(
+  candidates: readonly [string, ...string[]],
+  isTaken: (name: string) => boolean,
+  numbered: (name: string, number: number) => string,
+): string {
+  const free = candidates.find((name) => !isTaken(name));
+  if (free !== undefined) return free;
+  let number = 2;
+  while (isTaken(numbered(candidates[0], number))) number++;
+  return numbered(candidates[0], number);
+}
+
+/** What the lines at the beginning of a comment that begin with `@` say, by their first word. */
+type CommentTags = ReadonlyMap<string, readonly string[]>;
+
+/** `@root user` on its first line gives `root` -> `["user"]`. */
+export function commentTags(comment: string | null): CommentTags {
+  return readTags(comment?.startsWith("@") ? comment : "");
 }

@@ -1,43 +1,42 @@
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { ColumnPair, ComputedRelationship, DirectRelationship } from "../../engine/catalog/relationships.ts";
-import type { Table } from "../../engine/catalog/tables.ts";
-import type { Field } from "./fields.ts";
-import { firstFree } from "./first-free.ts";
-import { type Naming, toAddressName } from "./naming.ts";
+import type { CatalogTable } from "../../engine/catalog/tables.ts";
+import type { CollectionField } from "./fields.ts";
+import { chooseFreeName, type FieldNaming, toAddressName } from "./naming.ts";
 
 /** A row of another collection that a row refers to. */
-export type Reference = {
+export type CollectionReference = {
   /** `author` for the column `author_id`. */
   readonly name: string;
   /** In the order of the key's columns. */
-  readonly fields: readonly Field[];
+  readonly fields: readonly CollectionField[];
   /** Of the collection that it leads to, which may be in no sight of the role. */
   readonly target: string;
   readonly relationship: DirectRelationship;
 };
 
 /** A collection whose rows refer to a row. */
-export type Nested = {
+export type NestedCollection = {
   readonly name: string;
   readonly target: string;
   readonly relationship: DirectRelationship;
 };
 
-type RelationContext = { readonly catalog: Catalog; readonly addresses: ReadonlyMap<Table, string> };
-type UnnamedReference = Omit<Reference, "name"> & { readonly candidates: readonly [string, ...string[]] };
+type RelationContext = { readonly catalog: Catalog; readonly addresses: ReadonlyMap<CatalogTable, string> };
+type UnnamedReference = Omit<CollectionReference, "name"> & { readonly candidates: readonly [string, ...string[]] };
 
 /**
  * A key of one column is called as what it refers to, or as the column where another key has that name; a column that is
  * called so itself comes first. A key of several columns is called as the table that it refers to.
  */
 export function referencesOf(
-  table: Table,
-  fields: readonly Field[],
+  table: CatalogTable,
+  fields: readonly CollectionField[],
   { catalog, addresses }: RelationContext,
-  nameOf: Naming,
-): Reference[] {
+  nameOf: FieldNaming,
+): CollectionReference[] {
   const readable = new Map(fields.filter((field) => field.readable).map((field) => [field.column.name, field]));
-  const found = withoutRepetitions(catalog.referencesFrom(table)).flatMap((relationship): UnnamedReference[] => {
+  const found = withoutDuplicates(catalog.referencesFrom(table)).flatMap((relationship): UnnamedReference[] => {
     const target = catalog.findTable(relationship.target);
     const address = target && addresses.get(target);
     const own = relationship.columns.flatMap(({ source }) => readable.get(source) ?? []);
@@ -52,7 +51,7 @@ export function referencesOf(
     .sort((one, other) => rankOf(one) - rankOf(other))
     .map(({ candidates, ...reference }) => {
       const isTaken = (name: string) => taken.has(name) || (reference.fields.length > 1 && ofSeveralColumns.has(name));
-      const name = firstFree(candidates, isTaken, (first, number) => `${first}_${number}`);
+      const name = chooseFreeName(candidates, isTaken, (first, number) => `${first}_${number}`);
       taken.add(name);
       return { name, ...reference };
     });
@@ -60,7 +59,7 @@ export function referencesOf(
 
 function namesOfReference(
   { source, target, columns }: DirectRelationship,
-  nameOf: Naming,
+  nameOf: FieldNaming,
 ): UnnamedReference["candidates"] {
   const [pair, ...others] = columns;
   if (others.length === 0) return [nameOf(withoutSuffix(pair!)), nameOf(pair!.source)];
@@ -77,16 +76,16 @@ function withoutSuffix({ source, target }: ColumnPair): string {
 }
 
 /** The first foreign key of a table gives the plain name, each further one is told apart by its columns. */
-export function nestedOf(table: Table, { catalog, addresses }: RelationContext): Nested[] {
-  const pointing = withoutRepetitions(catalog.relationshipsOf(table).filter(isPointingHere))
+export function nestedOf(table: CatalogTable, { catalog, addresses }: RelationContext): NestedCollection[] {
+  const pointing = withoutDuplicates(catalog.relationshipsOf(table).filter(isInbound))
     .map((relationship) => ({ relationship, target: catalog.findTable(relationship.target)! }))
     .sort((a, b) => positionOf(a) - positionOf(b));
-  const found = new Map<string, Nested>();
+  const found = new Map<string, NestedCollection>();
   for (const { relationship, target } of pointing) {
     const address = addresses.get(target);
     if (address === undefined) continue;
     const numbered = (name: string, number: number) => `${name}-${number}`;
-    const name = firstFree(namesOfNested(relationship, address), (each) => found.has(each), numbered);
+    const name = chooseFreeName(namesOfNested(relationship, address), (each) => found.has(each), numbered);
     found.set(name, { name, target: address, relationship });
   }
   return [...found.values()];
@@ -99,24 +98,24 @@ function namesOfNested({ columns }: DirectRelationship, address: string): [strin
   return [address, `${address}-by-${toAddressName(short)}`, `${address}-by-${toAddressName(whole)}`];
 }
 
-function isPointingHere(relationship: DirectRelationship | ComputedRelationship): relationship is DirectRelationship {
+function isInbound(relationship: DirectRelationship | ComputedRelationship): relationship is DirectRelationship {
   return relationship.kind !== "computed" && relationship.keyAt === "target";
 }
 
-type OutgoingRelationship = { readonly relationship: DirectRelationship; readonly target: Table };
+type InboundRelationship = { readonly relationship: DirectRelationship; readonly target: CatalogTable };
 
-function positionOf({ relationship, target }: OutgoingRelationship): number {
+function positionOf({ relationship, target }: InboundRelationship): number {
   return target.columns.get(relationship.columns[0]!.target)!.position;
 }
 
 /** Two constraints that say the same lead to the same rows. */
-function withoutRepetitions(relationships: readonly DirectRelationship[]): DirectRelationship[] {
-  const said = new Map<string, DirectRelationship>();
+function withoutDuplicates(relationships: readonly DirectRelationship[]): DirectRelationship[] {
+  const byColumns = new Map<string, DirectRelationship>();
   for (const relationship of relationships) {
     const { target, columns } = relationship;
     const pairs = columns.map((pair) => JSON.stringify([pair.source, pair.target])).sort();
     const key = JSON.stringify([target.schema, target.name, ...pairs]);
-    if (!said.has(key)) said.set(key, relationship);
+    if (!byColumns.has(key)) byColumns.set(key, relationship);
   }
-  return [...said.values()];
+  return [...byColumns.values()];
 }

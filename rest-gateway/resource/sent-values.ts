@@ -1,19 +1,33 @@
+import type { DatabaseError } from "pg";
 import type { DataType } from "../../engine/catalog/types.ts";
-import type { CallArgument, Intent, Payload } from "../statement/intent.ts";
-import type { Asked } from "./asked.ts";
-import type { Action, Collection } from "./collections.ts";
+import type { CallArgument, Intent, RowPayload } from "../../engine/statement/intent.ts";
+import type { Collection, RowAction } from "./collections.ts";
+import type { ResourceTarget } from "./parse/address.ts";
 import { filterFieldOf } from "./parse/filters.ts";
-import type { Target } from "./parse/target.ts";
+import { isCheckedByPostgres } from "./parse/values.ts";
+import type { ResourceRequest } from "./request.ts";
+
+/** `numeric_value_out_of_range`, dates and times, `invalid_parameter_value` (a time zone), bounds of ranges. */
+const VALUE_ERROR_CODES: readonly string[] = ["22000", "22003", "22007", "22008", "22023", "22P02"];
+
+/** Of a parameter of the statement. What a function of the database trips over has another one. */
+const STATEMENT_CONTEXT = /^(unnamed )?portal |^JSON data/;
+
+/** Postgres quotes a value whole, and to look for one in what is as long as a body takes too long. */
+const LONGEST_MESSAGE = 5_000;
+/** In whatever language Postgres speaks; French has a blank within. */
+const OPENING_QUOTE = /["'«»„“”‘’「」『』]\s?$/;
+const CLOSING_QUOTE = /^\s?["'«»„“”‘’「」『』]/;
 
 /** A value of a request, by the name that the client has given it; null where it stands in the path. */
 export type SentValue = { readonly field: string | null; readonly type: DataType; readonly value: unknown };
 
-export function sentValues(intent: Intent, asked: Asked): readonly SentValue[] {
-  return [...valuesOfKeys(asked.target), ...namedValues(intent, asked)];
+export function sentValues(intent: Intent, parsed: ResourceRequest): readonly SentValue[] {
+  return [...valuesOfKeys(parsed.target), ...namedValues(intent, parsed)];
 }
 
-function namedValues(intent: Intent, asked: Asked): readonly SentValue[] {
-  const { collection, action } = asked.target;
+function namedValues(intent: Intent, parsed: ResourceRequest): readonly SentValue[] {
+  const { collection, action } = parsed.target;
   switch (intent.kind) {
     case "insert":
     case "update":
@@ -21,19 +35,19 @@ function namedValues(intent: Intent, asked: Asked): readonly SentValue[] {
     case "call":
       return action ? valuesOfArguments(intent.argument, action) : [];
     default:
-      return valuesOfFilters(asked);
+      return valuesOfFilters(parsed);
   }
 }
 
 /** What chooses a row, and those that it lies within. */
-function valuesOfKeys({ parents, collection, key }: Target): readonly SentValue[] {
+function valuesOfKeys({ parents, collection, key }: ResourceTarget): readonly SentValue[] {
   const steps = [...parents, ...(key === null ? [] : [{ collection, key }])];
   return steps.flatMap((step) =>
     step.collection.key.map(({ column }, index) => ({ field: null, type: column.type, value: step.key[index] })),
   );
 }
 
-function valuesOfFilters({ parameters, target }: Asked): readonly SentValue[] {
+function valuesOfFilters({ parameters, target }: ResourceRequest): readonly SentValue[] {
   return [...parameters].flatMap(([name, value]) => {
     const field = filterFieldOf(name, target.collection);
     return field ? [{ field: name, type: field.column.type, value }] : [];
@@ -41,18 +55,18 @@ function valuesOfFilters({ parameters, target }: Asked): readonly SentValue[] {
 }
 
 /** What was read of a body: by rows, and by the names that columns and arguments have in SQL. JSON is not read. */
-type Values = ReadonlyMap<string, { readonly value?: unknown }>;
+type SentMembers = ReadonlyMap<string, { readonly value?: unknown }>;
 
-const remembered = new WeakMap<Payload | CallArgument, readonly Values[]>();
+const rememberedRows = new WeakMap<RowPayload | CallArgument, readonly SentMembers[]>();
 
 /** For as long as it may have to be told which of them Postgres could not take. */
-export function rememberRows(sent: Payload | CallArgument, rows: readonly Values[]): void {
-  remembered.set(sent, rows);
+export function rememberRows(sent: RowPayload | CallArgument, rows: readonly SentMembers[]): void {
+  rememberedRows.set(sent, rows);
 }
 
 /** Those of the second of several rows are `1.title`, as everywhere. */
-function valuesOfPayload(payload: Payload, { fields }: Collection): readonly SentValue[] {
-  const rows = remembered.get(payload) ?? [];
+function valuesOfPayload(payload: RowPayload, { fields }: Collection): readonly SentValue[] {
+  const rows = rememberedRows.get(payload) ?? [];
   return rows.flatMap((row, index) =>
     fields.flatMap(({ name, column }) => {
       const sent = row.get(column.name);
@@ -62,10 +76,51 @@ function valuesOfPayload(payload: Payload, { fields }: Collection): readonly Sen
   );
 }
 
-function valuesOfArguments(argument: CallArgument, action: Action): readonly SentValue[] {
-  const [given] = remembered.get(argument) ?? [];
+function valuesOfArguments(argument: CallArgument, action: RowAction): readonly SentValue[] {
+  const [members] = rememberedRows.get(argument) ?? [];
   return action.arguments.flatMap(({ name, argument: { name: inSql, type } }) => {
-    const sent = given?.get(inSql!);
+    const sent = members?.get(inSql!);
     return sent === undefined || !("value" in sent) ? [] : [{ field: name, type, value: sent.value }];
   });
+}
+
+/**
+ * Which of the values Postgres could not take. It does not tell their columns, but quotes what it could not read; where it
+ * quotes nothing, the only value that it alone can judge is meant.
+ */
+export function findUnreadableValues(error: DatabaseError, sent: readonly SentValue[]): readonly SentValue[] {
+  const { code = "", message, dataType, where } = error;
+  if (code.startsWith("23")) return onlyOne(sent.filter(({ type }) => dataType && isDomain(type, dataType)));
+  const candidates = sent.filter(({ type, value }) => value !== null && isCheckedByPostgres(type));
+  const quoted = candidates.filter(({ value }) => [...new Set(textsIn(value))].some((text) => isQuoted(text, message)));
+  const isOfStatement = where === undefined || STATEMENT_CONTEXT.test(where);
+  const isOnly = candidates.length === 1 && isOfStatement && VALUE_ERROR_CODES.includes(code);
+  return quoted.length > 0 || !isOnly ? quoted : candidates;
+}
+
+/** Nobody is blamed for another one's fault. */
+function onlyOne(suspects: readonly SentValue[]): readonly SentValue[] {
+  return suspects.length === 1 ? suspects : [];
+}
+
+function isDomain(type: DataType, name: string): boolean {
+  if (type.kind === "array") return isDomain(type.element, name);
+  return type.kind === "domain" && (type.name === name || isDomain(type.over, name));
+}
+
+/** All texts of a JSON value. */
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === "object" && value !== null) return Object.values(value).flatMap(textsIn);
+  return value === null ? [] : [String(value)];
+}
+
+function isQuoted(text: string, message: string): boolean {
+  if (message.length > LONGEST_MESSAGE) return false;
+  for (let at = message.indexOf(text); at >= 0; at = message.indexOf(text, at + 1)) {
+    const end = at + text.length;
+    if (OPENING_QUOTE.test(message.slice(Math.max(0, at - 2), at)) && CLOSING_QUOTE.test(message.slice(end, end + 2)))
+      return true;
+    if (at === message.length) return false;
+  }
+  return false;
 }

@@ -1,18 +1,15 @@
-import type { Caller } from "../../engine/caller/caller.ts";
-import type { AsOwner } from "../../engine/database/as-owner.ts";
-import { json } from "../http.ts";
-import { readIdempotencyKey } from "../idempotency/read-idempotency-key.ts";
-import { keyReused } from "../idempotency/run-once.ts";
-import { deriveStorageKey, fingerprintParts, type StorageKey } from "../idempotency/stored-response.ts";
-import { publicPath } from "../public-address.ts";
-import { usualVersion, type Versions } from "../resource/versions/served.ts";
-import type { QueueTask } from "./prepared-task.ts";
-import { type StoredRequest, toStoredRequest } from "./stored-request.ts";
-import { taskOwner } from "./task-owner.ts";
+import type { AsOwner } from "../../engine/database/owner-pool.ts";
+import type { Caller } from "../../engine/identity/caller.ts";
+import { publicBasePath } from "../http/public-url.ts";
+import { jsonResponse } from "../http/request.ts";
+import { keyReused, readIdempotencyKey } from "../idempotency/idempotent-runner.ts";
+import { deriveStorageKey, fingerprintParts, type StorageKey } from "../idempotency/response-store.ts";
+import { defaultVersion, type ReadVersions } from "../resource/versions/versions.ts";
+import { type QueueTask, type StoredRequest, taskOwnerOf, toStoredRequest } from "./task-request.ts";
 
-type Options = {
+type QueueTaskOptions = {
   readonly asOwner: AsOwner;
-  readonly versions: Versions;
+  readonly versions: ReadVersions;
   readonly publicUrl: string | null;
 };
 
@@ -24,16 +21,16 @@ const QUEUE_TASK = "select id, estimate from private.queue_task($1, $2, $3, $4, 
 const FIND_TASK = "select status, caller->>'fingerprint' as fingerprint from private.tasks where id = $1";
 
 /** Queues a request as a task and answers 202 with the task's address. */
-export function makeQueueTask({ asOwner, versions, publicUrl }: Options): QueueTask {
+export function makeQueueTask({ asOwner, versions, publicUrl }: QueueTaskOptions): QueueTask {
   const statusOf = async ({ id, fingerprint }: RetryIdentity): Promise<string> => {
     const { rows } = await asOwner((client) => client.query<StatusRow>(FIND_TASK, [id]));
-    const { status = "queued", fingerprint: known = null } = rows[0] ?? {};
-    if (known !== null && known !== fingerprint) throw keyReused();
+    const { status = "queued", fingerprint: storedFingerprint = null } = rows[0] ?? {};
+    if (storedFingerprint !== null && storedFingerprint !== fingerprint) throw keyReused();
     return status;
   };
 
   return async ({ request, body, caller, version }) => {
-    const owner = taskOwner(caller);
+    const owner = taskOwnerOf(caller);
     const key = readIdempotencyKey(request.headers);
     const stored = toStoredRequest(request);
     const retry = key === null ? null : retryIdentityOf(deriveStorageKey("task", owner, key), stored, body);
@@ -48,9 +45,9 @@ export function makeQueueTask({ asOwner, versions, publicUrl }: Options): QueueT
     const { rows } = await asOwner((client) => client.query<QueuedRow>(QUEUE_TASK, values));
     const { id, estimate } = rows[0]!;
     const status = retry ? await statusOf(retry) : "queued";
-    const statusVersion = version ?? usualVersion(await versions())?.number ?? 1;
-    const location = `${publicPath(publicUrl)}/api/v${statusVersion}/tasks/${id}`;
-    return json(
+    const statusVersion = version ?? defaultVersion(await versions())?.number ?? 1;
+    const location = `${publicBasePath(publicUrl)}/api/v${statusVersion}/tasks/${id}`;
+    return jsonResponse(
       202,
       { taskId: id, status, estimate },
       { Location: location, "Preference-Applied": "respond-async", "Cache-Control": "no-store" },
@@ -68,7 +65,7 @@ function serializeCaller({ kind, role, claimsText }: Caller, retry: RetryIdentit
 type RetryIdentity = { readonly id: string; readonly fingerprint: string };
 
 function retryIdentityOf({ id, secret }: StorageKey, request: StoredRequest, body: Buffer): RetryIdentity {
-  return { id: id.slice(0, 32), fingerprint: fingerprintParts([secret, ...fingerprintedParts(request, body)]) };
+  return { id: id.slice(0, 32), fingerprint: fingerprintParts([secret, ...retryParts(request, body)]) };
 }
 
 const RESPONSE_SHAPING_HEADERS = [
@@ -81,9 +78,6 @@ const RESPONSE_SHAPING_HEADERS = [
 ] as const;
 
 /** The parts of a request that a retry must repeat unchanged. */
-function fingerprintedParts(
-  { method, path, rawQuery, headers }: StoredRequest,
-  body: Buffer,
-): readonly (string | Buffer)[] {
+function retryParts({ method, path, rawQuery, headers }: StoredRequest, body: Buffer): readonly (string | Buffer)[] {
   return [method, path, rawQuery, body, ...RESPONSE_SHAPING_HEADERS.map((name) => String(headers[name] ?? ""))];
 }

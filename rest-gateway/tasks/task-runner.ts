@@ -1,18 +1,18 @@
+import type { Task, TaskList } from "graphile-worker";
 import pg from "pg";
-import type { Caller, Callers } from "../../engine/caller/caller.ts";
-import { parseClaims } from "../../engine/caller/claims.ts";
-import { type Ask, asLogin } from "../../engine/database/as-login.ts";
-import type { AsOwner } from "../../engine/database/as-owner.ts";
+import type { AsOwner } from "../../engine/database/owner-pool.ts";
+import { asLogin, type RunStatement } from "../../engine/database/transaction.ts";
 import type { ApiError, ErrorVerbosity } from "../../engine/errors.ts";
-import type { Logger } from "../../engine/log.ts";
-import { refuse } from "../gateway.ts";
-import type { GatewayResponse } from "../http.ts";
-import type { TaskHandler } from "./prepared-task.ts";
-import { type StoredRequest, toGatewayRequest } from "./stored-request.ts";
+import type { Authenticator, Caller } from "../../engine/identity/caller.ts";
+import { parseClaims } from "../../engine/identity/claims.ts";
+import type { Logger } from "../../engine/output/log.ts";
+import type { GatewayResponse } from "../http/request.ts";
+import { toErrorResponse } from "../http/router.ts";
+import { type StoredRequest, type TaskHandler, toGatewayRequest } from "./task-request.ts";
 
-type Options = {
+type TaskRunnerOptions = {
   readonly asOwner: AsOwner;
-  readonly callers: () => Callers;
+  readonly authenticator: () => Authenticator;
   /** The task handler of the interface that serves the path. */
   readonly handlerFor: (path: string) => TaskHandler;
   readonly tableErrorVerbosity: ErrorVerbosity;
@@ -29,7 +29,7 @@ const BEGIN_TASK = `
   select caller->>'kind' as kind, caller->>'role' as role, caller->>'claims' as "claimsText", request, body
   from private.begin_task($1)`;
 
-export type TaskRunner = {
+type TaskRunner = {
   /** Makes one attempt. Rejects if the task should be retried; the last attempt never asks for a retry. */
   runTask(taskId: string, attempt: { readonly isLast: boolean }): Promise<void>;
   /** Cancels the running attempts, so that another process retries them. */
@@ -40,8 +40,8 @@ export type TaskRunner = {
  * Runs a task as its caller. The task's changes and its completion are committed in one transaction, so it takes effect
  * exactly once, however many attempts it needs. An error response is final.
  */
-export function makeTaskRunner(options: Options): TaskRunner {
-  const { asOwner, callers, handlerFor, tableErrorVerbosity, log } = options;
+export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
+  const { asOwner, authenticator, handlerFor, tableErrorVerbosity, log } = options;
   /** The Postgres backends that run tasks of this process. */
   const backendPids = new Set<string>();
   let isCancelled = false;
@@ -51,57 +51,57 @@ export function makeTaskRunner(options: Options): TaskRunner {
     return rows[0];
   };
 
-  const perform: TaskRunner["runTask"] = async (taskId, { isLast }) => {
+  const runTask: TaskRunner["runTask"] = async (taskId, { isLast }) => {
     const task = await beginTask(taskId);
     if (!task) return;
-    const caller = toCaller(task);
+    const caller = callerOfTask(task);
     const { prepareTask, explainError } = handlerFor(task.request.path);
     try {
-      const rejection = await callers().objectionTo(caller.claims);
+      const rejection = await authenticator().validateClaims(caller.claims);
       if (rejection) throw rejection;
       const { transact, execute } = await prepareTask(toGatewayRequest(task.request, task.body), caller);
       await transact(async (ask) => {
         const pid = await lockTask(asLogin(ask), taskId);
         backendPids.add(pid);
         try {
-          const answer = await execute(ask);
-          await finishTask(asLogin(ask), taskId, answer);
-          return answer;
+          const response = await execute(ask);
+          await finishTask(asLogin(ask), taskId, response);
+          return response;
         } finally {
           backendPids.delete(pid);
         }
       });
     } catch (thrown) {
       const error = explainError(thrown, caller);
-      if (isCancelled || thrown instanceof TaskHeldElsewhere || (isTransient(error) && !isLast)) throw thrown;
+      if (isCancelled || thrown instanceof TaskLockedError || (isTransient(error) && !isLast)) throw thrown;
       if (error.status >= 500) log.error({ request: task.request.id, task: taskId, err: thrown }, "a task failed");
       const errorJson = toErrorJson(error, task.request, tableErrorVerbosity);
       await asOwner((client) => client.query("select private.fail_task($1, $2)", [taskId, errorJson]));
     }
   };
 
-  const abandon = async (): Promise<void> => {
+  const cancelRunning = async (): Promise<void> => {
     isCancelled = true;
     const text = "select pg_cancel_backend(pid) from unnest($1::integer[]) as pid";
     await asOwner((client) => client.query(text, [[...backendPids]]));
   };
-  return { runTask: perform, cancelRunning: abandon };
+  return { runTask, cancelRunning };
 }
 
-class TaskHeldElsewhere extends Error {
+class TaskLockedError extends Error {
   override name = "HeldElsewhere";
 }
 
 /** Locks the task for this attempt; returns the backend's process id. */
-async function lockTask(ask: Ask, taskId: string): Promise<string> {
+async function lockTask(ask: RunStatement, taskId: string): Promise<string> {
   const text = "select private.hold_task($1)::text, pg_catalog.pg_backend_pid()::text";
-  const [isHeld, pid] = (await ask({ text, values: [taskId] })).rows[0]!;
-  if (isHeld !== "true") throw new TaskHeldElsewhere("Another attempt at this task is under way, or it is over");
+  const [isLocked, pid] = (await ask({ text, values: [taskId] })).rows[0]!;
+  if (isLocked !== "true") throw new TaskLockedError("Another attempt at this task is under way, or it is over");
   return pid!;
 }
 
-async function finishTask(ask: Ask, taskId: string, answer: GatewayResponse): Promise<void> {
-  await ask({ text: "select private.finish_task($1, $2)", values: [taskId, resultOf(answer)] });
+async function finishTask(ask: RunStatement, taskId: string, response: GatewayResponse): Promise<void> {
+  await ask({ text: "select private.finish_task($1, $2)", values: [taskId, resultOf(response)] });
 }
 
 /** Stores JSON unchanged, text as a string, anything else in base64. */
@@ -113,13 +113,13 @@ function resultOf({ body, headers }: GatewayResponse): string {
   return JSON.stringify(isText ? body.toString() : Buffer.from(body).toString("base64"));
 }
 
-function toCaller({ kind, role, claimsText }: StartedTask): Caller {
+function callerOfTask({ kind, role, claimsText }: StartedTask): Caller {
   return Object.freeze({ kind, role, claims: parseClaims(claimsText) ?? {}, claimsText, expiresAt: null });
 }
 
 /** The error body that the interface would have returned. */
 function toErrorJson(error: ApiError, request: StoredRequest, tableErrorVerbosity: ErrorVerbosity): string {
-  const refusal = refuse(error, request, { errorBody: "nested", tableErrorVerbosity });
+  const refusal = toErrorResponse(error, request, { errorBody: "nested", tableErrorVerbosity });
   const { error: envelope, ...body } = JSON.parse(String(refusal.body));
   return JSON.stringify({ status: error.status, ...(envelope ?? body) });
 }
@@ -136,4 +136,16 @@ function isTransient({ status, code, cause }: ApiError): boolean {
   // The resource interface replaces the SQLSTATE by its own code.
   const sqlState = cause instanceof pg.DatabaseError ? cause.code : code;
   return status === 503 || status === 504 || TRANSIENT_CODES.includes(sqlState ?? "");
+}
+
+/** The job's name, `perform`, is the one that `private.queue_task` uses. */
+export function makeTaskList({ runTask }: TaskRunner): TaskList {
+  const attempt: Task = (payload, { job }) =>
+    runTask((payload as { readonly task: string }).task, { isLast: job.attempts >= job.max_attempts });
+  return { perform: attempt };
+}
+
+/** Requeues abandoned tasks, fails those that are out of attempts and deletes old ones. */
+export async function maintainTasks(asOwner: AsOwner): Promise<void> {
+  await asOwner((client) => client.query("select private.tend_tasks()"));
 }

@@ -1,29 +1,28 @@
 import type pg from "pg";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
-import type { Policy } from "../../engine/catalog/policies.ts";
-import type { Table } from "../../engine/catalog/tables.ts";
-import type { Context, Statement } from "../../engine/database/statement.ts";
-import { explainStatement, undone } from "../../engine/inspect/undone.ts";
-import { KEY, type RequestedRows } from "./requested-rows.ts";
-import { judging, type Verdict, verdictsOn } from "./verdicts.ts";
+import type { CatalogTable, Policy } from "../../engine/catalog/tables.ts";
+import type { Statement, StatementContext } from "../../engine/database/statement.ts";
+import { explainStatement, inRolledBackTransaction } from "../../engine/inspect/explain.ts";
+import { quotedName } from "../../engine/pg-client/quoted-name.ts";
+import { KEY_ALIAS, type RequestedRows } from "./requested-rows.ts";
 
-export type Explained = {
-  readonly table: Table;
+export type ReadExplanation = {
+  readonly table: CatalogTable;
   /** Rows of the request without its page: as the caller, and as somebody whom no policy binds. */
-  readonly seen: number;
+  readonly visible: number;
   readonly total: number;
   /** Some of those that the caller is not shown, and what each policy says of them. */
-  readonly hidden: readonly { readonly key: readonly unknown[]; readonly verdicts: readonly Verdict[] }[];
+  readonly hidden: readonly { readonly key: readonly unknown[]; readonly verdicts: readonly PolicyResult[] }[];
   readonly policies: readonly Policy[];
   /** Columns that the role may not read. */
-  readonly closedColumns: readonly string[];
+  readonly unreadableColumns: readonly string[];
   /** Of the request itself, with its time. */
   readonly plan: string;
 };
 
-type Means = {
+type ExplainConnections = {
   readonly catalog: Catalog;
-  readonly context: Context;
+  readonly context: StatementContext;
   /** As the login of requests. */
   readonly login: pg.ClientBase;
   readonly owner: pg.ClientBase;
@@ -34,26 +33,29 @@ const MOST_HIDDEN = 10;
 /** What a caller sees of what is asked, what is kept from them, and by whom. Nothing is changed. */
 export async function explainRead(
   { table, prepared, keys }: RequestedRows,
-  { catalog, context, login, owner }: Means,
-): Promise<Explained> {
-  const policies = judging(table, context.role, catalog);
-  const closedColumns = [...table.columns.keys()].filter(
-    (column) => !catalog.mayRole(context.role, "select", table, column),
+  { catalog, context, login, owner }: ExplainConnections,
+): Promise<ReadExplanation> {
+  const policies = readPoliciesOf(table, context.role, catalog);
+  const unreadableColumns = [...table.columns.keys()].filter(
+    (column) => !catalog.hasPrivilege(context.role, "select", table, column),
   );
-  const plan = await undone(login, context, { asRole: true }, () => explainStatement(login, prepared.statement));
+  const plan = await inRolledBackTransaction(login, context, { asRole: true }, () =>
+    explainStatement(login, prepared.statement),
+  );
   const { statement } = keys();
   const keysFor = async (client: pg.ClientBase) => toKeys(await bodyOf(client, statement), table.primaryKey.length);
-  const seen = await undone(login, context, { asRole: true }, () => keysFor(login));
-  const all = await undone(owner, context, { asRole: false }, () => keysFor(owner));
-  const shown = new Set(seen.map((key) => JSON.stringify(key)));
+  const visible = await inRolledBackTransaction(login, context, { asRole: true }, () => keysFor(login));
+  const all = await inRolledBackTransaction(owner, context, { asRole: false }, () => keysFor(owner));
+  const shown = new Set(visible.map((key) => JSON.stringify(key)));
   const hiddenKeys = all.filter((key) => !shown.has(JSON.stringify(key))).slice(0, MOST_HIDDEN);
-  const hidden = await undone(owner, context, { asRole: false }, async () => {
-    const judged: Explained["hidden"][number][] = [];
-    if (table.primaryKey.length === 0) return judged;
-    for (const key of hiddenKeys) judged.push({ key, verdicts: await verdictsOn(key, { table, policies, owner }) });
-    return judged;
+  const hidden = await inRolledBackTransaction(owner, context, { asRole: false }, async () => {
+    const explained: ReadExplanation["hidden"][number][] = [];
+    if (table.primaryKey.length === 0) return explained;
+    for (const key of hiddenKeys)
+      explained.push({ key, verdicts: await evaluatePolicies(key, { table, policies, owner }) });
+    return explained;
   });
-  return { table, seen: seen.length, total: all.length, hidden, policies, closedColumns, plan };
+  return { table, visible: visible.length, total: all.length, hidden, policies, unreadableColumns, plan };
 }
 
 async function bodyOf(client: pg.ClientBase, { text, values }: Statement): Promise<string> {
@@ -63,5 +65,37 @@ async function bodyOf(client: pg.ClientBase, { text, values }: Statement): Promi
 
 function toKeys(body: string | object, columns: number): unknown[][] {
   const rows = (typeof body === "string" ? JSON.parse(body) : body) as Record<string, unknown>[];
-  return rows.map((row) => Array.from({ length: columns }, (_, index) => row[`${KEY}${index}`]));
+  return rows.map((row) => Array.from({ length: columns }, (_, index) => row[`${KEY_ALIAS}${index}`]));
+}
+
+type PolicyResult = {
+  readonly policy: Policy;
+  /** Null where its condition is neither true nor false, which hides the row as well. */
+  readonly passes: boolean | null;
+};
+
+/** The policies that judge what the role reads of the table; none where the role is not bound by any. */
+export function readPoliciesOf(table: CatalogTable, role: string, catalog: Catalog): readonly Policy[] {
+  return table.policies.filter(
+    ({ command, roles }) =>
+      (command === "all" || command === "select") &&
+      roles.some((name) => name === "public" || catalog.hasRole(role, name)),
+  );
+}
+
+/** What each policy says of one row. Asked as the owner, who sees it, in a transaction that has the caller's settings. */
+async function evaluatePolicies(
+  key: readonly unknown[],
+  { table, policies, owner }: { table: CatalogTable; policies: readonly Policy[]; owner: pg.ClientBase },
+): Promise<PolicyResult[]> {
+  if (policies.length === 0) return [];
+  // Conditions as Postgres prints them, which name the table's columns without the table.
+  const conditions = policies.map(({ using }) => `(${using ?? "true"})`).join(", ");
+  const found = table.primaryKey.map((column, index) => `${quotedName(column)} = $${index + 1}`).join(" and ");
+  const { rows } = await owner.query<(boolean | null)[]>({
+    text: `select ${conditions} from ${quotedName(table.schema, table.name)} where ${found}`,
+    values: [...key],
+    rowMode: "array",
+  });
+  return policies.map((policy, index) => ({ policy, passes: rows[0]?.[index] ?? null }));
 }

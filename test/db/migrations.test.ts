@@ -3,11 +3,10 @@ import { join } from "node:path";
 import pg from "pg";
 import { expect, test } from "vitest";
 import { toApiError } from "../../engine/errors.ts";
-import { committedMigrations } from "../../engine/migrate/committed.ts";
-import { allHistories } from "../../engine/migrate/histories.ts";
+import { schemaFileOf } from "../../engine/migrate/commit.ts";
+import { allHistories, committedMigrations } from "../../engine/migrate/committed-migrations.ts";
 import { runMigrations } from "../../engine/migrate/migrate.ts";
-import { schemaFile } from "../../engine/migrate/schema-files.ts";
-import { dumpSchema } from "../../engine/schema-dump.ts";
+import { dumpSchema } from "../../engine/schema-dump/schema-dump.ts";
 import { urlOf } from "../database.ts";
 import { useContent } from "./content.ts";
 
@@ -25,7 +24,7 @@ test("migrating what is migrated changes nothing", async () => {
 test("schema.sql is what the migrations make", async () => {
   const committed = await Promise.all(histories.map(committedMigrations));
   const last = histories.findLast((_, index) => committed[index]!.length > 0)!;
-  const file = await readFile(schemaFile(last), "utf8");
+  const file = await readFile(schemaFileOf(last), "utf8");
   expect(await dumpSchema(content.owner), "Renew it: npm run migrate -- dump").toBe(file);
 });
 

@@ -2,8 +2,8 @@ import { createClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readConfig } from "../../engine/config/config.ts";
-import { makeLogger } from "../../engine/log.ts";
-import { withClient } from "../../engine/with-client.ts";
+import { makeLogger } from "../../engine/output/log.ts";
+import { withClient } from "../../engine/pg-client/with-client.ts";
 import { type Service, startService } from "../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 
@@ -50,7 +50,7 @@ async function serveWith(settings: Readonly<Record<string, string>>): Promise<Se
   const giveUp = (reason: Error) => {
     throw reason;
   };
-  const service = await startService(config, { log: makeLogger(config), tell: () => {}, giveUp });
+  const service = await startService(config, { log: makeLogger(config), report: () => {}, onFatalError: giveUp });
   services.push(service);
   return service;
 }

@@ -2,13 +2,13 @@ import pg from "pg";
 import { describe, expect, test } from "vitest";
 import {
   ApiError,
-  faultsOf,
+  errorCodeOf,
+  fieldErrorsOf,
   toApiError,
   toChannelReason,
   toEnvelope,
   toGraphQLBody,
   toTableBody,
-  wordOf,
 } from "../../engine/errors.ts";
 
 function refusedByPostgres(code: string, fields: Partial<pg.DatabaseError> = {}): pg.DatabaseError {
@@ -60,7 +60,7 @@ describe("toApiError", () => {
   ])("SQLSTATE %s becomes status %i and the word %s", (code, status, word) => {
     const error = toApiError(refusedByPostgres(code));
     expect(error.status).toBe(status);
-    expect(wordOf(error)).toBe(word);
+    expect(errorCodeOf(error)).toBe(word);
   });
 
   test.each([
@@ -73,7 +73,7 @@ describe("toApiError", () => {
   ])("SQLSTATE %s with the message %j becomes status %i and the word %s", (code, message, status, word) => {
     const error = toApiError(refusedByPostgres(code, { message }));
     expect(error.status).toBe(status);
-    expect(wordOf(error)).toBe(word);
+    expect(errorCodeOf(error)).toBe(word);
   });
 
   test("what Postgres said of a refused statement is kept, with detail and hint", () => {
@@ -89,7 +89,7 @@ describe("toApiError", () => {
   test("a missing privilege is 401 for the anonymous and 403 for the known", () => {
     const denied = refusedByPostgres("42501");
     expect(toApiError(denied, { anonymous: true }).status).toBe(401);
-    expect(wordOf(toApiError(denied, { anonymous: true }))).toBe("AUTH_REQUIRED");
+    expect(errorCodeOf(toApiError(denied, { anonymous: true }))).toBe("AUTH_REQUIRED");
     expect(toApiError(denied).status).toBe(403);
   });
 
@@ -121,17 +121,17 @@ describe("the fields at fault", () => {
   test("are those that the details list", () => {
     const details = [{ field: "email", message: "Send a text." }, { other: "thing" }];
     const error = new ApiError(400, "VALIDATION_ERROR", "Not acceptable.", { details });
-    expect(faultsOf(error)).toEqual([{ field: "email", message: "Send a text." }]);
+    expect(fieldErrorsOf(error)).toEqual([{ field: "email", message: "Send a text." }]);
   });
 
   test("are the one that our own SQL names", () => {
     const error = new ApiError(409, "TAKEN", "It is taken.", { details: "email" });
-    expect(faultsOf(error)).toEqual([{ field: "email", message: "It is taken." }]);
+    expect(fieldErrorsOf(error)).toEqual([{ field: "email", message: "It is taken." }]);
   });
 
   test("are none where the detail is a sentence of Postgres", () => {
     const error = new ApiError(409, "23505", "duplicate key", { details: "Key (email)=(a@b) already exists." });
-    expect(faultsOf(error)).toEqual([]);
+    expect(fieldErrorsOf(error)).toEqual([]);
   });
 });
 
@@ -186,8 +186,8 @@ describe("the faces", () => {
   });
 
   test("a PostgREST code is spoken of by its status elsewhere", () => {
-    expect(wordOf(new ApiError(404, "PGRST205", "no such table"))).toBe("RESOURCE_NOT_FOUND");
-    expect(wordOf(new ApiError(400, "PGRST100", "unreadable"))).toBe("VALIDATION_ERROR");
-    expect(wordOf(new ApiError(408, "TIMEOUT", "too late"))).toBe("TIMEOUT");
+    expect(errorCodeOf(new ApiError(404, "PGRST205", "no such table"))).toBe("RESOURCE_NOT_FOUND");
+    expect(errorCodeOf(new ApiError(400, "PGRST100", "unreadable"))).toBe("VALIDATION_ERROR");
+    expect(errorCodeOf(new ApiError(408, "TIMEOUT", "too late"))).toBe("TIMEOUT");
   });
 });

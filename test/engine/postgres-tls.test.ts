@@ -5,17 +5,17 @@ import pg from "pg";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "../../bench/free-port.ts";
-import { openChanges } from "../../engine/changes/changes.ts";
 import { readConfig } from "../../engine/config/config.ts";
 import { openDatabase } from "../../engine/database/database.ts";
 import { type Cluster, startCluster } from "../../engine/embedded/cluster.ts";
-import { chooseAccount, chownTo } from "../../engine/embedded/system-account.ts";
-import { openListener } from "../../engine/listen.ts";
-import { startPostgres } from "../../engine/postgres.ts";
+import { chooseAccount, chownTo } from "../../engine/embedded/spawn-as.ts";
+import { openListener } from "../../engine/pg-client/listen.ts";
+import { startPostgres } from "../../engine/postgres/served-postgres.ts";
+import { openReplication } from "../../engine/replication/changes.ts";
 import { type Authority, makeAuthority, type Signed } from "../certificates.ts";
 import { until } from "../until.ts";
-import { Followed } from "./changes/followed.ts";
 import { anon, sql } from "./database/open.ts";
+import { Followed } from "./replication/followed.ts";
 
 const log = pino({ level: "silent" });
 
@@ -82,7 +82,7 @@ describe("sslmode=verify-full", () => {
     const { requestUrl, ownerUrl } = await reach(urlOf(verified));
     const database = openDatabase({ url: requestUrl, ownerUrl, log, applicationName: "requests" });
     const listener = openListener({ url: ownerUrl, log });
-    const changes = openChanges({
+    const changes = openReplication({
       url: ownerUrl,
       asOwner: (work) => database.asOwner(work),
       publication: "supabase_realtime",

@@ -1,17 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
-import { openBytes, sealBytes } from "../../engine/sealed.ts";
+import { decryptBytes, encryptBytes } from "../../engine/secrets.ts";
 
 const key = randomBytes(32);
 
 test("parts are sealed together and opened as the bytes that they are", () => {
-  const sealed = sealBytes(["é\n", Buffer.from([0, 255])], key);
-  expect(openBytes(sealed, key)).toEqual(Buffer.concat([Buffer.from("é\n"), Buffer.from([0, 255])]));
-  expect(sealBytes(["é\n", Buffer.from([0, 255])], key)).not.toEqual(sealed);
+  const sealed = encryptBytes(["é\n", Buffer.from([0, 255])], key);
+  expect(decryptBytes(sealed, key)).toEqual(Buffer.concat([Buffer.from("é\n"), Buffer.from([0, 255])]));
+  expect(encryptBytes(["é\n", Buffer.from([0, 255])], key)).not.toEqual(sealed);
 });
 
 test("another key opens nothing, and neither does a tag that was cut", () => {
-  const sealed = sealBytes(["text"], key);
-  expect(() => openBytes(sealed, randomBytes(32))).toThrow();
-  for (const length of [1, 4, 15]) expect(() => openBytes(sealed.subarray(0, -length), key)).toThrow();
+  const sealed = encryptBytes(["text"], key);
+  expect(() => decryptBytes(sealed, randomBytes(32))).toThrow();
+  for (const length of [1, 4, 15]) expect(() => decryptBytes(sealed.subarray(0, -length), key)).toThrow();
 });

@@ -1,4 +1,4 @@
-import type { Stepwise } from "../../engine/stepwise.ts";
+import type { Stepwise } from "../../engine/concurrency/stepwise.ts";
 
 /** How many pauses a computation makes. */
 export function stepsOf(steps: Stepwise<unknown>): number {

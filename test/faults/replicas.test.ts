@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, test } from "vitest";
 import { runMigrations } from "../../engine/migrate/migrate.ts";
-import { withClient } from "../../engine/with-client.ts";
+import { withClient } from "../../engine/pg-client/with-client.ts";
 import { type Pair, startPair } from "../standby.ts";
 import { until } from "../until.ts";
 import { MARKS } from "./own-postgres.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { parseExactly } from "../../engine/exact-json.ts";
+import { parseJsonExactly } from "../../engine/json/json-values.ts";
 import { type GraphQLService, serveGraphQL } from "../graphql.ts";
 import { anonKey } from "../realtime/service.ts";
 import { until } from "../until.ts";
@@ -80,7 +80,7 @@ async function listen(): Promise<Changes> {
   const { socket, heard } = await join("all", config);
   const docs = new Map<number, string>();
   socket.on("message", (data) => {
-    const { event, payload } = parseExactly(String(data)) as { event: string; payload: Change };
+    const { event, payload } = parseJsonExactly(String(data)) as { event: string; payload: Change };
     if (event === "postgres_changes") docs.set(payload.data.record.id, JSON.stringify(payload.data.record.doc));
   });
   await until(() => heard.some((text) => text.includes('"event":"system"') && text.includes('"status":"ok"')));
@@ -154,15 +154,16 @@ const WRITERS: Readonly<Record<string, (id: number, doc: string) => Promise<unkn
 };
 
 const READERS: Readonly<Record<string, (id: number) => Promise<unknown>>> = {
-  "/rest/v1": async (id) => (parseExactly(await ask(`/rest/v1/documents?id=eq.${id}`)) as [{ doc: unknown }])[0].doc,
-  "/api/v1": async (id) => (parseExactly(await ask(`/api/v1/documents/${id}`)) as { doc: unknown }).doc,
+  "/rest/v1": async (id) =>
+    (parseJsonExactly(await ask(`/rest/v1/documents?id=eq.${id}`)) as [{ doc: unknown }])[0].doc,
+  "/api/v1": async (id) => (parseJsonExactly(await ask(`/api/v1/documents/${id}`)) as { doc: unknown }).doc,
   "/graphql": async (id) => {
     const text = await graphqlAsk("query ($id: ID!) { document(id: $id) { doc } }", `{"id": ${id}}`);
-    return (parseExactly(text) as { data: { document: { doc: unknown } } }).data.document.doc;
+    return (parseJsonExactly(text) as { data: { document: { doc: unknown } } }).data.document.doc;
   },
   "a row change": async (id) => {
     await until(() => (changes.docs.get(id) ?? "null") !== "null");
-    return parseExactly(changes.docs.get(id)!);
+    return parseJsonExactly(changes.docs.get(id)!);
   },
 };
 

@@ -1,7 +1,7 @@
 import { isObjectType } from "postgraphile/graphql";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { LeftOut } from "../../plugins/left-out.ts";
-import { buildSchema } from "../../plugins/serve/build-schema.ts";
+import type { OmittedObject } from "../../plugins/omitted-objects.ts";
+import { buildServableSchema } from "../../plugins/server/resilient-build.ts";
 import { alice, anonymous } from "../db/callers.ts";
 import { useGeneratedSchema } from "./generated-schema.ts";
 import { openPreset } from "./open-preset.ts";
@@ -50,10 +50,10 @@ function fieldsOf(name: string): string[] {
   return isObjectType(type) ? Object.keys(type.getFields()) : [];
 }
 
-let leftOut: readonly LeftOut[];
+let leftOut: readonly OmittedObject[];
 beforeAll(async () => {
   await using opened = await openPreset({ sql: SQL });
-  ({ leftOut } = await buildSchema(opened.preset, new AbortController().signal));
+  ({ omitted: leftOut } = await buildServableSchema(opened.preset, new AbortController().signal));
 });
 
 describe("of functions of one name", () => {
@@ -102,7 +102,7 @@ describe("a function that GraphQL cannot call", () => {
       ["function public.vary(int4[])", "it takes VARIADIC arguments"],
       ["procedure public.proceed()", "GraphQL calls no procedures"],
     ]);
-    expect(leftOut.some(({ isFault }) => isFault)).toBe(false);
+    expect(leftOut.some(({ isBuildFault: isFault }) => isFault)).toBe(false);
   });
 
   test("is no field", () => {

@@ -3,7 +3,7 @@ import { makeSchema } from "postgraphile";
 import { makePgService } from "postgraphile/adaptors/pg";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { makePreset } from "../../plugins/preset.ts";
-import { type RowEvent, topicsOf } from "../../plugins/subscription-topic.ts";
+import { type RowEvent, topicsOf } from "../../plugins/row-events.ts";
 import { alice, anonymous, type Caller, SEED } from "../db/callers.ts";
 import { useGeneratedSchema } from "./generated-schema.ts";
 

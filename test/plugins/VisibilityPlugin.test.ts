@@ -3,12 +3,11 @@ import { readFile } from "node:fs/promises";
 import { makeSchema } from "postgraphile";
 import { GraphQLSchema, isInterfaceType, isObjectType, validateSchema } from "postgraphile/graphql";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { loadCatalog } from "../../engine/catalog/load.ts";
-import { runAtOnce } from "../../engine/stepwise.ts";
-import { findHiddenParts } from "../../plugins/serve/hidden-parts.ts";
-import { pruneSchema } from "../../plugins/serve/prune-schema.ts";
-import { privilegesOf } from "../../plugins/serve/role-privileges.ts";
-import { type RolePrivileges, visibilityOf } from "../../plugins/visibility.ts";
+import { loadCatalog } from "../../engine/catalog/load-catalog.ts";
+import { runToCompletion } from "../../engine/concurrency/stepwise.ts";
+import { findHiddenElements, pruneSchema } from "../../plugins/server/prune-schema.ts";
+import { privilegesOf } from "../../plugins/server/role-schemas.ts";
+import { type RolePrivileges, visibilityRuleOf } from "../../plugins/VisibilityPlugin.ts";
 import { openPreset, type PresetOptions } from "./open-preset.ts";
 
 const ROLES = ["anon", "authenticated", "admin", "service_role"];
@@ -34,13 +33,13 @@ describe.each([
   afterAll(() => opened.disposeAsync());
 
   test("nothing is hidden from a caller who may do what any role may", () => {
-    expect([...runAtOnce(findHiddenParts(schema, privileges(ROLES)))]).toEqual([]);
+    expect([...runToCompletion(findHiddenElements(schema, privileges(ROLES)))]).toEqual([]);
   });
 
   test("everything is hidden from a caller who may do nothing", () => {
     const none = privileges([]);
-    const hidden = runAtOnce(findHiddenParts(schema, none));
-    const needsPrivilege = (field: object) => visibilityOf(field)?.(none) === false;
+    const hidden = runToCompletion(findHiddenElements(schema, none));
+    const needsPrivilege = (field: object) => visibilityRuleOf(field)?.(none) === false;
     const ofTables = Object.values(schema.getTypeMap()).filter(
       (type) => (isObjectType(type) || isInterfaceType(type)) && Object.values(type.getFields()).some(needsPrivilege),
     );
@@ -54,13 +53,13 @@ describe.each([
         .update(JSON.stringify([seed, ...what]))
         .digest()
         .readUInt8() < 128;
-    const hidden = runAtOnce(
-      findHiddenParts(schema, {
+    const hidden = runToCompletion(
+      findHiddenElements(schema, {
         may: (privilege, { name }, column = "") => isGranted(privilege, name, column),
         mayExecute: (oid) => isGranted(oid),
       }),
     );
-    const pruned = runAtOnce(pruneSchema(schema, hidden));
+    const pruned = runToCompletion(pruneSchema(schema, hidden));
     expect(hidden.size).toBeGreaterThan(0);
     expect(Object.keys(pruned.getTypeMap()).length).toBeGreaterThan(0);
     expect(validateSchema(new GraphQLSchema({ ...pruned.toConfig(), assumeValid: false }))).toEqual([]);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { reasonFor, reasonOf } from "../../plugins/deprecation.ts";
+import { deprecationReasonOf, deprecationReasonOfPart } from "../../plugins/graphql-types.ts";
 
 test.each([
   [undefined, undefined],
@@ -8,7 +8,7 @@ test.each([
   ["Use that.", "Use that."],
   [["Use that,", "or this."], "Use that,\nor this."],
 ] as const)("@deprecated %j gives the reason %j", (tag, reason) => {
-  expect(reasonOf(tag)).toBe(reason);
+  expect(deprecationReasonOf(tag)).toBe(reason);
 });
 
 test.each([
@@ -19,5 +19,5 @@ test.each([
   [true, undefined],
   [undefined, undefined],
 ] as const)("@deprecatedValue %j says of OLD: %j", (tag, reason) => {
-  expect(reasonFor(tag, "OLD")).toBe(reason);
+  expect(deprecationReasonOfPart(tag, "OLD")).toBe(reason);
 });

@@ -4,9 +4,9 @@ import type { PgClient, PgClientQuery, WithPgClient } from "postgraphile/@datapl
 import { execute, isSafeError, subscribe } from "postgraphile/grafast";
 import { type GraphQLSchema, getOperationAST, parse, validate } from "postgraphile/graphql";
 import { afterAll, beforeAll } from "vitest";
-import type { Context } from "../../engine/database/statement.ts";
+import type { StatementContext } from "../../engine/database/statement.ts";
 import { toApiError, toGraphQLBody } from "../../engine/errors.ts";
-import { makeWithPgClient } from "../../plugins/serve/pg-client.ts";
+import { makeWithPgClient } from "../../plugins/server/pg-client.ts";
 import type { TestDatabase } from "../database.ts";
 import type { Caller } from "../db/callers.ts";
 import { openPreset, type PresetOptions } from "./open-preset.ts";
@@ -85,7 +85,7 @@ export function useGeneratedSchema(options: PresetOptions = {}): GeneratedSchema
   return generated;
 }
 
-function contextOf({ role, sub, usersAccess = "open" }: Caller): Context {
+function contextOf({ role, sub, usersAccess = "open" }: Caller): StatementContext {
   return {
     role,
     settings: [

@@ -1,6 +1,6 @@
 import { LIST_TYPES, TYPES } from "postgraphile/@dataplan/pg";
 import { describe, expect, test } from "vitest";
-import { idCodecOf, idKindOf, isIdCodec } from "../../plugins/id-codec.ts";
+import { idKindOf, isIdCodec, toIdCodec } from "../../plugins/IdScalarPlugin.ts";
 
 describe("an id", () => {
   test.each([
@@ -21,18 +21,18 @@ describe("an id", () => {
     [TYPES.uuid, "4b0c5e52", null],
     [TYPES.text, "any text", "any text"],
   ])("of type %s: %j is %j to Postgres", (codec, text, read) => {
-    expect(idCodecOf(codec, "matches nothing").toPg(text)).toBe(read);
+    expect(toIdCodec(codec, "matches nothing").toPg(text)).toBe(read);
   });
 
   test("is refused where its absence would mean something else", () => {
-    expect(idCodecOf(TYPES.bigint, "is refused").toPg("7")).toBe("7");
-    expect(() => idCodecOf(TYPES.bigint, "is refused").toPg("abc")).toThrow('"abc" is not an id.');
+    expect(toIdCodec(TYPES.bigint, "is refused").toPg("7")).toBe("7");
+    expect(() => toIdCodec(TYPES.bigint, "is refused").toPg("abc")).toThrow('"abc" is not an id.');
   });
 
   test("is made once of each type", () => {
-    const codec = idCodecOf(TYPES.bigint, "matches nothing");
-    expect(idCodecOf(TYPES.bigint, "matches nothing")).toBe(codec);
-    expect(idCodecOf(codec, "is refused")).toBe(codec);
+    const codec = toIdCodec(TYPES.bigint, "matches nothing");
+    expect(toIdCodec(TYPES.bigint, "matches nothing")).toBe(codec);
+    expect(toIdCodec(codec, "is refused")).toBe(codec);
     expect(isIdCodec(codec)).toBe(true);
     expect(isIdCodec(TYPES.bigint)).toBe(false);
   });

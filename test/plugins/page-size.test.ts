@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readLimit, readOffset, readPage } from "../../plugins/page-size.ts";
+import { readLimit, readOffset, readPage } from "../../plugins/PaginationPlugin.ts";
 
 describe("the size of a page", () => {
   test.each([

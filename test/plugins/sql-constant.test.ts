@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { constantOf } from "../../plugins/sql-constant.ts";
+import { parseSqlConstant } from "../../plugins/FunctionArgumentsPlugin.ts";
 
 test.each([
   ["'DRAFT'::article_status", "DRAFT"],
@@ -18,5 +18,5 @@ test.each([
   ["E'a\\\\b'::text", null],
   ["('now'::text)::date", null],
 ])("the default %s is the constant %j", (expression, constant) => {
-  expect(constantOf(expression)).toBe(constant);
+  expect(parseSqlConstant(expression)).toBe(constant);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { momentTopicOf, topicOf, topicsOf } from "../../plugins/subscription-topic.ts";
+import { timeTopicOf, topicOf, topicsOf } from "../../plugins/row-events.ts";
 
 const change = { s: "public", t: "things", op: "update" };
 
@@ -13,13 +13,13 @@ test("a change belongs to all changes of its kind, and to those of each of its k
 
 test("a change belongs to those of a point in time, whatever zone it is told in", () => {
   const at = (time: string) => topicsOf({ ...change, k: { at: time } });
-  const moment = momentTopicOf(change, "at", "2026-01-01T10:00:00+00:00");
+  const moment = timeTopicOf(change, "at", "2026-01-01T10:00:00+00:00");
   expect(at("2026-01-01T19:00:00+09:00")).toContain(moment);
   expect(at("2026-01-01T19:00:00+09:00")).toContain(topicOf(change, ["at", "2026-01-01T19:00:00+09:00"]));
   expect(at("2026-01-01T19:00:00+08:00")).not.toContain(moment);
   // A text, not a time.
   expect(at("2026-01-01T10:00:00.000Z")).not.toContain(moment);
-  expect(at("infinity")).toContain(momentTopicOf(change, "at", "infinity"));
+  expect(at("infinity")).toContain(timeTopicOf(change, "at", "infinity"));
 });
 
 test("no name and no value is taken for another", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readTime, toTime } from "../../plugins/time.ts";
+import { parseIsoTime, toIsoTime } from "../../plugins/time-codecs.ts";
 
 describe("a time", () => {
   test.each([
@@ -20,7 +20,7 @@ describe("a time", () => {
     ["0044-03-15T12:53:28+00:53:28 BC", "-000043-03-15T12:00:00.000Z"],
     ["290000-01-01T00:00:00+00:00", "290000-01-01T00:00:00+00:00"],
   ])("that JSON in Postgres writes as %s is told as %s", (text, time) => {
-    expect(toTime(text)).toBe(time);
+    expect(toIsoTime(text)).toBe(time);
   });
 
   test.each([
@@ -34,13 +34,13 @@ describe("a time", () => {
     ["-000043-03-15T12:00:00.000Z", "0044-03-15T12:00:00.000Z BC"],
     ["0000-12-31T10:00:00.000Z", "0001-12-31T10:00:00.000Z BC"],
   ])("may be sent as %s", (text, read) => {
-    expect(readTime(text)).toBe(read);
+    expect(parseIsoTime(text)).toBe(read);
   });
 
   test.each(["", "yesterday", "now", "10:15", "1763633700", "20.11.2026", "2026-11-20T10:15:00 Europe/Berlin"])(
     "may not be sent as %j, though Postgres might make something of it",
     (text) => {
-      expect(readTime(text)).toBeNull();
+      expect(parseIsoTime(text)).toBeNull();
     },
   );
 });

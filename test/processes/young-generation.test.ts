@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
-const MODULE = join(import.meta.dirname, "../../processes/young-generation.ts");
+const MODULE = join(import.meta.dirname, "../../processes/process-lifecycle.ts");
 
 test("this version of V8 knows the flag", async () => {
   const program = `import { keepYoungGenerationMemory } from ${JSON.stringify(MODULE)}; keepYoungGenerationMemory();`;

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { expect, test } from "vitest";
 import { type Database, openDatabase } from "../../engine/database/database.ts";
-import { makeAuthorization } from "../../realtime/authorization.ts";
+import { makeTopicAuthorization } from "../../realtime/authorization.ts";
 import { cloneDatabase } from "../database.ts";
 
 const POLICIES = `
@@ -17,7 +17,10 @@ test("a role that is to read only hears and speaks where policies let it", async
   const database: Database = openDatabase({ url, ownerUrl, log });
   try {
     const settings = [["transaction_read_only", "on"]] as const;
-    const { mayHear, maySay } = makeAuthorization({ database, contextOf: () => ({ role: "anon", settings }) });
+    const { readAccess: mayHear, mayWrite: maySay } = makeTopicAuthorization({
+      database,
+      contextOf: () => ({ role: "anon", settings }),
+    });
     const caller = { role: "anon", claims: {} } as Parameters<typeof mayHear>[0];
     expect(await mayHear(caller, "room")).toEqual({ broadcast: true, presence: true });
     expect(await maySay(caller, "room", "broadcast")).toBe(true);

@@ -1,9 +1,9 @@
 import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { type TopicMember, TopicMembers } from "../../realtime/broadcast.ts";
 import { Presence } from "../../realtime/presence.ts";
-import { Relay, type Said } from "../../realtime/relay.ts";
-import { type Occupant, Rooms } from "../../realtime/rooms.ts";
-import { makeTally } from "../../realtime/statistics.ts";
+import { makeRealtimeCounters } from "../../realtime/protocol/counters.ts";
+import { type GatewayMessage, GatewayRelay } from "../../realtime/relay.ts";
 import { outboxTo } from "./outbox-to.ts";
 
 const ROOM = { name: "room1", isPrivate: false };
@@ -18,21 +18,21 @@ afterEach(() => {
 
 /** Opens gateways that hear each other, until one is killed or mute. */
 function network() {
-  const alive: { readonly relay: Relay; isMute: boolean }[] = [];
+  const alive: { readonly relay: GatewayRelay; isMute: boolean }[] = [];
   return () => {
     const emit = async (prefix: string, content: Uint8Array) => {
       if (!alive.includes(gateway)) return;
       if (gateway.isMute) throw new Error("The database is away");
       const message = { prefix, content: Buffer.from(content), transaction: null, lsn: 0n, index: 0 };
-      for (const { relay } of alive) relay.hear(message);
+      for (const { relay } of alive) relay.receive(message);
     };
     const changes = {
       emit,
       state: () => ({ status: "streaming", reason: null, position: null, history: null }) as const,
     };
-    const hear = (said: Said, from: string | null) => presence.hear(said, from!);
-    const relay: Relay = new Relay({ changes, hear, log });
-    const rooms = new Rooms();
+    const hear = (said: GatewayMessage, from: string | null) => presence.receive(said, from!);
+    const relay: GatewayRelay = new GatewayRelay({ changes, receive: hear, log });
+    const rooms = new TopicMembers();
     const presence = new Presence(rooms, relay);
     const gateway = {
       rooms,
@@ -43,12 +43,12 @@ function network() {
       kill: () => alive.splice(alive.indexOf(gateway), 1),
     };
     alive.push(gateway);
-    presence.introduce();
+    presence.exchangeState();
     return gateway;
   };
 }
 
-const occupant = () => ({ room: ROOM }) as Occupant;
+const occupant = () => ({ channelTopic: ROOM }) as TopicMember;
 const pass = (seconds: number) => vi.advanceTimersByTimeAsync(seconds * 1_000);
 
 test("those who were connected to a gateway that is killed leave after 35 seconds, and nobody else does", async () => {
@@ -104,10 +104,10 @@ test("who could not be heard for a while, or was taken for dead, is known again 
 test("many who leave with their gateway are told of at once, and nobody is thrown out by it", async () => {
   const open = network();
   const [one, other] = [open(), open()];
-  const tally = makeTally();
+  const tally = makeRealtimeCounters();
   const { outbox } = outboxTo(new PassThrough().resume(), { tally });
-  const watcher = { room: ROOM, version: "2.0.0", topic: "realtime:room1", hearsPresence: true, outbox };
-  one.rooms.enter(watcher as Occupant);
+  const watcher = { channelTopic: ROOM, version: "2.0.0", topic: "realtime:room1", receivesPresence: true, outbox };
+  one.rooms.add(watcher as TopicMember);
   for (let nth = 0; nth < 30; nth++) {
     other.presence.track(occupant(), `guest ${nth}`, { picture: "x".repeat(200_000) });
     await pass(1);

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { Relay, type Said } from "../../realtime/relay.ts";
+import { type GatewayMessage, GatewayRelay } from "../../realtime/relay.ts";
 
 const log = { warn: () => {}, error: () => {} };
 
 /** Two gateways, and between them a stream that takes as long as it is told to. */
 function connected() {
-  const heard: [Said, string | null][] = [];
+  const heard: [GatewayMessage, string | null][] = [];
   const sent: string[] = [];
   const flushes: (() => void)[] = [];
   const emit = async (_prefix: string, content: Uint8Array) => {
@@ -16,20 +16,20 @@ function connected() {
     emit,
     state: () => ({ status: "streaming", reason: null, position: null, history: null }) as const,
   };
-  const one = new Relay({ changes, hear: () => {}, log });
-  const other = new Relay({ changes, hear: (said, from) => void heard.push([said, from]), log });
+  const one = new GatewayRelay({ changes, receive: () => {}, log });
+  const other = new GatewayRelay({ changes, receive: (said, from) => void heard.push([said, from]), log });
   const pass = () => {
     flushes.shift()!();
-    other.hear({ prefix: "realtime", content: Buffer.from(sent.at(-1)!), transaction: null, lsn: 0n, index: 0 });
+    other.receive({ prefix: "realtime", content: Buffer.from(sent.at(-1)!), transaction: null, lsn: 0n, index: 0 });
   };
   return { one, other, heard, sent, pass };
 }
 
 test("what is said while a message is sent goes with the next one, in order", async () => {
   const { one, heard, sent, pass } = connected();
-  const said = ["a", "b", "c"].map((kind) => one.say({ kind }));
+  const said = ["a", "b", "c"].map((kind) => one.send({ kind }));
   await Promise.resolve();
-  said.push(one.say({ kind: "d" }));
+  said.push(one.send({ kind: "d" }));
   pass();
   await said[0];
   expect(sent).toHaveLength(2);
@@ -42,23 +42,23 @@ test("what is said while a message is sent goes with the next one, in order", as
 
 test("it says when more is said than can be sent", async () => {
   const { one, pass } = connected();
-  const first = one.say({ kind: "x" });
+  const first = one.send({ kind: "x" });
   await Promise.resolve();
-  const later = Array.from({ length: 500 }, () => one.say({ kind: "x" }));
-  expect(one.isCrowded).toBe(true);
+  const later = Array.from({ length: 500 }, () => one.send({ kind: "x" }));
+  expect(one.isCongested).toBe(true);
   pass();
   await first;
-  expect(one.isCrowded).toBe(false);
+  expect(one.isCongested).toBe(false);
   pass();
   await Promise.all(later);
 });
 
 test("few messages are a crowd, too, when they are long", async () => {
   const { one, pass } = connected();
-  const first = one.say({ kind: "x" });
+  const first = one.send({ kind: "x" });
   await Promise.resolve();
-  const later = Array.from({ length: 9 }, () => one.say({ kind: "x".repeat(2 ** 20) }));
-  expect(one.isCrowded).toBe(true);
+  const later = Array.from({ length: 9 }, () => one.send({ kind: "x".repeat(2 ** 20) }));
+  expect(one.isCongested).toBe(true);
   pass();
   await first;
   pass();
@@ -68,7 +68,7 @@ test("few messages are a crowd, too, when they are long", async () => {
 test("a gateway does not hear itself, nor what it cannot read", () => {
   const { one, other, heard } = connected();
   const hear = (prefix: string, text: string) =>
-    other.hear({ prefix, content: Buffer.from(text), transaction: null, lsn: 0n, index: 0 });
+    other.receive({ prefix, content: Buffer.from(text), transaction: null, lsn: 0n, index: 0 });
   for (const text of ["", "x", "[]", "{}", '{"said":[1,{}]}']) hear("realtime", text);
   hear("realtime", JSON.stringify({ gateway: other.gateway, said: [{ kind: "own" }] }));
   hear("elsewhere", JSON.stringify({ gateway: one.gateway, said: [{ kind: "foreign" }] }));
@@ -79,7 +79,7 @@ test("a gateway does not hear itself, nor what it cannot read", () => {
 test("what comes together is heard one by one, when there was time for what was before", async () => {
   const heard: string[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
-  const hear = ({ kind }: Said) => {
+  const hear = ({ kind }: GatewayMessage) => {
     heard.push(kind);
     return kind === "long" ? promise : undefined;
   };
@@ -88,7 +88,7 @@ test("what comes together is heard one by one, when there was time for what was 
     state: () => ({ status: "streaming", reason: null, position: null, history: null }) as const,
   };
   const content = Buffer.from(JSON.stringify({ said: ["short", "long", "last"].map((kind) => ({ kind })) }));
-  const done = new Relay({ changes, hear, log }).hear({
+  const done = new GatewayRelay({ changes, receive: hear, log }).receive({
     prefix: "realtime",
     content,
     transaction: null,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { type Json, readDocument } from "../rest-gateway/resource-openapi/operations.ts";
-import { requestsOf } from "../rest-gateway/resource-openapi/requests.ts";
+import { type Json, readDocument } from "../rest-gateway/openapi/resource/operations.ts";
+import { requestsOf } from "../rest-gateway/openapi/resource/requests.ts";
 import { authorizationOf, CALLERS, type CallerName } from "./callers.ts";
 import type { RecordedRequest } from "./exchange.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { makeLogger } from "../../engine/log.ts";
-import { withClient } from "../../engine/with-client.ts";
+import { makeLogger } from "../../engine/output/log.ts";
+import { withClient } from "../../engine/pg-client/with-client.ts";
 import type { Service } from "../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { serve } from "../serve.ts";

@@ -1,7 +1,7 @@
 import type { Server } from "node:http";
 import { afterEach } from "vitest";
-import { drain } from "../../rest-gateway/drain.ts";
-import { listen } from "../../rest-gateway/listen.ts";
+import { drain } from "../../rest-gateway/http/drain.ts";
+import { openServer } from "../../rest-gateway/http/server.ts";
 
 export const place = {
   host: "127.0.0.1",
@@ -15,16 +15,16 @@ export const place = {
 
 /** Starts servers that are gone after each test. */
 export function useServers(): (
-  handler: Parameters<typeof listen>[0],
-  at?: Parameters<typeof listen>[1],
-  upgrade?: Parameters<typeof listen>[2],
+  handler: Parameters<typeof openServer>[0],
+  at?: Parameters<typeof openServer>[1],
+  upgrade?: Parameters<typeof openServer>[2],
 ) => Promise<Server> {
   const servers: Server[] = [];
   afterEach(async () => {
     await Promise.all(servers.splice(0).map((server) => drain(server, 0).catch(() => {})));
   });
   return async (handler, at = place, upgrade) => {
-    const server = await listen(handler, at, upgrade);
+    const server = await openServer(handler, at, upgrade);
     servers.push(server);
     return server;
   };

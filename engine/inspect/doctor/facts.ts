@@ -1,27 +1,26 @@
 import pg from "pg";
-import type { Catalog } from "../../catalog/catalog.ts";
-import { exposedSchemas } from "../../catalog/exposed-schemas.ts";
+import { type Catalog, exposedSchemas } from "../../catalog/catalog.ts";
 import type { Config } from "../../config/config.ts";
-import { quotedName } from "../../quoted-name.ts";
-import { withClient } from "../../with-client.ts";
+import { quotedName } from "../../pg-client/quoted-name.ts";
+import { withClient } from "../../pg-client/with-client.ts";
 
 /** What the examination looks at. */
-export type Facts = {
+export type DoctorFacts = {
   readonly catalog: Catalog;
   readonly config: Config;
   /** Roles that requests can have without special rights: strangers and whoever signs in. */
   readonly clients: readonly string[];
   /** Whether there is a collection at `/users`, which USERS_ACCESS is about. */
   readonly servesUsers: boolean;
-  readonly login: Login;
-  readonly stream: Stream;
-  readonly server: Server;
+  readonly login: LoginFacts;
+  readonly replication: ReplicationFacts;
+  readonly server: ServerFacts;
   /** SQL of an event trigger that tells of changes of the schema; null: there is one, or nobody would listen. */
-  readonly missingWatch: string | null;
-  readonly replicas: readonly Replica[];
+  readonly missingTriggerSql: string | null;
+  readonly replicas: readonly ReplicaFacts[];
 };
 
-export type Login = {
+type LoginFacts = {
   readonly name: string;
   readonly superuser: boolean;
   readonly bypassesRowSecurity: boolean;
@@ -34,7 +33,7 @@ export type Login = {
   readonly isInTheOpen: boolean;
 };
 
-export type Stream = {
+type ReplicationFacts = {
   readonly walLevel: string;
   /** False: a slot keeps as much of the log as there is, until the disk is full. */
   readonly isBounded: boolean;
@@ -51,7 +50,7 @@ export type Stream = {
   readonly isPooled: boolean;
 };
 
-export type Server = {
+type ServerFacts = {
   /** Where names are looked up, and every role may make some. */
   readonly openSchemas: readonly string[];
   readonly clients: readonly {
@@ -71,12 +70,12 @@ export type Server = {
   readonly looseDefiners: readonly { readonly signature: string; readonly owner: string }[];
 };
 
-export type Replica = {
+export type ReplicaFacts = {
   readonly host: string;
   readonly status: "well" | "away" | "primary" | "without feedback";
 };
 
-const LOGIN = `
+const LOGIN_SQL = `
   select rolname as name, rolsuper as superuser, rolbypassrls as "bypassesRowSecurity", rolinherit as inherits,
     exists (
       select from pg_class where relowner = pg_roles.oid and relkind in ('r', 'p') and relnamespace = any ($1::text[]::regnamespace[])
@@ -87,7 +86,7 @@ const LOGIN = `
     ) as "isInTheOpen"
   from pg_roles where rolname = session_user`;
 
-const STREAM = `
+const REPLICATION_SQL = `
   select current_setting('wal_level') as "walLevel", current_setting('max_slot_wal_keep_size') <> '-1' as "isBounded",
     (select rolsuper or rolreplication from pg_roles where rolname = session_user)
       -- Amazon's way to let somebody replicate.
@@ -100,16 +99,21 @@ const STREAM = `
     (select json_object_agg(schemaname || '.' || tablename, to_json(published) -> 'attnames')
       from pg_publication_tables as published where pubname = $1) as published`;
 
-type StreamRow = Omit<Stream, "published" | "isPooled"> & { published: Record<string, string[] | null> | null };
+type ReplicationRow = Omit<ReplicationFacts, "published" | "isPooled"> & {
+  published: Record<string, string[] | null> | null;
+};
 
-export async function readLogin(login: pg.ClientBase, { catalog }: Pick<Facts, "catalog">): Promise<Login> {
+export async function readLoginFacts(
+  login: pg.ClientBase,
+  { catalog }: Pick<DoctorFacts, "catalog">,
+): Promise<LoginFacts> {
   const exposed = exposedSchemas(catalog).map(({ name }) => quotedName(name));
-  const { rows } = await login.query<Omit<Login, "isPooled">>(LOGIN, [exposed]);
+  const { rows } = await login.query<Omit<LoginFacts, "isPooled">>(LOGIN_SQL, [exposed]);
   return { ...rows[0]!, isPooled: await isPooled(login) };
 }
 
-export async function readStream(owner: pg.ClientBase, publication: string): Promise<Stream> {
-  const { rows } = await owner.query<StreamRow>(STREAM, [publication]);
+export async function readReplicationFacts(owner: pg.ClientBase, publication: string): Promise<ReplicationFacts> {
+  const { rows } = await owner.query<ReplicationRow>(REPLICATION_SQL, [publication]);
   const { published, ...settings } = rows[0]!;
   return { ...settings, published: published && new Map(Object.entries(published)), isPooled: await isPooled(owner) };
 }
@@ -137,39 +141,39 @@ const LOOSE_DEFINERS = `
     and not exists (select from pg_depend where classid = 'pg_proc'::regclass and objid = pg_proc.oid and deptype = 'e')
   order by 1`;
 
-type ServerQuestion = {
+type ServerFactsRequest = {
   readonly catalog: Catalog;
   readonly clients: readonly string[];
   readonly searched: readonly string[];
 };
 
-export async function readServer(
+export async function readServerFacts(
   owner: pg.ClientBase,
-  { catalog, clients, searched }: ServerQuestion,
-): Promise<Server> {
+  { catalog, clients, searched }: ServerFactsRequest,
+): Promise<ServerFacts> {
   const exposed = exposedSchemas(catalog).map(({ name }) => name);
-  const ask = async <T extends pg.QueryResultRow>(text: string, ...values: unknown[]) =>
+  const query = async <T extends pg.QueryResultRow>(text: string, ...values: unknown[]) =>
     (await owner.query<T>(text, values)).rows;
-  const open = await ask<{ name: string }>(OPEN_SCHEMAS, [...exposed, ...searched]);
+  const open = await query<{ name: string }>(OPEN_SCHEMAS, [...exposed, ...searched]);
   return {
     openSchemas: open.map(({ name }) => name),
-    clients: await ask(CLIENTS, clients),
-    slots: await ask(SLOTS),
-    spareSlots: (await ask<Server["spareSlots"]>(SPARE_SLOTS))[0]!,
-    looseDefiners: await ask(
+    clients: await query(CLIENTS, clients),
+    slots: await query(SLOTS),
+    spareSlots: (await query<ServerFacts["spareSlots"]>(SPARE_SLOTS))[0]!,
+    looseDefiners: await query(
       LOOSE_DEFINERS,
       exposed.map((name) => quotedName(name)),
     ),
   };
 }
 
-const REPLICA = `select pg_is_in_recovery() as recovers, current_setting('hot_standby_feedback')::bool as feedback`;
+const REPLICA_SQL = `select pg_is_in_recovery() as recovers, current_setting('hot_standby_feedback')::bool as feedback`;
 
-export async function readReplica(url: string): Promise<Replica> {
+export async function readReplicaFacts(url: string): Promise<ReplicaFacts> {
   const { host } = new pg.Client({ connectionString: url });
   try {
     const { recovers, feedback } = await withClient(url, async (client) => {
-      const { rows } = await client.query<{ recovers: boolean; feedback: boolean }>(REPLICA);
+      const { rows } = await client.query<{ recovers: boolean; feedback: boolean }>(REPLICA_SQL);
       return rows[0]!;
     });
     return { host, status: !recovers ? "primary" : feedback ? "well" : "without feedback" };
@@ -183,3 +187,12 @@ async function isPooled(client: pg.ClientBase): Promise<boolean> {
   const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
   return rows[0]!.pid !== (client as pg.ClientBase & { readonly processID: number }).processID;
 }
+
+/** Something to mend, and how. */
+export type DoctorFinding = {
+  /** `danger`: rows or rights are open that should not be. `slow`: it works, and could be faster. */
+  readonly kind: "danger" | "slow" | "advice";
+  readonly problem: string;
+  /** SQL, or a setting. */
+  readonly fix: string;
+};

@@ -1,7 +1,19 @@
+import { type Catalog, exposedSchemas } from "../../../engine/catalog/catalog.ts";
+import { ApiError } from "../../../engine/errors.ts";
+import { decodeSchemaName, profileHeader } from "../../http/content-negotiation.ts";
+import type { GatewayRequest } from "../../http/request.ts";
+import type { Collection, Collections, RowAction } from "../collections.ts";
+import { invalidIdError, rowNotFound } from "../errors.ts";
+import type { CollectionField } from "../fields.ts";
 import { toAddressName } from "../naming.ts";
+import type { NestedCollection } from "../relations.ts";
+import { tableAddresses } from "../table-addresses.ts";
+import { characterFault, isOutOfRange, textFault } from "./values.ts";
+
+const MOST_LEVELS = 3;
 
 /** What the path of a request says before anything is known of collections. */
-export type Address = {
+export type ResourceAddress = {
   /** `2` of `/api/v2/…`, as it is written; null where the path names none. */
   readonly version: string | null;
   /** What stands before the first collection: `/api/v2`, `/api`, or nothing at the root. */
@@ -13,28 +25,28 @@ export type Address = {
 };
 
 /** Each part is spelled as it ought to be, whatever it names. */
-const PLAIN = /^(?:\/[a-z0-9]+)+$/;
-const API = /^\/api(?:\/v(?<version>\d+))?(?=\/)/i;
+const CANONICAL_PATH = /^(?:\/[a-z0-9]+)+$/;
+const API_PREFIX = /^\/api(?:\/v(?<version>\d+))?(?=\/)/i;
 
-export function parseAddress(path: string): Address {
-  const found = API.exec(path);
+export function parseAddress(path: string): ResourceAddress {
+  const found = API_PREFIX.exec(path);
   const base = found?.[0].toLowerCase() ?? "";
   const version = found?.groups?.version ?? null;
   const segments = path.slice(base.length + 1).split("/");
-  if (PLAIN.test(path)) return { version, base, segments, canonical: path };
+  if (CANONICAL_PATH.test(path)) return { version, base, segments, canonical: path };
   if (segments.length > 1 && segments.at(-1) === "") segments.pop();
   // Keys keep their case: only what names a collection or an action is ours to spell.
-  const spelled = segments.map((segment, index) => (isName(index) ? spell(segment) : segment));
-  return { version, base, segments: spelled, canonical: pathOf(base, spelled) };
+  const spelled = segments.map((segment, index) => (isName(index) ? spellName(segment) : segment));
+  return { version, base, segments: spelled, canonical: joinPath(base, spelled) };
 }
 
 /** The same, of the collection of that name. */
-export function withFirstName({ version, base, segments }: Address, name: string): Address {
+function withCollectionName({ version, base, segments }: ResourceAddress, name: string): ResourceAddress {
   const renamed = segments.with(0, name);
-  return { version, base, segments: renamed, canonical: pathOf(base, renamed) };
+  return { version, base, segments: renamed, canonical: joinPath(base, renamed) };
 }
 
-function pathOf(base: string, segments: readonly string[]): string {
+function joinPath(base: string, segments: readonly string[]): string {
   const encoded = segments.map((segment, index) => (isName(index) ? encodeURIComponent(segment) : segment));
   return [base, ...encoded].join("/");
 }
@@ -43,17 +55,118 @@ function isName(index: number): boolean {
   return index % 2 === 0;
 }
 
-const WELL_SPELLED = /^[a-z0-9]+$/;
+const CANONICAL_NAME = /^[a-z0-9]+$/;
 
-function spell(segment: string): string {
-  return WELL_SPELLED.test(segment) ? segment : toAddressName(decode(segment));
+function spellName(segment: string): string {
+  return CANONICAL_NAME.test(segment) ? segment : toAddressName(decodeName(segment));
 }
 
 /** What cannot be decoded is no name of anything. */
-function decode(segment: string): string {
+function decodeName(segment: string): string {
   try {
     return decodeURIComponent(segment);
   } catch {
     return segment;
   }
+}
+
+/** One row on the way to what is asked. */
+export type PathStep = {
+  readonly collection: Collection;
+  readonly key: readonly string[];
+  readonly nested: NestedCollection | null;
+};
+
+/** What a path leads to. */
+export type ResourceTarget = {
+  readonly collection: Collection;
+  /** Null: the collection as a whole. */
+  readonly key: readonly string[] | null;
+  /** Null: the row itself. */
+  readonly action: RowAction | null;
+  /** The rows that it lies within, the outermost first. */
+  readonly parents: readonly PathStep[];
+  /** How it belongs to the last of them. */
+  readonly nested: NestedCollection | null;
+};
+
+/** Null: there is nothing of that address. */
+export function findTarget({ base, segments }: ResourceAddress, collections: Collections): ResourceTarget | null {
+  const parents: PathStep[] = [];
+  const [first = ""] = segments;
+  let collection = base === "" ? collections.findAtRoot(first) : collections.find(first);
+  let nested: NestedCollection | null = null;
+  for (let at = 0; collection; at += 2) {
+    const segment = segments[at + 1];
+    if (segment === undefined) return { collection, key: null, action: null, parents, nested };
+    if (collection.key.length === 0) return null;
+    const key = parseKey(segment, collection, collections.version);
+    const next = segments[at + 2];
+    if (next === undefined) return { collection, key, action: null, parents, nested };
+    const inner = parents.length + 1 < MOST_LEVELS ? collection.nested.find(({ name }) => name === next) : undefined;
+    if (!inner) {
+      const action = segments.length === at + 3 ? collection.actions.find(({ name }) => name === next) : undefined;
+      return action ? { collection, key, action, parents, nested } : null;
+    }
+    parents.push({ collection, key, nested });
+    nested = inner;
+    collection = collections.find(inner.target);
+  }
+  return null;
+}
+
+/** `7`, or `7,de` for a key of two columns; a comma within a value is `%2C`. One value for each column of the key. */
+function parseKey(segment: string, collection: Collection, version: number): readonly string[] {
+  const { key } = collection;
+  const parts = key.length === 1 ? [segment] : segment.split(",");
+  if (parts.length !== key.length) {
+    throw invalidIdError(version, `It takes ${key.map(({ name }) => name).join(",")}.`);
+  }
+  const values = parts.map((part) => decodeKeyPart(part, version));
+  key.forEach(({ name, column, isReadByFunction }, index) => {
+    const text = values[index]!;
+    const fault = isReadByFunction.text ? characterFault(text) : textFault(column.type, text);
+    if (fault) throw invalidIdError(version, `${name} ${fault}.`);
+  });
+  const isImpossible = ({ column, isReadByFunction }: CollectionField, index: number) =>
+    !isReadByFunction.text && isOutOfRange(column.type, values[index]!);
+  if (key.some(isImpossible)) throw rowNotFound(collection);
+  return values;
+}
+
+/** As it stands in an address; null where that is nothing at all, for an address with nothing there is another one. */
+export function formatKey(values: readonly string[]): string | null {
+  return values.map(encodeURIComponent).join(",") || null;
+}
+
+function decodeKeyPart(part: string, version: number): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw invalidIdError(version, "Its percent signs cannot be read.");
+  }
+}
+
+/**
+ * The address that means the same without a schema in the headers: its first segment is a table of that schema. Null where
+ * the schema has none of that name. At the root each name belongs to one table.
+ */
+export function resolveProfile(
+  address: ResourceAddress,
+  { method, headers }: Pick<GatewayRequest, "method" | "headers">,
+  catalog: Catalog,
+): ResourceAddress | null {
+  const header = profileHeader(method, headers);
+  if (header === undefined || address.base === "") return address;
+  const schemas = exposedSchemas(catalog).map(({ name }) => name);
+  const schema = decodeSchemaName(header, schemas);
+  if (!schemas.includes(schema)) throw schemaNotServed(schema, schemas);
+  const { addresses, findIn } = tableAddresses(catalog);
+  const table = findIn(schema, address.segments[0]!);
+  return table ? withCollectionName(address, addresses.get(table)!) : null;
+}
+
+function schemaNotServed(schema: string, schemas: readonly string[]): ApiError {
+  const message = `The schema ${JSON.stringify(schema)} is not served. Served schemas: ${schemas.join(", ")}.`;
+  return new ApiError(406, "NOT_ACCEPTABLE", message);
 }

@@ -1,20 +1,20 @@
-import type { FieldFault } from "../../../engine/errors.ts";
-import type { Condition } from "../../statement/intent.ts";
-import { equals } from "../belonging.ts";
+import type { FieldError } from "../../../engine/errors.ts";
+import type { RowCondition } from "../../../engine/statement/intent.ts";
 import type { Collection } from "../collections.ts";
-import type { Field } from "../fields.ts";
-import { faultOfCharacters, faultOfText, isBeyond, TEXTS } from "./value.ts";
+import type { CollectionField } from "../fields.ts";
+import { equalsCondition } from "../intents.ts";
+import { characterFault, isOutOfRange, TEXT_TYPES, textFault } from "./values.ts";
 
 /** A parameter that chooses rows; null for one that does not. What is wrong with its values is told to `refuse`. */
 export function parseFilter(
   name: string,
   values: readonly string[],
   collection: Collection,
-  refuse: (fault: FieldFault) => void,
-): Condition | null {
-  const sought = (): string => {
+  refuse: (fault: FieldError) => void,
+): RowCondition | null {
+  const searchText = (): string => {
     const text = values.join(" ");
-    const fault = faultOfCharacters(text);
+    const fault = characterFault(text);
     if (fault) refuse({ field: name, message: `It ${fault}.` });
     return text;
   };
@@ -24,23 +24,23 @@ export function parseFilter(
     return {
       kind: "row",
       negated: false,
-      operation: { kind: "found", by: { schema, name: routine }, value: sought() },
+      operation: { kind: "found", by: { schema, name: routine }, value: searchText() },
     };
   }
   const field = filterFieldOf(name, collection);
-  if (!field) return name === KEYWORD ? anywhere(sought(), collection) : null;
+  if (!field) return name === KEYWORD ? keywordCondition(searchText(), collection) : null;
   if (field.isReadByFunction.text) {
-    sought();
+    searchText();
     return toCondition(field, values);
   }
   const type = field.column.baseType.kind === "array" ? field.column.baseType.element : field.column.type;
   for (const value of values) {
-    const fault = faultOfText(type, value);
+    const fault = textFault(type, value);
     if (fault) refuse({ field: name, message: `It ${fault}.` });
   }
   // A number that the type does not hold is one that no row has.
-  const possible = values.filter((value) => !isBeyond(type, value));
-  if (possible.length === 0) return never(field);
+  const possible = values.filter((value) => !isOutOfRange(type, value));
+  if (possible.length === 0) return matchNothing(field);
   return toCondition(field, possible);
 }
 
@@ -51,18 +51,18 @@ export function filterNames(collection: Collection): string[] {
   const fields = collection.fields.filter(({ filterable }) => filterable).map(({ name }) => name);
   const references = collection.references.filter(({ fields }) => fields.length === 1).map(({ name }) => name);
   const searches = collection.searches.map(({ parameter }) => parameter);
-  const anyText = textsOf(collection).length > 0 ? [KEYWORD] : [];
+  const anyText = textFields(collection).length > 0 ? [KEYWORD] : [];
   return [...new Set([...fields, ...references, ...searches, ...anyText])];
 }
 
 /** A field that rows can be chosen by. */
-export function filterFieldOf(name: string, collection: Collection): Field | undefined {
+export function filterFieldOf(name: string, collection: Collection): CollectionField | undefined {
   const field = fieldNamed(name, collection);
   return field?.filterable ? field : undefined;
 }
 
 /** A field, or that of a foreign key of one column by the name of what it refers to. */
-export function fieldNamed(name: string, { fields, references }: Collection): Field | undefined {
+export function fieldNamed(name: string, { fields, references }: Collection): CollectionField | undefined {
   const own = fields.find((each) => each.name === name);
   if (own) return own;
   const reference = references.find((each) => each.name === name);
@@ -70,10 +70,10 @@ export function fieldNamed(name: string, { fields, references }: Collection): Fi
 }
 
 /** Of several values any; of a list those that have the value among their items. */
-function toCondition({ column }: Field, values: readonly string[]): Condition {
+function toCondition({ column }: CollectionField, values: readonly string[]): RowCondition {
   const field = { name: column.name, path: [] };
   if (column.baseType.kind === "array") {
-    const contains = values.map((value): Condition => {
+    const contains = values.map((value): RowCondition => {
       const item = `{"${value.replace(/[\\"]/g, "\\$&")}"}`;
       const operation = { kind: "compare", operator: "cs", quantifier: null, value: item } as const;
       return { kind: "filter", field, negated: false, operation };
@@ -81,31 +81,31 @@ function toCondition({ column }: Field, values: readonly string[]): Condition {
     return { kind: "or", negated: false, conditions: contains };
   }
   const [only, ...others] = values;
-  if (others.length === 0) return equals(column.name, only!);
+  if (others.length === 0) return equalsCondition(column.name, only!);
   return { kind: "filter", field, negated: false, operation: { kind: "in", values } };
 }
 
 /** No row at all. */
-function never({ column }: Field): Condition {
-  const isNull = (value: "null" | "not_null"): Condition => {
+function matchNothing({ column }: CollectionField): RowCondition {
+  const isNull = (value: "null" | "not_null"): RowCondition => {
     return { kind: "filter", field: { name: column.name, path: [] }, negated: false, operation: { kind: "is", value } };
   };
   return { kind: "and", negated: false, conditions: [isNull("null"), isNull("not_null")] };
 }
 
 /** In any text, where no function of the database searches; null where there are no texts. */
-function anywhere(keyword: string, collection: Collection): Condition | null {
-  const [first, ...others] = textsOf(collection);
+function keywordCondition(keyword: string, collection: Collection): RowCondition | null {
+  const [first, ...others] = textFields(collection);
   if (!first) return null;
-  if (keyword.trim() === "") return never(first);
+  if (keyword.trim() === "") return matchNothing(first);
   const pattern = `%${keyword.replace(/[\\%_]/g, "\\$&")}%`;
-  const conditions = [first, ...others].map(({ column }): Condition => {
+  const conditions = [first, ...others].map(({ column }): RowCondition => {
     const operation = { kind: "compare", operator: "ilike", quantifier: null, value: pattern } as const;
     return { kind: "filter", field: { name: column.name, path: [] }, negated: false, operation };
   });
   return { kind: "or", negated: false, conditions };
 }
 
-function textsOf({ fields }: Collection): Field[] {
-  return fields.filter(({ filterable, column }) => filterable && TEXTS.has(column.baseType.name));
+function textFields({ fields }: Collection): CollectionField[] {
+  return fields.filter(({ filterable, column }) => filterable && TEXT_TYPES.has(column.baseType.name));
 }

@@ -1,6 +1,6 @@
 import type { ApiError } from "../../../engine/errors.ts";
 import type { Collection } from "../collections.ts";
-import { invalid } from "../refusals.ts";
+import { validationError } from "../errors.ts";
 
 /** Which rows of a list, and what the list looks like. */
 export type Paging =
@@ -15,29 +15,33 @@ export type Paging =
 
 export const PAGING_PARAMETERS = ["skip", "limit", "page", "size", "envelope"] as const;
 
-type Given = (name: string) => string | undefined;
-type Rules = { readonly plain: Collection["plain"]; readonly maxPageSize: number };
+type ReadParameter = (name: string) => string | undefined;
+type PagingRules = { readonly plain: Collection["plain"]; readonly maxPageSize: number };
 
-const DEFAULTS = { plain: 10, general: 20, size: 10 };
+const DEFAULT_SIZES = { plain: 10, general: 20, size: 10 };
 
 /** What the list looks like follows from the parameters that were used. */
-export function parsePaging(given: Given, { plain, maxPageSize }: Rules): Paging {
-  const has = (name: string) => given(name) !== undefined;
-  const enveloped = given("envelope") === "true";
-  if (has("envelope") && !["true", "false"].includes(given("envelope")!)) {
-    throw invalid([{ field: "envelope", message: "It must be true or false." }]);
+export function parsePaging(read: ReadParameter, { plain, maxPageSize }: PagingRules): Paging {
+  const has = (name: string) => read(name) !== undefined;
+  const enveloped = read("envelope") === "true";
+  if (has("envelope") && !["true", "false"].includes(read("envelope")!)) {
+    throw validationError([{ field: "envelope", message: "It must be true or false." }]);
   }
-  const size = (name: string, fallback: number) => Math.min(number(given, name, fallback, 0), maxPageSize);
+  const size = (name: string, fallback: number) => Math.min(parseCount(read, name, fallback, 0), maxPageSize);
   if (has("size")) {
-    refuseTogether(given, "size", ["limit", "skip"]);
-    return reachable({ kind: "slice", page: place(given, "page", 0), size: size("size", DEFAULTS.size) });
+    refuseCombination(read, "size", ["limit", "skip"]);
+    return checkReachable({
+      kind: "slice",
+      page: parsePosition(read, "page", 0),
+      size: size("size", DEFAULT_SIZES.size),
+    });
   }
-  const limit = size("limit", plain ? DEFAULTS.plain : DEFAULTS.general);
+  const limit = size("limit", plain ? DEFAULT_SIZES.plain : DEFAULT_SIZES.general);
   if (has("page") || (!has("skip") && !plain && !enveloped)) {
-    refuseTogether(given, "page", ["skip"]);
-    return reachable({ kind: "page", page: place(given, "page", 1), limit });
+    refuseCombination(read, "page", ["skip"]);
+    return checkReachable({ kind: "page", page: parsePosition(read, "page", 1), limit });
   }
-  const skip = place(given, "skip", 0);
+  const skip = parsePosition(read, "skip", 0);
   return { kind: plain && !enveloped ? "plain" : "window", skip, limit };
 }
 
@@ -54,33 +58,33 @@ export function windowOf(paging: Paging): { readonly offset: number; readonly li
 }
 
 /** Postgres counts rows by bigint. */
-const FARTHEST = 2 ** 63;
+const OFFSET_LIMIT = 2 ** 63;
 
-function reachable(paging: Paging): Paging {
-  if (windowOf(paging).offset < FARTHEST) return paging;
+function checkReachable(paging: Paging): Paging {
+  if (windowOf(paging).offset < OFFSET_LIMIT) return paging;
   throw outOfRange("page");
 }
 
 function outOfRange(name: string): ApiError {
-  return invalid([{ field: name, message: "It is out of range." }]);
+  return validationError([{ field: name, message: "It is out of range." }]);
 }
 
 /** Where a list begins, counted from the least. */
-function place(given: Given, name: string, least: number): number {
-  const value = number(given, name, least, least);
+function parsePosition(read: ReadParameter, name: string, least: number): number {
+  const value = parseCount(read, name, least, least);
   if (Number.isSafeInteger(value)) return value;
   throw outOfRange(name);
 }
 
-function number(given: Given, name: string, fallback: number, least: number): number {
-  const text = given(name);
+function parseCount(read: ReadParameter, name: string, fallback: number, least: number): number {
+  const text = read(name);
   if (text === undefined) return fallback;
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= least) return value;
-  throw invalid([{ field: name, message: `It must be a whole number from ${least} on.` }]);
+  throw validationError([{ field: name, message: `It must be a whole number from ${least} on.` }]);
 }
 
-function refuseTogether(given: Given, name: string, others: readonly string[]): void {
-  const other = others.find((each) => given(each) !== undefined);
-  if (other) throw invalid([{ field: other, message: `It cannot be used together with ${name}.` }]);
+function refuseCombination(read: ReadParameter, name: string, others: readonly string[]): void {
+  const other = others.find((each) => read(each) !== undefined);
+  if (other) throw validationError([{ field: other, message: `It cannot be used together with ${name}.` }]);
 }

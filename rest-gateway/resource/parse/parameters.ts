@@ -1,103 +1,173 @@
-import type { ApiError, FieldFault } from "../../../engine/errors.ts";
-import type { Condition, OrderTerm, SelectItem } from "../../statement/intent.ts";
+import { memoizePerObject } from "../../../engine/cache/memoize.ts";
+import { RecentMap } from "../../../engine/cache/recent-map.ts";
+import type { ApiError, FieldError } from "../../../engine/errors.ts";
+import type { OrderTerm, RowCondition, SelectItem } from "../../../engine/statement/intent.ts";
+import { queryWithoutApiKey } from "../../auth/authenticate.ts";
 import type { Collection, Collections } from "../collections.ts";
-import type { Field } from "../fields.ts";
-import { invalid } from "../refusals.ts";
+import { suggestName, validationError } from "../errors.ts";
+import type { CollectionField } from "../fields.ts";
+import type { ResourceRequest } from "../request.ts";
+import { parseFields, selectEveryField } from "./fields.ts";
 import { filterNames, parseFilter } from "./filters.ts";
-import { nearMiss } from "./near-miss.ts";
 import { PAGING_PARAMETERS, type Paging, parsePaging } from "./paging.ts";
-import { everyField, parseFields } from "./selected-fields.ts";
-import { parseSort } from "./sort.ts";
+
+/** In characters, each list counted as so many more. */
+const MOST_CACHED_CHARACTERS = 32_000;
+const ENTRY_OVERHEAD = 500;
+
+/** How lists of a collection were asked for lately, by the words of their queries: most are asked for again. */
+const listCacheOf = memoizePerObject((_collection: Collection) => {
+  return new RecentMap<string, ListParameters>(MOST_CACHED_CHARACTERS, ({ length }) => length + ENTRY_OVERHEAD);
+});
 
 /** Parameters that are about the request and not about rows. */
-const OF_REQUESTS = ["version", "api_key"] as const;
-const OF_ROWS = ["fields", "links"] as const;
-const OF_LISTS = [...PAGING_PARAMETERS, "sort", "order"] as const;
+const REQUEST_PARAMETERS = ["version", "api_key"] as const;
+const ROW_PARAMETERS = ["fields", "links"] as const;
+const LIST_PARAMETERS = [...PAGING_PARAMETERS, "sort", "order"] as const;
 
 /** They mean the same to all lists, also where a field is called like one of them. */
-export const RESERVED: readonly string[] = [...OF_LISTS, ...OF_ROWS, ...OF_REQUESTS];
+export const RESERVED_PARAMETERS: readonly string[] = [...LIST_PARAMETERS, ...ROW_PARAMETERS, ...REQUEST_PARAMETERS];
 
 type RowParameters = { readonly select: readonly SelectItem[]; readonly links: boolean };
-export type ListParameters = RowParameters & {
-  readonly conditions: readonly Condition[];
+type ListParameters = RowParameters & {
+  readonly conditions: readonly RowCondition[];
   readonly order: readonly OrderTerm[];
   readonly paging: Paging;
 };
 
 /** Whether a parameter of the field's name gives the rows whose field is that value. */
-export function isFilteredByEquality({ name, column, filterable }: Field, { searches }: Collection): boolean {
-  const meansAnother = isOneOf(RESERVED, name) || searches.some(({ parameter }) => parameter === name);
+export function isFilteredByEquality({ name, column, filterable }: CollectionField, { searches }: Collection): boolean {
+  const meansAnother = isOneOf(RESERVED_PARAMETERS, name) || searches.some(({ parameter }) => parameter === name);
   return filterable && !meansAnother && column.baseType.kind !== "array";
 }
 
-type About = { readonly collection: Collection; readonly collections: Collections };
+type ParameterContext = { readonly collection: Collection; readonly collections: Collections };
 
 /** Of an answer that is a row; of a new one, and of what an action gives, fields cannot be chosen. */
 export function parseRowParameters(
   parameters: URLSearchParams,
-  about: About,
+  context: ParameterContext,
   { choosing = true }: { readonly choosing?: boolean } = {},
 ): RowParameters {
   // As most are asked for.
-  if (parameters.size === 0) return { select: everyField(about.collection), links: false };
-  const known = [...OF_ROWS.filter((name) => choosing || name !== "fields"), ...OF_REQUESTS];
+  if (parameters.size === 0) return { select: selectEveryField(context.collection), links: false };
+  const known = [...ROW_PARAMETERS.filter((name) => choosing || name !== "fields"), ...REQUEST_PARAMETERS];
   const unknown = [...parameters.keys()].filter((name) => !isOneOf(known, name));
   if (unknown.length > 0) throw unknownParameters(unknown, known);
-  return toRow(parameters, about);
+  return toRowParameters(parameters, context);
 }
 
 /** Of a list. Names that mean something to all lists do so before any field that is called the same. */
 export function parseListParameters(
   parameters: URLSearchParams,
-  about: About,
+  context: ParameterContext,
   { maxPageSize }: { readonly maxPageSize: number },
 ): ListParameters {
-  const { collection } = about;
-  const faults: FieldFault[] = [];
+  const { collection } = context;
+  const faults: FieldError[] = [];
   const unknown: string[] = [];
-  const conditions: Condition[] = [];
+  const conditions: RowCondition[] = [];
   for (const name of new Set(parameters.keys())) {
-    if (isOneOf(RESERVED, name)) continue;
+    if (isOneOf(RESERVED_PARAMETERS, name)) continue;
     const values = parameters.getAll(name);
     const condition = parseFilter(name, values, collection, (fault) => faults.push(fault));
     if (condition) conditions.push(condition);
     else unknown.push(name);
   }
-  if (unknown.length > 0) throw unknownParameters(unknown, [...RESERVED, ...filterNames(collection)]);
-  if (faults.length > 0) throw invalid(faults);
-  const given = (name: string) => single(parameters, name);
+  if (unknown.length > 0) throw unknownParameters(unknown, [...RESERVED_PARAMETERS, ...filterNames(collection)]);
+  if (faults.length > 0) throw validationError(faults);
+  const read = (name: string) => singleValue(parameters, name);
   return {
-    ...toRow(parameters, about),
+    ...toRowParameters(parameters, context),
     conditions,
-    order: parseSort(given("sort"), given("order"), collection),
-    paging: parsePaging(given, { plain: collection.plain, maxPageSize }),
+    order: parseSort(read("sort"), read("order"), collection),
+    paging: parsePaging(read, { plain: collection.plain, maxPageSize }),
   };
 }
 
-function toRow(parameters: URLSearchParams, { collection, collections }: About): RowParameters {
-  const fields = single(parameters, "fields");
-  const links = single(parameters, "links") ?? "false";
+function toRowParameters(parameters: URLSearchParams, { collection, collections }: ParameterContext): RowParameters {
+  const fields = singleValue(parameters, "fields");
+  const links = singleValue(parameters, "links") ?? "false";
   if (links !== "true" && links !== "false") {
-    throw invalid([{ field: "links", message: "It must be true or false." }]);
+    throw validationError([{ field: "links", message: "It must be true or false." }]);
   }
-  const select = fields === undefined ? everyField(collection) : parseFields(fields, collection, collections);
+  const select = fields === undefined ? selectEveryField(collection) : parseFields(fields, collection, collections);
   return { select, links: links === "true" };
 }
 
-function single(parameters: URLSearchParams, name: string): string | undefined {
+function singleValue(parameters: URLSearchParams, name: string): string | undefined {
   const [value, ...others] = parameters.getAll(name);
-  if (others.length > 0) throw invalid([{ field: name, message: "Give it once." }]);
+  if (others.length > 0) throw validationError([{ field: name, message: "Give it once." }]);
   return value;
 }
 
 function unknownParameters(names: readonly string[], known: readonly string[]): ApiError {
-  const toFault = (field: string): FieldFault => ({
+  const toFault = (field: string): FieldError => ({
     field,
-    message: `There is no such parameter here.${nearMiss(field, known)}`,
+    message: `There is no such parameter here.${suggestName(field, known)}`,
   });
-  return invalid(names.map(toFault));
+  return validationError(names.map(toFault));
 }
 
 function isOneOf(names: readonly string[], name: string): boolean {
   return names.includes(name);
+}
+
+type SortDirection = "asc" | "desc";
+
+/** `sort=status:desc,title`, or `sort=title&order=desc`. A key completes it, so that pages neither repeat nor lose rows. */
+function parseSort(sort: string | undefined, order: string | undefined, collection: Collection): OrderTerm[] {
+  const fallback = order === undefined ? "asc" : toDirection("order", order);
+  const terms = sort === undefined ? [] : sort.split(",").map((term) => parseTerm(term, fallback, collection));
+  const named = new Set(terms.map(({ field }) => field.name));
+  const direction = terms.at(-1)?.direction ?? fallback;
+  const rest = collection.key.filter(({ column }) => !named.has(column.name));
+  return [...terms, ...rest.map(({ column }) => toOrderTerm(column.name, direction))];
+}
+
+function parseTerm(term: string, fallback: SortDirection, { fields }: Collection): OrderTerm {
+  const sortable = fields.filter(({ sortable }) => sortable);
+  const names = sortable.map((field) => field.name);
+  // A column may have colons in its name.
+  const colon = names.includes(term) ? -1 : term.lastIndexOf(":");
+  const name = colon < 0 ? term : term.slice(0, colon);
+  const direction = colon < 0 ? undefined : term.slice(colon + 1);
+  const found = sortable.find((field) => field.name === name);
+  if (!found) {
+    throw validationError([
+      { field: "sort", message: `There is no field ${quoted(term)} to sort by.${suggestName(name, names)}` },
+    ]);
+  }
+  return toOrderTerm(found.column.name, direction === undefined ? fallback : toDirection("sort", direction));
+}
+
+function toDirection(parameter: string, text: string): SortDirection {
+  const direction = text.toLowerCase();
+  if (direction === "asc" || direction === "desc") return direction;
+  throw validationError([{ field: parameter, message: `The direction must be asc or desc, not ${quoted(text)}.` }]);
+}
+
+function toOrderTerm(name: string, direction: SortDirection): OrderTerm {
+  return { field: { name, path: [] }, relation: null, direction, nulls: null };
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}
+
+/** What a list is asked for by: the same object for the same words, as long as the catalogue lasts. */
+export function cachedListParameters({
+  request,
+  target: { collection },
+  collections,
+  parameters,
+  settings,
+}: ResourceRequest) {
+  const cache = listCacheOf(collection);
+  const query = `${settings.maxPageSize}?${queryWithoutApiKey(request.rawQuery)}`;
+  const known = cache.get(query);
+  if (known) return known;
+  const parsed = parseListParameters(parameters, { collection, collections }, settings);
+  cache.set(query, parsed);
+  return parsed;
 }

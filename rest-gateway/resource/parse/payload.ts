@@ -1,16 +1,21 @@
-import { concatenate } from "../../../engine/concatenate.ts";
-import type { FieldFault } from "../../../engine/errors.ts";
-import type { JsonRecord } from "../../../engine/json/records.ts";
-import type { Stepwise } from "../../../engine/stepwise.ts";
-import type { Payload } from "../../statement/intent.ts";
+import { runStepwise, type Stepwise } from "../../../engine/concurrency/stepwise.ts";
+import { ApiError, type FieldError } from "../../../engine/errors.ts";
+import { type JsonRecord, readJsonRecords } from "../../../engine/json/json-records.ts";
+import { concatenate } from "../../../engine/memory/concatenate.ts";
+import type { RowPayload } from "../../../engine/statement/intent.ts";
 import type { Collection } from "../collections.ts";
-import type { Field } from "../fields.ts";
-import { codesOf, invalid } from "../refusals.ts";
+import { errorCodesOf, suggestName, validationError } from "../errors.ts";
+import type { CollectionField } from "../fields.ts";
+import { type ResourceRequest, readResourceBody } from "../request.ts";
 import { rememberRows } from "../sent-values.ts";
-import { nearMiss } from "./near-miss.ts";
-import { asItCame, readMember, type SentMember } from "./read-member.ts";
-import type { Records } from "./records.ts";
-import { faultOfLength } from "./value.ts";
+import { passThrough, readMember, type SentMember, valueLengthFault } from "./values.ts";
+
+/** As many members as a table of Postgres has columns, and deeper than anybody writes. */
+const MOST_MEMBERS = 1_600;
+const MOST_LEVELS = 1_000;
+
+/** A JSON Patch is JSON as well, and no row: its operations are not done here. */
+const JSON_BODY = /^application\/(?!json-patch\+)([\w.!#$&^-]+\+)?json$/i;
 
 /** What a body is to be. */
 export type PayloadRules = {
@@ -24,35 +29,40 @@ export type PayloadRules = {
 };
 
 /** By column. */
-type Row = ReadonlyMap<string, SentMember>;
+type SentRow = ReadonlyMap<string, SentMember>;
 
 /** The rows of a body by their columns, with all that is wrong with them told at once. What nobody may write is left out. */
-export function* parsePayload({ isList, records }: Records, rules: PayloadRules): Stepwise<Payload> {
-  const faults = new Faults();
+export function* parsePayload({ isList, records }: BodyRecords, rules: PayloadRules): Stepwise<RowPayload> {
+  const faults = new PayloadFaults();
   const fields = new Map(rules.collection.fields.map((field) => [field.name, field]));
-  const rows: Row[] = [];
+  const rows: SentRow[] = [];
   for (const [index, record] of records.entries()) {
     rows.push(readRow(record, fields, rules, faults.at(isList ? `${index}.` : "")));
     if (isList) yield;
     if (faults.areMany) break;
   }
-  faults.refuse(codesOf(rules.version).missingField);
+  faults.refuse(errorCodesOf(rules.version).missingField);
   const payload = { json: yield* toJson(rows, isList), columns: columnsOf(rows, rules), isArray: isList };
   rememberRows(payload, rows);
   return payload;
 }
 
-function readRow(record: JsonRecord, fields: ReadonlyMap<string, Field>, rules: PayloadRules, faults: RowFaults): Row {
+function readRow(
+  record: JsonRecord,
+  fields: ReadonlyMap<string, CollectionField>,
+  rules: PayloadRules,
+  faults: RowFaults,
+): SentRow {
   const { verb, fixed } = rules;
   const values = new Map<string, SentMember>();
   for (const [column, value] of fixed) values.set(column, { text: JSON.stringify(value), value, fault: null });
   for (const [name, member] of record.members()) {
     const field = fields.get(name);
     if (!field) {
-      faults.wrong(name, () => `There is no such field.${nearMiss(name, writtenNames(rules))}`);
+      faults.wrong(name, () => `There is no such field.${suggestName(name, writtenNames(rules))}`);
     } else if (isWritten(field, rules) && !fixed.has(field.column.name)) {
-      const sent = field.isReadByFunction.json ? asItCame(member) : readMember(field.column.type, member);
-      const fault = sent.fault ?? (sent.text === "null" ? null : faultOfLength(field.column, sent.value));
+      const sent = field.isReadByFunction.json ? passThrough(member) : readMember(field.column.type, member);
+      const fault = sent.fault ?? (sent.text === "null" ? null : valueLengthFault(field.column, sent.value));
       if (fault) faults.wrong(name, () => `It ${fault}.`);
       values.set(field.column.name, sent);
     }
@@ -67,7 +77,7 @@ function readRow(record: JsonRecord, fields: ReadonlyMap<string, Field>, rules: 
 }
 
 /** What is absent from a replacement becomes its default, so the statement names every column that it may. */
-function columnsOf(rows: readonly Row[], rules: PayloadRules): readonly string[] {
+function columnsOf(rows: readonly SentRow[], rules: PayloadRules): readonly string[] {
   const columns = new Set<string>();
   for (const row of rows) for (const column of row.keys()) columns.add(column);
   if (rules.verb === "replace") {
@@ -76,12 +86,12 @@ function columnsOf(rows: readonly Row[], rules: PayloadRules): readonly string[]
   return [...columns].sort();
 }
 
-function* toJson(rows: readonly Row[], isList: boolean): Stepwise<Buffer> {
-  if (!isList) return Buffer.from(objectOf(rows[0]!));
+function* toJson(rows: readonly SentRow[], isList: boolean): Stepwise<Buffer> {
+  if (!isList) return Buffer.from(toJsonObject(rows[0]!));
   const pieces: Buffer[] = [];
   let bytes = 0;
   for (const [index, row] of rows.entries()) {
-    const piece = Buffer.from(`${index === 0 ? "[" : ","}${objectOf(row)}${index === rows.length - 1 ? "]" : ""}`);
+    const piece = Buffer.from(`${index === 0 ? "[" : ","}${toJsonObject(row)}${index === rows.length - 1 ? "]" : ""}`);
     bytes += piece.length;
     pieces.push(piece);
     yield;
@@ -89,7 +99,7 @@ function* toJson(rows: readonly Row[], isList: boolean): Stepwise<Buffer> {
   return yield* concatenate(pieces, bytes);
 }
 
-export function objectOf(members: ReadonlyMap<string, Pick<SentMember, "text">>): string {
+export function toJsonObject(members: ReadonlyMap<string, Pick<SentMember, "text">>): string {
   let text = "";
   for (const [name, member] of members) text += `${text === "" ? "" : ","}${JSON.stringify(name)}:${member.text}`;
   return `{${text}}`;
@@ -99,28 +109,28 @@ function writtenNames(rules: PayloadRules): readonly string[] {
   return rules.collection.fields.filter((field) => isWritten(field, rules)).map(({ name }) => name);
 }
 
-function isWritten({ insertable, updatable, column }: Field, { verb, addressed }: PayloadRules): boolean {
+function isWritten({ insertable, updatable, column }: CollectionField, { verb, addressed }: PayloadRules): boolean {
   if (verb === "create") return insertable;
   return updatable && (verb === "merge" || !addressed.has(column.name));
 }
 
-function isRequired(field: Field, rules: PayloadRules): boolean {
+function isRequired(field: CollectionField, rules: PayloadRules): boolean {
   if (rules.verb === "create") return field.required;
   const { nullable, default: byDefault, identity } = field.column;
   return isWritten(field, rules) && !nullable && byDefault === null && identity === null;
 }
 
-type Tell = (name: string, message: () => string) => void;
-type RowFaults = { readonly wrong: Tell; readonly missing: Tell };
+type ReportFault = (name: string, message: () => string) => void;
+type RowFaults = { readonly wrong: ReportFault; readonly missing: ReportFault };
 
 /** More of them help nobody, and finding their words costs. */
 const MOST_FAULTS = 100;
 /** No column has a name as long. */
 const LONGEST_NAME = 100;
 
-class Faults {
-  readonly #wrong: FieldFault[] = [];
-  readonly #missing: FieldFault[] = [];
+class PayloadFaults {
+  readonly #wrong: FieldError[] = [];
+  readonly #missing: FieldError[] = [];
 
   get areMany(): boolean {
     return this.#wrong.length + this.#missing.length >= MOST_FAULTS;
@@ -128,18 +138,62 @@ class Faults {
 
   /** Those of one row of many. */
   at(prefix: string): RowFaults {
-    const tellTo =
-      (faults: FieldFault[]): Tell =>
+    const reportTo =
+      (faults: FieldError[]): ReportFault =>
       (name, message) => {
         if (this.areMany) return;
         const field = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name;
         faults.push({ field: prefix + field, message: message() });
       };
-    return { wrong: tellTo(this.#wrong), missing: tellTo(this.#missing) };
+    return { wrong: reportTo(this.#wrong), missing: reportTo(this.#missing) };
   }
 
   refuse(missingField: string): void {
     const all = [...this.#missing, ...this.#wrong];
-    if (all.length > 0) throw invalid(all, this.#wrong.length === 0 ? missingField : "VALIDATION_ERROR");
+    if (all.length > 0) throw validationError(all, this.#wrong.length === 0 ? missingField : "VALIDATION_ERROR");
   }
+}
+
+/** The objects of a body: the one that it is, or those of its list. */
+export type BodyRecords = { readonly isList: boolean; readonly records: readonly JsonRecord[] };
+
+/** Refuses what is no JSON, or more of it than a request may have. */
+export async function readBodyRecords(parsed: ResourceRequest): Promise<BodyRecords> {
+  const { request, collections, settings } = parsed;
+  const bytes = await readResourceBody(parsed);
+  const [type = ""] = (request.headers["content-type"] ?? "application/json").split(";");
+  if (!JSON_BODY.test(type.trim())) {
+    throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", "The body is to be JSON: send it as application/json.", {
+      headers: { Accept: "application/json" },
+    });
+  }
+  const { maxPageSize: mostRecords, maxRowBytes } = settings;
+  const limits = { mostRecords, mostMembers: MOST_MEMBERS, mostLevels: MOST_LEVELS };
+  const found = await runStepwise(readJsonRecords(bytes, limits), request.signal);
+  switch (found.kind) {
+    case "invalid":
+      // What a parser says of its fault is left out: it quotes the body, which may hold a password.
+      throw new ApiError(400, errorCodesOf(collections.version).invalidJson, "The body is not valid JSON.");
+    case "too deep":
+      throw new ApiError(400, "VALIDATION_ERROR", "The body is nested too deeply.");
+    case "too many members":
+      throw new ApiError(400, "VALIDATION_ERROR", `An object may have at most ${MOST_MEMBERS} members.`);
+    case "other":
+      throw notAnObject();
+    case "list":
+      if (parsed.target.key !== null) throw notAnObject();
+      if (found.count === 0 || found.count > mostRecords) {
+        throw new ApiError(400, "VALIDATION_ERROR", `Send between 1 and ${mostRecords} rows.`);
+      }
+  }
+  if (found.records.some(({ length }) => length > maxRowBytes)) throw rowTooLarge(maxRowBytes);
+  return { isList: found.kind === "list", records: found.records };
+}
+
+function notAnObject(): ApiError {
+  return new ApiError(400, "VALIDATION_ERROR", "The body is to be a JSON object.");
+}
+
+function rowTooLarge(most: number): ApiError {
+  return new ApiError(413, "PAYLOAD_TOO_LARGE", `A row may not be larger than ${most} bytes.`);
 }

@@ -1,12 +1,12 @@
-import { concatenate } from "../../../engine/concatenate.ts";
+import type { Stepwise } from "../../../engine/concurrency/stepwise.ts";
 import { ApiError } from "../../../engine/errors.ts";
-import type { Stepwise } from "../../../engine/stepwise.ts";
+import { concatenate } from "../../../engine/memory/concatenate.ts";
 
 /** Each row of JSON names its columns again: a few lines of CSV below long names would become more than memory holds. */
-const MOST_BYTES = 64 * 2 ** 20;
-const MOST_GROWTH = 8;
+const MAX_CSV_BYTES = 64 * 2 ** 20;
+const MAX_GROWTH = 8;
 /** As many as a table of Postgres can have. */
-const MOST_COLUMNS = 1_600;
+const MAX_COLUMNS = 1_600;
 /** Of CSV that is read, or of JSON that is made of it, before others have their turn. */
 const LENGTH_PER_STEP = 16 * 1024;
 const [QUOTE, COMMA, LINE_FEED, CARRIAGE_RETURN] = [0x22, 0x2c, 0x0a, 0x0d];
@@ -18,44 +18,44 @@ export type CsvRows = { readonly json: Buffer; readonly columns: readonly string
  * what they take.
  */
 export function* csvToJson(text: string, holdMemory: (bytes: number) => void = () => {}): Stepwise<CsvRows> {
-  const lines = new Lines(text);
-  const output = new Output(Math.max(MOST_BYTES, MOST_GROWTH * text.length), holdMemory);
+  const lines = new CsvLines(text);
+  const output = new JsonOutput(Math.max(MAX_CSV_BYTES, MAX_GROWTH * text.length), holdMemory);
   let columns: readonly string[] | null = null;
   let names: readonly string[] = [];
   let opener = "[{";
   let pauseAt = LENGTH_PER_STEP;
-  while (lines.next(columns?.length ?? MOST_COLUMNS)) {
+  while (lines.next(columns?.length ?? MAX_COLUMNS)) {
     if (lines.at > pauseAt) {
       yield;
       pauseAt = lines.at + LENGTH_PER_STEP;
     }
     if (lines.isEmpty) continue;
     if (columns === null) {
-      if (lines.length > MOST_COLUMNS) throw unreadable(`The CSV may not have more than ${MOST_COLUMNS} columns`);
+      if (lines.length > MAX_COLUMNS) throw invalidCsv(`The CSV may not have more than ${MAX_COLUMNS} columns`);
       columns = Array.from({ length: lines.length }, (_, index) => lines.field(index));
       names = columns.map((name, index) => `${index === 0 ? "" : ","}${JSON.stringify(name)}:`);
       continue;
     }
-    if (lines.length !== columns.length) throw unreadable("All lines must have same number of fields");
+    if (lines.length !== columns.length) throw invalidCsv("All lines must have same number of fields");
     output.write(opener);
     for (let index = 0; index < names.length; index++) {
       output.write(names[index]!);
       if (lines.lengthOf(index) > LENGTH_PER_STEP) yield* writeLongField(lines, index, output);
-      else output.write(toJson(lines.field(index)));
+      else output.write(fieldToJson(lines.field(index)));
     }
     output.write("}");
     opener = ",{";
   }
-  if (columns === null) throw unreadable("The first line of the CSV must name the columns");
+  if (columns === null) throw invalidCsv("The first line of the CSV must name the columns");
   output.write(opener === "[{" ? "[]" : "]");
   return { json: yield* output.end(), columns };
 }
 
-function toJson(field: string): string {
+function fieldToJson(field: string): string {
   return field === "NULL" ? "null" : JSON.stringify(field);
 }
 
-function* writeLongField(lines: Lines, index: number, output: Output): Stepwise<void> {
+function* writeLongField(lines: CsvLines, index: number, output: JsonOutput): Stepwise<void> {
   output.write('"');
   for (const part of lines.partsOf(index)) {
     output.write(JSON.stringify(part).slice(1, -1));
@@ -65,7 +65,7 @@ function* writeLongField(lines: Lines, index: number, output: Output): Stepwise<
 }
 
 /** JSON, encoded a piece at a time. */
-class Output {
+class JsonOutput {
   readonly #pieces: Buffer[] = [];
   readonly #mostBytes: number;
   readonly #holdMemory: (bytes: number) => void;
@@ -91,14 +91,14 @@ class Output {
     const piece = Buffer.from(this.#waiting);
     this.#waiting = "";
     this.#bytes += piece.length;
-    if (this.#bytes > this.#mostBytes) throw tooLarge(this.#mostBytes);
+    if (this.#bytes > this.#mostBytes) throw csvTooLarge(this.#mostBytes);
     this.#holdMemory(piece.length);
     this.#pieces.push(piece);
   }
 }
 
 /** One line after the other. */
-class Lines {
+class CsvLines {
   readonly #text: string;
   /** Where its fields begin and end, by turns, without their quotes. */
   readonly #spans: number[] = [];
@@ -198,15 +198,15 @@ function isLowSurrogate(character: number): boolean {
 function misplacedQuote(text: string, at: number): ApiError {
   let line = 1;
   for (let index = 0; index < at; index++) if (text.charCodeAt(index) === LINE_FEED) line++;
-  return unreadable(`Misplaced quote in line ${line} of the CSV`);
+  return invalidCsv(`Misplaced quote in line ${line} of the CSV`);
 }
 
-function tooLarge(most: number): ApiError {
+function csvTooLarge(most: number): ApiError {
   return new ApiError(413, "PAYLOAD_TOO_LARGE", `As JSON the body is larger than ${most} bytes.`, {
     hint: "Send it in several requests.",
   });
 }
 
-function unreadable(message: string): ApiError {
+function invalidCsv(message: string): ApiError {
   return new ApiError(400, "PGRST102", message);
 }

@@ -1,5 +1,5 @@
-import type { Field, JsonStep } from "../../statement/intent.ts";
-import { END, type Scanner } from "./scanner.ts";
+import type { FieldReference, JsonPathStep } from "../../../engine/statement/intent.ts";
+import { END, Scanner } from "./scanner.ts";
 
 const LETTERS = /\p{L}+/uy;
 const KEY = /[^(\-:.,>)]+/y;
@@ -10,17 +10,17 @@ const START_OF_INDEX = /-?(\d*)/y;
 /** Whether the ASCII character of that code may stand in a name without quotes. */
 const IS_PLAIN = Array.from({ length: 128 }, (_, code) => /[\w $]/.test(String.fromCharCode(code)));
 
-const NO_PATH: readonly JsonStep[] = [];
+const NO_PATH: readonly JsonPathStep[] = [];
 
 /** `data->items->0->>"a key"` */
-export function takeField(scanner: Scanner): Field | null {
+export function takeField(scanner: Scanner): FieldReference | null {
   scanner.skipSpace();
   const name = takeName(scanner);
   return name === null ? null : readField(scanner, name);
 }
 
 /** What comes behind the name, which is that of a column or of something computed. */
-export function readField(scanner: Scanner, name: string): Field {
+export function readField(scanner: Scanner, name: string): FieldReference {
   const path = readPath(scanner);
   scanner.skipSpace();
   return { name, path };
@@ -31,7 +31,7 @@ export function takeName(scanner: Scanner): string | null {
   if (scanner.peek('"')) return readQuoted(scanner) || scanner.fail();
   const first = takeIdentifier(scanner);
   if (first !== null) return readDashed(scanner, first, readIdentifier);
-  scanner.wish("field name (* or [a..z0..9_$])");
+  scanner.expect("field name (* or [a..z0..9_$])");
   return null;
 }
 
@@ -42,7 +42,7 @@ export function readName(scanner: Scanner): string {
 export function readIdentifier(scanner: Scanner): string {
   const identifier = takeIdentifier(scanner);
   if (identifier !== null) return identifier;
-  wishForIdentifier(scanner);
+  expectIdentifier(scanner);
   return scanner.fail();
 }
 
@@ -53,13 +53,13 @@ function takeIdentifier(scanner: Scanner): string | null {
   const identifier = text.slice(position, end).trim();
   if (identifier === "") return null;
   scanner.moveTo(end);
-  wishForIdentifier(scanner);
+  expectIdentifier(scanner);
   return identifier;
 }
 
-function wishForIdentifier(scanner: Scanner): void {
-  scanner.wish("letter");
-  scanner.wish("digit");
+function expectIdentifier(scanner: Scanner): void {
+  scanner.expect("letter");
+  scanner.expect("digit");
 }
 
 /** Not by a regular expression: nearly every character of a request passes here, and nearly all are ASCII. */
@@ -82,18 +82,18 @@ function readDashed(scanner: Scanner, first: string, readPart: (scanner: Scanner
   let name = first;
   while (scanner.peek("-") && !scanner.peek("->")) {
     scanner.take("-");
-    scanner.wishFor(">");
+    scanner.expectLiteral(">");
     name += `-${readPart(scanner)}`;
   }
-  scanner.wishFor("-");
+  scanner.expectLiteral("-");
   return name;
 }
 
 function readQuoted(scanner: Scanner): string {
   const match = scanner.takeMatch(QUOTED);
   if (match !== null) return unescaped(match[1]!);
-  scanner.wishFor("\\", scanner.text.length);
-  scanner.wishFor('"', scanner.text.length);
+  scanner.expectLiteral("\\", scanner.text.length);
+  scanner.expectLiteral('"', scanner.text.length);
   return scanner.fail();
 }
 
@@ -103,13 +103,13 @@ export function unescaped(text: string): string {
 }
 
 /** `->items->0->>"a key"`, or nothing */
-export function readPath(scanner: Scanner): readonly JsonStep[] {
+function readPath(scanner: Scanner): readonly JsonPathStep[] {
   if (!scanner.peek("->")) {
-    scanner.wishFor("->>");
-    scanner.wishFor("->");
+    scanner.expectLiteral("->>");
+    scanner.expectLiteral("->");
     return NO_PATH;
   }
-  const steps: JsonStep[] = [];
+  const steps: JsonPathStep[] = [];
   for (;;) {
     const arrow = scanner.take("->>") ? "->>" : scanner.take("->") ? "->" : null;
     if (arrow === null) return steps;
@@ -127,11 +127,11 @@ function takeIndex(scanner: Scanner): number | null {
   START_OF_INDEX.lastIndex = scanner.position;
   const [start = "", digits] = START_OF_INDEX.exec(scanner.text) ?? [];
   const end = scanner.position + start.length;
-  if (start === "") scanner.wishFor("-");
-  scanner.wish("digit", end);
+  if (start === "") scanner.expectLiteral("-");
+  scanner.expect("digit", end);
   if (digits) {
-    for (const follower of ["->", "::", ".", ","]) scanner.wishFor(follower, end);
-    scanner.wish(END, end);
+    for (const follower of ["->", "::", ".", ","]) scanner.expectLiteral(follower, end);
+    scanner.expect(END, end);
   }
   return null;
 }
@@ -144,6 +144,43 @@ function readKey(scanner: Scanner): string {
 function readKeyPart(scanner: Scanner): string {
   const key = scanner.takeMatch(KEY)?.[0].trim();
   if (key) return key;
-  scanner.wish("any non reserved character different from: .,>()");
+  scanner.expect("any non reserved character different from: .,>()");
   return scanner.fail();
+}
+
+type EmbeddedField = { readonly path: readonly string[]; readonly field: FieldReference };
+
+/** A parameter's name: `author.books.data->>title` is a field of a relation embedded in a relation. */
+export function parsePath(text: string): EmbeddedField {
+  const scanner = new Scanner("tree path", text);
+  const names = readPathNames(scanner);
+  const path = readPath(scanner);
+  return { field: { name: names.pop()!, path }, path: names };
+}
+
+/** `author.not.or`: where a logic tree belongs, and how it begins. */
+export function parseLogicPath(text: string): { readonly path: readonly string[]; readonly operator: string } {
+  const names = readPathNames(new Scanner("logic path", text));
+  const operator = names.pop()!;
+  const path = names.filter((name) => name !== "not");
+  return { path, operator: path.length < names.length ? `not.${operator}` : operator };
+}
+
+function readPathNames(scanner: Scanner): string[] {
+  const names = [readName(scanner)];
+  while (scanner.take(".")) names.push(readName(scanner));
+  return names;
+}
+
+/** `id,"a,b",name`, the value of the parameters columns and on_conflict */
+export function parseColumns(parameter: "columns" | "on_conflict", text: string): readonly string[] {
+  const scanner = new Scanner(`${parameter} parameter`, text);
+  const names = [readName(scanner)];
+  for (;;) {
+    const end = scanner.position;
+    scanner.skipSpace();
+    if (!scanner.take(",")) return scanner.position === end ? names : scanner.fail();
+    scanner.skipSpace();
+    names.push(readName(scanner));
+  }
 }

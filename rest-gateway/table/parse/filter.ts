@@ -1,9 +1,20 @@
-import type { Comparison, Condition, Field, Operation, Quantifier, Search } from "../../statement/intent.ts";
-import { shownValue } from "../api-key.ts";
-import { unescaped } from "./field.ts";
+import type {
+  ComparisonName,
+  FieldReference,
+  FilterOperation,
+  OperatorQuantifier,
+  RowCondition,
+  SearchOperator,
+} from "../../../engine/statement/intent.ts";
+import { takeField, takeName, unescaped } from "./field.ts";
+import { maskApiKey } from "./query-string.ts";
 import { Scanner } from "./scanner.ts";
 
-const NAMES = {
+const LOGIC_OPERATOR = /and|or/y;
+const LOGIC_GROUP = /(?:not\.)?(?:and|or)[ \t]*\(/y;
+const ARRAY_LITERAL = /\{[^{}]*\}/y;
+
+const OPERATOR_PATTERNS = {
   plain: "in|is|isdistinct",
   search: "(?:pl|ph|w)?fts",
   comparison: "neq|cs|cd|ov|sl|sr|nxr|nxl|adj",
@@ -11,24 +22,28 @@ const NAMES = {
   language: "[\\p{L}\\d_ $]+",
 };
 const OPERATION = new RegExp(
-  `(not\\.)?(?:(${NAMES.plain})|(${NAMES.search})(?:\\((${NAMES.language})\\))?|(${NAMES.comparison})|(${NAMES.quantifiable})(?:\\((any|all)\\))?)\\.`,
+  `(not\\.)?(?:(${OPERATOR_PATTERNS.plain})|(${OPERATOR_PATTERNS.search})(?:\\((${OPERATOR_PATTERNS.language})\\))?|(${OPERATOR_PATTERNS.comparison})|(${OPERATOR_PATTERNS.quantifiable})(?:\\((any|all)\\))?)\\.`,
   "uy",
 );
 /** How far a text that is no operation reads like one. */
 const START_OF_OPERATION = new RegExp(
-  `(?:isdistinct|is|in|${NAMES.comparison}|${NAMES.search}(?:\\((?:${NAMES.language}\\)?)?)?|(?:${NAMES.quantifiable})(?:\\((?:(?:any|all)\\)?)?)?)?`,
+  `(?:isdistinct|is|in|${OPERATOR_PATTERNS.comparison}|${OPERATOR_PATTERNS.search}(?:\\((?:${OPERATOR_PATTERNS.language}\\)?)?)?|(?:${OPERATOR_PATTERNS.quantifiable})(?:\\((?:(?:any|all)\\)?)?)?)?`,
   "uy",
 );
 
-const TRUTHS = ["null", "not_null", "true", "false", "unknown"] as const;
+const IS_OPERANDS = ["null", "not_null", "true", "false", "unknown"] as const;
 const QUOTED_ELEMENT = /"([^"\\]*(?:\\.[^"\\]*)*)"(?=[,)]|$)/sy;
 const PLAIN_ELEMENT = /[^,)]*/y;
 
-type Filter = Pick<Extract<Condition, { kind: "filter" }>, "negated" | "operation">;
+type FilterPart = Pick<Extract<RowCondition, { kind: "filter" }>, "negated" | "operation">;
 
 /** The value of a parameter that is named after a field. With `orArgument` null stands for one that names no operator. */
-export function parseFilter(field: Field, text: string, { orArgument }: { orArgument: boolean }): Condition | null {
-  const scanner = new Scanner("filter", text, shownValue(field.name, text));
+export function parseFilter(
+  field: FieldReference,
+  text: string,
+  { orArgument }: { orArgument: boolean },
+): RowCondition | null {
+  const scanner = new Scanner("filter", text, maskApiKey(field.name, text));
   const filter = takeOperation(scanner, (rest) => rest.takeRest());
   if (filter !== null) return { kind: "filter", field, ...filter };
   if (orArgument && !scanner.peek("not.")) return null;
@@ -39,46 +54,46 @@ export function parseFilter(field: Field, text: string, { orArgument }: { orArgu
  * `not.eq.5`, `eq(any).{1,2}`, `in.(1,2)`, `is.null`, `fts(english).cat`; null where no operator begins. How far a plain value
  * reaches depends on what is around it.
  */
-export function takeOperation(scanner: Scanner, readValue: (scanner: Scanner) => string): Filter | null {
+function takeOperation(scanner: Scanner, readValue: (scanner: Scanner) => string): FilterPart | null {
   const match = scanner.takeMatch(OPERATION);
   if (match === null) {
-    wishForOperation(scanner);
+    expectOperation(scanner);
     return null;
   }
   const [, not, plain, search, language, comparison, quantifiable, quantifier] = match;
   return { negated: not !== undefined, operation: readOperation() };
 
-  function readOperation(): Operation {
+  function readOperation(): FilterOperation {
     if (plain === "in") return { kind: "in", values: readList(scanner) };
-    if (plain === "is") return { kind: "is", value: readTruth(scanner) };
+    if (plain === "is") return { kind: "is", value: readIsOperand(scanner) };
     if (plain === "isdistinct") return { kind: "isdistinct", value: readValue(scanner) };
     if (search !== undefined) {
       return {
         kind: "search",
-        operator: search as Search,
+        operator: search as SearchOperator,
         language: language?.trim() ?? null,
         value: readValue(scanner),
       };
     }
-    const operator = (comparison ?? quantifiable) as Comparison;
+    const operator = (comparison ?? quantifiable) as ComparisonName;
     const value = readValue(scanner);
     return {
       kind: "compare",
       operator,
-      quantifier: (quantifier as Quantifier | undefined) ?? null,
+      quantifier: (quantifier as OperatorQuantifier | undefined) ?? null,
       // A percent sign would have to be escaped in a URL.
       value: operator === "like" || operator === "ilike" ? value.replaceAll("*", "%") : value,
     };
   }
 }
 
-function wishForOperation(scanner: Scanner): void {
+function expectOperation(scanner: Scanner): void {
   const isNegated = scanner.peek("not.");
   const start = scanner.position + (isNegated ? "not.".length : 0);
-  if (!isNegated) scanner.wishFor("not");
-  if (!isNegated && scanner.peek("not")) scanner.wish("delimiter (.)", start + "not".length);
+  if (!isNegated) scanner.expectLiteral("not");
+  if (!isNegated && scanner.peek("not")) scanner.expect("delimiter (.)", start + "not".length);
   START_OF_OPERATION.lastIndex = start;
-  scanner.wish("operator (eq, gt, ...)", start + START_OF_OPERATION.exec(scanner.text)![0].length);
+  scanner.expect("operator (eq, gt, ...)", start + START_OF_OPERATION.exec(scanner.text)![0].length);
 }
 
 /** `(1,"two, too",3)`; `()` has no element, and neither has `("")`, as in PostgREST. */
@@ -98,30 +113,115 @@ function readElement(scanner: Scanner): string {
   return takeQuotedElement(scanner) ?? readPlainElement(scanner);
 }
 
-export function takeQuotedElement(scanner: Scanner): string | null {
-  scanner.wishFor('"');
+function takeQuotedElement(scanner: Scanner): string | null {
+  scanner.expectLiteral('"');
   const match = scanner.takeMatch(QUOTED_ELEMENT);
   return match === null ? null : unescaped(match[1]!);
 }
 
-export function readPlainElement(scanner: Scanner): string {
+function readPlainElement(scanner: Scanner): string {
   return scanner.takeMatch(PLAIN_ELEMENT)![0];
 }
 
-function readTruth(scanner: Scanner): (typeof TRUTHS)[number] {
+function readIsOperand(scanner: Scanner): (typeof IS_OPERANDS)[number] {
   const rest = scanner.text.slice(scanner.position).toLowerCase();
-  const truth = TRUTHS.find((candidate) => rest.startsWith(candidate));
+  const truth = IS_OPERANDS.find((candidate) => rest.startsWith(candidate));
   if (truth === undefined) {
-    const reach = Math.max(...TRUTHS.map((candidate) => sharedLength(candidate, rest)));
-    scanner.wish(`isVal: (${TRUTHS.join(", ")})`, scanner.position + reach);
+    const reach = Math.max(...IS_OPERANDS.map((candidate) => commonPrefixLength(candidate, rest)));
+    scanner.expect(`isVal: (${IS_OPERANDS.join(", ")})`, scanner.position + reach);
     return scanner.fail();
   }
   scanner.moveTo(scanner.position + truth.length);
   return truth;
 }
 
-function sharedLength(a: string, b: string): number {
+function commonPrefixLength(a: string, b: string): number {
   let length = 0;
   while (length < a.length && a[length] === b[length]) length += 1;
   return length;
+}
+
+/** `(id.eq.1,not.and(a.gt.2,b.is.null))` after `and`, `or`, `not.and` or `not.or` */
+export function parseLogic(operator: string, text: string): RowCondition {
+  return readGroup(new Scanner("logic tree", operator + text, text));
+}
+
+function readCondition(scanner: Scanner): RowCondition {
+  const start = scanner.position;
+  const condition = takeCondition(scanner);
+  if (condition !== null) return condition;
+  scanner.moveTo(start);
+  takeFilter(scanner);
+  scanner.expect("negation operator (not)", start);
+  scanner.expect("logic operator (and, or)", start);
+  if (!/^(?:not\.|and|or)/.test(scanner.text.slice(start))) scanner.fail();
+  scanner.moveTo(start);
+  return readGroup(scanner);
+}
+
+function takeCondition(scanner: Scanner): RowCondition | null {
+  const start = scanner.position;
+  const filter = takeFilter(scanner);
+  if (filter !== null) return filter;
+  scanner.moveTo(start);
+  return scanner.nested(scanner.matches(LOGIC_GROUP) ? readGroup : takeRelated);
+}
+
+/** `author.name.eq.Ada`, `not.books.or(year.gt.1900,title.is.null)`: some row of a relation, which PostgREST has no words for. */
+function takeRelated(scanner: Scanner): RowCondition | null {
+  const negated = scanner.take("not.");
+  const relation = takeName(scanner);
+  if (relation === null || !scanner.take(".")) return null;
+  const condition = takeCondition(scanner);
+  return condition && { kind: "related", relation, negated, condition };
+}
+
+function takeFilter(scanner: Scanner): RowCondition | null {
+  const field = takeField(scanner);
+  if (field === null) return null;
+  if (!scanner.peek(".")) {
+    scanner.expect("delimiter (.)");
+    return null;
+  }
+  scanner.take(".");
+  const filter = takeOperation(scanner, readLogicValue);
+  return filter && { kind: "filter", field, ...filter };
+}
+
+function readGroup(scanner: Scanner): RowCondition {
+  const negated = scanner.take("not.");
+  const kind = readOperator(scanner);
+  readMark(scanner, "(");
+  const conditions = [readCondition(scanner)];
+  while (takeMark(scanner, ",")) conditions.push(readCondition(scanner));
+  readMark(scanner, ")");
+  return { kind, negated, conditions };
+}
+
+function readOperator(scanner: Scanner): "and" | "or" {
+  const match = scanner.takeMatch(LOGIC_OPERATOR);
+  if (match !== null) return match[0] as "and" | "or";
+  scanner.expect("logic operator (and, or)");
+  return scanner.fail();
+}
+
+function readMark(scanner: Scanner, mark: string): void {
+  if (!takeMark(scanner, mark)) scanner.fail();
+}
+
+function takeMark(scanner: Scanner, mark: string): boolean {
+  scanner.skipSpace();
+  if (!scanner.take(mark)) return false;
+  scanner.skipSpace();
+  return true;
+}
+
+/** An array literal may hold commas; anything else that does is quoted. */
+function readLogicValue(scanner: Scanner): string {
+  return takeQuotedElement(scanner) ?? takeArrayLiteral(scanner) ?? readPlainElement(scanner);
+}
+
+function takeArrayLiteral(scanner: Scanner): string | null {
+  scanner.expectLiteral("{");
+  return scanner.takeMatch(ARRAY_LITERAL)?.[0] ?? null;
 }

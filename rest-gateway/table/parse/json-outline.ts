@@ -1,15 +1,14 @@
 import { isUtf8 } from "node:buffer";
-import { NumberList } from "../../../engine/json/number-list.ts";
-import { type RecordVisitor, scanJson } from "../../../engine/json/scan.ts";
-import { OPEN_BRACKET, skipSpace } from "../../../engine/json/tokens.ts";
-import type { Stepwise } from "../../../engine/stepwise.ts";
-import type { Grid } from "../../statement/intent.ts";
+import type { Stepwise } from "../../../engine/concurrency/stepwise.ts";
+import { Uint32List } from "../../../engine/json/json-records.ts";
+import { OPEN_BRACKET, type RecordVisitor, scanJson, skipSpace } from "../../../engine/json/scan-json.ts";
+import type { JsonValueSpans } from "../../../engine/statement/intent.ts";
 
 /** What must be known of a JSON text before Postgres reads it: whether it is one object or many, and which keys they have. */
 export type JsonOutline =
-  | { readonly kind: "object"; readonly keys: Keys }
+  | { readonly kind: "object"; readonly keys: JsonKeys }
   /** Objects that all have the same keys. */
-  | { readonly kind: "rows"; readonly keys: Keys; readonly grid: Grid | null }
+  | { readonly kind: "rows"; readonly keys: JsonKeys; readonly valueSpans: JsonValueSpans | null }
   /** An array of anything else. */
   | { readonly kind: "mixed" }
   | { readonly kind: "scalar" }
@@ -17,21 +16,23 @@ export type JsonOutline =
   | { readonly kind: "too deep"; readonly mostLevels: number };
 
 /** Null: there are more than a row can have columns. */
-export type Keys = readonly string[] | null;
+export type JsonKeys = readonly string[] | null;
 
 /** Postgres's own limit is 1,600 columns; a function has fewer arguments. */
-const MOST_KEYS = 1_600;
+const MAX_KEYS = 1_600;
 /** A longer value is better read by Postgres. */
-const LONGEST_VALUE = 256 * 1024;
+const MAX_VALUE_BYTES = 256 * 1024;
 
 export function* outlineJson(bytes: Buffer): Stepwise<JsonOutline> {
-  const records = new Records(bytes);
+  const records = new RecordOutline(bytes);
   const scan = yield* scanJson(bytes, records);
   switch (scan.kind) {
     case "object":
       return { kind: "object", keys: records.keys };
     case "list":
-      return records.areAlike ? { kind: "rows", keys: records.keys, grid: records.grid } : { kind: "mixed" };
+      return records.areAlike
+        ? { kind: "rows", keys: records.keys, valueSpans: records.valueSpans }
+        : { kind: "mixed" };
     case "scalar":
       return { kind: "scalar" };
     default:
@@ -40,28 +41,28 @@ export function* outlineJson(bytes: Buffer): Stepwise<JsonOutline> {
 }
 
 /** Where the keys of an object begin and end, by turns, quotes included. */
-type Places = number[];
+type KeyPositions = number[];
 
-class Records implements RecordVisitor {
+class RecordOutline implements RecordVisitor {
   areAlike = true;
   readonly #bytes: Buffer;
-  readonly #places: Places = [];
-  #first: Places | null = null;
+  readonly #places: KeyPositions = [];
+  #first: KeyPositions | null = null;
   #firstNames: ReadonlySet<string> | null = null;
-  #values: NumberList | null;
+  #values: Uint32List | null;
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
-    this.#values = bytes[skipSpace(bytes, 0)] === OPEN_BRACKET ? new NumberList() : null;
+    this.#values = bytes[skipSpace(bytes, 0)] === OPEN_BRACKET ? new Uint32List() : null;
   }
 
-  get keys(): Keys {
+  get keys(): JsonKeys {
     if (this.#first === null) return [];
     return this.#hasTooMany ? null : [...this.#names];
   }
 
   /** Null where a value may not be what its text says: of a key that comes twice the last one counts, and Postgres refuses some characters. */
-  get grid(): Grid | null {
+  get valueSpans(): JsonValueSpans | null {
     const { keys } = this;
     if (keys === null || keys.length === 0 || this.#values === null || 2 * keys.length !== this.#first!.length)
       return null;
@@ -73,9 +74,9 @@ class Records implements RecordVisitor {
   }
 
   member(nameStart: number, nameEnd: number, valueStart: number, valueEnd: number): void {
-    if (!this.areAlike || this.#places.length > 2 * MOST_KEYS) return;
+    if (!this.areAlike || this.#places.length > 2 * MAX_KEYS) return;
     this.#places.push(nameStart, nameEnd);
-    if (valueEnd - valueStart > LONGEST_VALUE) this.#values = null;
+    if (valueEnd - valueStart > MAX_VALUE_BYTES) this.#values = null;
     this.#values?.push(valueStart);
     this.#values?.push(valueEnd);
   }
@@ -83,7 +84,7 @@ class Records implements RecordVisitor {
   endRecord(): void {
     if (!this.areAlike) return;
     if (this.#first === null) this.#first = [...this.#places];
-    else if (!haveSameText(this.#bytes, this.#first, this.#places)) {
+    else if (!haveSameKeyText(this.#bytes, this.#first, this.#places)) {
       this.#values = null;
       this.areAlike = this.#haveSameNames();
     }
@@ -94,24 +95,24 @@ class Records implements RecordVisitor {
   }
 
   get #hasTooMany(): boolean {
-    return this.#first!.length > 2 * MOST_KEYS;
+    return this.#first!.length > 2 * MAX_KEYS;
   }
 
   get #names(): ReadonlySet<string> {
-    this.#firstNames ??= namesOf(this.#bytes, this.#first!);
+    this.#firstNames ??= keyNames(this.#bytes, this.#first!);
     return this.#firstNames;
   }
 
   /** Of rows with too many names it is not looked at: they are refused in any case. */
   #haveSameNames(): boolean {
-    if (this.#hasTooMany || this.#places.length > 2 * MOST_KEYS) return this.#hasTooMany;
-    const others = namesOf(this.#bytes, this.#places);
+    if (this.#hasTooMany || this.#places.length > 2 * MAX_KEYS) return this.#hasTooMany;
+    const others = keyNames(this.#bytes, this.#places);
     return this.#names.size === others.size && this.#names.isSubsetOf(others);
   }
 }
 
 /** Most rows are written by one program: the same keys in the same order. */
-function haveSameText(bytes: Buffer, first: Places, places: Places): boolean {
+function haveSameKeyText(bytes: Buffer, first: KeyPositions, places: KeyPositions): boolean {
   if (first.length !== places.length) return false;
   for (let index = 0; index < first.length; index += 2) {
     const length = first[index + 1]! - first[index]!;
@@ -123,7 +124,7 @@ function haveSameText(bytes: Buffer, first: Places, places: Places): boolean {
   return true;
 }
 
-function namesOf(bytes: Buffer, places: Places): ReadonlySet<string> {
+function keyNames(bytes: Buffer, places: KeyPositions): ReadonlySet<string> {
   const names = new Set<string>();
   for (let index = 0; index < places.length; index += 2) {
     names.add(JSON.parse(bytes.toString("utf8", places[index], places[index + 1])));

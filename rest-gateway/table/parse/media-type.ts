@@ -1,9 +1,10 @@
-import type { Format, PlanOption } from "../../statement/intent.ts";
+import type { ExplainOption, ResponseFormat } from "../../../engine/statement/intent.ts";
+import { readMediaRanges } from "../../http/content-negotiation.ts";
 
-const PLAN_OPTIONS: readonly PlanOption[] = ["analyze", "verbose", "settings", "buffers", "wal"];
+const EXPLAIN_OPTIONS: readonly ExplainOption[] = ["analyze", "verbose", "settings", "buffers", "wal"];
 
 /** Types whose parameters do not matter. */
-const NAMED: ReadonlyMap<string, Format> = new Map(
+const KNOWN_TYPES: ReadonlyMap<string, ResponseFormat> = new Map(
   [
     "application/json",
     "application/geo+json",
@@ -17,70 +18,77 @@ const NAMED: ReadonlyMap<string, Format> = new Map(
   ].map((type) => [type, { kind: "media", type }]),
 );
 
-const OBJECT: Format = { kind: "object", type: "application/vnd.pgrst.object+json", nulls: "kept" };
-const STRIPPED_OBJECT: Format = {
+const OBJECT_FORMAT: ResponseFormat = { kind: "object", type: "application/vnd.pgrst.object+json", nulls: "kept" };
+const STRIPPED_OBJECT_FORMAT: ResponseFormat = {
   kind: "object",
   type: "application/vnd.pgrst.object+json;nulls=stripped",
   nulls: "stripped",
 };
-const STRIPPED_ARRAY: Format = {
+const STRIPPED_ARRAY_FORMAT: ResponseFormat = {
   kind: "array",
   type: "application/vnd.pgrst.array+json;nulls=stripped",
   nulls: "stripped",
 };
-const JSON_TYPE = NAMED.get("application/json")!;
-export const ANY_TYPE = NAMED.get("*/*")!;
+const JSON_FORMAT = KNOWN_TYPES.get("application/json")!;
+const ANY_FORMAT = KNOWN_TYPES.get("*/*")!;
 
-const TYPE = /[a-z\d.*]+\/[a-z\d.*+-]+/iy;
-const PARAMETER = /\s*;\s*([a-z\d-]+)\s*=\s*(?:"([^"]*)"|([a-z\d|-]+))/iy;
+const MEDIA_TYPE = /[a-z\d.*]+\/[a-z\d.*+-]+/iy;
+const MEDIA_TYPE_PARAMETER = /\s*;\s*([a-z\d-]+)\s*=\s*(?:"([^"]*)"|([a-z\d|-]+))/iy;
 
 /**
  * `application/vnd.pgrst.plan+json; for="text/csv"; options=analyze|verbose`: PostgREST's own types have parameters that
  * mean something; of the others only the name counts.
  */
-export function parseMediaType(text: string): Format {
-  const named = NAMED.get(text);
+export function parseMediaType(text: string): ResponseFormat {
+  const named = KNOWN_TYPES.get(text);
   if (named !== undefined) return named;
-  TYPE.lastIndex = 0;
-  const type = TYPE.exec(text)?.[0].toLowerCase() ?? "";
+  MEDIA_TYPE.lastIndex = 0;
+  const type = MEDIA_TYPE.exec(text)?.[0].toLowerCase() ?? "";
   switch (type) {
     case "application/vnd.pgrst.object":
     case "application/vnd.pgrst.object+json":
-      return stripsNulls(text, type) ? STRIPPED_OBJECT : OBJECT;
+      return stripsNulls(text, type) ? STRIPPED_OBJECT_FORMAT : OBJECT_FORMAT;
     case "application/vnd.pgrst.array":
     case "application/vnd.pgrst.array+json":
-      return stripsNulls(text, type) ? STRIPPED_ARRAY : JSON_TYPE;
+      return stripsNulls(text, type) ? STRIPPED_ARRAY_FORMAT : JSON_FORMAT;
     case "application/vnd.pgrst.plan":
     case "application/vnd.pgrst.plan+text":
     case "application/vnd.pgrst.plan+json":
-      return toPlan(type.endsWith("+json") ? "json" : "text", parametersOf(text, type));
+      return toExplainFormat(type.endsWith("+json") ? "json" : "text", mediaTypeParameters(text, type));
     default:
-      return NAMED.get(type) ?? { kind: "media", type: text };
+      return KNOWN_TYPES.get(type) ?? { kind: "media", type: text };
   }
 }
 
 /** A body is JSON unless it says otherwise. */
-export function parseContentType(header: string | undefined): Format {
-  return header === undefined ? JSON_TYPE : parseMediaType(header);
+export function parseContentType(header: string | undefined): ResponseFormat {
+  return header === undefined ? JSON_FORMAT : parseMediaType(header);
 }
 
 function stripsNulls(text: string, type: string): boolean {
-  return parametersOf(text, type).get("nulls") === "stripped";
+  return mediaTypeParameters(text, type).get("nulls") === "stripped";
 }
 
-function toPlan(as: "text" | "json", parameters: ReadonlyMap<string, string>): Format {
+function toExplainFormat(as: "text" | "json", parameters: ReadonlyMap<string, string>): ResponseFormat {
   const of = parseMediaType(parameters.get("for") ?? "application/json");
-  const asked = parameters.get("options")?.split("|") ?? [];
-  const options = PLAN_OPTIONS.filter((option) => asked.includes(option));
-  const also = options.length > 0 ? `; options=${options.join("|")}` : "";
-  return { kind: "plan", type: `application/vnd.pgrst.plan+${as}; for="${of.type}"${also}`, of, as, options };
+  const requested = parameters.get("options")?.split("|") ?? [];
+  const options = EXPLAIN_OPTIONS.filter((option) => requested.includes(option));
+  const suffix = options.length > 0 ? `; options=${options.join("|")}` : "";
+  return { kind: "plan", type: `application/vnd.pgrst.plan+${as}; for="${of.type}"${suffix}`, of, as, options };
 }
 
-function parametersOf(text: string, type: string): ReadonlyMap<string, string> {
+function mediaTypeParameters(text: string, type: string): ReadonlyMap<string, string> {
   const parameters = new Map<string, string>();
-  PARAMETER.lastIndex = type.length;
-  for (let match = PARAMETER.exec(text); match !== null; match = PARAMETER.exec(text)) {
+  MEDIA_TYPE_PARAMETER.lastIndex = type.length;
+  for (let match = MEDIA_TYPE_PARAMETER.exec(text); match !== null; match = MEDIA_TYPE_PARAMETER.exec(text)) {
     parameters.set(match[1]!.toLowerCase(), match[2] ?? match[3]!);
   }
   return parameters;
+}
+
+/** What the client takes, best first. */
+export function parseAccept(header: string | undefined): readonly ResponseFormat[] {
+  if (header === undefined) return [ANY_FORMAT];
+  if (!/[,; ]/.test(header)) return [parseMediaType(header)];
+  return readMediaRanges(header).map(({ type }) => parseMediaType(type));
 }

@@ -1,4 +1,4 @@
-import type { OrderTerm } from "../../statement/intent.ts";
+import type { OrderTerm } from "../../../engine/statement/intent.ts";
 import { takeField } from "./field.ts";
 import { Scanner } from "./scanner.ts";
 
@@ -37,7 +37,7 @@ function takeSuffix<Word extends string>(scanner: Scanner, word: Word): Word | n
     scanner.take(`.${word}`);
     return word;
   }
-  if (scanner.peek(".")) scanner.wishFor(word, scanner.position + 1);
-  else scanner.wish("delimiter (.)");
+  if (scanner.peek(".")) scanner.expectLiteral(word, scanner.position + 1);
+  else scanner.expect("delimiter (.)");
   return null;
 }

@@ -1,10 +1,13 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { ApiError } from "../../../engine/errors.ts";
 
-export type Parameter = readonly [name: string, value: string];
+const API_KEY = "apikey";
+
+export type UrlParameter = readonly [name: string, value: string];
 
 /** `select=id&name=eq.a%20b`, in order; a name without a value does not count. */
-export function parseQueryString(text: string): readonly Parameter[] {
-  const parameters: Parameter[] = [];
+export function parseQueryString(text: string): readonly UrlParameter[] {
+  const parameters: UrlParameter[] = [];
   const decode = /[%+]/.test(text) ? decodeQuery : unchanged;
   // By a regular expression it would take several times as long.
   for (const part of text.includes(";") ? text.split(/[&;]/) : text.split("&")) {
@@ -15,13 +18,13 @@ export function parseQueryString(text: string): readonly Parameter[] {
 }
 
 /** In a form a name alone has the empty text, so that JSON sent as a form, as curl does unasked, is no empty form. */
-export function parseForm(text: string): readonly Parameter[] {
+export function parseForm(text: string): readonly UrlParameter[] {
   const parts = text.split(/[&;]/).filter((part) => part !== "");
   return parts.flatMap((part) => parseQueryString(part.includes("=") ? part : `${part}=`));
 }
 
 /** The same parameters in the order of their names, as `Content-Location` gives them. */
-export function canonicalQueryString(parameters: readonly Parameter[]): string {
+export function canonicalQueryString(parameters: readonly UrlParameter[]): string {
   const values = new Map<string, string[]>();
   for (const [name, value] of parameters) values.set(name, [...(values.get(name) ?? []), encodeQuery(value)]);
   return [...values.keys()]
@@ -33,14 +36,14 @@ export function canonicalQueryString(parameters: readonly Parameter[]): string {
 /** A percent sign that no two hexadecimal digits follow stands for itself. */
 export function decodePercent(text: string): string {
   if (!text.includes("%")) return text;
-  const decoded = tryDecode(text) ?? tryDecode(text.replace(/%(?![\dA-Fa-f]{2})/g, "%25"));
+  const decoded = tryDecodeUri(text) ?? tryDecodeUri(text.replace(/%(?![\dA-Fa-f]{2})/g, "%25"));
   if (decoded === null) throw new ApiError(400, "22021", 'invalid byte sequence for encoding "UTF8"');
   // Postgres cannot store it, and its protocol would take it for the end of the text.
   if (decoded.includes("\0")) throw new ApiError(400, "22021", 'invalid byte sequence for encoding "UTF8": 0x00');
   return decoded;
 }
 
-function tryDecode(text: string): string | null {
+function tryDecodeUri(text: string): string | null {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -53,10 +56,10 @@ export function decodeQuery(text: string): string {
   return /[%+]/.test(text) ? decodePercent(text.replaceAll("+", " ")) : text;
 }
 
-const PLAIN = /^[\w.~-]*$/;
+const UNRESERVED = /^[\w.~-]*$/;
 
 export function encodeQuery(text: string): string {
-  if (PLAIN.test(text)) return text;
+  if (UNRESERVED.test(text)) return text;
   return encodeURIComponent(text).replace(
     /[!'()*]/g,
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
@@ -65,4 +68,36 @@ export function encodeQuery(text: string): string {
 
 function unchanged(text: string): string {
   return text;
+}
+
+/** A key may stand in the address where none is in its header. */
+export function readApiKey(headers: IncomingHttpHeaders, rawQuery: string): string | null {
+  const inHeader = headers[API_KEY];
+  if (typeof inHeader === "string" && inHeader !== "") return inHeader;
+  if (!rawQuery.includes(`${API_KEY}=`)) return null;
+  return parseQueryString(rawQuery).find(([name]) => name === API_KEY)?.[1] || null;
+}
+
+/** What is not the key is a filter of that name, as in `apikey=eq.x`: were it left out, a change would reach more rows. */
+export function withoutApiKey(parameters: readonly UrlParameter[], key: string | null): readonly UrlParameter[] {
+  return parameters.filter(([name, value]) => name !== API_KEY || value !== (key ?? ""));
+}
+
+/** The same of an address as it stands: what is asked for, whoever asks. */
+export function queryWithoutApiKey(headers: IncomingHttpHeaders, rawQuery: string): string {
+  if (!rawQuery.includes(`${API_KEY}=`)) return rawQuery;
+  const key = readApiKey(headers, rawQuery);
+  const isKey = (part: string) => {
+    const parameters = parseQueryString(part);
+    return parameters.length > 0 && withoutApiKey(parameters, key).length === 0;
+  };
+  return rawQuery
+    .split(/[&;]/)
+    .filter((part) => !isKey(part))
+    .join("&");
+}
+
+/** How a parameter is repeated in a refusal: it may be another key. */
+export function maskApiKey(name: string, value: string): string {
+  return name === API_KEY ? "…" : value;
 }

@@ -1,29 +1,46 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { profileHeader } from "../../profile.ts";
-import type { Format, Intent } from "../../statement/intent.ts";
-import { readApiKey, withoutApiKey } from "../api-key.ts";
-import { parseAccept } from "./accept.ts";
-import type { Content } from "./content.ts";
-import { type Choices, type Preferences, parsePreferences } from "./preferences.ts";
-import { type Profile, parseProfile } from "./profile.ts";
-import { parseQuery } from "./query.ts";
-import { type Parameter, parseQueryString } from "./query-string.ts";
-import { checkMethod, parseResource, type Resource } from "./resource.ts";
-import { toIntent } from "./to-intent.ts";
-import { parseWindows } from "./window.ts";
+import { memoizeRecent } from "../../../engine/cache/memoize.ts";
+import { ApiError } from "../../../engine/errors.ts";
+import type {
+  CallArgument,
+  Intent,
+  ResponseFormat,
+  RowPayload,
+  RowRange,
+  WithEmbedPath,
+} from "../../../engine/statement/intent.ts";
+import { cursorNotPossible } from "../../../engine/statement/plan/keyset-page.ts";
+import { decodeSchemaName, profileHeader } from "../../http/content-negotiation.ts";
+import { type ParsedBody, parseArgument, parseRows } from "./body.ts";
+import { parseAccept } from "./media-type.ts";
+import { type PreferenceRules, type Preferences, parsePreferences } from "./preferences.ts";
+import { parseQueryParameters, type QueryParameters } from "./query-parameters.ts";
+import { decodePercent, parseQueryString, readApiKey, type UrlParameter, withoutApiKey } from "./query-string.ts";
+import { parseRanges } from "./row-range.ts";
+
+const METHODS_BY_RESOURCE: Readonly<Record<TableResource["kind"], readonly string[]>> = {
+  root: ["OPTIONS", "GET", "HEAD"],
+  table: ["OPTIONS", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
+  function: ["OPTIONS", "GET", "HEAD", "POST"],
+};
+
+const pathSegments = memoizeRecent(500, (path: string) => path.replace(/^\//, "").split("/").map(decodePercent));
+
+const RETURN_PREFERENCES = { representation: "rows", "headers-only": "headers", minimal: "nothing" } as const;
+const CONFLICT_RESOLUTIONS = { "merge-duplicates": "merge", "ignore-duplicates": "ignore" } as const;
 
 /** A request as it came. */
-export type RawRequest = {
+export type RawTableRequest = {
   readonly method: string;
   /** What follows the prefix of the interface, still percent-encoded. */
   readonly path: string;
   readonly rawQuery: string;
   readonly headers: IncomingHttpHeaders;
-  readonly content: Content;
+  readonly content: ParsedBody;
 };
 
 /** What the grammar depends on, of the settings and the catalogue. */
-export type Deployment = Choices & {
+export type TableParseSettings = PreferenceRules & {
   readonly schemas: readonly string[];
   readonly rootFunction: string | null;
   readonly describesItself: boolean;
@@ -32,56 +49,59 @@ export type Deployment = Choices & {
 /** What a client asks of the table interface, and how it would like to be answered. */
 export type TableRequest = {
   readonly method: string;
-  readonly action: Action;
-  readonly profile: Profile;
+  readonly action: TableRequestAction;
+  readonly profile: SchemaProfile;
   readonly preferences: Preferences;
   /** Best first. */
-  readonly accept: readonly Format[];
-  readonly parameters: readonly Parameter[];
+  readonly accept: readonly ResponseFormat[];
+  readonly parameters: readonly UrlParameter[];
   /** They in the order of their names, where that has been worked out. */
   readonly canonicalQuery?: string;
 };
 
-export type Action =
+type TableRequestAction =
   | { readonly kind: "statement"; readonly intent: Intent }
   /** Which methods a resource has. */
-  | { readonly kind: "options"; readonly resource: Resource }
+  | { readonly kind: "options"; readonly resource: TableResource }
   /** The OpenAPI document: of these tables, or null, of all. */
   | { readonly kind: "describe"; readonly tables: readonly string[] | null };
 
 /** Whether a request of that method has a body that counts. */
-export function hasBody(method: string): boolean {
+export function hasRequestBody(method: string): boolean {
   return method === "POST" || method === "PATCH" || method === "PUT";
 }
 
 /** What a request is about, whether or not it may be asked so. */
-export function parseTarget(
-  { method, path, headers }: Pick<RawRequest, "method" | "path" | "headers">,
-  deployment: Deployment,
-): { readonly resource: Resource; readonly profile: Profile } {
-  const resource = parseResource(path, deployment);
-  return { resource, profile: parseProfile(profileHeader(method, headers), deployment.schemas) };
+export function parseTableTarget(
+  { method, path, headers }: Pick<RawTableRequest, "method" | "path" | "headers">,
+  settings: TableParseSettings,
+): { readonly resource: TableResource; readonly profile: SchemaProfile } {
+  const resource = parseResource(path, settings);
+  return { resource, profile: parseProfile(profileHeader(method, headers), settings.schemas) };
 }
 
-export function parseRequest(
-  { method, path, rawQuery, headers, content }: RawRequest,
-  deployment: Deployment,
+export function parseTableRequest(
+  { method, path, rawQuery, headers, content }: RawTableRequest,
+  settings: TableParseSettings,
 ): TableRequest {
-  const { resource, profile } = parseTarget({ method, path, headers }, deployment);
+  const { resource, profile } = parseTableTarget({ method, path, headers }, settings);
   checkMethod(resource, method);
   const parameters = withoutApiKey(parseQueryString(rawQuery), readApiKey(headers, rawQuery));
-  const conditions = resource.kind === "root" ? parameters.filter(([name]) => name !== DESCRIBED) : parameters;
-  const query = parseQuery(conditions, { withArguments: resource.kind === "function" && isRead(method) });
-  const windows = parseWindows(query.bounds, { method, range: headers.range });
-  const preferences = parsePreferences(headerOf("prefer"), deployment);
+  const conditions =
+    resource.kind === "root" ? parameters.filter(([name]) => name !== DESCRIBED_TABLE_PARAMETER) : parameters;
+  const query = parseQueryParameters(conditions, {
+    withArguments: resource.kind === "function" && isReadMethod(method),
+  });
+  const windows = parseRanges(query.bounds, { method, range: headers.range });
+  const preferences = parsePreferences(headerOf("prefer"), settings);
   const accept = parseAccept(headers.accept);
   return { method, action: toAction(), profile, preferences, accept, parameters };
 
-  function toAction(): Action {
+  function toAction(): TableRequestAction {
     if (method === "OPTIONS") return { kind: "options", resource };
     if (resource.kind === "root") return { kind: "describe", tables: describedTables(parameters) };
     const target = { schema: profile.schema, name: resource.name };
-    const intent = toIntent(resource.kind, { method, target, query, windows, preferences, content });
+    const intent = toIntent(resource.kind, { method, target, query, ranges: windows, preferences, content });
     return { kind: "statement", intent };
   }
 
@@ -92,13 +112,108 @@ export function parseRequest(
 }
 
 /** `/?table=films&table=actors` */
-const DESCRIBED = "table";
+const DESCRIBED_TABLE_PARAMETER = "table";
 
-function describedTables(parameters: readonly Parameter[]): readonly string[] | null {
-  const names = parameters.flatMap(([name, value]) => (name === DESCRIBED ? value : []));
+function describedTables(parameters: readonly UrlParameter[]): readonly string[] | null {
+  const names = parameters.flatMap(([name, value]) => (name === DESCRIBED_TABLE_PARAMETER ? value : []));
   return names.length > 0 ? names : null;
 }
 
-function isRead(method: string): boolean {
+function isReadMethod(method: string): boolean {
   return method === "GET" || method === "HEAD";
+}
+
+export type TableResource =
+  | { readonly kind: "table" | "function"; readonly name: string }
+  /** The interface itself, described in OpenAPI. */
+  | { readonly kind: "root" };
+
+type RootSettings = { readonly rootFunction: string | null; readonly describesItself: boolean };
+
+/** `/films`, `/rpc/add`, `/` */
+export function parseResource(path: string, { rootFunction, describesItself }: RootSettings): TableResource {
+  const [first = "", second, ...more] = pathSegments(path);
+  if (first === "" && second === undefined) {
+    if (!describesItself) throw new ApiError(404, "PGRST126", "Root endpoint metadata is disabled");
+    return rootFunction === null ? { kind: "root" } : { kind: "function", name: rootFunction };
+  }
+  if (second === undefined) return { kind: "table", name: first };
+  if (first === "rpc" && more.length === 0) return { kind: "function", name: second };
+  throw new ApiError(404, "PGRST125", "Invalid path specified in request URL");
+}
+
+export function checkMethod(resource: TableResource, method: string): void {
+  const methods = METHODS_BY_RESOURCE[resource.kind];
+  if (methods.includes(method)) return;
+  const headers = { Allow: methods.join(",") };
+  if (resource.kind === "function")
+    throw new ApiError(405, "PGRST101", `Cannot use the ${method} method on RPC`, { headers });
+  throw new ApiError(405, "PGRST117", `Unsupported HTTP method: ${method}`, { headers });
+}
+
+type SchemaProfile = {
+  readonly schema: string;
+  /** Whether the answer names the schema. */
+  readonly negotiated: boolean;
+};
+
+/** The schema that a request is about, by the header that its method has for it. */
+export function parseProfile(header: string | undefined, schemas: readonly string[]): SchemaProfile {
+  if (header === undefined) return { schema: schemas[0]!, negotiated: schemas.length > 1 };
+  const schema = decodeSchemaName(header, schemas);
+  if (schemas.includes(schema)) return { schema, negotiated: true };
+  throw new ApiError(406, "PGRST106", `Invalid schema: ${schema}`, {
+    hint: `Only the following schemas are exposed: ${schemas.join(", ")}`,
+  });
+}
+
+type ParsedParts = {
+  readonly method: string;
+  readonly target: Intent["target"];
+  readonly query: QueryParameters;
+  readonly ranges: readonly WithEmbedPath<RowRange>[];
+  readonly preferences: Preferences;
+  readonly content: ParsedBody;
+};
+
+/** What the method makes of all that was read. */
+function toIntent(kind: "table" | "function", parsed: ParsedParts): Intent {
+  const { method, target, query, ranges, preferences, content } = parsed;
+  const { select, conditions, orders, columns, page } = query;
+  const isRead = method === "GET" || method === "HEAD";
+  if (page !== null && !isRead) throw cursorNotPossible(`${method} has no pages: only GET and HEAD have.`);
+  const common = { target, selection: { select, conditions, orders, ranges }, count: preferences.count };
+  if (kind === "function")
+    return { kind: "call", ...common, page, argument: toArgument(), readOnly: method !== "POST" };
+
+  if (isRead) return { kind: "read", ...common, page };
+
+  const write = { ...common, returned: RETURN_PREFERENCES[preferences.return ?? "minimal"] };
+  const missingAsDefault = preferences.missing === "default";
+  switch (method) {
+    case "POST":
+      return { kind: "insert", ...write, payload: toRows(), missingAsDefault, upsert: toUpsert(), single: false };
+    case "PUT": {
+      const upsert = { resolution: "merge", onConflict: null } as const;
+      return { kind: "insert", ...write, payload: toRows(), missingAsDefault: false, upsert, single: true };
+    }
+    case "PATCH":
+      return { kind: "update", ...write, payload: toRows(), missingAsDefault };
+    default:
+      return { kind: "delete", ...write };
+  }
+
+  function toArgument(): CallArgument {
+    return method === "POST" ? parseArgument(content, columns) : { kind: "query", values: query.arguments };
+  }
+
+  /** PUT replaces the whole row: it has no say in the columns. */
+  function toRows(): RowPayload {
+    return parseRows(content, method === "PUT" ? null : columns);
+  }
+
+  function toUpsert() {
+    const { resolution } = preferences;
+    return resolution && { resolution: CONFLICT_RESOLUTIONS[resolution], onConflict: query.onConflict };
+  }
 }

@@ -4,7 +4,7 @@ export const END = "end of input";
 const SPACE = "space";
 
 /** Far more than anybody writes, far less than exhausts the stack. */
-const DEEPEST = 200;
+const MAX_DEPTH = 200;
 
 /**
  * Reads a text from left to right and remembers what would have been welcome where it could not read on, so that a refusal
@@ -86,30 +86,34 @@ export class Scanner {
   }
 
   /** Says what would have been welcome, in words. */
-  wish(label: string, at = this.position): void {
+  expect(label: string, at = this.position): void {
     this.#note(label, false, at);
   }
 
   /** Says which characters would have been welcome. */
-  wishFor(literal: string, at = this.position): void {
+  expectLiteral(literal: string, at = this.position): void {
     this.#note(literal, true, at);
   }
 
-  #note(wish: string, isLiteral: boolean, at: number): void {
+  #note(expectation: string, isLiteral: boolean, at: number): void {
     if (at < this.#wishedAt) return;
     if (at > this.#wishedAt) {
       this.#wishedAt = at;
       this.#wishCount = 0;
     }
-    this.#wishes[this.#wishCount] = wish;
+    this.#wishes[this.#wishCount] = expectation;
     this.#isLiteral[this.#wishCount] = isLiteral;
     this.#wishCount += 1;
   }
 
   nested<T>(read: (scanner: Scanner) => T): T {
     this.#depth += 1;
-    if (this.#depth > DEEPEST) {
-      throw new ApiError(400, "PGRST100", `"failed to parse ${this.#subject}" (nested deeper than ${DEEPEST} levels)`);
+    if (this.#depth > MAX_DEPTH) {
+      throw new ApiError(
+        400,
+        "PGRST100",
+        `"failed to parse ${this.#subject}" (nested deeper than ${MAX_DEPTH} levels)`,
+      );
     }
     const result = read(this);
     this.#depth -= 1;
@@ -118,7 +122,7 @@ export class Scanner {
 
   fail(): never {
     const at = Math.max(this.#wishedAt, this.position);
-    const { line, column } = placeOf(this.text, at);
+    const { line, column } = lineAndColumn(this.text, at);
     throw new ApiError(
       400,
       "PGRST100",
@@ -129,15 +133,17 @@ export class Scanner {
 
   #explain(at: number): string {
     const isDone = at === this.text.length;
-    const wishes = at === this.#wishedAt ? this.#wishes.slice(0, this.#wishCount) : [];
-    const expected = new Set(wishes.map((wish, index) => (this.#isLiteral[index] ? quoted(wish) : wish)));
-    const wantsEnd = expected.has(END) && !isDone;
+    const expectations = at === this.#wishedAt ? this.#wishes.slice(0, this.#wishCount) : [];
+    const expected = new Set(
+      expectations.map((expectation, index) => (this.#isLiteral[index] ? quoteHaskell(expectation) : expectation)),
+    );
+    const expectsEnd = expected.has(END) && !isDone;
     if (isDone) expected.delete(END);
     // It would have been welcome, but goes without saying.
     expected.delete(SPACE);
-    const surprise = this.#isLiteral[0] && wishes[0] ? firstDifference(this.text, at, wishes[0]) : at;
-    const unexpected = `unexpected ${wantsEnd ? quotedCharacter(this.text, at) : characterAt(this.text, surprise)}`;
-    return expected.size === 0 ? unexpected : `${unexpected} expecting ${listed([...expected])}`;
+    const unexpectedAt = this.#isLiteral[0] && expectations[0] ? firstDifference(this.text, at, expectations[0]) : at;
+    const unexpected = `unexpected ${expectsEnd ? quotedCharacter(this.text, at) : characterAt(this.text, unexpectedAt)}`;
+    return expected.size === 0 ? unexpected : `${unexpected} expecting ${joinExpected([...expected])}`;
   }
 }
 
@@ -148,7 +154,7 @@ function firstDifference(text: string, at: number, literal: string): number {
 }
 
 /** Line and column from 1; a tab leads to the next multiple of eight. */
-function placeOf(text: string, at: number): { line: number; column: number } {
+function lineAndColumn(text: string, at: number): { line: number; column: number } {
   let line = 1;
   let column = 1;
   for (const character of text.slice(0, at)) {
@@ -159,7 +165,7 @@ function placeOf(text: string, at: number): { line: number; column: number } {
 }
 
 function characterAt(text: string, at: number): string {
-  return at < text.length ? quoted(String.fromCodePoint(text.codePointAt(at)!)) : END;
+  return at < text.length ? quoteHaskell(String.fromCodePoint(text.codePointAt(at)!)) : END;
 }
 
 function quotedCharacter(text: string, at: number): string {
@@ -167,10 +173,10 @@ function quotedCharacter(text: string, at: number): string {
 }
 
 /** As Haskell shows a string. */
-function quoted(text: string): string {
+function quoteHaskell(text: string): string {
   return JSON.stringify(text).replace(/[^ -~]/gu, (character) => `\\${character.codePointAt(0)}`);
 }
 
-function listed(expected: readonly string[]): string {
+function joinExpected(expected: readonly string[]): string {
   return expected.length < 2 ? expected.join() : `${expected.slice(0, -1).join(", ")} or ${expected.at(-1)}`;
 }

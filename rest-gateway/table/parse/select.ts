@@ -1,33 +1,33 @@
 import {
-  type Aggregate,
-  EVERY_COLUMN,
+  type AggregateName,
+  ALL_COLUMNS,
   type SelectedColumn,
   type SelectedRelation,
   type SelectItem,
-} from "../../statement/intent.ts";
+} from "../../../engine/statement/intent.ts";
 import { readField, readIdentifier, readName, takeName } from "./field.ts";
 import { Scanner } from "./scanner.ts";
 
-const EVERYTHING: SelectedColumn = {
+const STAR_ITEM: SelectedColumn = {
   kind: "column",
-  field: EVERY_COLUMN,
+  field: ALL_COLUMNS,
   alias: null,
   cast: null,
   aggregate: null,
 };
 
-const AGGREGATES = ["sum", "avg", "count", "max", "min"] as const satisfies readonly Aggregate[];
+const AGGREGATES = ["sum", "avg", "count", "max", "min"] as const satisfies readonly AggregateName[];
 
 /** What tells an embed from a column: at most two hints, then a parenthesis. */
-const EMBED = /(?:!(?:"(?:[^"\\]|\\.)*"|[\p{L}\d_ $-]+)){0,2}\(/suy;
-const JOIN = /(?:inner|left)(?=[!(])/y;
+const EMBED_START = /(?:!(?:"(?:[^"\\]|\\.)*"|[\p{L}\d_ $-]+)){0,2}\(/suy;
+const JOIN_KIND = /(?:inner|left)(?=[!(])/y;
 
 /** `id,title:data->>name::text,author:users!author_id!inner(name),...tags(label),views.sum()` */
 export function parseSelect(text: string): readonly SelectItem[] {
   return readItems(new Scanner("select parameter", text));
 }
 
-export const SELECT_EVERYTHING: readonly SelectItem[] = [EVERYTHING];
+export const SELECT_ALL: readonly SelectItem[] = [STAR_ITEM];
 
 /** None at all is fine; but where there is a comma another one must follow. */
 function readItems(scanner: Scanner): readonly SelectItem[] {
@@ -45,12 +45,12 @@ function takeItem(scanner: Scanner): SelectItem | null {
   if (scanner.peek("*")) return readStar(scanner);
   const name = takeName(scanner);
   if (name === null) {
-    for (const other of ["*", "count()"]) scanner.wishFor(other);
+    for (const other of ["*", "count()"]) scanner.expectLiteral(other);
     return scanner.position === start ? null : scanner.fail();
   }
   if (!scanner.peek(":") || scanner.peek("::")) return readNamed(scanner, name, null);
   scanner.take(":");
-  scanner.wishFor(":");
+  scanner.expectLiteral(":");
   return readNamed(scanner, readName(scanner), name);
 }
 
@@ -58,7 +58,7 @@ function readNamed(scanner: Scanner, name: string, alias: string | null): Select
   if (scanner.peek("(") || scanner.peek("!")) {
     // A relation called count would look like the aggregate.
     if (name === "count" && scanner.peek("()")) return readCount(scanner, alias);
-    if (name !== "count" && scanner.matches(EMBED)) return readRelation(scanner, { name, alias, spread: false });
+    if (name !== "count" && scanner.matches(EMBED_START)) return readRelation(scanner, { name, alias, spread: false });
   }
   return readColumn(scanner, name, alias);
 }
@@ -66,14 +66,14 @@ function readNamed(scanner: Scanner, name: string, alias: string | null): Select
 function readStar(scanner: Scanner): SelectedColumn {
   scanner.take("*");
   if (!looksEnded(scanner)) scanner.fail();
-  return EVERYTHING;
+  return STAR_ITEM;
 }
 
 function readSpread(scanner: Scanner): SelectedRelation {
   const name = readName(scanner);
-  if (scanner.matches(EMBED)) return readRelation(scanner, { name, alias: null, spread: true });
-  scanner.wishFor("!");
-  scanner.wishFor("(");
+  if (scanner.matches(EMBED_START)) return readRelation(scanner, { name, alias: null, spread: true });
+  scanner.expectLiteral("!");
+  scanner.expectLiteral("(");
   return scanner.fail();
 }
 
@@ -100,14 +100,14 @@ function readColumn(scanner: Scanner, name: string, alias: string | null): Selec
   };
 }
 
-type Embed = Pick<SelectedRelation, "name" | "alias" | "spread">;
+type EmbedHeader = Pick<SelectedRelation, "name" | "alias" | "spread">;
 
 /** `!inner!author_id(name,books(title))` */
-function readRelation(scanner: Scanner, { name, alias, spread }: Embed): SelectedRelation {
+function readRelation(scanner: Scanner, { name, alias, spread }: EmbedHeader): SelectedRelation {
   let hint: string | null = null;
   let join: SelectedRelation["join"] = null;
   while (scanner.take("!")) {
-    const keyword = scanner.takeMatch(JOIN);
+    const keyword = scanner.takeMatch(JOIN_KIND);
     const name = keyword === null ? readName(scanner) : null;
     join ??= (keyword?.[0] as "inner" | "left" | undefined) ?? null;
     hint ??= name;
@@ -124,13 +124,13 @@ function readCast(scanner: Scanner): string | null {
   return readIdentifier(scanner);
 }
 
-function takeAggregate(scanner: Scanner): Aggregate | null {
+function takeAggregate(scanner: Scanner): AggregateName | null {
   if (!scanner.looksAt(".")) return null;
   const after = scanner.position + 1;
   const name = AGGREGATES.find((candidate) => scanner.text.startsWith(candidate, after));
-  if (name === undefined) for (const candidate of AGGREGATES) scanner.wishFor(candidate, after);
+  if (name === undefined) for (const candidate of AGGREGATES) scanner.expectLiteral(candidate, after);
   else if (scanner.take(`.${name}()`)) return name;
-  else scanner.wishFor("()", after + name.length);
+  else scanner.expectLiteral("()", after + name.length);
   return null;
 }
 

@@ -2,11 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { inspectArchive } from "../../../engine/archive/inspect-archive.ts";
-import { restoreArchive } from "../../../engine/archive/restore-archive.ts";
-import { migrationsOf } from "../../../engine/archive/restore-migrations.ts";
+import { inspectArchive } from "../../../engine/archive/archive-format.ts";
+import { archivedMigrations, restoreArchive } from "../../../engine/archive/restore-archive.ts";
 import { writeArchive } from "../../../engine/archive/write-archive.ts";
-import { releasedHistories } from "../../../engine/migrate/histories.ts";
+import { releaseHistories } from "../../../engine/migrate/committed-migrations.ts";
 import { ownHistories } from "../migrate/own-histories.ts";
 
 /** Written by `npm run backup` of the last version that had a single history. */
@@ -39,9 +38,11 @@ test("a backup with migrations of a project's own wants them in its history firs
     madeAt: "2026-01-01T00:00:00Z",
     migrations: [LAST, { name: "000063.sql", hash: "sha1:0000000000000000000000000000000000000000" }],
   } as const;
-  await expect(migrationsOf(header, own.settings.histories)).rejects.toThrow("migrations of your own: 000063.sql");
+  await expect(archivedMigrations(header, own.settings.histories)).rejects.toThrow(
+    "migrations of your own: 000063.sql",
+  );
   await own.add("project", "tags", "create table public.tags ();");
-  const migrations = await migrationsOf(header, own.settings.histories);
+  const migrations = await archivedMigrations(header, own.settings.histories);
   expect(migrations.at(-1)).toMatchObject({ history: "project", name: "000001-tags.sql" });
 });
 
@@ -52,7 +53,9 @@ test("a backup of before the last migration of the single history is refused wit
     madeAt: "2026-01-01T00:00:00Z",
     migrations: [{ name: "000001.sql", hash: "sha1:59e9ed9b1d9c80e11b0952e7224cd99c513936b1" }],
   } as const;
-  await expect(migrationsOf(header, releasedHistories())).rejects.toThrow("Update that database to the last version");
+  await expect(archivedMigrations(header, releaseHistories())).rejects.toThrow(
+    "Update that database to the last version",
+  );
 });
 
 test("a database of the single history can be backed up by this version too", async () => {
@@ -68,5 +71,5 @@ test("a database of the single history can be backed up by this version too", as
   const { header } = await inspectArchive(file);
   await rm(folder, { recursive: true });
   expect(header.migrations.at(-1)).toEqual(LAST);
-  expect(await migrationsOf(header, own.settings.histories)).toHaveLength(31);
+  expect(await archivedMigrations(header, own.settings.histories)).toHaveLength(31);
 });

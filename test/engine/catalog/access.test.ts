@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Catalog } from "../../../engine/catalog/catalog.ts";
-import type { TablePrivilege } from "../../../engine/catalog/grants.ts";
-import { loadCatalog } from "../../../engine/catalog/load.ts";
+import { loadCatalog } from "../../../engine/catalog/load-catalog.ts";
+import type { TablePrivilege } from "../../../engine/catalog/roles.ts";
 import { type Fixture, makeFixture, tableOf } from "./fixture.ts";
 
 let fixture: Fixture;
@@ -40,7 +40,7 @@ describe("roles", () => {
       log_min_messages: "debug1",
     });
     // What is logged is for a superuser to say.
-    expect([...user.free].sort()).toEqual(["TimeZone", "app.tenant", "search_path", "statement_timeout"]);
+    expect([...user.userSettable].sort()).toEqual(["TimeZone", "app.tenant", "search_path", "statement_timeout"]);
     expect(catalog.roles.get(fixture.role("login"))!.settings.get("pgrst.db_max_rows")).toBe("5");
     expect(catalog.database).toMatchObject({ name: fixture.name, comment: "of tests" });
     expect(catalog.database.settings.get("app.answer")).toBe("42=x");
@@ -68,7 +68,8 @@ describe("privileges", () => {
         for (const privilege of privileges) {
           const onTable = await askPostgres("has_table_privilege($1, $2, $3)", [role, quoted(table), privilege]);
           if (onTable) granted++;
-          if (catalog.mayRole(role, privilege, table) !== onTable) faults.push(`${role} ${privilege} ${table.name}`);
+          if (catalog.hasPrivilege(role, privilege, table) !== onTable)
+            faults.push(`${role} ${privilege} ${table.name}`);
           if (!["select", "insert", "update", "references"].includes(privilege)) continue;
           for (const column of table.columns.keys()) {
             const onColumn = await askPostgres("has_column_privilege($1, $2, $3, $4)", [
@@ -77,7 +78,7 @@ describe("privileges", () => {
               column,
               privilege,
             ]);
-            if (catalog.mayRole(role, privilege, table, column) !== onColumn) {
+            if (catalog.hasPrivilege(role, privilege, table, column) !== onColumn) {
               faults.push(`${role} ${privilege} ${table.name} ${column}`);
             }
           }
@@ -94,11 +95,12 @@ describe("privileges", () => {
       for (const schema of catalog.schemas.values()) {
         for (const privilege of ["usage", "create"] as const) {
           const expected = await askPostgres("has_schema_privilege($1, $2, $3)", [role, schema.name, privilege]);
-          if (catalog.mayRole(role, privilege, schema) !== expected) faults.push(`${role} ${privilege} ${schema.name}`);
+          if (catalog.hasPrivilege(role, privilege, schema) !== expected)
+            faults.push(`${role} ${privilege} ${schema.name}`);
         }
         for (const routine of [...schema.routines.values()].flat()) {
           const expected = await askPostgres("has_function_privilege($1, $2::oid, 'execute')", [role, routine.oid]);
-          if (catalog.mayRole(role, "execute", routine) !== expected) faults.push(`${role} ${routine.name}`);
+          if (catalog.hasPrivilege(role, "execute", routine) !== expected) faults.push(`${role} ${routine.name}`);
         }
       }
     }
@@ -107,18 +109,18 @@ describe("privileges", () => {
 
   test("a role that the login cannot become may nothing, and a superuser everything", async () => {
     const films = tableOf(catalog, "films");
-    expect(catalog.mayRole(fixture.role("outside"), "select", films)).toBe(false);
+    expect(catalog.hasPrivilege(fixture.role("outside"), "select", films)).toBe(false);
     expect(catalog.hasRole(fixture.role("outside"), fixture.role("outside"))).toBe(false);
     const { catalog: ofSuperuser } = await loadCatalog(fixture.owner, { ...fixture.options, loginRole: "postgres" });
-    expect(ofSuperuser.mayRole("postgres", "truncate", tableOf(ofSuperuser, "awards"))).toBe(true);
+    expect(ofSuperuser.hasPrivilege("postgres", "truncate", tableOf(ofSuperuser, "awards"))).toBe(true);
     expect(ofSuperuser.roles.has(fixture.role("outside"))).toBe(true);
   });
 
   test("follow a grant", async () => {
-    const before = catalog.mayRole(fixture.role("anon"), "delete", tableOf(catalog, "actors"));
+    const before = catalog.hasPrivilege(fixture.role("anon"), "delete", tableOf(catalog, "actors"));
     await fixture.owner.query(`grant delete on api.actors to ${fixture.role("anon")}`);
     const after = await fixture.load(catalog);
     expect(before).toBe(false);
-    expect(after.mayRole(fixture.role("anon"), "delete", tableOf(after, "actors"))).toBe(true);
+    expect(after.hasPrivilege(fixture.role("anon"), "delete", tableOf(after, "actors"))).toBe(true);
   });
 });

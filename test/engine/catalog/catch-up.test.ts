@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { makeCatchUp } from "../../../engine/catalog/catch-up.ts";
-import { type CatalogKeeper, keepCatalog } from "../../../engine/catalog/keep.ts";
+import { type CatalogKeeper, keepCatalog, makeCatalogRefresh } from "../../../engine/catalog/catalog-keeper.ts";
 import { type Fixture, makeFixture, tableOf } from "./fixture.ts";
 
 let fixture: Fixture;
@@ -20,7 +19,7 @@ beforeEach(async () => {
     channel: "pgrst",
     log: { info: () => {}, warn: () => {}, error: () => {} },
     debounceMs: 0,
-    lookEveryMs: 1_000_000,
+    pollIntervalMs: 1_000_000,
   });
 });
 afterEach(async () => {
@@ -29,7 +28,7 @@ afterEach(async () => {
 });
 
 test("a catalogue that the database no longer agrees with is read again, once for all who found that out", async () => {
-  const catchUp = makeCatchUp(keeper);
+  const catchUp = makeCatalogRefresh(keeper);
   const before = keeper.current();
   await fixture.owner.query("create table api.just_made (id int)");
   expect(await Promise.all([catchUp(before), catchUp(before), catchUp(before)])).toEqual([true, true, true]);
@@ -39,7 +38,7 @@ test("a catalogue that the database no longer agrees with is read again, once fo
 });
 
 test("one that the database agrees with is read again once and not for each fault", async () => {
-  const catchUp = makeCatchUp(keeper);
+  const catchUp = makeCatalogRefresh(keeper);
   const catalog = keeper.current();
   expect([await catchUp(catalog), await catchUp(catalog)]).toEqual([false, false]);
   expect(reads).toBe(2);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readFingerprint } from "../../../engine/catalog/fingerprint.ts";
+import { readFingerprint } from "../../../engine/catalog/catalog-watch.ts";
 import { connect, type Fixture, makeFixture } from "./fixture.ts";
 
 let fixture: Fixture;

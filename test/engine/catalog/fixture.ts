@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import pg from "pg";
 import type { Catalog } from "../../../engine/catalog/catalog.ts";
-import type { CatalogOptions } from "../../../engine/catalog/content.ts";
-import { loadCatalog } from "../../../engine/catalog/load.ts";
-import type { Table } from "../../../engine/catalog/tables.ts";
+import type { CatalogOptions } from "../../../engine/catalog/catalog-rows.ts";
+import { loadCatalog } from "../../../engine/catalog/load-catalog.ts";
+import type { CatalogTable } from "../../../engine/catalog/tables.ts";
 import { cloneDatabase, urlOf } from "../../database.ts";
 
 /** A database with what fixture.sql makes, roles included. */
@@ -53,7 +53,7 @@ export async function connect(connectionString: string): Promise<pg.Client> {
   return client;
 }
 
-export function tableOf(catalog: Catalog, name: string, schema = "api"): Table {
+export function tableOf(catalog: Catalog, name: string, schema = "api"): CatalogTable {
   const table = catalog.findTable({ schema, name });
   if (!table) throw new Error(`There is no ${schema}.${name}`);
   return table;

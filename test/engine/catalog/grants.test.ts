@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { makeGrantsParser } from "../../../engine/catalog/grants.ts";
+import { makeGrantsParser } from "../../../engine/catalog/roles.ts";
 
 const parse = makeGrantsParser();
 const grants = (acl: string) => [...parse(acl)].map(([grantee, privileges]) => [grantee, [...privileges]]);

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Catalog } from "../../../engine/catalog/catalog.ts";
-import { type CatalogKeeper, type KeeperOptions, keepCatalog } from "../../../engine/catalog/keep.ts";
-import { type Listener, openListener } from "../../../engine/listen.ts";
+import { type CatalogKeeper, type CatalogKeeperOptions, keepCatalog } from "../../../engine/catalog/catalog-keeper.ts";
+import { type Listener, openListener } from "../../../engine/pg-client/listen.ts";
 import { until } from "../../until.ts";
 import { type Fixture, makeFixture, tableOf } from "./fixture.ts";
 
@@ -38,7 +38,7 @@ async function lend<Result>(work: (client: pg.ClientBase) => Promise<Result>): P
   }
 }
 
-async function keep(options: Partial<KeeperOptions> = {}): Promise<CatalogKeeper> {
+async function keep(options: Partial<CatalogKeeperOptions> = {}): Promise<CatalogKeeper> {
   const keeper = await keepCatalog({
     ...fixture.options,
     asOwner: lend,
@@ -46,7 +46,7 @@ async function keep(options: Partial<KeeperOptions> = {}): Promise<CatalogKeeper
     channel: "pgrst",
     log,
     debounceMs: 10,
-    lookEveryMs: NEVER,
+    pollIntervalMs: NEVER,
     ...options,
   });
   opened.push(keeper);
@@ -69,7 +69,7 @@ const listensTo = async (channel: string) =>
 
 describe("changes are noticed", () => {
   test("by looking, when nobody tells", async () => {
-    const keeper = await keep({ lookEveryMs: 20 });
+    const keeper = await keep({ pollIntervalMs: 20 });
     await fixture.owner.query("create table api.fresh (id int)");
     await until(() => has(keeper, "fresh"));
     await fixture.owner.query("drop table api.fresh");
@@ -80,18 +80,18 @@ describe("changes are noticed", () => {
   });
 
   test("soon after somebody named what is not there yet, however seldom it looks by itself", async () => {
-    const keeper = await keep({ lookEveryMs: NEVER });
+    const keeper = await keep({ pollIntervalMs: NEVER });
     for (const name of ["first", "second"]) {
       await fixture.owner.query(`create table api.${name} (id int)`);
-      keeper.suspect();
+      keeper.checkSoon();
       await until(() => has(keeper, name));
     }
   });
 
   test("grants too: what a role may do follows them", async () => {
-    const keeper = await keep({ lookEveryMs: 20 });
+    const keeper = await keep({ pollIntervalMs: 20 });
     const may = () =>
-      keeper.current().mayRole(fixture.role("anon"), "insert", tableOf(keeper.current(), "actors"), "id");
+      keeper.current().hasPrivilege(fixture.role("anon"), "insert", tableOf(keeper.current(), "actors"), "id");
     expect(may()).toBe(false);
     await fixture.owner.query(`grant insert (id) on api.actors to ${fixture.role("anon")}`);
     await until(may);
@@ -247,7 +247,7 @@ test("schemas that do not exist are told of, and served once they do", async () 
   const warnings: object[] = [];
   const keeper = await keep({
     schemas: ["api", "later"],
-    lookEveryMs: 20,
+    pollIntervalMs: 20,
     log: { ...log, warn: (fields: object) => warnings.push(fields) },
   });
   expect(warnings).toEqual([{ schemas: ["later"] }]);
@@ -258,7 +258,7 @@ test("schemas that do not exist are told of, and served once they do", async () 
 test("schemas that do not exist are told of when they are asked for later, and once", async () => {
   const warnings: object[] = [];
   const keeper = await keep({ log: { ...log, warn: (fields: object) => warnings.push(fields) } });
-  await keeper.read({ ...fixture.options, schemas: [...fixture.options.schemas, "nowhere"] });
+  await keeper.setOptions({ ...fixture.options, schemas: [...fixture.options.schemas, "nowhere"] });
   expect(warnings).toEqual([{ schemas: ["nowhere"] }]);
   await fixture.owner.query("create table api.told (id int)");
   await keeper.reload();
@@ -268,9 +268,9 @@ test("schemas that do not exist are told of when they are asked for later, and o
 test("other schemas are read when they are asked for, and nothing is read when they are the same", async () => {
   const keeper = await keep();
   const { version } = keeper.state();
-  await keeper.read({ ...fixture.options, timeZones: true });
+  await keeper.setOptions({ ...fixture.options, timeZones: true });
   expect(keeper.state().version).toBe(version);
-  await keeper.read({ ...fixture.options, schemas: ["extra"] });
+  await keeper.setOptions({ ...fixture.options, schemas: ["extra"] });
   expect(keeper.current().schemas.get("extra")).toMatchObject({ exposed: true });
   expect(keeper.current().schemas.has("api")).toBe(false);
   await fixture.owner.query("create table extra.fresh (id int)");
@@ -280,8 +280,8 @@ test("other schemas are read when they are asked for, and nothing is read when t
 
 test("of what was asked for while something else is being read, the last is what is served", async () => {
   const keeper = await keep();
-  const other = keeper.read({ ...fixture.options, schemas: ["extra"] });
-  await keeper.read(fixture.options);
+  const other = keeper.setOptions({ ...fixture.options, schemas: ["extra"] });
+  await keeper.setOptions(fixture.options);
   await other;
   expect(keeper.current().schemas.has("api")).toBe(true);
 });
@@ -292,9 +292,9 @@ test("what could not be read is not read any more when it is not asked for any m
     asOwner: (work) => (isAway ? Promise.reject(new Error("it is away")) : lend(work)),
   });
   isAway = true;
-  await expect(keeper.read({ ...fixture.options, schemas: ["extra"] })).rejects.toThrow("it is away");
+  await expect(keeper.setOptions({ ...fixture.options, schemas: ["extra"] })).rejects.toThrow("it is away");
   isAway = false;
-  await keeper.read(fixture.options);
+  await keeper.setOptions(fixture.options);
   await keeper.reload();
   expect(keeper.current().schemas.has("api")).toBe(true);
 });
@@ -302,7 +302,7 @@ test("what could not be read is not read any more when it is not asked for any m
 test("a closed keeper asks nothing more", async () => {
   let asked = 0;
   const keeper = await keep({
-    lookEveryMs: 10,
+    pollIntervalMs: 10,
     asOwner: (work) => {
       asked++;
       return lend(work);

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Catalog } from "../../../engine/catalog/catalog.ts";
-import { loadCatalog } from "../../../engine/catalog/load.ts";
+import { loadCatalog } from "../../../engine/catalog/load-catalog.ts";
 import { urlOf } from "../../database.ts";
 import { connect, type Fixture, makeFixture, tableOf } from "./fixture.ts";
 

@@ -112,15 +112,15 @@ describe("columns", () => {
   });
 
   test("what a view shows unchanged leads to the stored column, over several levels and new names", () => {
-    expect(column("people", "label").shows).toEqual({
+    expect(column("people", "label").origin).toEqual({
       table: { schema: "hidden", name: "people" },
       column: "full_name",
     });
-    expect(column("film_titles", "film").shows).toEqual({ table: { schema: "api", name: "films" }, column: "id" });
-    expect(column("film_credits", "shouted :targetList ({").shows).toBeNull();
-    expect(column("film_credits", "award").shows).toBeNull();
-    expect(column("all_titles", "id").shows).toBeNull();
-    expect(column("circle", "id").shows).toBeNull();
+    expect(column("film_titles", "film").origin).toEqual({ table: { schema: "api", name: "films" }, column: "id" });
+    expect(column("film_credits", "shouted :targetList ({").origin).toBeNull();
+    expect(column("film_credits", "award").origin).toBeNull();
+    expect(column("all_titles", "id").origin).toBeNull();
+    expect(column("circle", "id").origin).toBeNull();
   });
 
   test("a view's column is never null only where the view shows one table as it is", () => {

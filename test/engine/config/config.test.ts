@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { ConfigError, isEmbedded, readConfig, withDatabaseSettings } from "../../../engine/config/config.ts";
-import { describeSettings, settingsDocument } from "../../../engine/config/describe.ts";
 import { SETTINGS } from "../../../engine/config/settings.ts";
+import { describeSettings, writeSettingsDocument } from "../../../engine/config/settings-document.ts";
 import { SECRET } from "../../secret.ts";
 
 function problemsOf(environment: NodeJS.ProcessEnv): string {
@@ -204,7 +204,7 @@ describe("describeSettings", () => {
 });
 
 test("docs/settings.md is what the program says (npm run config -- --markdown)", async () => {
-  expect(await readFile("docs/settings.md", "utf8")).toBe(`${settingsDocument()}\n`);
+  expect(await readFile("docs/settings.md", "utf8")).toBe(`${writeSettingsDocument()}\n`);
 });
 
 function refuses(read: (text: string) => unknown, text: string): boolean {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { asLogin } from "../../../engine/database/as-login.ts";
+import { asLogin } from "../../../engine/database/transaction.ts";
 import { alice, type Opened, open, sql } from "./open.ts";
 
 const SCHEMA = `

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ConditionKeeper } from "../../../engine/database/condition.ts";
+import { AvailabilityMonitor } from "../../../engine/database/connection-pools.ts";
 
 function keeper() {
   const told: string[] = [];
@@ -8,7 +8,7 @@ function keeper() {
     info: (_fields: object, message: string) => void logged.push(message),
     warn: (_fields: object, message: string) => void logged.push(message),
   };
-  return { told, logged, condition: new ConditionKeeper(log, ({ status }) => told.push(status)) };
+  return { told, logged, condition: new AvailabilityMonitor(log, ({ status }) => told.push(status)) };
 }
 
 describe("the condition of the database", () => {
@@ -26,9 +26,9 @@ describe("the condition of the database", () => {
   test("a refused further connection is logged once until one succeeds", () => {
     const { told, logged, condition } = keeper();
     condition.up();
-    for (const _ of [1, 2]) condition.short(new Error("too many"));
+    for (const _ of [1, 2]) condition.exhausted(new Error("too many"));
     condition.up();
-    condition.short(new Error("too many"));
+    condition.exhausted(new Error("too many"));
     expect(logged).toHaveLength(2);
     expect(told).toEqual(["up"]);
   });

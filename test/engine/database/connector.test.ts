@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Connector } from "../../../engine/database/connector.ts";
+import { ConnectionOpener } from "../../../engine/database/connection-pools.ts";
 import { until } from "../../until.ts";
 
 const always = () => true;
@@ -21,7 +21,11 @@ describe("the connector", () => {
       if (attempt <= 8) throw new Error("away");
       return "connection";
     };
-    const connector = new Connector({ connect, onFailure: (error) => failures.push(error), isAwaited: () => true });
+    const connector = new ConnectionOpener({
+      connect,
+      onFailure: (error) => failures.push(error),
+      isAwaited: () => true,
+    });
     const opened = await Promise.all(Array.from({ length: 5 }, () => connector.open(always)));
     expect(opened).toEqual(new Array(5).fill("connection"));
     expect(failures).toHaveLength(8);
@@ -31,7 +35,7 @@ describe("the connector", () => {
 
   test("gives up when nobody wants the connection any more", async () => {
     let wanted = true;
-    const connector = new Connector({
+    const connector = new ConnectionOpener({
       connect: away,
       onFailure: () => {
         wanted = false;
@@ -42,7 +46,7 @@ describe("the connector", () => {
   });
 
   test("stops trying when it is closed", async () => {
-    const connector = new Connector({ connect: away, onFailure: () => {}, isAwaited: () => false });
+    const connector = new ConnectionOpener({ connect: away, onFailure: () => {}, isAwaited: () => false });
     const opening = [connector.open(always), connector.open(always)];
     connector.close();
     expect(await Promise.all(opening)).toEqual([null, null]);
@@ -55,7 +59,7 @@ describe("the connector", () => {
         attempts[name]++;
         return away();
       };
-      return new Connector({ connect, onFailure: () => {}, isAwaited: () => name === "awaited" });
+      return new ConnectionOpener({ connect, onFailure: () => {}, isAwaited: () => name === "awaited" });
     });
     const opening = connectors.map((connector) => connector.open(always));
     await until(() => attempts.awaited === 12);

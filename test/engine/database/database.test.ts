@@ -1,9 +1,9 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Budget } from "../../../engine/database/budget.ts";
 import type { Database } from "../../../engine/database/database.ts";
-import { ContextError } from "../../../engine/database/faults.ts";
-import type { Context, Statement } from "../../../engine/database/statement.ts";
+import { ContextError } from "../../../engine/database/database-errors.ts";
+import { ResponseBudget } from "../../../engine/database/response-budget.ts";
+import type { Statement, StatementContext } from "../../../engine/database/statement.ts";
 import { until } from "../../until.ts";
 import { alice, anon, bob, caller, type Opened, open, PID, sql } from "./open.ts";
 
@@ -82,7 +82,7 @@ describe("reads that come up together", () => {
 
   test("are not asked again one by one of a database that answers nobody", async () => {
     const asked: number[] = [];
-    const observe = (_context: Context, texts: readonly string[]) => {
+    const observe = (_context: StatementContext, texts: readonly string[]) => {
       asked.push(texts.length);
       return () => {};
     };
@@ -104,9 +104,11 @@ describe("reads that come up together", () => {
 
   test("hold together no more than they may", async () => {
     const long = sql("select now()::text, repeat('x', $1::int)", "3000");
-    const budget = () => new Budget(5_000);
+    const budget = () => new ResponseBudget(5_000);
     await until(async () => {
-      const [one, two] = await Promise.all(database.runEach(alice, [long, long], { budget: new Budget(50_000) }));
+      const [one, two] = await Promise.all(
+        database.runEach(alice, [long, long], { budget: new ResponseBudget(50_000) }),
+      );
       return one!.rows[0]![0] === two!.rows[0]![0];
     });
     const answers = await Promise.allSettled(database.runEach(alice, [long, long], { budget: budget() }));

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readDuration, shortestLimit } from "../../../engine/database/duration.ts";
+import { parseDuration, shorterLimit } from "../../../engine/database/pipelined-batch.ts";
 
 test.each([
   ["8000", 8_000],
@@ -14,7 +14,7 @@ test.each([
   ["8 weeks", null],
   ["", null],
 ])("%s is %s milliseconds", (text, milliseconds) => {
-  expect(readDuration(text)).toBe(milliseconds);
+  expect(parseDuration(text)).toBe(milliseconds);
 });
 
 test.each([
@@ -24,5 +24,5 @@ test.each([
   [5, 0, 5],
   [0, 0, 0],
 ])("of the limits %i and %i the shorter one is %i; 0 is none", (one, other, shortest) => {
-  expect(shortestLimit(one, other)).toBe(shortest);
+  expect(shorterLimit(one, other)).toBe(shortest);
 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FairQueue } from "../../../engine/database/fair-queue.ts";
+import { FairQueue } from "../../../engine/database/fair-sharing.ts";
 
 type Item = { readonly caller: string; readonly kind: object; readonly id: number };
 

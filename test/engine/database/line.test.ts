@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Line } from "../../../engine/database/line.ts";
+import { FifoQueue } from "../../../engine/database/fair-sharing.ts";
 
 test("a line behaves as an array from which the first is taken", () => {
   const step = fc.oneof(fc.constant("shift" as const), fc.nat({ max: 20 }), fc.record({ remove: fc.nat({ max: 20 }) }));
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-      const line = new Line<number>();
+      const line = new FifoQueue<number>();
       let model: number[] = [];
       for (const action of steps) {
         if (action === "shift") expect(line.shift()).toBe(model.shift());
@@ -24,7 +24,7 @@ test("a line behaves as an array from which the first is taken", () => {
 });
 
 test("a long line keeps its order", () => {
-  const line = new Line<number>();
+  const line = new FifoQueue<number>();
   for (let item = 0; item < 5_000; item++) line.push(item);
   expect(Array.from({ length: 5_000 }, () => line.shift())).toEqual(Array.from({ length: 5_000 }, (_, item) => item));
   expect(line.length).toBe(0);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { namedRelations } from "../../../engine/database/named-relations.ts";
+import { findNamedRelations } from "../../../engine/database/statement-shape.ts";
 
 test.each([
   ['select * from "public"."items"', ['"public"."items"']],
@@ -16,10 +16,10 @@ test.each([
   ["select * from pg_catalog.pg_class", []],
   ["select pg_backend_pid()", []],
 ])("%s names %j", (text, names) => {
-  expect(namedRelations(text)).toEqual(names);
+  expect(findNamedRelations(text)).toEqual(names);
 });
 
 test("of very many only some are listed", () => {
   const joins = Array.from({ length: 100 }, (_, index) => `join a.t${index} on true`);
-  expect(namedRelations(`select 1 from a.t ${joins.join(" ")}`)).toHaveLength(16);
+  expect(findNamedRelations(`select 1 from a.t ${joins.join(" ")}`)).toHaveLength(16);
 });

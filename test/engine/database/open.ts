@@ -1,6 +1,6 @@
 import pg from "pg";
 import { type Database, type DatabaseOptions, openDatabase } from "../../../engine/database/database.ts";
-import type { Context } from "../../../engine/database/statement.ts";
+import type { StatementContext } from "../../../engine/database/statement.ts";
 import { cloneDatabase } from "../../database.ts";
 
 export type Opened = AsyncDisposable & {
@@ -32,7 +32,7 @@ export async function open(schema = "", options: Partial<DatabaseOptions> = {}):
   return { database, owner, url, logged, [Symbol.asyncDispose]: close };
 }
 
-export function caller(role: string, claims: object = {}): Context {
+export function caller(role: string, claims: object = {}): StatementContext {
   return { role, settings: [["request.jwt.claims", JSON.stringify({ role, ...claims })]] };
 }
 

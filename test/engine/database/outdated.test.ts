@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { isOutdated } from "../../../engine/database/outdated.ts";
+import { isSchemaOutdated } from "../../../engine/database/database-errors.ts";
 import { anon, type Opened, open, sql } from "./open.ts";
 
 let opened: Opened;
@@ -27,7 +27,7 @@ test.each([
   ["a function", "select lost(words) from words"],
   ["a function of a schema", "select lost.looked_up()"],
 ])("a statement that names %s that is not there is outdated", async (_, text) => {
-  expect(isOutdated(await faultOf(text))).toBe(true);
+  expect(isSchemaOutdated(await faultOf(text))).toBe(true);
 });
 
 test.each([
@@ -38,5 +38,5 @@ test.each([
 ])("one that is sound is not, where what names the unknown is %s", async (_, text, code, ...values) => {
   const fault = await faultOf(text, ...values);
   expect(fault).toMatchObject({ code });
-  expect(isOutdated(fault)).toBe(false);
+  expect(isSchemaOutdated(fault)).toBe(false);
 });

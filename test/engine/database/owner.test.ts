@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { OwnerPool } from "../../../engine/database/owner.ts";
+import { OwnerPool } from "../../../engine/database/owner-pool.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 
 let database: TestDatabase;

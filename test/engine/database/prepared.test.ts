@@ -1,8 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { PreparedStatements } from "../../../engine/database/prepared.ts";
-import { Shape } from "../../../engine/database/shape.ts";
+import { PreparedStatements } from "../../../engine/database/prepared-statements.ts";
+import { StatementShape } from "../../../engine/database/statement-shape.ts";
 
-const [first, second, third] = [new Shape("select 1"), new Shape("select 2"), new Shape("select 3")];
+const [first, second, third] = [
+  new StatementShape("select 1"),
+  new StatementShape("select 2"),
+  new StatementShape("select 3"),
+];
 
 describe("a link's prepared statements", () => {
   test("a shape is prepared once", () => {

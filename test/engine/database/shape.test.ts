@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { Shape, Shapes } from "../../../engine/database/shape.ts";
+import { StatementShape, StatementShapes } from "../../../engine/database/statement-shape.ts";
 
 const ADA = { caller: "ada" };
 const BOB = { caller: "bob" };
 
-function shapeAfter(...runs: number[]): Shape {
-  const shape = new Shape("select 1");
+function shapeAfter(...runs: number[]): StatementShape {
+  const shape = new StatementShape("select 1");
   for (const milliseconds of runs) shape.ran(milliseconds, ADA);
   return shape;
 }
@@ -42,27 +42,27 @@ describe("a shape", () => {
   });
 
   test("has no zero byte in its text, which the server would take for the end", () => {
-    expect(() => new Shape("select 1\0; drop table x")).toThrow(TypeError);
+    expect(() => new StatementShape("select 1\0; drop table x")).toThrow(TypeError);
   });
 });
 
 describe("the shapes", () => {
   test("the same text is the same shape for the same role, and another for another role", () => {
-    const shapes = new Shapes();
-    const shape = shapes.of("anon", "select 1");
-    expect(shapes.of("anon", "select 1")).toBe(shape);
-    expect(shapes.of("admin", "select 1")).not.toBe(shape);
-    expect(shapes.of("anon", "select 2")).not.toBe(shape);
+    const shapes = new StatementShapes();
+    const shape = shapes.shapeFor("anon", "select 1");
+    expect(shapes.shapeFor("anon", "select 1")).toBe(shape);
+    expect(shapes.shapeFor("admin", "select 1")).not.toBe(shape);
+    expect(shapes.shapeFor("anon", "select 2")).not.toBe(shape);
   });
 
   test("those in use are kept and the others forgotten", () => {
-    const shapes = new Shapes(10);
-    const used = shapes.of("anon", "used");
-    const unused = shapes.of("anon", "unused");
+    const shapes = new StatementShapes(10);
+    const used = shapes.shapeFor("anon", "used");
+    const unused = shapes.shapeFor("anon", "unused");
     for (let index = 0; index < 40; index++) {
-      shapes.of("anon", `other ${index}`);
-      expect(shapes.of("anon", "used")).toBe(used);
+      shapes.shapeFor("anon", `other ${index}`);
+      expect(shapes.shapeFor("anon", "used")).toBe(used);
     }
-    expect(shapes.of("anon", "unused")).not.toBe(unused);
+    expect(shapes.shapeFor("anon", "unused")).not.toBe(unused);
   });
 });

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { RunOptions } from "../../../engine/database/database.ts";
-import { LONG } from "../../../engine/database/shape.ts";
-import type { Context } from "../../../engine/database/statement.ts";
+import type { RunStatementOptions } from "../../../engine/database/database.ts";
+import type { StatementContext } from "../../../engine/database/statement.ts";
+import { LONG_MS } from "../../../engine/database/statement-shape.ts";
 import { until } from "../../until.ts";
 import { alice, anon, type Opened, open, sql } from "./open.ts";
 
@@ -23,21 +23,22 @@ afterEach(async () => {
 });
 
 /** Callers who are told apart by this. */
-const by = (context: Context, key: string): Context => ({ ...context, callerKey: () => key });
+const by = (context: StatementContext, key: string): StatementContext => ({ ...context, callerKey: () => key });
 
 /** Runs until the end of the test. */
-function occupy(context: Context, text: string, readOnly = true): void {
+function occupy(context: StatementContext, text: string, readOnly = true): void {
   opened.database.run(context, sql(text), { readOnly, signal: ended.signal }).catch(() => {});
 }
 
 let count = 0;
 /** Asked for the first time: nobody knows how long it takes. */
-const newRead = (context: Context, from = "") => {
+const newRead = (context: StatementContext, from = "") => {
   const number = String(++count);
   return opened.database.run(context, sql(`select ${number}::text as n ${from}`), { readOnly: true });
 };
 
-const newReads = (context: Context, from = "") => Promise.all(Array.from({ length: 10 }, () => newRead(context, from)));
+const newReads = (context: StatementContext, from = "") =>
+  Promise.all(Array.from({ length: 10 }, () => newRead(context, from)));
 
 const running = async (text: string): Promise<number> => {
   const asked = "select count(*)::int as n from pg_stat_activity where state = 'active' and strpos(query, $1) = 1";
@@ -84,7 +85,7 @@ describe("statements that take long", () => {
 
 describe("a statement that was fast and takes long this time", () => {
   const nap = (seconds: number) => sql("select $1::text from pg_sleep($1::float)", String(seconds));
-  const read = (seconds: number, context: Context = alice) =>
+  const read = (seconds: number, context: StatementContext = alice) =>
     opened.database.run(context, nap(seconds), { readOnly: true, signal: ended.signal });
 
   /** Runs it until it is trusted to share its connection. */
@@ -155,7 +156,7 @@ test("a table that was locked has all connections for writes again when one to i
     const writes = Array.from({ length: 2 * lane().most }, write);
     const { inFlight } = lane();
     // Longer than anybody waits who is not remembered for it.
-    await sleep(3 * LONG);
+    await sleep(3 * LONG_MS);
     await opened.owner.query("rollback");
     await Promise.all(writes);
     return inFlight;
@@ -198,7 +199,7 @@ describe("the time that a statement waits for a lock", () => {
     const { database, owner } = strict;
     await owner.query("revoke all on locked from anon");
     await owner.query(LOCK);
-    const refusals = async (context: Context) => {
+    const refusals = async (context: StatementContext) => {
       const reads = Array.from({ length: 80 }, () =>
         database.run(context, sql("select * from public.locked"), { readOnly: true }),
       );
@@ -232,7 +233,7 @@ describe("the time that a statement waits for a lock", () => {
 
   test("is the role's own where it has one, and none where the call has a limit of its own", async () => {
     await using strict = await open(SCHEMA, hasty);
-    const setting = async (context: Context, options: RunOptions = {}) =>
+    const setting = async (context: StatementContext, options: RunStatementOptions = {}) =>
       (await strict.database.run(context, sql("select current_setting('lock_timeout')"), options)).rows[0]![0];
     expect(await setting(anon)).toBe("50ms");
     expect(await setting({ ...anon, settings: [["lock_timeout", "2s"]] })).toBe("2s");

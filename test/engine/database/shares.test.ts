@@ -1,17 +1,22 @@
 import { describe, expect, test } from "vitest";
-import { type Claimant, Shares, sharesForReads, sharesForWrites } from "../../../engine/database/shares.ts";
+import {
+  ConnectionShares,
+  type ShareHolder,
+  sharesForReads,
+  sharesForWrites,
+} from "../../../engine/database/fair-sharing.ts";
 
 const SIZES = Array.from({ length: 40 }, (_, index) => index + 1);
 
-function claimant(claims: Partial<Claimant> = {}): Claimant {
+function claimant(claims: Partial<ShareHolder> = {}): ShareHolder {
   return { caller: "authenticated user 7", isAnonymous: false, relations: [], isLong: true, ...claims };
 }
 
-const each = (index: number, claims: Partial<Claimant> = {}) => claimant({ caller: `caller ${index}`, ...claims });
+const each = (index: number, claims: Partial<ShareHolder> = {}) => claimant({ caller: `caller ${index}`, ...claims });
 
 /** How many of them may run at once. */
-function mostOf(shares: Shares, claimantOf: (index: number) => Claimant): number {
-  const running: Claimant[] = [];
+function mostOf(shares: ConnectionShares, claimantOf: (index: number) => ShareHolder): number {
+  const running: ShareHolder[] = [];
   for (let index = 0; index < 100 && shares.admits(claimantOf(index)); index++) {
     if (shares.take(claimantOf(index))) running.push(claimantOf(index));
   }
@@ -20,7 +25,7 @@ function mostOf(shares: Shares, claimantOf: (index: number) => Claimant): number
 }
 
 describe("the shares of five connections for slow reads", () => {
-  const shares = new Shares(sharesForReads(5));
+  const shares = new ConnectionShares(sharesForReads(5));
 
   test.each([
     ["a user", 3, () => claimant()],
@@ -52,20 +57,20 @@ describe("the shares of five connections for slow reads", () => {
 });
 
 describe("the shares of ten connections for writes", () => {
-  const write = (index: number, claims: Partial<Claimant> = {}) => each(index, { isLong: false, ...claims });
+  const write = (index: number, claims: Partial<ShareHolder> = {}) => each(index, { isLong: false, ...claims });
   const ofTable = (index: number) => write(index, { relations: ["a"] });
   const ofOne = () => write(0);
   const ofStranger = () => write(0, { isAnonymous: true });
   const ofStrangers = (index: number) => write(index, { isAnonymous: true });
 
   test("are all of them while nothing takes long", () => {
-    const shares = new Shares(sharesForWrites(10));
+    const shares = new ConnectionShares(sharesForWrites(10));
     for (const claimantOf of [ofTable, ofOne, ofStranger, ofStrangers]) expect(mostOf(shares, claimantOf)).toBe(10);
   });
 
   test("are fewer for the caller and for the relation of a statement that takes long, and for anonymous callers", () => {
-    const shares = new Shares(sharesForWrites(10));
-    shares.takesLong(write(0, { relations: ["a"] }), 0);
+    const shares = new ConnectionShares(sharesForWrites(10));
+    shares.noteLong(write(0, { relations: ["a"] }), 0);
     expect(mostOf(shares, ofTable)).toBe(4);
     expect(mostOf(shares, ofOne)).toBe(6);
     expect(mostOf(shares, ofStranger)).toBe(4);
@@ -74,8 +79,8 @@ describe("the shares of ten connections for writes", () => {
   });
 
   test("are so for ten seconds", () => {
-    const shares = new Shares(sharesForWrites(10));
-    shares.takesLong(write(0, { relations: ["a"] }), 0);
+    const shares = new ConnectionShares(sharesForWrites(10));
+    shares.noteLong(write(0, { relations: ["a"] }), 0);
     shares.forget(9_999);
     expect(mostOf(shares, ofTable)).toBe(4);
     shares.forget(10_001);
@@ -83,8 +88,8 @@ describe("the shares of ten connections for writes", () => {
   });
 
   test("are not remembered of any number of callers", () => {
-    const shares = new Shares(sharesForWrites(10));
-    for (let index = 0; index < 10_000; index++) shares.takesLong(write(index), 0);
+    const shares = new ConnectionShares(sharesForWrites(10));
+    for (let index = 0; index < 10_000; index++) shares.noteLong(write(index), 0);
     const limited = Array.from({ length: 10_000 }, (_, index) => mostOf(shares, () => write(index)) < 10);
     expect(limited.filter(Boolean).length).toBeLessThanOrEqual(1_000);
   });

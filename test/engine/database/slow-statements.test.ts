@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { logSlowStatements } from "../../../engine/database/slow-statements.ts";
+import { logSlowStatements } from "../../../engine/database/observe-statements.ts";
 import { caller, type Opened, open, PID, sql } from "./open.ts";
 
 let opened: Opened;

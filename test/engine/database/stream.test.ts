@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Database, StreamOptions } from "../../../engine/database/database.ts";
+import type { Database, StreamRowsOptions } from "../../../engine/database/database.ts";
+import type { RowChunk } from "../../../engine/database/result-collectors.ts";
 import type { Statement } from "../../../engine/database/statement.ts";
-import type { Chunk } from "../../../engine/database/stream.ts";
 import { until } from "../../until.ts";
 import { alice, anon, type Opened, open, PID, sql } from "./open.ts";
 
@@ -19,16 +19,16 @@ afterAll(() => opened[Symbol.asyncDispose]());
 
 const numbers = (count: number) =>
   sql("select json_build_object('n', n)::text from generate_series(1, $1::int) n", String(count));
-const stream = (statement: Statement, options: Partial<StreamOptions> = {}) =>
+const stream = (statement: Statement, options: Partial<StreamRowsOptions> = {}) =>
   database.stream(anon, statement, { separator: ",", ...options });
 
-async function collect(chunks: AsyncIterable<Chunk>): Promise<Chunk[]> {
-  const all: Chunk[] = [];
+async function collect(chunks: AsyncIterable<RowChunk>): Promise<RowChunk[]> {
+  const all: RowChunk[] = [];
   for await (const chunk of chunks) all.push(chunk);
   return all;
 }
 
-const textOf = (chunks: readonly Chunk[]) => Buffer.concat(chunks.map(({ data }) => data)).toString();
+const textOf = (chunks: readonly RowChunk[]) => Buffer.concat(chunks.map(({ data }) => data)).toString();
 const streamPid = async () => textOf(await collect(stream(PID)));
 const activeSessions = async (mark: string) =>
   (
@@ -123,7 +123,7 @@ describe("a stream of rows", () => {
 
   test("writes over no chunk before it is released, and then over that one alone", async () => {
     const texts: string[] = [];
-    const kept: Chunk[] = [];
+    const kept: RowChunk[] = [];
     for await (const chunk of stream(numbers(200_000))) {
       texts.push(chunk.data.toString());
       if (texts.length % 2) kept.push(chunk);

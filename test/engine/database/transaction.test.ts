@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../../engine/database/database.ts";
-import { ContextError } from "../../../engine/database/faults.ts";
-import type { Query } from "../../../engine/database/transaction.ts";
+import { ContextError } from "../../../engine/database/database-errors.ts";
+import type { QueryInTransaction } from "../../../engine/database/transaction.ts";
 import { alice, anon, caller, type Opened, open, PID, sql } from "./open.ts";
 
 const SCHEMA = `
@@ -42,7 +42,7 @@ describe("a transaction", () => {
   });
 
   test("is undone when the work fails, and passes its error on", async () => {
-    const work = async (query: Query) => {
+    const work = async (query: QueryInTransaction) => {
       await query(insert(2));
       throw new Error("changed my mind");
     };
@@ -52,7 +52,7 @@ describe("a transaction", () => {
   });
 
   test("cannot be saved by ignoring an error", async () => {
-    const work = async (query: Query) => {
+    const work = async (query: QueryInTransaction) => {
       await query(insert(3));
       await query(insert(3)).catch(() => {});
       return "all is well";
@@ -73,7 +73,7 @@ describe("a transaction", () => {
   });
 
   test("meets deferred constraints at its commit", async () => {
-    const work = async (query: Query) => {
+    const work = async (query: QueryInTransaction) => {
       await query(sql("insert into labels values ('a')"));
       await query(sql("insert into labels values ('a')"));
     };
@@ -92,12 +92,12 @@ describe("a transaction", () => {
   test("commits what was not awaited too, or fails with it", async () => {
     await database.transaction(alice, async (query) => void query(insert(8)));
     expect(await stored()).toContain(8);
-    const forgetful = async (query: Query) => void query(insert(8)).catch(() => {});
+    const forgetful = async (query: QueryInTransaction) => void query(insert(8)).catch(() => {});
     await expect(database.transaction(alice, forgetful)).rejects.toMatchObject({ code: "23505" });
   });
 
   test("lets nobody query when it is over", async () => {
-    let escaped: Query | undefined;
+    let escaped: QueryInTransaction | undefined;
     await database.transaction(alice, async (query) => {
       escaped = query;
     });
@@ -106,20 +106,20 @@ describe("a transaction", () => {
   });
 
   test("may be forbidden to write, and may ask for a stricter isolation", async () => {
-    const write = (query: Query) => query(insert(10));
+    const write = (query: QueryInTransaction) => query(insert(10));
     await expect(database.transaction(alice, write, { readOnly: true })).rejects.toMatchObject({ code: "25006" });
-    const level = (query: Query) => query(sql("select current_setting('transaction_isolation')"));
+    const level = (query: QueryInTransaction) => query(sql("select current_setting('transaction_isolation')"));
     expect((await database.transaction(alice, level, { isolation: "serializable" })).rows).toEqual([["serializable"]]);
     expect((await database.transaction(alice, level)).rows).toEqual([["read committed"]]);
   });
 
   test("limits each statement's time", async () => {
-    const work = (query: Query) => query(sql("select pg_sleep(10)"));
+    const work = (query: QueryInTransaction) => query(sql("select pg_sleep(10)"));
     await expect(database.transaction(alice, work, { timeoutMs: 50 })).rejects.toMatchObject({ code: "57014" });
   });
 
   test("of an unknown role fails as such, whatever is asked first", async () => {
-    const work = (query: Query) => Promise.all([query(PID), query(PID)]);
+    const work = (query: QueryInTransaction) => Promise.all([query(PID), query(PID)]);
     await expect(database.transaction(caller("nobody"), work)).rejects.toBeInstanceOf(ContextError);
     expect(await openTransactions()).toBe(0);
   });
@@ -130,7 +130,7 @@ describe("a transaction", () => {
 
   test("begins anew when its first statement was prepared before the table changed", async () => {
     await opened.owner.query("create table shifting as select 1 as a; grant all on shifting to authenticated");
-    const all = (query: Query) => query(sql("select * from shifting"));
+    const all = (query: QueryInTransaction) => query(sql("select * from shifting"));
     await database.transaction(alice, all);
     await opened.owner.query("alter table shifting add b int default 2");
     expect((await database.transaction(alice, all)).rows).toEqual([["1", "2"]]);
@@ -160,7 +160,7 @@ describe("a transaction", () => {
   test("cannot be ended from within, after which statements would run as the login", async () => {
     for (const end of ["commit", "rollback"]) {
       const seen: unknown[] = [];
-      const work = async (query: Query) => {
+      const work = async (query: QueryInTransaction) => {
         await query(PID);
         await query(sql(end)).catch((error) => seen.push(error.code));
         await query(sql("select current_user")).then(
@@ -175,14 +175,14 @@ describe("a transaction", () => {
 
   test("whose beginning fails runs nothing of what was asked behind it", async () => {
     const bad = { role: "authenticated", settings: [["statement_timeout", "nonsense"]] } as const;
-    const work = (query: Query) =>
+    const work = (query: QueryInTransaction) =>
       Promise.allSettled([query(PID), query(sql("select current_user")), query(insert(15))]);
     await expect(database.transaction(bad, work)).rejects.toBeInstanceOf(ContextError);
     expect(await stored()).not.toContain(15);
   });
 
   test("whose connection is lost has changed nothing, and says so", async () => {
-    const work = async (query: Query) => {
+    const work = async (query: QueryInTransaction) => {
       await query(insert(11));
       const pid = (await query(PID)).rows[0]![0];
       await opened.owner.query("select pg_terminate_backend($1)", [pid]);

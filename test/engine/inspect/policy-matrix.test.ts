@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { loadCatalog } from "../../../engine/catalog/load.ts";
-import { policyMatrix } from "../../../engine/inspect/policy-matrix.ts";
-import { withClient } from "../../../engine/with-client.ts";
+import { loadCatalog } from "../../../engine/catalog/load-catalog.ts";
+import { readPolicyMatrix } from "../../../engine/inspect/policy-matrix.ts";
+import { withClient } from "../../../engine/pg-client/with-client.ts";
 import { cloneDatabase } from "../../database.ts";
 
 const SCHEMA = `
@@ -42,7 +42,7 @@ describe("policyMatrix", () => {
       await owner.query(SCHEMA);
       const options = { schemas: ["public"], extraSearchPath: [], loginRole: "authenticator" };
       const { catalog } = await loadCatalog(owner, options);
-      const rows = await withClient(database.url, (login) => policyMatrix({ catalog, contexts, login, owner }));
+      const rows = await withClient(database.url, (login) => readPolicyMatrix({ catalog, contexts, login, owner }));
       const { rows: counted } = await owner.query("select count(*)::int from notes");
       return [rows, counted[0].count];
     });

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type JsonScan, type RecordVisitor, scanJson } from "../../../engine/json/scan.ts";
-import { runAtOnce } from "../../../engine/stepwise.ts";
+import { runToCompletion } from "../../../engine/concurrency/stepwise.ts";
+import { type JsonScan, type RecordVisitor, scanJson } from "../../../engine/json/scan-json.ts";
 import { stepsOf } from "../steps.ts";
 
-const scan = (text: string): JsonScan => runAtOnce(scanJson(Buffer.from(text)));
+const scan = (text: string): JsonScan => runToCompletion(scanJson(Buffer.from(text)));
 
 /** What a visitor is told. */
 function records(text: string) {
@@ -21,7 +21,7 @@ function records(text: string) {
     endRecord: (start, end) => told.push({ text: slice(start, end), members }),
     other: () => told.push("other"),
   };
-  runAtOnce(scanJson(bytes, visitor));
+  runToCompletion(scanJson(bytes, visitor));
   return told;
 }
 
@@ -46,7 +46,7 @@ describe("a JSON text", () => {
     const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
     expect(scan(nested(10_000))).toMatchObject({ kind: "list", levels: 10_000 });
     expect(scan(nested(10_001))).toEqual({ kind: "too deep", mostLevels: 10_000 });
-    expect(runAtOnce(scanJson(Buffer.from(nested(6)), null, 5))).toEqual({ kind: "too deep", mostLevels: 5 });
+    expect(runToCompletion(scanJson(Buffer.from(nested(6)), null, 5))).toEqual({ kind: "too deep", mostLevels: 5 });
   });
 
   test("is counted as it would be by who parses it", () => {

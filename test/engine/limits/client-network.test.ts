@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { clientNetwork } from "../../../engine/limits/client-network.ts";
+import { clientNetwork } from "../../../engine/limits/ip-address.ts";
 
 describe("the client network of an address", () => {
   test.each([

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import type { AsOwner } from "../../../engine/database/as-owner.ts";
+import type { AsOwner } from "../../../engine/database/owner-pool.ts";
 import { makeRequestLimit, type RequestLimit } from "../../../engine/limits/request-limit.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 

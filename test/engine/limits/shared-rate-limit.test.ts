@@ -1,8 +1,8 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { AsOwner } from "../../../engine/database/as-owner.ts";
+import type { AsOwner } from "../../../engine/database/owner-pool.ts";
 import { makeSharedRateLimit } from "../../../engine/limits/shared-rate-limit.ts";
-import { withClient } from "../../../engine/with-client.ts";
+import { withClient } from "../../../engine/pg-client/with-client.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 
 let database: TestDatabase;

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { checkMailFolder } from "../../../engine/mail/mail-folder.ts";
+import { checkMailFolder } from "../../../engine/mail/mailer.ts";
 
 let folder: string;
 beforeEach(async () => {

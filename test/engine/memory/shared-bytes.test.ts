@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { ByteQuota } from "../../../engine/memory/byte-quota.ts";
-import { SharedBytes } from "../../../engine/memory/shared-bytes.ts";
+import { ByteQuota, SharedBytes } from "../../../engine/memory/byte-quota.ts";
 
 const KIB = 1024;
 

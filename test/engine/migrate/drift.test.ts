@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { findDrift, readSchema } from "../../../engine/migrate/drift.ts";
-import { differencesOf } from "../../../engine/migrate/drift-statements.ts";
+import { compareSchemas, findDrift, readDumpedSchema } from "../../../engine/migrate/drift.ts";
 import { runMigrations } from "../../../engine/migrate/migrate.ts";
-import { withClient } from "../../../engine/with-client.ts";
+import { withClient } from "../../../engine/pg-client/with-client.ts";
 import { cloneDatabase } from "../../database.ts";
 import { ownHistories } from "./own-histories.ts";
 
@@ -59,7 +58,7 @@ describe("findDrift", () => {
     expect(await findDrift(own.settings)).toEqual([]);
     for (const sql of BY_HAND.slice(0, 5)) await own.rows(sql);
     const found = await findDrift(own.settings);
-    expect(found.map(({ what }) => what)).toEqual([
+    expect(found.map(({ description: what }) => what)).toEqual([
       "index by_hand of table public.notes is made by no migration",
       "policy write of table public.notes is made by no migration",
       "grant update (text) on public.notes to anon is made by no migration",
@@ -86,16 +85,17 @@ describe("differencesOf", () => {
     const [changed, made] = [await cloneDatabase("empty"), await cloneDatabase("empty")];
     try {
       const run = (url: string, script: string) => withClient(url, (client) => client.query(script));
-      const compare = async () => differencesOf(await readSchema(changed.ownerUrl), await readSchema(made.ownerUrl));
+      const compare = async () =>
+        compareSchemas(await readDumpedSchema(changed.ownerUrl), await readDumpedSchema(made.ownerUrl));
       for (const { ownerUrl } of [changed, made]) await run(ownerUrl, NOTES);
       await run(changed.ownerUrl, sql);
       const found = await compare();
       expect(found).not.toEqual([]);
-      for (const { undo } of found) await run(changed.ownerUrl, undo);
+      for (const { undoSql: undo } of found) await run(changed.ownerUrl, undo);
       expect(await compare()).toEqual([]);
 
       await run(changed.ownerUrl, sql);
-      for (const { keep } of await compare()) await run(made.ownerUrl, keep);
+      for (const { keepSql: keep } of await compare()) await run(made.ownerUrl, keep);
       expect(await compare()).toEqual([]);
     } finally {
       await changed.drop();

@@ -3,24 +3,27 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { bringUpToDate } from "../../../engine/migrate/bring-up-to-date.ts";
-import { type History, type MigrateSettings, releasedHistories } from "../../../engine/migrate/histories.ts";
-import { runMigrations } from "../../../engine/migrate/migrate.ts";
-import { migrationState } from "../../../engine/migrate/state.ts";
-import { withClient } from "../../../engine/with-client.ts";
+import {
+  type MigrateSettings,
+  type MigrationHistory,
+  releaseHistories,
+} from "../../../engine/migrate/committed-migrations.ts";
+import { bringUpToDate, runMigrations } from "../../../engine/migrate/migrate.ts";
+import { readMigrationState } from "../../../engine/migrate/migration-state.ts";
+import { withClient } from "../../../engine/pg-client/with-client.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
 
 let database: TestDatabase;
 let client: pg.Client;
 let folder: string;
 /** A copy of the release's, and an empty one of a project. */
-let histories: History[];
+let histories: MigrationHistory[];
 beforeEach(async () => {
   database = await cloneDatabase("empty");
   client = new pg.Client({ connectionString: database.ownerUrl });
   await client.connect();
   folder = await mkdtemp(join(tmpdir(), "migrations-"));
-  for (const { name, folder: released } of releasedHistories()) {
+  for (const { name, folder: released } of releaseHistories()) {
     await cp(released, join(folder, name), { recursive: true });
   }
   histories = (["platform", "content", "project"] as const).map((name) => ({ name, folder: join(folder, name) }));
@@ -51,32 +54,32 @@ async function older(count: number): Promise<string[]> {
 
 describe("migrationState", () => {
   test("a database that was never ours is foreign, a migrated one is current", async () => {
-    expect(await migrationState(client, histories)).toEqual({ kind: "foreign" });
+    expect(await readMigrationState(client, histories)).toEqual({ kind: "foreign" });
     await runMigrations({ name: "migrate" }, settings());
     const committed = await Promise.all(
       ["platform", "content"].map((name) => readdir(join(folder, name, "committed"))),
     );
     const applied = committed.flat().length;
-    expect(await migrationState(client, histories)).toEqual({ kind: "current", applied });
+    expect(await readMigrationState(client, histories)).toEqual({ kind: "current", applied });
   });
 
   test("a login that may not look is told to name the owner", async () => {
     await runMigrations({ name: "migrate" }, settings());
-    const looking = withClient(database.url, (login) => migrationState(login, histories));
+    const looking = withClient(database.url, (login) => readMigrationState(login, histories));
     await expect(looking).rejects.toThrow("Set OWNER_DATABASE_URL");
   });
 
   test("a database of an older release is behind, by name", async () => {
     const newest = await older(2);
     await runMigrations({ name: "migrate" }, settings());
-    const state = await migrationState(client, releasedHistories());
+    const state = await readMigrationState(client, releaseHistories());
     expect(state).toMatchObject({ kind: "behind", missing: newest });
   });
 
   test("a database of a newer release is ahead, by name", async () => {
     await runMigrations({ name: "migrate" }, settings());
     const [newest] = await older(1);
-    expect(await migrationState(client, histories)).toEqual({
+    expect(await readMigrationState(client, histories)).toEqual({
       kind: "ahead",
       unknown: [`${newest!.slice(0, 14)}.sql`],
     });
@@ -89,8 +92,8 @@ describe("bringUpToDate", () => {
     const options = {
       settings: settings(),
       requestUrl: database.url,
-      ours: true,
-      tell: (step: string) => steps.push(step),
+      isOwnDatabase: true,
+      report: (step: string) => steps.push(step),
     };
     expect(await bringUpToDate(options)).toMatchObject({ kind: "current" });
     expect(await bringUpToDate(options)).toMatchObject({ kind: "current" });
@@ -100,8 +103,13 @@ describe("bringUpToDate", () => {
   test("refuses somebody else's database when it is half migrated, naming what is missing", async () => {
     const newest = await older(1);
     await runMigrations({ name: "migrate" }, settings());
-    const newer = { ...settings(), histories: releasedHistories() };
-    const attempt = bringUpToDate({ settings: newer, requestUrl: database.url, ours: false, tell: () => {} });
+    const newer = { ...settings(), histories: releaseHistories() };
+    const attempt = bringUpToDate({
+      settings: newer,
+      requestUrl: database.url,
+      isOwnDatabase: false,
+      report: () => {},
+    });
     const refusal: Error = await attempt.catch((error) => error);
     expect(refusal.message).toContain("half migrated");
     expect(refusal.message).toContain(newest[0]!);
@@ -113,8 +121,8 @@ describe("bringUpToDate", () => {
       await bringUpToDate({
         settings: settings(),
         requestUrl: database.url,
-        ours: false,
-        tell: (step) => steps.push(step),
+        isOwnDatabase: false,
+        report: (step) => steps.push(step),
       }),
     ).toEqual({
       kind: "foreign",
@@ -126,7 +134,8 @@ describe("bringUpToDate", () => {
 });
 
 describe("bringUpToDate, of a database that takes no writes", () => {
-  const attempt = () => bringUpToDate({ settings: settings(), requestUrl: database.url, ours: false, tell: () => {} });
+  const attempt = () =>
+    bringUpToDate({ settings: settings(), requestUrl: database.url, isOwnDatabase: false, report: () => {} });
 
   test("refuses ours, and says what to switch off", async () => {
     await runMigrations({ name: "migrate" }, settings());
@@ -147,7 +156,8 @@ describe("bringUpToDate, of a database that takes no writes", () => {
 });
 
 describe("bringUpToDate, where SQL is read in another way", () => {
-  const attempt = () => bringUpToDate({ settings: settings(), requestUrl: database.url, ours: false, tell: () => {} });
+  const attempt = () =>
+    bringUpToDate({ settings: settings(), requestUrl: database.url, isOwnDatabase: false, report: () => {} });
 
   test.each(["postgres", "authenticator"])("refuses the login %s by its name", async (login) => {
     await client.query(`alter role ${login} in database ${database.name} set standard_conforming_strings = off`);
@@ -158,7 +168,7 @@ describe("bringUpToDate, where SQL is read in another way", () => {
     await client.query(`alter database ${database.name} set standard_conforming_strings = off`);
     const migrating = runMigrations({ name: "migrate" }, settings());
     await expect(migrating).rejects.toThrow("standard_conforming_strings is off");
-    expect(await migrationState(client, histories)).toEqual({ kind: "foreign" });
+    expect(await readMigrationState(client, histories)).toEqual({ kind: "foreign" });
   });
 });
 
@@ -177,11 +187,16 @@ describe("a server that is too old", () => {
     await expect(runMigrations({ name: "migrate" }, settings())).rejects.toThrow(
       "of Postgres 13.23, and 14 is the oldest",
     );
-    expect(await migrationState(client, histories)).toEqual({ kind: "foreign" });
+    expect(await readMigrationState(client, histories)).toEqual({ kind: "foreign" });
   });
 
   test("is not served either, whosever it is", async () => {
-    const attempt = bringUpToDate({ settings: settings(), requestUrl: database.url, ours: false, tell: () => {} });
+    const attempt = bringUpToDate({
+      settings: settings(),
+      requestUrl: database.url,
+      isOwnDatabase: false,
+      report: () => {},
+    });
     await expect(attempt).rejects.toThrow("14 is the oldest that can be served");
   });
 });
@@ -201,14 +216,14 @@ describe("a committed migration that was changed", () => {
     await runMigrations({ name: "migrate" }, settings());
     const name = await changeFirst(change);
     const refusal = `${name} was changed after it was committed`;
-    await expect(migrationState(client, histories)).rejects.toThrow(refusal);
+    await expect(readMigrationState(client, histories)).rejects.toThrow(refusal);
     await expect(runMigrations({ name: "migrate" }, settings())).rejects.toThrow(refusal);
   });
 
   test("passes where its header allows it", async () => {
     await runMigrations({ name: "migrate" }, settings());
     await changeFirst((text) => text.replace("\n\n", "\n--! AllowInvalidHash\n\n-- As it should have been.\n"));
-    expect(await migrationState(client, histories)).toMatchObject({ kind: "current" });
+    expect(await readMigrationState(client, histories)).toMatchObject({ kind: "current" });
   });
 });
 
@@ -230,7 +245,7 @@ describe("runMigrations", () => {
     try {
       const attempt = runMigrations({ name: "migrate" }, { ...settings(), url });
       await expect(attempt).rejects.toThrow(`encoding is ${encoding}, and the migrations want UTF8`);
-      expect(await withClient(url, (login) => migrationState(login, histories))).toEqual({ kind: "foreign" });
+      expect(await withClient(url, (login) => readMigrationState(login, histories))).toEqual({ kind: "foreign" });
     } finally {
       await client.query(`drop database ${name} with (force)`);
     }
@@ -238,7 +253,7 @@ describe("runMigrations", () => {
 
   test("gateways that start together migrate once", async () => {
     await Promise.all([1, 2, 3].map(() => runMigrations({ name: "migrate" }, settings())));
-    expect(await migrationState(client, releasedHistories())).toMatchObject({ kind: "current" });
+    expect(await readMigrationState(client, releaseHistories())).toMatchObject({ kind: "current" });
   });
 
   test("reset makes the database anew", async () => {
@@ -248,7 +263,7 @@ describe("runMigrations", () => {
     await runMigrations({ name: "reset" }, settings());
     client = new pg.Client({ connectionString: database.ownerUrl });
     await client.connect();
-    expect(await migrationState(client, releasedHistories())).toMatchObject({ kind: "current" });
+    expect(await readMigrationState(client, releaseHistories())).toMatchObject({ kind: "current" });
     const { rows } = await client.query("select to_regclass('public.mine') as mine");
     expect(rows).toEqual([{ mine: null }]);
   });

@@ -1,38 +1,45 @@
 import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { committedMigrations, writeMigration } from "../../../engine/migrate/committed.ts";
-import { type History, type MigrateSettings, releasedHistories } from "../../../engine/migrate/histories.ts";
-import { schemaFile } from "../../../engine/migrate/schema-files.ts";
-import { withClient } from "../../../engine/with-client.ts";
+import { schemaFileOf } from "../../../engine/migrate/commit.ts";
+import {
+  committedMigrations,
+  type MigrateSettings,
+  type MigrationHistory,
+  releaseHistories,
+  writeMigration,
+} from "../../../engine/migrate/committed-migrations.ts";
+import { withClient } from "../../../engine/pg-client/with-client.ts";
 import { cloneDatabase, urlOf } from "../../database.ts";
 
 /** An empty database, a copy of the release's migrations and a project without any. */
 export type OwnHistories = AsyncDisposable & {
   readonly settings: Required<MigrateSettings>;
   readonly requestUrl: string;
-  history(name: History["name"]): History;
+  history(name: MigrationHistory["name"]): MigrationHistory;
   /** Adds a committed migration, as a release or a colleague brings it. */
-  add(name: History["name"], message: string, sql: string): Promise<string>;
+  add(name: MigrationHistory["name"], message: string, sql: string): Promise<string>;
   /** Writes a file of `current/`. */
-  write(name: History["name"], file: string, sql: string): Promise<void>;
-  committed(name: History["name"]): Promise<string[]>;
+  write(name: MigrationHistory["name"], file: string, sql: string): Promise<void>;
+  committed(name: MigrationHistory["name"]): Promise<string[]>;
   /** Rows as the owner sees them. */
   rows(sql: string): Promise<Record<string, unknown>[]>;
   shadowExists(): Promise<boolean>;
 };
 
-export async function ownHistories(names: readonly History["name"][] = ["platform", "content"]): Promise<OwnHistories> {
+export async function ownHistories(
+  names: readonly MigrationHistory["name"][] = ["platform", "content"],
+): Promise<OwnHistories> {
   const database = await cloneDatabase("empty");
   const folder = await mkdtemp(join(tmpdir(), "histories-"));
-  for (const { name, folder: released } of releasedHistories()) {
+  for (const { name, folder: released } of releaseHistories()) {
     if (names.includes(name)) await cp(released, join(folder, name), { recursive: true });
   }
-  await cp(schemaFile(releasedHistories()[0]!), join(folder, "schema.sql"));
+  await cp(schemaFileOf(releaseHistories()[0]!), join(folder, "schema.sql"));
   const histories = ([...names, "project"] as const).map((name) => ({ name, folder: join(folder, name) }));
   const shadow = `${database.name}_shadow`;
   const rootUrl = urlOf("postgres", "postgres");
-  const history = (wanted: History["name"]) => histories.find(({ name }) => name === wanted)!;
+  const history = (wanted: MigrationHistory["name"]) => histories.find(({ name }) => name === wanted)!;
   return {
     settings: { url: database.ownerUrl, shadowUrl: urlOf("postgres", shadow), rootUrl, histories },
     requestUrl: database.url,

@@ -1,18 +1,17 @@
 import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { bringUpToDate } from "../../../engine/migrate/bring-up-to-date.ts";
-import { writeMigration } from "../../../engine/migrate/committed.ts";
-import { runMigrations } from "../../../engine/migrate/migrate.ts";
-import { migrationState } from "../../../engine/migrate/state.ts";
-import { withClient } from "../../../engine/with-client.ts";
+import { writeMigration } from "../../../engine/migrate/committed-migrations.ts";
+import { bringUpToDate, runMigrations } from "../../../engine/migrate/migrate.ts";
+import { readMigrationState } from "../../../engine/migrate/migration-state.ts";
+import { withClient } from "../../../engine/pg-client/with-client.ts";
 import { cloneDatabase, urlOf } from "../../database.ts";
 import { type OwnHistories, ownHistories } from "./own-histories.ts";
 
 const start = ({ settings, requestUrl }: OwnHistories) =>
-  bringUpToDate({ settings, requestUrl, ours: false, tell: () => {} });
+  bringUpToDate({ settings, requestUrl, isOwnDatabase: false, report: () => {} });
 const stateOf = ({ settings }: OwnHistories) =>
-  withClient(settings.url, (client) => migrationState(client, settings.histories));
+  withClient(settings.url, (client) => readMigrationState(client, settings.histories));
 
 describe("an upgrade of a project with migrations of its own", () => {
   test("applies what the release and the project bring, each numbered by itself, and keeps the rows", async () => {
@@ -115,7 +114,7 @@ describe("a database of the single history that earlier versions had", () => {
     await own.rows(RECORD);
     for (const ours of [true, false]) {
       const { settings, requestUrl } = own;
-      const starting = bringUpToDate({ settings, requestUrl, ours, tell: () => {} });
+      const starting = bringUpToDate({ settings, requestUrl, isOwnDatabase: ours, report: () => {} });
       await expect(starting).rejects.toThrow(/Back it up .+start on a new.+restore the backup/s);
     }
     await expect(runMigrations({ name: "migrate" }, own.settings)).rejects.toThrow("Back it up (npm run backup)");
@@ -131,7 +130,7 @@ test("a database that another application migrates with graphile-migrate is serv
     );
     await using own = await ownHistories();
     const settings = { ...own.settings, url: database.ownerUrl, shadowUrl: urlOf("postgres", "nowhere") };
-    const starting = bringUpToDate({ settings, requestUrl: database.ownerUrl, ours: false, tell: () => {} });
+    const starting = bringUpToDate({ settings, requestUrl: database.ownerUrl, isOwnDatabase: false, report: () => {} });
     expect(await starting).toEqual({ kind: "foreign" });
     await expect(runMigrations({ name: "migrate" }, settings)).rejects.toThrow("belongs to another application");
   } finally {

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { LineWriter } from "../../../engine/output/line-writer.ts";
+import { LineWriter } from "../../../engine/output/standard-streams.ts";
 
 /** Takes so many more bytes, as a disk does. */
 class Disk {

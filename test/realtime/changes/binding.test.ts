@@ -28,14 +28,18 @@ test.each([
 });
 
 test("many bindings of a table that is closed ask once whether it is", async () => {
-  const { catalog, published, blindSpots } = await servicesWith(new StreamByHand(), ground);
+  const {
+    catalog,
+    publication: published,
+    findMissingColumns: blindSpots,
+  } = await servicesWith(new StreamByHand(), ground);
   let asked = 0;
   const ask = async () => {
     asked++;
     return [["f"]];
   };
-  const terms = { catalog, role: "anon", isAnonymous: true, published, blindSpots };
-  const read = makeBindingReader({ ...terms, ask, readValues: ask });
+  const terms = { catalog, role: "anon", isAnonymous: true, publication: published, findMissingColumns: blindSpots };
+  const read = makeBindingReader({ ...terms, query: ask, readValues: ask });
   const bindings = Array.from({ length: 100 }, (_, n) => ({ event: "*", table: "notes", filter: `price=eq.${n}` }));
   const resolved = await Promise.all(bindings.map((binding, at) => read(binding, at + 1)));
   expect(resolved).toEqual(bindings.map(() => null));

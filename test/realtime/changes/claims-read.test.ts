@@ -1,9 +1,9 @@
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Caller } from "../../../engine/caller/caller.ts";
-import type { Claims } from "../../../engine/caller/claims.ts";
-import { loadCatalog } from "../../../engine/catalog/load.ts";
-import { type ClaimsRead, claimsKey, makeClaimsReader } from "../../../realtime/changes/claims-read.ts";
+import { loadCatalog } from "../../../engine/catalog/load-catalog.ts";
+import type { Caller } from "../../../engine/identity/caller.ts";
+import type { Claims } from "../../../engine/identity/claims.ts";
+import { claimsKey, makePolicyClaimsReader, type PolicyClaims } from "../../../realtime/changes/policy-dependencies.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 
 let database: TestDatabase;
@@ -40,7 +40,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function claimsReadBy(using: string): Promise<ClaimsRead> {
+async function claimsReadBy(using: string): Promise<PolicyClaims> {
   await client.query(`drop table if exists public.t; create table public.t (id int, owner text, level int);
     alter table public.t enable row level security; create policy p on public.t for select using (${using});
     create policy writes on public.t for insert with check (owner = (select auth.jwt() ->> 'unread'))`);
@@ -49,7 +49,7 @@ async function claimsReadBy(using: string): Promise<ClaimsRead> {
     extraSearchPath: [],
     loginRole: "authenticator",
   });
-  return makeClaimsReader((work) => work(client)).read(catalog.findTable({ schema: "public", name: "t" })!);
+  return makePolicyClaimsReader((work) => work(client)).read(catalog.findTable({ schema: "public", name: "t" })!);
 }
 
 test.each([

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Feed } from "../../../realtime/changes/feed.ts";
+import { ChangeFeed } from "../../../realtime/changes/feed.ts";
 import { until } from "../../until.ts";
 import { type Message, RawClient } from "../raw-client.ts";
 import { type Ground, openGround, token } from "../service.ts";
@@ -53,7 +53,7 @@ test.each([
 ])("who comes while the stream is away, and $what, is refused where it then is", async ({ joins }) => {
   const stream = new StreamByHand();
   const services = await servicesWith(stream, ground);
-  const feed = new Feed({ ...services, since: null });
+  const feed = new ChangeFeed({ ...services, since: null });
   const joining: Promise<unknown>[] = [];
   for (let nth = 0; nth < joins; nth++) {
     joining.push(feed.subscribe(new Listener()).catch((error: unknown) => error));
@@ -74,7 +74,7 @@ test("what was on its way at a gap says nothing of what comes behind it, where p
   const asked: ReadonlySet<number>[] = [];
   const awaitVisible = (xids: ReadonlySet<number>) => (asked.push(xids) === 1 ? hanging.promise : Promise.resolve());
   const services = await servicesWith(stream, { owner: ground.owner, awaitVisible });
-  const feed = new Feed({ ...services, since: null });
+  const feed = new ChangeFeed({ ...services, since: null });
   const subscribe = async (listener: Listener) => {
     const subscribed = feed.subscribe(listener);
     await until(() => stream.underway.length === 1);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Feeds } from "../../../realtime/changes/feeds.ts";
+import { ChangeFeeds } from "../../../realtime/changes/feeds.ts";
 import { until } from "../../until.ts";
 import { type Ground, openGround } from "../service.ts";
 import { Listener, StreamByHand, servicesWith } from "./stream-by-hand.ts";
@@ -13,7 +13,7 @@ afterAll(() => ground.close());
 test("who resumes is told so where the stream was refused while the past was read", async () => {
   const stream = new StreamByHand();
   const services = await servicesWith(stream, ground);
-  const feeds = new Feeds(services, { hear: () => {}, begun: () => {} });
+  const feeds = new ChangeFeeds(services, { onMessage: () => {}, onStart: () => {} });
   const listener = new Listener();
   feeds.resume(listener);
   await until(() => stream.replaying.length === 1);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { parseLsn } from "../../../engine/changes/lsn.ts";
-import { parseBookmark } from "../../../realtime/changes/position.ts";
+import { parseLsn } from "../../../engine/database/lsn.ts";
+import { parseResumeToken } from "../../../realtime/changes/subscriber.ts";
 import { RawClient } from "../raw-client.ts";
 import { type Ground, openGround, token } from "../service.ts";
 
@@ -141,7 +141,7 @@ test("what a subscriber is told, put together, is what its SELECT gives after ea
           for (const { until, states } of expected) {
             for (; next < told.length; next++) {
               const { type, record, old_record: before, position } = told[next]!.payload.data;
-              if (parseBookmark(position)!.position.commitLsn > until) break;
+              if (parseResumeToken(position)!.position.commitLsn > until) break;
               if (before?.id !== undefined) rows.delete(before.id);
               if (type !== "DELETE") rows.set(record.id, record);
             }

@@ -1,8 +1,8 @@
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { loadCatalog } from "../../../engine/catalog/load.ts";
+import { loadCatalog } from "../../../engine/catalog/load-catalog.ts";
 import type { DataType } from "../../../engine/catalog/types.ts";
-import { jsonValue } from "../../../realtime/changes/json-value.ts";
+import { toJsonText } from "../../../realtime/changes/change-payload.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 
 const VALUES = [
@@ -73,6 +73,6 @@ test.each(VALUES.map(([type, value], at) => ({ type, value, column: `c${at}` }))
       `select concat($1::text::${type}) as text, to_json($1::text::${type})::text as json`,
       [value],
     );
-    expect(JSON.parse(jsonValue(rows[0].text, typeOf(column)))).toEqual(JSON.parse(rows[0].json));
+    expect(JSON.parse(toJsonText(rows[0].text, typeOf(column)))).toEqual(JSON.parse(rows[0].json));
   },
 );

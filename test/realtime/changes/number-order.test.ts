@@ -2,7 +2,7 @@ import fc from "fast-check";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { DataType } from "../../../engine/catalog/types.ts";
-import { numberOrder } from "../../../realtime/changes/number-order.ts";
+import { numberComparator } from "../../../realtime/changes/row-filter.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 
 const typeOf = (name: string, schema = "pg_catalog") => ({ schema, name }) as DataType;
@@ -31,7 +31,7 @@ const NUMBERS = {
 };
 
 test.each(Object.entries(NUMBERS))("%s are ordered as Postgres orders them", async (name, number) => {
-  const compare = numberOrder(typeOf(name))!;
+  const compare = numberComparator(typeOf(name))!;
   const pair = fc.oneof(
     fc.tuple(number, number),
     number.map((same) => [same, same] as const),
@@ -48,5 +48,9 @@ test.each(Object.entries(NUMBERS))("%s are ordered as Postgres orders them", asy
 });
 
 test("what is no number, or a type of somebody's own, has no such order", () => {
-  expect([typeOf("text"), typeOf("date"), typeOf("numeric", "public")].map(numberOrder)).toEqual([null, null, null]);
+  expect([typeOf("text"), typeOf("date"), typeOf("numeric", "public")].map(numberComparator)).toEqual([
+    null,
+    null,
+    null,
+  ]);
 });

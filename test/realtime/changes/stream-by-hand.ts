@@ -1,36 +1,34 @@
 import { Duplex } from "node:stream";
 import type pg from "pg";
-import { keepCatalog } from "../../../engine/catalog/keep.ts";
-import type { Changes, ChangesState, Follower } from "../../../engine/changes/changes.ts";
-import type { Lsn } from "../../../engine/changes/lsn.ts";
-import { makeBlindSpots } from "../../../realtime/changes/blind-spots.ts";
-import { makeClaimsReader } from "../../../realtime/changes/claims-read.ts";
-import type { FeedServices } from "../../../realtime/changes/feed.ts";
-import { behind } from "../../../realtime/changes/position.ts";
-import { makePublished } from "../../../realtime/changes/published.ts";
-import type { Subscriber } from "../../../realtime/changes/subscriber.ts";
-import type { AwaitVisible } from "../../../realtime/changes/visible.ts";
-import type { Outbox } from "../../../realtime/outbox.ts";
+import { keepCatalog } from "../../../engine/catalog/catalog-keeper.ts";
+import type { Lsn } from "../../../engine/database/lsn.ts";
+import type { ChangeFollower, ReplicationState, ReplicationStream } from "../../../engine/replication/changes.ts";
+import type { FeedDependencies } from "../../../realtime/changes/feed.ts";
+import { makeFindMissingPolicyColumns, makePolicyClaimsReader } from "../../../realtime/changes/policy-dependencies.ts";
+import { makePublication } from "../../../realtime/changes/publication.ts";
+import { type ChangeSubscriber, endOfTransaction } from "../../../realtime/changes/subscriber.ts";
+import type { AwaitVisible } from "../../../realtime/changes/transaction-visibility.ts";
+import type { Outbox } from "../../../realtime/protocol/outbox.ts";
 import { outboxTo } from "../outbox-to.ts";
 
 const log = { info: () => {}, warn: () => {}, error: () => {} };
 const NEWS = { schema: "public", name: "news" };
 
 /** What happens to the stream is what the test says, at the moment of which it says so. */
-export class StreamByHand implements Changes {
-  readonly #followers = new Set<Follower>();
-  #state: ChangesState = { status: "streaming", reason: null, position: 0n, history: "one" };
+export class StreamByHand implements ReplicationStream {
+  readonly #followers = new Set<ChangeFollower>();
+  #state: ReplicationState = { status: "streaming", reason: null, position: 0n, history: "one" };
   /** What was sent, and is still to arrive. */
   readonly underway: (() => void)[] = [];
   /** Those who follow from the past, who are then to be told what comes. */
   readonly replaying: (() => void)[] = [];
   newsOid = 0;
 
-  state(): ChangesState {
+  state(): ReplicationState {
     return this.#state;
   }
 
-  follow(follower: Follower, since?: Lsn) {
+  follow(follower: ChangeFollower, since?: Lsn) {
     const from = Promise.withResolvers<Lsn>();
     const place = () => {
       this.#followers.add(follower);
@@ -84,8 +82,8 @@ export class StreamByHand implements Changes {
 export async function servicesWith(
   changes: StreamByHand,
   { owner, awaitVisible = async () => {} }: { owner: pg.Client; awaitVisible?: AwaitVisible },
-): Promise<FeedServices> {
-  const asOwner: Parameters<typeof makePublished>[0] = (work) => work(owner);
+): Promise<FeedDependencies> {
+  const asOwner: Parameters<typeof makePublication>[0] = (work) => work(owner);
   const catalog = await keepCatalog({
     schemas: ["public"],
     extraSearchPath: [],
@@ -94,32 +92,34 @@ export async function servicesWith(
     listener: null,
     channel: "pgrst",
     log,
-    lookEveryMs: 1_000_000,
+    pollIntervalMs: 1_000_000,
   });
   changes.newsOid = catalog.current().findTable(NEWS)!.oid;
   return {
     changes,
     catalog,
-    claims: makeClaimsReader(asOwner),
-    published: makePublished(asOwner, "supabase_realtime"),
-    blindSpots: makeBlindSpots(asOwner),
+    claims: makePolicyClaimsReader(asOwner),
+    publication: makePublication(asOwner, "supabase_realtime"),
+    findMissingColumns: makeFindMissingPolicyColumns(asOwner),
     checkVisibility: async (_viewer, _table, images) => images.map(() => true),
-    filters: { apply: () => new Map() },
+    filters: { evaluate: () => new Map() },
     awaitVisible,
     log,
   };
 }
 
 /** Anybody who listens to the table of news, what was sent there, and why it was ended. */
-export class Listener implements Subscriber {
+export class Listener implements ChangeSubscriber {
   readonly caller = { kind: "anonymous", role: "anon", claims: {}, claimsText: "{}", expiresAt: null } as const;
-  readonly bindings = [{ id: 1, event: "*", schema: NEWS.schema, table: NEWS.name, tests: [], select: null }] as const;
+  readonly bindings = [
+    { id: 1, event: "*", schema: NEWS.schema, table: NEWS.name, filters: [], select: null },
+  ] as const;
   readonly version = "2.0.0";
   readonly topic = "realtime:news";
   readonly outbox: Outbox;
   readonly history = "one";
   readonly sent: string[] = [];
-  position = behind(0n);
+  position = endOfTransaction(0n);
   lost: string | null = null;
 
   constructor() {
@@ -130,7 +130,7 @@ export class Listener implements Subscriber {
     this.outbox = outboxTo(new Duplex({ read() {}, write })).outbox;
   }
 
-  lose(reason: string): void {
+  reportGap(reason: string): void {
     this.lost = reason;
   }
 }

@@ -3,7 +3,7 @@ import { generate } from "otplib";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cloneDatabase } from "../../database.ts";
-import { Wire } from "../../plugins/serve/socket/wire.ts";
+import { Wire } from "../../plugins/server/socket/wire.ts";
 import { SECRET } from "../../secret.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";

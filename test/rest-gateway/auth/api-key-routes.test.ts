@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Wire } from "../../plugins/serve/socket/wire.ts";
+import { Wire } from "../../plugins/server/socket/wire.ts";
 import { until } from "../../until.ts";
 import { type Gateways, newPerson, newSession, openGateways } from "./gateways.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Wire } from "../../plugins/serve/socket/wire.ts";
+import { Wire } from "../../plugins/server/socket/wire.ts";
 import { cookieOf, type Gateways, newPerson, newSession, openGateways, type Person } from "./gateways.ts";
 
 const FRIEND = "https://app.example.org";

@@ -1,12 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { digestOf } from "../../../engine/auth/random-secret.ts";
-import { makeTokenIssuer, type TokenPair } from "../../../engine/auth/token-issuer.ts";
-import { makeTokens } from "../../../engine/auth/tokens.ts";
-import { makeTokenKeys } from "../../../engine/caller/keys.ts";
-import { inTransaction } from "../../../engine/database/as-owner.ts";
-import { CONFIG, from, lender } from "../../engine/auth/open-accounts.ts";
+import { digestOf } from "../../../engine/accounts/random-secrets.ts";
+import { makeTokenIssuer, makeTokenPairs, type TokenPair } from "../../../engine/accounts/token-pairs.ts";
+import { inOwnerTransaction } from "../../../engine/database/owner-pool.ts";
+import { makeTokenKeys } from "../../../engine/identity/token-keys.ts";
+import { CONFIG, from, lender } from "../../engine/accounts/open-accounts.ts";
 import { startGateway } from "../../program.ts";
 import { SECRET } from "../../secret.ts";
 import { cookieOf, type Gateways, newPerson, openGateways, PASSWORD } from "./gateways.ts";
@@ -38,8 +37,8 @@ async function usable(token: string): Promise<number> {
 async function newFamily(userId: string): Promise<TokenPair> {
   const keys = makeTokenKeys({ jwtSecret: SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
   const asOwner = lender(gateways.owner);
-  const tokens = makeTokens(asOwner, makeTokenIssuer({ ...CONFIG, keys }));
-  return inTransaction(asOwner, (client) => tokens.open(client, userId, from()));
+  const tokens = makeTokenPairs(asOwner, makeTokenIssuer({ ...CONFIG, keys }));
+  return inOwnerTransaction(asOwner, (client) => tokens.open(client, userId, from()));
 }
 
 /** Moments from before the first of a crowd of answers to after the last. */

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import type { Caller } from "../../../engine/caller/caller.ts";
-import { parseClaims, spellClaims } from "../../../engine/caller/claims.ts";
-import { idempotencyScopeOf } from "../../../rest-gateway/idempotency/idempotency-scope.ts";
+import type { Caller } from "../../../engine/identity/caller.ts";
+import { parseClaims, serializeClaims } from "../../../engine/identity/claims.ts";
+import { idempotencyScopeOf } from "../../../rest-gateway/idempotency/idempotent-runner.ts";
 
 const of = (claims: Caller["claims"], role = "authenticated") =>
-  idempotencyScopeOf({ kind: "known", role, claims, claimsText: spellClaims(claims), expiresAt: null });
+  idempotencyScopeOf({ kind: "known", role, claims, claimsText: serializeClaims(claims), expiresAt: null });
 
 test("tokens of the same user have the same scope", () => {
   const alice = of({ sub: "1", name: "Alice", iat: 1 });

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Ask } from "../../../engine/database/as-login.ts";
 import { type Database, openDatabase } from "../../../engine/database/database.ts";
-import { json } from "../../../rest-gateway/http.ts";
-import { type IdempotentChange, makeRunOnce } from "../../../rest-gateway/idempotency/run-once.ts";
+import type { RunStatement } from "../../../engine/database/transaction.ts";
+import { jsonResponse } from "../../../rest-gateway/http/request.ts";
+import { type IdempotentChange, makeRunOnce } from "../../../rest-gateway/idempotency/idempotent-runner.ts";
 import { openShop, type Shop } from "./orders.ts";
 
 let shop: Shop;
@@ -22,7 +22,7 @@ const once = makeRunOnce({ waitMilliseconds: 5_000, maxBytes: 1_000 });
 /** A transaction of the owner's, as the private functions of sign-in need it. */
 const transact: IdempotentChange["transact"] = (work) =>
   database.asOwner(async (client) => {
-    const ask: Ask = ({ text, values }) =>
+    const ask: RunStatement = ({ text, values }) =>
       client.query<(string | null)[]>({ text, values: [...values], rowMode: "array" });
     await client.query("begin");
     try {
@@ -47,7 +47,7 @@ function rotation(token: string, key: string): IdempotentChange {
     transact,
     make: async (ask) => {
       await ask({ text: "insert into public.orders (item) values ($1)", values: [token] });
-      return json(200, { successor: randomUUID() });
+      return jsonResponse(200, { successor: randomUUID() });
     },
   };
 }
@@ -95,7 +95,7 @@ describe("an idempotent change", () => {
       ...rotation(token, key),
       make: async () => {
         await gate;
-        return json(200, {});
+        return jsonResponse(200, {});
       },
     });
     await shop.owner.query("select pg_sleep(0.2)");

@@ -1,8 +1,8 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openApiAnswer } from "../../../rest-gateway/openapi/answer.ts";
-import { DocumentCache } from "../../../rest-gateway/openapi/document-cache.ts";
-import type { Subject } from "../../../rest-gateway/openapi/subject.ts";
+import { describeTables } from "../../../rest-gateway/openapi/describe-tables.ts";
+import type { TableDocumentOptions } from "../../../rest-gateway/openapi/visible-schema.ts";
+import { DocumentCache } from "../../../rest-gateway/openapi/written-document.ts";
 import { type Fixture, makeFixture } from "./fixture.ts";
 import { textOf } from "./text-of.ts";
 
@@ -12,8 +12,8 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.drop());
 
-const ask = (subject: Subject, accept?: string, documents = new DocumentCache()) =>
-  openApiAnswer({ ...subject, accept }, documents);
+const ask = (subject: TableDocumentOptions, accept?: string, documents = new DocumentCache()) =>
+  describeTables({ ...subject, accept }, documents);
 
 /** Every `$ref` of a document that leads nowhere. */
 function danglingReferences(document: object): string[] {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readComment } from "../../../rest-gateway/openapi/comment.ts";
+import { readComment } from "../../../rest-gateway/openapi/comments.ts";
 
 const nothing = { text: undefined, summary: undefined, description: undefined };
 

@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import pg from "pg";
 import type { Catalog } from "../../../engine/catalog/catalog.ts";
-import { loadCatalog } from "../../../engine/catalog/load.ts";
-import type { Subject } from "../../../rest-gateway/openapi/subject.ts";
+import { loadCatalog } from "../../../engine/catalog/load-catalog.ts";
+import type { TableDocumentOptions } from "../../../rest-gateway/openapi/visible-schema.ts";
 import { cloneDatabase, urlOf } from "../../database.ts";
 
 export type Fixture = {
@@ -12,7 +12,7 @@ export type Fixture = {
   /** The copy's own name for a role of fixture.sql: `openapi_user` for `user`. */
   role(name: string): string;
   /** Schema `api` as a role sees it. */
-  subject(role: string, differently?: Partial<Subject>): Subject;
+  subject(role: string, differently?: Partial<TableDocumentOptions>): TableDocumentOptions;
   drop(): Promise<void>;
 };
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { negotiateForm } from "../../../rest-gateway/openapi/negotiate.ts";
+import { negotiateFormat } from "../../../rest-gateway/openapi/describe-tables.ts";
 
-const formOf = (accept: string | undefined) => negotiateForm(accept).form;
+const formOf = (accept: string | undefined) => negotiateFormat(accept).format;
 
 describe("which document a client gets", () => {
   test.each([
@@ -30,7 +30,7 @@ describe("which document a client gets", () => {
   });
 
   test("the type of the answer is one that was asked for", () => {
-    const typeOf = (accept: string) => negotiateForm(accept).contentType;
+    const typeOf = (accept: string) => negotiateFormat(accept).contentType;
     expect(typeOf("*/*")).toBe("application/openapi+json; charset=utf-8");
     expect(typeOf("text/html, */*;q=0.8")).toBe("application/vnd.oai.openapi+json;version=3.1; charset=utf-8");
     expect(typeOf("application/openapi+json;version=3.1")).toBe("application/openapi+json;version=3.1; charset=utf-8");

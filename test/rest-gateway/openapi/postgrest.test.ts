@@ -1,8 +1,8 @@
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isJsonObject } from "../../../engine/json-object.ts";
-import { swaggerDocument } from "../../../rest-gateway/openapi/swagger-document.ts";
-import { writeDocument } from "../../../rest-gateway/openapi/write.ts";
+import { isJsonObject } from "../../../engine/json/json-values.ts";
+import { makeSwaggerDocument } from "../../../rest-gateway/openapi/swagger/document.ts";
+import { writeDocument } from "../../../rest-gateway/openapi/written-document.ts";
 import { urlOf } from "../../database.ts";
 import { isPostgrestInstalled, type Postgrest, startPostgrest } from "../../postgrest.ts";
 import { SECRET } from "../../secret.ts";
@@ -95,7 +95,7 @@ async function compare({ role, schema, mode }: Case): Promise<Difference[]> {
   const headers = { Authorization: `Bearer ${token}`, "Accept-Profile": schema };
   const theirs = JSON.parse(await (await fetch(peers.get(mode)!.url, { headers })).text(), withNewerFormat);
   const subject = fixture.subject(role, { schema, mode, serverUrl: SERVER_URL });
-  const ours = JSON.parse(await textOf(writeDocument(await swaggerDocument(subject))));
+  const ours = JSON.parse(await textOf(writeDocument(await makeSwaggerDocument(subject))));
   return differences(theirs, ours);
 }
 

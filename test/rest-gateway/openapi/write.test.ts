@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { writeDocument } from "../../../rest-gateway/openapi/write.ts";
+import { writeDocument } from "../../../rest-gateway/openapi/written-document.ts";
 import { textOf } from "./text-of.ts";
 
 const written = (document: Parameters<typeof writeDocument>[0]) => textOf(writeDocument(document));

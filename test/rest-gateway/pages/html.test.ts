@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { html } from "../../../rest-gateway/pages/html.ts";
+import { html } from "../../../rest-gateway/pages/page.ts";
 
 test("what is no markup is escaped, in texts and in attributes; what is stays as it is", () => {
   const evil = `"><script>alert('&')</script>`;

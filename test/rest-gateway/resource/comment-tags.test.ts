@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { commentTags } from "../../../rest-gateway/resource/comment-tags.ts";
+import { commentTags } from "../../../rest-gateway/resource/naming.ts";
 
 test.each([
   [null, []],

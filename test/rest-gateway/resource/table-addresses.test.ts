@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { loadCatalog } from "../../../engine/catalog/load.ts";
-import { quotedName } from "../../../engine/quoted-name.ts";
-import { withClient } from "../../../engine/with-client.ts";
+import { loadCatalog } from "../../../engine/catalog/load-catalog.ts";
+import { quotedName } from "../../../engine/pg-client/quoted-name.ts";
+import { withClient } from "../../../engine/pg-client/with-client.ts";
 import { parseAddress } from "../../../rest-gateway/resource/parse/address.ts";
 import { tableAddresses } from "../../../rest-gateway/resource/table-addresses.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";

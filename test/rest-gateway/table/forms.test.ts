@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { makePreparer } from "../../../rest-gateway/statement/prepare.ts";
-import { Forms, type Understood } from "../../../rest-gateway/table/forms.ts";
-import { NO_CONTENT } from "../../../rest-gateway/table/parse/content.ts";
-import { formOf } from "../../../rest-gateway/table/parse/form.ts";
+import { makeRequestPreparer } from "../../../engine/statement/prepare.ts";
+import { NO_BODY } from "../../../rest-gateway/table/parse/body.ts";
 import { canonicalQueryString } from "../../../rest-gateway/table/parse/query-string.ts";
-import { parseRequest, type RawRequest } from "../../../rest-gateway/table/parse/request.ts";
-import { type Museum, openMuseum } from "../statement/museum.ts";
+import { parseTableRequest, type RawTableRequest } from "../../../rest-gateway/table/parse/request.ts";
+import {
+  type PlannedTableRequest,
+  RequestShapeCache,
+  requestShape,
+} from "../../../rest-gateway/table/request-shape-cache.ts";
+import { type Museum, openMuseum } from "../../engine/statement/museum.ts";
 
 const deployment = {
   schemas: ["api", "other"],
@@ -14,12 +17,12 @@ const deployment = {
   txOverride: true,
   timeZones: new Set(["UTC"]),
 };
-const { prepare } = makePreparer({
+const { prepare } = makeRequestPreparer({
   aggregates: true,
   maxRows: 100,
   safeWrites: true,
   legacyTargetNames: false,
-  explain: true,
+  explainEnabled: true,
 });
 
 let museum: Museum;
@@ -28,36 +31,40 @@ beforeAll(async () => {
 });
 afterAll(() => museum.drop());
 
-function toRaw(url: string): RawRequest {
+function toRaw(url: string): RawTableRequest {
   const [path = "", rawQuery = ""] = url.split("?");
-  return { method: "GET", path, rawQuery, headers: {}, content: NO_CONTENT };
+  return { method: "GET", path, rawQuery, headers: {}, content: NO_BODY };
 }
 
-function understand(url: string): Understood {
-  const asked = parseRequest(toRaw(url), deployment);
+function understand(url: string): PlannedTableRequest {
+  const asked = parseTableRequest(toRaw(url), deployment);
   if (asked.action.kind !== "statement") throw new Error(`It is ${asked.action.kind}`);
   const { intent } = asked.action;
-  const manner = { formats: asked.accept, body: true, maxAffected: null };
-  return { asked, intent, prepared: prepare(intent, manner, museum.catalog, "anon") };
+  const manner = { formats: asked.accept, includesBody: true, maxAffected: null };
+  return { parsed: asked, intent, prepared: prepare(intent, manner, museum.catalog, "anon") };
 }
 
-function recall(forms: Forms, url: string, { role = "anon", catalog = museum.catalog } = {}): Understood | null {
+function recall(
+  forms: RequestShapeCache,
+  url: string,
+  { role = "anon", catalog = museum.catalog } = {},
+): PlannedTableRequest | null {
   const raw = toRaw(url);
-  return forms.recall(formOf(raw)!, raw.rawQuery, role, catalog);
+  return forms.find(requestShape(raw)!, raw.rawQuery, role, catalog);
 }
 
 /** As the interface does it: it learns what it does not recall. */
 function learn(url: string) {
-  const forms = new Forms();
+  const forms = new RequestShapeCache();
   expect(recall(forms, url)).toBeNull();
   const learnt = understand(url);
   const raw = toRaw(url);
-  forms.learn(formOf(raw)!, raw.rawQuery, "anon", learnt);
+  forms.add(requestShape(raw)!, raw.rawQuery, "anon", learnt);
   return { forms, learnt };
 }
 
-function told({ asked, intent, prepared }: Understood) {
-  const { plan, statement, long } = prepared;
+function told({ parsed: asked, intent, prepared }: PlannedTableRequest) {
+  const { plan, statement, stream: long } = prepared;
   return { asked, intent, plan, statement, probe: long?.probe, rows: long?.rows() };
 }
 
@@ -77,9 +84,9 @@ describe("a request of a known form", () => {
   ])("%s, then %s: is understood as if it were read and planned anew", (one, other) => {
     const { forms, learnt } = learn(one);
     const recalled = recall(forms, other)!;
-    const { canonicalQuery, ...asked } = recalled.asked;
-    expect(told({ ...recalled, asked })).toEqual(told(understand(other)));
-    expect(told({ ...recalled, asked })).not.toEqual(told(learnt));
+    const { canonicalQuery, ...asked } = recalled.parsed;
+    expect(told({ ...recalled, parsed: asked })).toEqual(told(understand(other)));
+    expect(told({ ...recalled, parsed: asked })).not.toEqual(told(learnt));
     expect(canonicalQuery).toBe(canonicalQueryString(asked.parameters));
   });
 

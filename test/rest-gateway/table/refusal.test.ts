@@ -1,7 +1,7 @@
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import { ContextError } from "../../../engine/database/faults.ts";
-import { toTableError } from "../../../rest-gateway/table/refusal.ts";
+import { ContextError } from "../../../engine/database/database-errors.ts";
+import { toTableError } from "../../../rest-gateway/table/explain-error.ts";
 
 function raised(fields: Partial<pg.DatabaseError>) {
   return toTableError(Object.assign(new pg.DatabaseError(fields.message ?? "", 0, "error"), fields), {

@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
-import { noticeOf, retirement } from "../../../../rest-gateway/resource/versions/notice.ts";
-import type { Version } from "../../../../rest-gateway/resource/versions/served.ts";
+import {
+  type ApiVersion,
+  deprecationNotice,
+  versionRetired,
+} from "../../../../rest-gateway/resource/versions/versions.ts";
 
-const version = (more: Partial<Version>): Version => ({
+const version = (more: Partial<ApiVersion>): ApiVersion => ({
   number: 1,
   status: "deprecated",
   sunset: null,
@@ -12,12 +15,12 @@ const version = (more: Partial<Version>): Version => ({
 });
 
 test("what stays is not talked about", () => {
-  expect(noticeOf(version({ status: "current" }))).toBeNull();
-  expect(noticeOf(version({ status: "supported", successor: 2 }))).toBeNull();
+  expect(deprecationNotice(version({ status: "current" }))).toBeNull();
+  expect(deprecationNotice(version({ status: "supported", successor: 2 }))).toBeNull();
 });
 
 test("what goes away says when and where to", () => {
-  const notice = noticeOf(
+  const notice = deprecationNotice(
     version({ sunset: new Date("2030-06-07T08:09:10Z"), successor: 2, migrationGuide: "https://x/" }),
   )!;
   expect(notice.body).toEqual({
@@ -36,12 +39,16 @@ test("what goes away says when and where to", () => {
 });
 
 test("what is not decided is not told", () => {
-  const { headers, body } = noticeOf(version({}))!;
+  const { headers, body } = deprecationNotice(version({}))!;
   expect([headers("/users", ""), body.sunset]).toEqual([{ "X-API-Warn": "Version 1 is deprecated." }, null]);
 });
 
 test("what is over is 410", () => {
-  const error = retirement(version({ status: "retired", successor: 2, migrationGuide: "https://x/" }), "/users", "");
+  const error = versionRetired(
+    version({ status: "retired", successor: 2, migrationGuide: "https://x/" }),
+    "/users",
+    "",
+  );
   expect([error.status, error.code, error.message]).toEqual([
     410,
     "VERSION_RETIRED",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseColumns } from "../../../../rest-gateway/table/parse/columns.ts";
+import { parseColumns } from "../../../../rest-gateway/table/parse/field.ts";
 import { refusalOf } from "./refusal.ts";
 
 describe("lists of columns", () => {

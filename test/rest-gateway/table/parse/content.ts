@@ -1,8 +1,8 @@
-import { runAtOnce } from "../../../../engine/stepwise.ts";
-import { type Content, readContent } from "../../../../rest-gateway/table/parse/content.ts";
+import { runToCompletion } from "../../../../engine/concurrency/stepwise.ts";
+import { type ParsedBody, parseBody } from "../../../../rest-gateway/table/parse/body.ts";
 import { parseContentType } from "../../../../rest-gateway/table/parse/media-type.ts";
 
 /** A body as the table interface reads it. */
-export function contentOf(body: string | Buffer, type?: string): Content {
-  return runAtOnce(readContent(Buffer.from(body), parseContentType(type)));
+export function contentOf(body: string | Buffer, type?: string): ParsedBody {
+  return runToCompletion(parseBody(Buffer.from(body), parseContentType(type)));
 }

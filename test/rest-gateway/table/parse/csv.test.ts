@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { runAtOnce } from "../../../../engine/stepwise.ts";
+import { runToCompletion } from "../../../../engine/concurrency/stepwise.ts";
 import { csvToJson } from "../../../../rest-gateway/table/parse/csv.ts";
 import { stepsOf } from "../../../engine/steps.ts";
 import { refusalOf } from "./refusal.ts";
 
-const read = (text: string) => runAtOnce(csvToJson(text));
+const read = (text: string) => runToCompletion(csvToJson(text));
 const rowsOf = (text: string) => JSON.parse(read(text).json.toString());
 
 describe("CSV", () => {
@@ -86,7 +86,7 @@ describe("CSV", () => {
 
   test("takes memory that somebody counts", () => {
     let held = 0;
-    const { json } = runAtOnce(csvToJson(`a\n${"1\n".repeat(100_000)}`, (bytes) => (held += bytes)));
+    const { json } = runToCompletion(csvToJson(`a\n${"1\n".repeat(100_000)}`, (bytes) => (held += bytes)));
     expect(held).toBe(json.length);
   });
 

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "vitest";
-import type { Operation } from "../../../../rest-gateway/statement/intent.ts";
+import type { FilterOperation } from "../../../../engine/statement/intent.ts";
 import { parseFilter } from "../../../../rest-gateway/table/parse/filter.ts";
 import { complaintOf, refusalOf } from "./refusal.ts";
 
 const field = { name: "x", path: [] };
 const parse = (text: string) => parseFilter(field, text, { orArgument: false });
-const filter = (operation: Operation, negated = false) => ({ kind: "filter", field, negated, operation });
+const filter = (operation: FilterOperation, negated = false) => ({ kind: "filter", field, negated, operation });
 const compare = (operator: string, value: string, quantifier: "any" | "all" | null = null) =>
-  ({ kind: "compare", operator, quantifier, value }) as Operation;
+  ({ kind: "compare", operator, quantifier, value }) as FilterOperation;
 const search = (operator: string, value: string, language: string | null = null) =>
-  ({ kind: "search", operator, language, value }) as Operation;
+  ({ kind: "search", operator, language, value }) as FilterOperation;
 
 const QUANTIFIABLE = ["eq", "gt", "gte", "lt", "lte", "like", "ilike", "match", "imatch"];
 const OTHERS = ["neq", "cs", "cd", "ov", "sl", "sr", "nxr", "nxl", "adj"];

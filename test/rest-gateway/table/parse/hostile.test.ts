@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ApiError } from "../../../../engine/errors.ts";
-import { NO_CONTENT } from "../../../../rest-gateway/table/parse/content.ts";
-import { parseRequest, type RawRequest } from "../../../../rest-gateway/table/parse/request.ts";
+import { NO_BODY } from "../../../../rest-gateway/table/parse/body.ts";
+import { parseTableRequest, type RawTableRequest } from "../../../../rest-gateway/table/parse/request.ts";
 import { contentOf } from "./content.ts";
 
 const deployment = {
@@ -71,7 +71,7 @@ const text = fc.oneof(
 );
 const encoded = text.map((value) => encodeURIComponent(value));
 
-const request: fc.Arbitrary<Omit<RawRequest, "content"> & { body: Buffer }> = fc.record({
+const request: fc.Arbitrary<Omit<RawTableRequest, "content"> & { body: Buffer }> = fc.record({
   method: fc.constantFrom("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"),
   path: fc.oneof(
     fc.constantFrom("/films", "/rpc/add", "/"),
@@ -97,7 +97,7 @@ const request: fc.Arbitrary<Omit<RawRequest, "content"> & { body: Buffer }> = fc
       "accept-profile": fc.constantFrom("api", "private", ""),
     },
     { requiredKeys: [] },
-  ) as fc.Arbitrary<RawRequest["headers"]>,
+  ) as fc.Arbitrary<RawTableRequest["headers"]>,
   body: fc.oneof(
     text.map((value) => Buffer.from(value)),
     fc.json().map((value) => Buffer.from(value)),
@@ -113,7 +113,7 @@ describe("hostile requests", () => {
       fc.property(request, (raw) => {
         try {
           const content = contentOf(raw.body, raw.headers["content-type"]);
-          parseRequest({ ...raw, content }, deployment);
+          parseTableRequest({ ...raw, content }, deployment);
           read += 1;
         } catch (error) {
           expect(error).toBeInstanceOf(ApiError);
@@ -142,9 +142,9 @@ describe("hostile requests", () => {
     ["a relation of a relation without end", `or=(${"a.".repeat(30_000)}a.eq.1)`],
     ["dots without end", `${"a.".repeat(30_000)}a=eq.1`],
   ])("%s are answered all the same", (_what, rawQuery) => {
-    const raw = { method: "GET", path: "/films", rawQuery, headers: {}, content: NO_CONTENT };
+    const raw = { method: "GET", path: "/films", rawQuery, headers: {}, content: NO_BODY };
     try {
-      parseRequest(raw, deployment);
+      parseTableRequest(raw, deployment);
     } catch (error) {
       expect(error).toBeInstanceOf(ApiError);
     }

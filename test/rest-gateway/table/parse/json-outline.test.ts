@@ -1,22 +1,22 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { runAtOnce } from "../../../../engine/stepwise.ts";
+import { runToCompletion } from "../../../../engine/concurrency/stepwise.ts";
 import { outlineJson } from "../../../../rest-gateway/table/parse/json-outline.ts";
 
 function outline(text: string | Buffer) {
-  const read = runAtOnce(outlineJson(Buffer.from(text)));
+  const read = runToCompletion(outlineJson(Buffer.from(text)));
   if (read.kind !== "rows") return read;
-  const { grid: _, ...rest } = read;
+  const { valueSpans: _, ...rest } = read;
   return rest;
 }
 
 /** The values' texts, row by row. */
 function grid(text: string | Buffer): { keys: readonly string[]; values: string[] } | null {
   const bytes = Buffer.from(text);
-  const read = runAtOnce(outlineJson(bytes));
-  if (read.kind !== "rows" || read.grid === null) return null;
-  const { keys } = read.grid;
-  const spans = [...read.grid.spans];
+  const read = runToCompletion(outlineJson(bytes));
+  if (read.kind !== "rows" || read.valueSpans === null) return null;
+  const { keys } = read.valueSpans;
+  const spans = [...read.valueSpans.spans];
   const values = spans.flatMap((start, index) => (index % 2 ? [] : [bytes.toString("utf8", start, spans[index + 1])]));
   return { keys, values };
 }

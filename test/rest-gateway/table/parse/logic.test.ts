@@ -1,29 +1,29 @@
 import { describe, expect, test } from "vitest";
-import type { Condition, Field, Operation } from "../../../../rest-gateway/statement/intent.ts";
-import { parseLogic } from "../../../../rest-gateway/table/parse/logic.ts";
+import type { FieldReference, FilterOperation, RowCondition } from "../../../../engine/statement/intent.ts";
+import { parseLogic } from "../../../../rest-gateway/table/parse/filter.ts";
 import { complaintOf, refusalOf } from "./refusal.ts";
 
-const field = (name: string): Field => ({ name, path: [] });
-const eq = (name: string, value: string, negated = false): Condition => ({
+const field = (name: string): FieldReference => ({ name, path: [] });
+const eq = (name: string, value: string, negated = false): RowCondition => ({
   kind: "filter",
   field: field(name),
   negated,
   operation: { kind: "compare", operator: "eq", quantifier: null, value },
 });
-const is = (name: string, operation: Operation, negated = false): Condition => ({
+const is = (name: string, operation: FilterOperation, negated = false): RowCondition => ({
   kind: "filter",
   field: field(name),
   negated,
   operation,
 });
-const group = (kind: "and" | "or", conditions: Condition[], negated = false): Condition => ({
+const group = (kind: "and" | "or", conditions: RowCondition[], negated = false): RowCondition => ({
   kind,
   negated,
   conditions,
 });
 
 describe("logic trees", () => {
-  test.each<[string, string, Condition]>([
+  test.each<[string, string, RowCondition]>([
     ["or", "(a.eq.1,b.eq.2)", group("or", [eq("a", "1"), eq("b", "2")])],
     ["and", "(a.eq.1)", group("and", [eq("a", "1")])],
     ["not.or", "(a.eq.1)", group("or", [eq("a", "1")], true)],
@@ -65,13 +65,13 @@ describe("logic trees", () => {
     expect(parseLogic(operator, text)).toEqual(condition);
   });
 
-  const related = (relation: string, condition: Condition, negated = false): Condition => ({
+  const related = (relation: string, condition: RowCondition, negated = false): RowCondition => ({
     kind: "related",
     relation,
     negated,
     condition,
   });
-  test.each<[string, Condition]>([
+  test.each<[string, RowCondition]>([
     ["(a.b.eq.1,c.eq.2)", group("or", [related("a", eq("b", "1")), eq("c", "2")])],
     ["(a.b.not.eq.1)", group("or", [related("a", eq("b", "1", true))])],
     ["(not.a.b.eq.1)", group("or", [related("a", eq("b", "1"), true)])],

@@ -1,16 +1,15 @@
 import { describe, expect, test } from "vitest";
-import type { Format, PlanOption } from "../../../../rest-gateway/statement/intent.ts";
-import { parseAccept } from "../../../../rest-gateway/table/parse/accept.ts";
-import { parseContentType, parseMediaType } from "../../../../rest-gateway/table/parse/media-type.ts";
+import type { ExplainOption, ResponseFormat } from "../../../../engine/statement/intent.ts";
+import { parseAccept, parseContentType, parseMediaType } from "../../../../rest-gateway/table/parse/media-type.ts";
 
-const named = (type: string): Format => ({ kind: "media", type });
+const named = (type: string): ResponseFormat => ({ kind: "media", type });
 const json = named("application/json");
-const object = (nulls: "kept" | "stripped"): Format => ({
+const object = (nulls: "kept" | "stripped"): ResponseFormat => ({
   kind: "object",
   type: `application/vnd.pgrst.object+json${nulls === "stripped" ? ";nulls=stripped" : ""}`,
   nulls,
 });
-const plan = (of: Format, as: "text" | "json", ...options: PlanOption[]) => ({
+const plan = (of: ResponseFormat, as: "text" | "json", ...options: ExplainOption[]) => ({
   kind: "plan",
   of,
   as,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { OrderTerm } from "../../../../rest-gateway/statement/intent.ts";
+import type { OrderTerm } from "../../../../engine/statement/intent.ts";
 import { parseOrder } from "../../../../rest-gateway/table/parse/order.ts";
 import { complaintOf, refusalOf } from "./refusal.ts";
 

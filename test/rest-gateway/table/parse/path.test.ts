@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseLogicPath, parsePath } from "../../../../rest-gateway/table/parse/path.ts";
+import { parseLogicPath, parsePath } from "../../../../rest-gateway/table/parse/field.ts";
 import { refusalOf } from "./refusal.ts";
 
 describe("names of parameters", () => {

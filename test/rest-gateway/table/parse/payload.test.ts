@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseArgument, parseRows } from "../../../../rest-gateway/table/parse/payload.ts";
+import { parseArgument, parseRows } from "../../../../rest-gateway/table/parse/body.ts";
 import { contentOf } from "./content.ts";
 import { refusalOf } from "./refusal.ts";
 
@@ -7,7 +7,7 @@ type Body = { type?: string; body: string | Buffer; columns?: string[] };
 const content = ({ type, body }: Body) => contentOf(body, type);
 
 function rows(body: Body) {
-  const { json, grid: _, ...rest } = parseRows(content(body), body.columns ?? null);
+  const { json, valueSpans: _, ...rest } = parseRows(content(body), body.columns ?? null);
   return { json: json.toString(), ...rest };
 }
 
@@ -69,7 +69,7 @@ describe("rows to be written", () => {
     ["fewer", ["a"], true],
     ["others", ["a", "c"], false],
   ])("it is told where values stand when the client names %s", (_which, columns, isTold) => {
-    const { grid } = parseRows(content({ body: '[{"b":1,"a":2},{"b":3,"a":4}]' }), columns);
+    const { valueSpans: grid } = parseRows(content({ body: '[{"b":1,"a":2},{"b":3,"a":4}]' }), columns);
     expect(grid).toEqual(
       isTold ? { keys: ["b", "a"], spans: Uint32Array.of(6, 7, 12, 13, 20, 21, 26, 27) } : undefined,
     );

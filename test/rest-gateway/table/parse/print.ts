@@ -1,4 +1,10 @@
-import type { Condition, Field, Operation, OrderTerm, SelectItem } from "../../../../rest-gateway/statement/intent.ts";
+import type {
+  FieldReference,
+  FilterOperation,
+  OrderTerm,
+  RowCondition,
+  SelectItem,
+} from "../../../../engine/statement/intent.ts";
 
 // The grammar the other way round: an intent as a client would write it.
 
@@ -18,7 +24,7 @@ function printItem(item: SelectItem): string {
   return `${alias}${name}${aggregate === null ? "" : `${aggregate.name}()${printCast(aggregate.cast)}`}`;
 }
 
-export function printField({ name, path }: Field): string {
+export function printField({ name, path }: FieldReference): string {
   const steps = path.map(({ arrow, key }) => arrow + (typeof key === "number" ? key : quoted(key)));
   return quoted(name) + steps.join("");
 }
@@ -37,7 +43,7 @@ function printTerm({ field, relation, direction, nulls }: OrderTerm): string {
 }
 
 /** Within a tree values are quoted; as the value of a parameter they stand as they are. */
-export function printCondition(condition: Condition): string {
+export function printCondition(condition: RowCondition): string {
   const not = condition.negated ? "not." : "";
   if (condition.kind === "filter")
     return `${printField(condition.field)}.${not}${printOperation(condition.operation, quoted)}`;
@@ -46,7 +52,7 @@ export function printCondition(condition: Condition): string {
   return `${not}${condition.kind}(${condition.conditions.map(printCondition).join()})`;
 }
 
-export function printOperation(operation: Operation, print: (value: string) => string): string {
+export function printOperation(operation: FilterOperation, print: (value: string) => string): string {
   switch (operation.kind) {
     case "compare": {
       const quantifier = operation.quantifier === null ? "" : `(${operation.quantifier})`;

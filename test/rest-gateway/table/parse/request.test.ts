@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { EVERY_COLUMN } from "../../../../rest-gateway/statement/intent.ts";
-import { parseRequest, type RawRequest } from "../../../../rest-gateway/table/parse/request.ts";
+import { ALL_COLUMNS } from "../../../../engine/statement/intent.ts";
+import { parseTableRequest, type RawTableRequest } from "../../../../rest-gateway/table/parse/request.ts";
 import { contentOf } from "./content.ts";
 import { refusalOf } from "./refusal.ts";
 
@@ -12,21 +12,21 @@ const deployment = {
   timeZones: new Set(["UTC"]),
 };
 
-function parse(line: string, headers: RawRequest["headers"] = {}, body = "") {
+function parse(line: string, headers: RawTableRequest["headers"] = {}, body = "") {
   const [method = "", url = ""] = line.split(" ");
   const [path = "", rawQuery = ""] = url.split("?");
   const content = contentOf(body, headers["content-type"]);
-  return parseRequest({ method, path, rawQuery, headers, content }, deployment);
+  return parseTableRequest({ method, path, rawQuery, headers, content }, deployment);
 }
 
-function intentOf(line: string, headers: RawRequest["headers"] = {}, body = "") {
+function intentOf(line: string, headers: RawTableRequest["headers"] = {}, body = "") {
   const { action } = parse(line, headers, body);
   if (action.kind !== "statement") throw new Error(`It is ${action.kind}`);
   return action.intent;
 }
 
 const target = { schema: "api", name: "films" };
-const select = [{ kind: "column", field: EVERY_COLUMN, alias: null, cast: null, aggregate: null }];
+const select = [{ kind: "column", field: ALL_COLUMNS, alias: null, cast: null, aggregate: null }];
 const shape = { select, conditions: [], orders: [], windows: [] };
 
 describe("requests for a table", () => {

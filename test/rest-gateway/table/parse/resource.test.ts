@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseProfile } from "../../../../rest-gateway/table/parse/profile.ts";
-import { checkMethod, parseResource } from "../../../../rest-gateway/table/parse/resource.ts";
+import { checkMethod, parseProfile, parseResource } from "../../../../rest-gateway/table/parse/request.ts";
 import { refusalOf } from "./refusal.ts";
 
 const root = { rootFunction: null, describesItself: true };

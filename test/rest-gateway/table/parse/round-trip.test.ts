@@ -1,7 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Condition, Field, Operation, OrderTerm, SelectItem } from "../../../../rest-gateway/statement/intent.ts";
-import { parseQuery } from "../../../../rest-gateway/table/parse/query.ts";
+import type {
+  FieldReference,
+  FilterOperation,
+  OrderTerm,
+  RowCondition,
+  SelectItem,
+} from "../../../../engine/statement/intent.ts";
+import { parseQueryParameters } from "../../../../rest-gateway/table/parse/query-parameters.ts";
 import { parseQueryString } from "../../../../rest-gateway/table/parse/query-string.ts";
 import { printCondition, printField, printOperation, printOrder, printSelect, quoted } from "./print.ts";
 
@@ -15,7 +21,7 @@ const step = fc.record({
   arrow: fc.constantFrom("->" as const, "->>" as const),
   key: fc.oneof(key, fc.integer({ min: -99, max: 99 })),
 });
-const field: fc.Arbitrary<Field> = fc.record({ name, path: fc.array(step, { maxLength: 2 }) });
+const field: fc.Arbitrary<FieldReference> = fc.record({ name, path: fc.array(step, { maxLength: 2 }) });
 
 const column = fc.record({
   kind: fc.constant("column" as const),
@@ -40,7 +46,7 @@ const { select } = fc.letrec<{ select: SelectItem[]; item: SelectItem; relation:
     .map((relation) => (relation.spread ? { ...relation, alias: null } : relation)),
 }));
 
-const operation = fc.oneof<fc.Arbitrary<Operation>[]>(
+const operation = fc.oneof<fc.Arbitrary<FilterOperation>[]>(
   fc.record({
     kind: fc.constant("compare" as const),
     operator: fc.constantFrom("eq", "gt", "gte", "lt", "lte", "match", "imatch"),
@@ -75,16 +81,16 @@ const operation = fc.oneof<fc.Arbitrary<Operation>[]>(
     value: text,
   }),
 );
-type Filter = Extract<Condition, { kind: "filter" }>;
+type Filter = Extract<RowCondition, { kind: "filter" }>;
 const filter: fc.Arbitrary<Filter> = fc.record({
   kind: fc.constant("filter" as const),
   field,
   negated: fc.boolean(),
   operation,
 });
-type Group = Extract<Condition, { kind: "and" | "or" }>;
-type Related = Extract<Condition, { kind: "related" }>;
-const { group } = fc.letrec<{ group: Group; related: Related; condition: Condition }>((tie) => ({
+type Group = Extract<RowCondition, { kind: "and" | "or" }>;
+type Related = Extract<RowCondition, { kind: "related" }>;
+const { group } = fc.letrec<{ group: Group; related: Related; condition: RowCondition }>((tie) => ({
   group: fc.record({
     kind: fc.constantFrom("and" as const, "or" as const),
     negated: fc.boolean(),
@@ -96,7 +102,7 @@ const { group } = fc.letrec<{ group: Group; related: Related; condition: Conditi
     negated: fc.boolean(),
     condition: tie("condition"),
   }),
-  condition: fc.oneof({ depthIdentifier: "logic" }, filter as fc.Arbitrary<Condition>, tie("group"), tie("related")),
+  condition: fc.oneof({ depthIdentifier: "logic" }, filter as fc.Arbitrary<RowCondition>, tie("group"), tie("related")),
 }));
 
 const term: fc.Arbitrary<OrderTerm> = fc.record({
@@ -114,7 +120,7 @@ const prefixOf = (names: readonly string[]) => names.map((part) => `${quoted(par
 
 function parse(parameters: readonly (readonly [string, string])[]) {
   const written = parameters.map((pair) => pair.map(encodeURIComponent).join("=")).join("&");
-  return parseQuery(parseQueryString(written), { withArguments: false });
+  return parseQueryParameters(parseQueryString(written), { withArguments: false });
 }
 
 describe("what is printed is read again", () => {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import {
-  EVERY_COLUMN,
+  ALL_COLUMNS,
   type SelectedColumn,
   type SelectedRelation,
   type SelectItem,
-} from "../../../../rest-gateway/statement/intent.ts";
+} from "../../../../engine/statement/intent.ts";
 import { parseSelect } from "../../../../rest-gateway/table/parse/select.ts";
 import { complaintOf, refusalOf } from "./refusal.ts";
 
@@ -19,7 +19,7 @@ function column(name: string | null, more: Partial<Omit<SelectedColumn, "kind">>
   };
 }
 
-const everyColumn = column(null, { field: EVERY_COLUMN });
+const everyColumn = column(null, { field: ALL_COLUMNS });
 
 function relation(name: string, select: readonly SelectItem[], more: Partial<SelectedRelation> = {}): SelectedRelation {
   return { kind: "relation", name, alias: null, hint: null, join: null, spread: false, select, ...more };

@@ -1,0 +1,39 @@
+import { tablesWithoutMigration, writeArchive } from "../engine/archive/write-archive.ts";
+import { isEmbedded } from "../engine/config/config.ts";
+import { withClient } from "../engine/pg-client/with-client.ts";
+import { reachPostgres } from "../engine/postgres/served-postgres.ts";
+import { commandLine, runCommand, UsageError } from "./command.ts";
+
+/** What is done to the file; what is done to a connection fails otherwise. */
+const FILE_SYSCALLS = ["open", "write", "fsync", "rename"];
+
+await runCommand({
+  usage: `${commandLine("backup", "[FILE]")}
+  writes all rows, as they are at one moment, into a file that restore reads; the service may run meanwhile
+
+Example:
+  ${commandLine("backup", "content.backup.gz")}`,
+  async run(config, [requestedFile, ...others]) {
+    if (others.length > 0) throw new UsageError("Say one file.");
+    const file = requestedFile ?? `content-${new Date().toISOString().replace(/[:.]/g, "-")}.backup.gz`;
+    const postgres = await reachPostgres(config, (step) => console.error(step));
+    try {
+      const { tables, rows } = await writeArchive(postgres.ownerUrl, file).catch((error) => {
+        throw FILE_SYSCALLS.includes(error.syscall) ? new Error(`${file} cannot be written: ${error.code}.`) : error;
+      });
+      console.log(`${file} has ${rows} rows of ${tables} tables.`);
+      const unmigrated = await withClient(postgres.ownerUrl, (client) =>
+        tablesWithoutMigration(client, postgres.migrate.histories),
+      );
+      if (unmigrated.length > 0) console.error(unmigratedWarning(unmigrated));
+      if (isEmbedded(config))
+        console.log(`Keep ${config.dataDir}/secrets.json with it: tokens are signed by what is in there.`);
+    } finally {
+      await postgres.close();
+    }
+  },
+});
+
+function unmigratedWarning(tables: readonly string[]): string {
+  return `No migration creates ${tables.join(", ")}, so restore will reject this file: commit a migration for them (docs/backup.md), or use pg_dump.`;
+}

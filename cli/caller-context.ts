@@ -1,0 +1,37 @@
+import type { Catalog } from "../engine/catalog/catalog.ts";
+import type { Config } from "../engine/config/config.ts";
+import type { StatementContext } from "../engine/database/statement.ts";
+import {
+  type InterfaceName,
+  makeCallerSettings,
+  makeSearchPathSetting,
+  roleSettings,
+} from "../engine/identity/caller-settings.ts";
+import { type Claims, parseClaims, serializeClaims } from "../engine/identity/claims.ts";
+import { requestInfoOf } from "../http/request-info.ts";
+import { UsageError } from "./command.ts";
+
+type AssumedCaller = { readonly role: string; readonly claims: Claims };
+type AssumedRequest = { readonly interfaceName: InterfaceName; readonly path: string };
+
+/** A caller whom nobody has called for, as their request would appear to Postgres. */
+export function makeCallerContexts(catalog: Catalog, config: Config) {
+  const contextOf = makeCallerSettings(config);
+  const searchPath = makeSearchPathSetting(config.extraSearchPath)(config.schemas[0]!);
+
+  return ({ role, claims }: AssumedCaller, { interfaceName, path }: AssumedRequest): StatementContext => {
+    if (!catalog.roles.has(role)) throw new UsageError(`Requests cannot become "${role}".`);
+    const occasion = requestInfoOf(interfaceName, { id: "command", method: "GET", path, headers: {} });
+    const { settings } = contextOf({ role, claimsText: serializeClaims({ ...claims, role }) }, occasion);
+    return { role, settings: [searchPath, ...roleSettings(catalog.roles.get(role)), ...settings] };
+  };
+}
+
+/** `--claims` as JSON, `--sub` for the one that is asked for most. */
+export function parseClaimOptions({ claims, sub }: Readonly<Record<string, unknown>>): Claims {
+  const subClaim = sub === undefined ? {} : { sub };
+  if (claims === undefined) return subClaim;
+  const parsed = parseClaims(String(claims));
+  if (parsed) return { ...parsed, ...subClaim };
+  throw new UsageError(`--claims takes a JSON object, such as '{"sub": "7"}'.`);
+}

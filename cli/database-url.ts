@@ -1,0 +1,22 @@
+import { isEmbedded } from "../engine/config/config.ts";
+import { joinPostgres } from "../engine/postgres/served-postgres.ts";
+import { commandLine, runCommand, UsageError } from "./command.ts";
+
+await runCommand({
+  usage: `${commandLine("database-url", "", { silent: true })}
+  prints the owner's connection string
+
+Example:
+  psql "$(${commandLine("database-url", "", { silent: true })})"`,
+  async run(config, [word]) {
+    if (word !== undefined) throw new UsageError(`"${word}" is one word too many.`);
+    if (!isEmbedded(config)) {
+      console.log(config.ownerDatabaseUrl ?? config.databaseUrl);
+      return;
+    }
+    const postgres = await joinPostgres(config);
+    if (!postgres)
+      throw new Error(`The embedded database is not running: start it by ${commandLine("start")}, then ask again.`);
+    console.log(postgres.clientUrl);
+  },
+});

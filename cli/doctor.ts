@@ -1,0 +1,132 @@
+import pg from "pg";
+import type { Catalog } from "../engine/catalog/catalog.ts";
+import type { CatalogTable } from "../engine/catalog/tables.ts";
+import type { Config } from "../engine/config/config.ts";
+import { runChecks, sortBySeverity } from "../engine/inspect/doctor/doctor.ts";
+import {
+  type DoctorFinding,
+  readLoginFacts,
+  readReplicaFacts,
+  readReplicationFacts,
+  readServerFacts,
+} from "../engine/inspect/doctor/facts.ts";
+import { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "../engine/migrate/schema-change-trigger.ts";
+import { toPgConnectionString } from "../engine/pg-client/connection-string.ts";
+import { quotedName } from "../engine/pg-client/quoted-name.ts";
+import { withClient } from "../engine/pg-client/with-client.ts";
+import type { PostgresUrls } from "../engine/postgres/served-postgres.ts";
+import { REALTIME_PUBLICATION } from "../engine/replication/replication-slots.ts";
+import type { OmittedObject } from "../plugins/omitted-objects.ts";
+import type { GraphqlTableNames } from "../plugins/table.ts";
+import { collectionsOf } from "../rest-gateway/resource/collections.ts";
+import { displacedTables, tableAddresses } from "../rest-gateway/resource/table-addresses.ts";
+import { commandLine, runCommand, UsageError } from "./command.ts";
+import { driftFindings, readDrift } from "./drift-findings.ts";
+import { buildGraphQL } from "./explain-query.ts";
+import { withCatalog } from "./with-database.ts";
+
+const SIGNED_IN = "authenticated";
+
+async function collectFindings(catalog: Catalog, config: Config, postgres: PostgresUrls): Promise<DoctorFinding[]> {
+  const { requestUrl, ownerUrl } = postgres;
+  const login = await withClient(requestUrl, (client) => readLoginFacts(client, { catalog }));
+  const clients = [config.anonRole, SIGNED_IN].filter((role) => catalog.roles.has(role));
+  const [stream, server, hasTrigger] = await withClient(ownerUrl, async (client) => [
+    await readReplicationFacts(client, REALTIME_PUBLICATION),
+    await readServerFacts(client, { catalog, clients, searched: config.extraSearchPath }),
+    !config.channelEnabled || (await hasSchemaChangeTrigger(client, config.channel)),
+  ]);
+  const missingWatch = hasTrigger ? null : await schemaChangeTriggerSql(config.channel);
+  const replicas = await Promise.all(
+    (config.readDatabaseUrls ?? []).map((url) => readReplicaFacts(toPgConnectionString(url))),
+  );
+  const version = 1;
+  const servesUsers = collectionsOf(catalog, { role: config.anonRole, version }).findAtRoot("users") !== undefined;
+  const checked = runChecks({
+    catalog,
+    config,
+    clients,
+    servesUsers,
+    login,
+    replication: stream,
+    server,
+    missingTriggerSql: missingWatch,
+    replicas,
+  });
+  const { omitted: leftOut } = await buildGraphQL(catalog, config, postgres);
+  const drift = driftFindings(await readDrift(postgres));
+  return sortBySeverity([...checked, ...addressFindings(catalog), ...graphqlFindings(leftOut), ...drift]);
+}
+
+function printFindings(findings: readonly DoctorFinding[]): void {
+  if (findings.length === 0) console.log("Nothing to mend.");
+  for (const { kind, problem: what, fix } of findings) console.log(`${kind.padEnd(6)}  ${what}\n        ${fix}\n`);
+}
+
+await runCommand({
+  usage: `${commandLine("doctor")}
+  looks for what is open, slow or missing, and says how to mend it, in SQL; danger is a failure
+
+${commandLine("doctor", "--names")}
+  lists what each table is called in the conventional interface and in GraphQL`,
+  options: { names: { type: "boolean" } },
+  async run(baseConfig, args, { names }) {
+    if (args.length > 0) throw new UsageError(`"${args[0]}" is one word too many.`);
+    if (names) {
+      const lines = await withCatalog(baseConfig, async ({ catalog, config, postgres }) =>
+        formatTableNames(catalog, (await buildGraphQL(catalog, config, postgres)).tableNames()),
+      );
+      for (const line of lines) console.log(line);
+      return;
+    }
+    const findings = await withCatalog(baseConfig, ({ catalog, config, postgres }) =>
+      collectFindings(catalog, config, postgres),
+    );
+    printFindings(findings);
+    if (findings.some(({ kind }) => kind === "danger")) process.exitCode = 1;
+  },
+});
+
+/** Tables at another address than that of their name. */
+export function addressFindings(catalog: Catalog): DoctorFinding[] {
+  return displacedTables(catalog).map(({ table, address, holder }) => ({
+    kind: "advice",
+    problem: `${qualifiedNameOf(table)} is at /api/v1/${address}, because ${qualifiedNameOf(holder)} has the address that its name gives.`,
+    fix: `comment on ${commentTarget(table)} ${qualifiedNameOf(table)} is ${commentWithAddress(table)};  -- or rename it`,
+  }));
+}
+
+function commentTarget({ kind }: CatalogTable): string {
+  return kind === "partitioned table" ? "table" : kind;
+}
+
+/** Before what its comment says already. */
+function commentWithAddress({ comment }: CatalogTable): string {
+  return pg.escapeLiteral(["@address another-name", ...(comment === null ? [] : [comment])].join("\n"));
+}
+
+function qualifiedNameOf({ schema, name }: CatalogTable): string {
+  return quotedName(schema, name);
+}
+
+/** What callers may use and GraphQL does not have. */
+export function graphqlFindings(leftOut: readonly OmittedObject[]): DoctorFinding[] {
+  return leftOut.map(({ object, reason, fix }) => {
+    return { kind: "advice", problem: `GraphQL is served without ${object}: ${reason}.`, fix };
+  });
+}
+
+/** What every interface calls each exposed table: a line for each, by its name in SQL. */
+export function formatTableNames(catalog: Catalog, inGraphQL: readonly GraphqlTableNames[]): string[] {
+  const graphqlNames = new Map(inGraphQL.map((names) => [quotedName(names.schema, names.table), names]));
+  const rows = [...tableAddresses(catalog).tables].map(([address, { schema, name }]) => {
+    const { type = "-", fields = [] } = graphqlNames.get(quotedName(schema, name)) ?? {};
+    return [`${schema}.${name}`, `/api/v1/${address}`, [type, ...fields].join(" ")];
+  });
+  rows.sort(([one], [other]) => (one! < other! ? -1 : 1));
+  const all = [["table", "REST", "GraphQL: type, fields"], ...rows];
+  const widths = [0, 1].map((column) => Math.max(...all.map((row) => row[column]!.length)));
+  return all.map(([table, address, graphql]) => {
+    return `${table!.padEnd(widths[0]!)}  ${address!.padEnd(widths[1]!)}  ${graphql}`;
+  });
+}

@@ -1,0 +1,38 @@
+import type { DoctorFinding } from "../engine/inspect/doctor/facts.ts";
+import { findDrift, type SchemaDifference } from "../engine/migrate/drift.ts";
+import { readMigrationState } from "../engine/migrate/migration-state.ts";
+import { withClient } from "../engine/pg-client/with-client.ts";
+import type { PostgresUrls } from "../engine/postgres/served-postgres.ts";
+
+export type SchemaDrift =
+  | { readonly differences: readonly SchemaDifference[] }
+  /** Why it is not known. */
+  | { readonly unknown: string };
+
+/** How the database differs from its migrations, if it has all of them. */
+export async function readDrift({ ownerUrl, migrate }: PostgresUrls): Promise<SchemaDrift> {
+  const { kind } = await withClient(ownerUrl, (client) => readMigrationState(client, migrate.histories));
+  if (kind !== "current") return { differences: [] };
+  try {
+    return { differences: await findDrift(migrate) };
+  } catch (error) {
+    return { unknown: `The schema was not compared with the migrations: ${(error as Error).message}` };
+  }
+}
+
+export function driftFindings(drift: SchemaDrift): DoctorFinding[] {
+  if ("unknown" in drift) {
+    const fix =
+      "Let the owner create databases (alter role … createdb), or set SHADOW_DATABASE_URL and ROOT_DATABASE_URL.";
+    return [{ kind: "advice", problem: drift.unknown, fix }];
+  }
+  return drift.differences.map(({ description: what, keepSql: keep, undoSql: undo }) => ({
+    kind: "advice",
+    problem: `The schema is not what the migrations make: ${what}.`,
+    fix: `to keep it, in a migration:\n${indent(keep)}\n        to undo it:\n${indent(undo)}`,
+  }));
+}
+
+function indent(sql: string): string {
+  return sql.replace(/^/gm, "          ");
+}

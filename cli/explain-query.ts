@@ -1,0 +1,136 @@
+import "./graphile-env.ts";
+import type pg from "pg";
+import { execute } from "postgraphile/grafast";
+import {
+  type DocumentNode,
+  GraphQLError,
+  type GraphQLSchema,
+  getOperationAST,
+  parse,
+  validate,
+} from "postgraphile/graphql";
+import { type Catalog, exposedSchemas } from "../engine/catalog/catalog.ts";
+import type { CatalogTable } from "../engine/catalog/tables.ts";
+import type { Config } from "../engine/config/config.ts";
+import { openDatabase } from "../engine/database/database.ts";
+import type { Statement, StatementContext, StatementResult } from "../engine/database/statement.ts";
+import { findNamedRelations } from "../engine/database/statement-shape.ts";
+import { explainStatement, inRolledBackTransaction } from "../engine/inspect/explain.ts";
+import { quotedName } from "../engine/pg-client/quoted-name.ts";
+import { loginRoleOf, type PostgresUrls } from "../engine/postgres/served-postgres.ts";
+import { makePreset } from "../plugins/preset.ts";
+import { type CallerDatabase, makePgService, makeWithPgClient } from "../plugins/server/pg-client.ts";
+import { buildServableSchema } from "../plugins/server/resilient-build.ts";
+import type { BuiltSchema } from "../plugins/server/stepwise-build.ts";
+import { UsageError } from "./command.ts";
+
+/** One statement of a GraphQL query, and what comes of it for the caller and for somebody whom no policy binds. */
+export type ExplainedStatement = {
+  readonly tables: readonly CatalogTable[];
+  readonly seen: StatementRows;
+  readonly all: StatementRows;
+  readonly plan: string;
+};
+
+type StatementRows = StatementResult["rows"];
+
+type ExplainQueryDependencies = {
+  readonly built: Pick<BuiltSchema, "schema" | "resolvedPreset">;
+  readonly catalog: Catalog;
+  readonly context: StatementContext;
+  /** As the login of requests. */
+  readonly login: pg.ClientBase;
+  readonly owner: pg.ClientBase;
+};
+
+/** Runs a query as the caller, and each of its statements again as the owner. */
+export async function explainQuery(
+  text: string,
+  dependencies: ExplainQueryDependencies,
+): Promise<readonly ExplainedStatement[]> {
+  const { built, catalog, context, login, owner } = dependencies;
+  const document = parseDocument(text, built.schema);
+  if (getOperationAST(document)?.operation !== "query")
+    throw new UsageError("Ask for one query: others change something.");
+
+  const statements: Statement[] = [];
+  await inRolledBackTransaction(login, context, { asRole: true }, async () => {
+    const withPgClient = makeWithPgClient(makeRecorder(login, statements), context, { readOnly: true });
+    const contextValue = { pgSettings: null, withPgClient };
+    const { schema, resolvedPreset } = built;
+    const result = await execute({ schema, document, resolvedPreset, contextValue, middleware: null });
+    const [error] = ("errors" in result ? result.errors : null) ?? [];
+    if (error) throw error.originalError ?? error;
+  });
+
+  const explained: ExplainedStatement[] = [];
+  for (const statement of statements) {
+    const [seen, plan] = await inRolledBackTransaction(login, context, { asRole: true }, async () => [
+      (await runStatement(login, statement)).rows,
+      await explainStatement(login, statement),
+    ]);
+    const all = await inRolledBackTransaction(
+      owner,
+      context,
+      { asRole: false },
+      async () => (await runStatement(owner, statement)).rows,
+    );
+    explained.push({ tables: tablesOf(statement, catalog), seen, all, plan });
+  }
+  return explained;
+}
+
+function parseDocument(text: string, schema: GraphQLSchema): DocumentNode {
+  try {
+    const document = parse(text);
+    const [fault] = validate(schema, document);
+    if (fault) throw fault;
+    return document;
+  } catch (error) {
+    if (!(error instanceof GraphQLError)) throw error;
+    throw new UsageError(error.message);
+  }
+}
+
+/** Asks one client, and remembers what it was asked. */
+function makeRecorder(client: pg.ClientBase, statements: Statement[]): CallerDatabase {
+  const run = (statement: Statement) => {
+    statements.push(statement);
+    return runStatement(client, statement);
+  };
+  return {
+    run: (_context, statement) => run(statement),
+    runEach: (_context, all) => all.map(run),
+    transaction: () => Promise.reject(new TypeError("A query needs no transaction of its own")),
+  };
+}
+
+/** Values as Postgres writes them, as the engine reads them. */
+async function runStatement(client: pg.ClientBase, { text, values }: Statement): Promise<StatementResult> {
+  const types = { getTypeParser: () => (value: unknown) => value };
+  const { rows, rowCount } = await client.query({ text, values: [...values], rowMode: "array", types: types as never });
+  return { rows: rows as unknown as StatementRows, rowCount: rowCount ?? 0, fields: null };
+}
+
+function tablesOf({ text }: Statement, catalog: Catalog): CatalogTable[] {
+  const named = new Set(findNamedRelations(text));
+  return exposedSchemas(catalog)
+    .flatMap(({ tables }) => [...tables.values()])
+    .filter(({ schema, name }) => named.has(quotedName(schema, name)));
+}
+
+/** The schema that GraphQL would serve, built as the service does. */
+export async function buildGraphQL(
+  catalog: Catalog,
+  { maxPageSize }: Pick<Config, "maxPageSize">,
+  { requestUrl, ownerUrl }: Pick<PostgresUrls, "requestUrl" | "ownerUrl">,
+): Promise<BuiltSchema> {
+  const database = openDatabase({ url: requestUrl, ownerUrl, log: { info() {}, warn() {} } });
+  try {
+    const schemas = exposedSchemas(catalog).map(({ name }) => name);
+    const pgService = makePgService({ database, schemas, loginRole: await loginRoleOf(requestUrl) });
+    return await buildServableSchema(makePreset({ pgService, maxPageSize }), new AbortController().signal);
+  } finally {
+    await database.close();
+  }
+}

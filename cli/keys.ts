@@ -1,0 +1,90 @@
+import { type ApiKey, type ApiKeys, makeApiKeys } from "../engine/accounts/api-keys.ts";
+import { parseExpiryDate } from "../engine/accounts/expiry-date.ts";
+import { type Config, withDatabaseSettings } from "../engine/config/config.ts";
+import { loadDeploymentKeys } from "../engine/identity/token-keys.ts";
+import { makeRoleKey } from "../engine/identity/tokens.ts";
+import { readSecrets } from "../engine/secrets.ts";
+import { commandLine, findAction, runCommand, UsageError } from "./command.ts";
+import { formatRecords } from "./text-table.ts";
+import { tryReadDatabaseSettings, withOwner } from "./with-database.ts";
+
+type KeysOptions = Readonly<Record<string, unknown>>;
+type KeysAction = (keys: ApiKeys, args: readonly string[], options: KeysOptions) => Promise<void>;
+
+const ACTIONS: Readonly<Record<string, KeysAction>> = {
+  async create(keys, args, { role, owner, expires, name }) {
+    if (args.length > 0 || typeof role !== "string") throw new UsageError("A new key wants a --role.");
+    const { id, key } = await keys.create({
+      role,
+      ownerId: owner === undefined ? null : parseKeyId(String(owner)),
+      expiresAt: expires === undefined ? null : parseExpiry(String(expires)),
+      name: typeof name === "string" ? name : "",
+    });
+    console.log(`Key ${id}, which is shown this once:\n${key}`);
+  },
+  async list(keys, [word]) {
+    if (word !== undefined) throw new UsageError(`"${word}" is one word too many.`);
+    const all = await keys.list();
+    if (all.length > 0) console.log(formatRecords(all.map(toKeyRecord)));
+    else console.log("There are no keys.");
+  },
+  async revoke(keys, [id, ...others]) {
+    if (!id || others.length > 0) throw new UsageError("Say which key, by the id that list shows.");
+    await keys.revoke(parseKeyId(id));
+    console.log(`Key ${id} ends within five seconds.`);
+  },
+};
+
+async function printDeploymentKeys(baseConfig: Config): Promise<void> {
+  const { config } = withDatabaseSettings(baseConfig, await tryReadDatabaseSettings(baseConfig));
+  const keys = await loadDeploymentKeys(config, readSecrets);
+  const keyOf = (role: string) => makeRoleKey(role, keys, config);
+  console.log(`anon key (for clients; row-level policies bound what it reaches):
+${keyOf(config.anonRole)}
+
+service_role key (bypasses policies; for servers only, keep it secret):
+${keyOf("service_role")}`);
+}
+
+function toKeyRecord({ id, prefix, role, ownerId, name, expiresAt, revokedAt, lastUsedAt }: ApiKey) {
+  const state = revokedAt ? "revoked" : expiresAt && expiresAt <= new Date() ? "expired" : "good";
+  return { id, begins: prefix, role, owner: ownerId, name, state, expires: expiresAt, lastUsed: lastUsedAt };
+}
+
+function parseKeyId(text: string): string {
+  if (/^[1-9]\d{0,17}$/.test(text)) return text;
+  throw new UsageError(`"${text}" is no id.`);
+}
+
+/** `2027-12-31`, or with a time of day. */
+function parseExpiry(text: string): Date {
+  const date = parseExpiryDate(text);
+  if (date) return date;
+  throw new UsageError(`"${text}" is no date; write it like 2027-12-31.`);
+}
+
+await runCommand({
+  usage: `${commandLine("keys")}
+  prints this deployment's two keys
+${commandLine("keys", "create --role R [--owner ID] [--expires DATE] [--name N]")}
+  makes a key of a program, and shows it once
+${commandLine("keys", "list")}
+  prints the keys there are
+${commandLine("keys", "revoke ID")}
+  ends a key
+
+Examples:
+  ANON_KEY=$(${commandLine("keys", "", { silent: true })} | sed -n 2p)
+  ${commandLine("keys", "create --role service_role --name backup --expires 2027-12-31")}`,
+  options: {
+    role: { type: "string" },
+    owner: { type: "string" },
+    expires: { type: "string" },
+    name: { type: "string" },
+  },
+  async run(config, [action, ...args], options) {
+    if (action === undefined) return printDeploymentKeys(config);
+    const act = findAction(ACTIONS, "keys", action);
+    await withOwner(config, (asOwner) => act(makeApiKeys(asOwner), args, options));
+  },
+});

@@ -1,0 +1,124 @@
+import type { Catalog } from "../engine/catalog/catalog.ts";
+import type { Config } from "../engine/config/config.ts";
+import type { StatementContext } from "../engine/database/statement.ts";
+import type { InterfaceName } from "../engine/identity/caller-settings.ts";
+import type { Claims } from "../engine/identity/claims.ts";
+import { type AttemptOutcome, type PolicyMatrixRow, readPolicyMatrix } from "../engine/inspect/policy-matrix.ts";
+import { withClient } from "../engine/pg-client/with-client.ts";
+import { loginRoleOf } from "../engine/postgres/served-postgres.ts";
+import { makeCallerContexts, parseClaimOptions } from "./caller-context.ts";
+import { commandLine, runCommand, UsageError } from "./command.ts";
+import { formatColumns } from "./text-table.ts";
+import { withCatalog } from "./with-database.ts";
+
+const INTERFACES: readonly InterfaceName[] = ["table", "resource", "graphql", "realtime"];
+
+const PROGRESS_MS = 1_000;
+
+type MatrixRequest = {
+  readonly loginRole: string;
+  readonly named: readonly string[];
+  readonly claims: Claims;
+  readonly interfaceName: InterfaceName;
+};
+
+function printMatrix(rows: readonly PolicyMatrixRow[], contexts: readonly StatementContext[]): void {
+  const head = ["", "", ...contexts.map(({ role }) => role)];
+  const body = rows.map(({ table, verb, total, outcomes }) => {
+    const isEmpty = table.kind === "materialized view" && total === null;
+    return [
+      verb === "select" ? table.name : "",
+      verb,
+      ...outcomes.map((outcome) => (isEmpty && isUnpopulated(outcome) ? "no data yet" : formatOutcome(outcome, total))),
+    ];
+  });
+  console.log(formatColumns([head, ...body]));
+}
+
+/** `refresh materialized view` has not been run. */
+function isUnpopulated(outcome: AttemptOutcome): boolean {
+  return outcome.kind === "failed" && outcome.code === "55000";
+}
+
+function formatOutcome(outcome: AttemptOutcome, total: number | null): string {
+  switch (outcome.kind) {
+    case "rows":
+      if (total === 0) return "no rows";
+      if (total === null) return String(outcome.count);
+      return outcome.count === total ? `all ${total}` : `${outcome.count} of ${total}`;
+    case "allowed":
+      return "yes";
+    case "denied":
+      return "-";
+    case "failed":
+      return `error ${outcome.code}`;
+  }
+}
+
+/** Says once a second how far it has come, to whom output alone would be silence. */
+function makeProgress() {
+  let saidAt = performance.now();
+  return (done: number, of: number) => {
+    if (performance.now() - saidAt < PROGRESS_MS) return;
+    saidAt = performance.now();
+    console.error(`${done} of ${of} tables`);
+  };
+}
+
+/** Roles of Postgres itself, which no token should name. */
+const PREDEFINED_ROLE = /^pg_/;
+
+/** Those that were named, or else every role that a caller can be, the anonymous one first. */
+function selectRoles({ roles }: Catalog, anonRole: string, { loginRole, named }: MatrixRequest): readonly string[] {
+  if (named.length > 0) return named;
+  const others = [...roles.keys()].filter(
+    (name) => ![anonRole, loginRole].includes(name) && !PREDEFINED_ROLE.test(name),
+  );
+  return [anonRole, ...others];
+}
+
+/** As the requests of each appear to Postgres. */
+function makeContexts(catalog: Catalog, config: Config, request: MatrixRequest): StatementContext[] {
+  const { claims, interfaceName } = request;
+  const contextOf = makeCallerContexts(catalog, config);
+  return selectRoles(catalog, config.anonRole, request).map((role) =>
+    contextOf({ role, claims: role === config.anonRole ? {} : claims }, { interfaceName, path: "/" }),
+  );
+}
+
+await runCommand({
+  usage: `${commandLine("policies", "[--sub ID | --claims JSON] [--role R …] [--interface table|resource|graphql|realtime]")}
+  tries every verb on every exposed table as every role, or as those named, undoes it, and prints what was reached:
+  rows, "yes" for an insert that privileges and policies let pass, "-" for what they refuse
+
+Examples:
+  ${commandLine("policies", "--sub 7")}
+  ${commandLine("policies", `--role anon --role authenticated --claims '{"sub": "7", "tenant": "acme"}'`)}`,
+  options: {
+    sub: { type: "string" },
+    claims: { type: "string" },
+    role: { type: "string", multiple: true },
+    interface: { type: "string" },
+  },
+  async run(baseConfig, args, options) {
+    if (args.length > 0) throw new UsageError(`"${args[0]}" is one word too many.`);
+    const interfaceName = INTERFACES.find((name) => name === (options.interface ?? "table"));
+    if (!interfaceName) throw new UsageError(`--interface is one of ${INTERFACES.join(", ")}.`);
+    const claims = parseClaimOptions(options);
+    await withCatalog(baseConfig, async ({ catalog, config, postgres: { requestUrl, ownerUrl } }) => {
+      const named = Array.isArray(options.role) ? options.role.map(String) : [];
+      const contexts = makeContexts(catalog, config, {
+        loginRole: await loginRoleOf(requestUrl),
+        named,
+        claims,
+        interfaceName,
+      });
+      const rows = await withClient(requestUrl, (login) =>
+        withClient(ownerUrl, (owner) =>
+          readPolicyMatrix({ catalog, contexts, login, owner, onProgress: makeProgress() }),
+        ),
+      );
+      printMatrix(rows, contexts);
+    });
+  },
+});

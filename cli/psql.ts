@@ -1,0 +1,37 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { reachPostgres } from "../engine/postgres/served-postgres.ts";
+import { commandLine, runCommand } from "./command.ts";
+
+/** A process list shows arguments to everybody, and the environment to the same user alone. */
+function splitPassword(url: string): { address: string; password: string | null } {
+  const match = /^(\w+:\/\/[^:@/]*):([^@/]*)@/.exec(url);
+  if (!match) return { address: url, password: null };
+  return { address: url.replace(match[0], `${match[1]}@`), password: decodeURIComponent(match[2]!) };
+}
+
+await runCommand({
+  usage: `${commandLine("psql")}
+  opens psql on the database, as its owner; what stands behind goes to psql, whose exit code is ours
+
+Example:
+  ${commandLine("psql", '-c "\\d"')}`,
+  passThrough: true,
+  async run(config, args) {
+    const postgres = await reachPostgres(config, (step) => console.error(step));
+    try {
+      // Ctrl-C is psql's: it cancels a statement there, and must not end us.
+      process.on("SIGINT", () => {});
+      const { address, password } = splitPassword(postgres.clientUrl);
+      const env = { ...process.env, ...(password && { PGPASSWORD: password }) };
+      const psql = spawn("psql", [address, ...args], { stdio: "inherit", env });
+      const [code] = await once(psql, "close").catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== "ENOENT") throw error;
+        throw new Error("psql is not installed: get it with apt-get install postgresql-client, or brew install libpq.");
+      });
+      process.exitCode = code ?? 1;
+    } finally {
+      await postgres.close();
+    }
+  },
+});

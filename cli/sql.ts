@@ -1,0 +1,55 @@
+import { text } from "node:stream/consumers";
+import pg from "pg";
+import { withClient } from "../engine/pg-client/with-client.ts";
+import { reachPostgres } from "../engine/postgres/served-postgres.ts";
+import { commandLine, runCommand, UsageError } from "./command.ts";
+import { formatCell, formatColumns } from "./text-table.ts";
+
+/** What each statement gave: rows, or how many it changed. */
+function printResult({ command, rowCount, rows, fields }: pg.QueryResult): void {
+  if (fields.length > 0) {
+    console.log(formatColumns([fields.map(({ name }) => name), ...rows.map((row: unknown[]) => row.map(formatCell))]));
+    console.log(`(${rows.length} ${rows.length === 1 ? "row" : "rows"})`);
+  } else console.log(rowCount === null ? command : `${command} ${rowCount}`);
+}
+
+const OPEN_TRANSACTION =
+  "The SQL begins a transaction and does not end it, so nothing of it was kept: add commit, or leave begin out.";
+
+/** ` (line 3)`, where there are several. */
+function formatLine({ position }: pg.DatabaseError, statements: string): string {
+  const before = Array.from(statements)
+    .slice(0, Number(position ?? 0))
+    .join("");
+  return position && statements.trim().includes("\n") ? ` (line ${before.split("\n").length})` : "";
+}
+
+await runCommand({
+  usage: `${commandLine("sql", '"SQL"')}
+${commandLine("sql", "< FILE")}
+  runs SQL on the database as its owner, all of it or nothing
+
+Example:
+  ${commandLine("sql", '"select id, name from users"')}`,
+  async run(config, args) {
+    const statements = args.length > 0 ? args.join(" ") : process.stdin.isTTY ? "" : await text(process.stdin);
+    if (statements.trim() === "") throw new UsageError("Say what to run.");
+    const postgres = await reachPostgres(config, (step) => console.error(step));
+    try {
+      const results = await withClient(postgres.ownerUrl, async (client) => {
+        client.on("notice", ({ severity, message }) => console.error(`${severity}: ${message}`));
+        const answer = await client.query({ text: statements, rowMode: "array" });
+        if (client.getTransactionStatus() === "T") throw new Error(OPEN_TRANSACTION);
+        return answer;
+      });
+      for (const result of [results].flat()) printResult(result);
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError)) throw error;
+      const { message, detail, hint, where } = error;
+      const sentence = `${message}${formatLine(error, statements)}`;
+      throw new Error([sentence, detail, hint, where].filter(Boolean).join("\n"), { cause: error });
+    } finally {
+      await postgres.close();
+    }
+  },
+});

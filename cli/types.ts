@@ -1,0 +1,19 @@
+import { writeFile } from "node:fs/promises";
+import { toClientTypes } from "../rest-gateway/client-types/client-types.ts";
+import { commandLine, runCommand, UsageError } from "./command.ts";
+import { withCatalog } from "./with-database.ts";
+
+await runCommand({
+  usage: `${commandLine("types", "[--output FILE]", { silent: true })}
+  prints TypeScript types of the exposed schemas, for createClient<Database>() of supabase-js, or writes them to a file
+
+Example:
+  ${commandLine("types", "--output database.types.ts")}`,
+  options: { output: { type: "string" } },
+  async run(config, args, { output }) {
+    if (args.length > 0) throw new UsageError(`"${args[0]}" is one word too many.`);
+    const types = await withCatalog(config, async ({ catalog }) => toClientTypes(catalog));
+    if (typeof output === "string") await writeFile(output, types);
+    else process.stdout.write(types);
+  },
+});

@@ -1,0 +1,70 @@
+import { type Administration, makeAdministration } from "../engine/accounts/administration.ts";
+import { generateSecret } from "../engine/accounts/random-secrets.ts";
+import { commandLine, findAction, runCommand, UsageError } from "./command.ts";
+import { withOwner } from "./with-database.ts";
+
+type UserOptions = Readonly<Record<string, unknown>>;
+type UserAction = (administration: Administration, args: readonly string[], options: UserOptions) => Promise<void>;
+
+const ACTIONS: Readonly<Record<string, UserAction>> = {
+  async add(administration, args, { email, name, password, admin }) {
+    if (args.length > 0 || typeof email !== "string" || typeof name !== "string") {
+      throw new UsageError("A new user wants an --email and a --name.");
+    }
+    const chosen = typeof password === "string" ? password : null;
+    const initialPassword = chosen ?? randomPassword();
+    const role = admin ? "admin" : "authenticated";
+    const { id } = await administration.add({ name, email, role, password: initialPassword });
+    console.log(`User ${id} signs in as ${email}${admin ? ", an administrator" : ""}.`);
+    if (!chosen) console.log(`password: ${initialPassword}`);
+  },
+  async disable(administration, [name, ...others]) {
+    await administration.disable(parseUserName(name, others));
+    console.log(`${name} is signed out everywhere, and cannot sign in.`);
+  },
+  async enable(administration, [name, ...others]) {
+    await administration.enable(parseUserName(name, others));
+    console.log(`${name} can sign in.`);
+  },
+  async role(administration, [name, role, ...others]) {
+    if (!role || others.length > 0) throw new UsageError("Say whose role, and which.");
+    await administration.assignRole(parseUserName(name, []), role);
+    console.log(`${name} acts as ${role} from the next sign-in or refresh on.`);
+  },
+};
+
+function parseUserName(name: string | undefined, others: readonly string[]): string {
+  if (!name || others.length > 0) throw new UsageError("Say which user, by e-mail address or user name.");
+  return name;
+}
+
+/** Random letters may lack a kind that the policy asks for. */
+function randomPassword(): string {
+  return `${generateSecret().slice(0, 20)}-Aa1`;
+}
+
+await runCommand({
+  usage: `${commandLine("user", "add --email E --name N [--admin] [--password P]")}
+  adds a user who can sign in; makes a password, and prints it, when none is given
+${commandLine("user", "disable E")}
+  signs the user out everywhere and lets nobody sign in as E
+${commandLine("user", "enable E")}
+  lets the user sign in again
+${commandLine("user", "role E ROLE")}
+  puts the user into a role: authenticated or admin
+
+Example:
+  ${commandLine("user", "add --email ada@example.org --name Ada --admin")}`,
+  options: {
+    email: { type: "string" },
+    name: { type: "string" },
+    password: { type: "string" },
+    admin: { type: "boolean" },
+  },
+  async run(config, [action = "", ...args], options) {
+    const act = findAction(ACTIONS, "user", action);
+    await withOwner(config, (asOwner) =>
+      act(makeAdministration({ asOwner, policy: config.passwordPolicy }), args, options),
+    );
+  },
+});

@@ -1,0 +1,177 @@
+import pg from "pg";
+import type { Catalog } from "../engine/catalog/catalog.ts";
+import type { CatalogTable, Policy } from "../engine/catalog/tables.ts";
+import { ApiError, toApiError } from "../engine/errors.ts";
+import type { InterfaceName } from "../engine/identity/caller-settings.ts";
+import { findMissingGrants } from "../engine/inspect/explain.ts";
+import { quotedName } from "../engine/pg-client/quoted-name.ts";
+import { withClient } from "../engine/pg-client/with-client.ts";
+import { REALTIME_PUBLICATION } from "../engine/replication/replication-slots.ts";
+import { type FilterCondition, parseFilter } from "../realtime/changes/parse-filter.ts";
+import { explainRead, type ReadExplanation, readPoliciesOf } from "../rest-gateway/why/explain-read.ts";
+import {
+  type RequestedRows,
+  type RequestedRowsContext,
+  readResourceRequest,
+  readTableRequest,
+} from "../rest-gateway/why/requested-rows.ts";
+import { makeCallerContexts, parseClaimOptions } from "./caller-context.ts";
+import { commandLine, runCommand, UsageError } from "./command.ts";
+import type { ExplainedStatement } from "./explain-query.ts";
+import { withCatalog } from "./with-database.ts";
+
+const TABLE_PREFIX = "/rest/v1";
+const REALTIME_PREFIX = "/realtime/v1";
+
+const GRAPHQL_QUERY = /^\s*(?:\{|query\b)/;
+const GRAPHQL_REQUEST = { interfaceName: "graphql", path: "/graphql" } as const;
+
+function printExplainedRead(
+  { table, visible: seen, total, hidden, policies, unreadableColumns: closedColumns, plan }: ReadExplanation,
+  role: string,
+): void {
+  console.log(`${role} sees ${seen} of ${total} rows.`);
+  if (closedColumns.length > 0) console.log(`Closed to ${role}: ${closedColumns.join(", ")}.`);
+  printPolicies(table, policies, role);
+  for (const { key, verdicts } of hidden) {
+    const results = verdicts.map(
+      ({ policy, passes }) => `${policy.name} ${passes === null ? "unknown" : passes ? "yes" : "no"}`,
+    );
+    console.log(
+      `\nhidden ${table.primaryKey.map((column, index) => `${column}=${key[index]}`).join(", ")}\n  ${results.join(", ") || "no policy lets it"}`,
+    );
+  }
+  console.log(`\n${plan}`);
+}
+
+function printPolicies(table: CatalogTable, policies: readonly Policy[], role: string): void {
+  if (table.rowSecurity === "off") console.log(`Row-level security is off: every row of ${table.name} is open.`);
+  else if (policies.length === 0) console.log(`No policy of ${table.name} is for ${role}.`);
+  for (const { name, permissive, using } of policies) {
+    console.log(`\npolicy ${name}${permissive ? "" : " (restrictive: must pass)"}\n  ${using ?? "true"}`);
+  }
+}
+
+function printStatement({ tables, seen, all, plan }: ExplainedStatement, role: string, catalog: Catalog): void {
+  const of = tables.map(({ name }) => name).join(", ");
+  const isSingle = seen.length === 1 && all.length === 1;
+  const [mine, whole] = [seen, all].map(([row]) => JSON.stringify(row));
+  if (!isSingle) console.log(`${role} sees ${seen.length} of ${all.length} rows of ${of}.`);
+  else if (mine === whole) console.log(`${role} sees of ${of} what somebody whom no policy binds sees.`);
+  else console.log(`${role} sees of ${of} ${mine}, and somebody whom no policy binds ${whole}.`);
+  for (const table of tables) printPolicies(table, readPoliciesOf(table, role, catalog), role);
+  console.log(`\n${plan}\n`);
+}
+
+/** Of a table that is not published nobody hears, whatever policies say. */
+async function printPublication(owner: pg.ClientBase, { schema, name }: CatalogTable): Promise<void> {
+  const { rowCount } = await owner.query(
+    "select from pg_publication_tables where pubname = $1 and schemaname = $2 and tablename = $3",
+    [REALTIME_PUBLICATION, schema, name],
+  );
+  if (rowCount) return;
+  const fix = `alter publication ${REALTIME_PUBLICATION} add table ${quotedName(schema, name)};`;
+  console.log(`Nobody is sent changes of ${name}, which is not published: ${fix}`);
+}
+
+await runCommand({
+  usage: `${commandLine("why", "[--role R] [--sub ID | --claims JSON] REQUEST")}
+  says which rows of a request somebody sees, which are hidden and by which policy, and how Postgres finds them; changes nothing
+  REQUEST is an address of /rest/v1 (or what is below it), /api or /users, or of /realtime/v1 for a subscription to changes;
+  or a query of GraphQL, of which each statement is told
+
+Examples:
+  ${commandLine("why", "things")}
+  ${commandLine("why", '--role authenticated --sub 7 "/rest/v1/things?done=is.false"')}
+  ${commandLine("why", '"/api/v1/things?done=false"')}
+  ${commandLine("why", '"/realtime/v1?schema=public&table=things&filter=done=is.false"')}
+  ${commandLine("why", "'{ things(first: 5) { edges { node { id } } } }'")}`,
+  options: { role: { type: "string" }, sub: { type: "string" }, claims: { type: "string" } },
+  async run(baseConfig, [address, ...others], options) {
+    if (address === undefined || others.length > 0) throw new UsageError("Say one request, in quotes.");
+    const claims = parseClaimOptions(options);
+    const addressed = GRAPHQL_QUERY.test(address) ? null : parseAddress(address);
+    await withCatalog(baseConfig, async ({ catalog, config, postgres }) => {
+      const { requestUrl, ownerUrl } = postgres;
+      const role = typeof options.role === "string" ? options.role : config.anonRole;
+      const { interfaceName, path } = addressed ?? GRAPHQL_REQUEST;
+      const context = makeCallerContexts(catalog, config)({ role, claims }, { interfaceName, path });
+      const printAll = async (login: pg.ClientBase, owner: pg.ClientBase): Promise<void> => {
+        const dependencies = { catalog, context, login, owner };
+        if (!addressed) {
+          // Other requests need not wait until PostGraphile is loaded.
+          const { buildGraphQL } = await import("./explain-query.ts");
+          const { explainQuery } = await import("./explain-query.ts");
+          const built = await buildGraphQL(catalog, config, postgres);
+          for (const each of await explainQuery(address, { ...dependencies, built }))
+            printStatement(each, role, catalog);
+          return;
+        }
+        const requested = addressed.rows({ catalog, config, role });
+        if (interfaceName === "realtime") await printPublication(owner, requested.table);
+        printExplainedRead(await explainRead(requested, dependencies), role);
+      };
+      await withClient(requestUrl, (login) => withClient(ownerUrl, (owner) => printAll(login, owner))).catch(
+        (error) => {
+          if (!(error instanceof ApiError || error instanceof pg.DatabaseError)) throw error;
+          const { status, code, message } = toApiError(error, { anonymous: role === config.anonRole });
+          const answer = `${role} is answered ${status} ${code}: ${message}`;
+          // Clients are not told what is wrong with a policy, and who asks here is to mend it.
+          const more = error instanceof pg.DatabaseError && error.message !== message ? `\n${error.message}` : "";
+          const grants = findMissingGrants(error.message, role, catalog).map((grant) => `\nMissing: ${grant}`);
+          throw new Error(`${answer}${more}${grants.join("")}`, { cause: error });
+        },
+      );
+    });
+  },
+});
+
+/** A request by any interface that has rows at addresses; what is not planned yet throws what it would be answered. */
+export type ExplainableRequest = {
+  readonly interfaceName: InterfaceName;
+  readonly path: string;
+  rows(context: RequestedRowsContext): RequestedRows;
+};
+
+/** `things?id=eq.7`, `/rest/v1/things`, `/api/v1/things/7`, `/users`, `/realtime/v1?table=things&filter=id=eq.7`. */
+export function parseAddress(address: string): ExplainableRequest {
+  const { pathname, searchParams } = new URL(address, "http://localhost");
+  const isBelow = (folder: string) => pathname === folder || pathname.startsWith(`${folder}/`);
+  if (isBelow(REALTIME_PREFIX)) {
+    const [schema, request] = toTableRequest(searchParams);
+    return {
+      interfaceName: "realtime",
+      path: pathname,
+      rows: (context) => readTableRequest(request, { ...context, schema }),
+    };
+  }
+  if (address.startsWith("/") && !isBelow(TABLE_PREFIX)) {
+    return { interfaceName: "resource", path: pathname, rows: (context) => readResourceRequest(address, context) };
+  }
+  return {
+    interfaceName: "table",
+    path: pathname,
+    rows: (context) => readTableRequest(address, { ...context, schema: null }),
+  };
+}
+
+/** The rows whose changes a subscription is sent, as a request to the table interface. */
+function toTableRequest(parameters: URLSearchParams): [schema: string, request: string] {
+  const table = parameters.get("table");
+  const filter = parameters.get("filter") ?? "";
+  const conditions = parseFilter(filter);
+  if (!table) throw new UsageError(`Say which table: ${REALTIME_PREFIX}?table=things&filter=id=eq.7`);
+  if (!conditions) throw new UsageError(`The filter cannot be read: ${filter}`);
+  const query = new URLSearchParams();
+  for (const { column, ...condition } of conditions) query.append(quoteValue(column), formatCondition(condition));
+  return [parameters.get("schema") ?? "public", `/${encodeURIComponent(table)}?${query}`];
+}
+
+function formatCondition({ negated, operator, values }: Omit<FilterCondition, "column">): string {
+  const value = operator === "in" ? `(${values.map(quoteValue).join(",")})` : values[0]!;
+  return `${negated ? "not." : ""}${operator}.${value}`;
+}
+
+function quoteValue(text: string): string {
+  return `"${text.replace(/[\\"]/g, "\\$&")}"`;
+}

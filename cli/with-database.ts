@@ -1,0 +1,104 @@
+import pg from "pg";
+import type { Catalog } from "../engine/catalog/catalog.ts";
+import { loadCatalog } from "../engine/catalog/load-catalog.ts";
+import { type Config, isEmbedded, withDatabaseSettings } from "../engine/config/config.ts";
+import type { AsOwner } from "../engine/database/owner-pool.ts";
+import { type DatabaseSettings, readDatabaseSettings } from "../engine/database-config/config-keeper.ts";
+import { ApiError } from "../engine/errors.ts";
+import { bringUpToDate } from "../engine/migrate/migrate.ts";
+import { toPgConnectionString } from "../engine/pg-client/connection-string.ts";
+import { withClient } from "../engine/pg-client/with-client.ts";
+import {
+  awaitLogin,
+  joinPostgres,
+  loginRoleOf,
+  type PostgresUrls,
+  reachPostgres,
+} from "../engine/postgres/served-postgres.ts";
+import { commandLine } from "./command.ts";
+
+/** Undefined function, undefined table, invalid schema name. */
+const NOT_MIGRATED: readonly (string | undefined)[] = ["42883", "42P01", "3F000"];
+/** Insufficient privilege. */
+const INSUFFICIENT_PRIVILEGE = "42501";
+/** Codes of our own SQL, whose words are meant for people. */
+const OWN_SQLSTATE = /^[A-Z]{5}$/;
+
+type CatalogCommandContext = {
+  readonly catalog: Catalog;
+  /** With what the database says of the settings. */
+  readonly config: Config;
+  readonly postgres: PostgresUrls;
+};
+
+/** Reads the database as the service would, migrated if it is ours, and hands it to the work. */
+export async function withCatalog<T>(
+  baseConfig: Config,
+  work: (means: CatalogCommandContext) => Promise<T>,
+): Promise<T> {
+  const report = (step: string) => console.error(step);
+  const postgres = await reachPostgres(baseConfig, report);
+  try {
+    // Without OWNER_DATABASE_URL the login is the owner, who has just been reached.
+    if (baseConfig.ownerDatabaseUrl) await awaitLogin(baseConfig, report, 0);
+    await bringUpToDate({
+      settings: postgres.migrate,
+      requestUrl: postgres.requestUrl,
+      isOwnDatabase: isEmbedded(baseConfig),
+      report,
+    });
+    const { config } = withDatabaseSettings(baseConfig, await tryReadDatabaseSettings(baseConfig));
+    const loginRole = await loginRoleOf(postgres.requestUrl);
+    const { schemas, extraSearchPath } = config;
+    const options = { schemas, extraSearchPath, loginRole, timeZones: false };
+    const { catalog } = await withClient(postgres.ownerUrl, (client) => loadCatalog(client, options));
+    return await work({ catalog, config, postgres });
+  } finally {
+    await postgres.close();
+  }
+}
+
+/** Does what only the database's owner may do; what is refused is told in words. */
+export async function withOwner<T>(config: Config, work: (asOwner: AsOwner) => Promise<T>): Promise<T> {
+  const postgres = await reachPostgres(config, (step) => console.error(step));
+  try {
+    return await withClient(postgres.ownerUrl, (client) => work((question) => question(client)));
+  } catch (error) {
+    throw toReadableError(error);
+  } finally {
+    await postgres.close();
+  }
+}
+
+function toReadableError(error: unknown): unknown {
+  if (error instanceof ApiError)
+    return new Error([error.message, ...detailMessages(error)].join("\n  "), { cause: error });
+  if (!(error instanceof pg.DatabaseError) || !error.code) return error;
+  if (NOT_MIGRATED.includes(error.code)) {
+    return new Error(`This database is not set up for signing in: run ${commandLine("migrate")}.`, { cause: error });
+  }
+  if (error.code === INSUFFICIENT_PRIVILEGE) {
+    return new Error(`${error.message}: set OWNER_DATABASE_URL to the same database as its owner.`, { cause: error });
+  }
+  return OWN_SQLSTATE.test(error.code) ? new Error(error.message, { cause: error }) : error;
+}
+
+function detailMessages({ details }: ApiError): string[] {
+  const faults: readonly object[] = Array.isArray(details) ? details : [];
+  return faults.flatMap((fault) => ("message" in fault ? [String(fault.message)] : []));
+}
+
+/** What the database says of the settings; nothing, with a word about it, where it cannot be asked. */
+export async function tryReadDatabaseSettings(config: Config): Promise<DatabaseSettings> {
+  if (!config.databaseConfig) return new Map();
+  try {
+    const postgres = isEmbedded(config)
+      ? await joinPostgres(config)
+      : { requestUrl: toPgConnectionString(config.databaseUrl!) };
+    if (!postgres) return new Map();
+    return await readDatabaseSettings(postgres.requestUrl, config.preConfig);
+  } catch (error) {
+    console.error(`warning: what the database says of the settings is unknown: ${(error as Error).message}`);
+    return new Map();
+  }
+}

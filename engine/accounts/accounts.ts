@@ -1,0 +1,95 @@
+import type { Config } from "../config/config.ts";
+import type { AsOwner } from "../database/owner-pool.ts";
+import type { TokenKeys } from "../identity/token-keys.ts";
+import type { EmailQueue } from "../mail/email-queue.ts";
+import { type ApiKeys, makeApiKeys } from "./api-keys.ts";
+import { type AccountEmails, type EmailLinks, makeAccountEmails, makeEmailLinks } from "./email-links.ts";
+import { type Factors, makeFactors } from "./factors.ts";
+import { type Federation, makeFederation } from "./federation/federation.ts";
+import { type MfaLogin, makeLogin, makeLoginSteps, makeMfaLogin, type OpenSignIn, type PerformLogin } from "./login.ts";
+import { makeLoginAttempts } from "./login-attempts.ts";
+import { type ChangePassword, makeChangePassword } from "./password-change.ts";
+import { makePasswords, type Passwords } from "./passwords.ts";
+import {
+  type FindRegistrationFaults,
+  makeFindRegistrationFaults,
+  makeRegister,
+  type Register,
+} from "./registration.ts";
+import { makeSessions, type Sessions } from "./sessions.ts";
+import { makeTokenIssuer, makeTokenPairs, type TokenPairs } from "./token-pairs.ts";
+
+/** Queries the catalogue, because that is no error if the schema does not exist or is not accessible. */
+const HAS_ACCOUNTS = `
+  select from pg_class
+  where relnamespace = (select oid from pg_namespace where nspname = 'auth') and relname = 'credentials'
+    and has_schema_privilege(relnamespace, 'usage') and has_table_privilege(oid, 'insert')
+    and exists (select from pg_proc where pronamespace = relnamespace and proname = 'find_account')`;
+
+/**
+ * Sign-in for all interfaces. The caller of `register`, `login` and `changePassword` passes what to create for the user:
+ * `tokens.open`, `sessions.open`, or `readClaims` for the claims alone.
+ */
+export type Accounts = {
+  readonly register: Register;
+  readonly findRegistrationFaults: FindRegistrationFaults;
+  readonly login: PerformLogin;
+  readonly mfaLogin: MfaLogin;
+  readonly changePassword: ChangePassword;
+  readonly tokens: TokenPairs;
+  readonly sessions: Sessions;
+  readonly readClaims: OpenSignIn<string>;
+  readonly factors: Factors;
+  readonly emailLinks: EmailLinks;
+  /** Null if this deployment sends no e-mails. */
+  readonly emails: AccountEmails | null;
+  readonly apiKeys: ApiKeys;
+  readonly federation: Federation;
+};
+
+type AccountsOptions = {
+  readonly asOwner: AsOwner;
+  readonly keys: TokenKeys;
+  readonly config: Pick<Config, "jwtIssuer" | "jwtAudience" | "jwtRoleClaim" | "passwordPolicy" | "signInRedirects">;
+  readonly passwords?: Passwords;
+  readonly emailQueue?: EmailQueue | null;
+  /** The public URL of the service, for links in e-mails and for providers. */
+  readonly siteUrl: () => string;
+};
+
+export function makeAccounts(options: AccountsOptions): Accounts {
+  const { asOwner, keys, config, passwords = makePasswords(), emailQueue, siteUrl } = options;
+  const attempts = makeLoginAttempts(asOwner, passwords);
+  const loginSteps = makeLoginSteps(asOwner, passwords, attempts);
+  const { passwordPolicy: policy, jwtIssuer: issuer } = config;
+  const emailLinks = makeEmailLinks({ asOwner, passwords, policy });
+  const emails = emailQueue ? makeAccountEmails({ emailLinks, emailQueue, siteUrl }) : null;
+  const tokens = makeTokenPairs(asOwner, makeTokenIssuer({ ...config, keys }));
+  const sessions = makeSessions(asOwner);
+  return {
+    register: makeRegister({ asOwner, passwords, policy, emails }),
+    findRegistrationFaults: makeFindRegistrationFaults({ asOwner, policy }),
+    login: makeLogin(loginSteps),
+    mfaLogin: makeMfaLogin(loginSteps, keys),
+    changePassword: makeChangePassword({ asOwner, passwords, attempts, policy }),
+    tokens,
+    sessions,
+    readClaims,
+    factors: makeFactors({ asOwner, passwords, attempts, issuer }),
+    emailLinks,
+    emails,
+    apiKeys: makeApiKeys(asOwner),
+    federation: makeFederation({ asOwner, keys, attempts, sessions, tokens, config, siteUrl }),
+  };
+}
+
+const readClaims: OpenSignIn<string> = async (client, userId) => {
+  const { rows } = await client.query<{ claims: string }>("select auth.claims_of($1)::text as claims", [userId]);
+  return rows[0]!.claims;
+};
+
+/** Whether users can sign in: this login owns the accounts, and they are connected to a table of users (auth.find_account). */
+export async function hasAccounts(asOwner: AsOwner): Promise<boolean> {
+  const { rowCount } = await asOwner((client) => client.query(HAS_ACCOUNTS));
+  return rowCount === 1;
+}

@@ -1,0 +1,81 @@
+import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
+import { ApiError } from "../errors.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter, OPERATOR } from "../identity/client-info.ts";
+import { digestOf, generateSecret } from "./random-secrets.ts";
+
+export type NewApiKey = {
+  /** The caller checks first whether this role may be granted. */
+  readonly role: string;
+  readonly ownerId?: string | null;
+  readonly name?: string;
+  readonly expiresAt?: Date | null;
+};
+
+export type ApiKey = {
+  readonly id: string;
+  readonly prefix: string;
+  readonly role: string;
+  readonly ownerId: string | null;
+  readonly name: string;
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+  readonly revokedAt: Date | null;
+  readonly lastUsedAt: Date | null;
+};
+
+export type ApiKeys = {
+  /** Returns the key, which is not stored. Checks again in the database that the actor is an administrator. */
+  create(key: NewApiKey, clientInfo?: ClientInfo): Promise<{ readonly id: string; readonly key: string }>;
+  /** The keys of one owner, or all. */
+  list(options?: { readonly ownerId?: string }): Promise<ApiKey[]>;
+  /** With `ownerId`, only if the key belongs to that owner. */
+  revoke(id: string, options?: { readonly ownerId?: string; readonly clientInfo?: ClientInfo }): Promise<void>;
+};
+
+/** A recognizable prefix, for secret scanners. */
+const KEY_PREFIX = "key_";
+const KEY_PREFIX_LENGTH = 12;
+
+const LIST_API_KEYS = `
+  select id, prefix, role, owner_id as "ownerId", name, created_at as "createdAt", expires_at as "expiresAt",
+    revoked_at as "revokedAt", last_used_at as "lastUsedAt"
+  from auth.list_api_keys($1)`;
+
+/** Manages API keys. `engine/identity` authenticates requests with them. */
+export function makeApiKeys(asOwner: AsOwner): ApiKeys {
+  return {
+    async create({ role, ownerId = null, name = "", expiresAt = null }, clientInfo = OPERATOR) {
+      const key = KEY_PREFIX + generateSecret();
+      const { rows } = await inOwnerTransaction(asOwner, (client) =>
+        client.query<{ id: string }>(`select auth.create_api_key($2, $3, $4, $5, $6, $7, ${CLIENT_INFO_SQL}) as id`, [
+          clientInfoParameter(clientInfo),
+          digestOf(key),
+          key.slice(0, KEY_PREFIX_LENGTH),
+          role,
+          ownerId,
+          name,
+          expiresAt,
+        ]),
+      );
+      return { id: rows[0]!.id, key };
+    },
+
+    async list({ ownerId } = {}) {
+      const { rows } = await asOwner((client) => client.query<ApiKey>(LIST_API_KEYS, [ownerId ?? null]));
+      return rows;
+    },
+
+    async revoke(id, { ownerId, clientInfo = OPERATOR } = {}) {
+      const { rows } = await inOwnerTransaction(asOwner, (client) =>
+        client.query<{ revoked: boolean }>(`select auth.revoke_api_key($2, $3, ${CLIENT_INFO_SQL}) as revoked`, [
+          clientInfoParameter(clientInfo),
+          id,
+          ownerId ?? null,
+        ]),
+      );
+      if (!rows[0]!.revoked) {
+        throw new ApiError(404, "RESOURCE_NOT_FOUND", "There is no such key, or it was revoked before.");
+      }
+    },
+  };
+}

@@ -1,0 +1,150 @@
+import { toDataURL } from "qrcode";
+import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
+import { ApiError } from "../errors.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
+import { wrongCode } from "./auth-errors.ts";
+import { matchTimeStep, newBackupCodes, newTotpSecret, normalizeTotpCode, totpUri } from "./factor-codes.ts";
+import type { FactorProof, LoginAttempt, LoginAttempts } from "./login-attempts.ts";
+import type { Passwords } from "./passwords.ts";
+
+export type FactorEnrolment = {
+  /** In base32, for manual entry. */
+  readonly secret: string;
+  readonly uri: string;
+  /** A PNG as a data: URL. */
+  readonly qrCode: string;
+};
+
+/** The authenticator app (TOTP) of a user: not enrolled -> pending -> enabled. */
+export type Factors = {
+  enroll(userId: string, clientInfo: ClientInfo): Promise<FactorEnrolment>;
+  /** The first code proves that the app has the secret. Returns the backup codes, which are stored as hashes only. */
+  enable(userId: string, code: string, clientInfo: ClientInfo): Promise<{ readonly backupCodes: readonly string[] }>;
+  /** Requires a code of the app or a backup code. */
+  disable(userId: string, code: string, clientInfo: ClientInfo): Promise<void>;
+  renewBackupCodes(
+    userId: string,
+    code: string,
+    clientInfo: ClientInfo,
+  ): Promise<{ readonly backupCodes: readonly string[] }>;
+};
+
+type FactorsOptions = {
+  readonly asOwner: AsOwner;
+  readonly passwords: Passwords;
+  readonly attempts: LoginAttempts;
+  /** Shown in the app beside the user name. */
+  readonly issuer: string;
+};
+type FactorOutcome = "used" | "wrong" | "none" | "missing";
+
+const DISABLE_FACTOR = `select auth.disable_factor($2, $3, $4, $5, $6, ${CLIENT_INFO_SQL}) as outcome`;
+const RENEW_BACKUP_CODES = `select auth.renew_backup_codes($2, $3, $4, $5, $6, $7, ${CLIENT_INFO_SQL}) as outcome`;
+
+export function makeFactors({ asOwner, passwords, attempts, issuer }: FactorsOptions): Factors {
+  /** Uses one salt for all codes, so that verifying a code takes one hash. */
+  const hashAll = async (codes: readonly string[]): Promise<string[]> => {
+    const [first, ...others] = codes;
+    const hash = await passwords.hash(first!);
+    return [hash, ...(await Promise.all(others.map((code) => passwords.hashLike(hash, code))))];
+  };
+
+  const pendingSecret = async (userId: string): Promise<string> => {
+    const { rows } = await asOwner((client) =>
+      client.query<{ secret: string }>("select secret from auth.mfa_factors where user_id = $1 and state = 'pending'", [
+        userId,
+      ]),
+    );
+    if (!rows[0]) throw enrolmentNotFound();
+    return rows[0].secret;
+  };
+
+  /** Verifies a code; the statement that follows marks it as used. */
+  const verifyFactor = async (
+    userId: string,
+    code: string,
+    clientInfo: ClientInfo,
+  ): Promise<{ attempt: LoginAttempt; proof: FactorProof }> => {
+    const attempt = await attempts.beginFor(userId, clientInfo);
+    if (attempt.factorSecret === null) {
+      await attempts.withdraw(attempt);
+      throw factorNotEnabled();
+    }
+    const proof = await attempts.verifyCode(attempt, code);
+    if (proof) return { attempt, proof };
+    await attempts.fail(attempt, "code");
+    throw wrongCode();
+  };
+
+  const useProof = async (
+    statement: string,
+    attempt: LoginAttempt,
+    proof: FactorProof,
+    ...more: unknown[]
+  ): Promise<void> => {
+    const { clientInfo, countedName, userId, factorSecret } = attempt;
+    const { step, backupCodeHash } = proof;
+    const values = [clientInfoParameter(clientInfo), countedName, userId, factorSecret, step, backupCodeHash, ...more];
+    const { rows } = await inOwnerTransaction(asOwner, (client) =>
+      client.query<{ outcome: FactorOutcome }>(statement, values),
+    );
+    const { outcome } = rows[0]!;
+    if (outcome !== "used") throw outcome === "wrong" ? wrongCode() : factorNotEnabled();
+  };
+
+  return {
+    async enroll(userId, clientInfo) {
+      const secret = newTotpSecret();
+      const { rows } = await inOwnerTransaction(asOwner, (client) =>
+        client.query<{ username: string }>(`select auth.enroll_factor($2, $3, ${CLIENT_INFO_SQL}) as username`, [
+          clientInfoParameter(clientInfo),
+          userId,
+          secret,
+        ]),
+      );
+      const uri = totpUri(secret, issuer, rows[0]!.username);
+      return { secret, uri, qrCode: await toDataURL(uri) };
+    },
+
+    async enable(userId, code, clientInfo) {
+      const secret = await pendingSecret(userId);
+      const digits = normalizeTotpCode(code);
+      const step = digits === null ? null : await matchTimeStep(secret, digits);
+      if (step === null) throw wrongCode();
+      const backupCodes = newBackupCodes();
+      const hashes = await hashAll(backupCodes);
+      const isEnabled = await inOwnerTransaction(asOwner, async (client) => {
+        const { rows } = await client.query<{ enabled: boolean }>(
+          `select auth.enable_factor($2, $3, $4, $5, ${CLIENT_INFO_SQL}) as enabled`,
+          [clientInfoParameter(clientInfo), userId, secret, step, hashes],
+        );
+        return rows[0]!.enabled;
+      });
+      if (!isEnabled) throw enrolmentNotFound();
+      return { backupCodes };
+    },
+
+    async disable(userId, code, clientInfo) {
+      const { attempt, proof } = await verifyFactor(userId, code, clientInfo);
+      await useProof(DISABLE_FACTOR, attempt, proof);
+    },
+
+    async renewBackupCodes(userId, code, clientInfo) {
+      const { attempt, proof } = await verifyFactor(userId, code, clientInfo);
+      const backupCodes = newBackupCodes();
+      const hashes = await attempts.withdrawOnError(attempt, () => hashAll(backupCodes));
+      await useProof(RENEW_BACKUP_CODES, attempt, proof, hashes);
+      return { backupCodes };
+    },
+  };
+}
+
+function enrolmentNotFound(): ApiError {
+  return new ApiError(400, "VALIDATION_ERROR", "There is no enrolment to verify.", {
+    hint: "Start the enrolment first: POST /api/mfa/enable returns the secret for the authenticator app.",
+  });
+}
+
+function factorNotEnabled(): ApiError {
+  return new ApiError(400, "VALIDATION_ERROR", "No authenticator app is enabled for this account.");
+}

@@ -1,0 +1,288 @@
+import * as openid from "openid-client";
+import type { ApiError } from "../../errors.ts";
+import { isExactNumber, isJsonObject, parseJsonExactly, toAddressText } from "../../json/json-values.ts";
+import { assertionInvalid, providerRefused, providerUnavailable } from "./federation-errors.ts";
+import type {
+  CallbackRequest,
+  ExternalIdentity,
+  Provider,
+  ProviderProtocol,
+  ServiceUrls,
+  SignOutHint,
+} from "./provider.ts";
+import { isLoopback, makeSafeFetch } from "./safe-fetch.ts";
+
+/** Errors that mean an unavailable or misconfigured provider, not a forged response. */
+const UNAVAILABLE_CODES: readonly unknown[] = [
+  "OAUTH_TIMEOUT",
+  "OAUTH_HTTP_REQUEST_FORBIDDEN",
+  "OAUTH_REQUEST_PROTOCOL_FORBIDDEN",
+  "OAUTH_RESPONSE_IS_NOT_CONFORM",
+  "OAUTH_RESPONSE_IS_NOT_JSON",
+  "OAUTH_PARSE_ERROR",
+  "OAUTH_MISSING_SERVER_METADATA",
+  "OAUTH_INVALID_SERVER_METADATA",
+];
+/** The user declined, or the code is unknown to the provider (RFC 6749 §5.2). */
+const REFUSAL_CODES: readonly string[] = ["access_denied", "invalid_grant", "login_required", "interaction_required"];
+
+/** Independently, the library refetches the keys when a token has an unknown key id. */
+const DISCOVERY_CACHE_MS = 10 * 60_000;
+/** The accepted clock difference to the provider, in seconds. */
+const CLOCK_TOLERANCE_SECONDS = 30;
+
+type UserProfile = Readonly<Record<string, unknown>>;
+
+const DEFAULT_SCOPE = "openid profile email";
+
+/** OpenID Connect: the code flow with PKCE, state and nonce. */
+export function makeOpenIdProtocol() {
+  const discover = makeDiscovery();
+  return (provider: Provider, { callback, signedOut }: ServiceUrls): ProviderProtocol => ({
+    async startSignIn(state) {
+      const configuration = await discover(provider);
+      const [nonce, codeVerifier] = [openid.randomNonce(), openid.randomPKCECodeVerifier()];
+      const address = openid.buildAuthorizationUrl(configuration, {
+        redirect_uri: callback,
+        scope: provider.settings.scope ?? DEFAULT_SCOPE,
+        state,
+        nonce,
+        code_challenge: await openid.calculatePKCECodeChallenge(codeVerifier),
+        code_challenge_method: "S256",
+      });
+      return { url: address.href, checks: { nonce, codeVerifier, requestId: null } };
+    },
+
+    stateOf: queryState,
+
+    async readIdentity({ query }, state, { nonce, codeVerifier }) {
+      const configuration = await discover(provider);
+      const tokens = await openid
+        .authorizationCodeGrant(configuration, new URL(`${callback}?${query}`), {
+          expectedState: state,
+          expectedNonce: nonce!,
+          pkceCodeVerifier: codeVerifier!,
+          idTokenExpected: true,
+        })
+        .catch(throwAsApiError);
+      const claims = tokens.claims()!;
+      const profile = await readProfile(configuration, tokens.access_token, claims).catch(throwAsApiError);
+      return toOpenIdIdentity(claims, profile, tokens.id_token!);
+    },
+
+    async signOutUrl({ proof }: SignOutHint, state) {
+      const configuration = await discover(provider);
+      if (!configuration.serverMetadata().end_session_endpoint) return null;
+      const parameters = {
+        post_logout_redirect_uri: signedOut,
+        state,
+        ...(proof !== null && { id_token_hint: proof }),
+      };
+      return openid.buildEndSessionUrl(configuration, parameters).href;
+    },
+
+    readLogout: async (callback) => ({ kind: "response", state: queryState(callback) }),
+  });
+}
+
+/** Many providers return e-mail and name from the userinfo endpoint only. `email_verified` must come from the same source as the e-mail. */
+async function readProfile(
+  configuration: openid.Configuration,
+  accessToken: string,
+  claims: openid.IDToken,
+): Promise<UserProfile> {
+  const isEnough = claims.email !== undefined && claims.name !== undefined;
+  if (isEnough || !configuration.serverMetadata().userinfo_endpoint) return claims;
+  const userInfo = await openid.fetchUserInfo(configuration, accessToken, claims.sub);
+  return { ...(claims.email === undefined ? userInfo : claims), name: claims.name ?? userInfo.name };
+}
+
+function toOpenIdIdentity({ sub, amr }: openid.IDToken, profile: UserProfile, idToken: string): ExternalIdentity {
+  const { email, email_verified: verified, name } = profile;
+  return {
+    subject: sub,
+    email: typeof email === "string" ? email : null,
+    // Some providers send it as a string.
+    isEmailVerified: verified === true || verified === "true",
+    name: typeof name === "string" ? name : null,
+    // RFC 8176
+    hasSecondFactor: Array.isArray(amr) && amr.includes("mfa"),
+    message: null,
+    signOut: { subject: sub, sessionIndex: null, proof: idToken },
+  };
+}
+
+/** Plain OAuth 2.0: exchanges the code and reads the user from the userinfo endpoint. */
+export function makeOAuthProtocol(provider: Provider, { callback }: ServiceUrls): ProviderProtocol {
+  const configuration = configureOAuth(provider);
+  return {
+    async startSignIn(state) {
+      const { scope } = provider.settings;
+      const codeVerifier = openid.randomPKCECodeVerifier();
+      const address = openid.buildAuthorizationUrl(configuration, {
+        redirect_uri: callback,
+        ...(scope !== undefined && { scope }),
+        state,
+        code_challenge: await openid.calculatePKCECodeChallenge(codeVerifier),
+        code_challenge_method: "S256",
+      });
+      return { url: address.href, checks: { nonce: null, codeVerifier, requestId: null } };
+    },
+
+    stateOf: queryState,
+
+    async readIdentity({ query }, state, { codeVerifier }) {
+      const url = new URL(`${callback}?${query}`);
+      const checks = { expectedState: state, pkceCodeVerifier: codeVerifier! };
+      const tokens = await openid.authorizationCodeGrant(configuration, url, checks).catch(throwAsApiError);
+      return toOAuthIdentity(provider, await readUserInfo(configuration, tokens.access_token));
+    },
+
+    // OAuth 2.0 has no logout.
+    signOutUrl: async () => null,
+    readLogout: async (callback) => ({ kind: "response", state: queryState(callback) }),
+  };
+}
+
+function configureOAuth({ issuer, clientId, secret, settings }: Provider): openid.Configuration {
+  const { authorization_endpoint, token_endpoint, userinfo_endpoint, private_network } = settings;
+  const configuration = new openid.Configuration(
+    {
+      issuer,
+      authorization_endpoint: authorization_endpoint!,
+      token_endpoint: token_endpoint!,
+      userinfo_endpoint: userinfo_endpoint!,
+    },
+    clientId!,
+    {},
+    secret === null ? openid.None() : openid.ClientSecretPost(secret),
+  );
+  const tokenUrl = token_endpoint!;
+  configuration[openid.customFetch] = makeSafeFetch({
+    providerUrl: tokenUrl,
+    allowsPrivateNetwork: private_network ?? false,
+  });
+  if (isLoopback(URL.parse(tokenUrl))) openid.allowInsecureRequests(configuration);
+  return configuration;
+}
+
+async function readUserInfo(
+  configuration: openid.Configuration,
+  accessToken: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  const address = new URL(configuration.serverMetadata().userinfo_endpoint!);
+  const headers = new Headers({ Accept: "application/json" });
+  const response = await openid
+    .fetchProtectedResource(configuration, accessToken, address, "GET", null, headers)
+    .catch(throwAsApiError);
+  if (!response.ok) throw providerUnavailable(new Error(`Its userinfo endpoint returned ${response.status}`));
+  const userInfo = parseUserInfo(await response.text());
+  if (!isJsonObject(userInfo)) throw providerUnavailable(new Error("Its userinfo is not a JSON object"));
+  return userInfo;
+}
+
+/** Keeps all digits of numeric subjects: JavaScript would round 64-bit ids. */
+function parseUserInfo(text: string): unknown {
+  try {
+    return parseJsonExactly(text);
+  } catch {
+    // The parser's message is omitted, because it quotes the input.
+    return null;
+  }
+}
+
+function toOAuthIdentity({ settings }: Provider, userInfo: Readonly<Record<string, unknown>>): ExternalIdentity {
+  const names = { subject: "sub", email: "email", email_verified: "email_verified", name: "name", ...settings.claims };
+  const textOf = (name: string) => {
+    const value = Object.hasOwn(userInfo, name) ? userInfo[name] : null;
+    if (typeof value === "number" || isExactNumber(value)) return toAddressText(value);
+    return typeof value === "string" && value !== "" ? value : null;
+  };
+  const subject = textOf(names.subject);
+  if (subject === null) throw assertionInvalid(new Error(`Its userinfo has no ${names.subject}`));
+  return {
+    subject,
+    email: textOf(names.email),
+    isEmailVerified: userInfo[names.email_verified] === true,
+    name: textOf(names.name),
+    hasSecondFactor: false,
+    message: null,
+    signOut: { subject, sessionIndex: null, proof: null },
+  };
+}
+
+/** Returns the provider's OpenID configuration. */
+type DiscoverConfiguration = (provider: Provider) => Promise<openid.Configuration>;
+
+type CachedConfiguration = {
+  /** The provider's row as JSON; a changed row invalidates the entry. */
+  readonly row: string;
+  readonly until: number;
+  readonly configuration: Promise<openid.Configuration>;
+};
+
+function makeDiscovery(): DiscoverConfiguration {
+  const cache = new Map<string, CachedConfiguration>();
+  return (provider) => {
+    const row = JSON.stringify(provider);
+    const cached = cache.get(provider.name);
+    if (cached?.row === row && performance.now() < cached.until) return cached.configuration;
+    const configuration = discover(provider);
+    cache.set(provider.name, { row, until: performance.now() + DISCOVERY_CACHE_MS, configuration });
+    configuration.catch(() => cache.delete(provider.name));
+    return configuration;
+  };
+}
+
+async function discover(provider: Provider): Promise<openid.Configuration> {
+  const { issuer, clientId, secret, settings } = provider;
+  const issuerUrl = new URL(issuer);
+  const allowsPrivateNetwork = settings.private_network ?? false;
+  const configuration = await openid
+    .discovery(
+      issuerUrl,
+      clientId!,
+      { [openid.clockTolerance]: CLOCK_TOLERANCE_SECONDS },
+      secret === null ? openid.None() : openid.ClientSecretPost(secret),
+      {
+        [openid.customFetch]: makeSafeFetch({ providerUrl: issuer, allowsPrivateNetwork }),
+        // Without these checks, the library does not verify signatures of tokens that came over TLS.
+        execute: [openid.enableNonRepudiationChecks, ...(isLoopback(issuerUrl) ? [openid.allowInsecureRequests] : [])],
+      },
+    )
+    .catch((error) => {
+      throw toProviderUnavailable(error);
+    });
+  const { issuer: actualIssuer } = configuration.serverMetadata();
+  // The library accepts any tenant for some Microsoft issuers, so that anybody with a tenant could name any user.
+  if (actualIssuer !== issuer)
+    throw providerUnavailable(new Error(`Its issuer is ${actualIssuer}, but it was added as ${issuer}`));
+  return configuration;
+}
+
+/** Converts errors of openid-client to API errors. */
+function throwAsApiError(error: unknown): never {
+  if (error instanceof openid.AuthorizationResponseError || error instanceof openid.ResponseBodyError) {
+    const providerError = new Error(`The provider returned the error ${error.error}`);
+    throw REFUSAL_CODES.includes(error.error) ? providerRefused(providerError) : providerUnavailable(providerError);
+  }
+  const isForged =
+    error instanceof openid.ClientError && error.code !== undefined && !UNAVAILABLE_CODES.includes(error.code);
+  throw isForged ? assertionInvalid(innermostCause(error)) : toProviderUnavailable(error);
+}
+
+/** The error for a failed request to the provider. */
+function toProviderUnavailable(error: unknown): ApiError {
+  const isTimeout = error instanceof openid.ClientError && error.code === "OAUTH_TIMEOUT";
+  return providerUnavailable(innermostCause(error), { isTimeout });
+}
+
+/** The library's message is generic; the innermost cause names the claim. */
+function innermostCause(error: unknown): unknown {
+  return error instanceof Error && error.cause instanceof Error ? innermostCause(error.cause) : error;
+}
+
+/** Reads `?state=…`, for protocols that respond in the query string. */
+function queryState({ query }: CallbackRequest): string {
+  return new URLSearchParams(query).get("state") ?? "";
+}

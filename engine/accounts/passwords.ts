@@ -1,0 +1,138 @@
+import { argon2, randomBytes, timingSafeEqual } from "node:crypto";
+import { availableParallelism } from "node:os";
+import { promisify } from "node:util";
+import { unavailable } from "../errors.ts";
+
+/** OWASP's second choice for argon2id: 19 MiB, 2 passes; about 25 ms. After a change, each hash is renewed at its next use. */
+export const DEFAULT_PARAMETERS: HashParameters = { memory: 19_456, passes: 2, parallelism: 1 };
+const SALT_BYTES = 16;
+const TAG_BYTES = 32;
+/** `$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$dGFn` */
+const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
+
+const derive = promisify(argon2);
+
+export type Passwords = {
+  hash(password: string): Promise<string>;
+  /** Hashes with the salt of another hash; the results are equal if the passwords are. */
+  hashLike(phc: string, password: string): Promise<string>;
+  /** Takes the same time if the hash is null (unknown user) or of another algorithm, and returns false then. */
+  matches(phc: string | null, password: string): Promise<boolean>;
+  isOutdated(phc: string): boolean;
+};
+
+type PasswordsOptions = {
+  readonly parameters?: HashParameters;
+  /** How many hashes are computed at a time. */
+  readonly concurrency?: number;
+  /** How many more may wait; further ones are refused. */
+  readonly maxWaiting?: number;
+};
+
+/** A hash occupies a processor and 19 MiB, so half of the processors stay free for other work. */
+const DEFAULT_CONCURRENCY = Math.max(1, Math.min(2, Math.floor(availableParallelism() / 2)));
+/** About three seconds of work. */
+const DEFAULT_MAX_WAITING = 100;
+
+/** Hashes and compares passwords off the event loop, a few at a time. */
+export function makePasswords({
+  parameters = DEFAULT_PARAMETERS,
+  concurrency: maxConcurrent = DEFAULT_CONCURRENCY,
+  maxWaiting: maxQueued = DEFAULT_MAX_WAITING,
+}: PasswordsOptions = {}): Passwords {
+  const limited = makeLimiter(maxConcurrent, maxQueued);
+  const dummy = dummyHash(parameters);
+  return {
+    hash: (password) => limited(() => hashPassword(parameters, password)),
+    hashLike: (phc, password) => limited(() => hashLike(phc, password)),
+    matches: (phc, password) => limited(() => matchesHash(phc !== null && isPasswordHash(phc) ? phc : dummy, password)),
+    isOutdated: (phc) => isOutdated(phc, parameters),
+  };
+}
+
+function makeLimiter(concurrency: number, maxWaiting: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+
+  return async (work) => {
+    if (running < concurrency) running++;
+    else if (waiting.length < maxWaiting) await new Promise<void>((resolve) => waiting.push(resolve));
+    else throw unavailable("Too many sign-ins at the moment; try again soon.");
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      // The next waiting one takes over this slot.
+      if (next) next();
+      else running--;
+    }
+  };
+}
+
+/** The cost of a hash; memory in KiB. */
+export type HashParameters = { readonly memory: number; readonly passes: number; readonly parallelism: number };
+type PasswordHash = { readonly parameters: HashParameters; readonly salt: Buffer; readonly tag: Buffer };
+
+/** Returns a PHC string with a random salt. */
+export function hashPassword(parameters: HashParameters, password: string): Promise<string> {
+  return hashWithSalt(parameters, randomBytes(SALT_BYTES), TAG_BYTES, password);
+}
+
+/** Hashes with the parameters and salt of another hash: the results are equal if the passwords are. */
+export function hashLike(phc: string, password: string): Promise<string> {
+  const { parameters, salt, tag } = readPhc(phc);
+  return hashWithSalt(parameters, salt, tag.length, password);
+}
+
+/** Whether it is an argon2id hash; imported users may have others. */
+export function isPasswordHash(text: string): boolean {
+  return PHC.test(text);
+}
+
+export async function matchesHash(phc: string, password: string): Promise<boolean> {
+  const { parameters, salt, tag } = readPhc(phc);
+  return timingSafeEqual(await tagOf(parameters, salt, tag.length, password), tag);
+}
+
+/** A hash that matches no password, to compare with for unknown users in the same time. */
+export function dummyHash(parameters: HashParameters): string {
+  return toPhc({ parameters, salt: randomBytes(SALT_BYTES), tag: randomBytes(TAG_BYTES) });
+}
+
+export function isOutdated(phc: string, current: HashParameters): boolean {
+  const { memory, passes, parallelism } = readPhc(phc).parameters;
+  return memory !== current.memory || passes !== current.passes || parallelism !== current.parallelism;
+}
+
+async function hashWithSalt(
+  parameters: HashParameters,
+  salt: Buffer,
+  bytes: number,
+  password: string,
+): Promise<string> {
+  return toPhc({ parameters, salt, tag: await tagOf(parameters, salt, bytes, password) });
+}
+
+/** NFKC makes passwords equal that different keyboards encode differently. */
+function tagOf(parameters: HashParameters, nonce: Buffer, tagLength: number, password: string): Promise<Buffer> {
+  return derive("argon2id", { ...parameters, message: password.normalize("NFKC"), nonce, tagLength });
+}
+
+function toPhc({ parameters: { memory, passes, parallelism }, salt, tag }: PasswordHash): string {
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${base64(salt)}$${base64(tag)}`;
+}
+
+function readPhc(phc: string): PasswordHash {
+  const match = PHC.exec(phc);
+  if (!match) throw new Error("A stored password hash is not one of argon2id");
+  const [, memory, passes, parallelism, salt, tag] = match;
+  return {
+    parameters: { memory: Number(memory), passes: Number(passes), parallelism: Number(parallelism) },
+    salt: Buffer.from(salt!, "base64"),
+    tag: Buffer.from(tag!, "base64"),
+  };
+}
+
+function base64(bytes: Buffer): string {
+  return bytes.toString("base64").replace(/=+$/, "");
+}

@@ -1,0 +1,108 @@
+import { cacheLookups, type LookUpKeys } from "../concurrency/batched-lookup.ts";
+import { type AsOwner, makeOwnerFunction } from "../database/owner-pool.ts";
+import type { ApiError } from "../errors.ts";
+import { type Claims, readTimeClaim } from "../identity/claims.ts";
+import { unauthorized } from "../identity/unauthorized.ts";
+import { isExactNumber, toAddressText } from "../json/json-values.ts";
+import type { Logger } from "../output/log.ts";
+import { accountRequired } from "./auth-errors.ts";
+
+/** Why claims are no longer valid; null if they are valid. */
+type ClaimsRejection = ApiError | null;
+
+/** Checks whether claims are still valid. Synchronous if the account's state is cached. */
+export type AccountClaimsValidator = (claims: Claims) => ClaimsRejection | Promise<ClaimsRejection>;
+
+type ClaimsValidatorOptions = { readonly asOwner: AsOwner; readonly log: Pick<Logger, "warn"> };
+/** The claim with the digest of the caller's session id. */
+export const SESSION_CLAIM = "session_digest";
+
+type AccountState = { user_id: string; state: "living" | "disabled" | "deleted"; tokens_valid_from: string | null };
+
+/** How long a token can still be used after its account was disabled. */
+const CACHE_MS = 4_000;
+const MAX_CACHED = 10_000;
+
+/**
+ * Checks the account of a token, API key or session: it is invalid if the account was disabled or deleted, and a token also
+ * if the password or role has changed since it was issued. A subject without an account here is accepted, because another
+ * issuer may share the keys.
+ */
+export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): AccountClaimsValidator {
+  const queryAsOwner = makeOwnerFunction<AccountState>({
+    asOwner,
+    text: "select * from auth.account_states($1)",
+    log,
+    warning: "disabled users are not detected: this needs the owner's connection (OWNER_DATABASE_URL)",
+  });
+  const queryStates: LookUpKeys<AccountState> = async (userIds) => {
+    const rows = await queryAsOwner([userIds]);
+    return new Map(rows.map((row) => [row.user_id, row]));
+  };
+  const stateOf = cacheLookups(queryStates, { rememberedMs: CACHE_MS, most: MAX_CACHED });
+  const isLiveSession = cacheLookups(makeLiveSessionQuery({ asOwner, log }), {
+    rememberedMs: CACHE_MS,
+    most: MAX_CACHED,
+  });
+
+  const validateAccount: AccountClaimsValidator = (claims) => {
+    const userId = readUserId(claims);
+    if (userId === null) return null;
+    const state = stateOf(userId);
+    return state instanceof Promise
+      ? state.then((account) => rejectionOf(claims, account))
+      : rejectionOf(claims, state);
+  };
+
+  const validateSession = async (claims: Claims, digest: string): Promise<ClaimsRejection> => {
+    const rejection = await validateAccount(claims);
+    if (rejection || (await isLiveSession(digest))) return rejection;
+    return unauthorized("INVALID_TOKEN", "The session has ended; sign in again.", "The session has ended");
+  };
+
+  return (claims) => {
+    const { [SESSION_CLAIM]: digest } = claims;
+    return typeof digest === "string" ? validateSession(claims, digest) : validateAccount(claims);
+  };
+}
+
+function makeLiveSessionQuery({ asOwner, log }: ClaimsValidatorOptions): LookUpKeys<true> {
+  const queryAsOwner = makeOwnerFunction<{ digest: string }>({
+    asOwner,
+    text: "select encode(living, 'hex') as digest from auth.living_sessions($1) as living",
+    log,
+    warning: "ended sessions are not detected: this needs the owner's connection (OWNER_DATABASE_URL)",
+  });
+  return async (digests) => {
+    const rows = await queryAsOwner([digests.map((digest) => Buffer.from(digest, "hex"))]);
+    return new Map(rows.map(({ digest }) => [digest, true]));
+  };
+}
+
+function rejectionOf(claims: Claims, state: AccountState | null): ClaimsRejection {
+  if (!state) return null;
+  if (state.state === "disabled") {
+    return unauthorized("INVALID_TOKEN", "This account is disabled.", "The account is disabled");
+  }
+  if (state.state === "deleted") {
+    return unauthorized("INVALID_TOKEN", "This account was deleted.", "The account was deleted");
+  }
+  const issuedAt = readTimeClaim(claims, "iat");
+  if (issuedAt !== null && issuedAt < Number(state.tokens_valid_from)) {
+    return unauthorized("TOKEN_EXPIRED", "The account has changed; refresh the token or sign in again.", "JWT expired");
+  }
+  return null;
+}
+
+/** The same as `auth.uid()`: null if the subject is not a user id. */
+function readUserId({ sub }: Claims): string | null {
+  const text = ["string", "number"].includes(typeof sub) || isExactNumber(sub) ? toAddressText(sub) : "";
+  return /^[1-9]\d{0,17}$/.test(text) ? text : null;
+}
+
+/** Throws if the caller is not a user. */
+export function userIdOf(claims: Claims): string {
+  const id = readUserId(claims);
+  if (id === null) throw accountRequired();
+  return id;
+}

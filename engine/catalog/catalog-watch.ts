@@ -1,0 +1,169 @@
+import type pg from "pg";
+import type { AsOwner } from "../database/owner-pool.ts";
+import { queryWithTimeout } from "./catalog-reader.ts";
+
+/**
+ * Every row that the introspection reads from is there by its identity and the transaction that wrote it (`xmin`), so that
+ * grants, comments and settings count. `pg_class` and the roles go by content: truncate, refresh and password changes
+ * rewrite their rows and change nothing here. Temporary tables live in other schemas, and vacuum writes in place.
+ * Counters of `pg_stat_sys_tables` would be cheaper, but come up to ten seconds late, and on Postgres 14 perhaps never.
+ */
+const FINGERPRINT = `
+  with namespace as (
+    select oid from pg_namespace where nspname !~ '^pg_' and nspname <> 'information_schema'
+  ), relation as materialized (
+    select c.oid, hash_record_extended(row(c.oid, c.relname, c.relnamespace, c.reltype, c.relowner, c.relkind,
+      c.relispartition, c.relrowsecurity, c.relforcerowsecurity, c.relreplident, c.relacl, c.reloptions), 0) as mark
+    from pg_class c
+    where c.relkind in ('r', 'p', 'v', 'm', 'f', 'c') and c.relnamespace in (select oid from namespace)
+  ), marks (mark) as (
+    select hash_record_extended(row(oid, xmin), 1) from pg_namespace where oid in (select oid from namespace)
+    union all select mark from relation
+    union all select hash_record_extended(row(a.attrelid, a.attnum, a.xmin), 2)
+      from pg_attribute a join relation on relation.oid = a.attrelid where a.attnum > 0
+    union all select hash_record_extended(row(d.oid, d.xmin), 3)
+      from pg_attrdef d join relation on relation.oid = d.adrelid
+    union all select hash_record_extended(row(oid, xmin), 4)
+      from pg_constraint where connamespace in (select oid from namespace)
+    union all select hash_record_extended(row(i.indexrelid, i.xmin), 5)
+      from pg_index i join relation on relation.oid = i.indrelid
+    union all select hash_record_extended(row(oid, xmin), 6) from pg_policy
+    union all select hash_record_extended(row(r.oid, r.xmin), 7)
+      from pg_rewrite r join relation on relation.oid = r.ev_class
+    union all select hash_record_extended(row(oid, xmin), 8) from pg_trigger where tgtype & 64 <> 0
+    union all select hash_record_extended(row(oid, xmin), 9)
+      from pg_type where typnamespace in (select oid from namespace)
+    union all select hash_record_extended(row(oid, xmin), 10) from pg_enum
+    union all select hash_record_extended(row(rngtypid, xmin), 11) from pg_range
+    union all select hash_record_extended(row(oid, xmin), 12)
+      from pg_proc where pronamespace in (select oid from namespace)
+    union all select hash_record_extended(row(oid, xmin), 13) from pg_cast
+    union all select hash_record_extended(row(objoid, classoid, objsubid, xmin), 14)
+      from pg_description where objoid >= 16384 or classoid = 'pg_namespace'::regclass
+    union all select hash_record_extended(row(oid, xmin), 15) from pg_extension
+    union all select hash_record_extended(row(oid, rolname, rolsuper, rolinherit, rolcanlogin, rolbypassrls), 16)
+      from pg_roles
+    union all select hash_record_extended(row(roleid, member, grantor, xmin), 17) from pg_auth_members
+    union all select hash_record_extended(row(s.setdatabase, s.setrole, s.xmin), 18)
+      from pg_db_role_setting s left join pg_database d on d.oid = s.setdatabase
+      where s.setdatabase = 0 or d.datname = current_database()
+    union all select hash_record_extended(row(oid, datname, datdba), 19)
+      from pg_database where datname = current_database()
+    union all select hash_record_extended(row(c.objoid, c.classoid, c.xmin), 20)
+      from pg_shdescription c join pg_database d on d.oid = c.objoid and d.datname = current_database()
+  )
+  select now.snapshot, case when now.snapshot is distinct from $1 then (select concat(count(*), ' ', bit_xor(mark)) from marks) end as digest
+  from (select pg_current_snapshot()::text as snapshot) now`;
+
+type CatalogWatchOptions = {
+  readonly asOwner: AsOwner;
+  readonly intervalMs: number;
+  onChanged(): void;
+  /** Nothing has changed since the catalogue was read. */
+  onUnchanged(): void;
+};
+
+/** A look may take this part of the time, and no more. */
+const MAX_DUTY_CYCLE = 1 / 50;
+const MAX_PAUSE_MS = 60_000;
+/** Between two looks that are asked for. */
+const MIN_PAUSE_MS = 250;
+
+/** Looks now and then whether the database is still the one that was read. What cannot be asked now is asked next time. */
+export class CatalogWatch {
+  readonly #options: CatalogWatchOptions;
+  #baseline: CatalogFingerprint | null = null;
+  /** In a row. What is rewritten all the time and never differs, as in a schema that is not served, is not read all the time. */
+  #falseAlarms = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #dueAt = Number.POSITIVE_INFINITY;
+  #notBefore = 0;
+  #checking: Promise<void> | null = null;
+  #closed = false;
+
+  constructor(options: CatalogWatchOptions) {
+    this.#options = options;
+  }
+
+  /** What the catalogue that is served was read from; and whether reading it brought anything new. */
+  setBaseline(fingerprint: CatalogFingerprint, { changed }: { changed: boolean }): void {
+    const wasAlarm = this.#baseline !== null && this.#baseline.digest !== fingerprint.digest;
+    if (changed) this.#falseAlarms = 0;
+    else if (wasAlarm) this.#falseAlarms++;
+    this.#baseline = fingerprint;
+    if (!this.#timer) this.#schedule(this.#options.intervalMs);
+  }
+
+  /** At once, beyond the regular looks. */
+  check(): Promise<void> {
+    this.#checking ??= this.#compare().finally(() => {
+      this.#checking = null;
+    });
+    return this.#checking;
+  }
+
+  /** Ahead of the next regular look, but not more often than looking costs, and not where it is mostly in vain. */
+  checkSoon(): void {
+    if (!this.#timer || this.#checking) return;
+    const now = performance.now();
+    const dueAt = Math.max(now, this.#notBefore);
+    if (dueAt < this.#dueAt) this.#schedule(dueAt - now);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#checking;
+  }
+
+  #schedule(pause: number): void {
+    if (this.#closed) return;
+    clearTimeout(this.#timer);
+    this.#dueAt = performance.now() + pause;
+    this.#timer = setTimeout(async () => {
+      const startedAt = performance.now();
+      await this.check();
+      const now = performance.now();
+      const cost = now - startedAt;
+      const backoff = 2 ** this.#falseAlarms;
+      const pauseOf = (least: number) => Math.max(Math.min(least * backoff, MAX_PAUSE_MS), cost / MAX_DUTY_CYCLE);
+      this.#notBefore = now + pauseOf(MIN_PAUSE_MS);
+      this.#schedule(pauseOf(this.#options.intervalMs));
+    }, pause);
+    this.#timer.unref();
+  }
+
+  async #compare(): Promise<void> {
+    const baseline = this.#baseline;
+    if (!baseline) return;
+    const current = await this.#options.asOwner((client) => readFingerprint(client, baseline)).catch(() => null);
+    // A load that ended meanwhile knows better.
+    if (!current || this.#closed || this.#baseline !== baseline) return;
+    if (current.digest !== baseline.digest) {
+      this.#options.onChanged();
+      return;
+    }
+    this.#baseline = current;
+    this.#falseAlarms = 0;
+    this.#options.onUnchanged();
+  }
+}
+
+/** Two that differ in `digest` mean that something of what the catalogue is made of has changed. */
+type CatalogFingerprint = {
+  /** What was committed when it was taken. As long as this stays the same nothing at all has changed. */
+  readonly snapshot: string;
+  readonly digest: string;
+};
+
+/** Costs next to nothing when nothing was committed since `known`, and otherwise a pass over the system catalogues. */
+export async function readFingerprint(
+  client: pg.ClientBase,
+  previous: CatalogFingerprint | null = null,
+): Promise<CatalogFingerprint> {
+  const [row] = await queryWithTimeout<{ snapshot: string; digest: string | null }>(client, FINGERPRINT, [
+    previous?.snapshot ?? null,
+  ]);
+  const { snapshot, digest } = row!;
+  return { snapshot, digest: digest ?? previous!.digest };
+}

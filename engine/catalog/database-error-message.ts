@@ -1,0 +1,81 @@
+import type { DatabaseError } from "pg";
+import type { Catalog } from "./catalog.ts";
+import { publicComment } from "./comments.ts";
+import type { CatalogTable } from "./tables.ts";
+
+/** What people are told of an error of Postgres, and which column of the input it is about. */
+export type DatabaseErrorMessage = { readonly message: string; readonly column?: string; readonly hint?: string };
+
+/** By SQLSTATE, or by its class: where Postgres's own words would name tables, roles or SQL. */
+const MESSAGES_BY_SQLSTATE: Readonly<Record<string, string>> = {
+  "21": "What was asked cannot be done in one statement.",
+  "22008": "There is no such day or time.",
+  "23502": "A required value is missing.",
+  "23503": "This refers to something that does not exist, or something else still refers to it.",
+  "23505": "There is one with this value already.",
+  "23514": "A value is not acceptable.",
+  "23P01": "This is in conflict with another one.",
+  "25006": "Nothing can be changed: you, or the database, may only read.",
+  "40": "Somebody else changed the same thing at the same moment; try again.",
+  "42501": "You may not do this.",
+  "44": "A value is not acceptable.",
+  "55P03": "Somebody else is changing the same thing; try again.",
+  "57014": "This took too long and was given up.",
+};
+
+/** Null for what is no doing of the client's, and not meant for its eyes. */
+export function databaseErrorMessage(error: DatabaseError, catalog: Catalog): DatabaseErrorMessage | null {
+  const code = error.code ?? "";
+  if (code.startsWith("23")) return constraintMessage(error, catalog);
+  if (code === "55P03" && error.table) return { message: `"${error.table}" is locked by somebody else; try again.` };
+  const sentence = MESSAGES_BY_SQLSTATE[code] ?? MESSAGES_BY_SQLSTATE[code.slice(0, 2)];
+  if (sentence) return { message: sentence };
+  if (!isMeantForUsers(code)) return null;
+  return { message: error.message, ...namedColumn(error.detail), ...(error.hint && { hint: error.hint }) };
+}
+
+/** Of a value that no index can hold, which takes a third of a page, and no tsvector, which takes a megabyte; null of any other. */
+export function valueTooLongMessage({ code }: DatabaseError): string | null {
+  return code === "54000" ? "A value is too long." : null;
+}
+
+/** What functions raise, and what Postgres says of values (class 22). Its own classes of letters are F0, HV, P0 and XX. */
+function isMeantForUsers(code: string): boolean {
+  return code.startsWith("22") || code === "P0001" || (/^[A-Z]/.test(code) && !/^(F0|HV|P0|XX)/.test(code));
+}
+
+/** The comment on a constraint says what to do about it. */
+function constraintMessage(
+  { code = "", schema, table, column, constraint }: DatabaseError,
+  catalog: Catalog,
+): DatabaseErrorMessage {
+  const broken = schema && table ? catalog.findTable({ schema, name: table }) : undefined;
+  const found = broken && constraint ? findConstraint(broken, constraint) : undefined;
+  const message = publicComment(found?.comment ?? null) ?? MESSAGES_BY_SQLSTATE[code] ?? "A value is not acceptable.";
+  const columns = column ? [column] : found ? constraintColumns(found) : [];
+  return { message, ...(columns.length === 1 && namedColumn(columns[0])) };
+}
+
+type MessageConstraint = {
+  readonly name: string;
+  readonly columns: readonly (string | null)[];
+  readonly mentioned?: readonly string[];
+  readonly comment: string | null;
+};
+
+/** `email` of a unique index on `lower(email)`. */
+function constraintColumns({ columns, mentioned = [] }: MessageConstraint): readonly string[] {
+  const named = columns.filter((name) => name !== null);
+  return named.length === columns.length ? named : [...new Set([...named, ...mentioned])];
+}
+
+function findConstraint(
+  { checks, foreignKeys, uniqueKeys, indexes }: CatalogTable,
+  name: string,
+): MessageConstraint | undefined {
+  return [...checks, ...foreignKeys, ...uniqueKeys, ...indexes].find((constraint) => constraint.name === name);
+}
+
+function namedColumn(column: string | null | undefined): { column: string } | null {
+  return column && /^[a-z]\w*$/i.test(column) ? { column } : null;
+}

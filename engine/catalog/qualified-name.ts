@@ -1,1 +1,0 @@
-export type QualifiedName = { readonly schema: string; readonly name: string };

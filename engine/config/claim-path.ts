@@ -1,0 +1,95 @@
+import { isJsonObject } from "../json/json-values.ts";
+
+type ClaimComparison = keyof typeof COMPARISONS;
+
+/** The name of a member, the place in a list, or which text of a list. */
+export type ClaimStep = string | number | { readonly comparison: ClaimComparison; readonly text: string };
+export type ClaimPath = readonly ClaimStep[];
+
+const COMPARISONS = {
+  "==": (found: string, text: string) => found === text,
+  "!=": (found: string, text: string) => found !== text,
+  "^==": (found: string, text: string) => found.startsWith(text),
+  "==^": (found: string, text: string) => found.endsWith(text),
+  "*==": (found: string, text: string) => found.includes(text),
+  search: (found: string, text: string) => new RegExp(text, "u").test(found),
+  match: (found: string, text: string) => new RegExp(`^(?:${text})$`, "u").test(found),
+} as const;
+
+/** A text in double quotes, or in single ones as RFC 9535 has it, with escapes as in JSON. */
+const QUOTED_TEXT = String.raw`(?<quote>["'])(?<text>(?:(?!\k<quote>)[^\\]|\\.)*)\k<quote>`;
+const COMPARISON = String.raw`@ *(?<operator>[\^*]?==|==\^|!=) *`;
+const FUNCTION_CALL = String.raw`(?<called>search|match)\( *@ *, *`;
+const PATH_STEP = new RegExp(
+  [
+    String.raw`\.(?<word>[\w$@-]+)`,
+    String.raw`\."(?<quoted>[^"]+)"`,
+    String.raw`\["(?<key>[^"]+)"\]`,
+    String.raw`\['(?<singleQuoted>[^']+)'\]`,
+    String.raw`\[(?<index>\d+)\]`,
+    String.raw`\[\? *\(? *(?:${COMPARISON}|${FUNCTION_CALL})${QUOTED_TEXT} *\)? *\)? *\]`,
+  ].join("|"),
+  "gy",
+);
+
+/**
+ * `.app_metadata."user role"[0]`, `.roles[?(@ ^== "app_")]`, and as PostgREST 16 writes it (RFC 9535): `$["user role"]`,
+ * `$.roles[?search(@, "^app_")]`.
+ */
+export function parseClaimPath(written: string): ClaimPath | null {
+  const path = written.replace(/^\$/, "");
+  const found = [...path.matchAll(PATH_STEP)];
+  if (found.length === 0 || found.map(([whole]) => whole).join("") !== path) return null;
+  const steps = found.map(({ groups }) => toClaimStep(groups!));
+  if (!steps.every(isValidStep)) return null;
+  const isChoice = (step: ClaimStep) => typeof step === "object";
+  return steps.slice(0, -1).some(isChoice) ? null : steps;
+}
+
+function toClaimStep(groups: Readonly<Record<string, string | undefined>>): ClaimStep {
+  const { word, quoted, key, singleQuoted, index, operator, called, text } = groups;
+  const comparison = (operator ?? called) as ClaimComparison | undefined;
+  if (comparison !== undefined) return { comparison, text: text!.replace(/\\(["'\\/])/g, "$1") };
+  return index === undefined ? (word ?? quoted ?? key ?? singleQuoted)! : Number(index);
+}
+
+/** A pattern that no text can be held against is a mistake of who has set it. */
+function isValidStep(step: ClaimStep): boolean {
+  if (typeof step !== "object") return true;
+  try {
+    COMPARISONS[step.comparison]("", step.text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Undefined where the claims have no such place. */
+export function claimAt(claims: unknown, path: ClaimPath): unknown {
+  return path.reduce(followStep, claims);
+}
+
+function followStep(value: unknown, step: ClaimStep): unknown {
+  if (typeof step === "string") return isJsonObject(value) ? value[step] : undefined;
+  if (!Array.isArray(value)) return undefined;
+  if (typeof step === "number") return value[step];
+  const isMeant = COMPARISONS[step.comparison];
+  return value.find((found) => typeof found === "string" && isMeant(found, step.text));
+}
+
+/** The claims with that text at that place, and whatever leads to it. */
+export function withClaimAt(claims: object, path: ClaimPath, text: string): object {
+  return withValueAt(claims, path, text) as object;
+}
+
+function withValueAt(value: unknown, [step, ...further]: ClaimPath, text: string): unknown {
+  if (step === undefined) return text;
+  if (typeof step !== "string") {
+    const list: unknown[] = Array.isArray(value) ? [...value] : [];
+    const place = typeof step === "number" ? step : list.length;
+    list[place] = withValueAt(list[place], further, text);
+    return list;
+  }
+  const members = isJsonObject(value) ? value : {};
+  return { ...members, [step]: withValueAt(members[step], further, text) };
+}

@@ -1,0 +1,219 @@
+import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
+import { accessSync, constants } from "node:fs";
+import { isIP } from "node:net";
+import { findTlsError } from "../pg-client/connection-string.ts";
+import { type ClaimPath, parseClaimPath } from "./claim-path.ts";
+
+/** Turns a setting's text into its value, or throws an Error that says what is allowed. */
+export type SettingReader<T> = (text: string) => T;
+
+export const text: SettingReader<string> = (value) => value;
+
+export function integer(least: number, most = Number.MAX_SAFE_INTEGER): SettingReader<number> {
+  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+  return (value) => {
+    const number = Number(value);
+    if (!/^-?\d+$/.test(value) || number < least || number > most) throw new Error(`a whole number ${range}`);
+    return number;
+  };
+}
+
+export function oneOf<const T extends string>(...allowed: readonly T[]): SettingReader<T> {
+  return (value) => {
+    const match = allowed.find((option) => option === value);
+    if (match === undefined) throw new Error(`one of ${allowed.join(", ")}`);
+    return match;
+  };
+}
+
+const YES = ["true", "yes", "on", "1"];
+const NO = ["false", "no", "off", "0"];
+
+export const flag: SettingReader<boolean> = (value) => {
+  const word = value.toLowerCase();
+  if (YES.includes(word)) return true;
+  if (NO.includes(word)) return false;
+  throw new Error("true or false");
+};
+
+export const list: SettingReader<readonly string[]> = (value) =>
+  value
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== "");
+
+/** `name=value,name=value`, values percent-encoded as in W3C Baggage; what OpenTelemetry's settings are written in. */
+export const keyValues: SettingReader<Readonly<Record<string, string>>> = (value) =>
+  Object.fromEntries(
+    list(value).map((pair) => {
+      const [, name, encoded] = /^([^=\s]+)\s*=\s*(.*)$/.exec(pair) ?? [];
+      if (name === undefined || encoded === undefined || /%(?![0-9a-f]{2})/i.test(encoded)) {
+        throw new Error("pairs like name=value, separated by commas, with values percent-encoded");
+      }
+      return [name, decodeURIComponent(encoded)];
+    }),
+  );
+
+export const ratio: SettingReader<number> = (value) => {
+  const number = Number(value);
+  if (!(number >= 0 && number <= 1)) throw new Error("a number from 0 to 1");
+  return number;
+};
+
+export const nonEmptyList: SettingReader<readonly string[]> = (value) => {
+  const items = list(value);
+  if (items.length === 0) throw new Error("one or more names, separated by commas");
+  return items;
+};
+
+export const postgresUrl: SettingReader<string> = (value) => {
+  // A socket's address has no host, which a URL must have.
+  const url = /^postgres(ql)?:\/\/\S+$/.test(value)
+    ? URL.parse(value.replace(/^(\w+:\/\/(?:[^/@]*@)?)\//, "$1localhost/"))
+    : null;
+  // With what stands behind a sign of the password, which is no database.
+  if (!url || url.pathname.length < 2 || url.pathname.includes("@") || url.hash !== "") {
+    const advice = /[?#/].*@/.test(value.replace(/^\w+:\/\//, ""))
+      ? ", in which a password's signs are percent-encoded: %2F for /, %3F for ?, %23 for #"
+      : "";
+    throw new Error(`a connection string like postgresql://user@host:5432/database${advice}`);
+  }
+  const fault = findTlsError(value, canRead);
+  if (fault) throw new Error(`a connection string that says how to use TLS: ${fault}`);
+  return value;
+};
+
+function canRead(file: string): boolean {
+  try {
+    accessSync(file, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export const postgresUrls: SettingReader<readonly string[]> = (value) => list(value).map(postgresUrl);
+
+/** HS256 wants at least 256 bits; a shorter secret can be guessed from one token. */
+export const jwtSecret: SettingReader<string> = (value) => {
+  if (value.length < 32) throw new Error("at least 32 characters");
+  // PostgREST would read a key set or a file here; taken as they stand they would be secrets that others know.
+  if (/^\s*(\{|\[|@|-----BEGIN)/.test(value)) {
+    throw new Error("the secret itself, not a key set, a file's name or a PEM key (see JWT_PRIVATE_KEY for RS256)");
+  }
+  return value;
+};
+
+const BASE64 = /^[\w+/-]+[=.]*$/;
+
+/** What is no base64 is left out by who decodes it: it would stand for a shorter secret, or for none. */
+export function isBase64Secret(text: string): boolean {
+  if (!BASE64.test(text.trim())) return false;
+  try {
+    jwtSecret(Buffer.from(text, "base64").toString("latin1"));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export const jwtSecrets: SettingReader<readonly string[]> = (value) => list(value).map(jwtSecret);
+
+export const privateKey: SettingReader<string> = (value) => {
+  const pem = value.replaceAll("\\n", "\n").replaceAll("\r\n", "\n");
+  if (!isRsaKey(pem)) throw new Error("an RSA private key of at least 2048 bits, in PEM form");
+  return pem;
+};
+
+/** Keys from before may be given as they were, private: what is public is made of them. */
+export const publicKeys: SettingReader<readonly string[]> = (value) => {
+  const keys = value.replaceAll("\\n", "\n").match(/-----BEGIN ([A-Z ]+)-----[\s\S]*?-----END \1-----/g) ?? [];
+  if (keys.length === 0 || !keys.every((pem) => isRsaKey(pem, createPublicKey))) {
+    throw new Error("RSA keys of at least 2048 bits, in PEM form, one after the other");
+  }
+  return keys;
+};
+
+function isRsaKey(pem: string, read: (pem: string) => KeyObject = createPrivateKey): boolean {
+  try {
+    const { asymmetricKeyType, asymmetricKeyDetails } = read(pem);
+    return asymmetricKeyType === "rsa" && (asymmetricKeyDetails?.modulusLength ?? 0) >= 2048;
+  } catch {
+    return false;
+  }
+}
+
+export const httpUrl: SettingReader<string> = (value) => {
+  if (!/^https?:$/.test(URL.parse(value)?.protocol ?? ""))
+    throw new Error("an address such as https://api.example.com");
+  return value.replace(/\/+$/, "");
+};
+
+export const smtpUrl: SettingReader<string> = (value) => {
+  const { protocol, hostname } = URL.parse(value) ?? {};
+  if (!hostname || !/^smtps?:$/.test(protocol ?? ""))
+    throw new Error("an address such as smtp://user:password@mail.example.com:587");
+  return value;
+};
+
+/** A program of a phone has a scheme of its own; these are no places but texts and scripts. */
+export const redirectTargets: SettingReader<readonly string[]> = (value) => {
+  const items = list(value);
+  const isPlace = (item: string) =>
+    /^(?!javascript:|data:|vbscript:|blob:|file:)[a-z][a-z0-9+.-]*:\/\/[^?#]+$/i.test(item);
+  if (!items.every((item) => isPlace(item) && URL.canParse(item))) {
+    throw new Error("addresses such as https://app.example.com/signed-in or https://app.example.com/*");
+  }
+  return items;
+};
+
+/** RFC 9110 §5.6.2; those that say where a message ends are for the server alone. */
+export const headerName: SettingReader<string> = (value) => {
+  const isFraming = /^(connection|content-length|keep-alive|te|trailer|transfer-encoding|upgrade)$/i.test(value);
+  if (isFraming || !/^[\w!#$%&'*+.^`|~-]+$/.test(value)) throw new Error("a header's name such as X-Request-Id");
+  return value;
+};
+
+/** `no-reply@example.com` or `Example <no-reply@example.com>` */
+export const mailAddress: SettingReader<string> = (value) => {
+  if (!/^(?:[^<>@\s][^<>@\r\n]*<[^<>@\s]+@[^<>@\s]+>|[^<>@\s]+@[^<>@\s]+)$/.test(value)) {
+    throw new Error("an address such as Example <no-reply@example.com>");
+  }
+  return value;
+};
+
+export const email: SettingReader<string> = (value) => {
+  if (!/^[^@\s]+@[^@\s]+\.[^@\s]+$/.test(value)) throw new Error("an e-mail address");
+  return value;
+};
+
+/** What Express's "trust proxy" takes: a flag, a number of hops, or addresses and names such as loopback. */
+export const trustProxy: SettingReader<boolean | number | readonly string[]> = (value) => {
+  if (/^\d+$/.test(value)) return Number(value);
+  if (YES.includes(value) || NO.includes(value)) return flag(value);
+  const proxies = nonEmptyList(value);
+  if (!proxies.every(isProxy)) throw new Error("true, a number of hops, or addresses such as loopback, 10.0.0.0/8");
+  return proxies;
+};
+
+function isProxy(text: string): boolean {
+  if (["loopback", "linklocal", "uniquelocal"].includes(text)) return true;
+  const [address = "", bits, ...more] = text.split("/");
+  const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  return most > 0 && more.length === 0 && (bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= most));
+}
+
+export const origins: SettingReader<readonly string[] | "*"> = (value) => {
+  if (value.trim() === "*" || value.trim() === "") return "*";
+  const items = list(value);
+  const odd = items.find((item) => URL.parse(item)?.origin !== item);
+  if (odd !== undefined) throw new Error("* or origins such as https://app.example.com");
+  return items;
+};
+
+/** `.role` or `.realm_access."a role"[0]`, as in PostgREST */
+export const claimPath: SettingReader<ClaimPath> = (value) => {
+  const path = parseClaimPath(value);
+  if (path === null) throw new Error('a path such as .role or .app_metadata."user role"[0]');
+  return path;
+};

@@ -1,0 +1,220 @@
+import { isDeepStrictEqual } from "node:util";
+import pg from "pg";
+import { parseSettings } from "../catalog/roles.ts";
+import { Coalescer } from "../concurrency/coalescer.ts";
+import { type Config, ConfigError, type LoadedConfig, withDatabaseSettings } from "../config/config.ts";
+import { SETTINGS_IN_DATABASE } from "../config/settings.ts";
+import type { AsOwner } from "../database/owner-pool.ts";
+import type { Logger } from "../output/log.ts";
+import type { Listener } from "../pg-client/listen.ts";
+import { quotedName } from "../pg-client/quoted-name.ts";
+import { withClient } from "../pg-client/with-client.ts";
+
+/** Those of the login for all databases come first, so that those for this one win. */
+const LOGIN_SETTINGS = `
+  select unnest(setconfig) as setting
+  from pg_db_role_setting
+  where setrole = (select oid from pg_roles where rolname = session_user)
+    and setdatabase in (0, (select oid from pg_database where datname = current_database()))
+  order by setdatabase <> 0`;
+
+const CURRENT_VALUES = "select name, current_setting(name, true) as value from unnest($1::text[]) as name";
+
+const FUNCTION_EXISTS = `
+  select exists (
+    select from pg_proc join pg_namespace on pg_namespace.oid = pronamespace
+    where proname = $1 and nspname = any ($2)) as found`;
+
+export type ConfigKeeper = {
+  /** What the environment says, and the database in its place where it says something. Hold on to one for a request. */
+  current(): Config;
+  /**
+   * Begins to listen. Called with each new config before it is the current one; when this rejects the old one stays, and it
+   * is tried again.
+   */
+  follow(apply: ApplyConfig): void;
+  /** Resolves when a reading that began after this call is in force. */
+  reload(): Promise<void>;
+  close(): Promise<void>;
+};
+
+type ApplyConfig = (config: Config) => Promise<void>;
+
+type ConfigKeeperOptions = {
+  readonly config: Config;
+  /** As the login that requests use. */
+  readonly url: string;
+  /** Null: the settings are read once. */
+  readonly listener: Listener | null;
+  readonly log: Pick<Logger, "info" | "warn" | "error">;
+  readonly debounceMs?: number;
+};
+
+/** The settings come before the catalogue, which is read by them. */
+const RELOAD_PAYLOADS = new Set(["", "reload schema", "reload config"]);
+
+/** Reads the settings of the database, and again whenever it is told to. Rejects when they are wrong at first. */
+export async function keepConfig(options: ConfigKeeperOptions): Promise<ConfigKeeper> {
+  return new DatabaseConfigKeeper(options, await readEffectiveConfig(options));
+}
+
+async function readEffectiveConfig({
+  config,
+  url,
+}: Pick<ConfigKeeperOptions, "config" | "url">): Promise<LoadedConfig> {
+  return withDatabaseSettings(
+    config,
+    config.databaseConfig ? await readDatabaseSettings(url, config.preConfig) : new Map(),
+  );
+}
+
+class DatabaseConfigKeeper implements ConfigKeeper {
+  readonly #options: ConfigKeeperOptions;
+  readonly #reloads: Coalescer;
+  #current: Config;
+  #warnings: readonly string[] = [];
+  #apply: ApplyConfig = async () => {};
+  #stopListening: (() => void)[] = [];
+  /** What has been made anew before it failed goes by other settings than those in force. */
+  #isHalfApplied = false;
+  #problem: string | null = null;
+  #hasFailed = false;
+  #closed = false;
+
+  constructor(options: ConfigKeeperOptions, { config, warnings }: LoadedConfig) {
+    this.#options = options;
+    this.#current = config;
+    this.#logWarnings(warnings);
+    this.#reloads = new Coalescer(() => this.#readAndLog(), options.debounceMs ?? 100);
+  }
+
+  current(): Config {
+    return this.#current;
+  }
+
+  follow(apply: ApplyConfig): void {
+    this.#apply = apply;
+    void this.#listen();
+  }
+
+  reload(): Promise<void> {
+    return this.#reloads.request();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const stop of this.#stopListening) stop();
+    await this.#reloads.close();
+  }
+
+  async #listen(): Promise<void> {
+    const { listener, log, config } = this.#options;
+    if (!listener || !config.databaseConfig) return;
+    const reload = () => void this.reload().catch(() => {});
+    this.#stopListening.push(listener.onGap(reload));
+    try {
+      const unlisten = await listener.listen(config.channel, (payload) => RELOAD_PAYLOADS.has(payload) && reload());
+      this.#stopListening.push(unlisten);
+      if (this.#closed) unlisten();
+      // What was told before it listened.
+      else reload();
+    } catch (error) {
+      if (!this.#closed) log.warn({ err: error, channel: config.channel }, "requests to reload settings are not heard");
+    }
+  }
+
+  /** What is wrong stays wrong until somebody mends it; only what cannot be asked is asked again. */
+  async #readAndLog(): Promise<void> {
+    const { log } = this.#options;
+    try {
+      const { config, warnings } = await readEffectiveConfig(this.#options);
+      this.#problem = null;
+      this.#logWarnings(warnings);
+      await this.#applyChanges(config);
+      this.#hasFailed = false;
+    } catch (error) {
+      if (error instanceof ConfigError) {
+        if (error.message !== this.#problem) log.error(`${error.message}\nThe old settings stay.`);
+        this.#problem = error.message;
+        if (this.#isHalfApplied) await this.#applyChanges(this.#current);
+        return;
+      }
+      if (!this.#hasFailed) log.warn({ err: error }, "the settings of the database cannot be taken up; trying again");
+      this.#hasFailed = true;
+      throw error;
+    }
+  }
+
+  async #applyChanges(config: Config): Promise<void> {
+    const changed = findChangedKeys(config, this.#current);
+    if (changed.length === 0 && !this.#isHalfApplied) return;
+    this.#isHalfApplied = true;
+    await this.#apply(config);
+    this.#isHalfApplied = false;
+    this.#current = config;
+    if (changed.length > 0) this.#options.log.info({ settings: changed }, "settings of the database have changed");
+  }
+
+  /** Once for as long as there is reason to. */
+  #logWarnings(warnings: readonly string[]): void {
+    for (const warning of warnings) if (!this.#warnings.includes(warning)) this.#options.log.warn(warning);
+    this.#warnings = warnings;
+  }
+}
+
+/** By their names in the program: values may be secrets. */
+function findChangedKeys(config: Config, previous: Config): string[] {
+  const keys = Object.keys(config) as (keyof Config)[];
+  return keys.filter((key) => !isDeepStrictEqual(config[key], previous[key]));
+}
+
+/** Settings that the database gives, by the names that SQL knows: `pgrst.db_schemas`. */
+export type DatabaseSettings = ReadonlyMap<string, string>;
+
+/**
+ * What `alter role … set pgrst.…` says of the login, and where that is silent what the function of PGRST_DB_PRE_CONFIG
+ * sets. The login is asked itself, on a connection of its own: the function runs with its rights, and leaves nothing behind.
+ */
+export function readDatabaseSettings(url: string, preConfig: string | null): Promise<DatabaseSettings> {
+  return withClient(url, async (client) => {
+    await client.query("begin read only");
+    const { rows } = await client.query<{ setting: string }>(LOGIN_SETTINGS);
+    const loginSettings = new Map([...parseSettings(rows)].filter(([name]) => name.startsWith("pgrst.")));
+    const name = loginSettings.get("pgrst.db_pre_config") || preConfig;
+    return name ? new Map([...(await callPreConfig(client, name)), ...loginSettings]) : loginSettings;
+  });
+}
+
+async function callPreConfig(client: pg.Client, name: string): Promise<[string, string][]> {
+  try {
+    await client.query(`select ${quotedName(...name.split("."))}()`);
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError)) throw error;
+    throw new ConfigError(`The function ${name} (PGRST_DB_PRE_CONFIG) failed: ${error.message}`, { cause: error });
+  }
+  const { rows } = await client.query<{ name: string; value: string | null }>(CURRENT_VALUES, [
+    [...SETTINGS_IN_DATABASE.keys()],
+  ]);
+  return rows.flatMap(({ name, value }) => (value === null ? [] : [[name, value]]));
+}
+
+type FunctionSettings = Pick<Config, "preRequest" | "rootSpec" | "schemas" | "extraSearchPath">;
+
+/** What the settings name and the database does not have, in words. It may yet be made: so nothing is refused for it here. */
+export async function findMissingFunctions(asOwner: AsOwner, config: FunctionSettings): Promise<string[]> {
+  const functions = { PGRST_DB_PRE_REQUEST: config.preRequest, PGRST_DB_ROOT_SPEC: config.rootSpec };
+  const exists = async (name: string) => {
+    const [schema, ...rest] = name.split(".");
+    const searchedSchemas = rest.length > 0 ? [schema] : [...config.schemas, ...config.extraSearchPath, "pg_catalog"];
+    const { rows } = await asOwner((client) =>
+      client.query<{ found: boolean }>(FUNCTION_EXISTS, [rest[0] ?? schema, searchedSchemas]),
+    );
+    return rows[0]!.found;
+  };
+  const missing: string[] = [];
+  for (const [setting, name] of Object.entries(functions)) {
+    if (name === null || (await exists(name))) continue;
+    missing.push(`${setting} names the function ${name}, which does not exist: requests that call it are refused`);
+  }
+  return missing;
+}

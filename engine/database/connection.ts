@@ -1,0 +1,383 @@
+import type { DatabaseError } from "pg";
+import { ContextError, unexpectedTransactionState } from "./database-errors.ts";
+import type { ShareHolder } from "./fair-sharing.ts";
+import { isFatal, readError, readPair } from "./message-decoder.ts";
+import * as message from "./message-encoder.ts";
+import { MessageEncoder } from "./message-encoder.ts";
+import { BatchProgress, type PipelinedBatch } from "./pipelined-batch.ts";
+import type { PostgresSocket } from "./postgres-socket.ts";
+import {
+  type ConnectionCounters,
+  makeConnectionCounters,
+  type PreparedStatement,
+  PreparedStatements,
+} from "./prepared-statements.ts";
+
+/** What a server that was asked to cancel gets before it counts as gone. */
+const CANCEL_GRACE_MS = 5_000;
+
+const LIFETIME_MS = 3_600_000;
+
+/** So many may be in flight whatever they take. */
+const ALWAYS_PIPELINED = 4;
+/** So many go into one write; more on one link would make others of its processes idle. */
+const MAX_BATCHES_PER_WRITE = 8;
+/** Milliseconds that those in flight may be expected to take together before further ones go elsewhere, or wait. */
+const MAX_EXPECTED_MS = 10;
+
+/** SQLSTATE query_canceled. */
+const QUERY_CANCELED = "57014";
+
+export type ConnectionEvents = {
+  /** It may have room for another exchange, or be done for good. */
+  ready(link: PostgresConnection): void;
+  lost(link: PostgresConnection, reason: Error): void;
+};
+
+type ConnectionOptions = {
+  /** How many exchanges may be in flight, while they are expected to be brief. */
+  readonly depth: number;
+  readonly mostPrepared: number;
+  readonly tally?: ConnectionCounters;
+};
+
+/** One session. Exchanges are answered in the order in which they were sent. */
+export class PostgresConnection {
+  readonly openedAt = performance.now();
+  /** When it has served long enough: a backend's memory only ever grows. */
+  readonly retiresAt = this.openedAt + LIFETIME_MS * (0.9 + Math.random() * 0.2);
+  /** Lent to a transaction as a whole. */
+  leased = false;
+  /** Takes nothing more, and is to be closed when it is idle. */
+  retiring = false;
+  /** Whose shares what runs on it takes, if anybody's. */
+  shareHolder: ShareHolder | null = null;
+  shareTakenAt = 0;
+
+  readonly #socket: PostgresSocket;
+  readonly #events: ConnectionEvents;
+  readonly #depth: number;
+  readonly #counters: ConnectionCounters;
+  readonly #prepared: PreparedStatements;
+  readonly #outbox = new MessageEncoder();
+  readonly #inFlight: BatchProgress[] = [];
+  /** Milliseconds that those in flight are expected to take. */
+  #expectedMs = 0;
+  /** How many of those in flight are still in the outbox. */
+  #unsent = 0;
+  /** Since when the server has had nothing else to do than the head of those in flight. */
+  #headSince = performance.now();
+  #hasReceived = true;
+  #quietSince = 0;
+  #paused = false;
+  #cancelWanted = false;
+  #cancelling = false;
+  /** Whoever is hit by the cancel may run again. Until all in flight have ended nothing is added. */
+  #interrupted = false;
+  #isClosed = false;
+  /** Reported settings that differ from what they were at the start. */
+  readonly #changedParameters = new Set<string>();
+
+  constructor(
+    socket: PostgresSocket,
+    events: ConnectionEvents,
+    { depth, mostPrepared, tally = makeConnectionCounters() }: ConnectionOptions,
+  ) {
+    this.#socket = socket;
+    this.#events = events;
+    this.#depth = depth;
+    this.#counters = tally;
+    this.#prepared = new PreparedStatements(mostPrepared, tally);
+    tally.opened++;
+    socket.listen(this.#onMessage, (reason) => this.#lose(reason), this.#onLargeMessage);
+  }
+
+  get load(): number {
+    return this.#inFlight.length;
+  }
+
+  get hasRoom(): boolean {
+    const { length } = this.#inFlight;
+    if (length >= this.#depth || (length >= ALWAYS_PIPELINED && this.#expectedMs >= MAX_EXPECTED_MS)) return false;
+    return !this.leased && !this.retiring && !this.#cancelling && !this.#interrupted;
+  }
+
+  /** Has not sent yet what it was given, and takes more. */
+  get hasUnsentBatches(): boolean {
+    return this.#unsent > 0 && this.#unsent < MAX_BATCHES_PER_WRITE;
+  }
+
+  get isIdle(): boolean {
+    return this.#inFlight.length === 0 && !this.leased && !this.#cancelling;
+  }
+
+  /** Nobody waits for what the server is at. */
+  get isAbandoned(): boolean {
+    return this.#inFlight[0]?.exchange.isAbandoned ?? false;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  get idleSince(): number {
+    return this.#headSince;
+  }
+
+  get preparedStatements(): number {
+    return this.#prepared.size;
+  }
+
+  forgetStatements(): void {
+    this.#prepared.dropAll();
+  }
+
+  /** Of the session, as the server has it. */
+  get pid(): number {
+    return this.#socket.processId;
+  }
+
+  runningStatements(now: number): RunningStatement[] {
+    const session = { pid: this.pid, milliseconds: now - this.#headSince };
+    return this.#inFlight.map(({ exchange }) => describeRunningStatement(session, exchange));
+  }
+
+  send(exchange: PipelinedBatch): void {
+    if (this.#isClosed) exchange.end({ kind: "lost", cause: new Error("The connection is closed"), sent: false });
+    else {
+      const progress = new BatchProgress(exchange, this.#write(exchange));
+      this.#inFlight.push(progress);
+      this.#expectedMs += progress.expected;
+      this.#unsent++;
+      // One write for all that comes up in this turn of the event loop; writing each at once costs 10 to 15 %.
+      if (this.#depth === 1 && !this.leased) this.#flush();
+      else if (this.#unsent === 1) setImmediate(this.#flush);
+    }
+  }
+
+  pause(): void {
+    this.#paused = true;
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#socket.resume();
+  }
+
+  /**
+   * A cancel hits whatever the session runs when it arrives there: so nothing happens on links that are shared, and this
+   * one has no room before the server has taken the cancel.
+   */
+  cancel(): void {
+    if (this.#depth > 1 || this.#inFlight.length === 0) return;
+    this.#cancelWanted = true;
+    if (!this.#cancelling) this.#beginCancel();
+  }
+
+  /** For how many milliseconds the server has been at what it is at. */
+  busyFor(now: number): number {
+    return this.#unsent < this.#inFlight.length ? now - this.#headSince : 0;
+  }
+
+  get isInterruptible(): boolean {
+    return !this.#cancelling && (this.#inFlight[0]?.exchange.isInterruptible ?? false);
+  }
+
+  /** Cancels what is running, for others to go on. When it has ended by itself meanwhile, the cancel hits the next one, which runs again too. */
+  interrupt(): void {
+    this.#interrupted = true;
+    this.#counters.interrupted++;
+    this.#beginCancel();
+  }
+
+  #beginCancel(): void {
+    this.#cancelling = true;
+    // Postgres does not notice a cancel while it waits for somebody to read.
+    if (this.#paused) this.resume();
+    // Behind the write of what is to be cancelled.
+    setImmediate(() => this.#sendCancel());
+  }
+
+  /** To be called now and then: notices a server that has fallen silent, and a cancel that came too early to hit. */
+  checkSilence(now: number): void {
+    const head = this.#inFlight[0];
+    if (this.#hasReceived || this.#paused || !head) {
+      this.#hasReceived = false;
+      this.#quietSince = now;
+    }
+    if (!head) return;
+    const overdue = now - this.#quietSince - head.exchange.patience;
+    if (this.#cancelWanted || overdue > 0) this.cancel();
+    if (overdue > CANCEL_GRACE_MS) this.#destroy(new Error("The server has stopped answering"));
+  }
+
+  async close(): Promise<void> {
+    this.retiring = true;
+    await this.#socket.end();
+  }
+
+  async #sendCancel(): Promise<void> {
+    try {
+      if (this.#inFlight.length > 0) await this.#socket.cancel();
+      this.#cancelling = false;
+      if (this.#inFlight.length === 0) this.#interrupted = false;
+      if (!this.#isClosed) this.#events.ready(this);
+    } catch (error) {
+      // It may still arrive, and hit what comes next.
+      this.#destroy(error as Error);
+    }
+  }
+
+  #write({ steps, main, wantsFields, fresh }: PipelinedBatch): PreparedStatement[] {
+    const outbox = this.#outbox;
+    for (const name of this.#prepared.takeClosing()) outbox.closeStatement(name);
+    return steps.map((step, index) => {
+      const statement = fresh ? this.#prepared.replace(step.shape) : this.#prepared.use(step.shape);
+      if (!statement.sent) {
+        outbox.parse(statement.name, step.shape.text);
+        statement.sent = true;
+      }
+      outbox.bind(statement.name, step.values);
+      if (wantsFields && index === main && !statement.fields) outbox.describePortal();
+      outbox.execute();
+      if (step.sync) outbox.sync();
+      return statement;
+    });
+  }
+
+  readonly #flush = (): void => {
+    if (this.#isClosed || this.#unsent === 0) return;
+    if (!this.#socket.isWritable()) {
+      this.#destroy(new Error("The connection was closed by the server"));
+      return;
+    }
+    const now = performance.now();
+    if (this.#unsent === this.#inFlight.length) this.#headSince = now;
+    this.#quietSince = now;
+    this.#unsent = 0;
+    this.#socket.write(this.#outbox.take());
+  };
+
+  readonly #onLargeMessage = (type: number, bytes: number): boolean => this.#inFlight[0]?.admits(type, bytes) ?? true;
+
+  readonly #onMessage = (type: number, buffer: Buffer, start: number, end: number, owned: boolean): void => {
+    if (this.#isClosed) return;
+    this.#hasReceived = true;
+    const head = this.#inFlight[0];
+    switch (type) {
+      case message.CLOSE_COMPLETE:
+      case message.NOTIFICATION:
+      case message.NOTICE:
+        break;
+      case message.PARAMETER_STATUS:
+        this.#onParameter(buffer, start);
+        break;
+      case message.ERROR:
+        this.#onError(head, readError(buffer, start, end, head?.step?.isContext ? ContextError : undefined));
+        break;
+      case message.READY_FOR_QUERY:
+        if (head?.sync()) this.#finish(head, buffer[start]!);
+        break;
+      default:
+        if (!head) throw new Error("The server answered what nobody asked");
+        head.take(type, buffer, start, end, owned);
+    }
+  };
+
+  /** A function has changed the session, not only its transaction: such a session is not used again. */
+  #onParameter(buffer: Buffer, start: number): void {
+    const [name, value] = readPair(buffer, start);
+    if (this.#socket.parameters.get(name) === value) this.#changedParameters.delete(name);
+    else this.#changedParameters.add(name);
+  }
+
+  #onError(head: BatchProgress | undefined, error: DatabaseError): void {
+    if (!head || isFatal(error)) this.#destroy(error);
+    else {
+      const stale = head.fail(error);
+      if (stale) this.#prepared.drop(stale);
+    }
+  }
+
+  #finish({ exchange, expected, prepared, error, isStale }: BatchProgress, status: number): void {
+    this.#inFlight.shift();
+    this.#expectedMs = this.#inFlight.length === 0 ? 0 : this.#expectedMs - expected;
+    this.#cancelWanted = false;
+    if (this.#paused) this.resume();
+    const now = performance.now();
+    const milliseconds = now - this.#headSince;
+    this.#headSince = now;
+    this.#counters.exchanges++;
+    this.#counters.milliseconds += milliseconds;
+    if (error) for (const statement of prepared) if (!statement.ready) this.#prepared.forget(statement);
+
+    const isAstray = exchange.keepsTransaction ? !error && status === message.IDLE : status !== message.IDLE;
+    const failure = error ?? (isAstray ? unexpectedTransactionState() : null);
+    const fields = exchange.wantsFields ? prepared[exchange.main]!.fields : null;
+    const isInterrupted = this.#interrupted && (error as DatabaseError | null)?.code === QUERY_CANCELED;
+    if (this.#inFlight.length === 0 && !this.#cancelling) this.#interrupted = false;
+    if (failure) exchange.end({ kind: "refused", milliseconds, error: failure, isStale, isInterrupted });
+    else exchange.end({ kind: "done", milliseconds, fields });
+
+    // Those behind it ran inside the transaction that it left open, so they must end with it.
+    if (isAstray) this.#destroy(unexpectedTransactionState());
+    else {
+      if (status === message.IDLE && this.#changedParameters.size > 0) this.retiring = true;
+      this.#events.ready(this);
+    }
+  }
+
+  #destroy(reason: Error): void {
+    this.#socket.destroy();
+    this.#lose(reason);
+  }
+
+  #lose(reason: Error): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    if (!this.retiring) this.#counters.lost++;
+    const lostBatches = this.#inFlight.splice(0);
+    const sent = lostBatches.length - this.#unsent;
+    this.#events.lost(this, reason);
+    for (const [index, { exchange, error }] of lostBatches.entries()) {
+      // Once refused it cannot have been committed.
+      if (error) exchange.end({ kind: "refused", milliseconds: 0, error, isStale: false, isInterrupted: false });
+      else exchange.end({ kind: "lost", cause: reason, sent: index < sent });
+    }
+  }
+}
+
+/** A statement that Postgres works on, or has been sent. */
+export type RunningStatement = {
+  /** Of the session, as `pg_stat_activity` has it. Behind a pooler it means nothing. */
+  readonly pid: number;
+  /** How long the session has been at what is first in line. */
+  readonly milliseconds: number;
+  readonly role: string | null;
+  readonly interface: string | null;
+  readonly request: string | null;
+  /** Without its values. */
+  readonly statement: string;
+};
+
+type SessionActivity = { readonly pid: number; readonly milliseconds: number };
+
+function describeRunningStatement(
+  { pid, milliseconds }: SessionActivity,
+  { steps, main }: PipelinedBatch,
+): RunningStatement {
+  const context = steps.find(({ isContext }) => isContext);
+  const settingOf = (name: string): string | null => {
+    const parameter = context?.shape.text.match(new RegExp(`set_config\\('${name}',\\$(\\d+),`))?.[1];
+    return parameter === undefined ? null : String(context!.values[Number(parameter) - 1]);
+  };
+  return {
+    pid,
+    milliseconds: Math.round(milliseconds),
+    role: settingOf("role"),
+    interface: settingOf("request\\.interface"),
+    request: settingOf("request\\.id"),
+    statement: steps[main]!.shape.text,
+  };
+}

@@ -1,0 +1,216 @@
+import pg from "pg";
+import type { ResultField } from "./statement.ts";
+
+const HEADER_BYTES = 5;
+/** Postgres allocates no message beyond this; a longer one means that we have lost the thread. */
+const MAX_MESSAGE_BYTES = 0x3fffffff;
+
+/**
+ * One message's body is `buffer` from `start` to `end`. Unless `owned`, those bytes are overwritten by the next read:
+ * decode or copy before returning, and let no slice escape.
+ */
+export type OnMessage = (type: number, buffer: Buffer, start: number, end: number, owned: boolean) => void;
+
+/** Whether a message may be collected that does not come in one piece; asked when its length is known. */
+export type AcceptMessage = (type: number, bytes: number) => boolean;
+
+/** Cuts what arrives into messages. A message that came in pieces is collected once, in memory of its own, or dropped. */
+export class MessageReader {
+  readonly #deliver: OnMessage;
+  readonly #admit: AcceptMessage;
+  readonly #header = Buffer.alloc(HEADER_BYTES);
+  #headerBytes = 0;
+  #body: Buffer | null = null;
+  #bodyBytes = 0;
+  /** How much is still to come of a message that was not admitted. */
+  #dropping = 0;
+
+  constructor(deliver: OnMessage, admit: AcceptMessage = () => true) {
+    this.#deliver = deliver;
+    this.#admit = admit;
+  }
+
+  read(chunk: Buffer, length: number): void {
+    let at = 0;
+    if (this.#dropping > 0) at = this.#drop(length);
+    else if (this.#headerBytes > 0) at = this.#continue(chunk, length);
+    while (length - at >= HEADER_BYTES) {
+      const start = at + HEADER_BYTES;
+      const end = start + bodyLength(chunk, at);
+      if (end > length) break;
+      this.#deliver(chunk[at]!, chunk, start, end, false);
+      at = end;
+    }
+    if (at < length) this.#continue(chunk.subarray(at, length), length - at);
+  }
+
+  /** Begins or goes on with a message that does not end in its first chunk; returns where the next one begins. */
+  #continue(chunk: Buffer, length: number): number {
+    const at = chunk.copy(this.#header, this.#headerBytes, 0, length);
+    this.#headerBytes += at;
+    if (this.#headerBytes < HEADER_BYTES) return length;
+    if (!this.#body) {
+      const bytes = bodyLength(this.#header, 0);
+      if (!this.#admit(this.#header[0]!, bytes)) {
+        this.#headerBytes = 0;
+        this.#dropping = bytes;
+        return at + this.#drop(length - at);
+      }
+      this.#body = Buffer.allocUnsafeSlow(bytes);
+    }
+    const copied = chunk.copy(this.#body, this.#bodyBytes, at, length);
+    this.#bodyBytes += copied;
+    if (this.#bodyBytes < this.#body.length) return length;
+
+    const body = this.#body;
+    this.#headerBytes = 0;
+    this.#body = null;
+    this.#bodyBytes = 0;
+    this.#deliver(this.#header[0]!, body, 0, body.length, true);
+    return at + copied;
+  }
+
+  /** Returns how much of so many bytes belongs to what is dropped. */
+  #drop(bytes: number): number {
+    const dropped = Math.min(bytes, this.#dropping);
+    this.#dropping -= dropped;
+    return dropped;
+  }
+}
+
+function bodyLength(buffer: Buffer, at: number): number {
+  const length = readInt32(buffer, at + 1) - 4;
+  if (length < 0 || length > MAX_MESSAGE_BYTES)
+    throw new Error("The server sent something that is not Postgres's protocol");
+  return length;
+}
+
+function readInt16(buffer: Buffer, at: number): number {
+  return (buffer[at]! << 8) | buffer[at + 1]!;
+}
+
+export function readInt32(buffer: Buffer, at: number): number {
+  return (buffer[at]! << 24) | (buffer[at + 1]! << 16) | (buffer[at + 2]! << 8) | buffer[at + 3]!;
+}
+
+/** DataRow, every value as a string. */
+export function readRow(buffer: Buffer, start: number): (string | null)[] {
+  const count = readInt16(buffer, start);
+  const row = new Array<string | null>(count);
+  let at = start + 2;
+  for (let index = 0; index < count; index++) {
+    const length = readInt32(buffer, at);
+    at += 4;
+    if (length < 0) row[index] = null;
+    else {
+      row[index] = buffer.toString("utf8", at, at + length);
+      at += length;
+    }
+  }
+  return row;
+}
+
+/** DataRow, values longer than `largerThan` bytes as Buffers of their own. */
+export function readLargeRow(
+  buffer: Buffer,
+  start: number,
+  owned: boolean,
+  largerThan: number,
+): (string | Buffer | null)[] {
+  const count = readInt16(buffer, start);
+  const row: (string | Buffer | null)[] = [];
+  let at = start + 2;
+  for (let index = 0; index < count; index++) {
+    const length = readInt32(buffer, at);
+    at += 4;
+    if (length < 0) row.push(null);
+    else {
+      const end = at + length;
+      if (length <= largerThan) row.push(buffer.toString("utf8", at, end));
+      else row.push(owned ? buffer.subarray(at, end) : Buffer.from(buffer.subarray(at, end)));
+      at = end;
+    }
+  }
+  return row;
+}
+
+/** CommandComplete: the number at the end of `INSERT 0 1`; 0 where there is none, as in `BEGIN`. */
+export function readRowCount(buffer: Buffer, start: number, end: number): number {
+  let count = 0;
+  for (let at = end - 2, unit = 1; at >= start; at--, unit *= 10) {
+    const digit = buffer[at]! - 0x30;
+    if (digit < 0 || digit > 9) break;
+    count += digit * unit;
+  }
+  return count;
+}
+
+/** CommandComplete's first word. */
+export function readCommand(buffer: Buffer, start: number, end: number): string {
+  return buffer.toString("latin1", start, end - 1).split(" ", 1)[0]!;
+}
+
+export function readFields(buffer: Buffer, start: number): ResultField[] {
+  const count = readInt16(buffer, start);
+  const fields: ResultField[] = [];
+  let at = start + 2;
+  for (let index = 0; index < count; index++) {
+    const end = buffer.indexOf(0, at);
+    // Behind the name: table oid (4), column (2), type oid (4), size (2), modifier (4), format (2).
+    fields.push({ name: buffer.toString("utf8", at, end), type: readInt32(buffer, end + 7) >>> 0 });
+    at = end + 19;
+  }
+  return fields;
+}
+
+/** Two zero-terminated strings, as in ParameterStatus. */
+export function readPair(buffer: Buffer, start: number): [string, string] {
+  const middle = buffer.indexOf(0, start);
+  const end = buffer.indexOf(0, middle + 1);
+  return [buffer.toString("utf8", start, middle), buffer.toString("utf8", middle + 1, end)];
+}
+
+const FIELD_NAMES = {
+  C: "code",
+  D: "detail",
+  H: "hint",
+  P: "position",
+  p: "internalPosition",
+  q: "internalQuery",
+  W: "where",
+  s: "schema",
+  t: "table",
+  c: "column",
+  d: "dataType",
+  n: "constraint",
+  F: "file",
+  L: "line",
+  R: "routine",
+} as const;
+
+type ErrorClass = new (message: string, length: number, name: "error") => pg.DatabaseError;
+
+/** ErrorResponse as the class that pg itself throws, or one made of it. */
+export function readError(
+  buffer: Buffer,
+  start: number,
+  end: number,
+  Class: ErrorClass = pg.DatabaseError,
+): pg.DatabaseError {
+  const fields = new Map<string, string>();
+  for (let at = start; at < end && buffer[at] !== 0; ) {
+    const close = buffer.indexOf(0, at + 1);
+    fields.set(String.fromCharCode(buffer[at]!), buffer.toString("utf8", at + 1, close));
+    at = close + 1;
+  }
+  const error = new Class(fields.get("M") ?? "", end - start, "error");
+  // V is the severity in English whatever lc_messages says.
+  error.severity = fields.get("V") ?? fields.get("S");
+  for (const [letter, name] of Object.entries(FIELD_NAMES)) error[name] = fields.get(letter);
+  return error;
+}
+
+/** FATAL and PANIC end the session. */
+export function isFatal(error: pg.DatabaseError): boolean {
+  return error.severity === "FATAL" || error.severity === "PANIC";
+}

@@ -1,0 +1,164 @@
+// The only file that knows what pg keeps private. Checked against pg 8.23.1, which is pinned for this reason.
+import { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import pg from "pg";
+import { type AcceptMessage, MessageReader, type OnMessage } from "./message-decoder.ts";
+
+const READ_BUFFER_BYTES = 64 * 1024;
+const CANCEL_TIMEOUT_MS = 5_000;
+
+export type PostgresSocketOptions = {
+  readonly url: string;
+  readonly applicationName: string;
+  readonly connectTimeout: number;
+};
+
+/** An authenticated session: pg has done TLS, SCRAM and the start-up, the messages are ours. */
+export type PostgresSocket = {
+  readonly processId: number;
+  /** The session's settings as the server reported them at the start. */
+  readonly parameters: ReadonlyMap<string, string>;
+  /** Takes the stream over from pg. `lost` is called at the end, however it comes. */
+  listen(deliver: OnMessage, lost: (reason: Error) => void, admit?: AcceptMessage): void;
+  /** False as soon as this side knows that the other one has left. */
+  isWritable(): boolean;
+  write(chunks: readonly Buffer[]): void;
+  pause(): void;
+  resume(): void;
+  /** Stops whatever the session runs when this arrives there. Resolves when the server has taken it, rejects when nobody knows. */
+  cancel(): Promise<void>;
+  end(): Promise<void>;
+  destroy(): void;
+};
+
+type ClientInternals = {
+  processID: number;
+  secretKey: number;
+  host: string;
+  port: number;
+  connectionParameters: { ssl: unknown; sslnegotiation?: string };
+  getStartupConf(): Record<string, string>;
+};
+
+type ConnectionInternals = pg.Connection & {
+  connect(portOrPath: number | string, host?: string): void;
+  requestSsl(): void;
+  cancel(processId: number, secretKey: number): void;
+};
+
+export async function openPostgresSocket({
+  url,
+  applicationName,
+  connectTimeout,
+}: PostgresSocketOptions): Promise<PostgresSocket> {
+  // Until `listen`, what arrives is pg's; afterwards it goes straight from the static read buffer to our reader.
+  let receive: ((bytes: Buffer, length: number) => void) | null = null;
+  const readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+  let plain: Socket | null = null;
+  const makeSocket = ({ ssl }: { ssl?: unknown }): Socket => {
+    // TLS reads the socket by itself, without passing through onread.
+    if (ssl) return new Socket();
+    plain = new Socket({
+      onread: {
+        buffer: readBuffer,
+        callback: (length) => {
+          if (receive) receive(readBuffer, length);
+          else plain!.emit("data", Buffer.from(readBuffer.subarray(0, length)));
+          return true;
+        },
+      },
+    });
+    return plain;
+  };
+
+  const client = new pg.Client({
+    connectionString: url,
+    fallback_application_name: applicationName,
+    connectionTimeoutMillis: connectTimeout,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 30_000,
+    // pg calls it with its connection options, which its type does not say.
+    stream: makeSocket as () => Socket,
+  });
+  const internals = client as unknown as ClientInternals;
+  const startup = internals.getStartupConf.bind(client);
+  internals.getStartupConf = () => ({ ...startup(), DateStyle: "ISO", IntervalStyle: "postgres" });
+
+  const parameters = new Map<string, string>();
+  client.connection.on("parameterStatus", ({ parameterName, parameterValue }) =>
+    parameters.set(parameterName, parameterValue),
+  );
+  let lost: ((reason: Error) => void) | null = null;
+  let reason: Error | null = null;
+  client.on("error", (error) => {
+    reason ??= error;
+  });
+  client.on("end", () => {
+    reason ??= new Error("The connection ended");
+    lost?.(reason);
+  });
+
+  await client.connect();
+  const stream: Duplex = client.connection.stream;
+
+  return {
+    processId: internals.processID,
+    parameters,
+    listen(deliver, whenLost, admit) {
+      const reader = new MessageReader(deliver, admit);
+      receive = (bytes, length) => {
+        try {
+          reader.read(bytes, length);
+        } catch (error) {
+          receive = () => {};
+          stream.destroy();
+          whenLost(error as Error);
+        }
+      };
+      stream.removeAllListeners("data");
+      if (stream !== plain) stream.on("data", (chunk: Buffer) => receive!(chunk, chunk.length));
+      lost = whenLost;
+      if (reason) whenLost(reason);
+    },
+    isWritable: () => stream.writable,
+    write(chunks) {
+      if (chunks.length === 1) {
+        stream.write(chunks[0]);
+        return;
+      }
+      stream.cork();
+      for (const chunk of chunks) stream.write(chunk);
+      stream.uncork();
+    },
+    pause: () => void stream.pause(),
+    resume: () => void stream.resume(),
+    cancel: () => sendCancel(internals),
+    end: () => client.end(),
+    destroy: () => void stream.destroy(),
+  };
+}
+
+function sendCancel({ processID, secretKey, host, port, connectionParameters }: ClientInternals): Promise<void> {
+  const { ssl, sslnegotiation: sslNegotiation } = connectionParameters;
+  const connection = new pg.Connection({ ssl, sslNegotiation } as pg.ConnectionConfig) as ConnectionInternals;
+  return new Promise((resolve, reject) => {
+    const cancel = () => connection.cancel(processID, secretKey);
+    const timer = setTimeout(() => {
+      reject(new Error("The server did not take a request to cancel"));
+      connection.stream.destroy();
+    }, CANCEL_TIMEOUT_MS);
+    connection.on("connect", () => {
+      if (!ssl) cancel();
+      else if (sslNegotiation !== "direct") connection.requestSsl();
+    });
+    connection.on("sslconnect", cancel);
+    connection.on("error", () => connection.stream.destroy());
+    // The server closes the connection when it has passed the request on.
+    connection.on("end", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+    if (host.startsWith("/")) connection.connect(`${host}/.s.PGSQL.${port}`);
+    else connection.connect(port, host);
+  });
+}

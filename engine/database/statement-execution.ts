@@ -1,0 +1,272 @@
+import type { AbortLike } from "../concurrency/abort.ts";
+import type { ApiError } from "../errors.ts";
+import type { PostgresConnection } from "./connection.ts";
+import type { ConnectionPool, ConnectionRequest } from "./connection-pool.ts";
+import { changedButResponseTooLarge, connectionLost, isQueryCanceled, outcomeUnknown } from "./database-errors.ts";
+import { callerKeyOf } from "./fair-sharing.ts";
+import type { StatementObservation } from "./observe-statements.ts";
+import type { BatchOutcome, BatchStep, PipelinedBatch, ResultCollector } from "./pipelined-batch.ts";
+import type { MemoryAllowance } from "./response-budget.ts";
+import type { ResultField, StatementContext } from "./statement.ts";
+import type { StatementPace } from "./statement-shape.ts";
+
+export type RestartableCollector = ResultCollector & {
+  /** Forgets what has come in so far; false when somebody has seen it already. */
+  restart(): boolean;
+};
+
+export type PrimaryPools = { readonly lane: ConnectionPool; readonly slow: ConnectionPool };
+
+export type StatementRequest = {
+  readonly pace: StatementPace;
+  readonly context: Pick<StatementContext, "role" | "callerKey">;
+  readonly isAnonymous: boolean;
+  readonly steps: readonly BatchStep[];
+  readonly main: number;
+  /** One, unless it says more. */
+  readonly mains?: number;
+  readonly wantsFields: boolean;
+  readonly patience: number;
+  /** It cannot have changed anything, so it may run again when its answer was lost. */
+  readonly readOnly: boolean;
+  /** What of its answer may be held. */
+  readonly allowance: MemoryAllowance;
+  readonly expires: number;
+  readonly signal: AbortLike | undefined;
+  /** Where it goes on when it was interrupted. */
+  readonly slow?: ConnectionPool | undefined;
+  /** Of the primary, where the request goes to a replica first. */
+  readonly elsewhere?: PrimaryPools | undefined;
+  /** For who wants to know how it goes. */
+  readonly watch?: StatementObservation | null;
+};
+
+export type ExecutionCallbacks = {
+  resolve(fields: readonly ResultField[] | null): void;
+  reject(error: unknown): void;
+};
+
+type OutcomeOfKind<Kind> = Extract<BatchOutcome, { kind: Kind }>;
+
+/** One transaction for one caller: waits for a link of its lane, and may run again where that is safe. */
+export class StatementExecution implements ConnectionRequest, PipelinedBatch {
+  readonly steps: readonly BatchStep[];
+  readonly main: number;
+  readonly mains: number;
+  readonly wantsFields: boolean;
+  readonly patience: number;
+  readonly expires: number;
+  readonly expected: number;
+  readonly keepsTransaction = false;
+  readonly isAnonymous: boolean;
+  readonly collector: RestartableCollector;
+  /** True on the second run. */
+  fresh = false;
+
+  #pool: ConnectionPool;
+  #primary: PrimaryPools | undefined;
+  #slow: ConnectionPool | undefined;
+  readonly #pace: StatementPace;
+  readonly #context: StatementRequest["context"];
+  #caller: string | null = null;
+  /** It was interrupted where it had no more time than any other. */
+  #isLong = false;
+  readonly #readOnly: boolean;
+  readonly #callbacks: ExecutionCallbacks;
+  readonly #signal: AbortLike | undefined;
+  readonly #allowance: MemoryAllowance;
+  readonly #observation: StatementObservation | null;
+  /** How much of the allowance is taken. */
+  #heldBytes = 0;
+  #budgetError: ApiError | null = null;
+  #connection: PostgresConnection | null = null;
+  #lostAt: number | null = null;
+
+  constructor(
+    pool: ConnectionPool,
+    request: StatementRequest,
+    collector: RestartableCollector,
+    callbacks: ExecutionCallbacks,
+  ) {
+    this.steps = request.steps;
+    this.main = request.main;
+    this.mains = request.mains ?? 1;
+    this.wantsFields = request.wantsFields;
+    this.patience = request.patience;
+    this.expires = request.expires;
+    this.collector = collector;
+    this.#pool = pool;
+    this.#primary = request.elsewhere;
+    this.#slow = request.slow;
+    this.#pace = request.pace;
+    this.#context = request.context;
+    this.expected = request.pace.expected;
+    this.isAnonymous = request.isAnonymous;
+    this.#readOnly = request.readOnly;
+    this.#callbacks = callbacks;
+    this.#signal = request.signal;
+    this.#allowance = request.allowance;
+    this.#observation = request.watch ?? null;
+  }
+
+  submit(): void {
+    if (this.#signal?.aborted) this.#reject(this.#signal.reason);
+    else {
+      this.#signal?.addEventListener("abort", this.#onAbort);
+      this.#pool.submit(this);
+    }
+  }
+
+  get isBrief(): boolean {
+    return this.#pace.isBrief;
+  }
+
+  get isLong(): boolean {
+    return this.#isLong || this.#pace.isLongFor(this);
+  }
+
+  get kind(): object {
+    return this.#pace;
+  }
+
+  get caller(): string {
+    this.#caller ??= callerKeyOf(this.#context);
+    return this.#caller;
+  }
+
+  get relations(): readonly string[] {
+    return this.#pace.relations;
+  }
+
+  get isInterruptible(): boolean {
+    return this.#readOnly && this.#slow !== undefined;
+  }
+
+  get isAbandoned(): boolean {
+    return this.#signal?.aborted ?? false;
+  }
+
+  /** The link that works on it, if one does. */
+  get connection(): PostgresConnection | null {
+    return this.#connection;
+  }
+
+  start(connection: PostgresConnection): void {
+    this.#connection = connection;
+    this.#observation?.startedOn(connection.pid);
+    connection.send(this);
+  }
+
+  admits(bytes: number): boolean {
+    if (this.#budgetError) return false;
+    this.#observation?.row(bytes);
+    this.#heldBytes += bytes;
+    if (this.#allowance.take(bytes)) return true;
+    this.#budgetError = this.#allowance.refusal();
+    this.#discardResult();
+    // Where others share the link nothing is cancelled, nor is a change: what is left of the answer passes by.
+    if (this.#readOnly) this.#connection?.cancel();
+    return false;
+  }
+
+  refuse(error: unknown): void {
+    if (this.#mayAskPrimary(error)) this.#askPrimary();
+    else this.#reject(error);
+  }
+
+  #reject(error: unknown): void {
+    this.#signal?.removeEventListener("abort", this.#onAbort);
+    this.#observation?.finish(error);
+    this.#callbacks.reject(error);
+  }
+
+  end(outcome: BatchOutcome): void {
+    const connection = this.#connection!;
+    this.#connection = null;
+    if (outcome.kind !== "lost") this.#observation?.took(outcome.milliseconds);
+    if (this.#signal?.aborted) this.#reject(this.#signal.reason);
+    else if (this.#budgetError) this.#onBudgetExceeded(outcome, this.#budgetError);
+    else if (outcome.kind === "done") this.#accept(outcome);
+    else if (outcome.kind === "refused") this.#onRefused(outcome);
+    else this.#onLost(outcome, connection);
+  }
+
+  #accept({ milliseconds, fields }: OutcomeOfKind<"done">): void {
+    this.#pace.ran(milliseconds, this);
+    this.#signal?.removeEventListener("abort", this.#onAbort);
+    this.#observation?.finish(null);
+    this.#callbacks.resolve(fields);
+  }
+
+  /** What was too large is not asked for again. Of a change it is told what has become of it. */
+  #onBudgetExceeded(outcome: BatchOutcome, budgetError: ApiError): void {
+    if (outcome.kind !== "lost") this.#pace.ran(outcome.milliseconds, this);
+    if (this.#readOnly) this.#reject(budgetError);
+    else if (outcome.kind === "done") this.refuse(changedButResponseTooLarge());
+    else this.refuse(outcome.kind === "refused" ? outcome.error : outcomeUnknown(outcome.cause));
+  }
+
+  #onRefused({ milliseconds, error, isStale, isInterrupted }: OutcomeOfKind<"refused">): void {
+    this.#pace.ran(milliseconds, this);
+    if (isInterrupted && this.#discardResult()) this.#continueInSlowPool();
+    else if (isStale && this.#mayRunAgain()) this.#runAgain();
+    else this.refuse(error);
+  }
+
+  #onLost({ cause, sent }: OutcomeOfKind<"lost">, connection: PostgresConnection): void {
+    if (this.#mayAskPrimary(cause)) this.#askPrimary();
+    else if (!sent) this.#pool.submit(this);
+    else if (!this.#readOnly) this.refuse(outcomeUnknown(cause));
+    else if (this.#mayRunAfterLoss(connection)) this.#runAgain();
+    else this.refuse(connectionLost(cause));
+  }
+
+  /** A server that dies takes all its connections along: once more means on one that was opened after the first was lost. */
+  #mayRunAfterLoss({ openedAt }: PostgresConnection): boolean {
+    const isFirstLoss = this.#lostAt === null || openedAt < this.#lostAt;
+    this.#lostAt ??= performance.now();
+    return isFirstLoss && this.#discardResult();
+  }
+
+  #continueInSlowPool(): void {
+    this.#isLong = this.#pool === this.#slow;
+    this.#pool = this.#slow!;
+    this.#pool.submit(this);
+  }
+
+  #mayRunAgain(): boolean {
+    return !this.fresh && this.#discardResult();
+  }
+
+  /** A replica may be behind, gone or in recovery's way: what it refuses the primary is asked, but for what took its time. */
+  #mayAskPrimary(error: unknown): boolean {
+    return this.#primary !== undefined && !isQueryCanceled(error) && this.#discardResult();
+  }
+
+  #askPrimary(): void {
+    const { lane: pool, slow } = this.#primary!;
+    this.#pool = this.#pool === this.#slow ? slow : pool;
+    this.#slow &&= slow;
+    this.#primary = undefined;
+    this.#pool.submit(this);
+  }
+
+  #discardResult(): boolean {
+    this.#allowance.giveBack(this.#heldBytes);
+    this.#heldBytes = 0;
+    return this.collector.restart();
+  }
+
+  #runAgain(): void {
+    this.fresh = true;
+    this.#pool.submit(this);
+  }
+
+  readonly #onAbort = (): void => {
+    if (this.#connection) this.#connection.cancel();
+    else {
+      this.#pool.withdraw(this);
+      this.#reject(this.#signal!.reason);
+    }
+  };
+}

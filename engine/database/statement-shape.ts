@@ -1,0 +1,136 @@
+import { RecentMap } from "../cache/recent-map.ts";
+import type { ShareHolder } from "./fair-sharing.ts";
+
+const SQL_NAME = '(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_$]*)';
+const NAMED_RELATION = new RegExp(`\\b(?:from|join|into|update)\\s+(?:only\\s+)?(${SQL_NAME})\\.(${SQL_NAME})`, "gi");
+const SYSTEM_SCHEMA = '"pg_catalog"';
+/** Beyond this it makes no difference which ones. */
+const MAX_RELATIONS = 16;
+
+/** Milliseconds from which on a statement takes long. */
+export const LONG_MS = 100;
+const SLOW_AVERAGE_MS = 3;
+const SLOW_RUN_MS = 20;
+const BRIEF_AVERAGE_MS = 1;
+const RUNS_TO_TRUST = 3;
+/** Weight of the newest run in the moving average. */
+const NEWEST_RUN_WEIGHT = 1 / 8;
+const MAX_TEXTS = 2_000;
+const MAX_CALLERS = 100;
+
+/** A statement's text as one role runs it: the key of prepared statements, and what its speed is learnt for. */
+export class StatementShape {
+  readonly text: string;
+  #average = 0;
+  #fastRuns = 0;
+  #relations: readonly string[] | null = null;
+  /** For whom it took long the last time: with other values it may be fast. */
+  #longFor: Set<string> | null = null;
+
+  constructor(text: string) {
+    // The protocol ends strings with a zero byte, so what follows one would be read as something else.
+    if (text.includes("\0")) throw new TypeError("A statement's text must not contain a zero byte");
+    this.text = text;
+  }
+
+  /** A shape that is new, was slow lately or is slow on average may keep others waiting. */
+  get isFast(): boolean {
+    return this.#fastRuns >= RUNS_TO_TRUST && this.#average < SLOW_AVERAGE_MS;
+  }
+
+  /** Milliseconds that Postgres is likely to take. */
+  get expected(): number {
+    return this.#average;
+  }
+
+  /** For that caller it may occupy only a share of a pool. What has not run yet is not known to be long. */
+  isLongFor(by: Pick<ShareHolder, "caller">): boolean {
+    return this.#longFor?.has(by.caller) ?? false;
+  }
+
+  get relations(): readonly string[] {
+    this.#relations ??= findNamedRelations(this.text);
+    return this.#relations;
+  }
+
+  /** Several in a row keep others waiting no longer than one may. */
+  static areFastTogether(shapes: readonly StatementShape[]): boolean {
+    return (
+      shapes.every((shape) => shape.isFast) && shapes.reduce((sum, shape) => sum + shape.#average, 0) < SLOW_AVERAGE_MS
+    );
+  }
+
+  /** Several of these in a row take no longer than others take by themselves. */
+  get isBrief(): boolean {
+    return this.isFast && this.#average < BRIEF_AVERAGE_MS;
+  }
+
+  ran(milliseconds: number, by: Pick<ShareHolder, "caller">): void {
+    this.#average += (milliseconds - this.#average) * NEWEST_RUN_WEIGHT;
+    if (milliseconds > SLOW_RUN_MS) this.#fastRuns = 0;
+    else if (milliseconds < SLOW_AVERAGE_MS && this.#fastRuns < RUNS_TO_TRUST) this.#fastRuns++;
+    if (milliseconds >= LONG_MS) this.#recordLongRun(by.caller);
+    else this.#longFor?.delete(by.caller);
+  }
+
+  #recordLongRun(caller: string): void {
+    if (!this.#longFor || this.#longFor.size >= MAX_CALLERS) this.#longFor = new Set();
+    this.#longFor.add(caller);
+  }
+}
+
+/** What is known of the time that a statement takes, and of what it waits for. */
+export type StatementPace = Pick<StatementShape, "expected" | "isBrief" | "isLongFor" | "relations" | "ran">;
+
+/** That of several in one transaction. */
+export function combinedPace(shapes: readonly StatementShape[]): StatementPace {
+  return {
+    expected: shapes.reduce((sum, { expected }) => sum + expected, 0),
+    isBrief: false,
+    isLongFor: (by) => shapes.some((shape) => shape.isLongFor(by)),
+    relations: [...new Set(shapes.flatMap(({ relations }) => relations))],
+    ran(milliseconds, by) {
+      for (const shape of shapes) shape.ran(milliseconds / shapes.length, by);
+    },
+  };
+}
+
+/**
+ * The shapes seen lately, for all links. Schema USAGE is checked at Parse only and policies are planned for one role,
+ * so the same text is another shape for another role.
+ */
+export class StatementShapes {
+  /** By text, then by role. */
+  readonly #known: RecentMap<string, Map<string, StatementShape>>;
+
+  constructor(most = MAX_TEXTS) {
+    this.#known = new RecentMap(most);
+  }
+
+  shapeFor(role: string, text: string): StatementShape {
+    const byRole = this.#known.get(text);
+    const known = byRole?.get(role);
+    if (known) return known;
+    const shape = new StatementShape(text);
+    if (byRole) byRole.set(role, shape);
+    else this.#known.set(text, new Map([[role, shape]]));
+    return shape;
+  }
+}
+
+/**
+ * The tables, views and functions that a statement names with their schema, each as SQL spells it; but for those of the
+ * system, which are read by most. Views and policies read others.
+ */
+export function findNamedRelations(text: string): readonly string[] {
+  const names = new Set<string>();
+  for (const [, schema, name] of text.matchAll(NAMED_RELATION)) {
+    if (toQuotedName(schema!) !== SYSTEM_SCHEMA) names.add(`${toQuotedName(schema!)}.${toQuotedName(name!)}`);
+    if (names.size === MAX_RELATIONS) break;
+  }
+  return [...names];
+}
+
+function toQuotedName(name: string): string {
+  return name.startsWith('"') ? name : `"${name.toLowerCase()}"`;
+}

@@ -1,0 +1,57 @@
+import { hash } from "node:crypto";
+import { cacheLookups, type LookUpKeys } from "../concurrency/batched-lookup.ts";
+import { type AsOwner, makeOwnerFunction } from "../database/owner-pool.ts";
+import type { Logger } from "../output/log.ts";
+import { type Caller, callerFromClaims } from "./caller.ts";
+
+/** The caller that a key of `auth.api_keys` stands for; null when there is none, or it has ended. */
+export type FindApiKey = (key: string) => Caller | null | Promise<Caller | null>;
+
+type FindApiKeyOptions = {
+  readonly asOwner: AsOwner;
+  readonly log: Pick<Logger, "warn">;
+};
+type ApiKeyRow = { digest: string; claims: string; expires: number | null };
+
+/** So long may a key be used after it was revoked, and not work after it was made. */
+const CACHE_MS = 4_000;
+const MAX_CACHED = 10_000;
+/** What is no key at first sight is nothing to ask about. */
+const API_KEY_PATTERN = /^[!-~]{32,256}$/;
+
+const USE_API_KEYS = `
+  select encode(key_hash, 'hex') as digest, claims::text, extract(epoch from expires_at)::float8 as expires
+  from auth.use_api_keys($1)`;
+
+/** Asks Postgres about keys that it has not asked about of late, one question at a time however many keys there are. */
+export function makeFindApiKey({ asOwner, log }: FindApiKeyOptions): FindApiKey {
+  const queryAsOwner = makeOwnerFunction<ApiKeyRow>({
+    asOwner,
+    text: USE_API_KEYS,
+    log,
+    warning: "keys of auth.api_keys are refused: only the owner (OWNER_DATABASE_URL) can look them up",
+  });
+  const findByDigests: LookUpKeys<Caller> = async (digests) => {
+    const rows = await queryAsOwner([digests.map(toBytes)]);
+    return new Map(rows.map((row) => [row.digest, callerOfRow(row)]));
+  };
+  const findByDigest = cacheLookups(findByDigests, { rememberedMs: CACHE_MS, most: MAX_CACHED });
+
+  return (key) => {
+    if (!API_KEY_PATTERN.test(key)) return null;
+    const caller = findByDigest(hash("sha256", key, "hex"));
+    return caller instanceof Promise ? caller : caller && unlessExpired(caller);
+  };
+}
+
+function callerOfRow({ claims, expires }: ApiKeyRow): Caller {
+  return callerFromClaims({ kind: "key", claimsText: claims, expiresAt: expires });
+}
+
+function toBytes(digest: string): Buffer {
+  return Buffer.from(digest, "hex");
+}
+
+function unlessExpired(caller: Caller): Caller | null {
+  return caller.expiresAt === null || Date.now() < caller.expiresAt * 1000 ? caller : null;
+}

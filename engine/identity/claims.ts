@@ -1,0 +1,93 @@
+import { ApiError } from "../errors.ts";
+import { isJsonObject, parseJsonExactly, toJavaScriptNumber } from "../json/json-values.ts";
+import { unauthorized } from "./unauthorized.ts";
+
+/** Numbers that JavaScript would round are an `ExactNumber`. */
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** How far the clocks of who issues and of who verifies may be apart, in seconds. */
+export const CLOCK_SKEW_SECONDS = 30;
+
+const TOO_EARLY_MESSAGES: readonly (string | null)[] = ["JWT not yet valid", "JWT issued at future"];
+
+type ClaimsRequirements = {
+  /** Null: any will do. */
+  readonly audience: string | null;
+  /** What the database's clock says, in seconds since 1970: it dates the tokens of this service. Null: it was not asked. */
+  readonly databaseTime: number | null;
+};
+
+/** Null for what is no object in JSON. */
+export function parseClaims(text: string): Claims | null {
+  try {
+    const claims = parseJsonExactly(text);
+    return isJsonObject(claims) ? claims : null;
+  } catch {
+    return null;
+  }
+}
+
+/** What SQL sees in request.jwt.claims: the only way from an object to that text, because another one would round numbers. */
+export function serializeClaims(claims: Claims): string {
+  return JSON.stringify(claims);
+}
+
+/** Whether a token that was signed by us may be used now and here; as in PostgREST, what a token does not say is no obstacle. */
+export function checkClaims(claims: Claims, { audience, databaseTime }: ClaimsRequirements): void {
+  const [expiresAt, notBefore, issuedAt] = [
+    readTimeClaim(claims, "exp"),
+    readTimeClaim(claims, "nbf"),
+    readTimeClaim(claims, "iat"),
+  ];
+  const now = Math.floor(Date.now() / 1000);
+  const latest = Math.max(now, databaseTime ?? now) + CLOCK_SKEW_SECONDS;
+  if (expiresAt !== null && hasExpired(expiresAt)) throw tokenExpired();
+  if (notBefore !== null && notBefore > latest) throw claimsInvalid("The token is not valid yet.", "JWT not yet valid");
+  if (issuedAt !== null && issuedAt > latest) {
+    const cause =
+      databaseTime === null
+        ? "by the clock of this gateway: either that is behind, or the clock of the token's issuer is ahead"
+        : "by the clocks of this gateway and of the database: the clock of the token's issuer is ahead";
+    throw claimsInvalid(`The token was issued ${issuedAt - now} seconds from now ${cause}.`, "JWT issued at future");
+  }
+  if (!matchesAudience(claims.aud ?? [], audience)) {
+    throw claimsInvalid("The token was made for another audience.", "JWT not in audience");
+  }
+}
+
+/** Whether the token may be good by a clock that is ahead of this one. */
+export function isTooEarlyError(error: unknown): boolean {
+  return error instanceof ApiError && TOO_EARLY_MESSAGES.includes(error.tableMessage);
+}
+
+/** `expires` is in seconds since 1970. */
+export function hasExpired(expires: number): boolean {
+  return expires < Math.floor(Date.now() / 1000) - CLOCK_SKEW_SECONDS;
+}
+
+/** Seconds since 1970; null for claims that do not say it. */
+export function readTimeClaim(claims: Claims, name: "exp" | "nbf" | "iat"): number | null {
+  const value = claims[name] ?? null;
+  const time = toJavaScriptNumber(value);
+  if (value === null || time !== null) return time;
+  throw claimsInvalid(`The token's claim "${name}" must be a number.`, `The JWT '${name}' claim must be a number`);
+}
+
+function matchesAudience(claim: unknown, audience: string | null): boolean {
+  const audiences: readonly unknown[] = Array.isArray(claim) ? claim : [claim];
+  if (!audiences.every((each) => typeof each === "string")) {
+    throw claimsInvalid(
+      'The token\'s claim "aud" must be a text or a list of texts.',
+      "The JWT 'aud' claim must be a string or an array of strings",
+    );
+  }
+  return audience === null || audiences.length === 0 || audiences.includes(audience);
+}
+
+function tokenExpired(): ApiError {
+  return unauthorized("TOKEN_EXPIRED", "The token has expired; refresh it or sign in again.", "JWT expired");
+}
+
+function claimsInvalid(message: string, description: string): ApiError {
+  return unauthorized("VERIFICATION_FAILED", message, description);
+}

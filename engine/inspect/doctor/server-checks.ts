@@ -1,0 +1,209 @@
+import { exposedTables } from "../../catalog/catalog.ts";
+import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
+import { quotedName } from "../../pg-client/quoted-name.ts";
+import { REALTIME_PUBLICATION } from "../../replication/replication-slots.ts";
+import type { DoctorFacts, DoctorFinding, ReplicaFacts } from "./facts.ts";
+
+/** `server_version_num` of the first release that publishes generated columns. */
+const PUBLISHES_GENERATED_SINCE = 180_000;
+
+const REPLICATED_KINDS: readonly string[] = ["table", "partitioned table"];
+
+/** What somebody who is away may keep of the log without being missed. */
+const MAX_RETAINED_BYTES = 2 ** 30;
+/** One for reading, one for a successor. */
+const SLOTS_NEEDED = 2;
+
+/** Slots, and who may make what where: the server rather than what it holds. */
+export function serverFindings({ server, missingTriggerSql }: DoctorFacts): DoctorFinding[] {
+  return [
+    ...(missingTriggerSql === null ? [] : [triggerFinding(missingTriggerSql)]),
+    ...server.openSchemas.map(openSchemaFinding),
+    ...server.slots.flatMap(slotFindings),
+    ...spareSlotFindings(server.spareSlots),
+  ];
+}
+
+function triggerFinding(sql: string): DoctorFinding {
+  return {
+    kind: "advice",
+    problem: "Changes of the schema are noticed by looking every few seconds: no event trigger tells of them.",
+    fix: `npm run migrate -- --watch-only, or as a superuser:\n\n${sql}`,
+  };
+}
+
+/** Postgres before 15 made `public` so. */
+function openSchemaFinding(schema: string): DoctorFinding {
+  const name = quotedName(schema);
+  return {
+    kind: "danger",
+    problem: `Every role may make tables and functions in ${name}, which other people's names are looked up in.`,
+    fix: `revoke create on schema ${name} from public;`,
+  };
+}
+
+function slotFindings({
+  name,
+  isActive,
+  isLost,
+  retainedBytes,
+}: DoctorFacts["server"]["slots"][number]): DoctorFinding[] {
+  if (isActive || (!isLost && retainedBytes < MAX_RETAINED_BYTES)) return [];
+  const what = isLost
+    ? `The slot ${name} has lost its part of the log, and serves nobody any more.`
+    : `The slot ${name} keeps ${(retainedBytes / 2 ** 30).toFixed(1)} GB of the log, and nobody reads it.`;
+  const fix = `select pg_drop_replication_slot('${name.replaceAll("'", "''")}');`;
+  return [{ kind: isLost ? "advice" : "danger", problem: what, fix }];
+}
+
+function spareSlotFindings({ slots, senders }: DoctorFacts["server"]["spareSlots"]): DoctorFinding[] {
+  const short = [
+    { setting: "max_replication_slots", spare: slots },
+    { setting: "max_wal_senders", spare: senders },
+  ].filter(({ spare }) => spare < SLOTS_NEEDED);
+  return short.map(({ setting, spare }) => ({
+    kind: "advice",
+    problem: `Row changes may find no place: ${setting} leaves ${spare} free, and each gateway needs one.`,
+    fix: `alter system set ${setting} = 20;  -- and restart Postgres`,
+  }));
+}
+
+/** What lies between the service and Postgres. */
+export function connectionFindings({ config, login, replication: stream }: DoctorFacts): DoctorFinding[] {
+  const findings: DoctorFinding[] = [];
+  if (stream.isPooled) {
+    findings.push({
+      kind: "danger",
+      problem: "OWNER_DATABASE_URL goes through a pooler, which passes on neither notifications nor the log nor locks.",
+      fix: "OWNER_DATABASE_URL of Postgres itself",
+    });
+  }
+  if (login.isPooled && config.preparedStatements) {
+    findings.push({
+      kind: "advice",
+      problem: "DATABASE_URL goes through a pooler: statements stay prepared only where it is PgBouncer 1.21 or newer.",
+      fix: "max_prepared_statements = 250 in pgbouncer.ini, or DB_PREPARED_STATEMENTS=false",
+    });
+  }
+  if (login.isInTheOpen) {
+    findings.push({
+      kind: "danger",
+      problem: "Passwords and rows travel to Postgres unencrypted, over a network.",
+      fix: "?sslmode=verify-full&sslrootcert=… in DATABASE_URL and OWNER_DATABASE_URL",
+    });
+  }
+  return findings;
+}
+
+/** The servers that reads may go to. */
+export function replicaFindings({ replicas }: DoctorFacts): DoctorFinding[] {
+  return replicas.flatMap((replica, index) => describeReplica(replica, `Replica ${index + 1} of READ_DATABASE_URLS`));
+}
+
+function describeReplica({ host, status }: ReplicaFacts, name: string): DoctorFinding[] {
+  const named = `${name} (${host})`;
+  switch (status) {
+    case "away":
+      return [{ kind: "advice", problem: `${named} does not answer; reads go elsewhere.`, fix: "-- Start it." }];
+    case "primary":
+      return [{ kind: "danger", problem: `${named} is no replica.`, fix: "READ_DATABASE_URLS without it" }];
+    case "without feedback":
+      return [
+        {
+          kind: "advice",
+          problem: `${named} has reads cancelled when rows are vacuumed that they still see.`,
+          fix: "alter system set hot_standby_feedback = on; select pg_reload_conf();  -- on the replica",
+        },
+      ];
+    case "well":
+      return [];
+  }
+}
+
+/** What stands between a change of a row and its subscribers. */
+export function replicationFindings({ catalog, replication: stream }: DoctorFacts): DoctorFinding[] {
+  const findings: DoctorFinding[] = [];
+  if (stream.walLevel !== "logical") {
+    findings.push({
+      kind: "advice",
+      problem: `Nobody can subscribe to row changes: wal_level is ${stream.walLevel}.`,
+      fix: "alter system set wal_level = 'logical';  -- and restart Postgres",
+    });
+  } else if (!stream.mayReplicate) {
+    findings.push({
+      kind: "advice",
+      problem: "Nobody can subscribe to row changes: the database's owner may not replicate.",
+      fix: "alter role … replication;  -- the login of OWNER_DATABASE_URL, as a superuser",
+    });
+  } else if (!stream.isBounded) {
+    findings.push({
+      kind: "danger",
+      problem: "A slot whose reader is away keeps the log until the disk is full.",
+      fix: "alter system set max_slot_wal_keep_size = '4GB'; select pg_reload_conf();",
+    });
+  }
+  const partitioned = exposedTables(catalog).filter(({ kind }) => kind === "partitioned table");
+  if (stream.isViaRoot === false && partitioned.length > 0) {
+    const names = partitioned.map(({ schema, name }) => quotedName(schema, name)).join(", ");
+    findings.push({
+      kind: "advice",
+      problem: `Nobody can subscribe to changes of ${names}: the publication has partitions under their own names, which are not served.`,
+      fix: `alter publication ${REALTIME_PUBLICATION} set (publish_via_partition_root = true);`,
+    });
+  }
+  for (const table of exposedTables(catalog)) {
+    if (stream.isViaRoot === false && partitioned.includes(table)) continue;
+    const isPublished = stream.published?.has(`${table.schema}.${table.name}`) ?? false;
+    const name = quotedName(table.schema, table.name);
+    const coverage = publishedPart(table, stream, catalog.server.version);
+    const publishGenerated = `alter publication ${REALTIME_PUBLICATION} set (publish_generated_columns = stored);`;
+    const showOldRows = {
+      whole: `alter table ${name} replica identity full;`,
+      "without generated columns": `${publishGenerated} alter table ${name} replica identity full;`,
+      // Postgres would refuse to change its rows.
+      "in part": null,
+    }[coverage];
+    if (!isPublished && stream.isByHand && REPLICATED_KINDS.includes(table.kind)) {
+      const publish = `alter publication ${REALTIME_PUBLICATION} add table ${name};`;
+      findings.push({
+        kind: "advice",
+        problem: `Nobody can subscribe to changes of ${name}: it is not published, which nothing here does by itself.`,
+        fix: showOldRows ? `${showOldRows} ${publish}` : publish,
+      });
+    }
+    if (!isPublished) continue;
+    if (table.replicaIdentity === "full" && coverage !== "whole") {
+      const byKey =
+        table.primaryKey.length > 0
+          ? `alter table ${name} replica identity default;`
+          : `alter publication ${REALTIME_PUBLICATION} drop table ${name};`;
+      findings.push({
+        kind: "danger",
+        problem: `Postgres refuses UPDATE and DELETE of ${name}: its replica identity is full, and the publication has not all of its columns.`,
+        fix: coverage === "in part" ? byKey : publishGenerated,
+      });
+    }
+    if (table.replicaIdentity === "full" || !showOldRows) continue;
+    findings.push({ kind: "advice", problem: `Subscribers are not shown the old rows of ${name}.`, fix: showOldRows });
+  }
+  return findings;
+}
+
+/** What the publication has of a table's columns, or would have if the table were added. */
+function publishedPart(
+  { schema, name, columns }: CatalogTable,
+  { published, hasGenerated }: DoctorFacts["replication"],
+  version: number,
+): "whole" | "without generated columns" | "in part" {
+  const publishedColumns = published?.get(`${schema}.${name}`) ?? null;
+  const isMissing = ({ name, generated }: CatalogColumn) => {
+    // Until Postgres 18 no publication has generated columns, and none is missed.
+    if (generated !== null && version < PUBLISHES_GENERATED_SINCE) return false;
+    if (publishedColumns !== null) return !publishedColumns.includes(name);
+    return generated !== null && !(generated.kind === "stored" && hasGenerated);
+  };
+  const missing = [...columns.values()].filter(isMissing);
+  if (missing.length === 0) return "whole";
+  const areStored = missing.every(({ generated }) => generated?.kind === "stored");
+  return areStored && !hasGenerated ? "without generated columns" : "in part";
+}

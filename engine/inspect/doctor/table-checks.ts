@@ -1,0 +1,187 @@
+import { applicablePolicies } from "../../catalog/access.ts";
+import { exposedTables } from "../../catalog/catalog.ts";
+import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
+import { baseTypeOf, type DataType } from "../../catalog/types.ts";
+import { quotedName } from "../../pg-client/quoted-name.ts";
+import type { DoctorFacts, DoctorFinding } from "./facts.ts";
+
+/** What Postgres prints where a function or a setting is asked for once per row, and not once per statement. */
+const CALLER_FUNCTIONS = /\b(?:auth\.\w+|current_setting)\(/g;
+
+const STRUCTURED_TYPES = new Set(["json", "jsonb", "xml"]);
+const TEXT_TYPES = new Set(["text", "varchar", "bpchar", "citext", "bytea", ...STRUCTURED_TYPES]);
+/** As Postgres prints a length that has an upper limit; group 1 is what is measured. A lower limit is no bound. */
+const LIMITED_LENGTH =
+  /\b(?:length|char_length|character_length|octet_length|bit_length|pg_column_size)\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\) <=? /g;
+
+/** Columns that every request or every delete looks rows up by, without an index to do it with. */
+export function indexFindings({ catalog }: DoctorFacts): DoctorFinding[] {
+  return exposedTables(catalog)
+    .filter(({ kind }) => kind === "table" || kind === "partitioned table")
+    .flatMap((table) => [...foreignKeyFindings(table), ...policyIndexFindings(table)]);
+}
+
+function foreignKeyFindings(table: CatalogTable): DoctorFinding[] {
+  return table.foreignKeys
+    .filter(({ columns }) => !isIndexed(table, columns))
+    .map(({ name, columns }) => ({
+      kind: "slow",
+      problem: `Embedding by ${name}, and deleting what it points to, reads all of ${qualifiedNameOf(table)}.`,
+      fix: createIndex(table, columns),
+    }));
+}
+
+function policyIndexFindings(table: CatalogTable): DoctorFinding[] {
+  const expressions = table.policies.flatMap(({ using }) => using ?? []);
+  const compared = [...table.columns.keys()].filter((column) => expressions.some((text) => isComparedBy(column, text)));
+  const keys = new Set(table.foreignKeys.flatMap(({ columns }) => (columns.length === 1 ? columns : [])));
+  return compared
+    .filter((column) => !keys.has(column) && !isIndexed(table, [column]))
+    .map((column) => ({
+      kind: "slow",
+      problem: `A policy of ${qualifiedNameOf(table)} looks for rows by ${quotedName(column)}, which has no index.`,
+      fix: createIndex(table, [column]),
+    }));
+}
+
+/** As Postgres prints it: `(author_id = …)`, `(… = author_id)`. */
+function isComparedBy(column: string, expression: string): boolean {
+  const printed = /^[a-z_][a-z0-9_]*$/.test(column) ? column : quotedName(column);
+  const escaped = printed.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  return new RegExp(String.raw`(?<![\w."])${escaped} = |= ${escaped}(?![\w"(])`).test(expression);
+}
+
+/** An index that begins with these columns, in any order among themselves. */
+function isIndexed({ indexes }: CatalogTable, columns: readonly string[]): boolean {
+  return indexes.some(({ columns: indexed, predicate }) => {
+    const leading = new Set(indexed.slice(0, columns.length));
+    return predicate === null && columns.every((column) => leading.has(column));
+  });
+}
+
+function createIndex(table: CatalogTable, columns: readonly string[]): string {
+  return `create index concurrently on ${qualifiedNameOf(table)} (${columns.map((column) => quotedName(column)).join(", ")});`;
+}
+
+function qualifiedNameOf({ schema, name }: CatalogTable): string {
+  return quotedName(schema, name);
+}
+
+/** Policies that ask who the caller is anew for each row. */
+export function policyFindings({ catalog }: DoctorFacts): DoctorFinding[] {
+  return exposedTables(catalog).flatMap((table) =>
+    table.policies
+      .filter(({ using, check }) => isEvaluatedPerRow(using) || isEvaluatedPerRow(check))
+      .map(({ name }) => ({
+        kind: "slow",
+        problem: `The policy ${quotedName(name)} on ${quotedName(table.schema, table.name)} asks who the caller is once per row.`,
+        fix: "-- Write (select auth.uid()) in place of auth.uid(): it is then asked once per statement.",
+      })),
+  );
+}
+
+function isEvaluatedPerRow(expression: string | null): boolean {
+  if (expression === null) return false;
+  return [...expression.matchAll(CALLER_FUNCTIONS)].some(({ index }) => !isInSelect(expression.slice(0, index)));
+}
+
+/** Whether a sub-select has been begun that is not yet ended. */
+function isInSelect(before: string): boolean {
+  const begun: boolean[] = [];
+  for (const [sign] of before.matchAll(/\(\s*SELECT\b|\(|\)/g)) {
+    if (sign === ")") begun.pop();
+    else begun.push(sign !== "(");
+  }
+  return begun.includes(true);
+}
+
+/** Columns in which anonymous or signed-in callers may write texts as long as a request. Each page that holds such a row is as large. */
+export function textBoundFindings(facts: DoctorFacts): DoctorFinding[] {
+  return exposedTables(facts.catalog)
+    .filter(({ kind }) => kind === "table" || kind === "partitioned table")
+    .flatMap((table) => {
+      const unbounded = [...table.columns.values()].filter(
+        (column) => isWritableByClients(table, column, facts) && isText(column.type) && !isBounded(table, column),
+      );
+      return unbounded.length > 0 ? [describeUnbounded(table, unbounded)] : [];
+    });
+}
+
+function describeUnbounded(table: CatalogTable, columns: readonly CatalogColumn[]): DoctorFinding {
+  const name = quotedName(table.schema, table.name);
+  const constraints = columns.map((column) => {
+    const constraint = quotedName(`${table.name}_${column.name}_max_length`);
+    return `add constraint ${constraint} check (${lengthOf(column)} <= 1000) not valid`;
+  });
+  return {
+    kind: "advice",
+    problem: `Callers may write texts of any length into ${name}: ${columns.map((column) => quotedName(column.name)).join(", ")}.`,
+    fix: `alter table ${name} ${constraints.join(", ")};  -- or whatever length is right`,
+  };
+}
+
+function lengthOf({ name, type }: CatalogColumn): string {
+  const base = baseTypeOf(type);
+  const isPlain = base.kind === "base" && !STRUCTURED_TYPES.has(base.name);
+  return isPlain ? `length(${quotedName(name)})` : `octet_length(${quotedName(name)}::text)`;
+}
+
+function isWritableByClients(
+  table: CatalogTable,
+  { name, generated }: CatalogColumn,
+  { catalog, clients }: DoctorFacts,
+): boolean {
+  if (generated !== null) return false;
+  return clients.some((role) =>
+    (["insert", "update"] as const).some(
+      (verb) =>
+        catalog.hasPrivilege(role, verb, table, name) &&
+        applicablePolicies(catalog, table, role, verb)?.some(({ permissive }) => permissive) !== false,
+    ),
+  );
+}
+
+function isText(type: DataType): boolean {
+  const base = baseTypeOf(type);
+  return base.kind === "array" ? isText(base.element) : base.kind === "base" && TEXT_TYPES.has(base.name);
+}
+
+/** By its type, by a check, or because it repeats a value of another table. */
+function isBounded({ checks, foreignKeys }: CatalogTable, { name, type, maxLength }: CatalogColumn): boolean {
+  if (maxLength !== null || domainChecks(type).some((expression) => limitsLength(expression, "VALUE"))) return true;
+  return (
+    foreignKeys.some(({ columns }) => columns.includes(name)) ||
+    checks.some(({ columns, expression }) => columns.includes(name) && limitsLength(expression ?? "", name))
+  );
+}
+
+function domainChecks(type: DataType): string[] {
+  if (type.kind === "array") return domainChecks(type.element);
+  if (type.kind !== "domain") return [];
+  return [...type.checks.map(({ expression }) => expression), ...domainChecks(type.over)];
+}
+
+/** Whether a check, as Postgres prints it, lets only so many characters of the value pass. */
+function limitsLength(expression: string, value: string): boolean {
+  // Postgres quotes more names than it must: those that are key words.
+  const names = [value, quotedName(value)].map((text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  const name = String.raw`(?<![\w."])(?:${names.join("|")})(?![\w"])`;
+  const isMeasured = [...expression.matchAll(LIMITED_LENGTH)].some(([, measured]) => new RegExp(name).test(measured!));
+  const compared = String.raw`${name}\)?(?:::[a-z ]+)?\)*`;
+  const patterns = expression.matchAll(new RegExp(String.raw`${compared} ~\*? '((?:[^']|'')*)'`, "g"));
+  return (
+    isMeasured ||
+    new RegExp(String.raw`${compared} = (?:ANY \(+ARRAY\[|')`).test(expression) ||
+    [...patterns].some(([, pattern]) => matchesBoundedLength(pattern!))
+  );
+}
+
+/** Whether the regular expression describes the whole text and repeats nothing without end. */
+function matchesBoundedLength(pattern: string): boolean {
+  let bare = pattern.replace(/\\./g, "x").replace(/\[\^?\]?[^\]]*\]/g, "x");
+  for (let before = ""; before !== bare; ) {
+    before = bare;
+    bare = bare.replace(/\((?:\?:)?([^()]*)\)/, (_, group: string) => group.replaceAll("|", ""));
+  }
+  return bare.startsWith("^") && bare.endsWith("$") && !/[*+|]|\{\d+,\}/.test(bare);
+}

@@ -1,0 +1,66 @@
+import type pg from "pg";
+import type { Catalog } from "../catalog/catalog.ts";
+import type { CatalogTable } from "../catalog/tables.ts";
+import type { Statement, StatementContext } from "../database/statement.ts";
+import { quotedName } from "../pg-client/quoted-name.ts";
+
+/** `permission denied for materialized view sales` */
+const PERMISSION_DENIED =
+  /^permission denied for (?<kind>table|view|materialized view|foreign table|schema|function) (?<name>.+)$/;
+
+/** Work in a transaction that changes nothing, with the caller's settings. The owner keeps its role. */
+export async function inRolledBackTransaction<T>(
+  client: pg.ClientBase,
+  { role, settings }: StatementContext,
+  { asRole }: { asRole: boolean },
+  work: () => Promise<T>,
+): Promise<T> {
+  await client.query("begin read only");
+  try {
+    for (const [name, value] of settings) await client.query("select set_config($1, $2, true)", [name, value]);
+    if (asRole) await client.query(`set local role ${quotedName(role)}`);
+    return await work();
+  } finally {
+    await client.query("rollback");
+  }
+}
+
+/** Its plan, with the time that it took. */
+export async function explainStatement(client: pg.ClientBase, { text, values }: Statement): Promise<string> {
+  const { rows } = await client.query<{ "QUERY PLAN": string }>(`explain (analyze, timing off) ${text}`, [...values]);
+  return rows.map((row) => row["QUERY PLAN"]).join("\n");
+}
+
+/** The grants without which Postgres refused the role, as SQL; the refusal names no schema, so there may be several. */
+export function findMissingGrants(message: string, role: string, catalog: Catalog): string[] {
+  const { kind, name } = PERMISSION_DENIED.exec(message)?.groups ?? {};
+  if (kind === undefined || name === undefined) return [];
+  const to = `to ${quotedName(role)};`;
+  const schemas = [...catalog.schemas.values()];
+  switch (kind) {
+    case "schema":
+      return [`grant usage on schema ${quotedName(name)} ${to}`];
+    case "function":
+      return schemas
+        .flatMap(({ routines }) => routines.get(name) ?? [])
+        .filter((routine) => !catalog.hasPrivilege(role, "execute", routine))
+        .map(({ schema, arguments: all }) => {
+          return `grant execute on function ${quotedName(schema, name)}(${all.map(({ type }) => type.sqlName).join(", ")}) ${to}`;
+        });
+    default:
+      return schemas
+        .flatMap(({ tables }) => tables.get(name) ?? [])
+        .flatMap((table) => {
+          const privilege = findUnreadableColumns(table, role, catalog);
+          return privilege === null ? [] : [`grant ${privilege} on ${quotedName(table.schema, name)} ${to}`];
+        });
+  }
+}
+
+/** Null: the role may read all of it. */
+function findUnreadableColumns(table: CatalogTable, role: string, catalog: Catalog): string | null {
+  const unreadable = [...table.columns.keys()].filter((column) => !catalog.hasPrivilege(role, "select", table, column));
+  if (unreadable.length === 0) return null;
+  const isWholeTable = unreadable.length === table.columns.size;
+  return isWholeTable ? "select" : `select (${unreadable.map((column) => quotedName(column)).join(", ")})`;
+}

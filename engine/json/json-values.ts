@@ -1,0 +1,93 @@
+const WHITESPACE = /\s/;
+
+/** A number as it was written, where a number of JavaScript would be another one. */
+export type ExactNumber = { readonly rawJSON: string };
+
+// Part of ES2026, and of Node since 21; TypeScript does not describe it yet.
+type SourceReviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown;
+type JsonWithSource = {
+  parse(text: string, reviver: SourceReviver): unknown;
+  rawJSON(source: string): ExactNumber;
+  isRawJSON(value: unknown): value is ExactNumber;
+};
+const jsonWithSource = JSON as unknown as JsonWithSource;
+
+/** Where a number that JavaScript would write in another way may begin: of many digits, with an exponent, ending in a zero, very small, or -0. */
+const INEXACT_NUMBER = /(?:^|[\s:,[])-?(?:[\d.]{16}|\d[\d.]*[eE]|\d+\.\d*0(?!\d)|0\.000000|(?<=-)0(?![\d.]))/;
+
+/** Numbers keep all of their digits, and are written again as they were read. */
+export function parseJsonExactly(text: string): unknown {
+  // A reviver makes it seven times as slow.
+  if (!INEXACT_NUMBER.test(text)) return JSON.parse(text);
+  return jsonWithSource.parse(text, (_key, value, { source }) =>
+    typeof value === "number" && String(value) !== source ? jsonWithSource.rawJSON(source!) : value,
+  );
+}
+
+/** The number that a text of JSON is. */
+export function parseJsonNumber(text: string): number | ExactNumber {
+  const value = Number(text);
+  return String(value) === text ? value : jsonWithSource.rawJSON(text);
+}
+
+export function isExactNumber(value: unknown): value is ExactNumber {
+  return jsonWithSource.isRawJSON(value);
+}
+
+/** As JavaScript holds it; null for anything but a number. */
+export function toJavaScriptNumber(value: unknown): number | null {
+  if (isExactNumber(value)) return Number(value.rawJSON);
+  return typeof value === "number" ? value : null;
+}
+
+/** A value of JSON as it stands in an address. */
+export function toAddressText(value: unknown): string {
+  return isExactNumber(value) ? value.rawJSON : typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Of what `JSON.parse` gives: an object in braces, neither null nor a list. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The members of a JSON object by their names, each as its text spells it. Of two with one name the last counts, as in Postgres. */
+export function readJsonMembers(object: string): ReadonlyMap<string, string> {
+  const members = new Map<string, string>();
+  let at = skipWhitespace(object, object.indexOf("{") + 1);
+  while (object[at] === '"') {
+    const colon = skipWhitespace(object, findStringEnd(object, at));
+    const name = JSON.parse(object.slice(at, colon)) as string;
+    const start = skipWhitespace(object, colon + 1);
+    const end = findValueEnd(object, start);
+    members.set(name, object.slice(start, end).trimEnd());
+    at = skipWhitespace(object, end + 1);
+  }
+  return members;
+}
+
+function skipWhitespace(text: string, start: number): number {
+  let at = start;
+  while (at < text.length && WHITESPACE.test(text[at]!)) at++;
+  return at;
+}
+
+function findStringEnd(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length && text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
+  return at + 1;
+}
+
+/** The comma or the bracket behind it. */
+function findValueEnd(text: string, start: number): number {
+  let depth = 0;
+  for (let at = start; at < text.length; at++) {
+    const character = text[at]!;
+    if (character === '"') at = findStringEnd(text, at) - 1;
+    else if (character === "{" || character === "[") depth++;
+    else if (depth === 0 && (character === "," || character === "}")) return at;
+    else if (character === "}" || character === "]") depth--;
+  }
+  return text.length;
+}

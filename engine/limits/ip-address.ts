@@ -1,0 +1,83 @@
+import { BlockList, isIP, isIPv6 } from "node:net";
+
+/**
+ * The IPv4 addresses that are not globally reachable, or that translate into others: IANA's registry of special-purpose addresses, multicast
+ * and what is reserved.
+ */
+const SPECIAL_IPV4 = [
+  "0.0.0.0/8",
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  "169.254.0.0/16",
+  "172.16.0.0/12",
+  "192.0.0.0/24",
+  "192.0.2.0/24",
+  "192.88.99.0/24",
+  "192.168.0.0/16",
+  "198.18.0.0/15",
+  "198.51.100.0/24",
+  "203.0.113.0/24",
+  "224.0.0.0/4",
+  "240.0.0.0/4",
+];
+
+/** All addresses of IPv6 that lead anywhere are in here (RFC 4291), but for those that are addresses of IPv4. */
+const GLOBAL_IPV6 = "2000::/3";
+
+/** Of those, the ones that do not, or that translate into addresses of IPv4: protocols, Teredo, documentation, 6to4. */
+const SPECIAL_IPV6 = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
+
+const IPV4_MAPPED = "::ffff:0:0/96";
+
+const specialIPv4 = toBlockList(SPECIAL_IPV4);
+const specialIPv6 = toBlockList(SPECIAL_IPV6);
+const globalIPv6 = toBlockList([GLOBAL_IPV6]);
+const ipv4Mapped = toBlockList([IPV4_MAPPED]);
+
+/** The key that rate limits count a client by: the IPv4 address or the IPv6 /64 network, of which one client has all addresses. */
+export function clientNetwork(address: string | null): string {
+  if (address === null) return "unknown";
+  const plain = normalizeAddress(address);
+  if (!isIPv6(plain)) return plain;
+  const [head = "", tail] = plain.split("::");
+  const groups = head === "" ? [] : head.split(":");
+  const missing = tail === undefined ? 0 : 8 - groups.length - (tail === "" ? 0 : tail.split(":").length);
+  const network = [...groups, ...Array<string>(missing).fill("0"), ...(tail ? tail.split(":") : [])].slice(0, 4);
+  return `${network.map((group) => Number.parseInt(group, 16).toString(16)).join(":")}::/64`;
+}
+
+/**
+ * The address alone, whoever tells it: `::ffff:192.0.2.1` is one of IPv4 as a socket of IPv6 sees it, `fe80::1%eth0`
+ * names its interface too, and in X-Forwarded-For some proxies add the port, `192.0.2.1:4711` or `[2001:db8::1]:4711`.
+ */
+export function normalizeAddress(address: string): string {
+  return address
+    .replace(/^\[([^\]]*)\](:\d+)?$/, "$1")
+    .replace(/^::ffff:(?=\d+\.)/i, "")
+    .replace(/^(\d+(?:\.\d+){3}):\d+$/, "$1")
+    .replace(/%.*$/, "");
+}
+
+/** Whether anybody on the internet can be reached there: what is asked for by strangers must not lead into our own network. */
+export function isPublicAddress(address: string): boolean {
+  switch (isIP(address)) {
+    case 4:
+      return !specialIPv4.check(address, "ipv4");
+    case 6:
+      // The list of IPv4 addresses knows how they are written in IPv6.
+      if (ipv4Mapped.check(address, "ipv6")) return !specialIPv4.check(address, "ipv6");
+      return globalIPv6.check(address, "ipv6") && !specialIPv6.check(address, "ipv6");
+    default:
+      return false;
+  }
+}
+
+function toBlockList(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = "", bits] = network.split("/");
+    list.addSubnet(address, Number(bits), isIP(address) === 4 ? "ipv4" : "ipv6");
+  }
+  return list;
+}

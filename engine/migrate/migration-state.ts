@@ -1,0 +1,158 @@
+import type pg from "pg";
+import { type CommittedMigration, committedMigrations, type MigrationHistory } from "./committed-migrations.ts";
+
+/** The first migration of the single history. */
+const SINGLE_HISTORY = "sha1:59e9ed9b1d9c80e11b0952e7224cd99c513936b1";
+
+export const SINGLE_HISTORY_ADVICE =
+  "The database was made by an earlier version, which had one history of migrations. Back it up " +
+  "(npm run backup), start on a new DATA_DIR or an empty database, and restore the backup there (npm run restore).";
+
+/** The history whose migrations graphile-migrate sees on a connection. */
+export const HISTORY_SETTING = "content_service.history";
+
+/**
+ * graphile-migrate knows one table of migrations. Here it is a view of the history that the connection names, so that
+ * each is applied and recorded by itself.
+ */
+const CREATE_RECORD = `
+  create schema if not exists graphile_migrate;
+  create table graphile_migrate.histories (
+    history       text not null default current_setting('${HISTORY_SETTING}'),
+    hash          text not null,
+    previous_hash text,
+    filename      text not null,
+    date          timestamptz not null default now(),
+    primary key (history, filename),
+    unique (history, hash)
+  );
+  create view graphile_migrate.migrations as
+    select hash, previous_hash, filename, date from graphile_migrate.histories
+    where history = current_setting('${HISTORY_SETTING}');
+  create table if not exists graphile_migrate.current (
+    filename text primary key default 'current.sql',
+    content  text not null,
+    date     timestamptz not null default now()
+  )`;
+
+/** How a database stands to the migrations of this program and its project. Migrations are named `content/000007-tags.sql`. */
+export type MigrationState =
+  /** None of them: a database that was never ours. */
+  | { readonly kind: "foreign" }
+  /** Made by the single history of an earlier version. */
+  | { readonly kind: "single history" }
+  | { readonly kind: "current"; readonly applied: number }
+  | { readonly kind: "behind"; readonly applied: number; readonly missing: readonly string[] }
+  /** All of ours and later ones: a newer release has migrated it. */
+  | { readonly kind: "ahead"; readonly unknown: readonly string[] }
+  /** Another migration was applied in the place of one that is here. */
+  | { readonly kind: "diverged"; readonly applied: string; readonly committed: string };
+
+export async function readMigrationState(
+  client: pg.ClientBase,
+  histories: readonly MigrationHistory[],
+): Promise<MigrationState> {
+  const all = await Promise.all(histories.map(committedMigrations));
+  const applied = await appliedMigrations(client);
+  if (applied.length === 0) return { kind: "foreign" };
+  if (applied.some(({ history }) => history === null)) return { kind: "single history" };
+
+  const missing: CommittedMigration[] = [];
+  const recognized = new Set<AppliedMigration>();
+  for (const [index, { name: history }] of histories.entries()) {
+    const committed = all[index]!;
+    const recorded = applied.filter((migration) => migration.history === history).sort(compareNames);
+    for (const [position, migration] of committed.entries()) {
+      const other = recorded[position];
+      if (!other) missing.push(migration);
+      else if (other.hash === migration.hash) recognized.add(other);
+      else return { kind: "diverged", applied: nameOf(other), committed: nameOf(migration) };
+    }
+  }
+  if (missing.length > 0) return { kind: "behind", applied: recognized.size, missing: missing.map(nameOf) };
+  const unknown = applied.filter((migration) => !recognized.has(migration));
+  if (unknown.length > 0) return { kind: "ahead", unknown: unknown.map(nameOf) };
+  return { kind: "current", applied: recognized.size };
+}
+
+/** What to do about a database whose history is not ours. */
+export function explainDivergence({
+  applied,
+  committed,
+}: {
+  readonly applied: string;
+  readonly committed: string;
+}): string {
+  return (
+    `The database has ${applied} where ${committed} is here: it was committed again, or renumbered, after it was applied. ` +
+    "Put the file back as the database has it, and write what is to change as a new migration."
+  );
+}
+
+function nameOf({ history, name }: Pick<CommittedMigration, "history" | "name"> | AppliedMigration): string {
+  return `${history}/${name}`;
+}
+
+function compareNames(one: AppliedMigration, other: AppliedMigration): number {
+  return one.name < other.name ? -1 : 1;
+}
+
+/** A migration that a database has, as its record says. */
+type AppliedMigration = {
+  /** Null in a database of the single history that releases had at first. */
+  readonly history: string | null;
+  /** `000007.sql`. */
+  readonly name: string;
+  readonly hash: string;
+};
+
+/** Makes the record where there is none, in the same transaction or not at all. */
+export async function createRecord(client: pg.ClientBase): Promise<void> {
+  const { histories, migrations } = await findRecordTables(client);
+  if (histories) return;
+  if (migrations) {
+    if (await hasSingleHistory(client)) throw new Error(SINGLE_HISTORY_ADVICE);
+    throw new Error(
+      "graphile_migrate.migrations belongs to another application that migrates this database. Nothing was changed. " +
+        "Use another database, or serve this one as it is, without migrating it.",
+    );
+  }
+  await client.query(CREATE_RECORD);
+}
+
+/** In the order in which they were applied. */
+export async function appliedMigrations(client: pg.ClientBase): Promise<AppliedMigration[]> {
+  try {
+    const { histories, migrations } = await findRecordTables(client);
+    if (histories) {
+      const { rows } = await client.query<AppliedMigration>(
+        "select history, filename as name, hash from graphile_migrate.histories order by date, filename",
+      );
+      return rows;
+    }
+    if (!migrations || !(await hasSingleHistory(client))) return [];
+    const { rows } = await client.query<AppliedMigration>(
+      "select null as history, filename as name, hash from graphile_migrate.migrations order by filename",
+    );
+    return rows;
+  } catch (error) {
+    if ((error as pg.DatabaseError).code !== "42501") throw error;
+    throw new Error(
+      "The login of DATABASE_URL may not see which migrations are applied. Set OWNER_DATABASE_URL to the same database as its owner.",
+    );
+  }
+}
+
+/** Postgres refuses to look into a schema that is closed to the login. */
+async function findRecordTables(client: pg.ClientBase): Promise<{ histories: boolean; migrations: boolean }> {
+  const { rows } = await client.query<{ histories: boolean; migrations: boolean }>(
+    `select to_regclass('graphile_migrate.histories') is not null as histories,
+      to_regclass('graphile_migrate.migrations') is not null as migrations`,
+  );
+  return rows[0]!;
+}
+
+async function hasSingleHistory(client: pg.ClientBase): Promise<boolean> {
+  const { rowCount } = await client.query("select from graphile_migrate.migrations where hash = $1", [SINGLE_HISTORY]);
+  return rowCount === 1;
+}

@@ -1,0 +1,26 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import pg from "pg";
+
+const TRIGGER_FILE = join(import.meta.dirname, "../../db/watch.sql");
+
+/** Whether an event trigger, ours or PostgREST's, tells of changes of the schema on the channel. */
+export async function hasSchemaChangeTrigger(client: pg.ClientBase, channel: string): Promise<boolean> {
+  const { rows } = await client.query<{ told: boolean }>(
+    `select exists (
+      select from pg_event_trigger join pg_proc on pg_proc.oid = evtfoid
+      where evtevent = 'ddl_command_end' and evtenabled in ('O', 'A')
+        and prosrc ilike '%notify%' and position($1 in prosrc) > 0
+    ) as told`,
+    [channel],
+  );
+  return rows[0]!.told;
+}
+
+/** The SQL that makes such a trigger. DDL takes no parameters, so the channel is put in as a literal. */
+export async function schemaChangeTriggerSql(channel: string): Promise<string> {
+  const sql = await readFile(TRIGGER_FILE, "utf8");
+  // The literal stands within the body of a function, which $$ would end.
+  if (channel.includes("$$")) throw new Error(`The name of the channel, ${channel}, must not contain $$.`);
+  return sql.replaceAll("'pgrst'", () => pg.escapeLiteral(channel));
+}

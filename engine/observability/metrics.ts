@@ -1,0 +1,109 @@
+import { AggregatorRegistry, collectDefaultMetrics, Registry } from "prom-client";
+
+/** In milliseconds. */
+const BUCKET_BOUNDS_MS = [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000] as const;
+
+export const EXPOSITION_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
+
+type Labels = Readonly<Record<string, string | number>>;
+
+export type MetricSample = {
+  readonly labels: Labels;
+  readonly value: number;
+  /** The samples of a histogram have their own names. */
+  readonly metricName?: string;
+};
+
+/** How the values of several processes are combined. */
+type Aggregation = "sum" | "max";
+
+/** A metric and its current values, in prom-client's JSON format. */
+export type Metric = {
+  readonly name: string;
+  readonly help: string;
+  readonly type: "counter" | "gauge" | "histogram";
+  readonly aggregator: Aggregation;
+  readonly values: readonly MetricSample[];
+};
+
+/** Returns the current metrics of one component. */
+export type MetricSource = () => readonly Metric[] | Promise<readonly Metric[]>;
+
+/** Null: the value is unknown. */
+type MetricValue = number | null | readonly MetricSample[];
+
+const PREFIX = "content_service";
+
+/** A value that only increases; its name ends in `_total`. */
+export function counter(name: string, help: string, value: MetricValue): Metric {
+  return { name: `${PREFIX}_${name}`, help, type: "counter", aggregator: "sum", values: samplesOf(value) };
+}
+
+export function gauge(name: string, help: string, value: MetricValue, aggregator: Aggregation = "sum"): Metric {
+  return { name: `${PREFIX}_${name}`, help, type: "gauge", aggregator, values: samplesOf(value) };
+}
+
+export function histogram(name: string, help: string, samples: (name: string) => readonly MetricSample[]): Metric {
+  const whole = `${PREFIX}_${name}`;
+  return { name: whole, help, type: "histogram", aggregator: "sum", values: samples(whole) };
+}
+
+/** One sample per entry, with the key as the label's value. */
+export function labelled(label: string, values: Readonly<Record<string, number>>): readonly MetricSample[] {
+  return Object.entries(values).map(([key, value]) => ({ labels: { [label]: key }, value }));
+}
+
+function samplesOf(value: MetricValue): readonly MetricSample[] {
+  if (value === null) return [];
+  return typeof value === "number" ? [{ labels: {}, value }] : value;
+}
+
+/** Counts durations in buckets, for a Prometheus histogram. */
+export class DurationHistogram {
+  readonly #counts = new Float64Array(BUCKET_BOUNDS_MS.length + 1);
+  #milliseconds = 0;
+
+  add(milliseconds: number): void {
+    let bucket = 0;
+    while (milliseconds > BUCKET_BOUNDS_MS[bucket]!) bucket++;
+    this.#counts[bucket]!++;
+    this.#milliseconds += milliseconds;
+  }
+
+  /** In seconds, with cumulative buckets. */
+  samples(name: string, labels: Labels): MetricSample[] {
+    let count = 0;
+    const buckets = [...this.#counts].map((here, index) => {
+      count += here;
+      const bound = BUCKET_BOUNDS_MS[index];
+      const le = bound === undefined ? "+Inf" : bound / 1_000;
+      return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: count };
+    });
+    return [
+      ...buckets,
+      { metricName: `${name}_sum`, labels, value: this.#milliseconds / 1_000 },
+      { metricName: `${name}_count`, labels, value: count },
+    ];
+  }
+}
+
+/** The metrics of one process, as prom-client's JSON. */
+export type ProcessMetrics = readonly object[];
+
+/** Reads the metrics of all sources and Node's default metrics (memory, event loop, garbage collection). */
+export function makeMetricsReader(sources: readonly MetricSource[]): () => Promise<ProcessMetrics> {
+  const nodeRegistry = new Registry();
+  collectDefaultMetrics({ register: nodeRegistry });
+  return async () => {
+    const [defaults, ...metrics] = await Promise.all([
+      nodeRegistry.getMetricsAsJSON(),
+      ...sources.map((source) => source()),
+    ]);
+    return [...defaults, ...metrics.flat()];
+  };
+}
+
+/** Prometheus's text format, aggregated over all processes. */
+export function formatExposition(processes: readonly ProcessMetrics[]): Promise<string> {
+  return AggregatorRegistry.aggregate([...processes]).metrics();
+}

@@ -1,0 +1,219 @@
+import { randomUUID } from "node:crypto";
+import pg from "pg";
+import { retryDelay } from "../concurrency/retry-delay.ts";
+import type { Logger } from "../output/log.ts";
+
+/** One connection that listens, for everybody in this process. NOTIFY is a hint that may be lost, never the only source of anything. */
+export type Listener = {
+  /** Resolves when Postgres listens to the channel. Many handlers may share one. The answer takes the handler away again. */
+  listen(channel: string, handler: (payload: string) => void): Promise<() => void>;
+  /** Calls back when it listens again after it could not: notifications of the meantime are lost. */
+  onGap(callback: () => void): () => void;
+  isListening(): boolean;
+  close(): Promise<void>;
+};
+
+export type ListenerOptions = {
+  readonly url: string;
+  readonly log: Pick<Logger, "info" | "warn" | "error">;
+  readonly applicationName?: string;
+  /** How often it notifies itself, to find out whether it still hears. */
+  readonly heartbeatMs?: number;
+  /** How long that, and anything else it asks for, may take. */
+  readonly answerWithinMs?: number;
+};
+
+export function openListener(options: ListenerOptions): Listener {
+  return new ListeningClient(options);
+}
+
+/** Longer names are cut by LISTEN but refused by pg_notify. */
+const LONGEST_CHANNEL = 63;
+
+type NotificationHandler = (payload: string) => void;
+
+class ListeningClient implements Listener {
+  readonly #options: Required<ListenerOptions>;
+  readonly #handlers = new Map<string, Set<NotificationHandler>>();
+  readonly #gapCallbacks = new Set<() => void>();
+  readonly #heartbeatChannel = `heartbeat_${randomUUID()}`;
+  #client: pg.Client | null = null;
+  /** Of the connection that is there or awaited; a new one for each attempt to come. */
+  #connected = makeHandledPromise<pg.Client>();
+  #heardHeartbeat: () => void = () => {};
+  #timer: NodeJS.Timeout | undefined;
+  #failures = 0;
+  #hasListened = false;
+  #closed = false;
+
+  constructor(options: ListenerOptions) {
+    this.#options = { applicationName: "listener", heartbeatMs: 30_000, answerWithinMs: 10_000, ...options };
+    this.#connect();
+  }
+
+  async listen(channel: string, handler: NotificationHandler): Promise<() => void> {
+    if (Buffer.byteLength(channel) > LONGEST_CHANNEL)
+      throw new RangeError(`The channel ${channel} has too long a name`);
+    // A function of its own, so that one handler given twice is called twice and leaves one at a time.
+    const own: NotificationHandler = (payload) => handler(payload);
+    const handlers = this.#handlers.get(channel) ?? new Set();
+    this.#handlers.set(channel, handlers.add(own));
+    try {
+      await this.#queryUntilAnswered(listenCommand(channel));
+    } catch (error) {
+      this.#removeHandler(channel, own);
+      throw error;
+    }
+    return () => this.#removeHandler(channel, own);
+  }
+
+  onGap(callback: () => void): () => void {
+    this.#gapCallbacks.add(callback);
+    return () => this.#gapCallbacks.delete(callback);
+  }
+
+  isListening(): boolean {
+    return this.#client !== null;
+  }
+
+  async close(): Promise<void> {
+    const client = this.#client;
+    this.#closed = true;
+    this.#client = null;
+    this.#connected.reject(closedError());
+    clearTimeout(this.#timer);
+    await client?.end();
+  }
+
+  async #queryUntilAnswered(command: string): Promise<void> {
+    for (;;) {
+      if (this.#closed) throw closedError();
+      const client = await this.#connected.promise;
+      try {
+        await client.query(command);
+        return;
+      } catch (error) {
+        if (isStatementRefused(error)) throw error;
+        this.#onLost(client, error as Error);
+      }
+    }
+  }
+
+  #removeHandler(channel: string, handler: NotificationHandler): void {
+    const handlers = this.#handlers.get(channel);
+    if (!handlers?.delete(handler) || handlers.size > 0) return;
+    this.#handlers.delete(channel);
+    this.#client?.query(`unlisten ${pg.escapeIdentifier(channel)}`).catch(() => {});
+  }
+
+  async #connect(): Promise<void> {
+    const { url, applicationName, answerWithinMs } = this.#options;
+    const client = new pg.Client({
+      connectionString: url,
+      fallback_application_name: applicationName,
+      connectionTimeoutMillis: answerWithinMs,
+      query_timeout: answerWithinMs,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: 10_000,
+      pipeline: true,
+    });
+    // Without this one a backend that is killed would end the process.
+    client.on("error", (error) => this.#onLost(client, error));
+    client.on("end", () => this.#onLost(client, new Error("The server closed the connection")));
+    client.on("notification", ({ channel, payload }) => this.#onNotification(channel, payload ?? ""));
+    try {
+      await client.connect();
+      const channels = [this.#heartbeatChannel, ...this.#handlers.keys()];
+      // Asking how full the queue is moves its tail past what would make LISTEN fail (PostgREST issue 3147).
+      const commands = ["select pg_notification_queue_usage()", ...channels.map(listenCommand)];
+      await client.query(commands.join(";"));
+    } catch (error) {
+      client.connection.stream.destroy();
+      this.#retry(error as Error);
+      return;
+    }
+    if (this.#closed) {
+      await client.end();
+      return;
+    }
+    this.#begin(client);
+  }
+
+  #begin(client: pg.Client): void {
+    if (this.#failures > 0) this.#options.log.info({ attempts: this.#failures }, "listening again");
+    this.#failures = 0;
+    this.#client = client;
+    this.#connected.resolve(client);
+    this.#scheduleHeartbeat(client);
+    if (this.#hasListened) for (const callback of this.#gapCallbacks) this.#call(callback);
+    this.#hasListened = true;
+  }
+
+  #onLost(client: pg.Client, reason: Error): void {
+    if (client !== this.#client) return;
+    this.#client = null;
+    this.#connected = makeHandledPromise();
+    client.connection.stream.destroy();
+    this.#retry(reason);
+  }
+
+  #retry(reason: Error): void {
+    if (this.#closed) return;
+    this.#failures++;
+    if (this.#failures === 1) this.#options.log.warn({ err: reason }, "not listening for notifications; trying again");
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#connect(), retryDelay(this.#failures));
+    this.#timer.unref();
+  }
+
+  #onNotification(channel: string, payload: string): void {
+    if (channel === this.#heartbeatChannel) this.#heardHeartbeat();
+    for (const handler of this.#handlers.get(channel) ?? []) this.#call(() => handler(payload));
+  }
+
+  #call(callback: () => void): void {
+    try {
+      callback();
+    } catch (error) {
+      this.#options.log.error({ err: error }, "a handler of notifications failed");
+    }
+  }
+
+  #scheduleHeartbeat(client: pg.Client): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#sendHeartbeat(client), this.#options.heartbeatMs);
+    this.#timer.unref();
+  }
+
+  /** A session can be alive and deaf: behind a pooler, or when the server's queue is stuck (PostgREST issue 3147). */
+  #sendHeartbeat(client: pg.Client): void {
+    const deaf = setTimeout(() => {
+      this.#onLost(client, new Error("No notification comes back: does the connection go through a pooler?"));
+    }, this.#options.answerWithinMs).unref();
+    this.#heardHeartbeat = () => {
+      clearTimeout(deaf);
+      if (client === this.#client) this.#scheduleHeartbeat(client);
+    };
+    client.query(`notify ${pg.escapeIdentifier(this.#heartbeatChannel)}`).catch((error) => this.#onLost(client, error));
+  }
+}
+
+/** A promise that may be rejected with nobody waiting for it. */
+function makeHandledPromise<Value>(): PromiseWithResolvers<Value> {
+  const resolvers = Promise.withResolvers<Value>();
+  resolvers.promise.catch(() => {});
+  return resolvers;
+}
+
+/** By Postgres, which goes on; anything else ends the connection, 57P01 of a killed backend too. */
+function isStatementRefused(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && !error.code?.startsWith("57P");
+}
+
+function listenCommand(channel: string): string {
+  return `listen ${pg.escapeIdentifier(channel)}`;
+}
+
+function closedError(): Error {
+  return new Error("The listener is closed");
+}

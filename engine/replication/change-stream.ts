@@ -1,0 +1,330 @@
+import { formatLsn, type Lsn } from "../database/lsn.ts";
+import type { AsOwner } from "../database/owner-pool.ts";
+import { ApiError, unavailable } from "../errors.ts";
+import type { Logger } from "../output/log.ts";
+import type {
+  ChangeFollower,
+  ChangeSubscription,
+  ReplicationOptions,
+  ReplicationState,
+  ReplicationStatistics,
+  ReplicationStream,
+} from "./changes.ts";
+import { FollowerPosition, Followers } from "./followers.ts";
+import type { ReplicationSessionOptions } from "./replication-session.ts";
+import { KeeperSlot, measureWal, type ReplicationSlot } from "./replication-slots.ts";
+import { WalReader } from "./wal-reader.ts";
+
+/** In one statement at most, so that a commit, which waits for the disk, carries what came during the one before. */
+const MAX_MESSAGES_PER_STATEMENT = 1_000;
+
+const DEFAULT_RETENTION_MS = 120_000;
+/** Postgres's own, for whoever says nothing, is a minute. */
+const DEFAULT_RESPONSE_TIMEOUT_MS = 15_000;
+
+/** The live reading, which is there while somebody follows and a while longer, and replays for those who resume. */
+export class ChangeStream implements ReplicationStream {
+  readonly emit: ReplicationStream["emit"];
+  readonly #options: ReplicationOptions;
+  readonly #session: ReplicationSessionOptions;
+  readonly #retentionMs: number;
+  readonly #followers: Followers;
+  readonly #keeper: KeeperSlot;
+  readonly #replays: ChangeReplays;
+  readonly #pending = new Map<FollowerPosition, PromiseWithResolvers<Lsn>>();
+  #reader: WalReader | null = null;
+  #running: Promise<void> | null = null;
+  #refusal: string | null = null;
+  #retirement: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(options: ReplicationOptions) {
+    const { url, publication, asOwner, log, keep = "auto", keptMs = DEFAULT_RETENTION_MS } = options;
+    const { applicationName = "changes", patienceMs = DEFAULT_RESPONSE_TIMEOUT_MS } = options;
+    this.#options = options;
+    this.#session = { url, publication, keep, applicationName, patienceMs };
+    this.emit = makeMessageEmitter(asOwner);
+    this.#followers = new Followers(log);
+    this.#retentionMs = keptMs;
+    this.#keeper = new KeeperSlot({ url, keptMs, log });
+    this.#replays = new ChangeReplays({
+      session: this.#session,
+      log,
+      liveHead: () => this.#reader!.head,
+      handOver: (position) => this.#join(position),
+      refuse: (position, error) => this.#takePending(position)?.reject(error),
+    });
+    // Of a process that is gone, perhaps.
+    if (keep !== "never") this.#retireLater();
+  }
+
+  state(): ReplicationState {
+    const reader = this.#reader;
+    if (!reader)
+      return { status: this.#refusal ? "refused" : "idle", reason: this.#refusal, position: null, history: null };
+    const { status, reason, history } = reader;
+    return { status, reason, position: status === "opening" ? null : reader.position, history };
+  }
+
+  async statistics(): Promise<ReplicationStatistics> {
+    const { status, position } = this.state();
+    const reader = position === null ? null : this.#reader;
+    // Read before anything is awaited: later it may be another stream.
+    const next = reader?.next() ?? null;
+    const seconds = reader?.transaction ? (Date.now() - reader.transaction.commitTime.getTime()) / 1000 : 0;
+    const measured = await this.#options.asOwner((client) => measureWal(client, next)).catch(() => null);
+    const bytes = measured?.lagBytes ?? null;
+    return {
+      status,
+      followers: this.#followers.size,
+      ...this.#followers.counts,
+      lag: bytes === null ? null : { bytes, seconds: Math.max(0, seconds) },
+      retainedBytes: measured?.retainedBytes ?? null,
+    };
+  }
+
+  follow(follower: ChangeFollower, since?: Lsn): ChangeSubscription {
+    if (this.#closed) throw closedError();
+    clearTimeout(this.#retirement);
+    const position = new FollowerPosition(follower, since ?? 0n);
+    const from = Promise.withResolvers<Lsn>();
+    from.promise.catch(() => {});
+    this.#pending.set(position, from);
+    this.#reader ??= this.#openReader();
+    const reader = this.#reader;
+    // It is told of what is committed from here on, though the stream may still have to begin.
+    if (since === undefined) this.#followers.add(position);
+    reader.started.then(
+      () => this.#joinOrReplay(position, since),
+      (error) => this.#rejectFollower(position, error),
+    );
+    return { from: from.promise, close: () => this.#removeFollower(position) };
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#retirement);
+    for (const position of [...this.#pending.keys()]) this.#takePending(position)?.reject(closedError());
+    this.#reader?.close();
+    await Promise.all([this.#replays.close(), this.#running, this.#keeper.close()]);
+  }
+
+  #openReader(): WalReader {
+    this.#refusal = null;
+    const reader = new WalReader({
+      session: this.#session,
+      audience: this.#followers,
+      log: this.#options.log,
+      beginAt: ({ earliest, now }) => (earliest > now ? earliest : now),
+      onPassed: (reading) => reading.slot && this.#keeper.passed(reading.next(), reading.slot),
+    });
+    this.#running = reader.run().then(() => {
+      if (this.#reader !== reader) return;
+      this.#reader = null;
+      if (reader.status === "refused") this.#refusal = reader.reason;
+    });
+    return reader;
+  }
+
+  #joinOrReplay(position: FollowerPosition, since: Lsn | undefined): void {
+    if (!this.#pending.has(position)) return;
+    const { head } = this.#reader!;
+    if (since === undefined || since === head) {
+      position.after = head;
+      this.#join(position);
+    } else this.#replays.add(position);
+  }
+
+  #join(position: FollowerPosition): void {
+    this.#followers.add(position);
+    this.#takePending(position)?.resolve(position.after);
+  }
+
+  #rejectFollower(position: FollowerPosition, error: unknown): void {
+    this.#takePending(position)?.reject(error);
+    this.#removeFollower(position);
+  }
+
+  /** Of whoever waits to be told from where it follows. */
+  #takePending(position: FollowerPosition): PromiseWithResolvers<Lsn> | undefined {
+    const from = this.#pending.get(position);
+    this.#pending.delete(position);
+    return from;
+  }
+
+  #removeFollower(position: FollowerPosition): void {
+    this.#takePending(position)?.reject(new Error("No longer followed"));
+    this.#followers.remove(position);
+    this.#replays.remove(position);
+    this.#retireLater();
+  }
+
+  /** Whoever reloads a page comes back in a moment, and opening a stream has its cost. */
+  #retireLater(): void {
+    if (this.#closed || this.#pending.size > 0 || this.#followers.size > 0 || this.#replays.size > 0) return;
+    clearTimeout(this.#retirement);
+    this.#retirement = setTimeout(() => this.#retire(), this.#retentionMs);
+    this.#retirement.unref();
+  }
+
+  async #retire(): Promise<void> {
+    this.#reader?.close();
+    this.#reader = null;
+    await this.#running;
+    if (this.#reader || this.#closed || this.#session.keep === "never") return;
+    if (!(await this.#keeper.retire())) this.#retireLater();
+  }
+}
+
+function closedError(): Error {
+  return unavailable("Changes are no longer followed: the service stops.");
+}
+
+type ChangeReplayOptions = {
+  readonly session: ReplicationSessionOptions;
+  readonly log: Pick<Logger, "info" | "warn" | "error">;
+  /** Whoever comes to the live reading now is told of the transactions above it. */
+  liveHead(): Lsn;
+  /** The seat has been told of everything that the live reading will not tell it. */
+  handOver(position: FollowerPosition): void;
+  refuse(position: FollowerPosition, error: ApiError): void;
+};
+
+/** Reads what was missed for those who resume, until it meets the live reading: one replay at a time for all who wait. */
+class ChangeReplays {
+  readonly #options: ChangeReplayOptions;
+  #waiting = new Set<FollowerPosition>();
+  #followers: Followers | null = null;
+  #reader: WalReader | null = null;
+  #running: Promise<void> | null = null;
+
+  constructor(options: ChangeReplayOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#waiting.size + (this.#followers?.size ?? 0);
+  }
+
+  add(position: FollowerPosition): void {
+    this.#waiting.add(position);
+    this.#running ??= this.#run().finally(() => {
+      this.#running = null;
+    });
+  }
+
+  remove(position: FollowerPosition): void {
+    this.#waiting.delete(position);
+    this.#followers?.remove(position);
+    if (this.#followers?.size === 0) this.#reader?.close();
+  }
+
+  async close(): Promise<void> {
+    this.#waiting.clear();
+    this.#reader?.close();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (this.#waiting.size > 0) {
+      const followers = new Followers(this.#options.log);
+      for (const position of this.#waiting) followers.add(position);
+      this.#waiting = new Set();
+      await this.#replay(followers);
+    }
+  }
+
+  async #replay(followers: Followers): Promise<void> {
+    const { session, log } = this.#options;
+    const beginAt = (slot: ReplicationSlot) => {
+      this.#refuseUnretained(followers, slot);
+      return lowestLsn(followers.seats().map((position) => position.after + 1n)) ?? slot.now;
+    };
+    const reader = new WalReader({
+      session,
+      log,
+      audience: followers,
+      beginAt,
+      onPassed: () => this.#handOverWhenCaughtUp(reader, followers),
+    });
+    this.#followers = followers;
+    this.#reader = reader;
+    reader.started.then(
+      () => this.#handOverWhenCaughtUp(reader, followers),
+      (error) => {
+        if (error instanceof ApiError) for (const position of followers.seats()) this.#options.refuse(position, error);
+      },
+    );
+    await reader.run();
+    this.#followers = null;
+    this.#reader = null;
+  }
+
+  #refuseUnretained(followers: Followers, { earliest, now }: ReplicationSlot): void {
+    for (const position of followers.seats()) {
+      if (position.after + 1n >= earliest && position.after < now) continue;
+      followers.remove(position);
+      this.#options.refuse(position, noLongerRetained(position.after));
+    }
+  }
+
+  #handOverWhenCaughtUp(reader: WalReader, followers: Followers): void {
+    if (reader.position >= this.#options.liveHead()) {
+      for (const position of followers.seats()) {
+        followers.remove(position);
+        if (position.after < reader.position) position.after = reader.position;
+        this.#options.handOver(position);
+      }
+    }
+    if (followers.size === 0) reader.close();
+  }
+}
+
+function lowestLsn(positions: readonly Lsn[]): Lsn | null {
+  return positions.reduce<Lsn | null>((low, each) => (low === null || each < low ? each : low), null);
+}
+
+function noLongerRetained(after: Lsn): ApiError {
+  return new ApiError(410, "RESOURCE_NOT_FOUND", `The changes since ${formatLsn(after)} are no longer kept.`, {
+    hint: "Read the rows again, and follow from now on.",
+  });
+}
+
+type EmittedMessage = { readonly prefix: string; readonly content: string };
+type MessageBatch = { readonly messages: EmittedMessage[]; readonly committed: Promise<void> };
+
+/** Writes messages into the log, in the order in which they were given. */
+function makeMessageEmitter(asOwner: AsOwner): (prefix: string, content: Uint8Array) => Promise<void> {
+  let last: Promise<unknown> = Promise.resolve();
+  let next: MessageBatch | null = null;
+
+  const begin = (): MessageBatch => {
+    const messages: EmittedMessage[] = [];
+    const batch = {
+      messages,
+      committed: last.then(() => {
+        if (next === batch) next = null;
+        return emitMessages(asOwner, messages);
+      }),
+    };
+    last = batch.committed.catch(() => {});
+    return batch;
+  };
+
+  return (prefix, content) => {
+    if (!next || next.messages.length >= MAX_MESSAGES_PER_STATEMENT) next = begin();
+    next.messages.push({ prefix, content: Buffer.from(content).toString("base64") });
+    return next.committed;
+  };
+}
+
+/** Transactional: others are not flushed before something else is, and are read only then. */
+async function emitMessages(asOwner: AsOwner, messages: readonly EmittedMessage[]): Promise<void> {
+  await asOwner((client) =>
+    client.query(
+      `select pg_logical_emit_message(true, prefix, decode(content, 'base64'))
+       from unnest($1::text[], $2::text[]) with ordinality as message (prefix, content, number) order by number`,
+      [messages.map(({ prefix }) => prefix), messages.map(({ content }) => content)],
+    ),
+  );
+}

@@ -1,0 +1,179 @@
+import type { Lsn } from "../database/lsn.ts";
+import type { Logger } from "../output/log.ts";
+import type {
+  ChangeFollower,
+  CommittedTransaction,
+  LogicalMessage,
+  ReplicatedRelation,
+  ReplicationGap,
+  RowChange,
+} from "./changes.ts";
+import type { HandlerResult } from "./pgoutput.ts";
+
+/** One who follows, and from where. */
+export class FollowerPosition {
+  readonly follower: ChangeFollower;
+  /** Transactions up to there are known already. */
+  after: Lsn;
+  /** Of the open transaction. */
+  hasBegun = false;
+
+  constructor(follower: ChangeFollower, after: Lsn) {
+    this.follower = follower;
+    this.after = after;
+  }
+}
+
+/** Those who follow one reading of the log, each told what it wants. */
+export class Followers {
+  /** What was told to anybody, and how often something was missed. */
+  readonly counts = { transactions: 0, changes: 0, gaps: 0 };
+  readonly #log: Pick<Logger, "error">;
+  readonly #positions = new Set<FollowerPosition>();
+  /** Who was here when the open transaction began: others come with the next one. */
+  #participants: FollowerPosition[] = [];
+  #transaction: CommittedTransaction | null = null;
+  /** Who wants the rows of a relation, in the open transaction. */
+  readonly #interestedByRelation = new Map<number, readonly FollowerPosition[]>();
+
+  constructor(log: Pick<Logger, "error">) {
+    this.#log = log;
+  }
+
+  get size(): number {
+    return this.#positions.size;
+  }
+
+  add(seat: FollowerPosition): void {
+    this.#positions.add(seat);
+  }
+
+  remove(seat: FollowerPosition): void {
+    this.#positions.delete(seat);
+    this.#leaveTransaction(seat);
+  }
+
+  seats(): FollowerPosition[] {
+    return [...this.#positions];
+  }
+
+  begin(transaction: CommittedTransaction): void {
+    this.#transaction = transaction;
+    this.#interestedByRelation.clear();
+    this.#participants = [...this.#positions].filter((seat) => seat.after < transaction.commitLsn);
+    for (const seat of this.#participants) seat.hasBegun = false;
+  }
+
+  wants(relation: ReplicatedRelation): boolean {
+    return this.#interestedIn(relation).length > 0;
+  }
+
+  change(change: RowChange): HandlerResult {
+    const transaction = this.#transaction!;
+    this.counts.changes++;
+    return this.#notifyEach(this.#interestedIn(change.relation), (seat) => seat.follower.change(change, transaction));
+  }
+
+  message(message: Omit<LogicalMessage, "transaction">): HandlerResult {
+    const transaction = this.#transaction;
+    const whole = { ...message, transaction };
+    const listening = transaction
+      ? this.#participants
+      : [...this.#positions].filter((seat) => seat.after < message.lsn);
+    return this.#notifyEach(
+      listening.filter(({ follower }) => follower.message),
+      (seat) => seat.follower.message!(whole),
+    );
+  }
+
+  commit(): HandlerResult {
+    const transaction = this.#transaction!;
+    const begun = this.#participants.filter((seat) => seat.hasBegun);
+    if (begun.length > 0) this.counts.transactions++;
+    const handled = this.#notifyEach(begun, (seat) => seat.follower.commit?.(transaction));
+    this.#transaction = null;
+    this.#participants = [];
+    return handled;
+  }
+
+  gap(gap: ReplicationGap): void {
+    this.counts.gaps++;
+    this.#transaction = null;
+    this.#participants = [];
+    for (const seat of this.#positions) {
+      // Which may be lower than before.
+      seat.after = gap.until;
+      this.#notifyOfGap(seat, gap);
+    }
+  }
+
+  #interestedIn(relation: ReplicatedRelation): readonly FollowerPosition[] {
+    const known = this.#interestedByRelation.get(relation.oid);
+    if (known) return known;
+    const interested = this.#participants.filter((seat) => this.#isInterested(seat, relation));
+    this.#interestedByRelation.set(relation.oid, interested);
+    return interested;
+  }
+
+  #isInterested(seat: FollowerPosition, relation: ReplicatedRelation): boolean {
+    try {
+      return seat.follower.wants(relation);
+    } catch (error) {
+      this.#fail(seat, error);
+      return false;
+    }
+  }
+
+  #notifyEach(
+    positions: readonly FollowerPosition[],
+    notify: (seat: FollowerPosition) => HandlerResult,
+  ): HandlerResult {
+    let waiting: Promise<void> | null = null;
+    for (const seat of positions) {
+      const handled = this.#notify(seat, notify);
+      if (handled) waiting = waiting ? Promise.all([waiting, handled]).then(() => {}) : handled;
+    }
+    return waiting ?? undefined;
+  }
+
+  /** What it throws is its own concern: the others go on. */
+  #notify(seat: FollowerPosition, notify: (seat: FollowerPosition) => HandlerResult): HandlerResult {
+    try {
+      const handled = this.#beginAndNotify(seat, notify);
+      return handled?.catch((error) => this.#fail(seat, error));
+    } catch (error) {
+      this.#fail(seat, error);
+    }
+  }
+
+  #beginAndNotify(seat: FollowerPosition, notify: (seat: FollowerPosition) => HandlerResult): HandlerResult {
+    if (seat.hasBegun || !this.#transaction) return notify(seat);
+    seat.hasBegun = true;
+    const begun = seat.follower.begin?.(this.#transaction);
+    return begun ? begun.then(() => notify(seat)) : notify(seat);
+  }
+
+  #fail(seat: FollowerPosition, error: unknown): void {
+    this.#log.error({ err: error }, "a follower of changes failed");
+    if (!this.#positions.has(seat)) return;
+    const at = this.#transaction?.commitLsn ?? seat.after;
+    this.#leaveTransaction(seat);
+    this.#notifyOfGap(seat, { reason: "what follows the changes has failed", after: at, until: at });
+  }
+
+  /** Until the next transaction. */
+  #leaveTransaction(seat: FollowerPosition): void {
+    const others = (positions: readonly FollowerPosition[]) => positions.filter((each) => each !== seat);
+    this.#participants = others(this.#participants);
+    for (const [relation, interested] of this.#interestedByRelation)
+      this.#interestedByRelation.set(relation, others(interested));
+  }
+
+  #notifyOfGap(seat: FollowerPosition, gap: ReplicationGap): void {
+    try {
+      seat.follower.gap(gap);
+    } catch (error) {
+      this.#log.error({ err: error }, "a follower of changes failed at a gap");
+    }
+  }
+}

@@ -1,0 +1,215 @@
+import type { Lsn } from "../database/lsn.ts";
+import type {
+  CommittedTransaction,
+  LogicalMessage,
+  ReplicatedColumn,
+  ReplicatedRelation,
+  ReplicatedRow,
+  RowChange,
+} from "./changes.ts";
+
+/** Who is told what the log says. A promise is to be awaited before the next message is read. */
+export type WalHandler = {
+  begin(transaction: CommittedTransaction): HandlerResult;
+  /** Whether the relation's rows are to be decoded. */
+  wants(relation: ReplicatedRelation): boolean;
+  change(change: RowChange): HandlerResult;
+  message(message: Omit<LogicalMessage, "transaction">): HandlerResult;
+  /** `next` is where the log goes on. */
+  commit(next: Lsn): HandlerResult;
+};
+
+export type HandlerResult = void | Promise<void>;
+
+/** 2000-01-01, from which Postgres counts microseconds. */
+const POSTGRES_EPOCH_MS = 946_684_800_000;
+
+const REPLICA_IDENTITIES: Readonly<Record<string, ReplicatedRelation["replicaIdentity"]>> = {
+  d: "default",
+  n: "nothing",
+  f: "full",
+  i: "index",
+};
+
+/**
+ * Reads the messages of Postgres's output plugin, protocol version 1: what a transaction did comes when it is committed.
+ * https://www.postgresql.org/docs/current/protocol-logicalrep-message-formats.html
+ */
+export class PgoutputDecoder {
+  readonly #typeNames: Map<number, string>;
+  readonly #relations = new Map<number, ReplicatedRelation>();
+  #bytes: Buffer = Buffer.alloc(0);
+  #at = 0;
+  #index = 0;
+
+  /** The names of built-in types; the log tells those of others. */
+  constructor(builtIn: ReadonlyMap<number, string>) {
+    this.#typeNames = new Map(builtIn);
+  }
+
+  /** Nothing of the bytes is kept. */
+  read(bytes: Buffer, start: number, handler: WalHandler): HandlerResult {
+    this.#bytes = bytes;
+    this.#at = start + 1;
+    switch (String.fromCharCode(bytes[start]!)) {
+      case "B":
+        return handler.begin(this.#transaction());
+      case "C":
+        this.#at += 1 + 8;
+        return handler.commit(this.#lsn());
+      case "I":
+        return this.#insert(handler);
+      case "U":
+        return this.#update(handler);
+      case "D":
+        return this.#delete(handler);
+      case "T":
+        return this.#truncate(handler);
+      case "M":
+        return this.#message(handler);
+      case "R":
+        return this.#relation();
+      case "Y":
+        return this.#type();
+      default:
+        // The origin of what was replicated from elsewhere, and what later versions may add, is of no concern.
+        return;
+    }
+  }
+
+  #transaction(): CommittedTransaction {
+    this.#index = 0;
+    const commitLsn = this.#lsn();
+    const commitTime = new Date(POSTGRES_EPOCH_MS + Number(this.#lsn() / 1000n));
+    return { commitLsn, commitTime, xid: this.#uint32() };
+  }
+
+  #insert(handler: WalHandler): HandlerResult {
+    const index = this.#index++;
+    const relation = this.#relations.get(this.#uint32())!;
+    if (!handler.wants(relation)) return;
+    this.#at++;
+    return handler.change({ kind: "INSERT", relation, new: this.#row(relation, null), old: null, index });
+  }
+
+  #update(handler: WalHandler): HandlerResult {
+    const index = this.#index++;
+    const relation = this.#relations.get(this.#uint32())!;
+    if (!handler.wants(relation)) return;
+    const old = this.#bytes[this.#at] === NEW_ROW ? null : this.#oldRow(relation);
+    this.#at++;
+    return handler.change({ kind: "UPDATE", relation, new: this.#row(relation, old), old, index });
+  }
+
+  #delete(handler: WalHandler): HandlerResult {
+    const index = this.#index++;
+    const relation = this.#relations.get(this.#uint32())!;
+    if (!handler.wants(relation)) return;
+    return handler.change({ kind: "DELETE", relation, new: null, old: this.#oldRow(relation), index });
+  }
+
+  async #truncate(handler: WalHandler): Promise<void> {
+    const count = this.#uint32();
+    this.#at++;
+    const truncated = Array.from({ length: count }, () => ({
+      kind: "TRUNCATE" as const,
+      relation: this.#relations.get(this.#uint32())!,
+      new: null,
+      old: null,
+      index: this.#index++,
+    }));
+    for (const change of truncated) {
+      if (handler.wants(change.relation)) await handler.change(change);
+    }
+  }
+
+  #message(handler: WalHandler): HandlerResult {
+    this.#at++;
+    const lsn = this.#lsn();
+    const prefix = this.#name();
+    const length = this.#uint32();
+    const content = Buffer.from(this.#bytes.subarray(this.#at, this.#at + length));
+    return handler.message({ prefix, content, lsn, index: this.#index++ });
+  }
+
+  #relation(): void {
+    const oid = this.#uint32();
+    const schema = this.#name() || "pg_catalog";
+    const name = this.#name();
+    const replicaIdentity = REPLICA_IDENTITIES[String.fromCharCode(this.#bytes[this.#at++]!)]!;
+    const columns = Array.from({ length: this.#uint16() }, () => this.#column());
+    this.#relations.set(oid, { oid, schema, name, replicaIdentity, columns });
+  }
+
+  #column(): ReplicatedColumn {
+    const isIdentity = this.#bytes[this.#at++] === 1;
+    const name = this.#name();
+    const typeOid = this.#uint32();
+    this.#at += 4;
+    return { name, typeOid, typeName: this.#typeNames.get(typeOid)!, isIdentity };
+  }
+
+  #type(): void {
+    const oid = this.#uint32();
+    this.#name();
+    this.#typeNames.set(oid, this.#name());
+  }
+
+  /** Of an old row that is not whole, the log shows the columns that are not in the identity as null. */
+  #oldRow(relation: ReplicatedRelation): ReplicatedRow {
+    const isWhole = this.#bytes[this.#at++] === WHOLE_OLD_ROW;
+    const row = this.#row(relation, null);
+    return isWhole ? row : row.map((value, column) => (relation.columns[column]!.isIdentity ? value : undefined));
+  }
+
+  /** A long value that an UPDATE left as it was is not logged with the new row. */
+  #row({ columns }: ReplicatedRelation, old: ReplicatedRow | null): ReplicatedRow {
+    const bytes = this.#bytes;
+    let at = this.#at + 2;
+    const row = new Array<string | null | undefined>(columns.length);
+    for (let column = 0; column < row.length; column++) {
+      switch (bytes[at++]) {
+        case TEXT_VALUE: {
+          const start = at + 4;
+          at = start + bytes.readUInt32BE(at);
+          row[column] = bytes.toString("utf8", start, at);
+          break;
+        }
+        case NULL_VALUE:
+          row[column] = null;
+          break;
+        default:
+          row[column] = old?.[column];
+      }
+    }
+    this.#at = at;
+    return row;
+  }
+
+  #uint16(): number {
+    this.#at += 2;
+    return this.#bytes.readUInt16BE(this.#at - 2);
+  }
+
+  #uint32(): number {
+    this.#at += 4;
+    return this.#bytes.readUInt32BE(this.#at - 4);
+  }
+
+  #lsn(): Lsn {
+    this.#at += 8;
+    return this.#bytes.readBigUInt64BE(this.#at - 8);
+  }
+
+  #name(): string {
+    const start = this.#at;
+    const end = this.#bytes.indexOf(0, start);
+    this.#at = end + 1;
+    return this.#bytes.toString("utf8", start, end);
+  }
+}
+
+const NEW_ROW = "N".charCodeAt(0);
+const WHOLE_OLD_ROW = "O".charCodeAt(0);
+const TEXT_VALUE = "t".charCodeAt(0);
+const NULL_VALUE = "n".charCodeAt(0);

@@ -1,0 +1,219 @@
+import { randomBytes } from "node:crypto";
+import pg from "pg";
+import { formatLsn, type Lsn, parseLsn } from "../database/lsn.ts";
+import { unavailable } from "../errors.ts";
+import type { Logger } from "../output/log.ts";
+import { withClient } from "../pg-client/with-client.ts";
+
+/** Whose tables are told of on channels; the name that Supabase gave it. */
+export const REALTIME_PUBLICATION = "supabase_realtime";
+
+/** And in size: this much is read again within seconds. */
+const MAX_RETAINED_BYTES = 256 * 2 ** 20;
+/** The keeper moves in so many steps. */
+const ADVANCE_STEPS = 8;
+
+/**
+ * Postgres keeps of the log what a slot has not read. The keeper is a slot that nobody reads: it stays a while behind,
+ * and every reader begins with a temporary copy of it, which is gone with the connection. So a reader that lost its
+ * connection, or comes in place of one that was killed, goes on where it was. A copy is made at once, while a new slot
+ * waits for every transaction that is writing.
+ */
+export type SlotRetention = "auto" | "always" | "never";
+
+export type ReplicationSlotOptions = {
+  readonly publication: string;
+  /** `auto`: where the server bounds what a slot may keep of the log. */
+  readonly keep: SlotRetention;
+};
+
+export type ReplicationSlot = {
+  readonly name: string;
+  /** Whether a keeper stands behind it. */
+  readonly isKept: boolean;
+  /** What the server lets a slot keep of the log; null: whatever it takes. */
+  readonly mostBytes: number | null;
+  /** What was committed before it is not in the log any more, as far as this slot knows. */
+  readonly earliest: Lsn;
+  /** What is committed from now on lies behind it. */
+  readonly now: Lsn;
+};
+
+type ServerReplicationSettings = {
+  readonly wal_level: string;
+  readonly has_publication: boolean;
+  readonly most_megabytes: number;
+  readonly keeper: string;
+};
+
+/** Slots are the server's, and a keeper is a database's. */
+const KEEPER_SLOT_NAME = "'changes_' || (select oid from pg_database where datname = current_database())";
+const NO_SIZE_LIMIT = -1;
+const MAX_KEEPER_LAG_BYTES = 2 ** 30;
+const DUPLICATE_OBJECT = "42710";
+
+/** A temporary slot of the connection, which must be one for replication. Rejects with an ApiError where this database cannot have one. */
+export async function createTemporarySlot(
+  client: pg.Client,
+  { publication, keep }: ReplicationSlotOptions,
+): Promise<ReplicationSlot> {
+  const server = await readServerSettings(client, publication);
+  if (server.wal_level !== "logical") {
+    throw unavailable(
+      `Changes are not streamed: wal_level of the database server is ${server.wal_level}, and must be logical.`,
+    );
+  }
+  if (!server.has_publication) {
+    throw unavailable(`Changes are not streamed: the database has no publication ${publication}.`);
+  }
+  const isBounded = server.most_megabytes !== NO_SIZE_LIMIT;
+  const isKept = keep === "always" || (keep === "auto" && isBounded);
+  const name = `${server.keeper}_${randomBytes(6).toString("hex")}`;
+  if (isKept) {
+    await ensureKeeperSlot(client);
+    await client.query(`select pg_copy_logical_replication_slot(${KEEPER_SLOT_NAME}, '${name}', true)`);
+  } else {
+    await client.query(`select pg_create_logical_replication_slot('${name}', 'pgoutput', true)`);
+  }
+  const { rows } = await client.query<{ earliest: string; now: string }>(
+    `select confirmed_flush_lsn as earliest, pg_current_wal_flush_lsn() as now
+     from pg_replication_slots where slot_name = '${name}'`,
+  );
+  return {
+    name,
+    isKept,
+    mostBytes: isBounded ? server.most_megabytes * 2 ** 20 : null,
+    earliest: parseLsn(rows[0]!.earliest)!,
+    now: parseLsn(rows[0]!.now)!,
+  };
+}
+
+/** Lets go of the log up to there, on behalf of whoever reads this database. */
+async function advanceKeeperSlot(client: pg.Client, to: Lsn): Promise<void> {
+  await ensureKeeperSlot(client);
+  await client.query(
+    `select pg_replication_slot_advance(slot_name, '${formatLsn(to)}') from pg_replication_slots
+     where slot_name = ${KEEPER_SLOT_NAME} and confirmed_flush_lsn < '${formatLsn(to)}' and not active`,
+  );
+}
+
+/** Keeps nothing any more, unless somebody still reads. Resolves with whether that is so. */
+async function dropKeeperSlot(client: pg.Client): Promise<boolean> {
+  await client.query(
+    `select pg_drop_replication_slot(slot_name) from pg_replication_slots
+     where slot_name = ${KEEPER_SLOT_NAME} and not active
+       and not exists (select from pg_replication_slots where starts_with(slot_name, ${KEEPER_SLOT_NAME} || '_'))`,
+  );
+  const { rowCount } = await client.query(`select from pg_replication_slots where slot_name = ${KEEPER_SLOT_NAME}`);
+  return rowCount === 0;
+}
+
+/** How far behind the log a reader is that goes on there, and what the slots of the database keep of it. */
+export async function measureWal(
+  client: pg.ClientBase,
+  next: Lsn | null,
+): Promise<{ readonly lagBytes: number | null; readonly retainedBytes: number }> {
+  const { rows } = await client.query<{ lag: string | null; retained: string }>(
+    `select pg_wal_lsn_diff(pg_current_wal_flush_lsn(), $1) as lag,
+       (select coalesce(max(pg_wal_lsn_diff(pg_current_wal_flush_lsn(), restart_lsn)), 0) from pg_replication_slots
+        where database = current_database() and starts_with(slot_name, ${KEEPER_SLOT_NAME})) as retained`,
+    [next === null ? null : formatLsn(next)],
+  );
+  const { lag, retained } = rows[0]!;
+  return { lagBytes: lag === null ? null : Math.max(0, Number(lag)), retainedBytes: Number(retained) };
+}
+
+async function readServerSettings(client: pg.Client, publication: string): Promise<ServerReplicationSettings> {
+  const { rows } = await client.query<ServerReplicationSettings>(
+    `select current_setting('wal_level') as wal_level,
+       exists (select from pg_publication where pubname = ${pg.escapeLiteral(publication)}) as has_publication,
+       (select setting::int4 from pg_settings where name = 'max_slot_wal_keep_size') as most_megabytes,
+       ${KEEPER_SLOT_NAME} as keeper`,
+  );
+  return rows[0]!;
+}
+
+/** Unless there is one that is good. One that was left alone too long has lost its log, or has too much to be read again. */
+async function ensureKeeperSlot(client: pg.Client): Promise<void> {
+  await client.query(
+    `select pg_drop_replication_slot(slot_name) from pg_replication_slots
+     where slot_name = ${KEEPER_SLOT_NAME} and not active
+       and (wal_status = 'lost' or pg_wal_lsn_diff(pg_current_wal_flush_lsn(), confirmed_flush_lsn) > ${MAX_KEEPER_LAG_BYTES})`,
+  );
+  try {
+    await client.query(
+      `select pg_create_logical_replication_slot(${KEEPER_SLOT_NAME}, 'pgoutput')
+       where not exists (select from pg_replication_slots where slot_name = ${KEEPER_SLOT_NAME})`,
+    );
+  } catch (error) {
+    // Another process was faster.
+    if (!(error instanceof pg.DatabaseError && error.code === DUPLICATE_OBJECT)) throw error;
+  }
+}
+
+type KeeperSlotOptions = {
+  readonly url: string;
+  /** How far behind the keeper stays in time. */
+  readonly keptMs: number;
+  readonly log: Pick<Logger, "warn">;
+};
+
+type KeeperSample = { readonly at: number; readonly next: Lsn };
+
+/** Moves the slot that keeps the log of this database along behind what is read, and costs nothing where nothing is written. */
+export class KeeperSlot {
+  readonly #options: KeeperSlotOptions;
+  #samples: KeeperSample[] = [];
+  #pendingQuery: Promise<unknown> | null = null;
+
+  constructor(options: KeeperSlotOptions) {
+    this.#options = options;
+  }
+
+  /** Called for each transaction. */
+  passed(next: Lsn, { isKept, mostBytes }: ReplicationSlot): void {
+    if (!isKept) return;
+    const { keptMs } = this.#options;
+    const keptBytes = mostBytes === null ? MAX_RETAINED_BYTES : Math.min(MAX_RETAINED_BYTES, mostBytes / 2);
+    const at = performance.now();
+    const isBehind = (sample: KeeperSample, part: number) =>
+      at - sample.at >= keptMs * part || Number(next - sample.next) >= keptBytes * part;
+    const last = this.#samples.at(-1);
+    if (last && !isBehind(last, 1 / ADVANCE_STEPS)) return;
+    this.#samples.push({ at, next });
+    const index = this.#samples.findLastIndex((sample) => isBehind(sample, 1));
+    if (index < 0 || this.#pendingQuery) return;
+    const { next: to } = this.#samples[index]!;
+    this.#samples = this.#samples.slice(index + 1);
+    this.#pendingQuery = this.#advance(to).finally(() => {
+      this.#pendingQuery = null;
+    });
+  }
+
+  /** Nobody follows here. Resolves with whether nothing is kept any more: others may still read, and what we read ends in a moment. */
+  async retire(): Promise<boolean> {
+    this.#samples = [];
+    await this.#pendingQuery;
+    const asked = withClient(this.#options.url, dropKeeperSlot).catch((error) => {
+      this.#options.log.warn({ err: error }, "the slot that keeps changes for those who resume was not dropped");
+      return false;
+    });
+    this.#pendingQuery = asked;
+    return asked.finally(() => {
+      this.#pendingQuery = null;
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#pendingQuery;
+  }
+
+  async #advance(to: Lsn): Promise<void> {
+    await withClient(this.#options.url, (client) => advanceKeeperSlot(client, to)).catch((error) => {
+      this.#options.log.warn(
+        { err: error, to: formatLsn(to) },
+        "the slot that keeps changes for those who resume stays behind",
+      );
+    });
+  }
+}

@@ -1,0 +1,246 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { retryDelay } from "../concurrency/retry-delay.ts";
+import type { Lsn } from "../database/lsn.ts";
+import { isFatal } from "../database/message-decoder.ts";
+import { ApiError } from "../errors.ts";
+import type { Logger } from "../output/log.ts";
+import type {
+  CommittedTransaction,
+  LogicalMessage,
+  ReplicatedRelation,
+  ReplicationState,
+  RowChange,
+} from "./changes.ts";
+import type { Followers } from "./followers.ts";
+import type { HandlerResult } from "./pgoutput.ts";
+import { type ReplicationHandler, ReplicationSession, type ReplicationSessionOptions } from "./replication-session.ts";
+import type { ReplicationSlot } from "./replication-slots.ts";
+
+export type WalReaderOptions = {
+  readonly session: ReplicationSessionOptions;
+  readonly audience: Followers;
+  readonly log: Pick<Logger, "info" | "warn">;
+  /** From where to read, when that is seen which can be read. */
+  beginAt(slot: ReplicationSlot): Lsn;
+  /** Between two transactions: everything up to the position has been told. */
+  onPassed(reading: WalReader): void;
+};
+
+/** What Postgres refuses to read so many times in a row is left out. */
+const MAX_REFUSALS = 5;
+
+/** One reading of the log, which goes on after each loss of its connection where it was, in the middle of a transaction too. */
+export class WalReader implements ReplicationHandler {
+  readonly #options: WalReaderOptions;
+  readonly #closed = new AbortController();
+  readonly #abandoned = Promise.withResolvers<void>();
+  readonly #started = Promise.withResolvers<void>();
+  #status: Exclude<ReplicationState["status"], "idle"> = "opening";
+  #reason: string | null = null;
+  #session: ReplicationSession | null = null;
+  /** That which the position is in. */
+  #history: string | null = null;
+  #next: Lsn = 0n;
+  /** What Postgres says of what comes next. */
+  #unreadable: string | null = null;
+  #transaction: CommittedTransaction | null = null;
+  /** The last of the open transaction that was told. */
+  #handledIndex = -1;
+  #handling: HandlerResult = undefined;
+
+  constructor(options: WalReaderOptions) {
+    this.#options = options;
+    this.#started.promise.catch(() => {});
+  }
+
+  get status(): ReplicationState["status"] {
+    return this.#status;
+  }
+
+  get reason(): string | null {
+    return this.#reason;
+  }
+
+  /** Null before it has started. */
+  get slot(): ReplicationSlot | null {
+    return this.#session?.slot ?? null;
+  }
+
+  get transaction(): CommittedTransaction | null {
+    return this.#transaction;
+  }
+
+  /** Null before it has started. */
+  get history(): string | null {
+    return this.#history;
+  }
+
+  /** Every transaction up to there has been told. */
+  get position(): Lsn {
+    return this.#next - 1n;
+  }
+
+  /** Whoever comes now is told of the transactions above it. */
+  get head(): Lsn {
+    return this.#transaction?.commitLsn ?? this.position;
+  }
+
+  /** Rejects with an ApiError when there is nothing to be read here. */
+  get started(): Promise<void> {
+    return this.#started.promise;
+  }
+
+  /** Until it is closed, or refused. */
+  async run(): Promise<void> {
+    let failures = 0;
+    let refusals = 0;
+    while (!this.#closed.signal.aborted) {
+      const before = this.#next;
+      const error = await this.#readUntilLost();
+      if (this.#closed.signal.aborted) break;
+      if (error instanceof ApiError && this.#history === null) {
+        this.#refuse(error);
+        return;
+      }
+      failures = this.#next === before ? failures + 1 : 1;
+      refusals = this.#next === before ? refusals : 0;
+      if (this.#status === "streaming" && isQueryRefused(error)) refusals++;
+      // As where the publication did not exist yet: what comes next in the log cannot be read, now or ever.
+      if (refusals >= MAX_REFUSALS) this.#unreadable = (error as Error).message;
+      this.#onLost(error, failures);
+      const pause = retryDelay(failures);
+      await sleep(pause, undefined, { signal: this.#closed.signal, ref: false }).catch(() => {});
+    }
+    this.#started.reject(new Error("The changes are no longer followed"));
+  }
+
+  close(): void {
+    this.#closed.abort();
+    this.#abandoned.resolve();
+    this.#session?.close();
+  }
+
+  begin(transaction: CommittedTransaction): void {
+    if (this.#transaction?.commitLsn === transaction.commitLsn) return;
+    this.#transaction = transaction;
+    this.#handledIndex = -1;
+    this.#options.audience.begin(transaction);
+  }
+
+  wants(relation: ReplicatedRelation): boolean {
+    return this.#options.audience.wants(relation);
+  }
+
+  change(change: RowChange): HandlerResult {
+    if (change.index <= this.#handledIndex) return;
+    this.#handledIndex = change.index;
+    return this.#handle(this.#options.audience.change(change));
+  }
+
+  message(message: Omit<LogicalMessage, "transaction">): HandlerResult {
+    if (this.#transaction) {
+      if (message.index <= this.#handledIndex) return;
+      this.#handledIndex = message.index;
+    } else {
+      if (message.lsn <= this.#next) return;
+      this.#next = message.lsn;
+    }
+    return this.#handle(this.#options.audience.message(message));
+  }
+
+  commit(next: Lsn): HandlerResult {
+    const handled = this.#handle(this.#options.audience.commit());
+    this.#next = next;
+    this.#transaction = null;
+    return handled ? handled.then(() => this.#options.onPassed(this)) : this.#options.onPassed(this);
+  }
+
+  passed(next: Lsn): void {
+    if (next <= this.#next) return;
+    this.#next = next;
+    if (!this.#transaction) this.#options.onPassed(this);
+  }
+
+  next(): Lsn {
+    return this.#next;
+  }
+
+  #handle(handled: HandlerResult): HandlerResult {
+    this.#handling = handled;
+    return handled;
+  }
+
+  /** Resolves with what ended it. */
+  async #readUntilLost(): Promise<unknown> {
+    try {
+      // Of the connection before; who hangs does not keep us from closing.
+      await Promise.race([this.#handling, this.#abandoned.promise]);
+      const session = await ReplicationSession.open(this.#options.session, this.#closed.signal);
+      this.#session = session;
+      this.#closed.signal.throwIfAborted();
+      this.#choosePosition(session);
+      const { ended } = await session.start(this);
+      this.#begin();
+      return await ended;
+    } catch (error) {
+      return error;
+    } finally {
+      this.#session?.close();
+      this.#session = null;
+    }
+  }
+
+  #choosePosition({ history, slot }: ReplicationSession): void {
+    if (this.#history === null) this.#next = this.#options.beginAt(slot);
+    else if (this.#unreadable) this.#skipTo(slot, `a change cannot be read: ${this.#unreadable}`);
+    else if (this.#history !== history)
+      this.#skipTo(slot, "this is another database cluster than before, or one that was promoted");
+    else if (this.#next > slot.now) this.#skipTo(slot, "the database has lost what had been read of it");
+    else if (this.#next < slot.earliest) this.#skipTo(slot, "the database no longer keeps what came after");
+    this.#history = history;
+    this.#unreadable = null;
+  }
+
+  #skipTo({ earliest, now }: ReplicationSlot, reason: string): void {
+    const after = this.position;
+    this.#next = earliest > now ? earliest : now;
+    this.#transaction = null;
+    this.#options.log.warn({ reason }, "changes were missed");
+    this.#options.audience.gap({ reason, after, until: this.position });
+  }
+
+  /** Nobody knows when it goes on: whoever follows is not to wait without knowing it. */
+  #announceRefusal({ message }: ApiError): void {
+    this.#transaction = null;
+    this.#options.audience.gap({ reason: message, after: this.position, until: this.position });
+  }
+
+  #begin(): void {
+    if (this.#status !== "opening") this.#options.log.info("following the changes again");
+    this.#status = "streaming";
+    this.#reason = null;
+    this.#started.resolve();
+  }
+
+  #refuse(error: ApiError): void {
+    this.#status = "refused";
+    this.#reason = error.message;
+    this.#started.reject(error);
+  }
+
+  #onLost(error: unknown, failures: number): void {
+    const isRefused = error instanceof ApiError;
+    const isNewlyRefused = isRefused && this.#status !== "refused";
+    if (isNewlyRefused) this.#announceRefusal(error);
+    this.#status = isRefused ? "refused" : "away";
+    this.#reason = (error as Error).message;
+    if (failures === 1 || isNewlyRefused)
+      this.#options.log.warn({ err: error }, "not following the changes; trying again");
+  }
+}
+
+/** By Postgres, which is well itself. */
+function isQueryRefused(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && !isFatal(error);
+}

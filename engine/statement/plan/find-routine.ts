@@ -1,0 +1,191 @@
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { Routine } from "../../catalog/routines.ts";
+import type { QualifiedName } from "../../catalog/types.ts";
+import { ApiError } from "../../errors.ts";
+import type { CallArgument, CallIntent } from "../intent.ts";
+import { mayCallRoutine, suggestName } from "./suggestions.ts";
+
+/** The types of the one unnamed parameter that takes a body of this kind as it is. */
+const UNNAMED_PARAMETER_TYPES: Readonly<Record<"json" | "text" | "xml" | "bytea", readonly string[]>> = {
+  json: ["json", "jsonb"],
+  text: ["text"],
+  xml: ["xml"],
+  bytea: ["bytea"],
+};
+const ALL_UNNAMED_PARAMETER_TYPES = Object.values(UNNAMED_PARAMETER_TYPES).flat();
+
+const MIN_NAME_SIMILARITY = 0.75;
+const MIN_PARAMETER_SIMILARITY = 0.33;
+
+/**
+ * The function that is meant, by its name and the names of its arguments. Refuses what there is not (PGRST202) and what
+ * could be several (PGRST203, status 300).
+ */
+export function findRoutine({ target, argument }: CallIntent, catalog: Catalog, role: string): Routine {
+  const all = catalog.schemas.get(target.schema)?.routines.get(target.name) ?? [];
+  const overloads = all.filter(isCallable);
+  const named = overloads.filter((routine) => acceptsNamedArguments(routine, argument));
+  const found = named.length > 0 ? named : overloads.filter((routine) => acceptsWholeBody(routine, argument));
+  if (found.length > 1) throw ambiguousRoutine(found.toSorted(compareRoutines));
+  if (!found[0]) throw routineNotFound({ target, argument, overloads }, catalog, role);
+  return found[0];
+}
+
+/** The function of that name that takes a row of the table first, and then what it is given. */
+export function findRowRoutine({ target, argument }: CallIntent, of: QualifiedName, catalog: Catalog): Routine {
+  const overloads = (catalog.findTable(of)?.rowRoutines ?? []).filter(
+    ({ schema, name }) => schema === target.schema && name === target.name,
+  );
+  const found = overloads.find((routine) => acceptsNamedArguments(withoutRowArgument(routine), argument));
+  if (!found) throw routineNotFound({ target, argument, overloads: [] }, catalog, "");
+  return found;
+}
+
+export function withoutRowArgument(routine: Routine): Routine {
+  return { ...routine, arguments: routine.arguments.slice(1) };
+}
+
+/** As PostgREST lists them: fewest parameters first, then by comment, then by parameters. */
+function compareRoutines(a: Routine, b: Routine): number {
+  return (
+    a.arguments.length - b.arguments.length ||
+    compareText(a.comment ?? "", b.comment ?? "") ||
+    compareText(JSON.stringify(parameterSignature(a)), JSON.stringify(parameterSignature(b)))
+  );
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+export function argumentNames(argument: CallArgument): readonly string[] {
+  switch (argument.kind) {
+    case "query":
+      return [...new Set(argument.values.map(([name]) => name))];
+    case "json":
+      return argument.names ?? [];
+    case "raw":
+      return [];
+  }
+}
+
+/** `[["a", "integer"], ["b", "text"]]` */
+function parameterSignature(routine: Routine): string[][] {
+  return routine.arguments.map(({ name, type }) => [name ?? "", type.sqlName]);
+}
+
+/** Arguments are given by name; only the body of a request can do without one. */
+export function isCallable(routine: Routine): boolean {
+  const unnamed = routine.arguments.filter(({ name }) => name === null);
+  if (routine.kind !== "function" || unnamed.length > 1) return false;
+  return unnamed.every(({ type }) => ALL_UNNAMED_PARAMETER_TYPES.includes(type.sqlName));
+}
+
+/** All that it is given it knows, and all that it requires it is given. */
+function acceptsNamedArguments(routine: Routine, argument: CallArgument): boolean {
+  const parameters = routine.arguments;
+  const given = argumentNames(argument);
+  if (parameters.length === 0) return given.length === 0 && argument.kind !== "raw";
+  const known = new Set(parameters.map(({ name }) => name));
+  return (
+    given.every((name) => known.has(name)) &&
+    parameters.every(({ name, required }) => !required || (name !== null && given.includes(name)))
+  );
+}
+
+/** Takes the body as a whole, as its one parameter without a name. */
+export function acceptsWholeBody({ arguments: [first, ...others] }: Routine, argument: CallArgument): boolean {
+  if (argument.kind === "query" || !first || others.length > 0 || first.name !== null) return false;
+  if (argument.kind === "json" && argument.isCsv) return false;
+  return (
+    isUnnamedArgument(argument) ||
+    UNNAMED_PARAMETER_TYPES[argument.kind === "json" ? "json" : argument.type].includes(first.type.sqlName)
+  );
+}
+
+/** `{"": "x"}`, as clients call what has no name: the body is for that parameter then, whatever its type. */
+function isUnnamedArgument(argument: CallArgument): boolean {
+  return argument.kind === "json" && argument.names?.length === 1 && argument.names[0] === "";
+}
+
+/** Whether the JSON text is an object, judged by its first character; Postgres reads the rest. */
+export function isJsonObject(json: Buffer): boolean {
+  const first = json.find((byte) => byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d);
+  return first === 0x7b;
+}
+
+function ambiguousRoutine(found: readonly Routine[]): ApiError {
+  const signatures = found.map((routine) => {
+    const parameters = parameterSignature(routine).map(([name, type]) => `${name} => ${type}`);
+    return `${routine.schema}.${routine.name}(${parameters.join(", ")})`;
+  });
+  return new ApiError(
+    300,
+    "PGRST203",
+    `Could not choose the best candidate function between: ${signatures.join(", ")}`,
+    {
+      hint:
+        "Try renaming the parameters or the function itself in the database " +
+        "so function overloading can be resolved",
+    },
+  );
+}
+
+type RoutineSearch = {
+  readonly target: CallIntent["target"];
+  readonly argument: CallArgument;
+  /** The functions of this name. */
+  readonly overloads: readonly Routine[];
+};
+
+export function routineNotFound(search: RoutineSearch, catalog: Catalog, role: string): ApiError {
+  const { target, argument } = search;
+  const names = argumentNames(argument).toSorted();
+  const qualifiedName = `${target.schema}.${target.name}`;
+  if (argument.kind === "raw") {
+    return new ApiError(404, "PGRST202", `Could not find the function ${qualifiedName} in the schema cache`, {
+      details: searchDetails(`${qualifiedName} with a single unnamed ${argument.type} parameter`),
+    });
+  }
+  const signature = names.length === 0 ? " without parameters" : `(${names.join(", ")})`;
+  const parameters =
+    names.length === 0 ? " without parameters" : ` with parameter${names.length > 1 ? "s" : ""} ${names.join(", ")}`;
+  const orWhole = argument.kind === "json" && !argument.isCsv ? " or with a single unnamed json/jsonb parameter" : "";
+  return new ApiError(404, "PGRST202", `Could not find the function ${qualifiedName}${signature} in the schema cache`, {
+    details: searchDetails(qualifiedName + parameters + orWhole),
+    hint: routineHint(search, names, catalog, role),
+  });
+}
+
+function searchDetails(what: string): string {
+  return `Searched for the function ${what}, but no matches were found in the schema cache.`;
+}
+
+function routineHint(
+  { target: { schema, name }, overloads }: RoutineSearch,
+  names: readonly string[],
+  catalog: Catalog,
+  role: string,
+): string | null {
+  const visible = overloads.filter((routine) => mayCallRoutine(catalog, role, routine));
+  if (visible.length > 0) {
+    const signatures = visible.map((routine) =>
+      parameterList(routine.arguments.map((parameter) => parameter.name ?? "")),
+    );
+    const meant = suggestName(parameterList(names), signatures, {
+      minSimilarity: MIN_PARAMETER_SIMILARITY,
+      mayName: () => true,
+    });
+    return meant && `Perhaps you meant to call the function ${schema}.${name}${meant}`;
+  }
+  const routines = catalog.schemas.get(schema)?.routines ?? new Map<string, readonly Routine[]>();
+  const mayName = (known: string) =>
+    routines.get(known)!.some((routine) => isCallable(routine) && mayCallRoutine(catalog, role, routine));
+  const meant = suggestName(name, [...routines.keys()], { minSimilarity: MIN_NAME_SIMILARITY, mayName });
+  return meant && `Perhaps you meant to call the function ${schema}.${meant}`;
+}
+
+/** `(a, b)` */
+function parameterList(parameters: readonly string[]): string {
+  return `(${parameters.toSorted().join(", ")})`;
+}

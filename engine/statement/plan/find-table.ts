@@ -1,0 +1,29 @@
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { CatalogTable } from "../../catalog/tables.ts";
+import type { QualifiedName } from "../../catalog/types.ts";
+import { ApiError } from "../../errors.ts";
+import { mayNameTable, suggestName } from "./suggestions.ts";
+
+const MIN_SIMILARITY = 0.75;
+
+/** Refuses a table that there is not, or that is not served (PGRST205). */
+export function findTable(name: QualifiedName, catalog: Catalog, role: string): CatalogTable {
+  const table = catalog.findTable(name);
+  if (!table || !isServed(table, catalog)) throw tableNotFound(name, catalog, role);
+  return table;
+}
+
+/** Partitions are served as part of their table. */
+function isServed({ schema, isPartition }: CatalogTable, catalog: Catalog): boolean {
+  return !isPartition && catalog.schemas.get(schema)?.exposed === true;
+}
+
+function tableNotFound({ schema, name }: QualifiedName, catalog: Catalog, role: string): ApiError {
+  const tables = catalog.schemas.get(schema)?.tables ?? new Map<string, CatalogTable>();
+  const mayName = (known: string) =>
+    isServed(tables.get(known)!, catalog) && mayNameTable(catalog, role, tables.get(known)!);
+  const suggestion = suggestName(name, [...tables.keys()], { minSimilarity: MIN_SIMILARITY, mayName });
+  return new ApiError(404, "PGRST205", `Could not find the table '${schema}.${name}' in the schema cache`, {
+    hint: suggestion && `Perhaps you meant the table '${schema}.${suggestion}'`,
+  });
+}

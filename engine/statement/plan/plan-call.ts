@@ -1,0 +1,217 @@
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { Routine, RoutineArgument } from "../../catalog/routines.ts";
+import { baseTypeOf, type QualifiedName } from "../../catalog/types.ts";
+import { ApiError } from "../../errors.ts";
+import type { CallArgument, CallIntent, ResponseOptions } from "../intent.ts";
+import type { BindParameter } from "./bind-parameters.ts";
+import {
+  acceptsWholeBody,
+  argumentNames,
+  findRoutine,
+  findRowRoutine,
+  isJsonObject,
+  withoutRowArgument,
+} from "./find-routine.ts";
+import { cursorNotPossible, planCallPage } from "./keyset-page.ts";
+import { type BodyPlan, negotiateFormat } from "./negotiate-format.ts";
+import type { CallPlan, PlanOptions, RowCountGuard, TotalPlan } from "./plan.ts";
+import { planTotal, selectsAllColumns } from "./plan-read.ts";
+import { effectiveRange, type PlanContext, planConditions, planResultRows, planSelection } from "./plan-selection.ts";
+import { rowScope, type SelectScope, tableScope } from "./scope.ts";
+import { buildSelectTree, type SelectNode } from "./select-tree.ts";
+import type { WherePredicate } from "./selection.ts";
+
+export type RoutineCall = {
+  readonly routine: QualifiedName;
+  /** What the rows that it gives are called. */
+  readonly alias: string;
+  /** A value, or values, that are no rows. */
+  readonly isScalar: boolean;
+  readonly arguments: RoutineArguments;
+  /** A row of the table goes before them; null: no row does. */
+  readonly row: { readonly table: QualifiedName; readonly alias: string } | null;
+};
+
+export type RoutineArguments =
+  | { readonly kind: "none" }
+  | { readonly kind: "body"; readonly sqlType: string }
+  | {
+      readonly kind: "each";
+      readonly positional: boolean;
+      readonly parameters: readonly (RoutineParameter & { readonly slot: BindParameter })[];
+    }
+  /** Read from a JSON object, or from the first one of an array. */
+  | {
+      readonly kind: "record";
+      readonly alias: string;
+      readonly isArray: boolean;
+      readonly positional: boolean;
+      readonly parameters: readonly RoutineParameter[];
+    };
+
+export type RoutineParameter = { readonly name: string; readonly sqlType: string; readonly variadic: boolean };
+
+export function planCall(
+  requested: CallIntent,
+  response: ResponseOptions,
+  context: PlanContext,
+  options: PlanOptions,
+): CallPlan {
+  const { catalog, role } = context;
+  const intent = resolveCursorArgument(requested, catalog);
+  const { selection: shape, count, readOnly } = intent;
+  const routine = intent.row ? findRowRoutine(intent, intent.row.of, catalog) : findRoutine(intent, catalog, role);
+  if (response.maxAffected !== null && !routine.returns.set) throw routineNotSetReturning();
+  const scope = callScope(routine, catalog);
+  const tree = buildSelectTree(shape, context);
+  // The function has run anyway: an estimate of its rows saves nothing.
+  const total = planTotal(count === "estimated" ? "exact" : count, effectiveRange(tree, context.maxRows), options);
+  const { call, where } = planRoutineCall(routine, intent, scope.alias, context);
+  if (intent.page && (call.isScalar || !routine.returns.set))
+    throw cursorNotPossible("The function gives no set of rows.");
+  const { rows, result, page } = intent.page
+    ? planCallPage(intent.page, { routine, scope, node: tree }, context)
+    : { ...planCallRows(call, { node: tree, scope, total, where }, context), page: null };
+  const target = { schema: routine.schema, name: scope.name };
+  const selectsAll = selectsAllColumns(shape.select);
+  const { format, body } = negotiateFormat({
+    ...response,
+    target,
+    selectsAll,
+    catalog,
+    explain: options.explainEnabled,
+  });
+  const isReadOnly = readOnly || routine.volatility !== "volatile";
+  return {
+    kind: "call",
+    routine,
+    call,
+    rows,
+    result,
+    keyset: page,
+    format,
+    body: response.includesBody ? planCallBody(body, routine) : { kind: "none" },
+    total,
+    readOnly: isReadOnly,
+    guards: planCallGuards(response, format.kind === "object" && !isReadOnly),
+  };
+}
+
+/** Where a function has an argument called cursor, it is that, as for PostgREST; elsewhere it asks for a page. */
+function resolveCursorArgument(intent: CallIntent, catalog: Catalog): CallIntent {
+  const { target, argument } = intent;
+  if (intent.page === null || argument.kind !== "query") return intent;
+  const overloads = catalog.schemas.get(target.schema)?.routines.get(target.name) ?? [];
+  const isArgument = overloads.some((routine) => routine.arguments.some(({ name }) => name === "cursor"));
+  if (isArgument) return { ...intent, page: null };
+  return { ...intent, argument: { kind: "query", values: argument.values.filter(([name]) => name !== "cursor") } };
+}
+
+type CallRows = {
+  readonly node: SelectNode;
+  readonly scope: SelectScope;
+  readonly total: TotalPlan;
+  /** Which row it is given. */
+  readonly where: readonly WherePredicate[];
+};
+
+function planCallRows(call: RoutineCall, { node: tree, scope, total, where }: CallRows, context: PlanContext) {
+  // Rows that are counted besides are read twice, and the function is to be called once.
+  if (total.kind === "counted") return planResultRows(tree, scope, scope.table, context);
+  return { rows: planSelection(tree, { scope, source: { kind: "call", call }, join: where }, context), result: null };
+}
+
+function callScope({ name, returns }: Routine, catalog: Catalog): SelectScope {
+  const outer = { depth: 0, takenAliases: new Set<string>() };
+  const type = baseTypeOf(returns.type);
+  const alias = returns.shape === "composite" ? type.name : name;
+  if (type.kind !== "composite" || returns.columns.size > 0) return rowScope(alias, returns.columns, outer);
+  const table = type.table ? catalog.findTable(type.table) : undefined;
+  return table ? tableScope(table, { alias: table.name, ...outer }) : rowScope(alias, type.attributes, outer);
+}
+
+function planRoutineCall(routine: Routine, { row, argument }: CallIntent, alias: string, context: PlanContext) {
+  const { schema, name, returns } = routine;
+  const isScalar = returns.shape !== "composite";
+  const common = { routine: { schema, name }, alias, isScalar };
+  if (!row) {
+    const call: RoutineCall = { ...common, arguments: planArguments(routine, argument, alias), row: null };
+    return { call, where: [] };
+  }
+  const table = context.catalog.findTable(row.of)!;
+  const scope = tableScope(table, {
+    alias: alias === "row" ? "given_row" : "row",
+    depth: 0,
+    takenAliases: new Set([alias]),
+  });
+  const call: RoutineCall = {
+    ...common,
+    arguments: planArguments(withoutRowArgument(routine), argument, alias),
+    row: { table: { schema: table.schema, name: table.name }, alias: scope.alias },
+  };
+  const conditions = { columns: [], children: [], conditions: [...row.conditions], order: [], range: null };
+  return { call, where: planConditions(conditions, scope, context) };
+}
+
+function planArguments(routine: Routine, argument: CallArgument, alias: string): RoutineArguments {
+  if (acceptsWholeBody(routine, argument)) return { kind: "body", sqlType: routine.arguments[0]!.type.sqlName };
+  const names = argumentNames(argument);
+  const parameters = routine.arguments
+    .filter(({ name }) => name !== null && names.includes(name))
+    .map(toRoutineParameter);
+  if (parameters.length === 0) return { kind: "none" };
+  const positional = isPositional(routine, parameters);
+  if (argument.kind === "query") {
+    const slotOf = ({ name, variadic }: RoutineParameter): BindParameter => ({ kind: "argument", name, all: variadic });
+    return {
+      kind: "each",
+      positional,
+      parameters: parameters.map((parameter) => ({ ...parameter, slot: slotOf(parameter) })),
+    };
+  }
+  const isArray = argument.kind === "json" && !isJsonObject(argument.body);
+  return { kind: "record", alias: alias === "arguments" ? "given" : "arguments", isArray, positional, parameters };
+}
+
+/** By name Postgres finds a variadic function only when all its arguments are given. */
+function isPositional({ arguments: all }: Routine, parameters: readonly RoutineParameter[]): boolean {
+  const isPart = parameters.length < all.length && parameters.every(({ name }, at) => all[at]!.name === name);
+  return isPart && all.some(({ mode }) => mode === "variadic");
+}
+
+/** `bit` and `character` without a length are of length 1 as a column, and of any length as a parameter. */
+const TYPES_WITHOUT_LENGTH: Readonly<Record<string, string>> = {
+  bit: "bit varying",
+  "bit[]": "bit varying[]",
+  character: "character varying",
+  "character[]": "character varying[]",
+};
+
+function toRoutineParameter({ name, type, mode }: RoutineArgument): RoutineParameter {
+  return { name: name!, sqlType: TYPES_WITHOUT_LENGTH[type.sqlName] ?? type.sqlName, variadic: mode === "variadic" };
+}
+
+function planCallBody(body: BodyPlan, { returns: { shape, set } }: Routine): BodyPlan {
+  const isScalar = shape !== "composite";
+  if (body.kind === "aggregate" && isScalar && !set) return { ...body, of: "value" };
+  if (body.kind !== "json") return body;
+  const isOne = !set || body.of === "row";
+  if (isScalar) return { kind: "scalar", of: isOne ? "value" : "values", nulls: body.nulls };
+  return { ...body, of: isOne ? "row" : "rows" };
+}
+
+/** Where nothing was written, nothing has to be undone: whoever sends one row can count it. */
+function planCallGuards({ maxAffected }: ResponseOptions, isSingular: boolean): RowCountGuard[] {
+  const guards: RowCountGuard[] = [];
+  if (isSingular) guards.push({ code: "PGRST116", rows: "exactly", count: 1 });
+  if (maxAffected !== null) guards.push({ code: "PGRST124", rows: "at most", count: maxAffected });
+  return guards;
+}
+
+function routineNotSetReturning(): ApiError {
+  return new ApiError(
+    400,
+    "PGRST128",
+    "Function must return SETOF or TABLE when max-affected preference is used with handling=strict",
+  );
+}

@@ -1,0 +1,78 @@
+import type { CatalogTable } from "../../catalog/tables.ts";
+import { ALL_COLUMNS, type CountMethod, type ReadIntent, type ResponseOptions, type SelectItem } from "../intent.ts";
+import { findTable } from "./find-table.ts";
+import { planReadPage } from "./keyset-page.ts";
+import { negotiateFormat } from "./negotiate-format.ts";
+import type { PlanOptions, ReadPlan, TotalPlan } from "./plan.ts";
+import { type PlanContext, planSelection } from "./plan-selection.ts";
+import { tableScope } from "./scope.ts";
+import { buildSelectTree, type SelectNode } from "./select-tree.ts";
+import type { RowSource, SelectPlan } from "./selection.ts";
+
+export function planRead(
+  intent: ReadIntent,
+  response: ResponseOptions,
+  context: PlanContext,
+  options: PlanOptions,
+): ReadPlan {
+  const { catalog, role } = context;
+  const { target, selection: shape, count } = intent;
+  const table = findTable(target, catalog, role);
+  const tree = buildSelectTree(shape, context);
+  const {
+    rows,
+    kept: keptPages,
+    page,
+  } = intent.page
+    ? planReadPage(intent.page, { table, node: tree }, context)
+    : { rows: planRowRange(table, tree, context), kept: [], page: null };
+  const selectsAll = selectsAllColumns(shape.select);
+  const { format, body } = negotiateFormat({
+    ...response,
+    target: table,
+    selectsAll,
+    catalog,
+    explain: options.explainEnabled,
+  });
+  return {
+    kind: "read",
+    table,
+    rows,
+    keptPages,
+    keyset: page,
+    format,
+    body: response.includesBody ? body : { kind: "none" },
+    total: planTotal(count, rows, options),
+    needsEstimate: count === "planned" || count === "estimated",
+    readOnly: true,
+    guards: [],
+  };
+}
+
+function planRowRange(table: CatalogTable, tree: SelectNode, context: PlanContext): SelectPlan {
+  const scope = tableScope(table, { alias: table.name, depth: 0, takenAliases: new Set() });
+  const source: RowSource = { kind: "table", name: { schema: table.schema, name: table.name }, through: null };
+  return planSelection(tree, { scope, source, join: [] }, context);
+}
+
+/** All columns, and nothing besides. */
+export function selectsAllColumns(select: readonly SelectItem[]): boolean {
+  const [only, ...others] = select;
+  return (
+    (only === undefined ||
+      (only.kind === "column" && only.field?.name === ALL_COLUMNS.name && only.aggregate === null)) &&
+    others.length === 0
+  );
+}
+
+/** Rows that no window holds back are all there are. */
+export function planTotal(
+  count: CountMethod | null,
+  { limit, offset }: Pick<SelectPlan, "limit" | "offset">,
+  { maxRows }: Pick<PlanOptions, "maxRows">,
+): TotalPlan {
+  if (count === null || count === "planned") return { kind: "none" };
+  if (limit === null && offset === 0) return { kind: "page" };
+  // One more than a page can have is enough to know that an estimate is needed.
+  return { kind: "counted", most: count === "estimated" && maxRows !== null ? maxRows + 1 : null };
+}

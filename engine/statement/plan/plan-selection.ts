@@ -1,0 +1,483 @@
+import { applicablePolicies } from "../../catalog/access.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { DirectRelationship, Relationship } from "../../catalog/relationships.ts";
+import type { CatalogTable, Policy } from "../../catalog/tables.ts";
+import { ApiError } from "../../errors.ts";
+import {
+  ALL_COLUMNS,
+  type FieldReference,
+  type FilterOperation,
+  type OrderTerm,
+  type RowCondition,
+  type RowOperation,
+  type SelectedRelation,
+} from "../intent.ts";
+import type { BindParameter } from "./bind-parameters.ts";
+import type { KeptColumns } from "./plan.ts";
+import { findRelationship, isToOne, type JoinedSource, joinRelationship } from "./relationship.ts";
+import {
+  chooseAlias,
+  fieldOutputName,
+  filterReader,
+  needsTsvectorConversion,
+  operatorSchemaOf,
+  planField,
+  type SelectScope,
+  typeOfField,
+  useColumn,
+} from "./scope.ts";
+import {
+  ALL_COLUMNS_ITEM,
+  fromSpreadOutput,
+  type NamedSelectColumn,
+  planSelectColumns,
+  type SelectColumn,
+  toOutput,
+  toSpreadOutput,
+} from "./select-columns.ts";
+import {
+  type EmbedNameRules,
+  type EmbedNode,
+  embedName,
+  findEmbed,
+  relationNotEmbedded,
+  type SelectNode,
+} from "./select-tree.ts";
+import {
+  columnExpression,
+  type OrderExpression,
+  type OutputColumn,
+  type SelectPlan,
+  type SpreadJoin,
+  type ValueExpression,
+  type WherePredicate,
+} from "./selection.ts";
+
+/** What all parts of one plan are made with. */
+export type PlanContext = EmbedNameRules & {
+  readonly catalog: Catalog;
+  readonly role: string;
+  /** Relations are looked for in the schema of the request. */
+  readonly schema: string;
+  /** Whether clients may ask for aggregates. */
+  readonly aggregates: boolean;
+  /** No selection gives more rows; null is no limit. */
+  readonly maxRows: number | null;
+  parameterFor(operation: FilterOperation | RowOperation): BindParameter;
+};
+
+/** What the conditions and orders of one selection can speak of. */
+type SelectionContext = {
+  readonly node: SelectNode;
+  readonly scope: SelectScope;
+  readonly relations: readonly PlannedRelation[];
+  readonly planContext: PlanContext;
+  /** The relation of this name in the select, or the one that it would be there. */
+  findRelation(name: string, found?: DirectRelationship): PlannedRelation;
+  /** What is selected of its rows. */
+  selectedOutputs(): readonly OutputColumn[];
+  /** Which rows are written is a question about their columns, even where a relation comes back under the name of one. */
+  readonly prefersColumns: boolean;
+};
+
+type PlannedRelation = {
+  readonly branch: EmbedNode;
+  readonly toOne: boolean;
+  readonly context: SelectionContext;
+  readonly selection: SelectPlan;
+  readonly spread: SpreadJoin | null;
+  /** What the rows around it show of it. */
+  readonly columns: readonly NamedSelectColumn[];
+};
+
+/** The rows asked for, with everything that is embedded in them. */
+export function planSelection(root: SelectNode, start: JoinedSource, planContext: PlanContext): SelectPlan {
+  // `select=` means everything, as long as nothing is embedded.
+  const isEmpty = root.columns.length === 0 && root.children.length === 0;
+  const node = isEmpty ? { ...root, columns: [ALL_COLUMNS_ITEM] } : root;
+  const context = makeSelectionContext(node, start.scope, planContext);
+  return toSelectPlan(context, start, toOutputs(planColumns(context, { isSpread: false })), planContext.maxRows);
+}
+
+/** The conditions of rows that are not read but written. */
+export function planConditions(node: SelectNode, scope: SelectScope, planContext: PlanContext): WherePredicate[] {
+  const context = { ...makeSelectionContext(node, scope, planContext), columnsFirst: true };
+  return node.conditions.map((condition) => planCondition(condition, context));
+}
+
+function makeSelectionContext(node: SelectNode, scope: SelectScope, planContext: PlanContext): SelectionContext {
+  const taken = new Set(scope.takenAliases);
+  const relations = node.children.map((branch) => {
+    const relation = planEmbeddedRelation(branch, { ...scope, takenAliases: taken }, planContext);
+    if (relation.spread) taken.add(relation.spread.alias);
+    return relation;
+  });
+  rejectDuplicateEmbeds(node, scope);
+  const findRelation: SelectionContext["findRelation"] = (name, relationship) => {
+    if (relationship) return planEmbeddedRelation(unselectedBranch(name, relationship), scope, planContext);
+    const branch = findEmbed(node, name, planContext);
+    return (
+      relations.find((relation) => relation.branch === branch) ??
+      planEmbeddedRelation(unselectedBranch(name), scope, planContext)
+    );
+  };
+  const context: SelectionContext = {
+    node,
+    scope,
+    relations,
+    planContext,
+    findRelation,
+    selectedOutputs,
+    prefersColumns: false,
+  };
+  return context;
+
+  function selectedOutputs(): readonly OutputColumn[] {
+    return toOutputs(planColumns(context, { isSpread: false })).outputs;
+  }
+}
+
+/** One of them would be lost in the client's object: refused in the words of Postgres, as PostgREST's statement is. */
+function rejectDuplicateEmbeds({ children }: SelectNode, { name, depth }: SelectScope): void {
+  const embedNames = children.filter((branch) => !branch.relation.spread && !isEmptyNode(branch)).map(embedName);
+  const duplicate = embedNames.find((one, index) => embedNames.indexOf(one) < index);
+  if (duplicate === undefined) return;
+  throw new ApiError(400, "42712", `table name "${name}_${duplicate}_${depth + 1}" specified more than once`);
+}
+
+function planEmbeddedRelation(branch: EmbedNode, outer: SelectScope, planContext: PlanContext): PlannedRelation {
+  const { name: target, hint, spread: isSpread, relationship: knownRelationship } = branch.relation;
+  const { catalog, role, schema } = planContext;
+  const wanted = { source: outer.table, sourceName: outer.name, schema, target, hint };
+  const relationship = knownRelationship ?? findRelationship(wanted, catalog, role);
+  const start = joinRelationship(relationship, outer, planContext);
+  const context = makeSelectionContext(branch, start.scope, planContext);
+  const ownColumns = planColumns(context, { isSpread });
+  const maxRows = relationLimit(relationship, planContext);
+  const toOne = isToOne(relationship);
+  if (isEmptyNode(branch) || !isSpread) {
+    const selection = toSelectPlan(context, start, toOutputs(ownColumns), maxRows);
+    const columns = isEmptyNode(branch) ? [] : [toEmbeddedColumn(branch, toOne, selection)];
+    return { branch, toOne, context, selection, spread: null, columns };
+  }
+  const namedColumns = ownColumns.filter((one) => one.kind === "value");
+  if (!toOne && namedColumns.some(({ aggregate }) => aggregate)) throw aggregatesInSpreadNotImplemented();
+  const selection = toSelectPlan(
+    context,
+    start,
+    { outputs: namedColumns.map(toSpreadOutput), grouped: false },
+    maxRows,
+  );
+  const alias = chooseAlias("spread", outer.depth + 1, outer.takenAliases);
+  const spread: SpreadJoin = { alias, form: toOne ? "columns" : "arrays", subquery: selection };
+  const columns = namedColumns.map((one, index) => fromSpreadOutput(one, index, spread));
+  return { branch, toOne, context, selection, spread, columns };
+}
+
+/** A foreign key leads to one row at most; that a function or a view does is only a promise. */
+function relationLimit(relationship: Relationship, { catalog, maxRows }: PlanContext): number | null {
+  if (!isToOne(relationship)) return maxRows;
+  const isView = catalog.findTable(relationship.target)?.kind.endsWith("view");
+  return relationship.kind === "computed" || isView ? 1 : null;
+}
+
+function toEmbeddedColumn(branch: EmbedNode, toOne: boolean, from: SelectPlan): NamedSelectColumn {
+  const value: ValueExpression = { kind: "embedded", form: toOne ? "object" : "array", from };
+  return { kind: "value", name: embedName(branch), value, aggregate: null, isJson: true, field: null };
+}
+
+function planColumns(
+  { node, scope, relations, planContext }: SelectionContext,
+  { isSpread }: { readonly isSpread: boolean },
+): SelectColumn[] {
+  const related = relations.flatMap(({ columns }) => columns);
+  const hasAggregate = [...node.columns, ...related].some(({ aggregate }) => aggregate);
+  const { catalog, aggregates } = planContext;
+  const options = { expand: isSpread || hasAggregate, scope, catalog, aggregates };
+  return [...node.columns.flatMap((selected) => planSelectColumns(selected, options)), ...related];
+}
+
+function toOutputs(columns: readonly SelectColumn[]): Pick<SelectPlan, "outputs" | "grouped"> {
+  const grouped = columns.some((one) => one.kind === "value" && one.aggregate);
+  return { outputs: columns.map((one): OutputColumn => toOutput(one, { grouped })), grouped };
+}
+
+function toSelectPlan(
+  context: SelectionContext,
+  { scope, source, join }: JoinedSource,
+  { outputs, grouped }: Pick<SelectPlan, "outputs" | "grouped">,
+  maxRows: number | null,
+): SelectPlan {
+  const { node, relations } = context;
+  const conditions = node.conditions.map((condition) => planCondition(condition, context));
+  const innerJoins = relations.filter(({ branch }) => branch.relation.join === "inner").map(existsCondition);
+  return {
+    source,
+    alias: scope.alias,
+    outputs,
+    spreads: relations.flatMap(({ spread }) => spread ?? []),
+    where: [...join, ...conditions, ...innerJoins],
+    grouped,
+    order: node.order.map((term) => planOrdering(term, context)),
+    ...effectiveRange(node, maxRows),
+  };
+}
+
+function existsCondition({ selection }: PlannedRelation): WherePredicate {
+  return { kind: "exists", negated: false, selection, and: [] };
+}
+
+/** Nothing of it is in the answer: it is there for conditions alone. */
+function isEmptyNode({ columns, children }: SelectNode): boolean {
+  return columns.length === 0 && children.every(isEmptyNode);
+}
+
+function unselectedBranch(name: string, relationship?: DirectRelationship): EmbedNode {
+  const relation: SelectedRelation = {
+    kind: "relation",
+    name,
+    alias: null,
+    hint: null,
+    ...(relationship && { relationship }),
+    join: null,
+    spread: false,
+    select: [],
+  };
+  return { columns: [], children: [], conditions: [], order: [], range: null, relation };
+}
+
+/** How many rows a window leaves, where no selection gives more than so many. */
+export function effectiveRange(
+  { range: window }: SelectNode,
+  maxRows: number | null,
+): Pick<SelectPlan, "offset" | "limit"> {
+  return { offset: window?.offset ?? 0, limit: smallerLimit(window?.limit ?? null, maxRows) };
+}
+
+function smallerLimit(a: number | null, b: number | null): number | null {
+  return a === null ? b : b === null ? a : Math.min(a, b);
+}
+
+function aggregatesInSpreadNotImplemented(): ApiError {
+  return new ApiError(400, "PGRST127", "Feature not implemented", {
+    details: "Aggregates are not implemented for one-to-many or many-to-many spreads.",
+  });
+}
+
+function planCondition(condition: RowCondition, context: SelectionContext): WherePredicate {
+  switch (condition.kind) {
+    case "filter":
+      return planFilter(condition, context);
+    case "related": {
+      const { selection, context: relatedContext } = context.findRelation(condition.relation, condition.found);
+      const and = [planCondition(condition.condition, relatedContext)];
+      return { kind: "exists", negated: condition.negated, selection, and };
+    }
+    case "row":
+      return planRowOperation(condition.operation, condition.negated, context);
+    default: {
+      const parts = condition.conditions.map((part) => planCondition(part, context));
+      return { kind: condition.kind, negated: condition.negated, parts };
+    }
+  }
+}
+
+function planFilter(
+  { field, negated, operation }: RowCondition & { kind: "filter" },
+  context: SelectionContext,
+): WherePredicate {
+  const { scope, planContext } = context;
+  const isColumn = scope.columns.has(field.name) || scope.computed.has(field.name);
+  const embedded =
+    field.path.length === 0 && isEmbeddedRelation(field.name, context) && !(isColumn && context.prefersColumns);
+  if (embedded && operation.kind === "is" && (operation.value === "null" || operation.value === "not_null")) {
+    // `clients=is.null` asks for rows without any, and `not.is.null` for rows with some.
+    const { selection } = context.findRelation(field.name);
+    return { kind: "exists", negated: (operation.value === "null") !== negated, selection, and: [] };
+  }
+  if (embedded && !isColumn) throw badEmbedOperator(field);
+  return planOperation(field, negated, operation, context, filterReader(field, scope, planContext.catalog));
+}
+
+function planOperation(
+  field: FieldReference,
+  negated: boolean,
+  operation: FilterOperation,
+  { scope, planContext }: SelectionContext,
+  reader: string | null,
+): WherePredicate {
+  const left = planField(field, scope);
+  const operatorSchema = field.path.length === 0 ? operatorSchemaOf(typeOfField(field.name, scope), planContext) : null;
+  switch (operation.kind) {
+    case "is":
+      return { kind: "is", negated, left, value: operation.value };
+    case "in":
+      return {
+        kind: "in",
+        negated,
+        left,
+        operatorSchema,
+        operand: { slot: planContext.parameterFor(operation), by: reader },
+      };
+    case "isdistinct":
+      return { kind: "distinct", negated, left, operand: { slot: planContext.parameterFor(operation), by: null } };
+    case "search": {
+      const { operator, language } = operation;
+      const operand = { slot: planContext.parameterFor(operation), by: null };
+      return {
+        kind: "search",
+        negated,
+        left,
+        convert: needsTsvectorConversion(field, scope),
+        operator,
+        language,
+        operand,
+      };
+    }
+    case "compare": {
+      const { operator, quantifier } = operation;
+      const isPattern = operator === "like" || operator === "ilike";
+      const operand = { slot: planContext.parameterFor(operation), by: isPattern ? null : reader };
+      const isEquality = operator === "eq" || operator === "neq";
+      const schema = isEquality ? operatorSchema : null;
+      return { kind: "compare", negated, left, operator, operatorSchema: schema, quantifier, operand };
+    }
+  }
+}
+
+function planRowOperation(
+  operation: RowOperation,
+  negated: boolean,
+  { scope, planContext, selectedOutputs: outputs }: SelectionContext,
+): WherePredicate {
+  if (operation.kind === "permitted") {
+    const text = scope.table
+      ? policyConditionSql(planContext.catalog, scope.table, planContext.role, operation.command)
+      : "false";
+    return { kind: "permitted", negated, text };
+  }
+  const slot = planContext.parameterFor(operation);
+  if (operation.kind === "digest") return { kind: "digest", negated, outputs: outputs(), slot };
+  const key = (scope.table?.primaryKey ?? []).map((name) => ({ name, value: useColumn(scope, name) }));
+  return { kind: "found", negated, key, by: operation.by, slot };
+}
+
+function isEmbeddedRelation(name: string, { node }: SelectionContext): boolean {
+  return findEmbed(node, name, { legacyTargetNames: false }) !== undefined;
+}
+
+function badEmbedOperator({ name }: FieldReference): ApiError {
+  return new ApiError(400, "PGRST120", `Bad operator on the '${name}' embedded resource`, {
+    details: "Only is null or not is null filters are allowed on embedded resources",
+  });
+}
+
+function planOrdering({ field, relation, direction, nulls }: OrderTerm, context: SelectionContext): OrderExpression {
+  const value = relation === null ? planField(field, context.scope) : planRelatedOrder(relation, field, context);
+  return { value, direction, nulls };
+}
+
+function planRelatedOrder(
+  name: string,
+  field: FieldReference,
+  { scope, relations }: SelectionContext,
+): ValueExpression {
+  const related = relations.find(({ branch }) => embedName(branch) === name);
+  if (!related) throw relationNotEmbedded(name);
+  if (!related.toOne) throw relationNotToOne(scope.name, name);
+  return spreadColumnValue(related, field) ?? lookupExpression(related, field);
+}
+
+/** Where rows are grouped, they can be ordered by a spread column only as that column. */
+function spreadColumnValue({ spread, columns }: PlannedRelation, field: FieldReference): ValueExpression | null {
+  if (!spread) return null;
+  return (findColumnByName(columns, field) ?? columns.find((one) => isSameField(one.field, field)))?.value ?? null;
+}
+
+function lookupExpression({ selection, context }: PlannedRelation, field: FieldReference): ValueExpression {
+  return { kind: "lookup", value: planSelectedField(field, context), from: selection };
+}
+
+function findColumnByName(
+  columns: readonly NamedSelectColumn[],
+  { name, path }: FieldReference,
+): NamedSelectColumn | undefined {
+  return path.length === 0 ? columns.find((one) => one.aggregate === null && one.name === name) : undefined;
+}
+
+/** A name is first the one that something has in the answer, and then that of a column. */
+function planSelectedField(field: FieldReference, { node, scope, relations }: SelectionContext): ValueExpression {
+  const selected = node.columns.find(
+    (one) => one.field && one.aggregate === null && (one.alias ?? fieldOutputName(one.field)) === field.name,
+  );
+  if (selected?.field) {
+    const { name, path } = selected.field;
+    const value = planField({ name, path: [...path, ...field.path] }, scope);
+    return selected.cast === null ? value : { kind: "cast", of: value, type: selected.cast };
+  }
+  const spread = relations.find((one) => one.spread && one.toOne && findColumnByName(one.columns, field));
+  return spread ? lookupExpression(spread, field) : planField(field, scope);
+}
+
+function isSameField(left: FieldReference | null, right: FieldReference): boolean {
+  return left?.name === right.name && JSON.stringify(left.path) === JSON.stringify(right.path);
+}
+
+function relationNotToOne(from: string, to: string): ApiError {
+  return new ApiError(400, "PGRST118", `A related order on '${to}' is not possible`, {
+    details: `'${from}' and '${to}' do not form a many-to-one or one-to-one relationship`,
+  });
+}
+
+type ResultRowsPlan = { readonly rows: SelectPlan; readonly result: KeptColumns };
+
+/** Rows read from what a statement has done before: only what is needed of them is kept for that. */
+export function planResultRows(
+  tree: SelectNode,
+  scope: SelectScope,
+  table: CatalogTable | null,
+  planContext: PlanContext,
+): ResultRowsPlan {
+  const type = table && { schema: table.schema, name: table.name };
+  const inResult = { ...scope, composed: type && { type, columns: [...scope.columns.keys()] } };
+  const rows = planSelection(tree, { scope: inResult, source: { kind: "result" }, join: [] }, planContext);
+  const wholeRow = scope.usedNames.has(ALL_COLUMNS.name);
+  const computed = [...scope.usedNames].filter((name) => scope.computed.has(name) && !scope.columns.has(name));
+  const columns = [...scope.usedNames].filter((name) => scope.columns.has(name));
+  return {
+    // What was computed lies beside the columns, but is none of them.
+    rows:
+      computed.length > 0
+        ? { ...rows, outputs: rows.outputs.flatMap((output) => expandAllColumns(output, scope)) }
+        : rows,
+    result: { wholeRow, names: wholeRow ? computed : [...columns, ...computed] },
+  };
+}
+
+function expandAllColumns(output: OutputColumn, { columns, alias }: SelectScope): OutputColumn[] {
+  if (output.kind !== "all") return [output];
+  return [...columns.keys()].map((name) => ({
+    kind: "value",
+    name,
+    value: columnExpression(alias, name),
+    isAggregate: false,
+  }));
+}
+
+/**
+ * SQL that says of a row whether policies let the role update or delete it, as the catalogue has the policies. One that names
+ * what the role cannot, in a schema that it may not use, permits nothing here.
+ */
+function policyConditionSql(catalog: Catalog, table: CatalogTable, role: string, command: "update" | "delete"): string {
+  const policies = applicablePolicies(catalog, table, role, command);
+  if (policies === null) return "true";
+  const { permissive = [], restrictive = [] } = Object.groupBy(policies, (policy) =>
+    policy.permissive ? "permissive" : "restrictive",
+  );
+  const isNameable = (policy: Policy) =>
+    policy.schemaGrants.every((grants) => catalog.hasPrivilege(role, "usage", { grants }));
+  const policyConditions = (some: typeof policies) =>
+    some.map((policy) => (isNameable(policy) ? `(${policy.using ?? "true"})` : "false"));
+  const permitted = permissive.length === 0 ? "false" : `(${policyConditions(permissive).join(" or ")})`;
+  return [permitted, ...policyConditions(restrictive)].join(" and ");
+}

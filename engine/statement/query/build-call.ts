@@ -1,0 +1,76 @@
+import type { KeptColumns } from "../plan/plan.ts";
+import type { RoutineCall, RoutineParameter } from "../plan/plan-call.ts";
+import { catalogSql, identifier, join, NOTHING, parameter, qualifiedIdentifier, type Sql, sql } from "./sql.ts";
+
+/** What a value that is no row is called as a column. */
+export const SCALAR_COLUMN = "pgrst_scalar";
+
+const PAYLOAD_PARAMETER = { kind: "payload" } as const;
+
+/** What is kept of what the function gives. */
+export function buildCall(call: RoutineCall, { wholeRow, names }: KeptColumns): Sql {
+  const columns = names.map((name) => identifier(call.alias, name));
+  const kept = wholeRow ? [sql`${identifier(call.alias)}.*`, ...columns] : columns;
+  return sql`select ${kept.length > 0 ? join(kept, ", ") : sql`1`} from ${callFromItem(call)}`;
+}
+
+/** The function called, where its rows are read from. */
+export function callFromItem(call: RoutineCall): Sql {
+  const { routine, alias, isScalar } = call;
+  const called = sql`${qualifiedIdentifier(routine)}(${argumentList(call)})`;
+  // In the list of a select a function may give what is not allowed in a from clause, such as records of any kind.
+  const rows = isScalar ? sql`(select ${called} as ${identifier(SCALAR_COLUMN)})` : called;
+  const source = sql`${rows} as ${identifier(alias)}`;
+  const routineArguments = call.arguments;
+  const before = [
+    ...(call.row ? [sql`${qualifiedIdentifier(call.row.table)} as ${identifier(call.row.alias)}`] : []),
+    ...(routineArguments.kind === "record" ? [argumentRecord(routineArguments)] : []),
+  ];
+  return before.length > 0 ? sql`${join(before, ", ")}, lateral ${source}` : source;
+}
+
+/** What is passed by its place stands before what is passed by name. */
+function argumentList(call: RoutineCall): Sql {
+  const row = call.row ? [sql`${identifier(call.row.alias)}.*`] : [];
+  const others = call.arguments.kind === "none" ? [] : [remainingArguments(call)];
+  return join([...row, ...others], ", ");
+}
+
+function remainingArguments({ arguments: routineArguments }: RoutineCall): Sql {
+  switch (routineArguments.kind) {
+    case "none":
+      return NOTHING;
+    case "body":
+      return sql`${parameter(PAYLOAD_PARAMETER)}::${catalogSql(routineArguments.sqlType)}`;
+    case "each":
+      return join(
+        routineArguments.parameters.map((each) =>
+          argumentSql(each, sql`${parameter(each.slot)}::${catalogSql(each.sqlType)}`, routineArguments),
+        ),
+        ", ",
+      );
+    case "record":
+      return join(
+        routineArguments.parameters.map((each) =>
+          argumentSql(each, identifier(routineArguments.alias, each.name), routineArguments),
+        ),
+        ", ",
+      );
+  }
+}
+
+function argumentSql(
+  { name, variadic }: RoutineParameter,
+  value: Sql,
+  { positional }: { readonly positional: boolean },
+): Sql {
+  return sql`${variadic ? sql`variadic ` : NOTHING}${positional ? value : sql`${identifier(name)} := ${value}`}`;
+}
+
+function argumentRecord({ alias, isArray, parameters }: RoutineCall["arguments"] & { kind: "record" }): Sql {
+  const columns = parameters.map(({ name, sqlType }) => sql`${identifier(name)} ${catalogSql(sqlType)}`);
+  const as = sql`as ${identifier(alias)}`;
+  const list = join(columns, ", ");
+  if (!isArray) return sql`json_to_record(${parameter(PAYLOAD_PARAMETER)}::json) ${as}(${list})`;
+  return sql`(select * from json_to_recordset(${parameter(PAYLOAD_PARAMETER)}::json) ${as}(${list}) limit 1) ${as}`;
+}

@@ -1,0 +1,191 @@
+import type { KeptColumns } from "../plan/plan.ts";
+import type {
+  ArrayElementPlan,
+  ChangePlan,
+  ColumnDefaultPlan,
+  ConflictPlan,
+  JsonReader,
+  RecordColumn,
+  RecordsPlan,
+} from "../plan/plan-write.ts";
+import type { WherePredicate } from "../plan/selection.ts";
+import { buildConjunction } from "./build-select.ts";
+import {
+  catalogSql,
+  compile,
+  identifier,
+  join,
+  literal,
+  NOTHING,
+  parameter,
+  qualifiedIdentifier,
+  type Sql,
+  sql,
+} from "./sql.ts";
+
+const PAYLOAD_JSON = sql`${parameter({ kind: "payload" })}::json`;
+
+/** The change, giving what is wanted of the rows that it writes. */
+export function buildChange(change: ChangePlan, result: KeptColumns): Sql {
+  switch (change.kind) {
+    case "insert":
+      return buildInsert(change, result);
+    case "update":
+      return buildUpdate(change, result);
+    case "delete":
+      return sql`delete from ${qualifiedIdentifier(change.table)}${writeWhereClause(change.where)}${returning(change, result)}`;
+  }
+}
+
+function buildInsert(change: ChangePlan & { kind: "insert" }, result: KeptColumns): Sql {
+  const { table, records, conflict, where } = change;
+  const names = records.columns.map(({ name }) => identifier(name));
+  const into = names.length > 0 ? sql` (${join(names, ", ")})` : NOTHING;
+  const values = records.columns.map(({ name }) => sql` ${identifier(records.alias, name)}`);
+  const counting = conflict?.resolution === "merge" ? [COUNT_UP] : [];
+  const conditions = [...counting, ...(where.length > 0 ? [buildConjunction(where)] : [])];
+  const only = conditions.length > 0 ? sql` where ${join(conditions, " and ")}` : NOTHING;
+  const rows = sql`select${join(values, ",")} from ${recordsFromItem(records)}${only}`;
+  const unless = conflict ? onConflict(conflict, records) : NOTHING;
+  return sql`insert into ${qualifiedIdentifier(table)}${into} ${rows}${unless}${returning(change, result)}`;
+}
+
+/**
+ * How many of the rows are new, and not changes of what was there: all are counted, and those that meet a conflict
+ * taken off again. No privilege is needed for that, and views can do it too, which have no xmax.
+ */
+const INSERTED_COUNT = sql`coalesce(nullif(current_setting('pgrst.inserted', true), '')::int, 0)`;
+const COUNT_UP = sql`set_config('pgrst.inserted', (${INSERTED_COUNT} + 1)::text, true) <> '0'`;
+const COUNT_DOWN = sql`set_config('pgrst.inserted', (${INSERTED_COUNT} - 1)::text, true) <> '-1'`;
+
+function onConflict({ columns, resolution }: ConflictPlan, records: RecordsPlan): Sql {
+  const keys = join(
+    columns.map((name) => identifier(name)),
+    ", ",
+  );
+  if (resolution === "ignore" || records.columns.length === 0) return sql` on conflict (${keys}) do nothing`;
+  const set = records.columns.map(({ name }) => sql`${identifier(name)} = excluded.${identifier(name)}`);
+  return sql` on conflict (${keys}) do update set ${join(set, ", ")} where ${COUNT_DOWN}`;
+}
+
+function buildUpdate(change: ChangePlan & { kind: "update" }, result: KeptColumns): Sql {
+  const { table, records, findsUnchanged, where } = change;
+  // Nothing to set is no update in SQL. To lock a row is allowed by the same privileges and policies.
+  if (records.columns.length === 0) {
+    const from = sql`select ${keptColumns(change, result)} from ${qualifiedIdentifier(table)}`;
+    return findsUnchanged ? sql`${from}${writeWhereClause(where)} for no key update` : sql`${from} where false`;
+  }
+  const set = records.columns.map(({ name }) => sql`${identifier(name)} = ${identifier(records.alias, name)}`);
+  const from = sql`from ${recordsFromItem(records)}`;
+  return sql`update ${qualifiedIdentifier(table)} set ${join(set, ", ")} ${from}${writeWhereClause(where)}${returning(change, result)}`;
+}
+
+function writeWhereClause(where: readonly WherePredicate[]): Sql {
+  return where.length > 0 ? sql` where ${buildConjunction(where)}` : NOTHING;
+}
+
+/** To return a column needs the privilege to select it: so nothing but what is wanted. */
+function returning(change: ChangePlan, result: KeptColumns): Sql {
+  return sql` returning ${keptColumns(change, result)}`;
+}
+
+function keptColumns({ table }: ChangePlan, { wholeRow, names }: KeptColumns): Sql {
+  const columns = names.map((name) => identifier(table.name, name));
+  const kept = wholeRow ? [sql`${identifier(table.name)}.*`, ...columns] : columns;
+  return kept.length > 0 ? join(kept, ", ") : sql`1`;
+}
+
+/** The payload as rows that bear the columns' types. */
+function recordsFromItem(records: RecordsPlan): Sql {
+  const { alias, isArray, byColumn, columns } = records;
+  if (byColumn) return unnestedColumns(records);
+  const as = identifier(alias);
+  if (columns.length === 0)
+    return isArray ? sql`json_array_elements(${PAYLOAD_JSON}) as ${as}` : sql`(values (1)) as ${as}`;
+  const isPlain = columns.every(({ reader, missingValue: fallback }) => reader === null && fallback === null);
+  if (isPlain) return sql`${isArray ? TO_ROWS : TO_ROW}(${PAYLOAD_JSON}) as ${as}(${columnTypes(columns)})`;
+  const values = columns.map((column, index) => sql`${recordValue(column, index)} as ${identifier(column.name)}`);
+  const row = sql`${TO_ROW}("each"."json") as "row"(${columnTypes(columns)})`;
+  return sql`(select ${join(values, ", ")} from ${eachRecord(records)}, ${row}) as ${as}`;
+}
+
+/**
+ * The payload's objects, and beside each the defaults of its columns. One that has no need of them draws the next numbers
+ * all the same, as with PostgREST, where clients may know which they are.
+ */
+function eachRecord({ isArray, columns }: RecordsPlan): Sql {
+  const objects = isArray ? sql`json_array_elements(${PAYLOAD_JSON})` : sql`(select ${PAYLOAD_JSON})`;
+  const defaults = columns.flatMap(({ sqlType, missingValue: fallback }, index) =>
+    fallback ? [sql`${defaultSql(fallback)}::${catalogSql(sqlType)} as ${defaultName(index)}`] : [],
+  );
+  if (defaults.length === 0) return sql`${objects} as "each"("json")`;
+  return sql`(select "json", ${join(defaults, ", ")} from ${objects} as "object"("json")) as "each"`;
+}
+
+function defaultName(index: number): Sql {
+  return identifier(`default_${index + 1}`);
+}
+
+/** The same, from an array for each column. */
+function unnestedColumns({ alias, columns }: RecordsPlan): Sql {
+  const names = columns.map(({ name }) => identifier(name));
+  const arrays = columns.map(({ name, element }) => columnArrayParameter(name, element!));
+  const rows = (as: Sql) => sql`unnest(${join(arrays, ", ")}) as ${as}(${join(names, ", ")})`;
+  if (columns.every(({ element }) => element!.cast === null)) return rows(identifier(alias));
+  const values = columns.map(({ name, element }) => {
+    const { cast } = element!;
+    return cast === null ? identifier(name) : sql`${identifier(name)}::${catalogSql(cast)}`;
+  });
+  return sql`(select ${join(values, ", ")} from ${rows(sql`"each"`)}) as ${identifier(alias)}(${join(names, ", ")})`;
+}
+
+function columnArrayParameter(name: string, { sqlType, isJson }: ArrayElementPlan): Sql {
+  return sql`${parameter({ kind: "column", name, isJson })}::${catalogSql(sqlType)}[]`;
+}
+
+const TO_ROW = sql`json_to_record`;
+const TO_ROWS = sql`json_to_recordset`;
+
+function columnTypes(columns: readonly RecordColumn[]): Sql {
+  const types = columns.map(
+    ({ name, sqlType, reader }) => sql`${identifier(name)} ${reader ? sql`json` : catalogSql(sqlType)}`,
+  );
+  return join(types, ", ");
+}
+
+/** A key that is there with null is null; one that is not there leaves the column its default. */
+function recordValue({ name, sqlType, reader, missingValue: fallback }: RecordColumn, index: number): Sql {
+  const column = identifier("row", name);
+  const value = reader ? readJsonValue(reader, sqlType, column) : column;
+  if (!fallback) return value;
+  const isAbsent = sql`"each"."json"->${literal(name)} is null`;
+  return sql`case when ${isAbsent} then "each".${defaultName(index)} else ${value} end`;
+}
+
+function defaultSql(fallback: ColumnDefaultPlan): Sql {
+  if (fallback.kind === "expression") return sql`(${catalogSql(fallback.text)})`;
+  const { table, column } = fallback;
+  const name = literal(compile(qualifiedIdentifier(table)).text);
+  return sql`nextval(pg_get_serial_sequence(${name}, ${literal(column)}))`;
+}
+
+/** What the JSON says, as a value of the type. */
+function readJsonValue(reader: JsonReader, sqlType: string, json: Sql): Sql {
+  if (reader.kind === "function") return sql`${catalogSql(reader.name)}(${json})`;
+  const { schema, isList } = reader;
+  const as = sql`::${catalogSql(sqlType)}`;
+  // What is neither an object nor a list is a text as the type's input function reads it, or null.
+  const asText = sql`(${json} #>> '{}')${as}`;
+  if (!isList)
+    return sql`case json_typeof(${json}) when 'object' then ${jsonToHstore(schema, json)}${as} else ${asText} end`;
+  const item = identifier("item", "json");
+  const itemText = sql`(${item} #>> '{}')::${identifier(schema, "hstore")}`;
+  const value = sql`case json_typeof(${item}) when 'object' then ${jsonToHstore(schema, item)} else ${itemText} end`;
+  const items = sql`array(select ${value} from json_array_elements(${json}) as "item"("json"))`;
+  return sql`case json_typeof(${json}) when 'array' then ${items}${as} else ${asText} end`;
+}
+
+function jsonToHstore(schema: string, json: Sql): Sql {
+  const pairs = sql`coalesce(array_agg("key"), '{}'), coalesce(array_agg("value"), '{}')`;
+  return sql`(select ${identifier(schema, "hstore")}(${pairs}) from json_each_text(${json}))`;
+}

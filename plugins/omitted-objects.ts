@@ -1,0 +1,85 @@
+import type { PgProc, PgType } from "postgraphile/graphile-build-pg/pg-introspection";
+import { type GraphQLSchema, isObjectType } from "postgraphile/graphql";
+import { quotedName } from "../engine/pg-client/quoted-name.ts";
+import type { SchemaResource } from "./table.ts";
+
+const UNQUOTED_NAME = /^[a-z_][a-z0-9_$]*$/;
+
+/** An object of the database of which the GraphQL schema has nothing although callers may use it. */
+export type OmittedObject = {
+  /** `function public.search(text, text)` */
+  readonly object: string;
+  /** A clause: "it takes VARIADIC arguments". */
+  readonly reason: string;
+  /** SQL that changes it. */
+  readonly fix: string;
+  /** The schema cannot be built with it; false where a documented rule leaves it out. */
+  readonly isBuildFault: boolean;
+};
+
+/** Functions that were to become fields and did not, because GraphQL has no type for what they take or return. */
+export function findFunctionsWithoutField(build: GraphileBuild.Build, schema: GraphQLSchema): OmittedObject[] {
+  const functions = (Object.values(build.pgResources) as SchemaResource[]).filter(({ parameters }) => parameters);
+  return functions.flatMap((resource): OmittedObject[] => {
+    const place = fieldPlaceOf(resource, build);
+    const type = place && schema.getType(place.type);
+    // Of a type that callers see nothing of, its functions are not missed.
+    if (!place || (place.type !== "Mutation" && !isObjectType(type))) return [];
+    if (isObjectType(type) && type.getFields()[place.field]) return [];
+    const signature = resourceSignature(resource);
+    return [
+      {
+        object: `function ${signature}`,
+        reason: "GraphQL has no type for what it takes or returns",
+        fix: `-- Take and return other types, or revoke execute on function ${signature}.`,
+        isBuildFault: false,
+      },
+    ];
+  });
+}
+
+type FieldPlace = { readonly type: string; readonly field: string };
+
+function fieldPlaceOf(resource: SchemaResource, { behavior, inflection }: GraphileBuild.Build): FieldPlace | null {
+  if (behavior.pgResourceMatches(resource, "function:mutationField")) {
+    return { type: "Mutation", field: inflection.customMutationField({ resource }) };
+  }
+  if (behavior.pgResourceMatches(resource, "queryField")) {
+    return { type: "Query", field: inflection.customQueryField({ resource }) };
+  }
+  if (behavior.pgResourceMatches(resource, "typeField")) {
+    const { codec } = resource.parameters[0]!;
+    return { type: inflection.tableType(codec), field: inflection.computedAttributeField({ resource }) };
+  }
+  return null;
+}
+
+/** Core identifies it as `main.public.search(text,int4)`. */
+function resourceSignature({ identifier }: SchemaResource): string {
+  return identifier.slice(identifier.indexOf(".") + 1);
+}
+
+/** `public.things`, as somebody would write it in SQL. */
+export function quoteSqlName(...parts: readonly string[]): string {
+  return parts.map((part) => (UNQUOTED_NAME.test(part) ? part : quotedName(part))).join(".");
+}
+
+/** `public.search(text, integer)` */
+export function functionSignature(proc: PgProc): string {
+  const types = inputTypesOf(proc).map(sqlTypeName).join(", ");
+  return `${quoteSqlName(proc.getNamespace()?.nspname ?? "", proc.proname)}(${types})`;
+}
+
+export function inputTypesOf(proc: PgProc): PgType[] {
+  return proc
+    .getArguments()
+    .filter(({ isIn, isVariadic }) => isIn || isVariadic)
+    .map(({ type }) => type);
+}
+
+export function sqlTypeName(type: PgType): string {
+  const element = type.typcategory === "A" ? type.getElemType() : undefined;
+  if (element) return `${sqlTypeName(element)}[]`;
+  const schema = type.getNamespace()?.nspname ?? "pg_catalog";
+  return schema === "pg_catalog" ? quoteSqlName(type.typname) : quoteSqlName(schema, type.typname);
+}

@@ -1,0 +1,388 @@
+import {
+  type ASTNode,
+  BREAK,
+  type DirectiveNode,
+  type DocumentNode,
+  GraphQLError,
+  type GraphQLSchema,
+  getOperationAST,
+  isInputObjectType,
+  isNonNullType,
+  Kind,
+  type OperationDefinitionNode,
+  OperationTypeNode,
+  parse,
+  type SelectionNode,
+  type SelectionSetNode,
+  TypeInfo,
+  ValidationContext,
+  validate,
+  visit,
+} from "postgraphile/graphql";
+import { memoizePerObject } from "../../engine/cache/memoize.ts";
+import { type CacheHits, RecentMap } from "../../engine/cache/recent-map.ts";
+import {
+  type DocumentLimits,
+  measureAmplification,
+  measureDocument,
+  type ResponseAmplification,
+  tooComplexError,
+  tooDeepError,
+} from "./document-size.ts";
+import { keepLiteralDigits, makeRestoreDigits, type RestoreDigits } from "./exact-numbers.ts";
+
+/** 200 MB, in units of 40 kB. */
+const MAX_PLAN_WEIGHT = 5_000;
+
+type DocumentVariables = Readonly<Record<string, unknown>>;
+
+/** A document that may be executed. */
+type CheckedDocument = {
+  readonly document: DocumentNode;
+  /** How many fields with fields of their own its largest operation has, those about the schema left out. */
+  readonly plannedFields: number;
+  /** Whether any of its operations asks for `__schema` or `__type`. */
+  readonly isIntrospection: boolean;
+  /** About what it takes in memory, with its plan. */
+  readonly bytes: number;
+  /** The one of that name, or the only one there is. */
+  operation(name: string | null): OperationDefinitionNode;
+  /** Of one of its operations. */
+  amplification(operation: OperationDefinitionNode): ResponseAmplification;
+  /** Of one of its operations; null where its variables have lost no digits. */
+  restoreDigits(operation: OperationDefinitionNode): RestoreDigits | null;
+  /**
+   * Refuses a null where the operation needs a value: what a default makes up for is an absent variable only. Leaves in them
+   * only what was sent.
+   */
+  checkVariables(operation: OperationDefinitionNode, variables: DocumentVariables): void;
+};
+
+/** Why a request is not executed at all. */
+export class GraphqlRefusal extends Error {
+  override name = "Refusal";
+  readonly errors: readonly GraphQLError[];
+
+  constructor(errors: readonly GraphQLError[]) {
+    super(errors[0]?.message ?? "refused");
+    this.errors = errors;
+  }
+}
+
+/** Grafast keeps as many plans. */
+const MAX_CACHED_DOCUMENTS = 500;
+const BYTES_PER_WEIGHT = 40_000;
+/** The document itself is kept too, as a tree with places: as much for so many characters. */
+const CHARACTERS_PER_WEIGHT = 500;
+/** Those are read and planned in a few milliseconds. */
+const SHORT_DOCUMENT_LENGTH = 1_000;
+/** Longer ones are read anew each time. */
+const MAX_CACHED_LENGTH = 100_000;
+const PAGE_SIZE_ARGUMENTS: ReadonlySet<string> = new Set(["first", "last", "limit", "offset"]);
+/** More than these help nobody, and finding them costs. */
+const MAX_VALIDATION_ERRORS = 20;
+
+type DocumentReaderOptions = {
+  readonly schema: GraphQLSchema;
+  readonly limits: DocumentLimits;
+  /** What is remembered of all schemas together. */
+  readonly memory: PlanBudget;
+  readonly hits?: CacheHits | undefined;
+  /** Called when a document does not fit the schema. */
+  readonly onInvalid?: (() => void) | undefined;
+};
+
+export type DocumentReader = {
+  /** Reads and checks a document, or refuses it by throwing. */
+  read(text: string): CheckedDocument;
+  /** Whether it has to be read anew, and takes long: its plan has to be made anew as well. */
+  isLongWork(text: string): boolean;
+};
+
+/** Reads and checks documents against one schema, each once; those that are refused are not remembered. */
+export function makeDocumentReader({ schema, limits, memory, hits, onInvalid }: DocumentReaderOptions): DocumentReader {
+  const cache = new RecentMap<string, CheckedDocument>(MAX_CACHED_DOCUMENTS, undefined, hits);
+  const hasPrototypeNames = hasPrototypeFieldNames(schema);
+  memory.onFull(() => cache.clear());
+  const read = (text: string): CheckedDocument => {
+    const cached = cache.get(text);
+    if (cached) return cached;
+    const { document, weight, planned } = parseAndValidate(text, schema, limits, onInvalid);
+    memory.reserve(weight);
+    const checkRequired = makeVariableCheck(document, schema);
+    const checked: CheckedDocument = {
+      document,
+      plannedFields: planned,
+      isIntrospection: hasIntrospection(document),
+      bytes: weight * BYTES_PER_WEIGHT,
+      operation: memoizeOperations(document),
+      amplification: memoizeAmplification(document),
+      restoreDigits: memoizePerObject((operation) => makeRestoreDigits(operation, schema)),
+      checkVariables: (operation, variables) => {
+        checkRequired(operation, variables);
+        if (hasPrototypeNames) dropPrototypes(variables);
+      },
+    };
+    if (text.length <= MAX_CACHED_LENGTH) cache.set(text, checked);
+    return checked;
+  };
+  return { read, isLongWork: (text) => text.length > SHORT_DOCUMENT_LENGTH && !cache.has(text) };
+}
+
+function parseAndValidate(
+  text: string,
+  schema: GraphQLSchema,
+  limits: DocumentLimits,
+  onInvalid: DocumentReaderOptions["onInvalid"],
+) {
+  try {
+    const document = parseWithinLimits(text, limits);
+    const { errors, weight, plannedFields: planned } = measureDocument(document, limits);
+    refuseIfAny(errors);
+    refuseIfAny(findSubscriptionFaults(document));
+    const faults = validate(schema, document, undefined, { maxErrors: MAX_VALIDATION_ERRORS });
+    if (faults.length > 0) {
+      onInvalid?.();
+      throw new GraphqlRefusal(faults.map(makeValidationError(document)));
+    }
+    return {
+      document: keepLiteralDigits(document, schema),
+      weight: weight + text.length / CHARACTERS_PER_WEIGHT,
+      planned,
+    };
+  } catch (error) {
+    // The parser, and whatever walks over values, calls itself for each level.
+    if (error instanceof RangeError) throw new GraphqlRefusal([tooDeepError("too many", limits.depth)]);
+    // A rule reads the conditions at the root of a subscription as execution does, which throws where they are malformed.
+    if (error instanceof GraphQLError) throw new GraphqlRefusal([withCode(error, "GRAPHQL_VALIDATION_FAILED")]);
+    throw error;
+  }
+}
+
+function refuseIfAny(errors: readonly GraphQLError[]): void {
+  if (errors.length > 0) throw new GraphqlRefusal(errors);
+}
+
+function parseWithinLimits(text: string, { tokens }: DocumentLimits): DocumentNode {
+  try {
+    return parse(text, { maxTokens: tokens });
+  } catch (error) {
+    if (!(error instanceof GraphQLError)) throw error;
+    if (error.message.includes("Parsing aborted")) {
+      throw new GraphqlRefusal([tooComplexError("The document has too many tokens", tokens)]);
+    }
+    throw new GraphqlRefusal([withCode(error, "GRAPHQL_PARSE_FAILED")]);
+  }
+}
+
+const INTROSPECTION_FIELDS: ReadonlySet<string> = new Set(["__schema", "__type"]);
+
+function hasIntrospection(document: DocumentNode): boolean {
+  let isFound = false;
+  visit(document, {
+    Field({ name }) {
+      if (!INTROSPECTION_FIELDS.has(name.value)) return undefined;
+      isFound = true;
+      return BREAK;
+    },
+  });
+  return isFound;
+}
+
+function memoizeOperations(document: DocumentNode): CheckedDocument["operation"] {
+  const known = new Map<string | null, OperationDefinitionNode>();
+  return (name) => {
+    const operation = known.get(name) ?? getOperationAST(document, name);
+    if (!operation) {
+      const message =
+        name === null
+          ? "The document has several operations: say in operationName which one."
+          : `The document has no operation named "${name}".`;
+      throw new GraphqlRefusal([withCode(new GraphQLError(message), "GRAPHQL_VALIDATION_FAILED")]);
+    }
+    known.set(name, operation);
+    return operation;
+  };
+}
+
+function memoizeAmplification(document: DocumentNode): CheckedDocument["amplification"] {
+  const known = new WeakMap<OperationDefinitionNode, ResponseAmplification>();
+  return (operation) => {
+    const echo = known.get(operation) ?? measureAmplification(operation, document);
+    known.set(operation, echo);
+    return echo;
+  };
+}
+
+function makeVariableCheck(document: DocumentNode, schema: GraphQLSchema): CheckedDocument["checkVariables"] {
+  const known = new WeakMap<OperationDefinitionNode, readonly string[]>();
+  return (operation, variables) => {
+    refusePrototypeNames(operation, variables);
+    const required = known.get(operation) ?? requiredVariablesOf(operation, document, schema);
+    known.set(operation, required);
+    const missing = required.find((name) => variables[name] === null);
+    if (missing === undefined) return;
+    const message = `Variable "$${missing}" must not be null: it stands where a value is needed.`;
+    throw new GraphqlRefusal([withCode(new GraphQLError(message), "VALIDATION_ERROR")]);
+  };
+}
+
+/** Whoever leaves out a variable named as what every object of JavaScript has would have that for its value. */
+function refusePrototypeNames({ variableDefinitions = [] }: OperationDefinitionNode, variables: object): void {
+  for (const { variable, type, defaultValue } of variableDefinitions) {
+    const name = variable.name.value;
+    const isGiven = defaultValue || type.kind === Kind.NON_NULL_TYPE || Object.hasOwn(variables, name);
+    if (isGiven || !(name in Object.prototype)) continue;
+    const message = `Variable "$${name}" cannot be left out here: send null, or give it another name.`;
+    throw new GraphqlRefusal([withCode(new GraphQLError(message), "VALIDATION_ERROR")]);
+  }
+}
+
+/** The variables that may be absent by their type, and stand where null may not. */
+function requiredVariablesOf(
+  operation: OperationDefinitionNode,
+  document: DocumentNode,
+  schema: GraphQLSchema,
+): string[] {
+  const nullable = new Set(
+    operation.variableDefinitions
+      ?.filter(({ type }) => type.kind !== Kind.NON_NULL_TYPE)
+      .map(({ variable }) => variable.name.value),
+  );
+  if (nullable.size === 0) return [];
+  const context = new ValidationContext(schema, document, new TypeInfo(schema), () => {});
+  return context
+    .getRecursiveVariableUsages(operation)
+    .filter(({ node, type }) => isNonNullType(type) && nullable.has(node.name.value))
+    .map(({ node }) => node.name.value);
+}
+
+/** A page size that is no number is a value that is not acceptable, whether it stands in the document or in its variables. */
+function makeValidationError(document: DocumentNode): (error: GraphQLError) => GraphQLError {
+  const pageSizes = new Set<ASTNode>();
+  visit(document, {
+    Argument: ({ name, value }) => void (PAGE_SIZE_ARGUMENTS.has(name.value) && pageSizes.add(value)),
+  });
+  return (error) => {
+    const isPageSize = error.nodes?.some((node) => pageSizes.has(node) && node.kind !== Kind.VARIABLE);
+    return withCode(error, isPageSize ? "VALIDATION_ERROR" : "GRAPHQL_VALIDATION_FAILED");
+  };
+}
+
+function withCode(error: GraphQLError, code: string): GraphQLError {
+  const { message, nodes, source, positions } = error;
+  return new GraphQLError(message, {
+    nodes: nodes ?? null,
+    source: source ?? null,
+    positions: positions ?? null,
+    extensions: { code },
+  });
+}
+
+/**
+ * What is wrong with conditions at the root of subscriptions. A subscription is one field, and which one is decided before there
+ * are variables; where a condition leaves none, execution would fail.
+ */
+function findSubscriptionFaults({ definitions }: DocumentNode): GraphQLError[] {
+  const fragments = new Map<string, SelectionSetNode>();
+  for (const definition of definitions) {
+    if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition.selectionSet);
+  }
+  return definitions.flatMap((definition) => {
+    if (definition.kind !== Kind.OPERATION_DEFINITION) return [];
+    if (definition.operation !== OperationTypeNode.SUBSCRIPTION) return [];
+    const selections = selectionsOf(definition.selectionSet, fragments, new Set());
+    const variable = selections
+      .flatMap(conditionsOf)
+      .filter((condition) => conditionValue(condition)?.kind === Kind.VARIABLE);
+    if (variable.length > 0) {
+      return [subscriptionFault("A condition at the root of a subscription cannot depend on a variable.", variable)];
+    }
+    // A fragment that there is not is refused by validation.
+    const isSelected = selections.some(
+      (selection) =>
+        selection.kind === Kind.FIELD ||
+        (selection.kind === Kind.FRAGMENT_SPREAD && !fragments.has(selection.name.value)),
+    );
+    return isSelected
+      ? []
+      : [subscriptionFault("The subscription selects nothing: a condition leaves its field out.", [definition])];
+  });
+}
+
+/** Those at the root that no condition leaves out, with those of fragments in their place. */
+function selectionsOf(
+  { selections }: SelectionSetNode,
+  fragments: ReadonlyMap<string, SelectionSetNode>,
+  spread: Set<string>,
+): SelectionNode[] {
+  return selections
+    .filter((selection) => !conditionsOf(selection).some(excludesSelection))
+    .flatMap((selection) => {
+      if (selection.kind === Kind.FIELD) return [selection];
+      if (selection.kind === Kind.INLINE_FRAGMENT) {
+        return [selection, ...selectionsOf(selection.selectionSet, fragments, spread)];
+      }
+      const { value: name } = selection.name;
+      const set = fragments.get(name);
+      if (!set || spread.has(name)) return [selection];
+      spread.add(name);
+      return [selection, ...selectionsOf(set, fragments, spread)];
+    });
+}
+
+function conditionsOf({ directives = [] }: SelectionNode): DirectiveNode[] {
+  return directives.filter(({ name }) => name.value === "skip" || name.value === "include");
+}
+
+function excludesSelection(condition: DirectiveNode): boolean {
+  const value = conditionValue(condition);
+  return value?.kind === Kind.BOOLEAN && value.value === (condition.name.value === "skip");
+}
+
+function conditionValue({ arguments: given = [] }: DirectiveNode) {
+  return given.find(({ name }) => name.value === "if")?.value;
+}
+
+function subscriptionFault(message: string, nodes: readonly ASTNode[]): GraphQLError {
+  return new GraphQLError(message, { nodes, extensions: { code: "GRAPHQL_VALIDATION_FAILED" } });
+}
+
+/**
+ * Whether an input has a field, of a column `constructor`, say, that every object of JavaScript seems to have: whoever leaves
+ * it out would be taken to have sent that.
+ */
+function hasPrototypeFieldNames(schema: GraphQLSchema): boolean {
+  return Object.values(schema.getTypeMap())
+    .filter(isInputObjectType)
+    .some((type) => Object.keys(type.getFields()).some((name) => name in Object.prototype));
+}
+
+/** Leaves the objects of a value that came as JSON nothing that was not sent. In place: it may be too deep to be walked by calls. */
+function dropPrototypes(value: unknown): void {
+  const waiting = [value];
+  while (waiting.length > 0) {
+    const next = waiting.pop();
+    if (typeof next !== "object" || next === null) continue;
+    if (!Array.isArray(next)) Object.setPrototypeOf(next, null);
+    for (const item of Object.values(next)) waiting.push(item);
+  }
+}
+
+/** How much may be kept of documents and of their plans, whatever schemas they are for. All of it is forgotten when it is full. */
+export class PlanBudget {
+  remaining = MAX_PLAN_WEIGHT;
+  readonly #forget: (() => void)[] = [];
+
+  onFull(forget: () => void): void {
+    this.#forget.push(forget);
+  }
+
+  reserve(weight: number): void {
+    if (this.remaining < weight) {
+      for (const forget of this.#forget) forget();
+      this.remaining = MAX_PLAN_WEIGHT;
+    }
+    this.remaining -= weight;
+  }
+}

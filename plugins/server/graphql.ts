@@ -1,0 +1,257 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { memoizePerObject } from "../../engine/cache/memoize.ts";
+import { type Catalog, exposedSchemas } from "../../engine/catalog/catalog.ts";
+import { type CatalogKeeper, makeCatalogRefresh } from "../../engine/catalog/catalog-keeper.ts";
+import type { Config } from "../../engine/config/config.ts";
+import type { Database } from "../../engine/database/database.ts";
+import type { AsOwner } from "../../engine/database/owner-pool.ts";
+import { shorterLimit } from "../../engine/database/pipelined-batch.ts";
+import type { StatementContext } from "../../engine/database/statement.ts";
+import { type Authenticator, callerKey } from "../../engine/identity/caller.ts";
+import { makeCallerSettings, makeSearchPathSetting, roleSettings } from "../../engine/identity/caller-settings.ts";
+import { SharedBytes } from "../../engine/memory/byte-quota.ts";
+import type { SocketMemory } from "../../engine/memory/socket-memory.ts";
+import { makeServiceCounters, type ServiceCounters } from "../../engine/observability/counters.ts";
+import type { Tracing } from "../../engine/observability/tracing.ts";
+import type { Logger } from "../../engine/output/log.ts";
+import type { Listener } from "../../engine/pg-client/listen.ts";
+import { makeBodyLimits } from "../../http/body-limit.ts";
+import { makeCsrfProtection } from "../../http/csrf-protection.ts";
+import { makeReadYourWrites } from "../../http/read-your-writes.ts";
+import { requestInfoOf } from "../../http/request-info.ts";
+import { makePreset } from "../preset.ts";
+import { makeErrorExplainer } from "./errors.ts";
+import { makeLeaseQueries } from "./event-lease.ts";
+import { makeReadIssuedNumbers, RowEventHub } from "./events.ts";
+import { makeExplorer, sampleQuery } from "./explorer.ts";
+import { type GraphqlHttpRequest, type GraphqlHttpResponse, makeGraphqlHandler } from "./http-handler.ts";
+import { makeIntrospectionAccess } from "./introspection-access.ts";
+import { makePrepareOperation, type OperationRequestInfo, type PreparedOperation } from "./operation.ts";
+import { makeFindDocument } from "./persisted-operations.ts";
+import { makePgService } from "./pg-client.ts";
+import { SchemaKeeper } from "./schema-keeper.ts";
+import { GraphqlSockets } from "./socket/sockets.ts";
+
+export const GRAPHQL_PATH = "/graphql";
+const EXPLORER_PATH = "/graphiql";
+
+export type GraphqlDependencies = {
+  readonly config: Config;
+  /** Those of now: the settings they are made of may change. */
+  readonly authenticator: () => Authenticator;
+  readonly catalog: CatalogKeeper;
+  readonly database: Database;
+  readonly listener: Listener;
+  readonly loginRole: string;
+  /** Of a client, as far as the proxies in front are to be believed. */
+  readonly clientAddress: (request: IncomingMessage) => string | null;
+  readonly log: Logger;
+  readonly counts?: ServiceCounters;
+  readonly tracing?: Tracing | null;
+  /** For how many milliseconds the first schema is waited for; then it is built on while the rest is served. */
+  readonly patienceMs?: number | undefined;
+  readonly memory: SocketMemory;
+};
+
+export type GraphqlInterface = {
+  /** What answers below each path; the explorer is among them unless it is switched off. */
+  readonly folders: Readonly<Record<string, (request: GraphqlHttpRequest) => Promise<GraphqlHttpResponse>>>;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** A first query for a table's rows; null where its field has another name. */
+  sampleQuery(table: string): string | null;
+  state(): GraphqlState;
+  /** Lets operations on sockets end, for so long, and closes the sockets. */
+  hangUp(milliseconds: number): Promise<void>;
+  close(): Promise<void>;
+};
+
+export type GraphqlState = {
+  /** Why the schema that is served may be out of date, or why there is none. */
+  readonly fault: string | null;
+  /** The first schema is still being built. */
+  readonly isAwaited: boolean;
+  /** What the schema cannot be built with, and is therefore built without. */
+  readonly leftOut: readonly string[];
+  readonly sockets: number;
+  readonly operations: number;
+  readonly subscriptions: number;
+  readonly topics: number;
+};
+
+/** GraphQL over HTTP and WebSocket: a schema made of the catalogue, kept up with it, and everything that serves it. */
+export async function openGraphql(services: GraphqlDependencies): Promise<GraphqlInterface> {
+  const {
+    config,
+    authenticator,
+    catalog,
+    database,
+    listener,
+    loginRole,
+    clientAddress,
+    log,
+    counts = makeServiceCounters(),
+    tracing = null,
+    patienceMs,
+    memory,
+  } = services;
+  const findDocument = await makeFindDocument({
+    folder: config.graphqlPersistedOperations,
+    only: config.graphqlPersistedOnly,
+  });
+  const keeper = new SchemaKeeper({
+    preset: () =>
+      makePreset({
+        pgService: makePgService({
+          database,
+          schemas: exposedSchemas(catalog.current()).map(({ name }) => name),
+          loginRole,
+        }),
+        maxPageSize: config.maxPageSize,
+      }),
+    catalog: () => catalog.current(),
+    catchUp: makeCatalogRefresh(catalog),
+    anonRole: config.anonRole,
+    limits: {
+      depth: config.graphqlMaxDepth,
+      complexity: config.graphqlMaxComplexity,
+      tokens: config.graphqlMaxTokens,
+      aliases: config.graphqlMaxAliases,
+      directives: config.graphqlMaxDirectives,
+      rootFields: config.graphqlMaxRootFields,
+    },
+    hits: counts.operations,
+    onInvalid: () => catalog.checkSoon(),
+    log,
+  });
+  const stopFollowing = catalog.onChange(() => keeper.rebuild());
+  await keeper.start(patienceMs);
+
+  const contextOf = makeOperationContexts(config, () => catalog.current());
+  const asOwner: AsOwner = (work) => database.asOwner(work);
+  const leaseQueries = makeLeaseQueries({ asOwner, log });
+  const events = new RowEventHub({ listener, readIssuedNumbers: makeReadIssuedNumbers(asOwner), leaseQueries, log });
+  const introspectionAccess = makeIntrospectionAccess(config);
+  const explainError = makeErrorExplainer({
+    catalog: () => catalog.current(),
+    authenticator,
+    introspection: introspectionAccess,
+    log,
+    errors: counts.errors,
+  });
+  // As objects rows take about ten times their length.
+  const byteLimits = {
+    operation: Math.ceil(config.maxAnswerBytes / 4),
+    together: config.maxAnswerBytes,
+    answers: 2 * config.maxAnswerBytes,
+  };
+  const prepare = makePrepareOperation({
+    schemaOf: (role) => keeper.current(role),
+    introspection: introspectionAccess,
+    database,
+    events,
+    contextOf,
+    byteLimits,
+    anonymous: {
+      role: config.anonRole,
+      maxPlannedFields: config.graphqlMaxAnonymousPlanned,
+      maxResponseBytes: Math.ceil(config.maxAnswerBytes / 8),
+    },
+    tracing,
+  });
+  const csrf = makeCsrfProtection(config);
+  const shared = {
+    path: GRAPHQL_PATH,
+    authenticator: authenticator,
+    csrf: csrf,
+    findDocument,
+    prepare,
+    explain: explainError,
+  };
+  const sockets = new GraphqlSockets({
+    services: {
+      ...shared,
+      mostOperations: config.graphqlMaxSocketOperations,
+      memory,
+      openDocuments: new SharedBytes(memory.documents),
+    },
+    corsOrigins: config.corsOrigins,
+    clientAddress,
+    log,
+  });
+
+  const handle = makeGraphqlHandler({
+    ...shared,
+    schema: keeper,
+    internalErrorStatus: Number(config.graphqlInternalErrorStatus),
+    bodyLimitOf: makeBodyLimits(config, config.graphqlMaxBodyBytes),
+  });
+  const explore = makeExplorer({ explorer: EXPLORER_PATH, graphql: GRAPHQL_PATH });
+  return {
+    folders: { [GRAPHQL_PATH]: handle, ...(config.graphqlExplorer && { [EXPLORER_PATH]: explore }) },
+    upgrade: (request, socket, head) => sockets.upgrade(request, socket, head),
+    sampleQuery: (table) => {
+      const served = keeper.isServing ? keeper.current(config.anonRole) : null;
+      return served === null || served instanceof Promise ? null : sampleQuery(served.schema, table);
+    },
+    state: () => ({
+      fault: keeper.fault,
+      isAwaited: keeper.isAwaited,
+      leftOut: keeper.omitted.filter(({ isBuildFault: isFault }) => isFault).map(({ object }) => object),
+      ...sockets.state(),
+      ...events.state(),
+    }),
+    hangUp: (milliseconds) => sockets.close(milliseconds),
+    close: async () => {
+      stopFollowing();
+      await sockets.close(0);
+      events.close();
+      keeper.close();
+    },
+  };
+}
+
+/** What the statements of an operation run as. */
+function makeOperationContexts(
+  config: Config,
+  catalog: () => Catalog,
+): (requestInfo: OperationRequestInfo, kind: PreparedOperation["kind"]) => StatementContext {
+  const contexts = makeCallerSettings(config);
+  const footing = makeReadYourWrites(config);
+  const searchPathFrom = makeSearchPathSetting(config.extraSearchPath);
+  /** Types and operators of extensions are found by it, such as those of citext. */
+  const searchPathOf = memoizePerObject((current: Catalog) =>
+    searchPathFrom(exposedSchemas(current)[0]?.name ?? "public"),
+  );
+  const timeout = statementTimeoutSettings(config.graphqlStatementTimeout, config.statementTimeout);
+  const anonymousTimeout = statementTimeoutSettings(
+    config.graphqlStatementTimeout,
+    shorterLimit(config.statementTimeout, config.anonStatementTimeout),
+  );
+  return (requestInfo, kind) => {
+    const { caller } = requestInfo.authentication;
+    const { role, settings } = contexts(
+      caller,
+      requestInfoOf("graphql", { ...requestInfo, id: requestInfo.requestId }),
+    );
+    const current = catalog();
+    return {
+      role,
+      settings: [
+        searchPathOf(current),
+        ...(role === config.anonRole ? anonymousTimeout : timeout),
+        ...roleSettings(current.roles.get(role)),
+        ...settings,
+      ],
+      callerKey: () => callerKey(caller.claims, requestInfo.address),
+      // What a subscription tells has only just happened.
+      ...(kind !== "subscription" && footing(caller, requestInfo)),
+    };
+  };
+}
+
+/** Less than others have: lists within lists are asked for in a few words, by anybody. A role's own limit comes after it. */
+function statementTimeoutSettings(ofGraphQL: number, ofAll: number): StatementContext["settings"] {
+  const seconds = shorterLimit(ofGraphQL, ofAll);
+  return seconds === 0 ? [] : [["statement_timeout", String(seconds * 1000)]];
+}

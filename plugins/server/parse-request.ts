@@ -1,0 +1,163 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { AbortLike } from "../../engine/concurrency/abort.ts";
+import { waitForLargeWorkSlot } from "../../engine/concurrency/event-loop-sharing.ts";
+import { runStepwise, type Stepwise } from "../../engine/concurrency/stepwise.ts";
+import { ApiError } from "../../engine/errors.ts";
+import type { Credentials } from "../../engine/identity/caller.ts";
+import { isJsonObject, parseJsonExactly } from "../../engine/json/json-values.ts";
+import { scanJson } from "../../engine/json/scan-json.ts";
+import type { OperationVariables } from "./exact-numbers.ts";
+
+/** What came in a request: GraphQL over HTTP, section 5. */
+export type GraphqlRequest = {
+  readonly query: string | null;
+  readonly operationName: string | null;
+  readonly variables: OperationVariables;
+  /** The same, with ExactNumbers where those of JavaScript have lost digits. */
+  readonly parseExactVariables: () => OperationVariables;
+  readonly extensions: Readonly<Record<string, unknown>>;
+  /** The name of an operation that the server knows. */
+  readonly documentId: string | null;
+};
+
+/** As much as is parsed in a moment, and as deep as anybody writes. An address, which is short, may have any of them. */
+const MAX_BODY_VALUES = 50_000;
+const MAX_BODY_LEVELS = 1_000;
+
+/** Nearly all requests are shorter. */
+export const LARGE_BODY_BYTES = 16 * 1024;
+
+type BodyScan = "invalid" | "too deep" | "too many values" | "fit";
+
+/** Counts what was sent before anything is made of it. */
+export function* scanBody(body: Buffer): Stepwise<BodyScan> {
+  const scan = yield* scanJson(body, null, MAX_BODY_LEVELS);
+  if (scan.kind === "too deep" || scan.kind === "invalid") return scan.kind;
+  return scan.values > MAX_BODY_VALUES ? "too many values" : "fit";
+}
+
+const SCAN_MESSAGES = {
+  invalid: "The body is no JSON.",
+  "too deep": `The body may have at most ${MAX_BODY_LEVELS} levels.`,
+  "too many values": `The body may have at most ${MAX_BODY_VALUES} values.`,
+} as const;
+
+/** The body of a POST request, whose sender's turn for large work is waited for where it is large. */
+export async function parseBody(
+  body: Buffer,
+  { owner, signal }: { readonly owner: () => string; readonly signal: AbortLike },
+): Promise<GraphqlRequest> {
+  const scan = await runStepwise(scanBody(body), signal);
+  if (scan !== "fit") throw malformedRequest(SCAN_MESSAGES[scan]);
+  if (body.length > LARGE_BODY_BYTES) {
+    await waitForLargeWorkSlot(owner());
+    if (signal.aborted) throw signal.reason;
+  }
+  const text = body.toString("utf8");
+  return parseParameters(parseJson(text, SCAN_MESSAGES.invalid), () => parseJsonExactly(text));
+}
+
+/** `query=%7Bme%7Bid%7D%7D&variables=%7B%7D` */
+export function parseQueryString(rawQuery: string): GraphqlRequest {
+  const parameters = new URLSearchParams(rawQuery);
+  const parseParameter = (name: string) => {
+    const text = parameters.get(name);
+    return text === null ? null : parseJson(text, `${name} is no JSON.`);
+  };
+  const body = {
+    query: parameters.get("query"),
+    // In an address, and only there, an empty name is none.
+    operationName: parameters.get("operationName") || null,
+    documentId: parameters.get("documentId"),
+    variables: parseParameter("variables"),
+    extensions: parseParameter("extensions"),
+  };
+  return parseParameters(body, () => ({ variables: parseJsonExactly(parameters.get("variables") ?? "null") }));
+}
+
+/** `parseAgain` gives the same with ExactNumbers. */
+export function parseParameters(body: unknown, parseAgain: () => unknown): GraphqlRequest {
+  if (Array.isArray(body)) throw malformedRequest("Send one operation per request: batches are not taken.");
+  if (!isJsonObject(body)) throw malformedRequest("Send a JSON object with the operation in query.");
+  return {
+    query: stringIn(body, "query"),
+    operationName: stringIn(body, "operationName"),
+    variables: objectIn(body, "variables"),
+    extensions: objectIn(body, "extensions"),
+    documentId: stringIn(body, "documentId"),
+    parseExactVariables: () => objectIn(parseExactAgain(parseAgain), "variables"),
+  };
+}
+
+/** It is parsed by functions that call each other for each level. */
+function parseExactAgain(parseAgain: () => unknown): OperationVariables {
+  try {
+    return parseAgain() as OperationVariables;
+  } catch (cause) {
+    throw malformedRequest("The variables have too many levels.", cause);
+  }
+}
+
+/**
+ * Other types are refused, not guessed: forms and plain text are what a page of a stranger may send in the name of a browser's
+ * user without being asked (CORS's simple requests).
+ */
+export function checkContentType(contentType: string | undefined): void {
+  const [type = "", ...parameters] = (contentType ?? "").toLowerCase().replaceAll(/[\s"]/g, "").split(";");
+  const charset = parameters.find((parameter) => parameter.startsWith("charset="));
+  if (type === "application/json" && (charset === undefined || /^charset=utf-?8$/.test(charset))) return;
+  throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", "Send the operation as application/json in UTF-8.", {
+    headers: { "Accept-Post": "application/json" },
+  });
+}
+
+function parseJson(text: string, message: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw malformedRequest(message, cause);
+  }
+}
+
+function stringIn(body: Readonly<Record<string, unknown>>, name: string): string | null {
+  const value = body[name] ?? null;
+  if (value !== null && typeof value !== "string") throw malformedRequest(`${name} must be a text.`);
+  return value;
+}
+
+function objectIn(body: Readonly<Record<string, unknown>>, name: string): Readonly<Record<string, unknown>> {
+  const value = body[name] ?? {};
+  if (!isJsonObject(value)) throw malformedRequest(`${name} must be an object.`);
+  return value;
+}
+
+function malformedRequest(message: string, cause?: unknown): ApiError {
+  return new ApiError(400, "VALIDATION_ERROR", message, { cause });
+}
+
+type CredentialSource = { readonly headers: IncomingHttpHeaders; readonly rawQuery: string };
+
+/** `Authorization: Bearer …`, `X-API-Key: …`, `?api_key=…` */
+export function readCredentials({ headers, rawQuery }: CredentialSource): Credentials {
+  const { authorization = null, "x-api-key": header, apikey } = headers;
+  const inHeader = [header, apikey].find((value) => typeof value === "string" && value !== "") as string | undefined;
+  const inQuery = rawQuery.includes("api_key=") ? new URLSearchParams(rawQuery).get("api_key") : null;
+  return { authorization, apiKey: inHeader ?? inQuery };
+}
+
+/** The same in a socket's first message, in letters of any case, on top or among `headers`: browsers cannot give a socket headers. */
+export function readConnectionCredentials(parameters: unknown): Credentials | null {
+  const lowerCased = withLowerCaseKeys(parameters);
+  return credentialsAmong(lowerCased) ?? credentialsAmong(withLowerCaseKeys(lowerCased.headers));
+}
+
+function credentialsAmong(entries: Readonly<Record<string, unknown>>): Credentials | null {
+  const texts = Object.entries(entries).filter((entry): entry is [string, string] => typeof entry[1] === "string");
+  const credentials = readCredentials({ headers: Object.fromEntries(texts), rawQuery: "" });
+  return credentials.authorization === null && credentials.apiKey === null ? null : credentials;
+}
+
+function withLowerCaseKeys(given: unknown): Readonly<Record<string, unknown>> {
+  if (typeof given !== "object" || given === null) return {};
+  return Object.fromEntries(Object.entries(given).map(([name, value]) => [name.toLowerCase(), value]));
+}

@@ -1,0 +1,192 @@
+import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from "postgraphile/@dataplan/pg";
+import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
+import type { AbortLike } from "../../engine/concurrency/abort.ts";
+import type { Database } from "../../engine/database/database.ts";
+import { ResponseBudget } from "../../engine/database/response-budget.ts";
+import type { ParameterValue, Statement, StatementContext, StatementResult } from "../../engine/database/statement.ts";
+import type { QueryInTransaction } from "../../engine/database/transaction.ts";
+import { FunctionCall } from "../function-call.ts";
+
+type PgClientOptions = {
+  /** What only reads may be asked again when its connection is lost, and goes where reads go. */
+  readonly readOnly: boolean;
+  /** For each statement: what may be held of its rows. */
+  readonly budgetOf?: () => ResponseBudget;
+  /** Told of the rows of each statement; may refuse what they would become, and have it waited for. */
+  readonly admit?: (rows: StatementResult["rows"]) => Promise<void> | void;
+  readonly signal?: AbortLike;
+};
+
+/**
+ * What a plan runs its SQL through. The caller stands fixed, so the settings that a plan hands over are not looked at: they travel
+ * with each statement, in the engine's single round trip, and each statement is a transaction of its own.
+ */
+export function makeWithPgClient(
+  database: CallerDatabase,
+  context: StatementContext,
+  options: PgClientOptions,
+): WithPgClient {
+  const client = new CallerClient(database, context, options);
+  return async (_settings, work) => work(client);
+}
+
+/** What of the engine's database a plan needs. */
+export type CallerDatabase = Pick<Database, "run" | "runEach" | "transaction">;
+
+class CallerClient implements PgClient {
+  readonly #database: CallerDatabase;
+  readonly #context: StatementContext;
+  readonly #options: PgClientOptions;
+  batch: { readonly statement: Statement; readonly resolve: (result: Promise<StatementResult>) => void }[] = [];
+
+  constructor(database: CallerDatabase, context: StatementContext, options: PgClientOptions) {
+    this.#database = database;
+    this.#context = context;
+    this.#options = options;
+  }
+
+  async query<Row>(query: PgClientQuery): Promise<PgClientResult<Row>> {
+    const mayShare = this.#options.readOnly && query.arrayMode;
+    const result = await (mayShare ? this.readInBatch(toStatement(query)) : this.runQuery(query));
+    const admitted = this.#options.admit?.(result.rows);
+    if (admitted) await admitted;
+    return toClientResult(result);
+  }
+
+  runQuery(query: PgClientQuery): Promise<StatementResult> {
+    const { readOnly, signal, budgetOf } = this.#options;
+    const call = query.values?.find((value) => value instanceof FunctionCall);
+    const before = call && toStatement(call);
+    const options = { readOnly, signal, before, fields: !query.arrayMode, budget: budgetOf?.() };
+    return this.#database.run(this.#context, toStatement(query), options);
+  }
+
+  /** With what else the plan reads in this turn of the event loop, such as a page and the count of all. */
+  readInBatch(statement: Statement): Promise<StatementResult> {
+    return new Promise((resolve) => {
+      if (this.batch.push({ statement, resolve }) === 1) process.nextTick(this.runBatch);
+    });
+  }
+
+  readonly runBatch = (): void => {
+    const { signal, budgetOf } = this.#options;
+    const batch = this.batch.splice(0);
+    const statements = batch.map(({ statement }) => statement);
+    const results = Promise.try(() =>
+      this.#database.runEach(this.#context, statements, { signal, budget: budgetOf?.() }),
+    );
+    for (const [index, { resolve }] of batch.entries()) resolve(results.then((each) => each[index]!));
+  };
+
+  async withTransaction<T>(work: (client: this) => Promise<T>): Promise<T> {
+    const { readOnly } = this.#options;
+    return this.#database.transaction(
+      this.#context,
+      (query) => work(new TransactionClient(query) as PgClient as this),
+      { readOnly },
+    );
+  }
+}
+
+/** Within a transaction; another one within it is a savepoint. */
+class TransactionClient implements PgClient {
+  readonly #query: QueryInTransaction;
+  readonly #depth: number;
+
+  constructor(query: QueryInTransaction, depth = 0) {
+    this.#query = query;
+    this.#depth = depth;
+  }
+
+  async query<Row>(query: PgClientQuery): Promise<PgClientResult<Row>> {
+    return toClientResult(await this.#query(toStatement(query), { fields: !query.arrayMode }));
+  }
+
+  async withTransaction<T>(work: (client: this) => Promise<T>): Promise<T> {
+    const savepoint = `inner_${this.#depth}`;
+    await this.execute(`savepoint ${savepoint}`);
+    try {
+      const result = await work(new TransactionClient(this.#query, this.#depth + 1) as PgClient as this);
+      await this.execute(`release savepoint ${savepoint}`);
+      return result;
+    } catch (error) {
+      await this.execute(`rollback to savepoint ${savepoint}`);
+      throw error;
+    }
+  }
+
+  async execute(text: string): Promise<void> {
+    await this.#query({ text, values: [] });
+  }
+}
+
+function toStatement({ text, values = [] }: PgClientQuery | FunctionCall): Statement {
+  return { text, values: values.map((value) => (value instanceof FunctionCall ? value.result : toPgText(value))) };
+}
+
+/** Rows as arrays, unless their columns were asked for. */
+function toClientResult<Row>({ rows, rowCount, fields }: StatementResult): PgClientResult<Row> {
+  const named = fields && rows.map((row) => Object.fromEntries(fields.map(({ name }, index) => [name, row[index]])));
+  return { rows: (named ?? rows) as readonly Row[], rowCount };
+}
+
+type PgServiceOptions = {
+  readonly database: Database;
+  readonly schemas: readonly string[];
+  /** The schema shows what this login can become; introspecting as the owner would show what no request may do. */
+  readonly loginRole: string;
+};
+
+/** The database as PostGraphile is told of it: its SQL goes through the engine, in no pool of its own. */
+export function makePgService({
+  database,
+  schemas,
+  loginRole,
+}: PgServiceOptions): GraphileConfig.PgServiceConfiguration {
+  // The catalogue is as large as it is: 10 kB for each table.
+  const budgetOf = () => new ResponseBudget(Number.POSITIVE_INFINITY);
+  const introspect = makeWithPgClient(database, { role: loginRole, settings: [] }, { readOnly: true, budgetOf });
+  return {
+    name: "main",
+    schemas: [...schemas],
+    adaptor: {
+      // The types know node-postgres's adaptor alone, whose clients have one property more that nobody reads.
+      createWithPgClient: () => introspect as WithPgClient<NodePostgresPgClient>,
+      makePgService: () => {
+        throw new TypeError("The service is made of the engine's database");
+      },
+    },
+    pgSettingsKey: "pgSettings",
+    withPgClientKey: "withPgClient",
+  };
+}
+
+/** A value of a plan as Postgres's text format has it: what node-postgres would send. */
+export function toPgText(value: unknown): ParameterValue {
+  switch (typeof value) {
+    case "string":
+      return value;
+    case "number":
+    case "bigint":
+      return String(value);
+    case "boolean":
+      return value ? "true" : "false";
+    default:
+      return value === null || value === undefined ? null : objectToPgText(value as object);
+  }
+}
+
+function objectToPgText(value: object): ParameterValue {
+  if (Buffer.isBuffer(value)) return `\\x${value.toString("hex")}`;
+  if (value instanceof Date) return value.toISOString();
+  return Array.isArray(value) ? arrayLiteral(value) : JSON.stringify(value);
+}
+
+/** `{1,"a \"quoted\" word",NULL,{2}}` */
+function arrayLiteral(items: readonly unknown[]): string {
+  return `{${items.map((item) => (Array.isArray(item) ? arrayLiteral(item) : arrayElement(toPgText(item))))}}`;
+}
+
+function arrayElement(text: ParameterValue): string {
+  return text === null ? "NULL" : `"${String(text).replace(/["\\]/g, "\\$&")}"`;
+}

@@ -1,0 +1,200 @@
+import pg from "pg";
+import { ApiError } from "../../engine/errors.ts";
+import type { OmittedObject } from "../omitted-objects.ts";
+import { listSchemaParts, type SchemaPart } from "./removable-parts.ts";
+import { type BuiltSchema, buildSchemaInSteps } from "./stepwise-build.ts";
+
+/** What errors of earlier builds came from: a text of an error, and the object that was left out then. */
+export type KnownBuildFaults = Map<string, string>;
+
+type BuildAttempt = { readonly built: BuiltSchema } | { readonly error: Error; readonly parts: readonly SchemaPart[] };
+
+type FaultyPart = Pick<SchemaPart, "object" | "fix"> & { readonly error: Error };
+
+/** Of the parts that an error names so many are tried before it is searched for among all. */
+const MAX_SUSPECTS = 8;
+
+/**
+ * Builds the schema of all that it can be built of. An object that it cannot be built with is left out, alone: the one that the
+ * error names, if the schema can be built without it, else the one that is found by halving what the schema is made of.
+ */
+export async function buildServableSchema(
+  preset: GraphileConfig.Preset,
+  signal: AbortSignal,
+  knownFaults: KnownBuildFaults = new Map(),
+): Promise<BuiltSchema> {
+  const attempt: TryBuild = (isRemoved) => attemptBuild(preset, signal, isRemoved);
+  const faulty = new Map<string, FaultyPart>();
+  let last = await attempt(null);
+  while ("error" in last) {
+    const { error } = last;
+    const isRemoved = (object: string) => faulty.has(object);
+    const candidates = last.parts.filter(({ object }) => !isRemoved(object));
+    const found = await findFaulty({ attempt, isRemoved, candidates, error, known: knownFaults });
+    faulty.set(found.part.object, { ...found.part, error: found.error });
+    knownFaults.set(errorTextOf(found.error), found.part.object);
+    last = found.next;
+  }
+  const built = await restoreInnocentParts({ attempt, faulty, built: last.built });
+  return { ...built, omitted: [...built.omitted, ...[...faulty.values()].map(toOmittedObject)] };
+}
+
+/** Null: nothing is left out. */
+type IsRemoved = (object: string) => boolean;
+type TryBuild = (isRemoved: IsRemoved | null) => Promise<BuildAttempt>;
+
+type FaultSearch = {
+  readonly attempt: TryBuild;
+  /** Left out already. */
+  readonly isRemoved: IsRemoved;
+  readonly candidates: readonly SchemaPart[];
+  readonly error: Error;
+  readonly known: KnownBuildFaults;
+};
+
+/** `error`: what it is at fault for. `next`: what comes of leaving it out. */
+type FoundFault = { readonly part: SchemaPart; readonly error: Error; readonly next: BuildAttempt };
+
+/** The part without which there is another error, or none; and what came of trying. */
+async function findFaulty({ attempt, isRemoved, candidates, error, known }: FaultSearch): Promise<FoundFault> {
+  for (const part of listSuspects(candidates, error, known)) {
+    const next = await attempt((object) => isRemoved(object) || object === part.object);
+    if (!("error" in next) || errorTextOf(next.error) !== errorTextOf(error)) return { part, error, next };
+  }
+  // It can be built of the first `fine` of them, and cannot of the first `many`.
+  let buildable = -1;
+  let unbuildable = candidates.length;
+  let fault = error;
+  while (unbuildable - buildable > 1) {
+    const middle = Math.floor((buildable + unbuildable) / 2);
+    const later = new Set(candidates.slice(middle).map(({ object }) => object));
+    const next = await attempt((object) => isRemoved(object) || later.has(object));
+    if ("error" in next) {
+      unbuildable = middle;
+      fault = next.error;
+    } else buildable = middle;
+  }
+  const part = candidates[unbuildable - 1];
+  if (!part) throw error;
+  return { part, error: fault, next: await attempt((object) => isRemoved(object) || object === part.object) };
+}
+
+/** What the error may mean: what it meant the last time, then what it names, and of that what is missed least. */
+function listSuspects(candidates: readonly SchemaPart[], error: Error, known: KnownBuildFaults): SchemaPart[] {
+  const text = errorTextOf(error);
+  const errorLetters = toPlainLetters(text);
+  const before = candidates.filter(({ object }) => known.get(text) === object);
+  const named = candidates
+    .filter(({ kind }) => SUSPECT_KINDS.includes(kind))
+    .map((part) => {
+      const at = part.searchTerms.findIndex((word) => isMentioned(word, errorLetters));
+      return { part, at, rank: [SUSPECT_KINDS.indexOf(part.kind), at, -(part.searchTerms[at]?.length ?? 0)] };
+    })
+    .filter(({ at }) => at >= 0)
+    .sort((one, other) => compareRanks(one.rank, other.rank));
+  return [...new Set([...before, ...named.slice(0, MAX_SUSPECTS).map(({ part }) => part)])];
+}
+
+/** A table is often named for one of its columns, which the search finds. */
+const SUSPECT_KINDS: readonly SchemaPart["kind"][] = ["comment", "function", "column"];
+
+function compareRanks(one: readonly number[], other: readonly number[]): number {
+  const at = one.findIndex((part, index) => part !== other[index]);
+  return at < 0 ? 0 : one[at]! - other[at]!;
+}
+
+/** Also as GraphQL would spell it: `order_lines` in `OrderLinesInput`. Short words are in many others. */
+function isMentioned(term: string, errorLetters: string): boolean {
+  const termLetters = toPlainLetters(term);
+  return termLetters.length >= MIN_TERM_LENGTH && errorLetters.includes(termLetters);
+}
+
+const MIN_TERM_LENGTH = 3;
+
+function toPlainLetters(text: string): string {
+  return text.replace(/[^\p{L}\p{N}]+/gu, "").toLowerCase();
+}
+
+type CompletedBuild = {
+  readonly attempt: TryBuild;
+  readonly faulty: Map<string, FaultyPart>;
+  readonly built: BuiltSchema;
+};
+
+/** Of several that were left out one may be innocent: its absence may have changed nothing but the words of an error. */
+async function restoreInnocentParts({ attempt, faulty, built }: CompletedBuild): Promise<BuiltSchema> {
+  if (faulty.size < 2) return built;
+  let best = built;
+  for (const candidate of [...faulty.keys()]) {
+    const next = await attempt((object) => object !== candidate && faulty.has(object));
+    if ("error" in next) continue;
+    faulty.delete(candidate);
+    best = next.built;
+  }
+  return best;
+}
+
+/** One build. Throws what has nothing to do with the schema. */
+async function attemptBuild(
+  preset: GraphileConfig.Preset,
+  signal: AbortSignal,
+  isRemoved: IsRemoved | null,
+): Promise<BuildAttempt> {
+  const { plugin, parts } = makePartRemoval(isRemoved);
+  try {
+    return { built: await buildSchemaInSteps({ extends: [preset], plugins: [plugin] }, signal) };
+  } catch (error) {
+    if (signal.aborted || isConnectionError(error)) throw error;
+    return { error: error as Error, parts: parts() };
+  }
+}
+
+type PartRemoval = { readonly plugin: GraphileConfig.Plugin; readonly parts: () => readonly SchemaPart[] };
+
+/** Parts are listed when something goes wrong. */
+function makePartRemoval(isRemoved: IsRemoved | null): PartRemoval {
+  let list = (): readonly SchemaPart[] => [];
+  const plugin: GraphileConfig.Plugin = {
+    name: "PartsPlugin",
+    gather: {
+      hooks: {
+        pgIntrospection_introspection: {
+          after: ["CallableFunctionsPlugin"],
+          callback({ resolvedPreset }, { introspection, serviceName }) {
+            const { schemas = ["public"] } = resolvedPreset.pgServices!.find(({ name }) => name === serviceName)!;
+            list = () => listSchemaParts(introspection, schemas);
+            if (!isRemoved) return;
+            const parts = list();
+            list = () => parts;
+            for (const part of parts) if (isRemoved(part.object)) part.remove();
+          },
+        },
+      },
+    },
+  };
+  return { plugin, parts: () => list() };
+}
+
+/** Of a build that may succeed the next time. */
+export function isConnectionError(error: unknown): boolean {
+  if (error instanceof ApiError || error instanceof pg.DatabaseError) return true;
+  return error instanceof Error && error.cause !== undefined && isConnectionError(error.cause);
+}
+
+/** All that it says, and what was thrown beneath it, without colours. */
+function errorTextOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const inner = error instanceof AggregateError ? error.errors : [];
+  const texts = [
+    error.message,
+    ...inner.map(errorTextOf),
+    ...(error.cause === undefined ? [] : [errorTextOf(error.cause)]),
+  ];
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is how colours begin.
+  return texts.join("\n").replace(/\u001b\[[\d;]*m/g, "");
+}
+
+function toOmittedObject({ object, fix, error }: FaultyPart): OmittedObject {
+  const [line = ""] = errorTextOf(error).split("\n");
+  return { object, reason: `the schema cannot be built with it: ${line}`, fix, isBuildFault: true };
+}

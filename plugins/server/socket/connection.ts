@@ -1,0 +1,257 @@
+import type { IncomingHttpHeaders } from "node:http";
+import {
+  type DocumentNode,
+  type FormattedExecutionResult,
+  GraphQLError,
+  type GraphQLFormattedError,
+} from "postgraphile/graphql";
+import type { AuthenticationResult, Authenticator, Credentials } from "../../../engine/identity/caller.ts";
+import { hasExpired } from "../../../engine/identity/claims.ts";
+import { parseJsonExactly } from "../../../engine/json/json-values.ts";
+import { type ByteQuota, Reservation, SharedBytes, type Shortage } from "../../../engine/memory/byte-quota.ts";
+import { heapSize } from "../../../engine/memory/heap-size.ts";
+import type { SocketMemory } from "../../../engine/memory/socket-memory.ts";
+import type { CsrfProtection } from "../../../http/csrf-protection.ts";
+import { readSessionCookie } from "../../../http/session-cookie.ts";
+import { GraphqlRefusal } from "../documents.ts";
+import { type ExplainError, responseExtensions, toGraphQLError } from "../errors.ts";
+import type { OperationRequestInfo, OperationResult, PreparedOperation, PrepareOperation } from "../operation.ts";
+import { parseParameters, readConnectionCredentials, readCredentials } from "../parse-request.ts";
+import type { FindDocument } from "../persisted-operations.ts";
+
+export type GraphqlSocketDependencies = {
+  readonly path: string;
+  readonly authenticator: () => Authenticator;
+  readonly csrf: CsrfProtection;
+  readonly findDocument: FindDocument;
+  readonly prepare: PrepareOperation;
+  readonly explain: ExplainError;
+  /** How many operations one socket may have open. */
+  readonly mostOperations: number;
+  readonly memory: SocketMemory;
+  /** Of the operations that are open on any socket. */
+  readonly openDocuments: SharedBytes<DocumentNode>;
+};
+
+/** What a protocol needs of its socket. */
+export type SocketChannel = {
+  /** Resolves when it is on its way: so who reads slowly is written to slowly. */
+  send(text: string): Promise<void>;
+  close(code: number, reason: string): void;
+  /** Reads no further until `resume`. */
+  pause(): void;
+  resume(): void;
+};
+
+/** The request for the socket. */
+export type SocketRequest = {
+  readonly id: string;
+  readonly rawQuery: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly address: string | null;
+};
+
+/** What an operation takes besides what was sent. */
+const BASE_OPERATION_BYTES = 4_096;
+/** The longest that a timer can wait. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+/** How often it is looked whether a token's time is over, for as long as clocks may differ. */
+const EXPIRY_CHECK_MS = 500;
+
+/** What an open operation takes of its socket's quotas. */
+type OpenOperation = {
+  readonly sent: Reservation;
+  /** Null until it is known. */
+  document: { readonly node: DocumentNode; readonly bytes: number } | null;
+};
+
+/** Whoever is at the other end of a socket, and what they have going on. */
+export class SocketConnection {
+  readonly #services: GraphqlSocketDependencies;
+  readonly #channel: SocketChannel;
+  readonly #request: SocketRequest;
+  readonly #left = new AbortController();
+  /** Operations that end by themselves; the rest are subscriptions. */
+  readonly #underway = new Map<string, PreparedOperation>();
+  readonly #open = new Map<string, OpenOperation>();
+  readonly #quota: ByteQuota;
+  readonly #documentQuota: ByteQuota;
+  readonly #documents: SharedBytes<DocumentNode>;
+  readonly #parameters: Reservation;
+  #credentials: Credentials = { authorization: null };
+  #asker: AuthenticationResult;
+  #count = 0;
+  #expiry: NodeJS.Timeout | undefined;
+  /** The text that is being read. */
+  message = "";
+  #isIdentified = false;
+  #isLeaving = false;
+
+  constructor(services: GraphqlSocketDependencies, channel: SocketChannel, request: SocketRequest) {
+    this.#services = services;
+    this.#channel = channel;
+    this.#request = request;
+    this.#quota = services.memory.retainedOfSocket();
+    this.#documentQuota = services.memory.documentsOfSocket();
+    this.#documents = new SharedBytes(this.#documentQuota, services.openDocuments);
+    this.#parameters = new Reservation(this.#quota);
+    this.#asker = { caller: services.authenticator().anonymous, rejection: null };
+  }
+
+  /** Whether it is known who asks, be it nobody. */
+  get isIdentified(): boolean {
+    return this.#isIdentified;
+  }
+
+  get openOperations(): number {
+    return this.#open.size;
+  }
+
+  /** By the token that the client gave at first, or else by what the request for the socket showed. */
+  async identify(parameters: unknown): Promise<void> {
+    const shortage = this.#parameters.resize(heapSize(parameters));
+    if (shortage === "own") return this.#channel.close(4400, "The connection's parameters take too much memory");
+    if (shortage) return this.#channel.close(1013, "The service holds too much for its clients: try again later");
+    this.#credentials = readConnectionCredentials(parameters) ?? this.#shownAtFirst();
+    this.#asker = await this.#services.authenticator().authenticateOrAnonymous(this.#credentials);
+    this.#isIdentified = true;
+    const { expiresAt } = this.#asker.caller;
+    if (expiresAt !== null && !this.#left.signal.aborted) this.#closeAfter(expiresAt);
+  }
+
+  /** Closes when the account behind the token was disabled or deleted, or has changed, since; or when the key was revoked. */
+  async recheckAccount(): Promise<void> {
+    if (await this.#isOver()) this.#channel.close(4403, "Token expired");
+  }
+
+  /** Refuses by throwing. `message` is the text that the payload came in. */
+  async prepare(id: string, payload: unknown, message: string): Promise<PreparedOperation> {
+    const { findDocument, prepare, mostOperations } = this.#services;
+    if (this.#isLeaving) throw refusal("The service is shutting down: connect again.", "SERVICE_UNAVAILABLE");
+    if (this.#open.size >= mostOperations) {
+      throw refusal(`This connection has ${mostOperations} operations open already.`, "RATE_LIMITED");
+    }
+    const open: OpenOperation = { sent: new Reservation(this.#quota), document: null };
+    this.#open.set(id, open);
+    try {
+      refuseShortage(open.sent.resize(BASE_OPERATION_BYTES + heapSize([id, payload])), this.#quota);
+      const sent = parseParameters(payload, () => (parseJsonExactly(message) as { readonly payload: unknown }).payload);
+      const operation = await prepare({ ...sent, query: await findDocument(sent) }, this.#circumstances());
+      if (this.#open.get(id) === open) this.#holdDocument(open, operation);
+      if (operation.kind !== "subscription") this.#underway.set(id, operation);
+      return operation;
+    } catch (error) {
+      this.ended(id);
+      throw error;
+    }
+  }
+
+  /** To be called when an operation is over, however it ended. */
+  ended(id: string): void {
+    const open = this.#open.get(id);
+    if (open) this.#release(open);
+    this.#open.delete(id);
+    this.#underway.get(id)?.release();
+    this.#underway.delete(id);
+    if (this.#isLeaving) this.#closeWhenIdle();
+  }
+
+  /** As it goes over the wire. */
+  explainAll(errors: readonly unknown[]): GraphQLFormattedError[] {
+    const audience = { authentication: this.#asker, requestId: this.#request.id };
+    return errors
+      .flatMap((error) => (error instanceof GraphqlRefusal ? error.errors : [toGraphQLError(error)]))
+      .map((error) => this.#services.explain(error, audience));
+  }
+
+  toPayload({ data, errors }: OperationResult): FormattedExecutionResult {
+    const extensions = responseExtensions(this.#asker);
+    return {
+      ...(errors && { errors: this.explainAll(errors) }),
+      ...(data !== undefined && { data: data as Record<string, unknown> | null }),
+      ...(extensions && { extensions }),
+    };
+  }
+
+  /** Lets what is under way end, then closes; subscriptions go on elsewhere. */
+  leave(): void {
+    this.#isLeaving = true;
+    this.#closeWhenIdle();
+  }
+
+  /** The socket is gone: nobody waits for anything any more. */
+  disconnected(): void {
+    clearTimeout(this.#expiry);
+    this.#left.abort();
+    this.#parameters.release();
+    for (const open of this.#open.values()) this.#release(open);
+    this.#open.clear();
+    for (const operation of this.#underway.values()) operation.release();
+    this.#underway.clear();
+  }
+
+  #holdDocument(open: OpenOperation, { document, documentBytes: bytes }: PreparedOperation): void {
+    refuseShortage(this.#documents.shortageOf(document, bytes), this.#documentQuota);
+    this.#documents.hold(document, bytes);
+    open.document = { node: document, bytes };
+  }
+
+  #release({ sent, document }: OpenOperation): void {
+    sent.release();
+    if (document) this.#documents.release(document.node, document.bytes);
+  }
+
+  async #isOver(): Promise<boolean> {
+    const { claims, kind } = this.#asker.caller;
+    const authenticator = this.#services.authenticator();
+    if (kind !== "key") return (await authenticator.validateClaims(claims)) !== null;
+    return (await authenticator.authenticateOrAnonymous(this.#credentials)).caller.kind !== "key";
+  }
+
+  /** A browser shows its cookie for any page that opens a socket. */
+  #shownAtFirst(): Credentials {
+    const { headers } = this.#request;
+    const session = this.#services.csrf.isAllowedOrigin(headers) ? readSessionCookie(headers) : null;
+    return { ...readCredentials(this.#request), session };
+  }
+
+  #circumstances(): OperationRequestInfo {
+    return {
+      authentication: this.#asker,
+      requestId: `${this.#request.id}/${++this.#count}`,
+      method: "GET",
+      path: this.#services.path,
+      headers: this.#request.headers,
+      address: () => this.#request.address,
+      signal: this.#left.signal,
+    };
+  }
+
+  #closeWhenIdle(): void {
+    if (this.#underway.size === 0) this.#channel.close(1001, "Going away");
+  }
+
+  /** When the same token would be refused in a request. */
+  #closeAfter(expiresAt: number): void {
+    const rest = expiresAt * 1000 - Date.now();
+    const wait = Math.min(Math.max(rest, EXPIRY_CHECK_MS), MAX_TIMER_MS);
+    clearTimeout(this.#expiry);
+    this.#expiry = setTimeout(() => {
+      if (hasExpired(expiresAt)) this.#channel.close(4403, "Token expired");
+      else this.#closeAfter(expiresAt);
+    }, wait).unref();
+  }
+}
+
+function refuseShortage(shortage: Shortage | null, { limit }: ByteQuota): void {
+  if (shortage === "own") {
+    throw refusal(`The operations of a connection can take about ${limit} bytes: end others first.`, "RATE_LIMITED");
+  }
+  if (shortage === "shared") {
+    throw refusal("The service holds too much for its clients: try again later.", "SERVICE_UNAVAILABLE");
+  }
+}
+
+function refusal(message: string, code: string): GraphqlRefusal {
+  return new GraphqlRefusal([new GraphQLError(message, { extensions: { code } })]);
+}

@@ -1,0 +1,125 @@
+import type { SocketChannel, SocketConnection } from "./connection.ts";
+
+/** https://github.com/apollographql/subscriptions-transport-ws/blob/master/PROTOCOL.md, the older protocol of the same purpose. */
+export const SUBSCRIPTIONS_TRANSPORT_WS = "graphql-ws";
+
+export const KEEP_ALIVE = JSON.stringify({ type: "ka" });
+
+type LegacyMessage = { readonly type?: unknown; readonly id?: unknown; readonly payload?: unknown };
+
+/** One socket that speaks the older protocol. */
+export class SubscriptionsTransportWs {
+  readonly #connection: SocketConnection;
+  readonly #channel: SocketChannel;
+  /** What ends each operation that is open. */
+  readonly #open = new Map<string, () => void>();
+  /** Null until the client has introduced itself. */
+  #introduction: Promise<void> | null = null;
+  #isAcknowledged = false;
+  readonly #initTimer: NodeJS.Timeout;
+
+  constructor(connection: SocketConnection, channel: SocketChannel, { initTimeoutMs }: { initTimeoutMs: number }) {
+    this.#connection = connection;
+    this.#channel = channel;
+    this.#initTimer = setTimeout(() => channel.close(4408, "Connection initialisation timeout"), initTimeoutMs).unref();
+  }
+
+  get isAcknowledged(): boolean {
+    return this.#isAcknowledged;
+  }
+
+  async handleMessage(text: string): Promise<void> {
+    const message = parseMessage(text);
+    switch (message?.type) {
+      case "connection_init":
+        return this.#introduce(message.payload);
+      case "start":
+        return this.#start(message, text);
+      case "stop":
+        return this.#stop(String(message.id));
+      case "connection_terminate":
+        return this.#channel.close(1000, "Terminated");
+      default:
+        this.#channel.close(4400, "Invalid message received");
+    }
+  }
+
+  disconnected(): void {
+    clearTimeout(this.#initTimer);
+    for (const stop of [...this.#open.values()]) stop();
+  }
+
+  async #introduce(parameters: unknown): Promise<void> {
+    if (this.#introduction) return this.#channel.close(4429, "Too many initialisation requests");
+    clearTimeout(this.#initTimer);
+    this.#introduction = this.#acknowledge(parameters);
+    // Operations may follow at once, and are held until it is known who asks for them.
+    this.#channel.pause();
+    await this.#introduction.finally(() => this.#channel.resume());
+  }
+
+  async #acknowledge(parameters: unknown): Promise<void> {
+    await this.#connection.identify(parameters);
+    this.#isAcknowledged = true;
+    await this.#say({ type: "connection_ack" });
+    await this.#channel.send(KEEP_ALIVE);
+  }
+
+  /** This protocol's own client does not wait for the acknowledgement. */
+  async #start({ id, payload }: LegacyMessage, text: string): Promise<void> {
+    if (!this.#introduction) return this.#channel.close(4401, "Unauthorized");
+    if (typeof id !== "string" || id === "") return this.#channel.close(4400, "Invalid message received");
+    this.#stop(id);
+    const stopper = new AbortController();
+    const stop = () => stopper.abort();
+    this.#open.set(id, stop);
+    try {
+      await this.#introduction;
+      if (!stopper.signal.aborted) await this.#run(id, payload, text, stopper.signal);
+    } catch (error) {
+      const [payload] = this.#connection.explainAll([error]);
+      if (!stopper.signal.aborted) await this.#say({ type: "error", id, payload });
+    } finally {
+      if (this.#open.get(id) === stop) this.#open.delete(id);
+      // Unless another one has taken the id.
+      if (!this.#open.has(id)) this.#connection.ended(id);
+    }
+  }
+
+  async #run(id: string, payload: unknown, text: string, stopped: AbortSignal): Promise<void> {
+    const operation = await this.#connection.prepare(id, payload, text);
+    const outcome = await operation.run();
+    if (outcome.kind === "result") {
+      if (!stopped.aborted) await this.#say({ type: "data", id, payload: this.#connection.toPayload(outcome.result) });
+    } else {
+      const { results } = outcome;
+      stopped.addEventListener("abort", () => void results.return());
+      if (stopped.aborted) await results.return();
+      for await (const result of results) {
+        await this.#say({ type: "data", id, payload: this.#connection.toPayload(result) });
+      }
+    }
+    if (!stopped.aborted) await this.#say({ type: "complete", id });
+  }
+
+  #stop(id: string): void {
+    const stop = this.#open.get(id);
+    if (!stop) return;
+    this.#open.delete(id);
+    this.#connection.ended(id);
+    stop();
+  }
+
+  #say(message: object): Promise<void> {
+    return this.#channel.send(JSON.stringify(message));
+  }
+}
+
+function parseMessage(text: string): LegacyMessage | null {
+  try {
+    const message: unknown = JSON.parse(text);
+    return typeof message === "object" ? message : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,271 @@
+import { setImmediate } from "node:timers/promises";
+import { buildInflection, gather, getBuilder, type SchemaBuilder } from "postgraphile/graphile-build";
+import type { Introspection } from "postgraphile/graphile-build-pg/pg-introspection";
+import { type GraphQLError, GraphQLObjectType, type GraphQLSchema, validateSchema } from "postgraphile/graphql";
+import type { Stepwise } from "../../engine/concurrency/stepwise.ts";
+import { findFunctionsWithoutField, type OmittedObject } from "../omitted-objects.ts";
+import { mutationsOfTable } from "../TableMutationsPlugin.ts";
+import { collectTypesInOrder } from "../TypesInOrderPlugin.ts";
+import {
+  type Codec,
+  type GraphqlTableNames,
+  isTable,
+  listGraphqlTableNames,
+  outputTypeOf,
+  type PgTable,
+} from "../table.ts";
+
+/** Some field, for who only asks whether a type has any. */
+const PLACEHOLDER_FIELDS: ObjectFields = { some: {} as ObjectFields[string] };
+
+/** Inflectors that make a text of a text, and nothing else. A schema has them spell the same few words over and over. */
+const PURE_INFLECTORS = ["camelCase", "upperCamelCase", "coerceToGraphQLName", "pluralize", "singularize"] as const;
+
+type SchemaBuild = GraphileBuild.Build;
+type YieldToLoop = () => Promise<void>;
+
+export type ExecutableSchema = {
+  readonly schema: GraphQLSchema;
+  readonly resolvedPreset: GraphileConfig.ResolvedPreset;
+};
+
+export type BuiltSchema = ExecutableSchema & {
+  /** What callers may use and the schema does not have. */
+  readonly omitted: readonly OmittedObject[];
+  /** Worked out when it is asked for. */
+  readonly tableNames: () => readonly GraphqlTableNames[];
+};
+
+/** How long requests wait for their turn, wherever a step can be left for a while. */
+const STEP_MS = 10;
+const TYPES_VALIDATED_AT_ONCE = 100;
+const ROOT_TYPES = ["Query", "Mutation", "Subscription"] as const;
+
+/** As PostGraphile's makeSchema does, which leaves nobody else a turn until it is done: with thousands of tables, for many seconds. */
+export async function buildSchemaInSteps(preset: GraphileConfig.Preset, signal: AbortSignal): Promise<BuiltSchema> {
+  const yieldToLoop = makeYieldToLoop(signal);
+  const withoutFields = new Set<string>();
+  for (;;) {
+    const built = await attemptStepwiseBuild(preset, withoutFields, yieldToLoop);
+    if (built) return built;
+  }
+}
+
+/** Null when a type has no fields that seemed to have some. */
+async function attemptStepwiseBuild(
+  basePreset: GraphileConfig.Preset,
+  withoutFields: Set<string>,
+  yieldToLoop: YieldToLoop,
+): Promise<BuiltSchema | null> {
+  const introspections: Introspection[] = [];
+  const preset = {
+    extends: [basePreset],
+    plugins: [makeStepwisePlugin(yieldToLoop, introspections)],
+    gather: { yieldToLoop },
+  };
+  const { resolvedPreset } = getBuilder(preset);
+  const inflection = memoizeInflection(buildInflection(resolvedPreset));
+  const input = await gather(resolvedPreset, { inflection });
+  await yieldToLoop();
+  const builder = getBuilder(resolvedPreset, inflection);
+  const deferred = new DeferredFields(builder, withoutFields);
+  const build = builder.createBuild(input);
+  await initializeInSteps(builder, build, yieldToLoop);
+  if (!(await runSteps(makeTypes(build, deferred), yieldToLoop))) return null;
+  builder.createBuild = () => build;
+  const schema = builder.buildSchema(input);
+  await validateInSteps(schema, yieldToLoop);
+  for (const introspection of introspections) await clearIntrospection(introspection, yieldToLoop);
+  const omitted = [...(input.omittedFunctions ?? []), ...findFunctionsWithoutField(build, schema)];
+  return { schema, resolvedPreset, omitted, tableNames: () => listGraphqlTableNames(build, schema) };
+}
+
+/** Lets others have a turn, when it is time. */
+function makeYieldToLoop(signal: AbortSignal): YieldToLoop {
+  let startedAt = performance.now();
+  return async () => {
+    signal.throwIfAborted();
+    if (performance.now() - startedAt < STEP_MS) return;
+    await setImmediate();
+    startedAt = performance.now();
+  };
+}
+
+async function runSteps<T>(steps: Stepwise<T>, yieldToLoop: YieldToLoop): Promise<T> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+    await yieldToLoop();
+  }
+}
+
+/** Where one table comes after the other: to give way among what is done side by side would change the order of the schema. */
+function makeStepwisePlugin(yieldToLoop: YieldToLoop, introspections: Introspection[]): GraphileConfig.Plugin {
+  return {
+    name: "InTurnsPlugin",
+    schema: { hooks: { GraphQLSchema: (config) => ({ ...config, assumeValid: true }) } },
+    gather: {
+      hooks: {
+        pgIntrospection_introspection: (_info, { introspection }) => void introspections.push(introspection),
+        pgTables_PgResourceOptions_relations: yieldToLoop,
+        pgTables_PgResourceOptions_relations_post: yieldToLoop,
+      },
+    },
+  };
+}
+
+/** Core keeps what it has read of the catalogue with each codec, where nobody looks any more: that is half of what a schema takes in memory. */
+async function clearIntrospection(introspection: Introspection, yieldToLoop: YieldToLoop): Promise<void> {
+  for (const entities of Object.values(introspection).filter(Array.isArray)) {
+    for (const entity of entities) {
+      for (const key of Object.keys(entity)) entity[key] = undefined;
+      await yieldToLoop();
+    }
+    entities.length = 0;
+  }
+  for (const key of Object.keys(introspection)) Reflect.set(introspection, key, undefined);
+}
+
+/** What is done at the beginning of buildSchema, which does it no more. */
+async function initializeInSteps(builder: SchemaBuilder, build: SchemaBuild, yieldToLoop: YieldToLoop): Promise<void> {
+  const hooks = builder.hooks.init.splice(0);
+  for (const hook of hooks) {
+    await yieldToLoop();
+    if (hook.displayName?.startsWith("TableMutationsPlugin/")) await findMutationsInSteps(build, yieldToLoop);
+    builder.hooks.init = [hook];
+    builder.applyHooks("init", {}, build, { scope: {}, type: "init" });
+  }
+  builder.hooks.init = [];
+  builder.initBuild(build);
+}
+
+/** They ask whether each column may be written, which takes longer than all that is made of the answers. */
+async function findMutationsInSteps(build: SchemaBuild, yieldToLoop: YieldToLoop): Promise<void> {
+  for (const table of tablesOf(build)) {
+    await yieldToLoop();
+    mutationsOfTable(table, build);
+  }
+}
+
+/** Returns whether each type has the fields that it seemed to have. Yields between the types. */
+function* makeTypes(build: SchemaBuild, deferred: DeferredFields): Stepwise<boolean> {
+  for (const table of tablesOf(build)) {
+    if (!build.behavior.pgResourceMatches(table, "resource:select")) continue;
+    const isShown = outputTypeOf(build, table.codec) !== null;
+    if (!(yield* deferred.settle())) return false;
+    for (const name of isShown ? relatedTypeNames(table, build) : []) {
+      build.getTypeByName(name);
+      if (!(yield* deferred.settle())) return false;
+    }
+  }
+  for (const root of ROOT_TYPES) {
+    build.getTypeByName(build.inflection.builtin(root));
+    if (!(yield* deferred.settle())) return false;
+  }
+  // Each of them is asked for what it refers to, which the schema's constructor does again.
+  const roots = ROOT_TYPES.map((root) => build.getTypeByName(build.inflection.builtin(root)));
+  yield* collectTypesInOrder(roots.filter((type) => type != null));
+  return true;
+}
+
+/** Names of types that the fields of the root types refer to. */
+function relatedTypeNames(table: PgTable, build: SchemaBuild): string[] {
+  const { behavior, inflection } = build;
+  const inputs = mutationsOfTable(table, build).filter(({ columns }) => columns.length > 0);
+  const isConnected = behavior.pgResourceMatches(table, "query:resource:connection");
+  return [
+    ...(isConnected ? [inflection.filterType(table), inflection.tableConnectionType(table.codec)] : []),
+    ...inputs.map((mutation) => inflection.tableMutationInput(mutation)),
+  ];
+}
+
+/** As validateSchema does, which core is kept from by `assumeValid`. */
+async function validateInSteps(schema: GraphQLSchema, yieldToLoop: YieldToLoop): Promise<void> {
+  const types = Object.entries(schema.getTypeMap());
+  const errors: GraphQLError[] = [];
+  for (let start = 0; start < types.length; start += TYPES_VALIDATED_AT_ONCE) {
+    await yieldToLoop();
+    const some = Object.fromEntries(types.slice(start, start + TYPES_VALIDATED_AT_ONCE));
+    const part: GraphQLSchema = Object.create(schema, {
+      getTypeMap: { value: () => some },
+      __validationErrors: { value: undefined, writable: true },
+    });
+    errors.push(...validateSchema(part));
+  }
+  if (errors.length > 0) throw new AggregateError(errors, `The schema is not valid: ${errors[0]!.message}`);
+}
+
+function tablesOf({ pgResources }: SchemaBuild): PgTable[] {
+  return Object.values(pgResources).filter(isTable);
+}
+
+type DeferredBuild = GraphileBuild.Build;
+type TypeScope = { readonly pgCodec?: Codec };
+type ObjectFields = ReturnType<GraphQLObjectType["getFields"]>;
+
+/**
+ * Core asks each type for its fields as soon as it has made it, and thereby makes the types of these, and theirs: one within the
+ * other, so that a long path of foreign keys exceeds the stack. With this, the row types of tables wait for their turn; all other
+ * types refer to few that are not row types. Yields once for each type whose turn it was.
+ */
+class DeferredFields {
+  readonly #waiting: GraphQLObjectType[] = [];
+  /** Names of types that turned out to have no fields: those do not wait, so that core leaves them out. */
+  readonly #withoutFields: Set<string>;
+
+  constructor(builder: SchemaBuilder, withoutFields: Set<string>) {
+    this.#withoutFields = withoutFields;
+    const { newWithHooks } = builder;
+    builder.newWithHooks = (build, Type, spec, scope) => {
+      const type = newWithHooks(build, Type, spec, scope);
+      if (type instanceof GraphQLObjectType && this.isDeferrable(type, scope as TypeScope, build)) this.defer(type);
+      return type;
+    };
+  }
+
+  /** Returns whether each of them has fields, as was assumed; one without ends it. */
+  *settle(): Stepwise<boolean> {
+    for (let type = this.#waiting.pop(); type; type = this.#waiting.pop()) {
+      if (Object.keys(type.getFields()).length === 0) {
+        this.#withoutFields.add(type.name);
+        return false;
+      }
+      yield;
+    }
+    return true;
+  }
+
+  isDeferrable({ name }: GraphQLObjectType, { pgCodec }: TypeScope, { behavior }: DeferredBuild): boolean {
+    if (!pgCodec?.attributes || this.#withoutFields.has(name)) return false;
+    return Object.keys(pgCodec.attributes).some((column) =>
+      behavior.pgCodecAttributeMatches([pgCodec as never, column], "attribute:select"),
+    );
+  }
+
+  defer(type: GraphQLObjectType): void {
+    // Core's only question right after it has made a type: are there any?
+    type.getFields = () => {
+      Reflect.deleteProperty(type, "getFields");
+      return PLACEHOLDER_FIELDS;
+    };
+    this.#waiting.push(type);
+  }
+}
+
+type Inflection = GraphileBuild.Inflection;
+
+/** The same inflection, which works out each spelling once. */
+function memoizeInflection(inflection: Inflection): Inflection {
+  for (const name of PURE_INFLECTORS) {
+    const inflect = inflection[name] as (text: string) => string;
+    const cache = new Map<string, string>();
+    inflection[name] = (text: string) => {
+      const cached = cache.get(text);
+      if (cached !== undefined) return cached;
+      const inflected = inflect(text);
+      cache.set(text, inflected);
+      return inflected;
+    };
+  }
+  return inflection;
+}

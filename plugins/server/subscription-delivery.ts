@@ -1,0 +1,236 @@
+import pg from "pg";
+import type { GrafastSubscriber } from "postgraphile/grafast";
+import { type ExecutionResult, GraphQLError } from "postgraphile/graphql";
+import { isSchemaOutdated } from "../../engine/database/database-errors.ts";
+import type { RowEvent } from "../row-events.ts";
+
+/** A bulk insert of this many rows reaches a subscriber that reads; one more, and it must read anew. An event that waits takes 8 bytes. */
+const MAX_QUEUED = 10_000;
+/** How many events may be on their way through a plan, before their results are taken. Grafast would take all there are. */
+const MAX_IN_PLAN = 16;
+const END_OF_EVENTS: EventStep = { done: true, value: undefined };
+
+type ResultStep = IteratorResult<ExecutionResult, undefined>;
+/** As Grafast gives them. */
+export type GrafastResults = AsyncGenerator<ExecutionResult, void, void>;
+const END_OF_RESULTS: ResultStep = { done: true, value: undefined };
+
+/**
+ * The results of a subscription as its subscriber gets them: without those about rows that it may not see, and with a word
+ * where events were lost. Grafast's own stream takes events as fast as they come, however slowly they are read, and forgets
+ * an error that comes while nobody waits; so the flow is governed here, and losses are told from here.
+ */
+export class SubscriptionResults implements AsyncGenerator<ExecutionResult, undefined, undefined> {
+  readonly #results: GrafastResults;
+  readonly #inbox: EventQueue;
+  /** What the stream has given and nobody has taken. */
+  #step: IteratorResult<ExecutionResult, void> | null = null;
+  #failure: { readonly error: unknown } | null = null;
+  isRequesting = false;
+  #isOver = false;
+  change = Promise.withResolvers<void>();
+
+  constructor(results: GrafastResults, inbox: EventQueue) {
+    this.#results = results;
+    this.#inbox = inbox;
+    inbox.onLoss = () => this.wake();
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<ResultStep> {
+    while (!this.#isOver) {
+      const loss = this.#inbox.takeLoss();
+      if (loss) return this.emitLoss(loss);
+      this.requestNext();
+      if (!this.#step && !this.#failure) await this.change.promise;
+      if (this.#failure) {
+        const { error } = this.#failure;
+        await this.return();
+        throw error;
+      }
+      const step = this.#step;
+      this.#step = null;
+      if (step?.done) await this.return();
+      else if (step) {
+        this.#inbox.confirmDelivery();
+        // No event will read better.
+        if (step.value.errors?.some(({ originalError }) => isSchemaOutdated(originalError))) await this.return();
+        if (!isInvisibleRow(step.value)) return { done: false, value: step.value };
+      }
+    }
+    return END_OF_RESULTS;
+  }
+
+  async return(): Promise<ResultStep> {
+    if (!this.#isOver) {
+      this.#isOver = true;
+      this.#inbox.close();
+      this.wake();
+      await this.#results.return();
+    }
+    return END_OF_RESULTS;
+  }
+
+  async throw(error: unknown): Promise<ResultStep> {
+    await this.return();
+    throw error;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
+  }
+
+  requestNext(): void {
+    if (this.isRequesting || this.#step) return;
+    this.isRequesting = true;
+    this.#results.next().then(
+      (step) => {
+        this.isRequesting = false;
+        this.#step = step;
+        this.wake();
+      },
+      (error: unknown) => {
+        this.#failure = { error };
+        this.wake();
+      },
+    );
+  }
+
+  wake(): void {
+    this.change.resolve();
+    this.change = Promise.withResolvers();
+  }
+
+  async emitLoss(loss: EventLoss): Promise<ResultStep> {
+    if (loss === "overflow") await this.return();
+    return { done: false, value: { errors: [lossError(loss)] } };
+  }
+}
+
+const LOSS_MESSAGES: Readonly<Record<EventLoss, string>> = {
+  gap: "Some events may have been missed: read again what you show. The subscription goes on.",
+  overflow: "More has happened than was read, so events were dropped: read again what you show, and subscribe anew.",
+};
+
+function lossError(loss: EventLoss): GraphQLError {
+  return new GraphQLError(LOSS_MESSAGES[loss], { extensions: { code: "EVENTS_MISSED" } });
+}
+
+/** What the subscriber may not see, or what is gone already, is nothing that happened to it. */
+function isInvisibleRow({ data, errors = [] }: ExecutionResult): boolean {
+  return Object.values(data ?? {}).every((value) => value === null) && errors.every(isInvisibilityError);
+}
+
+function isInvisibilityError({ path, message, originalError }: GraphQLError): boolean {
+  if (path?.length !== 1) return false;
+  if (originalError instanceof pg.DatabaseError) return originalError.code === "42501";
+  return /^Cannot return null for non-nullable field /.test(message);
+}
+
+type EventTopics = Record<string, RowEvent>;
+type EventStep = IteratorResult<RowEvent, undefined>;
+
+/** `gap`: notifications may have been lost. `overflow`: more has happened than the subscriber has read, and the rest is dropped. */
+type EventLoss = "gap" | "overflow";
+
+/** What has happened since one subscription began, and has not been delivered to it. */
+export class EventQueue implements GrafastSubscriber<EventTopics> {
+  /** Called when there is a loss to tell. */
+  onLoss: () => void = () => {};
+  readonly #join: (topic: string, inbox: EventQueue) => void;
+  readonly #leave: (inbox: EventQueue) => void;
+  #waiting: RowEvent[] = [];
+  /** Of `#waiting`: shifting a long array costs more than counting. */
+  head = 0;
+  inPlan = 0;
+  resolveNext: ((step: EventStep) => void) | null = null;
+  #loss: EventLoss | null = null;
+  #isOver = false;
+
+  constructor(join: (topic: string, inbox: EventQueue) => void, leave: (inbox: EventQueue) => void) {
+    this.#join = join;
+    this.#leave = leave;
+  }
+
+  subscribe<Topic extends keyof EventTopics>(topic: Topic): AsyncIterableIterator<RowEvent> {
+    this.#join(topic, this);
+    const events: AsyncIterableIterator<RowEvent> = {
+      [Symbol.asyncIterator]: () => events,
+      next: () => this.#next(),
+      return: async () => this.#end(),
+      throw: async () => this.#end(),
+    };
+    return events;
+  }
+
+  push(event: RowEvent): void {
+    if (this.#isOver || this.#loss === "overflow") return;
+    if (this.#waiting.length - this.head >= MAX_QUEUED) {
+      this.#waiting = [];
+      this.head = 0;
+      this.reportLoss("overflow");
+      return;
+    }
+    this.#waiting.push(event);
+    this.deliverNext();
+  }
+
+  reportLoss(loss: EventLoss): void {
+    if (this.#loss !== "overflow") this.#loss = loss;
+    this.onLoss();
+  }
+
+  takeLoss(): EventLoss | null {
+    const loss = this.#loss;
+    if (loss === "gap") this.#loss = null;
+    return loss;
+  }
+
+  /** The result of one event has left the plan. */
+  confirmDelivery(): void {
+    this.inPlan--;
+    this.deliverNext();
+  }
+
+  close(): void {
+    this.#end();
+  }
+
+  #next(): Promise<EventStep> {
+    if (this.#isOver) return Promise.resolve(END_OF_EVENTS);
+    return new Promise((resolve) => {
+      this.resolveNext = resolve;
+      this.deliverNext();
+    });
+  }
+
+  deliverNext(): void {
+    if (!this.resolveNext || this.head === this.#waiting.length || this.inPlan >= MAX_IN_PLAN) return;
+    const event = this.#waiting[this.head++]!;
+    if (this.head === this.#waiting.length) {
+      this.#waiting = [];
+      this.head = 0;
+    }
+    this.inPlan++;
+    this.resolve({ done: false, value: event });
+  }
+
+  resolve(step: EventStep): void {
+    const resolveStep = this.resolveNext;
+    this.resolveNext = null;
+    resolveStep?.(step);
+  }
+
+  #end(): EventStep {
+    if (!this.#isOver) {
+      this.#isOver = true;
+      this.#waiting = [];
+      this.#leave(this);
+      this.resolve(END_OF_EVENTS);
+    }
+    return END_OF_EVENTS;
+  }
+}

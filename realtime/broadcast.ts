@@ -1,0 +1,118 @@
+import { type BroadcastMessage, encodeBroadcastFrame, encodeBroadcastPayload } from "./protocol/broadcast-frame.ts";
+import { encodeMessage, type ProtocolVersion } from "./protocol/messages.ts";
+import { encodeSocketFrame, type Outbox, Pacer } from "./protocol/outbox.ts";
+import type { GatewayMessage, GatewayRelay } from "./relay.ts";
+
+/** Shorter than for changes: the stream itself waits, and with it all who listen to it. */
+const MAX_READER_WAIT_MS = 50;
+
+/** What somebody says goes to those here at once, and to the other gateways. */
+export class Broadcaster {
+  readonly #members: TopicMembers;
+  readonly #relay: GatewayRelay;
+  readonly #pacer = new Pacer(MAX_READER_WAIT_MS);
+
+  constructor(members: TopicMembers, relay: GatewayRelay) {
+    this.#members = members;
+    this.#relay = relay;
+  }
+
+  get isCongested(): boolean {
+    return this.#relay.isCongested;
+  }
+
+  /** What it answers is for whoever waits until that has been passed on, which those who read slowly may delay. */
+  send(channelTopic: ChannelTopic, broadcast: BroadcastMessage, sender: TopicMember | null): () => Promise<void> {
+    const slowOutboxes = this.#members.broadcast(channelTopic, broadcast, sender);
+    const { event, encoding, payload } = broadcast;
+    const text = payload.toString(encoding === "raw" ? "base64" : "utf8");
+    const relayed = this.#relay.send({
+      kind: "broadcast",
+      topic: channelTopic.name,
+      private: channelTopic.isPrivate,
+      event,
+      encoding,
+      payload: text,
+    });
+    return async () => {
+      if (slowOutboxes.length > 0) await this.#pacer.wait(slowOutboxes);
+      await relayed;
+    };
+  }
+
+  /** Another gateway, or SQL, has said it: one transaction may say more than anybody reads at once. */
+  receive({ topic, private: isPrivate, event, encoding, payload }: GatewayMessage): void | Promise<void> {
+    if (typeof topic !== "string" || typeof event !== "string" || typeof payload !== "string") return;
+    const broadcast: BroadcastMessage = {
+      event,
+      encoding: encoding === "raw" || encoding === "whole" ? encoding : "json",
+      payload: Buffer.from(payload, encoding === "raw" ? "base64" : "utf8"),
+    };
+    const slowOutboxes = this.#members.broadcast({ name: topic, isPrivate: isPrivate === true }, broadcast, null);
+    if (slowOutboxes.length > 0) return this.#pacer.wait(slowOutboxes);
+  }
+}
+
+/** A private and a public channel of one name are two rooms. */
+export type ChannelTopic = { readonly name: string; readonly isPrivate: boolean };
+
+/** A channel that is in a room. */
+export type TopicMember = {
+  readonly version: ProtocolVersion;
+  readonly topic: string;
+  readonly channelTopic: ChannelTopic;
+  readonly outbox: Outbox;
+  readonly receivesBroadcasts: boolean;
+  readonly receivesPresence: boolean;
+  /** Whether it hears what it says itself. */
+  readonly receivesOwnBroadcasts: boolean;
+};
+
+/** Who is where, in this process, and what is said there. */
+export class TopicMembers {
+  readonly #membersByTopic = new Map<string, Set<TopicMember>>();
+
+  add(member: TopicMember): void {
+    const key = topicKey(member.channelTopic);
+    const members = this.#membersByTopic.get(key) ?? new Set();
+    this.#membersByTopic.set(key, members.add(member));
+  }
+
+  remove(member: TopicMember): void {
+    const key = topicKey(member.channelTopic);
+    const members = this.#membersByTopic.get(key);
+    if (members?.delete(member) && members.size === 0) this.#membersByTopic.delete(key);
+  }
+
+  of(topic: ChannelTopic): Iterable<TopicMember> {
+    return this.#membersByTopic.get(topicKey(topic)) ?? [];
+  }
+
+  /** To everybody there but the one who says it. Answers with whom to wait for before more is said. */
+  broadcast(topic: ChannelTopic, broadcast: BroadcastMessage, sender: TopicMember | null): readonly Outbox[] {
+    const frames = new Map<ProtocolVersion, Buffer | null>();
+    const slowOutboxes: Outbox[] = [];
+    for (const member of this.of(topic)) {
+      if (!member.receivesBroadcasts || (member === sender && !member.receivesOwnBroadcasts)) continue;
+      const { version, topic, outbox } = member;
+      if (!frames.has(version)) frames.set(version, encodeBroadcast(version, topic, broadcast));
+      const frame = frames.get(version);
+      if (frame) outbox.send(frame);
+      if (outbox.needsPacing) slowOutboxes.push(outbox);
+    }
+    return slowOutboxes;
+  }
+}
+
+export function topicKey({ name, isPrivate }: ChannelTopic): string {
+  return `${isPrivate ? "private" : "public"}:${name}`;
+}
+
+/** Null for raw bytes to a client that can take only text. */
+function encodeBroadcast(version: ProtocolVersion, topic: string, broadcast: BroadcastMessage): Buffer | null {
+  const binary = version === "2.0.0" ? encodeBroadcastFrame(topic, broadcast) : null;
+  if (binary) return encodeSocketFrame("binary", binary);
+  if (broadcast.encoding === "raw") return null;
+  const envelope = { joinRef: null, ref: null, topic, event: "broadcast" };
+  return encodeSocketFrame("text", encodeMessage(version, envelope, encodeBroadcastPayload(broadcast)));
+}

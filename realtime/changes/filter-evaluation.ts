@@ -1,0 +1,261 @@
+import type { CatalogTable } from "../../engine/catalog/tables.ts";
+import { FairWorkQueue } from "../../engine/concurrency/event-loop-sharing.ts";
+import type { Database, RunStatementOptions } from "../../engine/database/database.ts";
+import { isQueryCanceled } from "../../engine/database/database-errors.ts";
+import type { Statement, StatementContext } from "../../engine/database/statement.ts";
+import { toApiError, unavailable } from "../../engine/errors.ts";
+import type { Caller } from "../../engine/identity/caller.ts";
+import { quotedName } from "../../engine/pg-client/quoted-name.ts";
+import type { Outbox } from "../protocol/outbox.ts";
+import type { GroupMember } from "./audience.ts";
+import type { Binding } from "./binding.ts";
+import {
+  type ComparisonResult,
+  type ComparisonResults,
+  comparisonSql,
+  isPattern,
+  type PostgresComparison,
+  type RowFilter,
+} from "./row-filter.ts";
+import { encodeRowVersions, fromRowVersions, type RowVersion } from "./row-versions.ts";
+import { retryWhileUnavailable } from "./row-visibility.ts";
+import type { ChangeSubscriber } from "./subscriber.ts";
+
+/** The visible rows that a subscriber's filters have to be held against. */
+export type FilterRequest = { readonly member: GroupMember; readonly versions: readonly RowVersion[] };
+export type FilterResult = ReadonlyMap<RowVersion, ComparisonResults>;
+
+/** Requests of those who see the same rows of a table. */
+type FilterBatch = {
+  readonly caller: Caller;
+  readonly table: CatalogTable;
+  readonly requests: readonly FilterRequest[];
+  /** Nothing is done for those who have left by then. */
+  readonly isActive: (subscriber: ChangeSubscriber) => boolean;
+};
+
+type FilterEvaluatorOptions = {
+  readonly database: Pick<Database, "run">;
+  readonly contextOf: (caller: Caller) => StatementContext;
+  /** What the filters of one subscriber take longer for is not waited for. */
+  readonly timeoutMs: number;
+  readonly isAnonymous: (caller: Caller) => boolean;
+};
+
+/** Who asks for a filter, and by which socket. */
+type FilterOwner = { readonly caller: Caller; readonly outbox: Outbox };
+type TextRows = readonly (readonly (string | null)[])[];
+type FilterSpeed = "fast" | "new" | "slow";
+
+/** Statements at a time: of filters that have proved to be fast, of new ones, and of those that were too slow for that. */
+const CONCURRENCY: Readonly<Record<FilterSpeed, number>> = { fast: 2, new: 1, slow: 1 };
+/** Less than this proves that a filter is fast. */
+const FAST_FILTER_MS = 50;
+/** The fast and the new ones keep nobody waiting for longer. An anonymous caller has no more. */
+const SHORT_TIMEOUT_MS = 250;
+const MAX_COMPARISONS = 500;
+/** What one socket may wait for. */
+const MAX_WAITING_NEW = 300;
+const SUSPENSION_MS = 60_000;
+const NO_RESULT: FilterResult = new Map();
+
+/** Has Postgres apply the filters that only it can apply, so that the slow ones keep nobody waiting but those who have them. */
+export class FilterEvaluator {
+  readonly #options: FilterEvaluatorOptions;
+  readonly #shortMs: number;
+  readonly #queues = {
+    fast: new FairWorkQueue(CONCURRENCY.fast),
+    new: new FairWorkQueue(CONCURRENCY.new),
+    slow: new FairWorkQueue(CONCURRENCY.slow),
+  } as const;
+  readonly #fastBindings = new WeakSet<Binding>();
+  /** Until when which bindings of a socket are refused. */
+  readonly #suspended = new WeakMap<Outbox, Map<number, number>>();
+
+  constructor(options: FilterEvaluatorOptions) {
+    this.#options = options;
+    this.#shortMs = Math.min(SHORT_TIMEOUT_MS, options.timeoutMs);
+  }
+
+  /** A filter that fails rejects for its subscribers alone. */
+  evaluate(batch: FilterBatch): ReadonlyMap<GroupMember, Promise<FilterResult>> {
+    const results = new Map<GroupMember, Promise<FilterResult>>();
+    const { true: fast = [], false: others = [] } = Object.groupBy(batch.requests, ({ member }) =>
+      this.#isFast(member) ? "true" : "false",
+    );
+    for (const requests of splitIntoStatements(fast)) {
+      const result = this.#enqueue("fast", { ...batch, requests });
+      for (const request of requests) {
+        const evaluateAlone = () => this.#evaluateApart({ ...batch, requests: [request] });
+        results.set(request.member, result.catch(evaluateAlone));
+      }
+    }
+    for (const requests of Map.groupBy(others, ({ member }) => JSON.stringify(memberComparisons(member))).values()) {
+      const result = this.#evaluateApart({ ...batch, requests });
+      for (const { member } of requests) results.set(member, result);
+    }
+    return results;
+  }
+
+  /** Has Postgres read the values of a new filter. */
+  async readValues({ caller, outbox }: FilterOwner, statement: Statement, hasPattern: boolean): Promise<TextRows> {
+    if (!hasPattern) return this.#run(caller, statement, {});
+    if (this.#queues.new.waiting(outbox) >= MAX_WAITING_NEW)
+      throw unavailable("Too many filters at once; join again later.");
+    const limits = { lane: "slow", timeoutMs: this.#shortMs } as const;
+    return this.#queues.new.run(outbox, () => this.#run(caller, statement, limits));
+  }
+
+  /** Whether it has failed for this socket a moment ago. */
+  isSuspended(outbox: Outbox, { id }: Binding): boolean {
+    return (this.#suspended.get(outbox)?.get(id) ?? 0) > performance.now();
+  }
+
+  /** What is slower than a new filter may be is asked for again, where it keeps only its like waiting. */
+  async #evaluateApart(batch: FilterBatch): Promise<FilterResult> {
+    const { caller, table, requests } = batch;
+    try {
+      return await this.#enqueue("new", batch).catch((error) => {
+        if (!isQueryCanceled(error) || this.#options.isAnonymous(caller)) throw error;
+        return this.#enqueue("slow", batch);
+      });
+    } catch (error) {
+      const { status, message } = toApiError(error);
+      if (status === 503) throw error;
+      for (const { member } of requests) this.#suspend(member);
+      const why = isQueryCanceled(error) ? "takes too long" : `fails (${message})`;
+      throw new Error(`a filter on ${table.name} ${why}, and is refused for a minute`, { cause: error });
+    }
+  }
+
+  #enqueue(speed: FilterSpeed, batch: FilterBatch): Promise<FilterResult> {
+    const { requests, isActive } = batch;
+    const { outbox } = requests[0]!.member.subscriber;
+    return this.#queues[speed].run(outbox, async () => {
+      if (!requests.some(({ member }) => isActive(member.subscriber))) return NO_RESULT;
+      const startedAt = performance.now();
+      const result = await this.#query(batch, speed === "slow" ? this.#options.timeoutMs : this.#shortMs);
+      if (speed !== "fast") this.#recordSpeed(requests, performance.now() - startedAt);
+      return result;
+    });
+  }
+
+  async #query({ caller, table, requests }: FilterBatch, timeoutMs: number): Promise<FilterResult> {
+    const comparisons = requests.flatMap(({ member }) => memberComparisons(member));
+    const versions = [...new Set(requests.flatMap((request) => request.versions))];
+    // A pattern, however fast it was until now, is not to stand before the reads of others.
+    const lane = comparisons.some(({ operator }) => isPattern(operator)) ? "slow" : "read";
+    const statement = buildFilterQuery(table, comparisons, versions);
+    const rows = await retryWhileUnavailable(() => this.#run(caller, statement, { lane, timeoutMs }));
+    const read = makeComparisonReader(comparisons);
+    return new Map(rows.map((row, at) => [versions[at]!, read(row)]));
+  }
+
+  async #run(
+    caller: Caller,
+    statement: Statement,
+    limits: Pick<RunStatementOptions, "lane" | "timeoutMs">,
+  ): Promise<TextRows> {
+    const { database, contextOf } = this.#options;
+    return (await database.run(contextOf(caller), statement, { ...limits, readOnly: true })).rows;
+  }
+
+  #isFast(member: GroupMember): boolean {
+    return bindingsToEvaluate(member).every(
+      (binding) => this.#fastBindings.has(binding) || binding.filters.every(isCheapFilter),
+    );
+  }
+
+  #recordSpeed(requests: readonly FilterRequest[], milliseconds: number): void {
+    for (const binding of requests.flatMap(({ member }) => bindingsToEvaluate(member))) {
+      if (milliseconds < FAST_FILTER_MS) this.#fastBindings.add(binding);
+      else this.#fastBindings.delete(binding);
+    }
+  }
+
+  #suspend(member: GroupMember): void {
+    const { outbox } = member.subscriber;
+    const own = this.#suspended.get(outbox) ?? new Map<number, number>();
+    this.#suspended.set(outbox, own);
+    for (const binding of bindingsToEvaluate(member)) {
+      this.#fastBindings.delete(binding);
+      own.set(binding.id, performance.now() + SUSPENSION_MS);
+    }
+  }
+}
+
+function bindingsToEvaluate({ bindings }: GroupMember): readonly Binding[] {
+  return bindings.filter(({ filters: tests }) => tests.some(({ comparisons: questions }) => questions.length > 0));
+}
+
+function memberComparisons({ bindings }: GroupMember): readonly PostgresComparison[] {
+  return bindings.flatMap(({ filters: tests }) => tests.flatMap(({ comparisons: questions }) => questions));
+}
+
+/** Whether to compare the values takes no longer than to read them. */
+function isCheapFilter({ type, comparisons: questions }: RowFilter): boolean {
+  const isBuiltIn = type.schema === "pg_catalog" || type.kind === "enum";
+  return questions.length === 0 || (isBuiltIn && !questions.some(({ operator }) => isPattern(operator)));
+}
+
+/** As many as one statement may ask for. */
+function splitIntoStatements(requests: readonly FilterRequest[]): readonly (readonly FilterRequest[])[] {
+  const statements: FilterRequest[][] = [];
+  let remaining = 0;
+  for (const request of requests) {
+    const count = memberComparisons(request.member).length;
+    if (count > remaining) {
+      statements.push([]);
+      remaining = MAX_COMPARISONS;
+    }
+    statements.at(-1)!.push(request);
+    remaining -= count;
+  }
+  return statements;
+}
+
+/** Has Postgres hold rows against filters: rows that were found visible before, since an error or a delay tells of a row, too. */
+function buildFilterQuery(
+  table: CatalogTable,
+  comparisons: readonly PostgresComparison[],
+  versions: readonly RowVersion[],
+): Statement {
+  const values = [encodeRowVersions(versions, table)];
+  const columns = [...groupComparisons(comparisons)].map(([, list]) => {
+    const { column, operator } = list[0]!;
+    values.push(JSON.stringify(list.map(({ value }) => value)));
+    const compared = comparisonSql(quotedName(table.name, column), operator, "value", table.columns.get(column)!);
+    return `(select json_agg(${compared} order by number) from json_array_elements_text($${values.length}::json) with ordinality as "$values" (value, number))`;
+  });
+  return { text: `select ${columns.join(", ")}\n${fromRowVersions(table, versions)}`, values };
+}
+
+/** Reads a row of the result: what it says of each of these questions, or of another one that asks the same. */
+function makeComparisonReader(
+  comparisons: readonly PostgresComparison[],
+): (row: readonly (string | null)[]) => ComparisonResults {
+  const positions = new Map<string, readonly [list: number, number: number]>();
+  for (const [list, [, same]] of [...groupComparisons(comparisons)].entries()) {
+    for (const [number, wanted] of same.entries()) positions.set(comparisonKey(wanted), [list, number]);
+  }
+  const positionOf = new Map(comparisons.map((wanted) => [wanted, positions.get(comparisonKey(wanted))!]));
+  return (row) => {
+    const results = row.map((list) => JSON.parse(list!) as ComparisonResult[]);
+    return (wanted) => {
+      const position = positionOf.get(wanted);
+      return position ? results[position[0]]![position[1]]! : null;
+    };
+  };
+}
+
+function comparisonKey({ column, operator, value }: PostgresComparison): string {
+  return JSON.stringify([column, operator, value]);
+}
+
+/** One sub-select answers all that is asked of a column by one operator, so that few statements differ. */
+function groupComparisons(
+  comparisons: readonly PostgresComparison[],
+): ReadonlyMap<string, readonly PostgresComparison[]> {
+  const distinct = [...new Map(comparisons.map((each) => [comparisonKey(each), each])).values()];
+  return Map.groupBy(distinct, ({ column, operator }) => JSON.stringify([column, operator]));
+}

@@ -1,0 +1,135 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { applicablePolicies } from "../../engine/catalog/access.ts";
+import type { Catalog } from "../../engine/catalog/catalog.ts";
+import type { CatalogTable } from "../../engine/catalog/tables.ts";
+import type { Database } from "../../engine/database/database.ts";
+import { isQueryCanceled } from "../../engine/database/database-errors.ts";
+import type { Statement, StatementContext } from "../../engine/database/statement.ts";
+import { toApiError } from "../../engine/errors.ts";
+import type { Caller } from "../../engine/identity/caller.ts";
+import { encodeRowVersions, fromRowVersions, type RowVersion } from "./row-versions.ts";
+
+const accessCache = new WeakMap<CatalogTable, Map<string, TableAccess | null>>();
+
+const RETRY_PAUSE_MS = 200;
+/** How long a database that is away may stay away. */
+const MAX_RETRY_MS = 30_000;
+
+/** Those whom one caller stands for. */
+type RowViewer = { readonly caller: Caller; readonly visibility: RowVisibility };
+
+/** Says of each row whether it is visible. */
+export type CheckRowVisibility = (
+  viewer: RowViewer,
+  table: CatalogTable,
+  images: readonly RowVersion[],
+) => Promise<readonly boolean[]>;
+
+type VisibilityCheckOptions = {
+  readonly database: Pick<Database, "run">;
+  readonly contextOf: (caller: Caller) => StatementContext;
+  /** What a policy takes longer for is not waited for. */
+  readonly timeoutMs: number;
+};
+
+/** Those of whose kind one has taken too long are waited for no longer than this, for a while: nobody is to be held up again and again. */
+const SHORT_TIMEOUT_MS = 200;
+const SLOW_POLICY_MEMORY_MS = 60_000;
+
+/** Asks Postgres as one of them; not at all where no policy could hide a row. */
+export function makeVisibilityCheck({ database, contextOf, timeoutMs }: VisibilityCheckOptions): CheckRowVisibility {
+  const slowUntil = new Map<string, number>();
+
+  const check = async (caller: Caller, using: string, table: CatalogTable, versions: readonly RowVersion[]) => {
+    const key = `${table.oid} ${caller.role}`;
+    const isSlow = (slowUntil.get(key) ?? 0) > performance.now();
+    const limit = isSlow ? Math.min(SHORT_TIMEOUT_MS, timeoutMs) : timeoutMs;
+    const statement = buildVisibilityQuery(table, using, versions);
+    try {
+      const { rows } = await database.run(contextOf(caller), statement, { readOnly: true, timeoutMs: limit });
+      return rows.map(([isVisible]) => isVisible === "t");
+    } catch (error) {
+      if (isQueryCanceled(error)) slowUntil.set(key, performance.now() + SLOW_POLICY_MEMORY_MS);
+      throw error;
+    }
+  };
+
+  return async ({ caller, visibility: rows }, table, versions) => {
+    if (typeof rows === "string") return versions.map(() => rows === "all");
+    return retryWhileUnavailable(() => check(caller, rows.using, table, versions));
+  };
+}
+
+/**
+ * Has Postgres apply policies to rows as they were when they were changed, not as they are by now: the policies' condition
+ * is held against the rows themselves, under the table's own name, so that it reads as it was written.
+ */
+function buildVisibilityQuery(table: CatalogTable, using: string, versions: readonly RowVersion[]): Statement {
+  return {
+    text: `select coalesce((${using}), false)\n${fromRowVersions(table, versions)}`,
+    values: [encodeRowVersions(versions, table)],
+  };
+}
+
+/** What a role may see of a table. */
+export type TableAccess = {
+  readonly columns: ReadonlySet<string>;
+  /** Whether it may read the whole primary key. */
+  readonly includesKey: boolean;
+  readonly visibility: RowVisibility;
+};
+
+/** Every row, none, or those of which Postgres says so: `using` is the policies' condition, made of the columns of a row. */
+export type RowVisibility = "all" | "none" | { readonly using: string };
+
+/** Null: it may not read the table at all. */
+export function readTableAccess(catalog: Catalog, table: CatalogTable, role: string): TableAccess | null {
+  // A table of the catalogue never changes, and the next catalogue has others.
+  const byRole = accessCache.get(table) ?? new Map<string, TableAccess | null>();
+  accessCache.set(table, byRole);
+  let access = byRole.get(role);
+  if (access === undefined) {
+    access = computeTableAccess(catalog, table, role);
+    byRole.set(role, access);
+  }
+  return access;
+}
+
+function computeTableAccess(catalog: Catalog, table: CatalogTable, role: string): TableAccess | null {
+  const schema = catalog.schemas.get(table.schema);
+  if (!schema?.exposed || !catalog.hasPrivilege(role, "usage", schema)) return null;
+  const columns = new Set(
+    [...table.columns.keys()].filter((name) => catalog.hasPrivilege(role, "select", table, name)),
+  );
+  if (columns.size === 0) return null;
+  return {
+    columns,
+    includesKey: table.primaryKey.every((name) => columns.has(name)),
+    visibility: rowVisibility(catalog, table, role),
+  };
+}
+
+function rowVisibility(catalog: Catalog, table: CatalogTable, role: string): RowVisibility {
+  const policies = applicablePolicies(catalog, table, role, "select");
+  if (policies === null) return "all";
+  const permissive = policies.filter((policy) => policy.permissive).map(({ using }) => using ?? "true");
+  const restrictive = policies.filter((policy) => !policy.permissive).map(({ using }) => using ?? "true");
+  if (permissive.length === 0) return "none";
+  const restricted = restrictive.filter((using) => using !== "true");
+  const permitted = permissive.includes("true") ? [] : [permissive.map((using) => `(${using})`).join(" or ")];
+  const conditions = [...permitted, ...restricted].map((using) => `(${using})`);
+  return conditions.length === 0 ? "all" : { using: conditions.join(" and ") };
+}
+
+/** Asks again while the database is away. */
+export async function retryWhileUnavailable<Result>(ask: () => Promise<Result>): Promise<Result> {
+  const end = performance.now() + MAX_RETRY_MS;
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (toApiError(error).status !== 503 || performance.now() > end) throw error;
+      await sleep(RETRY_PAUSE_MS);
+    }
+  }
+}

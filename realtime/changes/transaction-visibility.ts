@@ -1,0 +1,42 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AsOwner } from "../../engine/database/owner-pool.ts";
+
+/** Resolves when whoever reads now sees what these transactions have done. */
+export type AwaitVisible = (xids: ReadonlySet<number>) => Promise<void>;
+
+const MIN_PAUSE_MS = 1;
+const MAX_PAUSE_MS = 200;
+/** A transaction that is not seen after so long waits for a standby that is away; who hears of it then cannot read it yet. */
+const MAX_WAIT_MS = 30_000;
+const HALF_XID_RANGE = 2 ** 31;
+
+/**
+ * A commit is in the log a moment before others see it, and much earlier where it waits for a synchronous standby. Who is
+ * told of a row may read it at once.
+ */
+export function makeAwaitVisible(asOwner: AsOwner): AwaitVisible {
+  const read = async (): Promise<string> => {
+    const { rows } = await asOwner((client) =>
+      client.query<{ snapshot: string }>("select pg_current_snapshot()::text as snapshot"),
+    );
+    return rows[0]!.snapshot;
+  };
+  return async (xids) => {
+    const end = performance.now() + MAX_WAIT_MS;
+    for (let pause = MIN_PAUSE_MS; performance.now() < end; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
+      const snapshot = await read().catch(() => null);
+      if (snapshot !== null && [...xids].every((xid) => isTransactionVisible(xid, snapshot))) return;
+      await sleep(pause);
+    }
+  };
+}
+
+/** `3201:3208:3203,3205`: those before the second number are over, less those that are listed. */
+export function isTransactionVisible(xid: number, snapshot: string): boolean {
+  const [, next = "", running = ""] = snapshot.split(":");
+  // In the log numbers have 32 bits, and begin again.
+  const low = (text: string) => Number(BigInt.asUintN(32, BigInt(text)));
+  if (running !== "" && running.split(",").some((text) => low(text) === xid)) return false;
+  const distance = (low(next) - xid) >>> 0;
+  return distance > 0 && distance < HALF_XID_RANGE;
+}

@@ -1,0 +1,96 @@
+import { waitForLargeWorkSlot } from "../../engine/concurrency/event-loop-sharing.ts";
+import { SequentialReader } from "../../engine/concurrency/sequential-reader.ts";
+import { runStepwise } from "../../engine/concurrency/stepwise.ts";
+import { scanJson } from "../../engine/json/scan-json.ts";
+import { type BroadcastPush, parseBroadcastPush } from "./broadcast-frame.ts";
+import type { ChannelError } from "./channel-error.ts";
+import { checkDepth, checkLength, MAX_MESSAGE_VALUES, tooDeep, tooManyValues } from "./client-limits.ts";
+import {
+  type ClientMessage,
+  isJson,
+  MAX_MESSAGE_DEPTH,
+  type MessageEnvelope,
+  type ProtocolVersion,
+  parseClientMessage,
+  peekEnvelope,
+} from "./messages.ts";
+
+/** What a client has sent. */
+export type ClientFrame =
+  | { readonly kind: "message"; readonly message: ClientMessage; readonly text: string }
+  | { readonly kind: "broadcast"; readonly push: BroadcastPush }
+  | { readonly kind: "unfit"; readonly envelope: MessageEnvelope; readonly refusal: ChannelError };
+
+/** Nearly all are shorter, and are read at once. */
+const LARGE_BYTES = 16 * 1024;
+
+/** Reads the frames of one client in the order in which they come. Those that cannot be read are passed over. */
+export class FrameReader {
+  readonly #version: ProtocolVersion;
+  readonly #order = new SequentialReader();
+
+  constructor(version: ProtocolVersion) {
+    this.#version = version;
+  }
+
+  read(data: Buffer, isBinary: boolean, handle: (frame: ClientFrame) => Promise<void>): Promise<void> {
+    const isLarge = data.length > LARGE_BYTES;
+    if (!isLarge && this.#order.isIdle) return handleRead(this.#read(data, isBinary), handle);
+    const read = () => (isLarge ? this.#readLarge(data, isBinary) : this.#read(data, isBinary));
+    return this.#order.read(read).then((frame) => handleRead(frame, handle));
+  }
+
+  #read(data: Buffer, isBinary: boolean): ClientFrame | null {
+    if (!isBinary) return this.#readText(data);
+    const push = this.#readPush(data);
+    const isValid = push && (push.broadcast.encoding !== "json" || isJson(push.broadcast.payload.toString("utf8")));
+    return isValid ? { kind: "broadcast", push } : null;
+  }
+
+  #readLarge(data: Buffer, isBinary: boolean): Promise<ClientFrame | null> {
+    return isBinary ? this.#readLargePush(data) : this.#readLargeText(data);
+  }
+
+  #readText(data: Buffer): ClientFrame | null {
+    const text = data.toString("utf8");
+    const message = parseClientMessage(text, this.#version);
+    if (!message) return null;
+    const refusal = checkLength(message.event, data.length) ?? checkDepth(message);
+    return refusal ? { kind: "unfit", envelope: message, refusal } : { kind: "message", message, text };
+  }
+
+  /** What is too long is refused by what stands around its payload, and what has too many values before they are made. */
+  async #readLargeText(data: Buffer): Promise<ClientFrame | null> {
+    const envelope = peekEnvelope(data, this.#version);
+    const rejected = (refusal: ChannelError | null): ClientFrame | null =>
+      envelope && refusal && { kind: "unfit", envelope, refusal };
+    const tooLong = envelope && rejected(checkLength(envelope.event, data.length));
+    if (tooLong) return tooLong;
+    // The payload lies within a list or an object.
+    const scan = await runStepwise(scanJson(data, null, MAX_MESSAGE_DEPTH + 1));
+    if (scan.kind === "invalid") return null;
+    if (scan.kind === "too deep") return envelope && rejected(tooDeep(envelope.event));
+    if (scan.values > MAX_MESSAGE_VALUES) return envelope && rejected(tooManyValues(envelope.event));
+    await waitForLargeWorkSlot(this);
+    return this.#readText(data);
+  }
+
+  /** Its payload is passed on, so nothing is made of it. */
+  async #readLargePush(data: Buffer): Promise<ClientFrame | null> {
+    const push = this.#readPush(data);
+    if (!push) return null;
+    if (push.broadcast.encoding === "json") {
+      const { kind } = await runStepwise(scanJson(push.broadcast.payload));
+      if (kind === "invalid" || kind === "too deep") return null;
+    }
+    return { kind: "broadcast", push };
+  }
+
+  #readPush(data: Buffer): BroadcastPush | null {
+    return this.#version === "2.0.0" ? parseBroadcastPush(data) : null;
+  }
+}
+
+function handleRead(frame: ClientFrame | null, handle: (frame: ClientFrame) => Promise<void>): Promise<void> {
+  return frame ? handle(frame) : Promise.resolve();
+}

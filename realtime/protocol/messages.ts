@@ -1,0 +1,141 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { isJsonObject } from "../../engine/json/json-values.ts";
+
+const API_KEY_HEADERS = ["apikey", "x-api-key"] as const;
+
+/** https://hexdocs.pm/phoenix/writing_a_channels_client.html; the broadcast frames are Supabase's own. */
+export type ProtocolVersion = "1.0.0" | "2.0.0";
+
+/** What a client writes. `ref` and `joinRef` are echoed as they came. */
+export type ClientMessage = {
+  readonly joinRef: string | null;
+  readonly ref: string | null;
+  readonly topic: string;
+  readonly event: string;
+  readonly payload: unknown;
+};
+
+export type MessageEnvelope = Omit<ClientMessage, "payload">;
+
+/** A client that does not say speaks the first one. Null: one that is not spoken here. */
+export function parseProtocolVersion(text: string | null): ProtocolVersion | null {
+  if (text === null || /^1\./.test(text)) return "1.0.0";
+  return /^2\./.test(text) ? "2.0.0" : null;
+}
+
+/** Null for what cannot be read, which is passed over. */
+export function parseClientMessage(text: string, version: ProtocolVersion): ClientMessage | null {
+  const value = parseJson(text);
+  if (version === "2.0.0") {
+    if (!Array.isArray(value) || value.length !== 5) return null;
+    const [joinRef, ref, topic, event, payload] = value;
+    return toClientMessage({ join_ref: joinRef, ref, topic, event, payload });
+  }
+  return isJsonObject(value) ? toClientMessage(value) : null;
+}
+
+// As long as a topic can be whose letters are all escaped.
+const SCALAR = String.raw`(?:"(?:[^"\\]|\\.){0,6000}"|[\w.+-]{1,100})`;
+const MEMBER = String.raw`\s*"(?:topic|event|ref|join_ref)"\s*:\s*${SCALAR}\s*`;
+const BEFORE_PAYLOAD = {
+  "1.0.0": new RegExp(String.raw`^\s*\{(?:${MEMBER},)*\s*"payload"\s*:`),
+  "2.0.0": new RegExp(String.raw`^\s*\[(?:\s*${SCALAR}\s*,){4}`),
+};
+const AFTER_PAYLOAD = new RegExp(String.raw`^\s*(?:,${MEMBER})*$`);
+
+/** The payload of a message that could be read, an object, as it is spelled; null where that is not certain. */
+export function sliceExactPayload(text: string, version: ProtocolVersion): string | null {
+  const start = BEFORE_PAYLOAD[version].exec(text)?.[0].length;
+  if (start === undefined) return null;
+  const last = text.lastIndexOf(version === "2.0.0" ? "]" : "}");
+  const end = text.lastIndexOf("}", last - 1) + 1;
+  const payload = text.slice(start, end);
+  return AFTER_PAYLOAD.test(text.slice(end, last)) && isJson(payload) ? payload : null;
+}
+
+/** Of a long message, so much at each end is looked at. */
+const PEEKED_BYTES = 16 * 1024;
+
+/** What stands around the payload of a long message, which is not read; null where that cannot be told. */
+export function peekEnvelope(data: Buffer, version: ProtocolVersion): MessageEnvelope | null {
+  const before = BEFORE_PAYLOAD[version].exec(data.toString("utf8", 0, PEEKED_BYTES))?.[0];
+  if (before === undefined) return null;
+  const behind = textAfterPayload(data.toString("utf8", data.length - PEEKED_BYTES), version);
+  return behind === null ? null : parseClientMessage(`${before}null${behind}`, version);
+}
+
+/** `,"ref":"1"}`; null where that is not certain. */
+function textAfterPayload(text: string, version: ProtocolVersion): string | null {
+  const last = text.lastIndexOf(version === "2.0.0" ? "]" : "}");
+  const end = text.lastIndexOf("}", last - 1) + 1;
+  return end > 0 && AFTER_PAYLOAD.test(text.slice(end, last)) ? text.slice(end) : null;
+}
+
+/** `payload` is JSON already: it is spelled once for many receivers. */
+export function encodeMessage(
+  version: ProtocolVersion,
+  { joinRef, ref, topic, event }: MessageEnvelope,
+  payload: string,
+): string {
+  const topicText = JSON.stringify(topic);
+  const eventText = JSON.stringify(event);
+  if (version === "2.0.0") return `[${encodeRef(joinRef)},${encodeRef(ref)},${topicText},${eventText},${payload}]`;
+  const join = joinRef === null ? "" : `,"join_ref":${encodeRef(joinRef)}`;
+  return `{"topic":${topicText},"event":${eventText},"payload":${payload},"ref":${encodeRef(ref)}${join}}`;
+}
+
+/** How many levels a message may have. */
+export const MAX_MESSAGE_DEPTH = 1_000;
+
+/** What is written deeper than anybody would can be read, but not written again: that ends by exhausting the stack. */
+export function isDeeperThan(levels: number, value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((member) => isDeeperThan(levels - 1, member));
+}
+
+function toClientMessage({
+  join_ref: joinRef,
+  ref,
+  topic,
+  event,
+  payload,
+}: Readonly<Record<string, unknown>>): ClientMessage | null {
+  if (typeof topic !== "string" || typeof event !== "string") return null;
+  return { joinRef: toRef(joinRef), ref: toRef(ref), topic, event, payload };
+}
+
+function toRef(value: unknown): string | null {
+  return typeof value === "string" || typeof value === "number" ? String(value) : null;
+}
+
+function encodeRef(ref: string | null): string {
+  return ref === null ? "null" : JSON.stringify(ref);
+}
+
+/** A text as it is, anything else as JSON: an object that brings a toString of its own cannot be made a text. */
+export function stringifyValue(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** What a socket or a request shows first of these. The address comes last: it is for browsers, which give a socket no headers. */
+export function readApiKey(headers: IncomingHttpHeaders, query: URLSearchParams): string | null {
+  const candidates = [...API_KEY_HEADERS.map((name) => headers[name]), query.get("apikey")];
+  return candidates.find((key): key is string => typeof key === "string" && key !== "") ?? null;
+}

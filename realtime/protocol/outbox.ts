@@ -1,0 +1,185 @@
+import type { Duplex } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { SharedBytes } from "../../engine/memory/byte-quota.ts";
+import type { RealtimeCounters } from "./counters.ts";
+
+const FINAL = 0x80;
+const OPCODES = { text: 0x1, binary: 0x2 } as const;
+
+/** The longest that all wait for those who read slowly, and how often it is looked. */
+const MAX_PACING_MS = 250;
+const PACING_POLL_MS = 5;
+
+/** Of what waits for one client, when more comes. The frames of a room or a table are shared, so many slow clients cost little more than one. */
+const MAX_UNREAD_BYTES = 4 * 2 ** 20;
+/** From here on whoever sends much had better wait a little. */
+const PACING_BYTES = 512 * 2 ** 10;
+
+type OutboxOptions = {
+  readonly socket: Duplex;
+  readonly counters: RealtimeCounters;
+  /** Frames that the clients of this process have not read yet. */
+  readonly unsentFrames: SharedBytes<Buffer>;
+  /** The client reads too slowly. */
+  readonly onOverflow: () => void;
+  /** It does not read, and the clients of the process together have left too much unread. */
+  readonly onMemoryShortage: () => void;
+};
+
+/** What is on its way to one client: all that happens at once travels in one write, and what is too much ends it. */
+export class Outbox {
+  readonly #socket: Duplex;
+  readonly #counters: RealtimeCounters;
+  readonly #unsentFrames: OutboxOptions["unsentFrames"];
+  readonly #onOverflow: () => void;
+  readonly #onMemoryShortage: () => void;
+  #frames: Buffer[] = [];
+  /** What the socket could not pass on at once, in order. Empty as a rule: then nothing is counted. */
+  #unsent: Buffer[] = [];
+  #unsentBytes = 0;
+  #bytes = 0;
+  #bytesSincePacing = 0;
+  #isEnded = false;
+
+  constructor({
+    socket,
+    counters: tally,
+    unsentFrames,
+    onOverflow: overflow,
+    onMemoryShortage: shortage,
+  }: OutboxOptions) {
+    this.#socket = socket;
+    this.#counters = tally;
+    this.#unsentFrames = unsentFrames;
+    this.#onOverflow = overflow;
+    this.#onMemoryShortage = shortage;
+    socket.on("drain", () => this.#releaseSent());
+    socket.once("close", () => this.#release(this.#unsent.length));
+  }
+
+  get isFull(): boolean {
+    return this.#unreadBytes > PACING_BYTES;
+  }
+
+  /** Full of what was sent since it was waited for: who takes a little at a time is not waited for each time. */
+  get needsPacing(): boolean {
+    return this.#bytesSincePacing > PACING_BYTES && this.isFull;
+  }
+
+  /** It is being waited for. */
+  resetPacing(): void {
+    this.#bytesSincePacing = 0;
+  }
+
+  /** What the client has not taken yet. */
+  get #unreadBytes(): number {
+    return this.#bytes + this.#socket.writableLength;
+  }
+
+  send(frame: Buffer): void {
+    if (this.#isEnded) return;
+    // One that is large by itself is no sign of slow reading.
+    if (this.#unreadBytes > MAX_UNREAD_BYTES) {
+      this.#counters.overwhelmed++;
+      this.#onOverflow();
+      return;
+    }
+    if (this.#frames.length === 0) setImmediate(() => this.flush());
+    this.#frames.push(frame);
+    this.#bytes += frame.length;
+    this.#bytesSincePacing += frame.length;
+    this.#counters.messagesOut++;
+    this.#counters.bytesOut += frame.length;
+  }
+
+  /** Anything that goes another way, such as the closing frame, is to be behind what was sent before. */
+  flush(): void {
+    const frames = this.#frames;
+    this.#frames = [];
+    this.#bytes = 0;
+    if (frames.length === 0 || this.#socket.destroyed) return;
+    if (this.#unsent.length > 0) this.#releaseSent();
+    this.#socket.cork();
+    for (const frame of frames) this.#socket.write(frame);
+    this.#socket.uncork();
+    if (this.#socket.writableNeedDrain) this.#holdUnsent(frames);
+  }
+
+  #holdUnsent(frames: readonly Buffer[]): void {
+    let isShort = false;
+    for (const frame of frames) {
+      isShort ||= this.#unsentFrames.shortageOf(frame, frame.length) !== null;
+      this.#unsentFrames.hold(frame, frame.length);
+      this.#unsent.push(frame);
+      this.#unsentBytes += frame.length;
+    }
+    if (isShort) this.#onMemoryShortage();
+  }
+
+  /** The socket passes them on in order, and says how much is left. */
+  #releaseSent(): void {
+    let count = 0;
+    let left = this.#unsentBytes;
+    while (count < this.#unsent.length && left - this.#unsent[count]!.length >= this.#socket.writableLength) {
+      left -= this.#unsent[count++]!.length;
+    }
+    this.#release(count);
+  }
+
+  #release(count: number): void {
+    for (const frame of this.#unsent.splice(0, count)) {
+      this.#unsentFrames.release(frame, frame.length);
+      this.#unsentBytes -= frame.length;
+    }
+  }
+
+  /** Nothing more is taken; what was, still goes. */
+  end(): void {
+    this.flush();
+    this.#isEnded = true;
+  }
+}
+
+/**
+ * A whole frame as a server sends it (RFC 6455, 5.2). Made here and not by `ws`, so that what goes to a thousand sockets
+ * is made once: 8.6 million messages a second instead of 0.12, when a hundred of them travel in one write.
+ */
+export function encodeSocketFrame(kind: keyof typeof OPCODES, data: string | Buffer): Buffer {
+  const payload = typeof data === "string" ? Buffer.from(data) : data;
+  const { length } = payload;
+  const headerLength = length < 126 ? 2 : length < 65_536 ? 4 : 10;
+  const frame = Buffer.allocUnsafe(headerLength + length);
+  frame[0] = FINAL | OPCODES[kind];
+  if (headerLength === 2) frame[1] = length;
+  else if (headerLength === 4) {
+    frame[1] = 126;
+    frame.writeUInt16BE(length, 2);
+  } else {
+    frame[1] = 127;
+    frame.writeBigUInt64BE(BigInt(length), 2);
+  }
+  payload.copy(frame, headerLength);
+  return frame;
+}
+
+/** Waits for readers who are slow, so that much at once is not too much for them; and not for those who do not read at all. */
+export class Pacer {
+  readonly #stuck = new WeakSet<Outbox>();
+  readonly #maxWaitMs: number;
+
+  constructor(maxWaitMs = MAX_PACING_MS) {
+    this.#maxWaitMs = maxWaitMs;
+  }
+
+  async wait(outboxes: Iterable<Outbox>): Promise<void> {
+    const pending = [...new Set(outboxes)];
+    for (const outbox of pending) outbox.resetPacing();
+    let slow = pending.filter((outbox) => outbox.isFull && !this.#stuck.has(outbox));
+    const end = performance.now() + this.#maxWaitMs;
+    while (slow.length > 0 && performance.now() < end) {
+      await sleep(PACING_POLL_MS);
+      slow = slow.filter((outbox) => outbox.isFull);
+    }
+    for (const outbox of slow) this.#stuck.add(outbox);
+  }
+}

@@ -1,0 +1,122 @@
+import type { PasswordPolicy } from "../../engine/accounts/password-policy.ts";
+import { type ApiError, fieldErrorsOf, toApiError } from "../../engine/errors.ts";
+import type { GatewayHandler, GatewayRequest, GatewayResponse } from "../http/request.ts";
+import { type Html, html, type PageContent, type RenderPage } from "../pages/page.ts";
+import type { LimitedAuthDependencies } from "./authenticate.ts";
+import { readForm } from "./read-body.ts";
+
+/** A page with a form. */
+export type FormPage = {
+  show(values: URLSearchParams, refused: RejectedForm | null): PageContent | Promise<PageContent>;
+  submit(values: URLSearchParams, request: GatewayRequest): Promise<GatewayResponse>;
+};
+
+/** GET and POST handlers of a form page. A rejected form is shown again with the error. */
+export function formHandlers(
+  { show, submit: handleSubmit }: FormPage,
+  { render, csrf }: Pick<PageDependencies, "render" | "csrf">,
+): Readonly<Record<"GET" | "POST", GatewayHandler>> {
+  return {
+    GET: async ({ rawQuery }) => render(await show(new URLSearchParams(rawQuery), null)),
+    POST: async (request) => {
+      const values = await readForm(request);
+      try {
+        csrf.checkRequest(request, null);
+        return await handleSubmit(values, request);
+      } catch (thrown) {
+        const error = toFormError(thrown);
+        const page = await show(values, { values, error });
+        return render({ ...page, status: error.status, headers: { ...page.headers, ...error.headers } });
+      }
+    },
+  };
+}
+
+/** Rethrows unexpected errors, which the gateway logs and answers. */
+function toFormError(thrown: unknown): ApiError {
+  const error = toApiError(thrown);
+  if (error.status >= 500 && error !== thrown) throw error;
+  return error;
+}
+
+export type FormField = {
+  readonly name: string;
+  readonly label: string;
+  readonly type: "text" | "email" | "password";
+  /** The autocomplete attribute, for password managers. */
+  readonly autocomplete: string;
+  readonly hint?: string;
+};
+
+export type HtmlForm = {
+  readonly action: string;
+  readonly fields: readonly FormField[];
+  readonly hidden?: Readonly<Record<string, string | null>>;
+  readonly button: string;
+};
+
+/** The submitted values and the error. */
+export type RejectedForm = { readonly values: URLSearchParams; readonly error: ApiError };
+
+/** Renders a form without scripts. Faults appear at their fields, also for screen readers; passwords are never sent back. */
+export function renderForm({ action, fields, hidden = {}, button }: HtmlForm, refused: RejectedForm | null): Html {
+  const faults = refused ? fieldErrorsOf(refused.error) : [];
+  const faultOf = (name: string) => faults.flatMap((fault) => (fault.field === name ? [fault.message] : []));
+  const isAtField = fields.some(({ name }) => faultOf(name).length > 0);
+  const valueIn = ({ type, name }: FormField) => (type === "password" ? "" : (refused?.values.get(name) ?? ""));
+  const first =
+    fields.find(({ name }) => faultOf(name).length > 0) ?? fields.find((field) => valueIn(field) === "") ?? fields[0];
+  const secrets = Object.entries(hidden).flatMap(([name, value]) =>
+    value === null ? [] : [html`<input type="hidden" name="${name}" value="${value}">`],
+  );
+  return html`${refused && !isAtField ? alert(refused.error.message) : null}
+    <form method="post" action="${action}">${secrets}
+      ${fields.map((field) =>
+        renderField(field, {
+          value: valueIn(field),
+          faults: faultOf(field.name),
+          isFocused: field === first,
+        }),
+      )}
+      <button type="submit">${button}</button>
+    </form>`;
+}
+
+export function alert(message: string): Html {
+  return html`<p class="alert" role="alert">${message}</p>`;
+}
+
+type FieldState = { readonly value: string; readonly faults: readonly string[]; readonly isFocused: boolean };
+
+function renderField(
+  { name, label, type, autocomplete, hint }: FormField,
+  { value, faults, isFocused }: FieldState,
+): Html {
+  const isWrong = faults.length > 0;
+  const described = [...(hint ? [`${name}-hint`] : []), ...(isWrong ? [`${name}-fault`] : [])].join(" ");
+  const attributes = [
+    ...(described === "" ? [] : [html` aria-describedby="${described}"`]),
+    ...(isWrong ? [html` aria-invalid="true"`] : []),
+    ...(isFocused ? [html` autofocus`] : []),
+  ];
+  return html`
+      <div class="field">
+        <label for="${name}">${label}</label>
+        ${hint ? html`<p class="hint" id="${name}-hint">${hint}</p>` : null}
+        ${isWrong ? html`<p class="fault" id="${name}-fault">${faults.join(" ")}</p>` : null}
+        <input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}"
+          autocapitalize="none" spellcheck="false" required${attributes}>
+      </div>`;
+}
+
+/** A provider that the sign-in page links to. */
+type ProviderLink = { readonly name: string; readonly title: string };
+
+/** The dependencies of the sign-in pages. */
+export type PageDependencies = Pick<LimitedAuthDependencies, "accounts" | "csrf" | "limitExpensive"> & {
+  readonly render: RenderPage;
+  readonly passwordPolicy: PasswordPolicy;
+  readonly providers: () => Promise<readonly ProviderLink[]>;
+  /** Validates the redirect after the sign-in. */
+  readonly readTarget: (text: string | null) => string | null;
+};

@@ -1,0 +1,100 @@
+import type { ApiKey } from "../../engine/accounts/api-keys.ts";
+import { parseExpiryDate } from "../../engine/accounts/expiry-date.ts";
+import { ApiError } from "../../engine/errors.ts";
+import { isAdministrator } from "../../engine/identity/caller.ts";
+import type { TokenKeys } from "../../engine/identity/token-keys.ts";
+import { notFound } from "../../http/address-errors.ts";
+import { type GatewayHandler, type GatewayRequest, jsonResponse } from "../http/request.ts";
+import { dispatchMethod, type GatewayRoutes } from "../http/router.ts";
+import { type AuthDependencies, authenticateUser, clientInfoOf } from "./authenticate.ts";
+import { type BodyField, OPTIONAL_TEXT, OPTIONAL_WHOLE_NUMBER, readFields, TEXT } from "./read-body.ts";
+import { withoutCaching } from "./without-caching.ts";
+
+const CACHE_FIVE_MINUTES = { "Cache-Control": "public, max-age=300" };
+
+export const API_KEYS_PATH = "/auth/keys";
+
+const isTimestamp = (value: unknown): value is string => typeof value === "string" && parseExpiryDate(value) !== null;
+const OPTIONAL_TIMESTAMP: BodyField<string | null> = {
+  isRequired: false,
+  accepts: isTimestamp,
+  message: "Send a timestamp such as 2027-12-31T00:00:00Z.",
+};
+const NEW_KEY_FIELDS = {
+  role: TEXT,
+  name: OPTIONAL_TEXT,
+  owner: OPTIONAL_WHOLE_NUMBER,
+  expires: OPTIONAL_TIMESTAMP,
+};
+
+/** Handles /auth/keys and /auth/keys/{id}: API keys, for signed-in administrators. */
+export function apiKeyRoutes(services: AuthDependencies): GatewayHandler {
+  const { apiKeys } = services.accounts;
+
+  const authenticateAdmin = async (request: GatewayRequest): Promise<string> => {
+    const { userId, caller } = await authenticateUser(request, services);
+    if (isAdministrator(caller)) return userId;
+    throw new ApiError(403, "PERMISSION_DENIED", "Only an administrator may do this.");
+  };
+
+  const { collection, member } = withoutCaching({
+    collection: {
+      GET: async (request) => {
+        await authenticateAdmin(request);
+        return jsonResponse(200, { keys: (await apiKeys.list()).map(toKeyJson) });
+      },
+      POST: async (request) => {
+        const actor = await authenticateAdmin(request);
+        const { role, name, owner, expires } = await readFields(request, NEW_KEY_FIELDS);
+        const { id, key } = await apiKeys.create(
+          {
+            role,
+            name: name ?? "",
+            ownerId: owner === null ? null : String(owner),
+            expiresAt: expires === null ? null : parseExpiryDate(expires),
+          },
+          { ...clientInfoOf(request), actor },
+        );
+        const message = "Store the key now: it is not shown again.";
+        return jsonResponse(201, { id: Number(id), key, message }, { Location: `${API_KEYS_PATH}/${id}` });
+      },
+    },
+    member: {
+      DELETE: async (request) => {
+        const actor = await authenticateAdmin(request);
+        await apiKeys.revoke(readKeyId(request), { clientInfo: { ...clientInfoOf(request), actor } });
+        return { status: 204, headers: {}, body: null };
+      },
+    },
+  });
+
+  const [collectionMethods, memberMethods] = [collection!, member!].map((methods) => new Map(Object.entries(methods)));
+  return (request) => dispatchMethod(request.path === API_KEYS_PATH ? collectionMethods! : memberMethods!, request);
+}
+
+function readKeyId({ path }: GatewayRequest): string {
+  const id = path.slice(API_KEYS_PATH.length + 1);
+  if (id.includes("/")) throw notFound();
+  if (/^[1-9]\d{0,17}$/.test(id)) return id;
+  throw new ApiError(400, "INVALID_ID", "The id of a key must be a whole number.");
+}
+
+/** Returns only the beginning of the key, because the key itself is not stored. */
+function toKeyJson({ id, ownerId, prefix, expiresAt, ...key }: ApiKey) {
+  return {
+    id: Number(id),
+    begins: prefix,
+    owner: ownerId === null ? null : Number(ownerId),
+    expires: expiresAt,
+    ...key,
+  };
+}
+
+/** Publishes the public keys that verify our tokens (RFC 7517). Shared secrets (HS256) are not published. */
+export function keySetRoutes({ algorithm, verifying }: TokenKeys): GatewayRoutes {
+  const published = algorithm === "RS256" ? verifying : [];
+  const keys = published.map(({ id, key }) => {
+    return { ...key.export({ format: "jwk" }), kid: id, alg: algorithm, use: "sig" };
+  });
+  return { "/.well-known/jwks.json": { GET: () => jsonResponse(200, { keys }, CACHE_FIVE_MINUTES) } };
+}

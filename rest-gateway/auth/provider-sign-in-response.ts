@@ -1,0 +1,92 @@
+import type { SignInResult } from "../../engine/accounts/federation/federated-sign-in.ts";
+import { ApiError } from "../../engine/errors.ts";
+import { setSessionCookie } from "../../http/session-cookie.ts";
+import { type GatewayRequest, type GatewayResponse, jsonResponse } from "../http/request.ts";
+import { html, type PageContent, type RenderPage, seeOther } from "../pages/page.ts";
+import { alert, type RejectedForm, renderForm } from "./form-page.ts";
+import { SIGN_IN_PATH } from "./sign-in-pages.ts";
+
+/** The response to the browser at the end of a sign-in. */
+export function respondToSignIn(request: GatewayRequest, result: SignInResult, render: RenderPage): GatewayResponse {
+  switch (result.kind) {
+    case "session": {
+      const { id, username, claims } = result.session;
+      const headers = setSessionCookie(id);
+      if (result.redirectTo !== null) return redirectWithSession(request, result.redirectTo, headers, render);
+      return acceptsHtml(request)
+        ? render({ ...signedInPage(username), headers })
+        : jsonResponse(200, { username, role: claims.role, message: "Signed in." }, headers);
+    }
+    case "token":
+      return seeOther(withCode(result.redirectTo, result.code));
+    case "linked":
+      if (result.redirectTo !== null) return seeOther(result.redirectTo);
+      return acceptsHtml(request) ? render(linkedPage()) : jsonResponse(200, { message: "The provider is linked." });
+    case "code_required":
+      if (acceptsHtml(request)) return seeOther("../code");
+      throw new ApiError(401, "MFA_REQUIRED", "Two-factor code required.", {
+        hint: "Send the code of the authenticator app, or an unused backup code, to POST /auth/providers/code.",
+        headers: { "WWW-Authenticate": "Bearer" },
+      });
+  }
+}
+
+/**
+ * Browsers do not send Strict cookies after redirects from another site, so the target page would not see the new session.
+ * In that case, return a page of this site that navigates to the target.
+ */
+function redirectWithSession(
+  { headers: requestHeaders }: GatewayRequest,
+  address: string,
+  cookie: GatewayResponse["headers"],
+  render: RenderPage,
+): GatewayResponse {
+  if (requestHeaders["sec-fetch-site"] !== "cross-site") return seeOther(address, cookie);
+  return render({ ...continuePage(address), headers: { ...cookie, Refresh: `0; url=${address}` } });
+}
+
+function withCode(address: string, code: string): string {
+  const url = new URL(address);
+  url.searchParams.set("code", code);
+  return url.href;
+}
+
+/** Browsers get pages, programs get JSON. */
+export function acceptsHtml({ headers }: Pick<GatewayRequest, "headers">): boolean {
+  return (headers.accept ?? "").includes("text/html");
+}
+
+function signedInPage(username: string): PageContent {
+  return { title: "Signed in", content: html`<p>You are signed in as ${username}.</p>` };
+}
+
+function linkedPage(): PageContent {
+  return { title: "Linked", content: html`<p>You can now sign in with this provider.</p>` };
+}
+
+export function signedOutPage(): PageContent {
+  return { title: "Signed out", content: html`<p>You are signed out.</p>` };
+}
+
+function continuePage(address: string): PageContent {
+  return { title: "Signed in", content: html`<p><a href="${address}">Go on</a></p>` };
+}
+
+export function codePage(refused: RejectedForm | null = null): PageContent {
+  const field = {
+    name: "code",
+    label: "Code",
+    type: "text",
+    autocomplete: "one-time-code",
+    hint: "Six digits of your authenticator app, or a backup code.",
+  } as const;
+  const content = renderForm({ action: "", fields: [field], button: "Sign in" }, refused);
+  return { title: "One more step", content, status: refused?.error.status ?? 200 };
+}
+
+export function errorPage({ message, hint, status, headers }: ApiError): PageContent {
+  const content = html`${alert(message)}
+    ${hint === null ? null : html`<p>${hint}</p>`}
+    <p><a href="${SIGN_IN_PATH}">Sign in another way</a></p>`;
+  return { title: "Not signed in", content, status, headers };
+}

@@ -1,0 +1,81 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { Config } from "../../engine/config/config.ts";
+
+type CorsHeaders = Readonly<Record<string, string>>;
+
+export type CorsPolicy = {
+  /** What an answer says to the page that asked; one of a few objects. */
+  headersFor(origin: string | undefined): CorsHeaders;
+  /** The answer to a preflight; null when the request is none. */
+  preflight(method: string, headers: IncomingHttpHeaders): CorsHeaders | null;
+};
+
+// PostgREST's methods and headers, in its order; then what is ours.
+const ALLOWED_METHODS = "GET, POST, PATCH, PUT, DELETE, OPTIONS, HEAD";
+const DEFAULT_REQUEST_HEADERS = ["Accept", "Accept-Language", "Content-Language"];
+const EXPOSED_HEADERS = [
+  "Content-Encoding",
+  "Content-Location",
+  "Content-Range",
+  "Content-Type",
+  "Date",
+  "Location",
+  "Server",
+  "Transfer-Encoding",
+  "Range-Unit",
+  "ETag",
+  "Idempotent-Replayed",
+  "Link",
+  "Preference-Applied",
+  "Retry-After",
+  "Server-Timing",
+  "X-API-Sunset",
+  "X-API-Warn",
+  "X-Consistency",
+  "X-RateLimit-Limit",
+  "X-RateLimit-Remaining",
+  "X-RateLimit-Reset",
+  "X-Request-Id",
+].join(", ");
+const MAX_AGE_SECONDS = "86400";
+
+/** Any origin without cookies, or the named ones with: a browser must never send cookies along for a stranger. */
+export function makeCorsPolicy({ corsOrigins }: Pick<Config, "corsOrigins">): CorsPolicy {
+  const headersFor = corsOrigins === "*" ? headersForAnyOrigin() : headersForListedOrigins(new Set(corsOrigins));
+  return {
+    headersFor,
+    preflight(method, headers) {
+      if (method !== "OPTIONS" || !headers["access-control-request-method"]) return null;
+      return {
+        ...headersFor(headers.origin),
+        "Access-Control-Allow-Methods": ALLOWED_METHODS,
+        "Access-Control-Allow-Headers": allowedRequestHeaders(headers["access-control-request-headers"]),
+        "Access-Control-Max-Age": MAX_AGE_SECONDS,
+        Vary: "Origin, Access-Control-Request-Headers",
+      };
+    },
+  };
+}
+
+/** Whatever the page would like to send. */
+function allowedRequestHeaders(requestedHeaders = ""): string {
+  const names = requestedHeaders.split(",").map((name) => name.trim());
+  return ["Authorization", ...names.filter(Boolean), ...DEFAULT_REQUEST_HEADERS].join(", ");
+}
+
+function headersForAnyOrigin(): CorsPolicy["headersFor"] {
+  const always = { "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": EXPOSED_HEADERS };
+  return () => always;
+}
+
+function headersForListedOrigins(origins: ReadonlySet<string>): CorsPolicy["headersFor"] {
+  const forOthers = { Vary: "Origin" };
+  const forListed = (origin: string) => ({
+    "Access-Control-Allow-Origin": origin,
+    "Access-Control-Allow-Credentials": "true",
+    "Access-Control-Expose-Headers": EXPOSED_HEADERS,
+    Vary: "Origin",
+  });
+  const byOrigin = new Map([...origins].map((origin) => [origin, forListed(origin)]));
+  return (origin) => (origin === undefined ? forOthers : (byOrigin.get(origin) ?? forOthers));
+}

@@ -1,0 +1,69 @@
+import { ApiError } from "../../engine/errors.ts";
+import { type Caller, callerKey } from "../../engine/identity/caller.ts";
+import { clientNetwork } from "../../engine/limits/ip-address.ts";
+import type { RateLimitStatus, RequestLimit } from "../../engine/limits/request-limit.ts";
+import type { SharedRateLimit } from "../../engine/limits/shared-rate-limit.ts";
+import type { ClientConnection, GatewayRequest } from "./request.ts";
+
+type RateLimitHeaders = Readonly<Record<string, string>>;
+
+/** Counts a request once, by its caller or, if there is none, by its address, and refuses it above the rate limit. */
+export type Admission = {
+  readonly admit: (caller: Caller | null) => void;
+  /** The rate-limit headers of the response. */
+  readonly headers: () => RateLimitHeaders;
+};
+
+/** Health probes must never be refused, and a documentation page loads many files at once. */
+const UNLIMITED_PATHS = /^\/(health|graphiql|docs)([/?]|$)/;
+const NO_HEADERS: RateLimitHeaders = {};
+const UNLIMITED: Admission = { admit: () => {}, headers: () => NO_HEADERS };
+
+/** `connection` is only called when a request is counted. */
+export function makeAdmission(url: string, limit: RequestLimit | null, connection: () => ClientConnection): Admission {
+  if (limit === null || UNLIMITED_PATHS.test(url)) return UNLIMITED;
+  let status: RateLimitStatus | null = null;
+  return {
+    admit(caller) {
+      if (status) return;
+      status = limit.count(callerKey(caller?.claims ?? null, () => connection().address));
+      if (!status.isAdmitted) throw tooManyRequests(status);
+    },
+    headers: () => (status ? headersOf(status) : NO_HEADERS),
+  };
+}
+
+function headersOf({ limit, remaining, endsAt }: RateLimitStatus): RateLimitHeaders {
+  return {
+    "X-RateLimit-Limit": String(limit),
+    "X-RateLimit-Remaining": String(remaining),
+    "X-RateLimit-Reset": String(Math.ceil(endsAt / 1000)),
+  };
+}
+
+function tooManyRequests({ limit, endsAt }: RateLimitStatus): ApiError {
+  const seconds = Math.max(1, Math.ceil((endsAt - Date.now()) / 1000));
+  return new ApiError(429, "RATE_LIMITED", `More than ${limit} requests in one minute.`, {
+    hint: `Try again in ${seconds} seconds.`,
+    headers: { "Retry-After": String(seconds) },
+  });
+}
+
+/**
+ * Limits requests that create an account or send an e-mail, per client address: they hash a password or disturb a third
+ * person. Throws 429 above the limit.
+ */
+export type LimitExpensiveRequest = (request: Pick<GatewayRequest, "connection">) => Promise<void>;
+
+/** Null disables the limit. */
+export function makeExpensiveRequestLimit(limit: SharedRateLimit | null): LimitExpensiveRequest {
+  if (limit === null) return async () => {};
+  return async (request) => {
+    const seconds = await limit.take(clientNetwork(request.connection().address));
+    if (seconds === null) return;
+    throw new ApiError(429, "RATE_LIMITED", "Too many requests of this kind from your address.", {
+      hint: `Try again in ${seconds} seconds.`,
+      headers: { "Retry-After": String(seconds) },
+    });
+  };
+}

@@ -1,0 +1,100 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { LightAbortSignal } from "../../engine/concurrency/abort.ts";
+import type { Config } from "../../engine/config/config.ts";
+import { toApiError } from "../../engine/errors.ts";
+import type { RequestLimit } from "../../engine/limits/request-limit.ts";
+import type { Logger } from "../../engine/output/log.ts";
+import { makeAdmission } from "./limits.ts";
+import {
+  abortConnection,
+  type BaseHeaders,
+  clientDisconnected,
+  type GatewayRequest,
+  type GatewayResponse,
+  isBodyStream,
+  makeClientConnectionReader,
+  makeStages,
+  NO_STAGES,
+  type ResponseBody,
+  sendResponse,
+  sendResponseAndLinger,
+  sendStream,
+  toGatewayRequest,
+} from "./request.ts";
+import { discardBody, RequestBodies } from "./request-body.ts";
+import { limitUnreadResponses } from "./response.ts";
+import { toErrorResponse } from "./router.ts";
+
+/** How many of the largest answers may wait for clients to read them. */
+const MOST_UNREAD_RESPONSES = 8;
+
+export type NodeHandler = (request: IncomingMessage, response: ServerResponse, base?: BaseHeaders) => Promise<void>;
+
+type HandleRequest = (request: GatewayRequest) => Promise<GatewayResponse<ResponseBody>>;
+
+type NodeHandlerSettings = Pick<
+  Config,
+  | "serverTiming"
+  | "maxBodyBytes"
+  | "maxBodyMemory"
+  | "maxAnswerBytes"
+  | "errorBody"
+  | "tableErrorVerbosity"
+  | "trustProxy"
+>;
+
+/** The one adapter between sockets and handlers of plain values. */
+export function toNodeHandler(
+  handle: HandleRequest,
+  config: NodeHandlerSettings,
+  log: Logger,
+  limit: RequestLimit | null = null,
+): NodeHandler {
+  const { serverTiming, maxAnswerBytes } = config;
+  const readConnection = makeClientConnectionReader(config);
+  const bodies = new RequestBodies(config);
+  const trackUnread = limitUnreadResponses(MOST_UNREAD_RESPONSES * maxAnswerBytes);
+  return async (request, response, base) => {
+    const id = String(request.headers["x-request-id"]);
+    const stages = serverTiming ? makeStages() : NO_STAGES;
+    const clientAbort = new LightAbortSignal();
+    response.on("close", () => {
+      if (!response.writableEnded) clientAbort.abort(clientDisconnected());
+    });
+    const connection = () => readConnection(request);
+    const { admit, headers: rateLimitHeaders } = makeAdmission(request.url ?? "/", limit, connection);
+    const extraHeaders: Record<string, string> = { "X-Request-Id": id };
+    const addHeaders = (headers: Readonly<Record<string, string>>) => void Object.assign(extraHeaders, headers);
+    const gatewayRequest = toGatewayRequest(request, {
+      id,
+      stages,
+      signal: clientAbort,
+      connection,
+      admit,
+      addResponseHeaders: addHeaders,
+      whenSent: (callback) => void response.once("close", callback),
+      readBody: (bodyLimit) => bodies.read(request, response, bodyLimit),
+      holdMemory: (bytes) => bodies.hold(request, bytes),
+    });
+    const { status, headers: ownHeaders, body, reason } = await handle(gatewayRequest);
+    const unread = discardBody(request);
+    if (serverTiming) extraHeaders["Server-Timing"] = stages.header();
+    const headers: GatewayResponse["headers"] = Object.assign(extraHeaders, rateLimitHeaders(), ownHeaders);
+    if (base?.Vary && ownHeaders.Vary) extraHeaders.Vary = `${ownHeaders.Vary}, ${base.Vary}`;
+    try {
+      if (isBodyStream(body)) await sendStream(response, { status, headers, flow: body }, base);
+      else if (unread && !response.shouldKeepAlive)
+        sendResponseAndLinger(response, { status, headers, body, reason }, { base, unread });
+      else sendResponse(response, { status, headers, body, reason }, base);
+      trackUnread(response);
+    } catch (fault) {
+      if (clientAbort.aborted) return;
+      const hasBegun = response.headersSent;
+      log.error({ request: id, err: fault }, hasBegun ? "an answer broke off" : "an answer could not be sent");
+      if (hasBegun) return abortConnection(response);
+      for (const name in ownHeaders) response.removeHeader(name);
+      const refusal = toErrorResponse(toApiError(fault), gatewayRequest, config);
+      sendResponse(response, { ...refusal, headers: { "X-Request-Id": id, ...refusal.headers } }, base);
+    }
+  };
+}

@@ -1,0 +1,246 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { paceReading } from "../../engine/concurrency/event-loop-sharing.ts";
+import type { Config } from "../../engine/config/config.ts";
+import { ResponseBudget } from "../../engine/database/response-budget.ts";
+import { ApiError, unavailable } from "../../engine/errors.ts";
+import type { BodyLimit } from "../../http/body-limit.ts";
+import { clientDisconnected } from "./request.ts";
+
+/** Of each body that nobody wants so much is read before others have their turn, and so many at a time. */
+const DISCARDED_BYTES = 64 * 1024;
+const DISCARDED_AT_ONCE = 16;
+const DISCARD_PAUSE_MS = 20;
+/** A connection that is cut off earlier may lose the response that its client has not read yet. */
+const LONGEST_DISCARD_MS = 10_000;
+const MOST_DISCARDED = 256;
+
+/** The oldest first. A connection that waits for its turn does not notice that its client has left, and keeps its memory. */
+const discardedBodies = new Set<DiscardedBody>();
+/** Those that wait for their turn, in the order in which they have it. */
+const pausedBodies = new Set<DiscardedBody>();
+let discardTimer: NodeJS.Timeout | null = null;
+
+/** For how long nothing may come of a body whose end has not come. */
+const IDLE_MS = 15_000;
+/** A small body is taken although others hold all that there is. */
+const SMALL_BYTES = 16 * 1024;
+/** What it takes to keep a piece of a body, however short. */
+const CHUNK_OVERHEAD_BYTES = 512;
+/** The largest body in pieces of 640 bytes. */
+const MOST_CHUNKS = 16_384;
+const NO_BYTES = Buffer.alloc(0);
+
+type RequestBodyOptions = Pick<Config, "maxBodyBytes" | "maxBodyMemory"> & { readonly idleMs?: number };
+
+/**
+ * The bodies of all requests in flight: together they take no more memory than `maxBodyMemory`, of which anonymous callers
+ * may have half. What a request takes is given back when it is answered, or as soon as it is refused.
+ */
+export class RequestBodies {
+  readonly #mostBytes: number;
+  readonly #memory: number;
+  readonly #idleMs: number;
+  readonly #all: ResponseBudget;
+  readonly #anonymous: ResponseBudget;
+  readonly #shares = new WeakMap<IncomingMessage, ResponseBudget>();
+
+  constructor({ maxBodyBytes, maxBodyMemory, idleMs = IDLE_MS }: RequestBodyOptions) {
+    // A single body of the largest size has to fit, in the time between its pieces and its whole twice.
+    const most = Math.max(maxBodyMemory, 2 * maxBodyBytes);
+    this.#memory = most;
+    this.#mostBytes = maxBodyBytes;
+    this.#idleMs = idleMs;
+    this.#all = new ResponseBudget(most);
+    this.#anonymous = new ResponseBudget(most / 2, this.#all, 0);
+  }
+
+  /** Once for each request. Refuses a body that is larger than the limit (413), comes too slowly (408), or does not fit (503). */
+  async read(request: IncomingMessage, response: ServerResponse, limit: BodyLimit): Promise<Buffer> {
+    refuseEncoded(request);
+    const most = limit.bytes < this.#mostBytes ? limit : { ...limit, bytes: this.#mostBytes };
+    if (Number(request.headers["content-length"]) > most.bytes) throw bodyTooLarge(most);
+    if (request.readableEnded) return NO_BYTES;
+    if (request.destroyed) throw clientDisconnected(request.errored);
+    const [memory, all] = limit.isAnonymous ? [this.#memory / 2, this.#anonymous] : [this.#memory, this.#all];
+    const share = new ResponseBudget(memory, all, SMALL_BYTES);
+    this.#shares.set(request, share);
+    response.once("close", () => share.giveAllBack());
+    return collectBody(request, { most, share, idleMs: this.#idleMs });
+  }
+
+  /** Counts what is made of the body beside it. Refuses what does not fit. */
+  hold(request: IncomingMessage, bytes: number): void {
+    const share = this.#shares.get(request);
+    if (share?.take(bytes) !== false) return;
+    throw share.isExceeded ? tooMuchMemory() : tooManyBodies();
+  }
+}
+
+type CollectOptions = { readonly most: BodyLimit; readonly share: ResponseBudget; readonly idleMs: number };
+
+/** By its events, since to iterate over them costs several times as much as a small body itself. */
+function collectBody(request: IncomingMessage, { most, share, idleMs }: CollectOptions): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    let isRefused = false;
+    const source = {
+      pause: () => void request.pause(),
+      resume: () => {
+        if (!isRefused) request.resume();
+      },
+    };
+    const take = (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > most.bytes) refuse(bodyTooLarge(most));
+      else if (chunks.push(chunk) > MOST_CHUNKS) refuse(tooManyChunks());
+      else if (!share.take(chunk.length + CHUNK_OVERHEAD_BYTES)) refuse(tooManyBodies());
+      else {
+        idle.refresh();
+        paceReading(source, chunk.length);
+      }
+    };
+    const refuse = (reason: ApiError) => {
+      isRefused = true;
+      request.off("data", take).pause();
+      clearTimeout(idle);
+      for (const chunk of chunks) releaseMemory(chunk);
+      chunks.length = 0;
+      share.giveAllBack();
+      reject(reason);
+    };
+    const idle = setTimeout(() => refuse(bodyTooSlow()), idleMs);
+    request.on("data", take);
+    request.on("end", () => {
+      clearTimeout(idle);
+      resolve(joinChunks(chunks, bytes));
+    });
+    request.on("error", (fault) => refuse(clientDisconnected(fault)));
+  });
+}
+
+function joinChunks(chunks: readonly Buffer[], bytes: number): Buffer {
+  if (chunks.length === 1) return chunks[0]!;
+  const body = Buffer.concat(chunks, bytes);
+  for (const chunk of chunks) releaseMemory(chunk);
+  return body;
+}
+
+/** Gives the memory back at once: V8 looks for what nobody holds only when something new is made, which a flood that ends is not. */
+function releaseMemory({ buffer, length }: Buffer): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === length) buffer.transfer(0);
+}
+
+function refuseEncoded({ headers }: IncomingMessage): void {
+  const encoding = headers["content-encoding"];
+  if (!encoding || encoding === "identity") return;
+  throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", `A body in the encoding "${encoding}" cannot be read.`, {
+    hint: "Send it without Content-Encoding.",
+    headers: { "Accept-Encoding": "identity" },
+  });
+}
+
+function bodyTooLarge({ bytes, hint }: BodyLimit): ApiError {
+  return new ApiError(413, "PAYLOAD_TOO_LARGE", `The body is larger than ${bytes} bytes.`, {
+    hint: ["Send it in several requests.", hint].join(" ").trimEnd(),
+  });
+}
+
+function tooManyBodies(): ApiError {
+  return unavailable("Too many request bodies are being received at once; try again shortly.");
+}
+
+/** It would not fit either if it were the only one. */
+function tooMuchMemory(): ApiError {
+  return new ApiError(413, "PAYLOAD_TOO_LARGE", "To read the body takes more memory than there is for bodies.", {
+    hint: "Send it in several requests.",
+  });
+}
+
+/** Whoever goes on like this is not read any longer. */
+const CLOSE_CONNECTION = { Connection: "close" };
+
+function bodyTooSlow(): ApiError {
+  return new ApiError(408, "TIMEOUT", "The body did not arrive in time.", { headers: CLOSE_CONNECTION });
+}
+
+function tooManyChunks(): ApiError {
+  return new ApiError(413, "PAYLOAD_TOO_LARGE", `The body comes in more than ${MOST_CHUNKS} pieces.`, {
+    hint: "Send it in larger chunks.",
+    headers: CLOSE_CONNECTION,
+  });
+}
+
+/** A large body that is being discarded. */
+type DiscardedBody = { readonly request: IncomingMessage; readonly until: number };
+
+/**
+ * Reads on to the end of a body whose request is answered, and slowly, however many there are. Were the connection
+ * closed instead, many a client would notice that it cannot send on, and not look why. Null where there is nothing to read; else
+ * resolves when nothing more comes.
+ */
+export function discardBody(request: IncomingMessage): Promise<void> | null {
+  if (request.complete || request.destroyed) return null;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  // What is small has arrived already.
+  if (Number(request.headers["content-length"]) <= DISCARDED_BYTES) {
+    request.once("end", resolve).once("close", resolve).resume();
+    return promise;
+  }
+  const entry: DiscardedBody = { request, until: performance.now() + LONGEST_DISCARD_MS };
+  const { socket } = request;
+  const finish = () => {
+    discardedBodies.delete(entry);
+    pausedBodies.delete(entry);
+    socket.off("close", finish);
+    resolve();
+  };
+  // A request that is answered is not told that its connection was closed.
+  socket.once("close", finish);
+  request.once("end", finish).once("close", finish);
+  let bytes = 0;
+  request.on("data", (piece: Buffer) => {
+    bytes += piece.length;
+    if (bytes < DISCARDED_BYTES) return;
+    bytes = 0;
+    discardLater(entry);
+  });
+  discardedBodies.add(entry);
+  if (discardedBodies.size > MOST_DISCARDED) closeOldestDiscarded();
+  discardLater(entry);
+  return promise;
+}
+
+function discardLater(entry: DiscardedBody): void {
+  entry.request.pause();
+  pausedBodies.add(entry);
+  discardTimer ??= setInterval(resumeSome, DISCARD_PAUSE_MS).unref();
+}
+
+function resumeSome(): void {
+  const now = performance.now();
+  for (const entry of discardedBodies) {
+    if (entry.until > now) break;
+    closeDiscarded(entry);
+  }
+  let count = 0;
+  for (const entry of pausedBodies) {
+    if (count++ === DISCARDED_AT_ONCE) return;
+    pausedBodies.delete(entry);
+    entry.request.resume();
+  }
+  if (discardedBodies.size > 0) return;
+  clearInterval(discardTimer!);
+  discardTimer = null;
+}
+
+function closeOldestDiscarded(): void {
+  const [oldest] = discardedBodies;
+  closeDiscarded(oldest!);
+}
+
+function closeDiscarded(entry: DiscardedBody): void {
+  discardedBodies.delete(entry);
+  pausedBodies.delete(entry);
+  entry.request.socket.destroy();
+}

@@ -1,0 +1,165 @@
+import type { Server } from "node:http";
+import type { Socket } from "node:net";
+import { memoize } from "../../engine/cache/memoize.ts";
+import {
+  counter,
+  DurationHistogram,
+  gauge,
+  histogram,
+  type Metric,
+  type MetricSample,
+} from "../../engine/observability/metrics.ts";
+import { isPathUnder } from "./router.ts";
+import { TABLE_PREFIX as TABLES } from "./table-prefix.ts";
+
+const FUNCTION_CALLS = `${TABLES}/rpc/`;
+const VERSION_PREFIX = /^\/api\/v\d(?=\/|$)/;
+/** Path levels of the resource interface; actions and nested collections share a level. */
+const RESOURCE_LEVELS = [
+  "",
+  "/{collection}",
+  "/{collection}/{id}",
+  "/{collection}/{id}/{name}",
+  "/{collection}/{id}/{name}/{id}",
+];
+const DEEPER_LEVEL = "/{other}";
+
+const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+
+type RequestCounter = {
+  readonly route: RouteTemplate;
+  readonly method: string;
+  durations: DurationHistogram;
+  statuses: Map<number, number>;
+};
+
+/** Counts requests by route template, method and status. */
+export class RequestMetrics {
+  readonly #counters = new Map<RouteTemplate, Map<string, RequestCounter>>();
+
+  count(route: RouteTemplate, method: string, status: number, milliseconds: number): void {
+    const entry = this.#counters.get(route)?.get(method) ?? this.#open(route, method);
+    entry.statuses.set(status, (entry.statuses.get(status) ?? 0) + 1);
+    entry.durations.add(milliseconds);
+  }
+
+  metrics(): readonly Metric[] {
+    const entries = [...this.#counters.values()].flatMap((methods) => [...new Set(methods.values())]);
+    return [
+      counter("http_requests_total", "Requests that were answered.", entries.flatMap(statusesOf)),
+      histogram("http_request_duration_seconds", "Time from the request's head to the end of the response.", (name) =>
+        entries.flatMap((entry) => entry.durations.samples(name, labelsOf(entry))),
+      ),
+    ];
+  }
+
+  #open(route: RouteTemplate, method: string): RequestCounter {
+    const methods = this.#counters.get(route) ?? new Map<string, RequestCounter>();
+    this.#counters.set(route, methods);
+    const counted = METHODS.has(method) ? method : "other";
+    const entry = methods.get(counted) ?? {
+      route,
+      method: counted,
+      durations: new DurationHistogram(),
+      statuses: new Map(),
+    };
+    methods.set(counted, entry).set(method, entry);
+    return entry;
+  }
+}
+
+function labelsOf({ route, method }: RequestCounter) {
+  return { interface: route.interface, route: route.template, method };
+}
+
+function statusesOf(entry: RequestCounter): MetricSample[] {
+  return [...entry.statuses].map(([status, value]) => ({ labels: { ...labelsOf(entry), status }, value }));
+}
+
+/** Counts connections and bytes, WebSockets included, from the counters of the sockets: no cost per request. */
+export class HttpTraffic {
+  readonly #open = new Set<Socket>();
+  #received = 0;
+  #sent = 0;
+
+  follow(server: Server): void {
+    server.on("connection", (socket: Socket) => {
+      this.#open.add(socket);
+      socket.once("close", () => {
+        this.#open.delete(socket);
+        this.#received += socket.bytesRead;
+        this.#sent += socket.bytesWritten;
+      });
+    });
+  }
+
+  metrics(): readonly Metric[] {
+    let [received, sent] = [this.#received, this.#sent];
+    for (const socket of this.#open) {
+      received += socket.bytesRead;
+      sent += socket.bytesWritten;
+    }
+    return [
+      gauge("http_connections", "Open client connections, WebSockets included.", this.#open.size),
+      counter("http_received_bytes_total", "Bytes received from clients.", received),
+      counter("http_sent_bytes_total", "Bytes sent to clients.", sent),
+    ];
+  }
+}
+
+/** A path template such as `/users/{id}`, for labels of low cardinality. */
+type RouteTemplate = { readonly interface: string; readonly template: string };
+
+export type FindRouteTemplate = (path: string) => RouteTemplate;
+
+type RoutePaths = {
+  /** Exact paths. */
+  readonly paths: readonly string[];
+  /** Path prefixes. */
+  readonly folders: readonly string[];
+};
+
+/** Maps a path to its template, whether or not the resource exists: for metrics and traces. */
+export function makeRouteTemplateFinder({ paths, folders }: RoutePaths): FindRouteTemplate {
+  // One object per template, because counters are looked up by identity.
+  const templateOf = memoize((template: string): RouteTemplate => ({ interface: interfaceOf(template), template }));
+  const exact = new Map(paths.map((path) => [path, templateOf(path)]));
+  const below = folders.map((folder) => ({
+    folder,
+    itself: templateOf(folder),
+    inside: templateOf(`${folder}/{name}`),
+  }));
+  const [root, table, call] = [
+    templateOf(`${TABLES}/`),
+    templateOf(`${TABLES}/{table}`),
+    templateOf(`${FUNCTION_CALLS}{function}`),
+  ];
+
+  return (path) => {
+    if (isPathUnder(TABLES, path)) {
+      if (path.startsWith(FUNCTION_CALLS)) return call;
+      return path.length > TABLES.length + 1 ? table : root;
+    }
+    const route = exact.get(path);
+    if (route) return route;
+    for (const { folder, itself, inside } of below) {
+      if (isPathUnder(folder, path)) return path.length > folder.length + 1 ? inside : itself;
+    }
+    return templateOf(resourceTemplate(path));
+  };
+}
+
+/** `/api/v1/{collection}/{id}`, also for unknown collections. */
+function resourceTemplate(path: string): string {
+  const base = VERSION_PREFIX.exec(path)?.[0] ?? "";
+  const levels = path.slice(base.length).split("/", RESOURCE_LEVELS.length + 1).length - 1;
+  return `${base}${RESOURCE_LEVELS[levels] ?? DEEPER_LEVEL}`;
+}
+
+function interfaceOf(template: string): string {
+  if (template.startsWith(TABLES)) return "table";
+  if (template.startsWith("/graphql")) return "graphql";
+  if (template.startsWith("/realtime/")) return "realtime";
+  if (/^\/(auth|api\/(auth|mfa))\//.test(template)) return "auth";
+  return template.includes("{collection}") || template.endsWith(DEEPER_LEVEL) ? "resource" : "service";
+}

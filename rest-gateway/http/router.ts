@@ -1,0 +1,171 @@
+import { shuttingDown } from "../../engine/database/database-errors.ts";
+import {
+  type ApiError,
+  type ErrorBodyShape,
+  type ErrorVerbosity,
+  fieldErrorsOf,
+  toApiError,
+  toEnvelope,
+  toGraphQLBody,
+  toMinimalTableBody,
+  toTableBody,
+} from "../../engine/errors.ts";
+import type { KeyedCounter } from "../../engine/observability/counters.ts";
+import type { Logger } from "../../engine/output/log.ts";
+import { methodNotAllowed, notFound } from "../../http/address-errors.ts";
+import {
+  type GatewayHandler,
+  type GatewayRequest,
+  type GatewayResponse,
+  jsonResponse,
+  type ResponseBody,
+} from "./request.ts";
+import { TABLE_PREFIX as TABLES } from "./table-prefix.ts";
+
+/** Path -> method -> handler. */
+export type GatewayRoutes = Readonly<Record<string, Readonly<Record<string, GatewayHandler>>>>;
+
+type RouterOptions = {
+  readonly routes: GatewayRoutes;
+  /** Interfaces that have everything below a path, and look at methods themselves. */
+  readonly folders?: Readonly<Record<string, GatewayHandler>>;
+  /** Answers every other address; without it, there is nothing at them. */
+  readonly fallback?: GatewayHandler;
+  readonly errorBody: ErrorBodyShape;
+  readonly tableErrorVerbosity?: ErrorVerbosity;
+  readonly log: Logger;
+  readonly errors?: KeyedCounter;
+  /** False: the service stops, and each request is told so. */
+  readonly acceptsRequests?: () => boolean;
+  /** Called when a request named what the catalogue does not have. */
+  readonly onUnknownName?: () => void;
+};
+
+/** Codes of requests for tables, columns, functions, relations and addresses that there are not, among others. */
+const UNKNOWN_NAME_CODES: ReadonlySet<string> = new Set([
+  ...["PGRST200", "PGRST202", "PGRST204", "PGRST205", "42703", "42883", "42P01"],
+  ...["RESOURCE_NOT_FOUND", "VALIDATION_ERROR"],
+]);
+
+/** Finds the handler and turns whatever it throws into the answer of the interface that was asked: caught once, here. */
+export function makeRouter({
+  routes,
+  folders = {},
+  fallback = () => {
+    throw notFound();
+  },
+  errorBody,
+  tableErrorVerbosity = "verbose",
+  log,
+  errors,
+  acceptsRequests = () => true,
+  onUnknownName,
+}: RouterOptions): (request: GatewayRequest) => Promise<GatewayResponse<ResponseBody>> {
+  const exactPaths = new Map(Object.entries(routes).map(([path, methods]) => [path, new Map(Object.entries(methods))]));
+  const folderHandlers = Object.entries(folders);
+
+  const route: GatewayHandler = (request) => {
+    request.stages.enter("route");
+    // An address of its own goes before the folder that it lies in.
+    const methods = exactPaths.get(request.path);
+    if (methods) return dispatchMethod(methods, request);
+    for (const [path, handle] of folderHandlers) if (isPathUnder(path, request.path)) return handle(request);
+    return fallback(request);
+  };
+
+  /** Each request is counted: who shows nothing by the address at once, and who was not known after all afterwards. */
+  return async (request) => {
+    try {
+      if (!acceptsRequests()) throw shuttingDown();
+      if (!hasCredentials(request)) request.admit(null);
+      const response = await route(request);
+      request.admit(null);
+      return response;
+    } catch (thrown) {
+      const error = toApiError(preferRateLimitError(request, thrown));
+      errors?.add(error.code);
+      if (UNKNOWN_NAME_CODES.has(error.code)) onUnknownName?.();
+      const level = error.status >= 500 ? "error" : "debug";
+      log[level]({ request: request.id, code: error.code, status: error.status, err: error.cause }, error.message);
+      return toErrorResponse(error, request, { errorBody, tableErrorVerbosity });
+    }
+  };
+}
+
+/** What is to be told: that there were too many requests goes before what was wrong with this one. */
+function preferRateLimitError(request: GatewayRequest, thrown: unknown): unknown {
+  try {
+    request.admit(null);
+    return thrown;
+  } catch (tooMany) {
+    return tooMany;
+  }
+}
+
+/** To the handler of the method, among those that an address has. */
+export function dispatchMethod(
+  methods: ReadonlyMap<string, GatewayHandler>,
+  request: GatewayRequest,
+): ReturnType<GatewayHandler> {
+  const { method } = request;
+  const handler = methods.get(method) ?? (method === "HEAD" ? methods.get("GET") : undefined);
+  if (handler) return handler(request);
+  const allow = allowHeader([...methods.keys()]);
+  if (method === "OPTIONS") return { status: 204, headers: { Allow: allow }, body: null };
+  throw methodNotAllowed(method, allow);
+}
+
+/** How the deployment has errors told. */
+export type ErrorFormat = { readonly errorBody: ErrorBodyShape; readonly tableErrorVerbosity: ErrorVerbosity };
+
+/** The refusal in the words of the interface that the path belongs to. */
+export function toErrorResponse(
+  refusal: ApiError,
+  { id, path }: Pick<GatewayRequest, "id" | "path">,
+  { errorBody, tableErrorVerbosity }: ErrorFormat,
+): GatewayResponse {
+  const error = withRetryAfter(refusal);
+  if (isPathUnder(TABLES, path)) return toTableErrorResponse(error, tableErrorVerbosity);
+  return jsonResponse(error.status, errorBodyFor(error, id, path, errorBody), error.headers);
+}
+
+const TEMPORARY_STATUSES: ReadonlySet<number> = new Set([429, 503]);
+
+/** What is refused for now says when to come back, where SQL refused it too. */
+function withRetryAfter(error: ApiError): ApiError {
+  const isSaid = error.headers["Retry-After"] !== undefined;
+  return isSaid || !TEMPORARY_STATUSES.has(error.status) ? error : error.withHeaders({ "Retry-After": "1" });
+}
+
+/** A code that a header can hold. */
+const HEADER_TOKEN = /^[\w!#$%&'*+.^`|~:/-]+$/;
+
+/** The code stands in a header as well, for HEAD has no body. */
+function toTableErrorResponse(error: ApiError, verbosity: ErrorVerbosity): GatewayResponse {
+  const body = verbosity === "minimal" ? toMinimalTableBody(error) : toTableBody(error);
+  const headers: Record<string, string> = HEADER_TOKEN.test(body.code)
+    ? { "Proxy-Status": `PostgREST; error=${body.code}` }
+    : {};
+  const response = jsonResponse(error.status, body, { ...headers, ...error.headers });
+  return error.reason === null ? response : { ...response, reason: error.reason };
+}
+
+function errorBodyFor(error: ApiError, requestId: string, path: string, errorBody: ErrorBodyShape): object {
+  if (isPathUnder("/graphql", path)) return { errors: [toGraphQLBody(error)] };
+  return toEnvelope(error, errorBody, { requestId, at: new Date(), faults: fieldErrorsOf(error) });
+}
+
+const CREDENTIAL_HEADERS = ["authorization", "apikey", "x-api-key", "cookie"] as const;
+
+function hasCredentials({ headers, rawQuery }: GatewayRequest): boolean {
+  return CREDENTIAL_HEADERS.some((name) => headers[name] !== undefined) || /(^|&)api_?key=/.test(rawQuery);
+}
+
+export function isPathUnder(folder: string, path: string): boolean {
+  return path.startsWith(folder) && (path.length === folder.length || path[folder.length] === "/");
+}
+
+function allowHeader(methods: readonly string[]): string {
+  const derived = methods.includes("GET") ? ["HEAD", "OPTIONS"] : ["OPTIONS"];
+  return [...new Set([...methods, ...derived])].sort().join(", ");
+}

@@ -1,0 +1,206 @@
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type RequestListener, type Server, STATUS_CODES } from "node:http";
+import { createServer as createSecureServer, Server as SecureServer } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
+import { createSecureContext } from "node:tls";
+import type { Config } from "../../engine/config/config.ts";
+import { ApiError, type ErrorBodyShape, toEnvelope } from "../../engine/errors.ts";
+import { trackConnections } from "./drain.ts";
+import { type UpgradeListener, wantsWebSocket } from "./upgrade.ts";
+
+const PARSE_ERRORS: Readonly<Record<string, ApiError>> = {
+  HPE_HEADER_OVERFLOW: new ApiError(431, "VALIDATION_ERROR", "The request's address and headers are too large."),
+  ERR_HTTP_REQUEST_TIMEOUT: new ApiError(408, "TIMEOUT", "The request did not arrive in time."),
+};
+const NOT_HTTP = new ApiError(400, "VALIDATION_ERROR", "This is no HTTP request.");
+
+const SEVERAL_HOSTS = new ApiError(400, "VALIDATION_ERROR", "The request has more than one Host header; send one.");
+
+type ListenAddress = Pick<Config, "host" | "port" | "httpsCertificate" | "httpsKey"> & {
+  /** What the two are set by, for who is told that they cannot be had. */
+  readonly settings?: AddressSettingNames;
+};
+type AddressSettingNames = { readonly host: string; readonly port: string };
+type ListenOptions = ListenAddress & Pick<Config, "maxHeaderBytes" | "requestTimeout" | "errorBody">;
+
+const DEFAULT_SETTING_NAMES: AddressSettingNames = { host: "HOST", port: "PORT" };
+/** Longer than the 60 seconds of common proxies, which would otherwise meet a connection that is just being closed. */
+const KEEP_ALIVE_MS = 65_000;
+/** How often late requests are looked for; node's 30 seconds would make REQUEST_TIMEOUT_SECONDS that much longer. */
+const LATE_CHECK_MS = 2_000;
+
+export async function openServer(
+  handler: RequestListener,
+  { maxHeaderBytes, requestTimeout, errorBody, ...address }: ListenOptions,
+  upgrade?: UpgradeListener,
+): Promise<Server> {
+  const certificate = await readCertificate(address);
+  const options = {
+    maxHeaderSize: maxHeaderBytes,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: LATE_CHECK_MS,
+    // What has no body need not be read as a stream: a sixteenth of what a small answer costs.
+    optimizeEmptyRequests: true,
+    shouldUpgradeCallback: wantsWebSocket,
+  };
+  const server = certificate ? createSecureServer({ ...options, ...certificate }) : createServer(options);
+  if (upgrade) server.on("upgrade", rejectUpgradeOfSeveralHosts(upgrade, errorBody));
+  trackConnections(server);
+  server.on("request", rejectSeveralHosts(handler, errorBody));
+  server.requestTimeout = requestTimeout * 1000;
+  server.headersTimeout = Math.min(server.requestTimeout, 60_000);
+  server.on("clientError", rejectMalformedRequests(errorBody));
+  await bind(server, address);
+  return server;
+}
+
+/** Fails before anything is started when the address cannot be had, or what it is served with. */
+export async function checkListenAddress(address: ListenAddress): Promise<void> {
+  await readCertificate(address);
+  const server = createServer();
+  await bind(server, address);
+  await closeServer(server);
+}
+
+export function serverUrl(server: Server, host: string): string {
+  const { port } = server.address() as AddressInfo;
+  const name = host === "0.0.0.0" || host === "::" ? "localhost" : host;
+  const scheme = server instanceof SecureServer ? "https" : "http";
+  return `${scheme}://${name.includes(":") ? `[${name}]` : name}:${port}`;
+}
+
+/** Connections that come from now on are shown the certificate that the files hold by now. */
+export async function reloadCertificate(server: Server, files: Parameters<typeof readCertificate>[0]): Promise<void> {
+  const certificate = await readCertificate(files);
+  if (certificate && server instanceof SecureServer) server.setSecureContext(certificate);
+}
+
+/**
+ * One connection is accepted in a turn of the event loop. Those that come faster wait in the kernel, as many as it lets (`somaxconn`);
+ * whoever does not fit there tries again after a second, and then after three.
+ */
+const LISTEN_BACKLOG = 4_096;
+
+async function bind(server: Server, address: ListenAddress): Promise<void> {
+  server.listen({ port: address.port, host: address.host, backlog: LISTEN_BACKLOG });
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    throw explainListenError(error as NodeJS.ErrnoException, address);
+  }
+}
+
+async function closeServer(server: Server): Promise<void> {
+  await new Promise<void>((done, fail) => server.close((error) => (error ? fail(error) : done())));
+}
+
+function explainListenError(
+  error: NodeJS.ErrnoException,
+  { host, port, settings = DEFAULT_SETTING_NAMES }: ListenAddress,
+): Error {
+  switch (error.code) {
+    case "EADDRINUSE":
+      return new Error(
+        `Port ${port} of ${host} is in use. ` +
+          `Stop what listens there, or set ${settings.port} to another port (0 takes a free one).`,
+      );
+    case "EACCES":
+      return new Error(`This user may not listen on port ${port}. Set ${settings.port} to one above 1023.`);
+    case "EADDRNOTAVAIL":
+    case "ENOTFOUND":
+      return new Error(
+        `${host} is no address of this machine. Set ${settings.host} to one that is, or to 0.0.0.0 for all.`,
+      );
+    default:
+      return error;
+  }
+}
+
+type TlsCertificate = { readonly cert: Buffer; readonly key: Buffer };
+
+/** What the files of HTTPS_CERT_FILE and HTTPS_KEY_FILE hold; null without them. Rejects in words. */
+async function readCertificate({
+  httpsCertificate,
+  httpsKey,
+}: Pick<Config, "httpsCertificate" | "httpsKey">): Promise<TlsCertificate | null> {
+  if (httpsCertificate === null || httpsKey === null) return null;
+  const [cert, key] = await Promise.all([
+    readSettingFile("HTTPS_CERT_FILE", httpsCertificate),
+    readSettingFile("HTTPS_KEY_FILE", httpsKey),
+  ]);
+  try {
+    createSecureContext({ cert, key });
+  } catch (error) {
+    throw new Error(
+      `HTTPS_CERT_FILE and HTTPS_KEY_FILE do not hold a certificate and its key in PEM form: ${(error as Error).message}`,
+    );
+  }
+  return { cert, key };
+}
+
+async function readSettingFile(setting: string, file: string): Promise<Buffer> {
+  return readFile(file).catch((error: Error) => {
+    throw new Error(`${setting} cannot be read: ${error.message}`);
+  });
+}
+
+/** What is no HTTP at all never reaches a handler, but is refused in the same words. */
+function rejectMalformedRequests(errorBody: ErrorBodyShape): (fault: NodeJS.ErrnoException, socket: Socket) => void {
+  return (fault, socket) => {
+    if (fault.code === "ECONNRESET" || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    socket.end(toHttpMessage(PARSE_ERRORS[fault.code ?? ""] ?? NOT_HTTP, errorBody));
+  };
+}
+
+/** RFC 9112, 3.2: a request with several `Host` fields is answered with 400, whatever it asks for. */
+function rejectSeveralHosts(handler: RequestListener, errorBody: ErrorBodyShape): RequestListener {
+  return (request, response) => {
+    if (!hasSeveralHostHeaders(request)) return handler(request, response);
+    const { status, headers, body } = toRejection(SEVERAL_HOSTS, errorBody);
+    response.writeHead(status, headers).end(body);
+  };
+}
+
+/** The same of requests for a WebSocket. */
+function rejectUpgradeOfSeveralHosts(upgrade: UpgradeListener, errorBody: ErrorBodyShape): UpgradeListener {
+  return (request, socket, head) => {
+    if (!hasSeveralHostHeaders(request)) return upgrade(request, socket, head);
+    // A client that leaves now is no fault; without this it would end the process.
+    socket.on("error", () => socket.destroy());
+    socket.end(toHttpMessage(SEVERAL_HOSTS, errorBody));
+  };
+}
+
+function toRejection(error: ApiError, errorBody: ErrorBodyShape) {
+  const requestId = randomUUID();
+  const body = JSON.stringify(toEnvelope(error, errorBody, { requestId, at: new Date() }));
+  const headers = {
+    "Content-Type": "application/json; charset=utf-8",
+    "Content-Length": Buffer.byteLength(body),
+    "X-Request-Id": requestId,
+    Connection: "close",
+  };
+  return { status: error.status, headers, body };
+}
+
+/** The whole response as text, for a connection that has no response object. */
+function toHttpMessage(error: ApiError, errorBody: ErrorBodyShape): string {
+  const { status, headers, body } = toRejection(error, errorBody);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, "", body].join("\r\n");
+}
+
+/** Whether there are several, of which a proxy in front may have gone by another than the one that is read here. */
+function hasSeveralHostHeaders({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): boolean {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!;
+    if (name.length === 4 && /^host$/i.test(name)) hosts++;
+  }
+  return hosts > 1;
+}

@@ -1,0 +1,2 @@
+/** Below which address the table interface answers. */
+export const TABLE_PREFIX = "/rest/v1";

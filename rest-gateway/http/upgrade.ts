@@ -1,0 +1,51 @@
+import { type IncomingMessage, STATUS_CODES } from "node:http";
+import type { Duplex } from "node:stream";
+import { toApiError } from "../../engine/errors.ts";
+import type { Admission } from "./limits.ts";
+import { identifyRequest, pathOfUrl, toOriginForm } from "./request.ts";
+
+/** Takes over the connection that a request for another protocol came by. */
+export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+
+/** Anything else that a client would rather speak, such as HTTP/2, is not taken up, and its request answered in HTTP/1.1. */
+export function wantsWebSocket({ headers }: Pick<IncomingMessage, "headers">): boolean {
+  return headers.upgrade?.toLowerCase() === "websocket";
+}
+
+/** How an upgrade is counted: as one request of its address, for who asks is known only by what is sent later. */
+export type AdmissionForUpgrade = (request: IncomingMessage) => Admission;
+
+type UpgradeOptions = {
+  readonly interfaces: Readonly<Record<string, UpgradeListener>>;
+  readonly admissionOf?: AdmissionForUpgrade;
+  /** How many may be open at once, of all interfaces. */
+  readonly maxConnections: number;
+};
+
+/** Hands a request for a WebSocket to the interface at its address. */
+export function makeUpgradeRouter({ interfaces, admissionOf, maxConnections }: UpgradeOptions): UpgradeListener {
+  let connections = 0;
+  return (request, socket, head) => {
+    // A client that leaves now is no fault; without this it would end the process.
+    socket.on("error", () => socket.destroy());
+    request.url = toOriginForm(request.url ?? "/");
+    identifyRequest(request);
+    const path = pathOfUrl(request.url);
+    if (!Object.hasOwn(interfaces, path)) return endSocket(socket, "404 Not Found");
+    try {
+      admissionOf?.(request).admit(null);
+    } catch (refusal) {
+      const { status, headers } = toApiError(refusal);
+      const { "Retry-After": seconds = "1" } = headers;
+      return endSocket(socket, `${status} ${STATUS_CODES[status]}`, `Retry-After: ${seconds}\r\n`);
+    }
+    if (connections >= maxConnections) return endSocket(socket, "503 Service Unavailable", "Retry-After: 10\r\n");
+    connections++;
+    socket.once("close", () => connections--);
+    interfaces[path]!(request, socket, head);
+  };
+}
+
+function endSocket(socket: Duplex, status: string, headers = ""): void {
+  socket.end(`HTTP/1.1 ${status}\r\n${headers}Connection: close\r\nContent-Length: 0\r\n\r\n`);
+}

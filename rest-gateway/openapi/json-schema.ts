@@ -1,0 +1,177 @@
+import { memoize } from "../../engine/cache/memoize.ts";
+import type { Catalog } from "../../engine/catalog/catalog.ts";
+import {
+  type BaseType,
+  baseTypeOf,
+  type CompositeType,
+  type DataType,
+  type TypeAttribute,
+} from "../../engine/catalog/types.ts";
+import type { VisibleSchema } from "./visible-schema.ts";
+
+const WORD = /^\w+$/;
+
+/** `'draft'::character varying`, `'-1'::integer`, `0`, `true` */
+const LITERAL =
+  /^(?:'(?<quoted>(?:[^'\\]|'')*)'|(?<bare>-?\d+(?:\.\d+)?|true|false))(?:::[^'()]+(?:\(\d+(?:,\d+)?\))?(?:\[\])?)?$/;
+
+export type JsonSchema = { readonly [keyword: string]: unknown };
+export type SchemaOfType = (type: DataType) => JsonSchema;
+
+/** What Postgres's JSON of a value looks like, null aside. */
+const BASE_TYPES: Readonly<Record<string, JsonSchema>> = {
+  bool: { type: "boolean" },
+  int2: { type: "integer", format: "int16" },
+  int4: { type: "integer", format: "int32" },
+  int8: { type: "integer", format: "int64" },
+  float4: { type: "number", format: "float" },
+  float8: { type: "number", format: "double" },
+  numeric: { type: "number", format: "decimal" },
+  text: { type: "string" },
+  varchar: { type: "string" },
+  bpchar: { type: "string" },
+  name: { type: "string" },
+  uuid: { type: "string", format: "uuid" },
+  date: { type: "string", format: "date" },
+  timestamptz: { type: "string", format: "date-time" },
+  timestamp: { type: "string", format: "date-time-local" },
+  time: { type: "string", format: "time-local" },
+  json: {},
+  jsonb: {},
+};
+
+/** Types of extensions, wherever those were put. */
+const EXTENSION_TYPES: Readonly<Record<string, JsonSchema>> = {
+  citext: { type: "string" },
+  hstore: { type: "object", additionalProperties: { type: ["string", "null"] } },
+  geometry: { type: "object", description: "GeoJSON" },
+};
+
+export function makeSchemaOfType(
+  { representations }: Pick<Catalog, "representations">,
+  viewer: VisibleSchema,
+): SchemaOfType {
+  // A cast to json makes anything of a value.
+  const represented = new Set(representations.filter(({ target }) => target === "json").map(({ source }) => source));
+
+  const schemaOf: SchemaOfType = memoize((type: DataType): JsonSchema => {
+    switch (type.kind) {
+      case "base":
+        return baseSchema(type);
+      case "pseudo":
+        return type.name === "record" ? { type: "object" } : {};
+      case "enum":
+        return { type: "string", enum: type.values };
+      case "array":
+        return { type: "array", items: orNull(schemaOf(type.element)) };
+      case "range":
+      case "multirange":
+        return { type: "string", format: type.sqlName };
+      case "domain":
+        return represented.has(type.sqlName) ? {} : withMaxLength(schemaOf(type.over), type.maxLength);
+      case "composite":
+        return attributesSchema(visibleAttributes(type, viewer), schemaOf);
+    }
+  });
+  return schemaOf;
+}
+
+/** Of a table's row type: the columns that the role may know. */
+function visibleAttributes({ table, attributes }: CompositeType, viewer: VisibleSchema): Iterable<TypeAttribute> {
+  if (!table || !viewer.mayName(table)) return table ? [] : attributes.values();
+  return viewer.findVisible(table)?.columns ?? attributes.values();
+}
+
+export function attributesSchema(attributes: Iterable<TypeAttribute>, schemaOf: SchemaOfType): JsonSchema {
+  const properties = [...attributes].map(({ name, type }) => [name, orNull(schemaOf(type))]);
+  return { type: "object", properties: Object.fromEntries(properties) };
+}
+
+function baseSchema({ schema, name, sqlName }: BaseType): JsonSchema {
+  const known = schema === "pg_catalog" ? BASE_TYPES : EXTENSION_TYPES;
+  return Object.hasOwn(known, name) ? known[name]! : { type: "string", format: sqlName };
+}
+
+export function withMaxLength(schema: JsonSchema, maxLength: number | null): JsonSchema {
+  return maxLength === null || schema.type !== "string" ? schema : { ...schema, maxLength };
+}
+
+/** The schema of a value that may be null as well. */
+export function orNull(schema: JsonSchema): JsonSchema {
+  if (schema.type === undefined) return schema;
+  const nullable = { ...schema, type: [schema.type, "null"] };
+  return Array.isArray(schema.enum) ? { ...nullable, enum: [...schema.enum, null] } : nullable;
+}
+
+/** The default as JSON, where it is a constant; what an expression gives is known when it is run. */
+export function defaultValue(expression: string | null, type: DataType): unknown {
+  const literal = LITERAL.exec(expression ?? "")?.groups;
+  if (!literal) return undefined;
+  const text = literal.quoted?.replaceAll("''", "'") ?? literal.bare!;
+  return readLiteral(text, baseTypeOf(type));
+}
+
+/**
+ * What a client may leave out, in words: in a schema of what is sent, `default` has openapi-typescript and others take the property for one that
+ * is always there.
+ */
+export function describeDefault(description: string | undefined, value: unknown): string | undefined {
+  if (value === undefined) return description;
+  return [description, `Default: \`${JSON.stringify(value)}\``].filter((part) => part !== undefined).join("\n\n");
+}
+
+function readLiteral(text: string, type: DataType): unknown {
+  if (type.kind === "enum" || type.kind === "range" || type.kind === "multirange") return text;
+  if (type.kind === "array") return text === "{}" ? [] : undefined;
+  if (type.kind !== "base") return undefined;
+  switch (type.name) {
+    case "bool":
+      return /^(true|t)$/.test(text) ? true : /^(false|f)$/.test(text) ? false : undefined;
+    case "int2":
+    case "int4":
+    case "int8":
+    case "float4":
+    case "float8":
+    case "numeric":
+      // A number that JavaScript would round is none that can be told.
+      return String(Number(text)) === text ? Number(text) : undefined;
+    case "json":
+    case "jsonb":
+      return parseLiteral(text);
+    default:
+      return text;
+  }
+}
+
+/**
+ * A name as the key of a component, which may consist of letters, digits, `_`, `-` and `.` only: `odd table` is
+ * `odd-20-table`. No two names get the same key, and none has a dot: that is left for putting keys together.
+ */
+export function componentKey(name: string): string {
+  if (WORD.test(name)) return name;
+  return [...name].map((letter) => (WORD.test(letter) ? letter : `-${letter.codePointAt(0)!.toString(16)}-`)).join("");
+}
+
+type ComponentKind = "schemas" | "parameters" | "responses" | "headers";
+export type ComponentReference = { readonly $ref: string };
+
+export function componentRef(kind: ComponentKind, key: string): ComponentReference {
+  return { $ref: `#/components/${kind}/${key}` };
+}
+
+/** What a text stands for in a document; undefined when it is no JSON. */
+export function parseLiteral(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A JSON object of these fields. */
+export function objectOf(
+  required: Readonly<Record<string, JsonSchema>>,
+  optional: Readonly<Record<string, JsonSchema>> = {},
+): JsonSchema {
+  return { type: "object", properties: { ...required, ...optional }, required: Object.keys(required) };
+}

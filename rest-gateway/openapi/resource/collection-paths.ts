@@ -1,0 +1,229 @@
+import { baseTypeOf } from "../../../engine/catalog/types.ts";
+import { type Collection, type Collections, isVisibleCollection, type RowAction } from "../../resource/collections.ts";
+import { componentRef, type JsonSchema, orNull, type SchemaOfType } from "../json-schema.ts";
+import { filterParameters, keyParameter, LIST_PARAMETER_REFS, parameterRefs } from "./parameters.ts";
+import { type PathItem, type PathOperation, resourceErrorRefs, withoutAbsent } from "./responses.ts";
+import { rowSchemaRef } from "./row-schemas.ts";
+
+/** Where a collection lies, and what its operations are called. */
+type OperationPlace = { readonly path: string; readonly id: string; readonly parameters: readonly object[] };
+
+type CollectionPathsContext = {
+  readonly collections: Collections;
+  readonly shown: readonly Collection[];
+  readonly typeSchema: SchemaOfType;
+  readonly hasTasks: boolean;
+  readonly isDeprecated: boolean;
+};
+
+/** Those that lie within another are shown below it; what lies deeper is found the same way. */
+export function* collectionPaths(context: CollectionPathsContext): Generator<[string, PathItem]> {
+  for (const [path, item] of pathsOfCollections(context)) yield [path, context.isDeprecated ? deprecated(item) : item];
+}
+
+function deprecated(item: PathItem): PathItem {
+  return Object.fromEntries(
+    Object.entries(item).map(([method, operation]) => [method, { ...operation, deprecated: true }]),
+  );
+}
+
+function* pathsOfCollections(context: CollectionPathsContext): Generator<[string, PathItem]> {
+  const { collections, shown } = context;
+  for (const collection of shown) {
+    const { name } = collection;
+    const base = `/api/v${collections.version}`;
+    const place = { path: `${base}/${encodeURIComponent(name)}`, id: name, parameters: [] };
+    yield* pathsAt(place, collection, context);
+    if (collections.version === 1 && collections.findAtRoot(name)) {
+      yield* pathsAt({ path: `/${encodeURIComponent(name)}`, id: `root.${name}`, parameters: [] }, collection, context);
+    }
+    if (collection.key.length === 0) continue;
+    for (const nested of collection.nested) {
+      const inner = collections.find(nested.target);
+      if (!inner || !isVisibleCollection(inner)) continue;
+      const parent = keyParameter("parentId", collection, context.typeSchema);
+      const path = `${place.path}/{parentId}/${encodeURIComponent(nested.name)}`;
+      yield* pathsAt({ path, id: `${name}.${nested.name}`, parameters: [parent] }, inner, context);
+    }
+  }
+}
+
+function* pathsAt(
+  place: OperationPlace,
+  collection: Collection,
+  context: CollectionPathsContext,
+): Generator<[string, PathItem]> {
+  const { privileges: may, key, actions } = collection;
+  const all = withoutAbsent({
+    get: may.read ? listOperation(place, collection, context) : undefined,
+    post: may.create ? createOperation(place, collection) : undefined,
+  });
+  if (Object.keys(all).length > 0) yield [place.path, all];
+  if (key.length === 0) return;
+  const id = keyParameter("id", collection, context.typeSchema);
+  const row = { ...place, path: `${place.path}/{id}`, parameters: [...place.parameters, id] };
+  const one = withoutAbsent({
+    get: may.read ? readOperation(row, collection) : undefined,
+    put: may.update ? replaceOperation(row, collection) : undefined,
+    patch: may.update ? updateOperation(row, collection) : undefined,
+    delete: may.delete ? deleteOperation(row, collection) : undefined,
+  });
+  if (Object.keys(one).length > 0) yield [row.path, one];
+  for (const action of actions) {
+    yield [
+      `${row.path}/${encodeURIComponent(action.name)}`,
+      { post: actionOperation(row, collection, action, context) },
+    ];
+  }
+}
+
+function describeOperation(
+  verb: string,
+  { id, parameters }: OperationPlace,
+  { name }: Collection,
+  more: readonly object[] = [],
+): PathOperation {
+  return { operationId: `${id}.${verb}`, tags: [name], parameters: [...parameters, ...more] };
+}
+
+const ETAG_HEADER = { ETag: { description: "Of what was answered", schema: { type: "string" } } };
+const NOT_MODIFIED = { 304: { description: "Nothing has changed since", headers: ETAG_HEADER } };
+
+function listOperation(
+  place: OperationPlace,
+  collection: Collection,
+  { typeSchema }: CollectionPathsContext,
+): PathOperation {
+  return {
+    ...describeOperation("list", place, collection, [
+      ...LIST_PARAMETER_REFS,
+      ...filterParameters(collection, typeSchema),
+    ]),
+    summary: `List ${collection.name}`,
+    responses: {
+      200: jsonResponses("The rows", rowSchemaRef(collection, "list"), ETAG_HEADER),
+      ...NOT_MODIFIED,
+      ...resourceErrorRefs(403, 404),
+    },
+  };
+}
+
+function createOperation(place: OperationPlace, collection: Collection): PathOperation {
+  const row = rowSchemaRef(collection, "create");
+  const made = rowSchemaRef(collection, "row");
+  const created = jsonResponses("Created", { anyOf: [made, { type: "array", items: made }] }, LOCATION_HEADER);
+  return {
+    ...describeOperation("create", place, collection, parameterRefs("links", "idempotencyKey")),
+    summary: `Create one of ${collection.name}, or several`,
+    requestBody: jsonBody({ anyOf: [row, { type: "array", items: row, minItems: 1 }] }),
+    responses: {
+      201: collection.returnsInserted ? created : { description: "Created, and not for whoever asks to read" },
+      ...resourceErrorRefs(403, 404, 409, 413, 415, 422, 501),
+    },
+  };
+}
+
+const LOCATION_HEADER = { Location: { description: "Where the row is", schema: { type: "string" } } };
+
+function readOperation(place: OperationPlace, collection: Collection): PathOperation {
+  const parameters = parameterRefs("fields", "links", "ifNoneMatch", "ifModifiedSince", "ifMatch", "ifUnmodifiedSince");
+  return {
+    ...describeOperation("get", place, collection, parameters),
+    summary: `One of ${collection.name}`,
+    responses: {
+      200: jsonResponses("The row", rowSchemaRef(collection, "row"), ETAG_HEADER),
+      ...NOT_MODIFIED,
+      ...resourceErrorRefs(403, 404, 412),
+    },
+  };
+}
+
+const WRITE_PARAMETERS = parameterRefs(
+  "fields",
+  "links",
+  "ifMatch",
+  "ifNoneMatch",
+  "ifUnmodifiedSince",
+  "idempotencyKey",
+);
+const WRITE_ERRORS = resourceErrorRefs(403, 404, 409, 412, 413, 415, 422, 501);
+
+function replaceOperation(place: OperationPlace, collection: Collection): PathOperation {
+  return {
+    ...describeOperation("replace", place, collection, WRITE_PARAMETERS),
+    summary: `Replace one of ${collection.name}`,
+    requestBody: jsonBody(rowSchemaRef(collection, "replace")),
+    responses: { 200: jsonResponses("As it is now", rowSchemaRef(collection, "row"), ETAG_HEADER), ...WRITE_ERRORS },
+  };
+}
+
+function updateOperation(place: OperationPlace, collection: Collection): PathOperation {
+  return {
+    ...describeOperation("update", place, collection, WRITE_PARAMETERS),
+    summary: `Change one of ${collection.name}`,
+    requestBody: jsonBody(rowSchemaRef(collection, "update")),
+    responses: { 200: jsonResponses("As it is now", rowSchemaRef(collection, "row"), ETAG_HEADER), ...WRITE_ERRORS },
+  };
+}
+
+function deleteOperation(place: OperationPlace, collection: Collection): PathOperation {
+  return {
+    ...describeOperation("delete", place, collection, WRITE_PARAMETERS),
+    summary: `Delete one of ${collection.name}`,
+    responses: { 204: { description: "Deleted" }, ...WRITE_ERRORS },
+  };
+}
+
+const ACTION_PARAMETERS = parameterRefs("links", "ifMatch", "ifNoneMatch", "ifUnmodifiedSince", "idempotencyKey");
+
+function actionOperation(
+  place: OperationPlace,
+  collection: Collection,
+  action: RowAction,
+  { typeSchema, hasTasks }: CollectionPathsContext,
+): PathOperation {
+  const given = argumentsSchema(action, typeSchema);
+  return {
+    ...describeOperation(RESERVED_VERBS.has(action.name) ? `action.${action.name}` : action.name, place, collection, [
+      ...ACTION_PARAMETERS,
+      ...parameterRefs(...(hasTasks ? (["preferLater"] as const) : [])),
+    ]),
+    summary: action.description ?? `Do ${action.name} with one of ${collection.name}`,
+    requestBody: { ...jsonBody(given), required: given.required !== undefined },
+    responses: {
+      200: jsonResponses("Done", resultSchema(collection, action, typeSchema)),
+      ...(hasTasks && { 202: componentRef("responses", "accepted") }),
+      204: { description: "Done, and nothing to be told" },
+      ...WRITE_ERRORS,
+    },
+  };
+}
+
+/** An action may be called like what can be done with any row. */
+const RESERVED_VERBS: ReadonlySet<string> = new Set(["list", "create", "get", "replace", "update", "delete"]);
+
+function argumentsSchema({ arguments: given }: RowAction, typeSchema: SchemaOfType): JsonSchema {
+  const properties = given.map(({ name, argument }) => [name, orNull(typeSchema(argument.type))]);
+  const required = given.filter(({ argument }) => argument.required).map(({ name }) => name);
+  return { type: "object", properties: Object.fromEntries(properties), ...(required.length > 0 && { required }) };
+}
+
+function resultSchema(collection: Collection, { routine }: RowAction, typeSchema: SchemaOfType): JsonSchema {
+  const type = baseTypeOf(routine.returns.type);
+  const { table } = collection;
+  const isOwnRow = type.kind === "composite" && type.table?.name === table.name && type.table.schema === table.schema;
+  const one = isOwnRow ? rowSchemaRef(collection, "row") : orNull(typeSchema(routine.returns.type));
+  return routine.returns.set ? { type: "array", items: one } : one;
+}
+
+function jsonBody(schema: JsonSchema) {
+  return { required: true, content: { "application/json": { schema } } };
+}
+
+function jsonResponses(description: string, schema: JsonSchema, headers?: object): object {
+  return {
+    description,
+    ...(headers && { headers }),
+    content: { "application/json": { schema }, "application/hal+json": { schema } },
+  };
+}

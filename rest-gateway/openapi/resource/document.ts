@@ -1,0 +1,114 @@
+import { type Catalog, exposedSchemas } from "../../../engine/catalog/catalog.ts";
+import { forEachInSlices } from "../../../engine/concurrency/event-loop-sharing.ts";
+import type { ErrorBodyShape } from "../../../engine/errors.ts";
+import { publicBaseUrl } from "../../http/public-url.ts";
+import { isPathUnder } from "../../http/router.ts";
+import { type Collection, type Collections, isVisibleCollection, makeCollections } from "../../resource/collections.ts";
+import { TASKS_COLLECTION } from "../../tasks/task-routes.ts";
+import { makeSchemaOfType } from "../json-schema.ts";
+import { viewSchema } from "../visible-schema.ts";
+import type { OpenApiDocument } from "../written-document.ts";
+import { collectionPaths } from "./collection-paths.ts";
+import { sharedParameters } from "./parameters.ts";
+import { errorSchema, resourceErrorResponses } from "./responses.ts";
+import { rowSchemas } from "./row-schemas.ts";
+import { ACCEPTED, SERVICE_SCHEMAS, servicePaths, taskPath } from "./service-paths.ts";
+
+/** The conventional interface and signing in, in OpenAPI 3.1. */
+export async function makeResourceDocument({
+  catalog,
+  role,
+  version,
+  errorBody,
+  publicUrl,
+  routes,
+  folders,
+  hasTasks,
+  isDeprecated,
+  filter,
+}: ResourceDocumentOptions): Promise<OpenApiDocument> {
+  const schema = exposedSchemas(catalog)[0]?.name ?? "";
+  const viewer = await viewSchema({ catalog, role, schema, tables: null, mode: "follow-privileges" });
+  const typeSchema = makeSchemaOfType(catalog, viewer);
+  const collections = makeCollections(catalog, { role, version });
+  const shown = await findShown(collections, filter);
+  // One address cannot be described twice: rows of a table that is called tasks lie where tasks do.
+  const showsTasks = hasTasks && !shown.some(({ name, key }) => name === TASKS_COLLECTION && key.length > 0);
+  const isServed = (address: string) => routes.has(address) || folders.some((folder) => isPathUnder(folder, address));
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Content service",
+      description: `Version ${version} of the conventional interface, as ${role} sees it.${isDeprecated ? " It is deprecated." : ""}`,
+      version: String(version),
+    },
+    servers: [{ url: publicBaseUrl(publicUrl) || "/" }],
+    tags: [...shown.map(({ name, description }) => ({ name, ...(description && { description }) }))],
+    security: [{}, ...Object.keys(SECURITY_SCHEMES).map((scheme) => ({ [scheme]: [] }))],
+    paths: function* () {
+      yield* collectionPaths({ collections, shown, typeSchema, hasTasks, isDeprecated });
+      if (filter) return;
+      yield* servicePaths(isServed);
+      if (showsTasks) yield taskPath(version);
+    },
+    components: {
+      schemas: function* () {
+        yield ["error", errorSchema(errorBody)] as const;
+        yield* SERVICE_SCHEMAS;
+        for (const collection of withNested(shown, collections)) yield* rowSchemas(collection, typeSchema);
+      },
+      parameters: sharedParameters,
+      responses: function* () {
+        yield ACCEPTED;
+        yield* resourceErrorResponses();
+      },
+      securitySchemes: SECURITY_SCHEMES,
+    },
+  };
+}
+
+async function findShown(collections: Collections, filter: DocumentFilter | null): Promise<readonly Collection[]> {
+  const shown: Collection[] = [];
+  await forEachInSlices(collections.names(), (name) => {
+    const isWanted = filter === null || !("names" in filter) || filter.names.includes(name);
+    const collection = isWanted ? collections.find(name)! : null;
+    const isOther = filter !== null && "schema" in filter && collection?.table.schema !== filter.schema;
+    if (collection && !isOther && isVisibleCollection(collection)) shown.push(collection);
+  });
+  return shown;
+}
+
+/** Rows that lie within those that are shown are described with them. */
+function withNested(shown: readonly Collection[], collections: Collections): ReadonlySet<Collection> {
+  const nested = shown.flatMap((collection) => collection.nested.map(({ target }) => collections.find(target)!));
+  return new Set([...shown, ...nested.filter(isVisibleCollection)]);
+}
+
+const SECURITY_SCHEMES = {
+  bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "The access token of a signed-in user" },
+  apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: "A key of this deployment" },
+  basic: { type: "http", scheme: "basic", description: "Name and password, over HTTPS alone" },
+  session: { type: "apiKey", in: "cookie", name: "SESSION", description: "Of who signed in by /api/auth/login" },
+};
+
+/** Some collections, by the names in their addresses, or those of a schema. */
+export type DocumentFilter = { readonly names: readonly string[] } | { readonly schema: string };
+
+/** What a document is about: one version of the conventional interface, as one role sees it. */
+type ResourceDocumentOptions = {
+  readonly catalog: Catalog;
+  readonly role: string;
+  readonly version: number;
+  readonly isDeprecated: boolean;
+  /** Which collections; null: all, and all else. */
+  readonly filter: DocumentFilter | null;
+  readonly errorBody: ErrorBodyShape;
+  /** Where clients reach the service; null: where the document came from. */
+  readonly publicUrl: string | null;
+  /** The addresses besides collections that are served here. */
+  readonly routes: ReadonlySet<string>;
+  /** Those below which all is served. */
+  readonly folders: readonly string[];
+  /** Whether calls can be left for later. */
+  readonly hasTasks: boolean;
+};

@@ -1,0 +1,105 @@
+import { type Catalog, exposedSchemas } from "../../../engine/catalog/catalog.ts";
+import type { Config } from "../../../engine/config/config.ts";
+import { ApiError } from "../../../engine/errors.ts";
+import type { Caller } from "../../../engine/identity/caller.ts";
+import type { GatewayRequest, GatewayResponse, ResponseBody } from "../../http/request.ts";
+import type { GatewayRoutes } from "../../http/router.ts";
+import { collectionsOf, isVisibleCollection } from "../../resource/collections.ts";
+import { matchesTag } from "../../resource/conditional-requests.ts";
+import { validationError } from "../../resource/errors.ts";
+import { type ApiVersion, defaultVersion, type ReadVersions } from "../../resource/versions/versions.ts";
+import { DocumentCache, documentResponse, writeDocument } from "../written-document.ts";
+import { type DocumentFilter, makeResourceDocument } from "./document.ts";
+
+type ResourceOpenApiOptions = {
+  readonly config: Pick<Config, "errorBody" | "publicUrl">;
+  readonly catalog: () => Catalog;
+  readonly versions: ReadVersions;
+  readonly identify: (request: GatewayRequest) => Caller | Promise<Caller>;
+  /** All addresses besides collections. */
+  readonly routes: GatewayRoutes;
+  /** Those that look at the rest of the address themselves. */
+  readonly folders: readonly string[];
+  readonly hasTasks: boolean;
+};
+
+type DocumentAudience = { readonly role: string; readonly version: number };
+
+export const OPENAPI_PATH = "/openapi.json";
+
+/** `GET /openapi.json`, `?version=2`: made once for each catalogue, role and version. */
+export function openApiRoutes({
+  config,
+  catalog,
+  versions,
+  identify,
+  routes,
+  folders,
+  hasTasks,
+}: ResourceOpenApiOptions): GatewayRoutes {
+  const documents = new DocumentCache();
+  const addresses = new Set(Object.keys(routes));
+
+  const answer = async (request: GatewayRequest): Promise<GatewayResponse<ResponseBody>> => {
+    const { role } = await identify(request);
+    const { number: version, status } = chooseDocumentVersion(request, await versions());
+    const isDeprecated = status === "deprecated";
+    const current = catalog();
+    const common = { catalog: current, role, version, isDeprecated };
+    const { errorBody, publicUrl } = config;
+    const filter = readDocumentFilter(request, current, { role, version });
+    const options = { ...common, errorBody, publicUrl, routes: addresses, folders, hasTasks, filter: filter };
+    const make = async () => writeDocument(await makeResourceDocument(options));
+    const document = await documents.get(JSON.stringify([role, version, isDeprecated, filter]), current.version, make);
+    const tag = `"${document.digest}"`;
+    const headers = {
+      "Content-Type": "application/json; charset=utf-8",
+      // Weak: it is the same compressed and as text.
+      ETag: `W/${tag}`,
+      "Cache-Control": "no-cache",
+      Vary: "Authorization, Cookie, X-API-Key",
+    };
+    if (matchesTag(request.headers["if-none-match"], tag)) return { status: 304, headers, body: null };
+    return documentResponse(document, request, headers);
+  };
+  return { [OPENAPI_PATH]: { GET: answer } };
+}
+
+/** `?table=films&table=actors`, by the names in addresses, or `?schema=shop`. Refuses what is not there, or not for the role. */
+function readDocumentFilter(
+  { rawQuery }: GatewayRequest,
+  catalog: Catalog,
+  audience: DocumentAudience,
+): DocumentFilter | null {
+  const parameters = new URLSearchParams(rawQuery);
+  const names = [...new Set(parameters.getAll("table"))].sort();
+  if (names.length > 0) {
+    const collections = collectionsOf(catalog, audience);
+    for (const name of names) {
+      const collection = collections.find(name);
+      if (!collection || !isVisibleCollection(collection)) throw unknownName("table", name);
+    }
+    return { names };
+  }
+  const schema = parameters.get("schema");
+  if (schema === null) return null;
+  if (!exposedSchemas(catalog).some(({ name }) => name === schema)) throw unknownName("schema", schema);
+  return { schema };
+}
+
+function unknownName(field: string, name: string): ApiError {
+  return validationError([{ field, message: `There is none called ${JSON.stringify(name)}.` }]);
+}
+
+/** Of those that are still served. */
+function chooseDocumentVersion({ rawQuery }: GatewayRequest, versions: readonly ApiVersion[]): ApiVersion {
+  const served = versions.filter(({ status }) => status !== "retired");
+  const asked = new URLSearchParams(rawQuery).get("version");
+  const version = asked === null ? defaultVersion(versions) : served.find(({ number }) => String(number) === asked);
+  if (version) return version;
+  const message =
+    asked === null ? "No version is served." : `There is no document of version ${JSON.stringify(asked)}.`;
+  throw new ApiError(400, "UNSUPPORTED_VERSION", message, {
+    beside: { supportedVersions: served.map(({ number }) => number) },
+  });
+}

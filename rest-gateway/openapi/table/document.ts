@@ -1,0 +1,73 @@
+import { readComment } from "../comments.ts";
+import { makeSchemaOfType } from "../json-schema.ts";
+import { type TableDocumentOptions, viewSchema } from "../visible-schema.ts";
+import type { OpenApiDocument } from "../written-document.ts";
+import { rowFilters, sharedParameters } from "./parameters.ts";
+import { EMPTY_RESPONSE, RESPONSE_HEADERS, tableErrorResponses, tableResponses } from "./responses.ts";
+import { routinePaths } from "./routine-paths.ts";
+import { makeRowSchemas, SHARED_SCHEMAS } from "./row-schemas.ts";
+import { tablePaths } from "./table-paths.ts";
+
+/** The table interface in OpenAPI 3.1. */
+export async function makeTableDocument(subject: TableDocumentOptions): Promise<OpenApiDocument> {
+  const { catalog, serverUrl, securityActive, version } = subject;
+  const viewer = await viewSchema(subject);
+  const typeSchema = makeSchemaOfType(catalog, viewer);
+  const rowSchemas = makeRowSchemas({ viewer, catalog, typeSchema });
+  const { summary, description } = readComment(viewer.schema?.comment ?? null);
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: summary ?? "Table interface",
+      description: summary ? description : "Tables, views and functions, made from the database.",
+      version,
+    },
+    externalDocs: {
+      description: "How to filter, order, page and embed",
+      url: "https://docs.postgrest.org/en/v14/references/api.html",
+    },
+    servers: [{ url: serverUrl }],
+    security: securityActive ? [{ apikey: [], JWT: [] }, { apikey: [] }] : undefined,
+    paths: function* () {
+      yield ["/", ROOT];
+      yield* tablePaths(viewer, catalog);
+      yield* routinePaths({ viewer, catalog, typeSchema });
+    },
+    components: {
+      schemas: function* () {
+        yield* SHARED_SCHEMAS;
+        for (const visible of viewer.tables) yield* rowSchemas(visible);
+      },
+      parameters: function* () {
+        yield* sharedParameters(subject);
+        for (const visible of viewer.tables) yield* rowFilters(visible);
+      },
+      responses: function* () {
+        yield EMPTY_RESPONSE;
+        yield* tableErrorResponses();
+        for (const visible of viewer.tables) yield* tableResponses(visible, { viewer, catalog });
+      },
+      headers: RESPONSE_HEADERS,
+      securitySchemes: securityActive ? SECURITY_SCHEMES : undefined,
+    },
+  };
+}
+
+const ROOT = {
+  get: {
+    operationId: "describe",
+    tags: ["Introspection"],
+    summary: "OpenAPI description (this document)",
+    responses: {
+      200: {
+        description: "OpenAPI 3.1, or Swagger 2.0 for those who ask as PostgREST's clients do",
+        content: { "application/vnd.oai.openapi+json": {}, "application/openapi+json": {}, "application/json": {} },
+      },
+    },
+  },
+};
+
+const SECURITY_SCHEMES = {
+  apikey: { type: "apiKey", in: "header", name: "apikey", description: "A key of this deployment" },
+  JWT: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "The token of a signed-in user" },
+};

@@ -1,0 +1,132 @@
+import type { Catalog } from "../../../engine/catalog/catalog.ts";
+import type { CatalogColumn } from "../../../engine/catalog/tables.ts";
+import { makeColumnDescriber, readComment } from "../comments.ts";
+import {
+  type ComponentReference,
+  componentKey,
+  componentRef,
+  defaultValue,
+  describeDefault,
+  type JsonSchema,
+  orNull,
+  type SchemaOfType,
+  withMaxLength,
+} from "../json-schema.ts";
+import type { VisibleSchema, VisibleTable } from "../visible-schema.ts";
+
+export type TableRowForm = "row" | "insert" | "update";
+
+function rowSchemaKey(table: string, form: TableRowForm): string {
+  return form === "row" ? componentKey(table) : `${componentKey(table)}.${form}`;
+}
+
+export function rowRef(table: string, form: TableRowForm): ComponentReference {
+  return componentRef("schemas", rowSchemaKey(table, form));
+}
+
+/** What filters and errors look like, whatever the table. Table keys have no dot in front. */
+export const SHARED_SCHEMAS: readonly (readonly [string, JsonSchema])[] = [
+  [
+    "rest.filter",
+    {
+      type: "string",
+      description:
+        "`operator.value`, with operators such as eq, neq, gt, gte, lt, lte, like, ilike, in, is, fts, cs, cd and ov; `not.` in front negates.",
+      examples: ["eq.1", "not.is.null", "in.(1,2,3)", "ilike.*word*"],
+    },
+  ],
+  [
+    "rest.error",
+    {
+      type: "object",
+      description: "Postgres's own words where Postgres refused.",
+      properties: {
+        code: { type: "string", description: "SQLSTATE, or PGRST and three digits" },
+        message: { type: "string" },
+        details: { type: ["string", "array", "null"], items: {} },
+        hint: { type: ["string", "null"] },
+      },
+      required: ["code", "message", "details", "hint"],
+    },
+  ],
+];
+
+type RowSchemaContext = {
+  readonly viewer: VisibleSchema;
+  readonly catalog: Catalog;
+  readonly typeSchema: SchemaOfType;
+};
+
+/** A row as it is read when nothing is selected, and as it is written. */
+export function makeRowSchemas({ viewer, catalog, typeSchema }: RowSchemaContext) {
+  return function* ({
+    table,
+    verbs,
+    selectable,
+    insertable,
+    updatable,
+  }: VisibleTable): Generator<[string, JsonSchema]> {
+    const describe = makeColumnDescriber(table, viewer, catalog);
+    const values = new Map<CatalogColumn, JsonSchema>();
+    const valueSchemaOf = (column: CatalogColumn): JsonSchema => {
+      const known = values.get(column);
+      if (known) return known;
+      const value = withMaxLength(typeSchema(column.type), column.maxLength);
+      const schema = column.nullable ? orNull(value) : value;
+      values.set(column, schema);
+      return schema;
+    };
+    const schemaOf = (column: CatalogColumn, form: TableRowForm): JsonSchema => {
+      const byDefault = form === "update" ? undefined : defaultValue(column.default, column.type);
+      return form === "insert"
+        ? { ...valueSchemaOf(column), description: describeDefault(describe(column), byDefault) }
+        : { ...valueSchemaOf(column), default: byDefault, description: describe(column) };
+    };
+    const toObject = (
+      form: TableRowForm,
+      columns: readonly CatalogColumn[],
+      isRequired: (column: CatalogColumn) => boolean = () => false,
+    ): JsonSchema => ({
+      type: "object",
+      properties: Object.fromEntries(columns.map((column) => [column.name, schemaOf(column, form)])),
+      required: nonEmpty(columns.filter(isRequired).map(({ name }) => name)),
+    });
+    const { text } = readComment(table.comment);
+    const originOf = (column: CatalogColumn) => findOrigin(column, catalog);
+    const writable = (columns: readonly CatalogColumn[]) =>
+      columns.filter((column) => isWritable(originOf(column) ?? column));
+
+    if (verbs.has("select")) {
+      yield [rowSchemaKey(table.name, "row"), { description: text, ...toObject("row", selectable, () => true) }];
+    }
+    if (verbs.has("insert")) {
+      const isRequired = (column: CatalogColumn) => needsValue(column, originOf(column));
+      yield [rowSchemaKey(table.name, "insert"), toObject("insert", writable(insertable), isRequired)];
+    }
+    if (verbs.has("update")) {
+      yield [rowSchemaKey(table.name, "update"), toObject("update", writable(updatable))];
+    }
+  };
+}
+
+/** The stored column behind a view's; null when the view does not show one, or one that is not known here. */
+function findOrigin(column: CatalogColumn, catalog: Catalog): CatalogColumn | null {
+  if (!column.origin) return null;
+  const shown = catalog.findTable(column.origin.table)?.columns.get(column.origin.column);
+  return shown?.origin ? findOrigin(shown, catalog) : (shown ?? null);
+}
+
+function isWritable({ generated, identity }: CatalogColumn): boolean {
+  return generated === null && identity !== "always";
+}
+
+/** A view takes the defaults of the table that it shows; where that is not known, nothing is demanded. */
+function needsValue(column: CatalogColumn, origin: CatalogColumn | null): boolean {
+  if (column.nullable || column.default !== null) return false;
+  const stored = column.origin ? origin : column;
+  return stored !== null && stored.default === null && stored.identity === null && stored.generated === null;
+}
+
+function nonEmpty<Item>(items: readonly Item[]): readonly Item[] | undefined {
+  return items.length > 0 ? items : undefined;
+}

@@ -1,0 +1,176 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { buffer } from "node:stream/consumers";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { promisify } from "node:util";
+import { createGunzip, createGzip, gunzip } from "node:zlib";
+import { isJsonObject } from "../../engine/json/json-values.ts";
+import { readMediaRanges } from "../http/content-negotiation.ts";
+import type { BodyStream, GatewayRequest, GatewayResponse, ResponseBody } from "../http/request.ts";
+
+const MOST_BYTES = 64 * 1024 * 1024;
+/** Each costs its key beside its bytes, and a request can name any selection of tables. */
+const MOST_ENTRIES = 1_000;
+
+/** A larger text is not held whole. */
+const MOST_HELD_BYTES = 1024 * 1024;
+
+const inflate = promisify(gunzip);
+
+/** The entries of an object that is too large to be held whole: each is made when it is written. */
+type DocumentSection = () => Iterable<readonly [key: string, value: object]>;
+export type OpenApiDocument = { readonly [key: string]: unknown };
+
+/** Compressed it is kept: it repeats itself so much that it takes a sixtieth. */
+export type WrittenDocument = {
+  readonly gzip: Buffer;
+  /** Of the text. */
+  readonly bytes: number;
+  /** SHA-256 of the text, in hexadecimal digits. */
+  readonly digest: string;
+};
+
+const CHUNK_CHARACTERS = 65_536;
+const SLICE_MS = 8;
+
+/** JSON of a document whose large objects are sections. Other requests are served in between. */
+export async function writeDocument(document: OpenApiDocument): Promise<WrittenDocument> {
+  const gzip = createGzip();
+  const compressed = buffer(gzip);
+  const digest = createHash("sha256");
+  let bytes = 0;
+  const write = async (text: string): Promise<void> => {
+    const chunk = Buffer.from(text);
+    bytes += chunk.length;
+    digest.update(chunk);
+    if (!gzip.write(chunk)) await once(gzip, "drain");
+  };
+  try {
+    let text = "";
+    let pauseAt = performance.now() + SLICE_MS;
+    for (const piece of documentPieces(document)) {
+      text += piece;
+      if (text.length > CHUNK_CHARACTERS) {
+        await write(text);
+        text = "";
+      }
+      if (performance.now() > pauseAt) {
+        await nextTurn();
+        pauseAt = performance.now() + SLICE_MS;
+      }
+    }
+    await write(text);
+  } catch (fault) {
+    compressed.catch(() => {});
+    gzip.destroy();
+    throw fault;
+  }
+  gzip.end();
+  return { gzip: await compressed, bytes, digest: digest.digest("hex") };
+}
+
+/** Objects are taken apart down to their sections; the entry of a section is one piece. */
+function* documentPieces(document: OpenApiDocument): Generator<string> {
+  let before = "{";
+  for (const [key, value] of Object.entries(document)) {
+    if (value === undefined) continue;
+    yield `${before}${JSON.stringify(key)}:`;
+    before = ",";
+    if (typeof value === "function") yield* sectionPieces(value as DocumentSection);
+    else if (isJsonObject(value)) yield* documentPieces(value);
+    else yield JSON.stringify(value);
+  }
+  yield before === "{" ? "{}" : "}";
+}
+
+function* sectionPieces(section: DocumentSection): Generator<string> {
+  let before = "{";
+  for (const [key, value] of section()) {
+    yield `${before}${JSON.stringify(key)}:${JSON.stringify(value)}`;
+    before = ",";
+  }
+  yield before === "{" ? "{}" : "}";
+}
+
+type CachedDocument = { readonly catalogVersion: number; readonly document: Promise<WrittenDocument>; bytes: number };
+
+/** Documents that were made, compressed. Those of an older catalogue go when a newer one is met. */
+export class DocumentCache {
+  readonly #entries = new Map<string, CachedDocument>();
+  readonly #mostBytes: number;
+
+  constructor({ mostBytes = MOST_BYTES }: { mostBytes?: number } = {}) {
+    this.#mostBytes = mostBytes;
+  }
+
+  /** Who asks while a document is being made waits for the same one. */
+  get(key: string, catalogVersion: number, make: () => Promise<WrittenDocument>): Promise<WrittenDocument> {
+    const versioned = `${catalogVersion} ${key}`;
+    const known = this.#entries.get(versioned);
+    if (known) {
+      // Last in the map is most recently used.
+      this.#entries.delete(versioned);
+      this.#entries.set(versioned, known);
+      return known.document;
+    }
+    this.#forgetBefore(catalogVersion);
+    const entry: CachedDocument = { catalogVersion, document: make(), bytes: 0 };
+    this.#entries.set(versioned, entry);
+    entry.document.then(
+      ({ gzip }) => {
+        entry.bytes = gzip.length;
+        this.#makeRoom();
+      },
+      () => this.#entries.delete(versioned),
+    );
+    return entry.document;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  #forgetBefore(catalogVersion: number): void {
+    for (const [key, entry] of this.#entries) if (entry.catalogVersion < catalogVersion) this.#entries.delete(key);
+  }
+
+  /** The newest stays even when it is larger than the bound: making it anew for each request would cost more. */
+  #makeRoom(): void {
+    let bytes = 0;
+    for (const entry of this.#entries.values()) bytes += entry.bytes;
+    for (const [key, entry] of this.#entries) {
+      const isFull = bytes > this.#mostBytes || this.#entries.size > MOST_ENTRIES;
+      if (!isFull || this.#entries.size === 1) return;
+      this.#entries.delete(key);
+      bytes -= entry.bytes;
+    }
+  }
+}
+
+type DocumentHeaders = Readonly<Record<string, string>> & { readonly Vary: string };
+
+/** Compressed to whoever takes that, else as text, in pieces where it is large. */
+export async function documentResponse(
+  { gzip, bytes }: WrittenDocument,
+  { headers: sent }: Pick<GatewayRequest, "headers">,
+  ownHeaders: DocumentHeaders,
+): Promise<GatewayResponse<ResponseBody>> {
+  const headers = { ...ownHeaders, Vary: `${ownHeaders.Vary}, Accept-Encoding` };
+  if (takesGzip(sent["accept-encoding"])) {
+    return { status: 200, headers: { ...headers, "Content-Encoding": "gzip" }, body: gzip };
+  }
+  return { status: 200, headers, body: bytes > MOST_HELD_BYTES ? streamText(gzip) : await inflate(gzip) };
+}
+
+/** `gzip, br;q=0.5`: the same grammar as that of media types. */
+function takesGzip(acceptEncoding: string | string[] | undefined): boolean {
+  const codings = readMediaRanges(String(acceptEncoding ?? ""));
+  const named = codings.find(({ type }) => type.toLowerCase() === "gzip") ?? codings.find(({ type }) => type === "*");
+  return named !== undefined && named.quality > 0;
+}
+
+async function* streamText(gzip: Buffer): BodyStream {
+  const text = createGunzip();
+  text.end(gzip);
+  for await (const data of text) yield { data: data as Buffer, release: () => {} };
+}

@@ -1,0 +1,58 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { GatewayRoutes } from "../http/router.ts";
+import { type Html, html, makeRenderPage } from "./page.ts";
+
+/** The one table of errors is the page that people read. */
+const SOURCE = join(import.meta.dirname, "../../docs/errors.md");
+const GROUP_SECTION = /^## (?<title>.+)\n\n(?<about>[^|]+)\n\n(?<table>(?:\|.*\n)+)/gm;
+const ERROR_ROW =
+  /^\| `(?<code>\w+)` \| (?<status>[^|]*) \| (?<where>[^|]*) \| (?<meaning>[^|]*) \| (?<remedy>[^|]*) \|$/gm;
+
+/** Where the `documentation` of an error body points. */
+export function errorReferenceRoutes(): GatewayRoutes {
+  const content = html`<p>Every code that a client can be told, on which interface, what it means, and what to do.</p>
+${readErrors().map(toSection)}`;
+  const render = makeRenderPage({ formTargets: [] });
+  const headers = { "Cache-Control": "public, max-age=3600" };
+  const answer = render({ title: "Errors", content, isWide: true, headers });
+  return { "/docs/errors": { GET: () => answer } };
+}
+
+function toSection({ title, about, entries }: ErrorGroup): Html {
+  return html`<h2>${title}</h2>
+<p>${inCode(about)}</p>
+<div class="scroll" tabindex="0" role="region" aria-label="${title}"><table>
+<thead><tr><th scope="col">Code</th><th scope="col">Status</th><th scope="col">Where</th><th scope="col">What it means</th><th scope="col">What to do</th></tr></thead>
+<tbody>
+${entries.map(
+  ({ code, status, where, meaning, remedy }) => html`<tr id="${code}">
+<th scope="row"><a href="#${code}"><code>${code}</code></a></th><td>${status}</td><td>${where}</td><td>${inCode(meaning)}</td><td>${inCode(remedy)}</td>
+</tr>`,
+)}
+</tbody></table></div>`;
+}
+
+/** Between backticks is code. */
+function inCode(text: string): Html[] {
+  return text.split("`").map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
+}
+
+type ErrorGroup = { readonly title: string; readonly about: string; readonly entries: readonly ErrorEntry[] };
+
+type ErrorEntry = {
+  readonly code: string;
+  /** HTTP statuses, such as `400, 401`; empty for what only GraphQL says. */
+  readonly status: string;
+  /** The interfaces that say it. */
+  readonly where: string;
+  readonly meaning: string;
+  readonly remedy: string;
+};
+
+export function readErrors(): ErrorGroup[] {
+  return [...readFileSync(SOURCE, "utf8").matchAll(GROUP_SECTION)].map(({ groups }) => {
+    const { title, about, table } = groups as { title: string; about: string; table: string };
+    return { title, about, entries: [...table.matchAll(ERROR_ROW)].map((line) => ({ ...line.groups }) as ErrorEntry) };
+  });
+}

@@ -1,0 +1,64 @@
+import { findClosestName } from "../../engine/edit-distance.ts";
+import { ApiError, type FieldError } from "../../engine/errors.ts";
+import type { Collection } from "./collections.ts";
+
+/** Version 1 has a code for each fault, as the user resource is documented; later ones have the general codes. */
+type VersionErrorCodes = {
+  readonly missingField: string;
+  readonly invalidId: string;
+  readonly invalidJson: string;
+};
+
+const VERSION_1_CODES: VersionErrorCodes = {
+  missingField: "MISSING_FIELD",
+  invalidId: "INVALID_ID",
+  invalidJson: "INVALID_JSON",
+};
+const LATER_CODES: VersionErrorCodes = {
+  missingField: "VALIDATION_ERROR",
+  invalidId: "VALIDATION_ERROR",
+  invalidJson: "VALIDATION_ERROR",
+};
+
+export function errorCodesOf(version: number): VersionErrorCodes {
+  return version === 1 ? VERSION_1_CODES : LATER_CODES;
+}
+
+export function validationError(faults: readonly FieldError[], code = "VALIDATION_ERROR"): ApiError {
+  const message = faults.map(({ field, message }) => `${field}: ${message}`).join(" ");
+  return new ApiError(400, code, message, { details: faults });
+}
+
+export function invalidIdError(version: number, why: string, cause?: unknown): ApiError {
+  return new ApiError(400, errorCodesOf(version).invalidId, `The id is not valid: ${why}`, { cause });
+}
+
+export function rowNotFound({ plain, name }: Collection): ApiError {
+  if (!plain) return new ApiError(404, "RESOURCE_NOT_FOUND", `Not found: no such row in ${name}.`);
+  const [first = "", ...others] = plain.notFound.toLowerCase().replaceAll("_", " ");
+  return new ApiError(404, plain.notFound, `${first.toUpperCase()}${others.join("")}.`);
+}
+
+/** A table shows the rows of tables that inherit from it, and its key tells apart its own alone. */
+export function ambiguousRow(): ApiError {
+  const hint = "Address the row in the table that it belongs to.";
+  return new ApiError(409, "RESOURCE_CONFLICT", "Several rows have this id; nothing was changed.", { hint });
+}
+
+export function preconditionFailed(): ApiError {
+  return new ApiError(412, "PRECONDITION_FAILED", "It is no longer what you last saw; nothing was changed.", {
+    hint: "Read it again, and send its ETag.",
+  });
+}
+
+export function permissionDenied({ anonymous }: { readonly anonymous: boolean }): ApiError {
+  return anonymous
+    ? new ApiError(401, "AUTH_REQUIRED", "Sign in first.", { headers: { "WWW-Authenticate": "Bearer" } })
+    : new ApiError(403, "PERMISSION_DENIED", "You may not do this.");
+}
+
+/** ` Did you mean "status"?`, where the word is a slip of the hand away from one that is known. */
+export function suggestName(word: string, known: Iterable<string>): string {
+  const meant = findClosestName(word, [...known]);
+  return meant === null ? "" : ` Did you mean ${JSON.stringify(meant)}?`;
+}

@@ -1,0 +1,171 @@
+import pg from "pg";
+import type { Catalog } from "../../engine/catalog/catalog.ts";
+import {
+  type DatabaseErrorMessage,
+  databaseErrorMessage,
+  valueTooLongMessage,
+} from "../../engine/catalog/database-error-message.ts";
+import { baseTypeOf } from "../../engine/catalog/types.ts";
+import type { Config } from "../../engine/config/config.ts";
+import {
+  ANONYMOUS_NOT_SERVED,
+  ContextError,
+  isRoleRefused,
+  isSchemaOutdated,
+  SCHEMA_CHANGED_MESSAGE,
+} from "../../engine/database/database-errors.ts";
+import { ApiError, type FieldError, toApiError, unavailable } from "../../engine/errors.ts";
+import type { Intent } from "../../engine/statement/intent.ts";
+import type { Collection } from "./collections.ts";
+import { ambiguousRow, errorCodesOf, invalidIdError, permissionDenied } from "./errors.ts";
+import { fieldNamingOf } from "./naming.ts";
+import type { ResourceRequest } from "./request.ts";
+import { findUnreadableValues, type SentValue, sentValues } from "./sent-values.ts";
+
+type ErrorContext = {
+  readonly anonymous: boolean;
+  readonly catalog: Catalog;
+  readonly version: number;
+  /** Null: it went wrong before it was known. */
+  readonly collection: Collection | null;
+  /** What of the request Postgres may find fault with. */
+  readonly sent: () => readonly SentValue[];
+};
+
+const CHALLENGE = { "WWW-Authenticate": "Bearer" };
+
+/** Whatever was thrown, in the words of the conventional interface: those of the constraint's comment, beside its field. */
+export function explainError(thrown: unknown, context: ErrorContext): ApiError {
+  const error = toResourceError(thrown, context);
+  return error.status !== 401 || error.headers["WWW-Authenticate"] ? error : error.withHeaders(CHALLENGE);
+}
+
+function toResourceError(thrown: unknown, context: ErrorContext): ApiError {
+  if (thrown instanceof ContextError) {
+    if (context.anonymous && isRoleRefused(thrown)) {
+      return new ApiError(401, "AUTH_REQUIRED", ANONYMOUS_NOT_SERVED, { cause: thrown });
+    }
+    return new ApiError(401, "INVALID_TOKEN", "The credential names no role of this service.", { cause: thrown });
+  }
+  if (thrown instanceof ApiError && thrown.code === "PGRST124") return ambiguousRow();
+  if (!(thrown instanceof pg.DatabaseError)) return toApiError(thrown);
+  if (thrown.code === "42501") return permissionDenied(context);
+  if (isSchemaOutdated(thrown)) return unavailable(SCHEMA_CHANGED_MESSAGE, thrown);
+  const valueMessage = valueFault(thrown);
+  const general = toApiError(thrown, context);
+  const sentence: DatabaseErrorMessage | null =
+    valueMessage === null ? databaseErrorMessage(thrown, context.catalog) : { message: valueMessage };
+  if (!sentence) return general.status >= 500 ? general : hideDetails(thrown);
+  const values = sentence.column ? [] : findUnreadableValues(thrown, context.sent());
+  const text = formatMessage(thrown, values) ?? sentence.message;
+  const message = sentence.hint ? `${text} ${sentence.hint}` : text;
+  const fields = sentence.column ? [fieldNameOf(sentence.column, context)] : fieldNamesOf(values);
+  if (fields === null) return invalidIdError(context.version, message, thrown);
+  const faults = fields.map((field) => ({ field, message: text }));
+  if (valueMessage !== null)
+    return new ApiError(400, "VALIDATION_ERROR", valueMessage, { details: faults, cause: thrown });
+  return toSqlStateError(thrown, { status: general.status, message, faults }, context);
+}
+
+/** Of values that Postgres cannot read at all; the words are its own where it says more than that. */
+const UNREADABLE_VALUE_CODES: readonly (string | undefined)[] = ["22007", "22P02"];
+const FORMATS: Readonly<Record<string, string>> = {
+  timestamptz: "a date and time such as 2026-01-31T12:00:00Z",
+  timestamp: "a date and time such as 2026-01-31T12:00:00",
+  date: "a date such as 2026-01-31",
+  timetz: "a time such as 12:30:00Z",
+  time: "a time such as 12:30:00",
+  interval: "an interval such as P1DT2H",
+  inet: "an IP address such as 192.0.2.1",
+  cidr: "a network such as 192.0.2.0/24",
+};
+
+function formatMessage({ code }: pg.DatabaseError, [first, ...others]: readonly SentValue[]): string | null {
+  if (!first || !UNREADABLE_VALUE_CODES.includes(code)) return null;
+  const type = baseTypeOf(first.type);
+  const isSame = others.every((other) => baseTypeOf(other.type).oid === type.oid);
+  const format = isSame && type.schema === "pg_catalog" ? FORMATS[type.name] : undefined;
+  return format ? `This must be ${format}.` : null;
+}
+
+/** Null where one of them is part of the address. */
+function fieldNamesOf(values: readonly SentValue[]): readonly string[] | null {
+  const fields = [...new Set(values.map(({ field }) => field))];
+  return fields.every((field) => field !== null) ? fields : null;
+}
+
+/** What Postgres says of a value by codes that are for statements as well; null where it is no value. */
+function valueFault(error: pg.DatabaseError): string | null {
+  const { code, message, position, internalPosition } = error;
+  // A tsquery, for one. Of SQL, ours or a function's, it says at which character.
+  const isOfSql = position !== undefined || internalPosition !== undefined;
+  return code === "42601" && !isOfSql ? message : valueTooLongMessage(error);
+}
+
+type ErrorDetails = { readonly status: number; readonly message: string; readonly faults: readonly FieldError[] };
+
+function toSqlStateError(
+  cause: pg.DatabaseError,
+  { status, message, faults }: ErrorDetails,
+  { collection, version }: ErrorContext,
+): ApiError {
+  const code = cause.code!;
+  const extra = { ...(faults.length > 0 && { details: faults }), cause };
+  switch (code) {
+    case "23502":
+      return new ApiError(400, errorCodesOf(version).missingField, message, extra);
+    case "23514":
+      if (collection?.plain) return new ApiError(400, "VALIDATION_ERROR", message, extra);
+      return new ApiError(422, "VALIDATION_ERROR", message, { ...extra, beside: { errors: faults } });
+    case "25006":
+      return new ApiError(403, "PERMISSION_DENIED", message, extra);
+    case "40001":
+    case "40P01":
+    case "55P03":
+    case "23P01":
+      return new ApiError(409, "RESOURCE_CONFLICT", message, extra);
+    case "57014":
+      return new ApiError(504, code, message, extra);
+    default:
+      return new ApiError(status, code, message, extra);
+  }
+}
+
+function fieldNameOf(column: string, { collection, version }: ErrorContext): string {
+  return collection?.fields.find((field) => field.column.name === column)?.name ?? fieldNamingOf(version)(column);
+}
+
+/** What is no doing of the client's, and would name what stands in the database. */
+function hideDetails(cause: pg.DatabaseError): ApiError {
+  return toApiError(new Error(cause.message, { cause }));
+}
+
+/** What Postgres was asked when it refused. It is explained later: a transaction has yet to see what it was. */
+export class ErrorExplainer {
+  readonly #anonRole: string;
+  readonly #intents = new WeakMap<Error, Intent>();
+
+  constructor({ anonRole }: Pick<Config, "anonRole">) {
+    this.#anonRole = anonRole;
+  }
+
+  /** For what is thrown when it is asked. */
+  rememberIntent(intent: Intent): (thrown: unknown) => never {
+    return (thrown) => {
+      if (thrown instanceof Error) this.#intents.set(thrown, intent);
+      throw thrown;
+    };
+  }
+
+  explain(thrown: unknown, parsed: ResourceRequest): ApiError {
+    const { caller, catalog, collections, target } = parsed;
+    const intent = thrown instanceof Error ? this.#intents.get(thrown) : undefined;
+    return explainError(thrown, {
+      anonymous: caller.role === this.#anonRole,
+      catalog,
+      version: collections.version,
+      collection: target.collection,
+      sent: () => (intent ? sentValues(intent, parsed) : []),
+    });
+  }
+}

@@ -1,0 +1,86 @@
+import { memoizePerObject } from "../../../engine/cache/memoize.ts";
+import type { SelectedColumn, SelectItem } from "../../../engine/statement/intent.ts";
+import type { Collection, Collections } from "../collections.ts";
+import { suggestName, validationError } from "../errors.ts";
+import type { CollectionField } from "../fields.ts";
+
+/** What is asked of one collection, and of those that are related to it. */
+type FieldNode = { all: boolean; readonly fields: Set<CollectionField>; readonly related: Map<string, FieldNode> };
+
+const MOST_DEPTH = 3;
+const emptyNode = (): FieldNode => ({ all: false, fields: new Set(), related: new Map() });
+
+/** All that the role may read. */
+export const selectEveryField = memoizePerObject(({ fields }: Collection): readonly SelectItem[] => {
+  return fields.filter(({ readable }) => readable).map(toColumn);
+});
+
+/** `title,author.name`: the dotted part is a field of what the row refers to, or of what refers to it. */
+export function parseFields(text: string, collection: Collection, collections: Collections): readonly SelectItem[] {
+  const root = emptyNode();
+  for (const path of text.split(",")) addFieldPath(root, path.split("."), { path, collection, collections });
+  return toSelectItems(root, collection, collections);
+}
+
+type FieldPathContext = { readonly path: string; readonly collection: Collection; readonly collections: Collections };
+
+function addFieldPath(node: FieldNode, [name = "", ...rest]: readonly string[], context: FieldPathContext): void {
+  const { path, collection, collections } = context;
+  const readable = collection.fields.filter((field) => field.readable);
+  // A column may have dots in its name.
+  const wanted = [name, ...rest].join(".");
+  const field = readable.find((each) => each.name === wanted);
+  if (field) {
+    node.fields.add(field);
+    return;
+  }
+  const target = collections.find(relatedTo(collection, name)?.target ?? "");
+  if (!target || path.split(".").length > MOST_DEPTH) {
+    const known = [...readable, ...collection.references, ...collection.nested].map((each) => each.name);
+    throw validationError([
+      { field: "fields", message: `There is no field ${JSON.stringify(path)}.${suggestName(name, known)}` },
+    ]);
+  }
+  const further = node.related.get(name) ?? emptyNode();
+  node.related.set(name, further);
+  if (rest.length === 0) further.all = true;
+  else addFieldPath(further, rest, { ...context, collection: target });
+}
+
+function relatedTo({ references, nested }: Collection, name: string) {
+  return references.find((reference) => reference.name === name) ?? nested.find((each) => each.name === name);
+}
+
+function toSelectItems(
+  { all, fields, related }: FieldNode,
+  collection: Collection,
+  collections: Collections,
+): SelectItem[] {
+  const twice = [...fields].find(({ name }) => related.has(name));
+  if (twice) throw validationError([{ field: "fields", message: ambiguousSelection(twice) }]);
+  const columns = all ? selectEveryField(collection) : [...fields].map(toColumn);
+  const relations = [...related].map(([name, node]): SelectItem => {
+    const { target, relationship } = relatedTo(collection, name)!;
+    return {
+      kind: "relation",
+      name,
+      relationship,
+      alias: null,
+      hint: null,
+      join: null,
+      spread: false,
+      select: toSelectItems(node, collections.find(target)!, collections),
+    };
+  });
+  return [...columns, ...relations];
+}
+
+function ambiguousSelection({ name }: CollectionField): string {
+  const quoted = JSON.stringify(name);
+  return `${quoted} is asked for as a value and as the row that it refers to: leave one of them out.`;
+}
+
+function toColumn({ name, column }: CollectionField): SelectedColumn {
+  const alias = name === column.name ? null : name;
+  return { kind: "column", field: { name: column.name, path: [] }, alias, cast: null, aggregate: null };
+}

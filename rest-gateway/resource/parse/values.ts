@@ -1,0 +1,152 @@
+import type { CatalogColumn } from "../../../engine/catalog/tables.ts";
+import { baseTypeOf, type DataType } from "../../../engine/catalog/types.ts";
+import type { JsonMember } from "../../../engine/json/json-records.ts";
+import { isExactNumber, parseJsonExactly, toAddressText } from "../../../engine/json/json-values.ts";
+
+const JSON_TYPES: ReadonlySet<string> = new Set(["json", "jsonb"]);
+/** Lists and composite values are looked at one by one. */
+const MOST_VALUES = 20_000;
+
+const INTEGER_TYPES: ReadonlyMap<string, bigint> = new Map([
+  ["int2", 2n ** 15n],
+  ["int4", 2n ** 31n],
+  ["int8", 2n ** 63n],
+]);
+const NUMBER_TYPES: ReadonlySet<string> = new Set(["numeric", "float4", "float8"]);
+const BOOLEAN_TEXTS: ReadonlySet<string> = new Set(["true", "false"]);
+const UUID_TEXT = /^\{?[\da-f]{8}-?([\da-f]{4}-?){3}[\da-f]{12}\}?$/i;
+const NUMBER_TEXT = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^(NaN|[+-]?Infinity)$/i;
+
+/** Postgres has no place for it, whatever the type. */
+export function characterFault(text: string): string | null {
+  if (text.includes("\0")) return "may not have the character zero";
+  return text.isWellFormed() ? null : "may not have half a character (a lone surrogate)";
+}
+
+/** What is wrong with a text as a value of the type, in words for people; null where only Postgres can tell. */
+export function textFault(declaredType: DataType, text: string): string | null {
+  const type = baseTypeOf(declaredType);
+  const badCharacters = characterFault(text);
+  if (badCharacters) return badCharacters;
+  if (type.kind === "enum") return type.values.includes(text) ? null : `must be one of ${type.values.join(", ")}`;
+  if (type.schema !== "pg_catalog") return null;
+  if (INTEGER_TYPES.has(type.name)) return /^[+-]?\d+$/.test(text) ? null : "must be a whole number";
+  if (NUMBER_TYPES.has(type.name)) return NUMBER_TEXT.test(text) ? null : "must be a number";
+  if (type.name === "bool") return BOOLEAN_TEXTS.has(text.toLowerCase()) ? null : "must be true or false";
+  if (type.name === "uuid") return UUID_TEXT.test(text) ? null : "must be a UUID";
+  return null;
+}
+
+export const TEXT_TYPES: ReadonlySet<string> = new Set(["text", "varchar", "bpchar", "citext"]);
+
+/** Whether something may be wrong with a value of the type that Postgres alone can tell. */
+export function isCheckedByPostgres(declaredType: DataType): boolean {
+  const type = baseTypeOf(declaredType);
+  if (type.kind === "array") return isCheckedByPostgres(type.element);
+  if (type.kind === "enum" || TEXT_TYPES.has(type.name)) return false;
+  const isTold = INTEGER_TYPES.has(type.name) || type.name === "bool" || type.name === "uuid";
+  return type.schema !== "pg_catalog" || !isTold;
+}
+
+/** What has more characters than the column holds; Postgres lets blanks at the end pass, and cuts them off. */
+export function valueLengthFault({ maxLength, baseType }: CatalogColumn, value: unknown): string | null {
+  if (maxLength === null || typeof value !== "string" || value.length <= maxLength) return null;
+  let end = value.length;
+  while (value[end - 1] === " ") end--;
+  // A character has two halves at the most.
+  const isTooLong =
+    TEXT_TYPES.has(baseType.name) && (end > 2 * maxLength || [...value.slice(0, end)].length > maxLength);
+  return isTooLong ? `may not have more than ${maxLength} characters` : null;
+}
+
+/** A whole number that no row can have. */
+export function isOutOfRange(declaredType: DataType, text: string): boolean {
+  const type = baseTypeOf(declaredType);
+  const limit = type.schema === "pg_catalog" ? INTEGER_TYPES.get(type.name) : undefined;
+  if (limit === undefined || !/^[+-]?\d+$/.test(text)) return false;
+  // As a number up to where those are exact, since that is quicker.
+  const value = text.length < 16 ? Number(text) : BigInt(text.replace("+", ""));
+  return value >= limit || value < -limit;
+}
+
+/** The same of a value of a JSON body, null aside. */
+function jsonFault(declaredType: DataType, value: unknown): string | null {
+  const type = baseTypeOf(declaredType);
+  if (type.kind === "array") return arrayFault(type.element, value);
+  if (type.kind === "composite") return isObject(value) ? null : "must be an object";
+  if (type.kind !== "enum" && type.schema !== "pg_catalog") return null;
+  if (type.name === "json" || type.name === "jsonb") return null;
+  if (type.name === "bool") return typeof value === "boolean" ? null : "must be true or false";
+  if (INTEGER_TYPES.has(type.name) || NUMBER_TYPES.has(type.name)) return numberFault(type, value);
+  return typeof value === "string" ? textFault(type, value) : "must be a text";
+}
+
+/** A number that JavaScript cannot hold may come as a text. */
+function numberFault(type: DataType, value: unknown): string | null {
+  const isNumber = typeof value === "number" || typeof value === "string" || isExactNumber(value);
+  if (!isNumber) return INTEGER_TYPES.has(type.name) ? "must be a whole number" : "must be a number";
+  const text = toAddressText(value);
+  if (isOutOfRange(type, text)) return "is out of range";
+  return textFault(type, text);
+}
+
+function arrayFault(element: DataType, value: unknown): string | null {
+  if (!Array.isArray(value)) return "must be a list";
+  for (const item of value) {
+    const fault = item === null || Array.isArray(item) ? null : jsonFault(element, item);
+    if (fault) return `has an item that ${fault}`;
+  }
+  return null;
+}
+
+const JSON_NUMBER = /^(?<sign>-?)(?<whole>\d+)(?:\.(?<fraction>\d+))?(?:e(?<exponent>[+-]?\d+))?$/i;
+/** More digits than any integer of Postgres has. */
+const MOST_ZEROS = 30;
+
+/** `30.0`, `3e1` and `1e18` are whole numbers to JSON, and none to Postgres. Any other value stays as it is. */
+function toWholeNumber(declaredType: DataType, value: unknown): unknown {
+  const type = baseTypeOf(declaredType);
+  const isInteger = type.schema === "pg_catalog" && INTEGER_TYPES.has(type.name);
+  return isInteger && isExactNumber(value) ? (parseWholeNumber(value.rawJSON) ?? value) : value;
+}
+
+function parseWholeNumber(text: string): unknown {
+  const { sign, whole = "", fraction = "", exponent = "0" } = JSON_NUMBER.exec(text)?.groups ?? {};
+  const digits = (whole + fraction).replace(/0+$/, "");
+  const zeros = whole.length + Number(exponent) - digits.length;
+  if (digits === "") return whole === "" ? null : 0;
+  return zeros < 0 || zeros > MOST_ZEROS
+    ? null
+    : parseJsonExactly(`${sign}${digits.replace(/^0+(?=\d)/, "")}${"0".repeat(zeros)}`);
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isExactNumber(value);
+}
+
+/** A value of a body. */
+export type SentMember = {
+  /** As Postgres is to read it. */
+  readonly text: string;
+  /** Absent where Postgres alone looks at it. */
+  readonly value?: unknown;
+  /** What is wrong with it, in words for people. */
+  readonly fault: string | null;
+};
+
+/** For who alone can judge it. */
+export function passThrough({ text }: JsonMember): SentMember {
+  return { text, fault: null };
+}
+
+/** A value that is JSON goes to Postgres as it came, whatever it holds. */
+export function readMember(type: DataType, member: JsonMember): SentMember {
+  const { text } = member;
+  const { schema, name } = baseTypeOf(type);
+  if (schema === "pg_catalog" && JSON_TYPES.has(name)) return passThrough(member);
+  if (member.size > MOST_VALUES) return { text, fault: `may not have more than ${MOST_VALUES} values` };
+  const sent = parseJsonExactly(text);
+  const value = toWholeNumber(type, sent);
+  const fault = value === null ? null : jsonFault(type, value);
+  return { text: value === sent ? text : toAddressText(value), value, fault };
+}

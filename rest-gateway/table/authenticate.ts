@@ -1,0 +1,39 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { ApiError } from "../../engine/errors.ts";
+import type { Authenticator, Caller } from "../../engine/identity/caller.ts";
+import { readApiKey } from "./parse/query-string.ts";
+
+const SCHEME = "Bearer ";
+
+type TableCredentials = { readonly headers: IncomingHttpHeaders; readonly rawQuery: string };
+
+/**
+ * Supabase's two headers: `apikey` says that the client belongs to this deployment, `Authorization` who uses it.
+ * Without the latter the key itself is the caller.
+ */
+export function authenticateTableCaller(
+  { headers, rawQuery }: TableCredentials,
+  authenticator: Authenticator,
+  requireApiKey: boolean,
+): Caller | Promise<Caller> {
+  const key = readApiKey(headers, rawQuery);
+  const byKey = key === null ? null : authenticator.authenticate({ authorization: null, apiKey: key });
+  if (byKey === null && requireApiKey) {
+    throw new ApiError(401, "AUTH_REQUIRED", "No API key found in request", {
+      hint: "No `apikey` request header or url param was found.",
+      headers: { "WWW-Authenticate": "Bearer" },
+    });
+  }
+  const { authorization } = headers;
+  // Until somebody signs in, supabase-js shows its key as a token, too.
+  if (authorization === undefined || (key !== null && isBearerToken(key, authorization)))
+    return byKey ?? authenticator.anonymous;
+  // A key that is no good is refused even where the token alone would do.
+  return byKey instanceof Promise
+    ? byKey.then(() => authenticator.authenticate({ authorization }))
+    : authenticator.authenticate({ authorization });
+}
+
+function isBearerToken(token: string, authorization: string): boolean {
+  return authorization.length === SCHEME.length + token.length && authorization === SCHEME + token;
+}

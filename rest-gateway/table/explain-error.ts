@@ -1,0 +1,150 @@
+import pg from "pg";
+import type { Catalog } from "../../engine/catalog/catalog.ts";
+import { ContextError, isRoleRefused } from "../../engine/database/database-errors.ts";
+import { ApiError, statusOf, toApiError } from "../../engine/errors.ts";
+import { canonicalHeaderName, isValidHeader } from "./respond/sql-headers.ts";
+
+const COLUMN_HINT = /^Perhaps you meant to reference the column "[^"]+\.[^"]+"(?: or the column "[^"]+\.[^"]+")?\.$/;
+const HINTED_COLUMN = /"(?<alias>[^"]+)\.(?<column>[^".]+)"/g;
+/** Rows within others of the same table are called so. */
+const ALIAS_SUFFIX = /_\d+$/;
+
+type ErrorAudience = {
+  readonly anonymous: boolean;
+  /** What the caller may know of a hint that names columns. */
+  readonly columnHint: (hint: string | null) => string | null;
+};
+
+/** Where Postgres itself finds that a column does not exist; what functions raise is for their authors to say. */
+const MISSING_COLUMN_ROUTINE = "errorMissingColumn";
+
+/** Whatever was thrown, as PostgREST would tell it. */
+export function toTableError(thrown: unknown, audience: ErrorAudience): ApiError {
+  const { anonymous } = audience;
+  // The token names a role that Postgres does not know, or that the login may not become.
+  if (thrown instanceof ContextError) {
+    if (anonymous && isRoleRefused(thrown)) return anonymousDisabled(thrown);
+    return new ApiError(401, thrown.code ?? "22023", thrown.message, {
+      headers: { "WWW-Authenticate": "Bearer" },
+      cause: thrown,
+    });
+  }
+  if (thrown instanceof pg.DatabaseError && thrown.code === "PGRST") return raisedError(thrown);
+  const error = toPostgresError(thrown, toApiError(thrown, { anonymous }), audience);
+  if (error.status !== 401 || error.headers["WWW-Authenticate"]) return error;
+  return error.withHeaders({ "WWW-Authenticate": "Bearer" });
+}
+
+/** Where the role of those without credentials does not exist, they are not served. */
+function anonymousDisabled(cause: ContextError): ApiError {
+  const headers = { "WWW-Authenticate": "Bearer" };
+  return new ApiError(401, "PGRST302", "Anonymous access is disabled", { headers, cause });
+}
+
+/**
+ * A client of this interface works on tables and functions, and is told what Postgres says of them; faults of the server
+ * itself stay masked.
+ */
+function toPostgresError(thrown: unknown, error: ApiError, { columnHint }: ErrorAudience): ApiError {
+  if (!(thrown instanceof pg.DatabaseError) || !thrown.code || /^(XX|58)/.test(thrown.code)) return error;
+  const { code, message, detail = null, hint: suggested = null } = thrown;
+  const hint = thrown.routine === MISSING_COLUMN_ROUTINE ? columnHint(suggested) : suggested;
+  const status = error.status === 401 ? 401 : statusOf(code, message);
+  const reason = code === `PT${status}` ? message : null;
+  return new ApiError(status, code, message, { details: detail, hint, reason, headers: error.headers, cause: thrown });
+}
+
+type RaisedMessage = {
+  readonly code: string;
+  readonly message: string;
+  readonly details?: string | null;
+  readonly hint?: string | null;
+};
+type RaisedDetail = {
+  readonly status: number;
+  readonly status_text?: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+/** `raise sqlstate 'PGRST' using message = '{"code":…,"message":…}', detail = '{"status":…,"headers":{…}}'` */
+function raisedError(thrown: pg.DatabaseError): ApiError {
+  const raised = parseObject<RaisedMessage>(thrown.message, isRaisedMessage);
+  if (!raised) return invalidRaise("MESSAGE", thrown.message);
+  const detail = parseObject<RaisedDetail>(thrown.detail ?? "", isRaisedDetail);
+  if (!detail) return invalidRaise("DETAIL", thrown.detail);
+  const { code, message, details = null, hint = null } = raised;
+  const { status, status_text: reason = null } = detail;
+  const headers = Object.fromEntries(
+    Object.entries(detail.headers).map(([name, value]) => [canonicalHeaderName(name), value]),
+  );
+  return new ApiError(status, code, message, { details, hint, reason, headers, cause: thrown });
+}
+
+function parseObject<T>(text: string, is: (value: Record<string, unknown>) => boolean): T | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && is(value as Record<string, unknown>) ? (value as T) : null;
+  } catch {
+    return null;
+  }
+}
+
+function isRaisedMessage({ code, message, details, hint }: Record<string, unknown>): boolean {
+  return typeof code === "string" && typeof message === "string" && isOptionalText(details) && isOptionalText(hint);
+}
+
+function isRaisedDetail({ status, status_text, headers }: Record<string, unknown>): boolean {
+  if (!isStatus(status) || !isOptionalText(status_text) || typeof headers !== "object" || headers === null)
+    return false;
+  return (
+    !Array.isArray(headers) && Object.entries(headers).every((header) => isValidHeader(header) && isLatin1(header[1]))
+  );
+}
+
+/** Node takes nothing else for a header of an answer whose body is text. */
+function isLatin1(text: string): boolean {
+  return !/[\u0100-\u{10ffff}]/u.test(text);
+}
+
+/** Those below 200 announce an answer that never comes. */
+function isStatus(status: unknown): boolean {
+  return typeof status === "number" && Number.isInteger(status) && status >= 200 && status <= 999;
+}
+
+function isOptionalText(value: unknown): boolean {
+  return value === undefined || value === null || typeof value === "string";
+}
+
+const RAISE_KEYS = {
+  MESSAGE: "'code', 'message' and optional keys: 'details', 'hint'",
+  DETAIL: "'status', 'headers' and optional key: 'status_text'",
+} as const;
+
+function invalidRaise(field: keyof typeof RAISE_KEYS, found: string | undefined): ApiError {
+  return new ApiError(500, "PGRST121", "Could not parse JSON in the \"RAISE SQLSTATE 'PGRST'\" error", {
+    details:
+      found === undefined
+        ? `${field} is missing in the RAISE statement`
+        : `Invalid JSON value for ${field}: '${found}'`,
+    hint: `${field} must be a JSON object with obligatory keys: ${RAISE_KEYS[field]}.`,
+  });
+}
+
+/**
+ * What Postgres suggests in place of a column that does not exist; null where the role may not know of it. Postgres looks at all columns, and
+ * in other languages than English it cannot be seen which one it has found.
+ */
+export function visibleColumnHint(hint: string | null, catalog: Catalog, role: string): string | null {
+  if (hint === null || !COLUMN_HINT.test(hint)) return null;
+  const named = [...hint.matchAll(HINTED_COLUMN)].map(({ groups }) => groups as { alias: string; column: string });
+  return named.every(({ alias, column }) => isVisibleColumn(alias, column, catalog, role)) ? hint : null;
+}
+
+function isVisibleColumn(alias: string, column: string, catalog: Catalog, role: string): boolean {
+  const names = [alias, alias.replace(ALIAS_SUFFIX, "")];
+  const tables = [...catalog.schemas.values()]
+    .filter(({ exposed }) => exposed)
+    .flatMap(({ tables }) => names.flatMap((name) => tables.get(name) ?? []))
+    .filter(({ columns }) => columns.has(column));
+  return tables.length > 0 && tables.every((table) => catalog.hasPrivilege(role, "select", table, column));
+}

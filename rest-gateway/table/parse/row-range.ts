@@ -1,0 +1,70 @@
+import { ApiError } from "../../../engine/errors.ts";
+import type { RowRange, WithEmbedPath } from "../../../engine/statement/intent.ts";
+
+/** What limit and offset say; the last of each counts. */
+export type RangeBounds = {
+  readonly path: readonly string[];
+  readonly limit: number | null;
+  readonly offset: number | null;
+};
+
+/** What cannot be read as a whole number is as good as absent. */
+export function parseBound(text: string): number | null {
+  if (!/^\s*-?\d+\s*$/.test(text)) return null;
+  return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
+}
+
+type RangeRequest = { readonly method: string; readonly range: string | undefined };
+
+/** The rows asked for, at each place where not all are. */
+export function parseRanges(
+  bounds: Iterable<RangeBounds>,
+  { method, range }: RangeRequest,
+): readonly WithEmbedPath<RowRange>[] {
+  const ranges: WithEmbedPath<RowRange>[] = [];
+  let top: RowRange = { offset: 0, limit: null };
+  for (const { path, limit, offset } of bounds) {
+    if (path.length === 0) top = toTopRange(limit, offset ?? 0);
+    // A negative number is left to Postgres to refuse.
+    else ranges.push({ path, value: { limit, offset: offset ?? 0 } });
+  }
+  if (method === "GET" && range !== undefined) top = intersectRangeHeader(top, range);
+  const isWhole = top.limit === null && top.offset === 0;
+  if (method === "PUT" && !isWhole) {
+    throw new ApiError(400, "PGRST114", "limit/offset querystring parameters are not allowed for PUT");
+  }
+  return isWhole ? ranges : [{ path: [], value: top }, ...ranges];
+}
+
+/** Numbers of rows, from 0; the last one belongs to it. */
+type RowNumbers = { readonly first: number; readonly last: number };
+
+function toTopRange(limit: number | null, offset: number): RowRange {
+  if (limit === null) return { limit, offset: Math.max(offset, 0) };
+  if (limit === 0 && offset === 0) return { limit, offset };
+  return toRowRange({ first: Math.max(offset, 0), last: offset + limit - 1 });
+}
+
+/** The header narrows what the parameters ask for. A header that cannot be read is ignored, as RFC 9110 has it (§14.2). */
+function intersectRangeHeader(range: RowRange, header: string): RowRange {
+  const match = /^(\d+)-(\d*)$/.exec(header);
+  if (match === null || range.limit === 0) return range;
+  const first = parseBound(match[1]!)!;
+  const last = parseBound(match[2]!) ?? Number.POSITIVE_INFINITY;
+  if (first > last) {
+    throw rangeNotSatisfiable(
+      "The lower boundary must be lower than or equal to the upper boundary in the Range header.",
+    );
+  }
+  const end = range.limit === null ? Number.POSITIVE_INFINITY : range.offset + range.limit - 1;
+  return toRowRange({ first: Math.max(first, range.offset), last: Math.min(last, end) });
+}
+
+function toRowRange({ first, last }: RowNumbers): RowRange {
+  if (first > last) throw rangeNotSatisfiable("Limit should be greater than or equal to zero.");
+  return { offset: first, limit: last === Number.POSITIVE_INFINITY ? null : last - first + 1 };
+}
+
+function rangeNotSatisfiable(details: string): ApiError {
+  return new ApiError(416, "PGRST103", "Requested range not satisfiable", { details });
+}

@@ -1,2 +1,0 @@
-/** Below which address the table interface answers. */
-export const PREFIX = "/rest/v1";

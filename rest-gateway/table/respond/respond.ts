@@ -1,0 +1,349 @@
+import { ApiError } from "../../../engine/errors.ts";
+import type { ResponseFormat } from "../../../engine/statement/intent.ts";
+import { cursorNotPossible, orderNotTotal } from "../../../engine/statement/plan/keyset-page.ts";
+import {
+  type CallPlan,
+  notOneRow,
+  type Plan,
+  type ReadPlan,
+  type WritePlan,
+} from "../../../engine/statement/plan/plan.ts";
+import type { LegacyTarget } from "../../../engine/statement/plan/select-tree.ts";
+import type { ResponseRow } from "../../../engine/statement/query/build-query.ts";
+import type { RunResult } from "../../../engine/statement/run.ts";
+import type { GatewayResponse, ResponseBody } from "../../http/request.ts";
+import { TABLE_PREFIX } from "../../http/table-prefix.ts";
+import { formatCursor, isCursor } from "../parse/cursor.ts";
+import type { Preferences } from "../parse/preferences.ts";
+import { canonicalQueryString, type UrlParameter } from "../parse/query-string.ts";
+import type { TableRequest } from "../parse/request.ts";
+import { parseSqlHeaders, parseSqlStatus } from "./sql-headers.ts";
+
+/** In PostgREST's order. */
+const PREFERENCE_NAMES = {
+  resolution: "resolution",
+  missing: "missing",
+  return: "return",
+  count: "count",
+  tx: "tx",
+  handling: "handling",
+  timezone: "timezone",
+  maxAffected: "max-affected",
+} as const;
+const PREFERENCE_ORDER = Object.keys(PREFERENCE_NAMES) as PreferenceName[];
+
+/** Bytes, or a type whose parameters are its maker's business, get no charset. */
+const TEXT_TYPES = new Set([
+  "application/json",
+  "application/geo+json",
+  "application/openapi+json",
+  "text/csv",
+  "text/plain",
+  "text/xml",
+]);
+
+/** What would end a quoted text, or the header. */
+const WARNING_ESCAPES = /["\\]/g;
+const CONTROL_CHARACTERS = /\p{Cc}/gu;
+
+const NOT_ASCII = /[^\t -~]/;
+
+/** Beyond this a server might not read the request that it is part of. */
+const MAX_CURSOR_LENGTH = 4_096;
+
+type ResponseHeaders = Record<string, string>;
+
+/** What an answer depends on, of what a client may say in headers. */
+const VARY_HEADERS = "Accept, Prefer, Range";
+
+type ResponseHead = { readonly status: number; readonly headers: ResponseHeaders };
+type SentResponse<B> = ResponseHead & { readonly body: B | null };
+
+/** What Postgres told, as the client asked to be answered. */
+export function respond<B extends ResponseBody>(
+  request: TableRequest,
+  plan: Plan,
+  result: RunResult<B>,
+): GatewayResponse<B | Buffer> {
+  const { status, headers, body } = respondByKind(request, plan, result);
+  Object.assign(headers, pageHeaders(request.parameters, plan, result));
+  if (request.profile.negotiated && headers["Content-Type"]) headers["Content-Profile"] = request.profile.schema;
+  headers.Vary = VARY_HEADERS;
+  const { legacyTargets } = plan;
+  if (legacyTargets) headers.Warning = legacyWarning(legacyTargets);
+  if (result.headers === null && result.status === null) {
+    return isAscii(request.profile.schema) && !legacyTargets
+      ? { status, headers, body }
+      : encodeHeaders({ status, headers, body });
+  }
+  const sqlHeaders = parseSqlHeaders(result.headers);
+  return encodeHeaders({
+    status: parseSqlStatus(result.status) ?? status,
+    headers: { ...headers, ...sqlHeaders },
+    body,
+  });
+}
+
+function respondByKind<B extends ResponseBody>(
+  request: TableRequest,
+  plan: Plan,
+  result: RunResult<B>,
+): SentResponse<B> {
+  if (plan.format.kind === "plan") return respondWithExplanation(plan, result);
+  switch (plan.kind) {
+    case "read":
+      return respondWithRows(request, plan, result);
+    case "call":
+      return respondWithCallResult(request, plan, result);
+    case "write":
+      return respondToWrite(request, plan, result);
+  }
+}
+
+const READ_PREFERENCES: readonly PreferenceName[] = ["count", "tx", "handling", "timezone"];
+const CALL_PREFERENCES: readonly PreferenceName[] = [...READ_PREFERENCES, "maxAffected"];
+
+/** Proxies take heads of 4 KiB and Node's fetch of 16, and a list of values makes an address as long as that. */
+const MAX_CONTENT_LOCATION = 2_048;
+
+function respondWithRows<B extends ResponseBody>(
+  request: TableRequest,
+  plan: ReadPlan,
+  result: RunResult<B>,
+): SentResponse<B> {
+  if (plan.format.kind === "object" && result.page !== 1) throw notOneRow(result.page!);
+  const { status, range } = rangeStatus(plan.rows, result.page, result.total);
+  const headers: ResponseHeaders = {
+    "Content-Range": range,
+    ...preferenceHeader(request, READ_PREFERENCES),
+    ...contentTypeHeader(plan),
+  };
+  const query = request.canonicalQuery ?? canonicalQueryString(request.parameters);
+  const location = `/${encodeURIComponent(plan.table.name)}${query && `?${query}`}`;
+  if (location.length <= MAX_CONTENT_LOCATION) headers["Content-Location"] = location;
+  return { status, headers, body: result.body };
+}
+
+function respondWithCallResult<B extends ResponseBody>(
+  request: TableRequest,
+  plan: CallPlan,
+  result: RunResult<B>,
+): SentResponse<B> {
+  if (plan.format.kind === "object" && result.page !== 1) throw notOneRow(result.page!);
+  const { status, range } = rangeStatus(plan.rows, result.page, result.total);
+  const headers: ResponseHeaders = { "Content-Range": range, ...preferenceHeader(request, CALL_PREFERENCES) };
+  const { shape, set } = plan.routine.returns;
+  if (shape === "void" && !set) return { status: 204, headers, body: null };
+  return { status, headers: { ...headers, ...contentTypeHeader(plan) }, body: result.body };
+}
+
+function respondToWrite<B extends ResponseBody>(
+  request: TableRequest,
+  plan: WritePlan,
+  result: RunResult<B>,
+): SentResponse<B> {
+  const { status, headers } = writeHead(request, plan, result);
+  if (!returnsRows(request)) return { status, headers, body: null };
+  return { status, headers: { ...headers, ...contentTypeHeader(plan) }, body: result.body };
+}
+
+function writeHead(request: TableRequest, plan: WritePlan, result: RunResult<unknown>): ResponseHead {
+  const { change } = plan;
+  switch (change.kind) {
+    case "insert":
+      return request.method === "PUT" ? putHead(request, result) : insertHead(request, plan, change, result);
+    case "update":
+      return changeHead(
+        request,
+        contentRange(0, lastRowNumber(0, result.page), writtenTotal(request, result)),
+        UPDATE_PREFERENCES,
+      );
+    case "delete":
+      return changeHead(request, contentRange(1, 0, writtenTotal(request, result)), DELETE_PREFERENCES);
+  }
+}
+
+const PUT_PREFERENCES: readonly PreferenceName[] = ["return", ...READ_PREFERENCES];
+const INSERT_PREFERENCES: readonly PreferenceName[] = ["resolution", "missing", "return", ...READ_PREFERENCES];
+const UPDATE_PREFERENCES: readonly PreferenceName[] = ["missing", "return", ...CALL_PREFERENCES];
+const DELETE_PREFERENCES: readonly PreferenceName[] = ["return", ...CALL_PREFERENCES];
+
+type InsertChange = Extract<WritePlan["change"], { kind: "insert" }>;
+
+function putHead(request: TableRequest, result: RunResult<unknown>): ResponseHead {
+  const status = (result.inserted ?? 0) > 0 ? 201 : 200;
+  return { status: returnsRows(request) ? status : 204, headers: preferenceHeader(request, PUT_PREFERENCES) };
+}
+
+function insertHead(
+  request: TableRequest,
+  { table, location }: WritePlan,
+  change: InsertChange,
+  result: RunResult<unknown>,
+): ResponseHead {
+  const relevant = change.conflict ? INSERT_PREFERENCES : INSERT_PREFERENCES.filter((name) => name !== "resolution");
+  const range = contentRange(1, 0, writtenTotal(request, result));
+  const headers: ResponseHeaders = { "Content-Range": range, ...preferenceHeader(request, relevant) };
+  if (location && result.location) headers.Location = rowLocation(table.name, location, result.location);
+  return { status: isCreated(request, result) ? 201 : 200, headers };
+}
+
+/** Of changes to rows that were there before. */
+function changeHead(request: TableRequest, range: string, relevant: readonly PreferenceName[]): ResponseHead {
+  return {
+    status: returnsRows(request) ? 200 : 204,
+    headers: { "Content-Range": range, ...preferenceHeader(request, relevant) },
+  };
+}
+
+/** Where nothing was there to be merged with, for want of a key, all rows are. */
+function isCreated({ preferences }: TableRequest, { inserted, page }: RunResult<unknown>): boolean {
+  return preferences.resolution !== "merge-duplicates" || (inserted ?? page ?? 0) > 0;
+}
+
+/** What is planned speaks of rows to be read. */
+function writtenTotal({ preferences: { count } }: TableRequest, { page }: RunResult<unknown>): number | null {
+  return count === "exact" || count === "estimated" ? page : null;
+}
+
+function returnsRows({ preferences }: TableRequest): boolean {
+  return preferences.return === "representation";
+}
+
+function respondWithExplanation<B extends ResponseBody>(plan: Plan, result: RunResult<B>): SentResponse<B> {
+  return { status: 200, headers: contentTypeHeader(plan), body: result.body };
+}
+
+/** `/films?id=eq.7` */
+function rowLocation(table: string, columns: readonly string[], values: readonly (string | null)[]): string {
+  const key = columns.map((name, index) => {
+    const value = values[index] ?? null;
+    return `${encodeURIComponent(name)}=${value === null ? "is.null" : `eq.${encodeURIComponent(value)}`}`;
+  });
+  return `/${encodeURIComponent(table)}?${key.join("&")}`;
+}
+
+function preferenceHeader({ preferences }: TableRequest, relevant: readonly PreferenceName[]): ResponseHeaders {
+  const header = preferenceApplied(preferences, relevant);
+  return header === null ? {} : { "Preference-Applied": header };
+}
+
+function contentTypeHeader({ format }: Plan): ResponseHeaders {
+  return { "Content-Type": contentType(format) };
+}
+
+type PageResult = Pick<ResponseRow<unknown>, "position" | "total">;
+
+/** Where the next page is and where the first one is. The numbers of rows are known on the first page alone. */
+function pageHeaders(parameters: readonly UrlParameter[], plan: Plan, { position, total }: PageResult) {
+  if (plan.kind === "write" || plan.keyset === null || position === undefined) return {};
+  const { order, isFirst } = plan.keyset;
+  const linkTo = (relation: string, cursor: string) =>
+    `<${resourcePath(plan)}?${withCursor(parameters, cursor)}>; rel="${relation}"`;
+  const next = position === null ? [] : [linkTo("next", nextCursor(order, position))];
+  const links = isFirst ? next : [...next, linkTo("first", "")];
+  return {
+    ...(links.length > 0 && { Link: links.join(", ") }),
+    ...(!isFirst && { "Content-Range": contentRange(1, 0, total) }),
+  };
+}
+
+function nextCursor(order: string, values: readonly (string | null)[]): string {
+  if (values.length === 0) throw orderNotTotal("The last row of the page and the next one are in the same place.");
+  const cursor = formatCursor({ order, values });
+  if (cursor.length > MAX_CURSOR_LENGTH)
+    throw cursorNotPossible("What the rows are ordered by is too long to be part of an address.");
+  return cursor;
+}
+
+function resourcePath(plan: Exclude<Plan, { kind: "write" }>): string {
+  return plan.kind === "call"
+    ? `${TABLE_PREFIX}/rpc/${encodeURIComponent(plan.routine.name)}`
+    : `${TABLE_PREFIX}/${encodeURIComponent(plan.table.name)}`;
+}
+
+function withCursor(parameters: readonly UrlParameter[], cursor: string): string {
+  const others = parameters.filter(([name, value]) => name !== "cursor" || !isCursor(value));
+  return [...others, ["cursor", cursor] as const]
+    .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
+    .join("&");
+}
+
+/** `0-9/57`, `*\/57` for no rows, `0-9/*` when nobody counted, `0-*\/*` when more are still coming */
+export function contentRange(first: number, last: number | null, total: number | null): string {
+  const rows = last === null ? `${first}-*` : total !== 0 && first <= last ? `${first}-${last}` : "*";
+  return `${rows}/${total ?? "*"}`;
+}
+
+type ReturnedRange = { readonly offset: number; readonly limit: number | null };
+
+/** What a page of rows says of itself; `rows` is null where they are still coming. Refuses a page that begins behind the last row. */
+export function rangeStatus(
+  { offset, limit }: ReturnedRange,
+  rows: number | null,
+  total: number | null,
+): { status: 200 | 206; range: string } {
+  if (total !== null && offset > total) {
+    throw new ApiError(416, "PGRST103", "Requested range not satisfiable", {
+      details: `An offset of ${offset} was requested, but there are only ${total} rows.`,
+      headers: { "Content-Range": `*/${total}` },
+    });
+  }
+  const shown = rows ?? Math.min((total ?? 0) - offset, limit ?? Number.POSITIVE_INFINITY);
+  const status = total !== null && shown < total ? 206 : 200;
+  return { status, range: contentRange(offset, lastRowNumber(offset, rows), total) };
+}
+
+export function lastRowNumber(first: number, rows: number | null): number | null {
+  return rows === null ? null : first + rows - 1;
+}
+
+type PreferenceName = keyof typeof PREFERENCE_NAMES;
+
+/** What of the client's preferences was heeded, of those that mean something for the request; null when nothing was. */
+function preferenceApplied(preferences: Preferences, relevant: readonly PreferenceName[]): string | null {
+  const isApplied = (name: PreferenceName) => name !== "maxAffected" || preferences.handling === "strict";
+  const applied = PREFERENCE_ORDER.filter(
+    (name) => preferences[name] !== null && relevant.includes(name) && isApplied(name),
+  );
+  return applied.length > 0 ? applied.map((name) => `${PREFERENCE_NAMES[name]}=${preferences[name]}`).join(", ") : null;
+}
+
+function contentType({ kind, type }: ResponseFormat): string {
+  return kind !== "media" || TEXT_TYPES.has(type) ? `${type}; charset=utf-8` : type;
+}
+
+/** PostgREST's words to a client that calls a relation by its name although it has an alias (RFC 7234, 5.5). */
+function legacyWarning(targets: readonly LegacyTarget[]): string {
+  const changes = targets.map(({ name, alias }) => `\`${name}\` to \`${alias}\``).join(", ");
+  const text =
+    "Embedded resource was referenced by relation name even though it has an alias. This is deprecated and will stop " +
+    `working in a future release. Update ${changes} in query string filters, orders or limits.`;
+  return `299 PostgREST "${text.replace(CONTROL_CHARACTERS, " ").replace(WARNING_ESCAPES, "\\$&")}"`;
+}
+
+function isAscii(text: string): boolean {
+  return !NOT_ASCII.test(text);
+}
+
+/**
+ * Headers as the bytes that UTF-8 has for them, as PostgREST sends them; node writes a byte for each character. In front of
+ * a string it would write UTF-8 once more, so the body is bytes too then.
+ */
+export function encodeHeaders<B extends ResponseBody>(response: GatewayResponse<B>): GatewayResponse<B | Buffer> {
+  const { headers, body } = response;
+  if (Object.values(headers).flat().every(isAscii)) return response;
+  const encoded = Object.entries(headers).map(([name, value]) => [
+    name,
+    typeof value === "string" ? toHeaderBytes(value) : value.map(toHeaderBytes),
+  ]);
+  return {
+    ...response,
+    headers: Object.fromEntries(encoded),
+    body: typeof body === "string" ? Buffer.from(body) : body,
+  };
+}
+
+function toHeaderBytes(text: string): string {
+  return Buffer.from(text).toString("latin1");
+}

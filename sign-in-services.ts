@@ -1,0 +1,58 @@
+import { type Accounts, makeAccounts } from "./engine/accounts/accounts.ts";
+import { makePasswordReader, makeSessionReader } from "./engine/accounts/credential-readers.ts";
+import { makeValidateClaims } from "./engine/accounts/validate-claims.ts";
+import type { CacheHits } from "./engine/cache/recent-map.ts";
+import type { Config } from "./engine/config/config.ts";
+import type { AsOwner } from "./engine/database/owner-pool.ts";
+import { makeFindApiKey } from "./engine/identity/api-key-lookup.ts";
+import { type Authenticator, makeAuthenticator } from "./engine/identity/caller.ts";
+import { makeDatabaseClock } from "./engine/identity/database-clock.ts";
+import { loadDeploymentKeys, type TokenKeys } from "./engine/identity/token-keys.ts";
+import type { EmailQueue } from "./engine/mail/email-queue.ts";
+import type { Logger } from "./engine/output/log.ts";
+import { readOrMakeSecrets } from "./engine/secrets.ts";
+
+/** Authentication and accounts, with the current settings. */
+export type SignInServices = {
+  readonly keys: TokenKeys;
+  readonly authenticator: Authenticator;
+  /** Null if the database has no accounts. */
+  readonly accounts: Accounts | null;
+};
+
+type SignInServicesOptions = {
+  readonly asOwner: AsOwner;
+  readonly canSignIn: boolean;
+  /** Null if this deployment sends no e-mails. */
+  readonly emailQueue: EmailQueue | null;
+  readonly siteUrl: () => string;
+  /** Counts cache hits of verified tokens. */
+  readonly hits?: CacheHits;
+  readonly log: Logger;
+};
+
+/** The caches of API keys and accounts are kept when settings change. */
+export function makeSignInServices(options: SignInServicesOptions): (config: Config) => Promise<SignInServices> {
+  const { asOwner, canSignIn, emailQueue, siteUrl, hits, log } = options;
+  const findKey = makeFindApiKey({ asOwner, log });
+  const validateClaims = makeValidateClaims({ asOwner, log });
+  const databaseTime = makeDatabaseClock({ asOwner, log });
+  return async (config) => {
+    const keys = await loadDeploymentKeys(config, readOrMakeSecrets);
+    const accounts = canSignIn ? makeAccounts({ asOwner, keys, config, emailQueue, siteUrl }) : null;
+    const readers = accounts ? [makeSessionReader(accounts.sessions), makePasswordReader(accounts)] : [];
+    return {
+      keys,
+      accounts,
+      authenticator: makeAuthenticator({
+        ...config,
+        keys,
+        findApiKey: findKey,
+        validateClaims,
+        databaseClock: databaseTime,
+        readers,
+        ...(hits && { hits }),
+      }),
+    };
+  };
+}

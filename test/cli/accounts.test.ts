@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { makeFindApiKey } from "../../engine/identity/api-key-lookup.ts";
+import { cloneDatabase } from "../database.ts";
+import { claimsOf, from, type Opened, openAccounts, PASSWORD } from "../engine/accounts/open-accounts.ts";
+import { runCommand, type Told } from "./run-command.ts";
+
+let opened: Opened;
+beforeAll(async () => {
+  opened = await openAccounts();
+});
+afterAll(() => opened.close());
+
+function run(line: string, database: { url: string; ownerUrl: string } = opened.database): Promise<Told> {
+  const [name, ...words] = line.split(" ");
+  return runCommand(name!, words, database);
+}
+
+async function roleOf(username: string, password: string): Promise<unknown> {
+  const { accounts } = opened;
+  const { accessToken } = await accounts.login({ username, password }, from(), accounts.tokens.open);
+  return claimsOf(accessToken).role;
+}
+
+describe("npm run user", () => {
+  test("adds an administrator with a password that it makes and shows", async () => {
+    const { stdout } = await run("user add --email boss@example.org --name Boss --admin");
+    expect(stdout).toContain("boss@example.org, an administrator");
+    expect(await roleOf("boss@example.org", /^password: (.*)$/m.exec(stdout)![1]!)).toBe("admin");
+  });
+
+  test("adds a user with a password that is given and not shown, disables, enables and promotes", async () => {
+    const { stdout } = await run(`user add --email ada@example.org --name Ada --password ${PASSWORD}`);
+    expect(stdout).not.toContain(PASSWORD);
+    expect(await roleOf("ada@example.org", PASSWORD)).toBe("authenticated");
+    await run("user disable ada@example.org");
+    await expect(roleOf("ada@example.org", PASSWORD)).rejects.toMatchObject({ code: "ACCOUNT_DISABLED" });
+    await run("user enable ada@example.org");
+    await run("user role ada@example.org admin");
+    expect(await roleOf("ada@example.org", PASSWORD)).toBe("admin");
+  });
+
+  test.each([
+    ["user", 2, "Say what to do"],
+    ["user add --email x@example.org", 2, "--name"],
+    ["user add --mail x@example.org", 2, "There is no option --mail."],
+    ["user add --email x@example.org --name X --password easy", 1, "Use at least 8 characters."],
+    ["user add --email boss@example.org --name Boss", 1, "already has an account"],
+    ["user disable", 2, "which user"],
+    ["user disable nobody", 1, 'User "nobody" not found.'],
+    ["user role boss@example.org postgres", 1, "no role of that name"],
+  ])("%s is refused in words, and ends with %i", async (line, exitCode, words) => {
+    const { stderr, code } = await run(line);
+    expect(code).toBe(exitCode);
+    expect(stderr).toContain(words);
+    expect(stderr).not.toMatch(/^ +at /m);
+  });
+
+  test("says which setting is missing where it is not the owner who asks", async () => {
+    const { url } = opened.database;
+    expect(await run("user disable ada@example.org", { url, ownerUrl: url })).toMatchObject({
+      code: 1,
+      stderr: "permission denied for schema auth: set OWNER_DATABASE_URL to the same database as its owner.\n",
+    });
+  });
+
+  test("says what to do about a database that is not migrated", async () => {
+    const empty = await cloneDatabase("empty");
+    expect((await run("user disable nobody", empty)).stderr).toContain("npm run migrate");
+    await empty.drop();
+  });
+});
+
+describe("npm run keys", () => {
+  test("creates a key, lists it and revokes it", async () => {
+    const created = await run("keys create --role service_role --name backup --expires 2999-12-31");
+    const key = /^key_[\w-]{43}$/m.exec(created.stdout)![0];
+    const id = /^Key (\d+)/.exec(created.stdout)![1];
+    const find = () => makeFindApiKey({ asOwner: opened.asOwner, log: { warn: () => {} } })(key);
+    expect(await find()).toMatchObject({ role: "service_role" });
+
+    const { stdout } = await run("keys list");
+    expect(stdout).toMatch(
+      /^id +begins +role +owner +name +state +expires +lastUsed\n1 +key_.* +service_role +backup +good +2999-12-31T/m,
+    );
+    expect(stdout).toContain(key.slice(0, 12));
+    expect(stdout).not.toContain(key);
+
+    await run(`keys revoke ${id}`);
+    expect(await find()).toBeNull();
+    expect((await run("keys list")).stdout).toContain("revoked");
+  });
+
+  test.each([
+    ["keys create", 2, "--role"],
+    ["keys create --role postgres", 1, "no role of that name"],
+    ["keys create --role anon --owner x", 2, '"x" is no id'],
+    ["keys create --role anon --owner 999999", 1, "no user of that id"],
+    ["keys create --role anon --expires tomorrow", 2, "2027-12-31"],
+    ["keys create --role anon --expires 2027-02-30", 2, "2027-12-31"],
+    ["keys create --role anon --expires 2001-01-01", 1, "in the future"],
+    ["keys revoke 999999", 1, "no such key"],
+    ["keys list all", 2, '"all" is one word too many.'],
+    ["keys forget", 2, "is not something"],
+  ])("%s is refused in words, and ends with %i", async (line, exitCode, words) => {
+    const { stderr, code } = await run(line);
+    expect(code).toBe(exitCode);
+    expect(stderr).toContain(words);
+    expect(stderr).not.toMatch(/^ +at /m);
+  });
+});

@@ -1,0 +1,319 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { errorCodeOf } from "../../../engine/errors.ts";
+import { verifyToken } from "../../../engine/identity/tokens.ts";
+import { newAddress } from "../../new-address.ts";
+import { until } from "../../until.ts";
+import { argon2Runs } from "./argon2-runs.ts";
+import {
+  claimsOf,
+  eventsOf,
+  from,
+  KEYS,
+  newEmail,
+  newPerson,
+  type Opened,
+  openAccounts,
+  PASSWORD,
+} from "./open-accounts.ts";
+
+let opened: Opened;
+beforeAll(async () => {
+  opened = await openAccounts();
+});
+afterAll(() => opened.close());
+
+const refusalOf = (attempt: Promise<unknown>) =>
+  attempt.then(
+    () => expect.unreachable(),
+    (error) => error,
+  );
+const login = (username: string, password = PASSWORD, clientInfo = from()) =>
+  opened.accounts.login({ username, password }, clientInfo, opened.accounts.tokens.open);
+
+describe("a registration", () => {
+  test("creates a user and an account and signs in", async () => {
+    const email = newEmail();
+    const { accounts } = opened;
+    const account = { name: "Ada", email, age: 36, password: PASSWORD };
+    const { user, opened: pair } = await accounts.register(account, from(), accounts.tokens.open);
+    expect(user).toMatchObject({ id: expect.any(Number), name: "Ada", email, age: 36 });
+    expect(claimsOf(pair.accessToken)).toMatchObject({ sub: String(user.id), name: "Ada", role: "authenticated" });
+    expect(await eventsOf(opened, String(user.id))).toEqual(["account.created", "refresh_token.created"]);
+    await expect(login(email)).resolves.toMatchObject({ tokenType: "Bearer" });
+  });
+
+  test("uses the e-mail address as the user name by default", async () => {
+    const { email } = await newPerson(opened, { username: "ada-lovelace" });
+    await expect(login("ada-lovelace")).resolves.toBeTruthy();
+    await expect(login("ADA-Lovelace")).resolves.toBeTruthy();
+    await expect(login(email.toUpperCase())).resolves.toBeTruthy();
+  });
+
+  test.each([
+    ["an e-mail address", (email: string) => ({ email: email.toUpperCase() }), "email"],
+    ["a user name", () => ({ username: "TAKEN-name" }), "username"],
+  ])("%s that somebody has is refused by its field, and nothing is left behind", async (_, change, field) => {
+    const { accounts, owner } = opened;
+    const { email } = await newPerson(opened, { username: `taken-${field === "email" ? "mail" : "name"}` });
+    const count = async () => (await owner.query("select count(*)::int as n from users")).rows[0].n;
+    const before = await count();
+    const account = { name: "Eve", email: newEmail(), password: PASSWORD, ...change(email) };
+    const error = await refusalOf(accounts.register(account, from(), accounts.tokens.open));
+    expect(error).toMatchObject({ code: "TAKEN", detail: field });
+    expect(await count()).toBe(before);
+  });
+
+  test.each([
+    [{ username: "somebody@example.org" }, "username"],
+    [{ username: "with space" }, "username"],
+    [{ username: "with:colon" }, "username"],
+    [{ username: "x".repeat(255) }, "username"],
+    [{ email: "no address" }, "email"],
+    [{ name: " " }, "name"],
+    [{ age: 200 }, "age"],
+  ])("%o is refused by its field", async (change, field) => {
+    const account = { name: "Eve", email: newEmail(), password: PASSWORD, ...change };
+    const error = await refusalOf(opened.accounts.register(account, from(), opened.accounts.tokens.open));
+    expect(error).toMatchObject({ code: "WRONG", detail: field });
+  });
+
+  test("refuses a weak password with its faults before any query", async () => {
+    const account = { name: "Eve", email: newEmail(), password: "password" };
+    const error = await refusalOf(opened.accounts.register(account, from(), opened.accounts.tokens.open));
+    expect(error).toMatchObject({ status: 400, code: "VALIDATION_ERROR" });
+    expect(error.details).toContainEqual({ field: "password", message: expect.stringContaining("upper-case") });
+  });
+});
+
+describe("a login", () => {
+  test("returns the claims of the contract", async () => {
+    const { userId, email } = await newPerson(opened);
+    const before = Math.floor(Date.now() / 1000) - 1;
+    const { accessToken, refreshToken, expiresIn, tokenType } = await login(email);
+    expect({ expiresIn, tokenType }).toEqual({ expiresIn: 3600, tokenType: "Bearer" });
+    const claims = claimsOf(accessToken);
+    expect(Object.keys(claims)).toEqual(["sub", "name", "role", "permissions", "iat", "exp", "iss"]);
+    expect(claims).toMatchObject({
+      sub: userId,
+      name: "Ada",
+      role: "authenticated",
+      permissions: [],
+      iss: "content-service",
+    });
+    expect(claims.iat).toBeGreaterThanOrEqual(before);
+    expect(claims.exp).toBe((claims.iat as number) + 3600);
+    expect(verifyToken(accessToken, { keys: KEYS, audience: null }).claims).toEqual(claims);
+
+    const refresh = claimsOf(refreshToken);
+    expect(refresh).toMatchObject({ sub: userId, type: "refresh", jti: expect.any(String), iss: "content-service" });
+    expect((refresh.exp as number) - (refresh.iat as number)).toBe(7 * 86_400);
+  });
+
+  test("returns the same error for a wrong password and an unknown user", async () => {
+    const { email } = await newPerson(opened);
+    const wrong = await refusalOf(login(email, "Another-Boat-8"));
+    const unknown = await refusalOf(login(newEmail()));
+    expect(wrong).toMatchObject({
+      status: 401,
+      code: "INVALID_CREDENTIALS",
+      headers: { "WWW-Authenticate": "Bearer" },
+    });
+    expect(unknown).toEqual(wrong);
+  });
+
+  test("costs the same for a wrong password and an unknown user: one hash and as many queries", async () => {
+    const { email } = await newPerson(opened);
+    const connect = vi.spyOn(opened.owner, "connect");
+    const costOf = async (name: string) => {
+      connect.mockClear();
+      const hashes = await argon2Runs(() => refusalOf(login(name, "Another-Boat-8")));
+      return { hashes, questions: connect.mock.calls.length };
+    };
+    const known = await costOf(email);
+    expect(known.hashes).toBe(1);
+    expect(await costOf(newEmail())).toEqual(known);
+    connect.mockRestore();
+  });
+
+  test("refuses any password of a user without one", async () => {
+    const { userId, email } = await newPerson(opened);
+    await opened.owner.query("update auth.credentials set password_hash = null where user_id = $1", [userId]);
+    for (const password of ["", PASSWORD, "null"]) {
+      expect(await refusalOf(login(email, password))).toMatchObject({ code: "INVALID_CREDENTIALS" });
+    }
+  });
+
+  test("reports a disabled account only with the right password", async () => {
+    const { userId, email } = await newPerson(opened);
+    await opened.owner.query("select auth.disable_account($1, null)", [userId]);
+    expect(await refusalOf(login(email))).toMatchObject({ status: 403, code: "ACCOUNT_DISABLED" });
+    expect(await refusalOf(login(email, "Another-Boat-8"))).toMatchObject({ status: 401, code: "INVALID_CREDENTIALS" });
+    await opened.owner.query("select auth.enable_account($1, null)", [userId]);
+    await expect(login(email)).resolves.toBeTruthy();
+  });
+
+  test("refuses an over-long password for any user", async () => {
+    const { email } = await newPerson(opened);
+    for (const name of [email, newEmail()]) {
+      expect(await refusalOf(login(name, "x".repeat(1025)))).toMatchObject({ status: 400, code: "VALIDATION_ERROR" });
+    }
+  });
+
+  test("renews a hash with older parameters", async () => {
+    const { userId, email } = await newPerson(opened);
+    const old = "$argon2id$v=19$m=8192,t=1,p=1$c2FsdHNhbHRzYWx0$";
+    const { hashLike } = await import("../../../engine/accounts/passwords.ts");
+    const hash = await hashLike(`${old}${Buffer.alloc(32).toString("base64").replace("=", "")}`, PASSWORD);
+    await opened.owner.query("update auth.credentials set password_hash = $2 where user_id = $1", [userId, hash]);
+    await login(email);
+    const { rows } = await opened.owner.query("select password_hash from auth.credentials where user_id = $1", [
+      userId,
+    ]);
+    expect(rows[0].password_hash).toMatch(/^\$argon2id\$v=19\$m=64,t=1,p=1\$/);
+    await expect(login(email)).resolves.toBeTruthy();
+  });
+
+  test("refuses a password that was changed during the comparison", async () => {
+    const { userId, email } = await newPerson(opened);
+    const { owner } = opened;
+    const holder = await owner.connect();
+    await holder.query("begin");
+    await holder.query("select auth.hold_account($1)", [userId]);
+    const attempt = refusalOf(login(email));
+    await until(async () => {
+      const { rows } = await owner.query(
+        "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+      );
+      return rows.length > 0;
+    });
+    await holder.query("update auth.credentials set password_hash = '$new' where user_id = $1", [userId]);
+    await holder.query("commit");
+    holder.release();
+    expect(await attempt).toMatchObject({ code: "INVALID_CREDENTIALS" });
+  });
+});
+
+describe("the throttle", () => {
+  const fail = (name: string, clientInfo = from()) => refusalOf(login(name, "Another-Boat-8", clientInfo));
+
+  test("blocks a user from an address after five failures for the rest of 15 minutes", async () => {
+    const { email } = await newPerson(opened);
+    const here = from();
+    for (let n = 0; n < 5; n++) expect(await fail(email, here)).toMatchObject({ status: 401 });
+    const refused = await refusalOf(login(email, PASSWORD, here));
+    expect(refused).toMatchObject({ status: 429, code: "TOMNY" });
+    expect(errorCodeOf(refused)).toBe("RATE_LIMITED");
+    expect(Number(refused.headers["Retry-After"])).toBeGreaterThan(850);
+    expect(Number(refused.headers["Retry-After"])).toBeLessThanOrEqual(900);
+
+    await expect(login(email, PASSWORD, from())).resolves.toBeTruthy();
+    expect(await refusalOf(login(email, PASSWORD, here))).toMatchObject({ status: 429 });
+    await opened.owner.query(
+      "update auth.login_throttle set window_started_at = window_started_at - interval '15 minutes'",
+    );
+    await expect(login(email, PASSWORD, here)).resolves.toBeTruthy();
+  });
+
+  test("applies to unknown users too", async () => {
+    const [name, here] = [newEmail(), from()];
+    for (let n = 0; n < 5; n++) expect(await fail(name, here)).toMatchObject({ status: 401 });
+    expect(await fail(name, here)).toMatchObject({ status: 429 });
+  });
+
+  test("counts an account once for all its names in any case", async () => {
+    const { email } = await newPerson(opened, { username: "two-names" });
+    const here = from();
+    for (const name of ["two-names", email, "TWO-names", email.toUpperCase(), "two-names"]) {
+      expect(await fail(name, here)).toMatchObject({ status: 401 });
+    }
+    expect(await fail(email, here)).toMatchObject({ status: 429 });
+  });
+
+  test("forgets failures after a success", async () => {
+    const { email } = await newPerson(opened);
+    const here = from();
+    for (let round = 0; round < 3; round++) {
+      for (let n = 0; n < 4; n++) expect(await fail(email, here)).toMatchObject({ status: 401 });
+      await login(email, PASSWORD, here);
+    }
+  });
+
+  test("blocks an address after fifty failures of any users; an IPv6 network counts as one address", async () => {
+    const { email } = await newPerson(opened);
+    const sql =
+      "select auth.take_attempt('spray-' || n, ('2001:db8:1:2::' || to_hex(n))::inet) as wait from generate_series(1, 52) n";
+    const { rows } = await opened.owner.query<{ wait: number }>(sql);
+    // Those attempts are still being made: it is worth asking again soon.
+    expect(rows.map(({ wait }) => wait)).toEqual([...Array(50).fill(0), 1, 1]);
+    await opened.owner.query(
+      "select auth.end_attempt('spray-' || n, '2001:db8:1:2::', 'failed') from generate_series(1, 50) n",
+    );
+    expect(await refusalOf(login(email, PASSWORD, from("2001:db8:1:2::ffff")))).toMatchObject({ status: 429 });
+    await expect(login(email, PASSWORD, from("2001:db8:1:3::1"))).resolves.toBeTruthy();
+  });
+
+  test("blocks a user after a hundred failures from any addresses", async () => {
+    const { email } = await newPerson(opened);
+    await opened.owner.query(
+      "select auth.take_attempt($1, ('10.9.8.' || n)::inet), auth.end_attempt($1, ('10.9.8.' || n)::inet, 'failed') from generate_series(1, 100) n",
+      [email],
+    );
+    expect(await refusalOf(login(email))).toMatchObject({ status: 429 });
+  });
+
+  test("allows no more than five concurrent attempts to fail", async () => {
+    const { email } = await newPerson(opened);
+    const here = from();
+    const statuses = (await Promise.all(Array.from({ length: 20 }, () => fail(email, here)))).map(
+      ({ status }) => status,
+    );
+    expect(statuses.filter((status) => status === 401)).toHaveLength(5);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(15);
+  });
+
+  test("accepts many concurrent logins with the right password", async () => {
+    const { email } = await newPerson(opened);
+    const here = from();
+    const signIns = Array.from({ length: 12 }, () => login(email, PASSWORD, here));
+    await expect(Promise.all(signIns)).resolves.toHaveLength(12);
+  });
+
+  test("deletes counters that are zero", async () => {
+    const { email } = await newPerson(opened);
+    const here = from(newAddress());
+    await login(email, PASSWORD, here);
+    const { rows } = await opened.owner.query("select * from auth.login_throttle where key like '%' || $1", [
+      here.address,
+    ]);
+    expect(rows).toEqual([]);
+  });
+
+  test("counts an attempt as failed if the gateway crashes", async () => {
+    const { email } = await newPerson(opened);
+    const here = from();
+    for (let n = 0; n < 5; n++) {
+      await opened.owner.query("select auth.begin_login($1, row($2::inet, null, null, null)::auth.sender)", [
+        email,
+        here.address,
+      ]);
+    }
+    const refused = await refusalOf(login(email, PASSWORD, here));
+    expect([refused.status, refused.headers["Retry-After"]]).toEqual([429, "1"]);
+  });
+});
+
+test("the audit log has sign-ins and failures with their addresses, without typed names", async () => {
+  const { userId, email } = await newPerson(opened);
+  const here = from();
+  await refusalOf(login(email, "Another-Boat-8", here));
+  await refusalOf(login("my-password-in-the-wrong-field", "x", here));
+  const { rows } = await opened.owner.query(
+    "select event, user_id, details from auth.audit_log where request_id = $1 order by id",
+    [here.requestId],
+  );
+  const details = { reason: "password", user_agent: "vitest" };
+  expect(rows).toEqual([
+    { event: "login.failed", user_id: userId, details },
+    { event: "login.failed", user_id: null, details },
+  ]);
+});

@@ -1,0 +1,48 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { makePasswords } from "../../../engine/accounts/passwords.ts";
+import { argon2Runs } from "./argon2-runs.ts";
+
+describe("passwords are compared", () => {
+  test("for unknown users too, with the result false", async () => {
+    const passwords = makePasswords();
+    const hash = await passwords.hash("secret");
+    expect(await passwords.matches(hash, "secret")).toBe(true);
+    const foreign = "$2b$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy";
+    for (const phc of [null, foreign]) expect(await passwords.matches(phc, "secret")).toBe(false);
+    for (const phc of [hash, null, foreign]) expect(await argon2Runs(() => passwords.matches(phc, "secret"))).toBe(1);
+  });
+
+  test("off the event loop", async () => {
+    const passwords = makePasswords();
+    let isDone = false;
+    let turns = 0;
+    const all = Promise.all(Array.from({ length: 4 }, () => passwords.hash("secret"))).then(() => {
+      isDone = true;
+    });
+    while (!isDone) {
+      await sleep(1);
+      turns++;
+    }
+    await all;
+    expect(turns).toBeGreaterThan(10);
+  });
+
+  test("a few at a time; others wait, and beyond a full queue they are refused", async () => {
+    const passwords = makePasswords({ concurrency: 1, maxWaiting: 2 });
+    const order: number[] = [];
+    const asked = [0, 1, 2, 3].map((n) => passwords.hash("secret").then(() => order.push(n)));
+    await expect(asked[3]).rejects.toMatchObject({ status: 503, headers: { "Retry-After": "1" } });
+    await Promise.all(asked.slice(0, 3));
+    expect(order).toEqual([0, 1, 2]);
+    await expect(passwords.hash("secret")).resolves.toBeTruthy();
+  });
+
+  test("a failed comparison does not block the next", async () => {
+    const passwords = makePasswords({ concurrency: 1, maxWaiting: 2 });
+    const broken = passwords.hashLike("rubbish", "secret");
+    const next = passwords.hash("secret");
+    await expect(broken).rejects.toThrow();
+    await expect(next).resolves.toBeTruthy();
+  });
+});

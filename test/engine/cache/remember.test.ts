@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { memoizeRecent } from "../../../engine/cache/memoize.ts";
+
+test("a question that was asked lately is not worked out again", () => {
+  const asked: string[] = [];
+  const lettersOf = memoizeRecent(10, (word: string) => {
+    asked.push(word);
+    return [...word];
+  });
+  expect(lettersOf("cat")).toEqual(["c", "a", "t"]);
+  expect(lettersOf("cat")).toBe(lettersOf("cat"));
+  expect(lettersOf("dog")).toEqual(["d", "o", "g"]);
+  expect(asked).toEqual(["cat", "dog"]);
+});
+
+test("what is refused is refused each time, and nothing is kept of it", () => {
+  let times = 0;
+  const refuse = memoizeRecent(10, (): string => {
+    throw new Error(`refused ${++times} times`);
+  });
+  expect(() => refuse("x")).toThrow("refused 1 times");
+  expect(() => refuse("x")).toThrow("refused 2 times");
+});

@@ -1,0 +1,20 @@
+import { describe, expect, test } from "vitest";
+import { hasSmartTag, publicComment } from "../../../engine/catalog/comments.ts";
+
+describe("spokenComment", () => {
+  test("leaves out the lines for GraphQL at the beginning, and only there", () => {
+    expect(publicComment("@notNull\n@name thing\nWords.\n@notNull")).toBe("Words.\n@notNull");
+    expect(publicComment("@notNull")).toBeNull();
+    expect(publicComment(null)).toBeNull();
+  });
+});
+
+describe("hasSmartTag", () => {
+  test("finds a line by its first word, and none among the words for people", () => {
+    expect(hasSmartTag("@name thing\n@notNull\nWords.", "notNull")).toBe(true);
+    expect(hasSmartTag("@name thing\nWords.", "name")).toBe(true);
+    expect(hasSmartTag("@notNullItems\nWords.", "notNull")).toBe(false);
+    expect(hasSmartTag("Words.\n@notNull", "notNull")).toBe(false);
+    expect(hasSmartTag(null, "notNull")).toBe(false);
+  });
+});

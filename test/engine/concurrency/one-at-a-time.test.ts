@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { batchLookups } from "../../../engine/concurrency/batched-lookup.ts";
+
+test("what is asked while an answer is awaited is one question afterwards", async () => {
+  const questions: (readonly string[])[] = [];
+  const ask = batchLookups(async (keys) => {
+    questions.push(keys);
+    await new Promise(setImmediate);
+    return keys.length;
+  });
+  const first = ask("a");
+  await Promise.resolve();
+  expect(await Promise.all([first, ask("b"), ask("c"), ask("b")])).toEqual([1, 2, 2, 2]);
+  expect(questions).toEqual([["a"], ["b", "c"]]);
+});
+
+test("a question that fails fails those who asked it, and no later one", async () => {
+  const ask = batchLookups(async (keys) => {
+    if (keys.includes("bad")) throw new Error("no answer");
+    return keys;
+  });
+  await expect(ask("bad")).rejects.toThrow("no answer");
+  expect(await ask("good")).toEqual(["good"]);
+});

@@ -1,0 +1,79 @@
+import { describe, expect, test } from "vitest";
+import { claimAt, parseClaimPath } from "../../../engine/config/claim-path.ts";
+
+const claims = {
+  role: "editor",
+  app_metadata: { "user role": "author", roles: ["other", "app_editor_eu"] },
+  "https://example.com/roles": [{ value: "author" }],
+  groups: [{ name: "app_editor" }, 7, "last"],
+};
+
+const at = (path: string) => claimAt(claims, parseClaimPath(path)!);
+
+describe("a claim's path", () => {
+  test.each([
+    [".role", "editor"],
+    ["$.role", "editor"],
+    ['.app_metadata."user role"', "author"],
+    ['$.app_metadata["user role"]', "author"],
+    ["$['app_metadata']['user role']", "author"],
+    [".app_metadata.roles[1]", "app_editor_eu"],
+    ['."https://example.com/roles"[0].value', "author"],
+  ])("%s leads to a member or a place", (path, found) => {
+    expect(at(path)).toBe(found);
+  });
+
+  test.each([
+    ['.app_metadata.roles[?(@ == "other")]', "other"],
+    ['.app_metadata.roles[?(@ != "other")]', "app_editor_eu"],
+    ['.app_metadata.roles[?(@ ^== "app_")]', "app_editor_eu"],
+    ['.app_metadata.roles[?(@ ==^ "_eu")]', "app_editor_eu"],
+    ['.app_metadata.roles[?(@ *== "editor")]', "app_editor_eu"],
+    ['$.app_metadata.roles[?@ == "other"]', "other"],
+    ['.groups[?(@ != "x")]', "last"],
+    ['$.app_metadata.roles[?search(@, "^app_")]', "app_editor_eu"],
+    ['$.app_metadata.roles[?(search(@, "_eu$"))]', "app_editor_eu"],
+    ['$.app_metadata.roles[? search( @ , "ed[a-z]+r" ) ]', "app_editor_eu"],
+    ["$.app_metadata.roles[?match(@, 'app_.*')]", "app_editor_eu"],
+    ["$.app_metadata.roles[?@ == 'other']", "other"],
+    ['$.app_metadata.roles[?search(@, "\\\\w_eu")]', "app_editor_eu"],
+  ])("%s chooses the first text of a list that is meant", (path, found) => {
+    expect(at(path)).toBe(found);
+  });
+
+  test.each([
+    ".nothing",
+    ".role.inside",
+    ".role[0]",
+    ".app_metadata.roles[9]",
+    ".app_metadata.roles.length",
+    '.app_metadata.roles[?(@ == "nobody")]',
+    '.app_metadata[?(@ == "author")]',
+    '.groups[?(@ *== "editor")]',
+    '$.app_metadata.roles[?match(@, "app_")]',
+    '$.app_metadata.roles[?search(@, "^editor")]',
+  ])("%s leads nowhere", (path) => {
+    expect(at(path)).toBeUndefined();
+  });
+
+  test.each([
+    "",
+    "$",
+    "role",
+    "role.other",
+    ".role##",
+    ".my_role;;domain",
+    ".#$$%&$%/",
+    "1234",
+    ".role[?(@ =)]",
+    '$.roles[?search(@, "(")]',
+    "$.roles[?search(@)]",
+    '$.roles[?length(@, "a")]',
+  ])("%j is none", (path) => {
+    expect(parseClaimPath(path)).toBeNull();
+  });
+
+  test("what is chosen from a list is a text, in which nothing lies further down", () => {
+    expect(parseClaimPath('.groups[?(@ == "last")].name')).toBeNull();
+  });
+});

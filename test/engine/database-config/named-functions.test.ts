@@ -1,0 +1,31 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { AsOwner } from "../../../engine/database/owner-pool.ts";
+import { findMissingFunctions } from "../../../engine/database-config/config-keeper.ts";
+import { withClient } from "../../../engine/pg-client/with-client.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+
+let database: TestDatabase;
+const asOwner: AsOwner = (work) => withClient(database.ownerUrl, work);
+beforeAll(async () => {
+  database = await cloneDatabase("empty");
+  await asOwner((owner) =>
+    owner.query(`
+      create schema settings;
+      create function settings.check_caller() returns void language sql return null;
+      create function public.root() returns json language sql return '{}'::json`),
+  );
+});
+afterAll(() => database.drop());
+
+const missing = (preRequest: string | null, rootSpec: string | null = null) =>
+  findMissingFunctions(asOwner, { preRequest, rootSpec, schemas: ["public"], extraSearchPath: ["extensions"] });
+
+test.each([null, "settings.check_caller", "root", "public.root"])("%s is there, or not asked for", async (name) => {
+  expect(await missing(name, name)).toEqual([]);
+});
+
+test.each(["settings.check_calle", "check_caller", "nowhere.root"])("%s is missed by its setting", async (name) => {
+  const told = expect.stringMatching(new RegExp(`^PGRST_DB_PRE_REQUEST names the function ${name},`));
+  expect(await missing(name)).toEqual([told]);
+  expect(await missing(null, name)).toEqual([expect.stringContaining("PGRST_DB_ROOT_SPEC")]);
+});

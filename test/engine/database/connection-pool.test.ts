@@ -1,0 +1,281 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { PostgresConnection } from "../../../engine/database/connection.ts";
+import { ConnectionPool } from "../../../engine/database/connection-pool.ts";
+import { acquireTimeout } from "../../../engine/database/database-errors.ts";
+import { makeRequestSteps } from "../../../engine/database/pipelined-batch.ts";
+import { openPostgresSocket, type PostgresSocket } from "../../../engine/database/postgres-socket.ts";
+import { UNLIMITED } from "../../../engine/database/response-budget.ts";
+import { CollectedRows } from "../../../engine/database/result-collectors.ts";
+import { StatementExecution } from "../../../engine/database/statement-execution.ts";
+import { StatementShape } from "../../../engine/database/statement-shape.ts";
+import { until } from "../../until.ts";
+import { anon, type Opened, open, sql } from "./open.ts";
+
+let opened: Opened;
+beforeAll(async () => {
+  opened = await open();
+});
+afterAll(() => opened[Symbol.asyncDispose]());
+
+const HOUR = 3_600_000;
+
+let sockets: PostgresSocket[] = [];
+beforeEach(() => {
+  sockets = [];
+});
+
+/** A lane of its own, driven by hand. */
+function makeLane(depth: number, most: number, least = 0): ConnectionPool {
+  const lane = new ConnectionPool({
+    depth,
+    least,
+    open: async (events) => {
+      const socket = await openPostgresSocket({ url: opened.url, applicationName: "lane", connectTimeout: 5_000 });
+      sockets.push(socket);
+      return new PostgresConnection(socket, events, { depth, mostPrepared: 10 });
+    },
+    refusal: acquireTimeout,
+  });
+  lane.resize(most);
+  return lane;
+}
+
+function ask(
+  lane: ConnectionPool,
+  text: string,
+  { patience = HOUR, expires = Number.POSITIVE_INFINITY, readOnly = true, earlierRuns = [] as number[] } = {},
+): Promise<string> {
+  const shape = new StatementShape(text);
+  for (const milliseconds of earlierRuns) shape.ran(milliseconds, { caller: "anon" });
+  const terms = { readOnly, statementTimeout: 0, lockTimeout: 0, timeoutMs: undefined, before: [] };
+  const steps = makeRequestSteps(shape, sql(text), anon, terms);
+  const question = {
+    pace: shape,
+    context: anon,
+    isAnonymous: false,
+    steps,
+    main: 2,
+    wantsFields: false,
+    patience,
+    readOnly,
+    expires,
+    allowance: UNLIMITED,
+    signal: undefined,
+  };
+  const rows = CollectedRows.ofStrings();
+  return new Promise((resolve, reject) => {
+    new StatementExecution(lane, question, rows, { resolve: () => resolve(rows.rows[0]![0]!), reject }).submit();
+  });
+}
+
+const nap = (lane: ConnectionPool, seconds: number) =>
+  ask(lane, `select pg_sleep(${seconds})::text || pg_backend_pid()`);
+
+describe("a lane", () => {
+  test("opens links as they are needed, up to its size, and the others wait in line", async () => {
+    const lane = makeLane(1, 3);
+    expect(lane.connections).toHaveLength(0);
+    const pids = await Promise.all(Array.from({ length: 9 }, () => nap(lane, 0.02)));
+    expect(lane.connections).toHaveLength(3);
+    expect(new Set(pids).size).toBe(3);
+    await lane.drain();
+  });
+
+  test("keeps to one link while one is enough", async () => {
+    const lane = makeLane(4, 4);
+    for (let index = 0; index < 10; index++) await nap(lane, 0);
+    expect(lane.connections).toHaveLength(1);
+    await Promise.all(Array.from({ length: 64 }, () => nap(lane, 0.002)));
+    expect(lane.connections.length).toBeGreaterThan(1);
+    await lane.drain();
+  });
+
+  test.each([
+    { what: "sends together what is known to be brief", earlierRuns: [0.1, 0.1, 0.1], links: 1 },
+    { what: "spreads what is not brief, or not known to be", earlierRuns: [2, 2, 20, 2], links: 2 },
+    { what: "spreads what is new", earlierRuns: [], links: 2 },
+  ])("$what", async ({ earlierRuns, links }) => {
+    const lane = makeLane(4, 2, 2);
+    await until(() => lane.connections.length >= 2);
+    const pid = () => ask(lane, "select pg_backend_pid()::text", { earlierRuns });
+    const pids = await Promise.all([pid(), pid(), pid(), pid()]);
+    expect(new Set(pids).size).toBe(links);
+    await lane.drain();
+  });
+
+  test("does not wait for company when a link has all that it can take", async () => {
+    const lane = makeLane(4, 2, 2);
+    await until(() => lane.connections.length >= 2);
+    const pid = () => ask(lane, "select pg_backend_pid()::text", { earlierRuns: [0.1, 0.1, 0.1] });
+    const pids = await Promise.all([pid(), pid(), pid(), pid(), pid()]);
+    expect(new Set(pids.slice(0, 4)).size).toBe(1);
+    expect(pids[4]).not.toBe(pids[0]);
+    await lane.drain();
+  });
+
+  test("pipelines reads as long as they are expected to take little time together, and the others wait", async () => {
+    const lane = makeLane(64, 1, 1);
+    await until(() => lane.connections.length >= 1);
+    const askAll = (earlierRuns: number[]) =>
+      Array.from({ length: 50 }, () => ask(lane, "select 'read'", { earlierRuns }));
+    const brief = askAll([0.1, 0.1, 0.1]);
+    expect([lane.inFlight, lane.waiting]).toEqual([50, 0]);
+    await Promise.all(brief);
+    const longer = askAll(new Array(50).fill(2.9));
+    expect([lane.inFlight, lane.waiting]).toEqual([4, 46]);
+    await Promise.all(longer);
+    await lane.drain();
+  });
+
+  test("sends everything that comes up in one turn of the event loop in one write", async () => {
+    const lane = makeLane(64, 1, 1);
+    await until(() => lane.connections.length >= 1);
+    const [socket] = sockets;
+    const { write } = socket!;
+    let writes = 0;
+    Object.assign(socket!, {
+      write(chunks: Buffer[]) {
+        writes++;
+        write(chunks);
+      },
+    });
+    await Promise.all(Array.from({ length: 50 }, () => ask(lane, "select 'read'", { earlierRuns: [0.1, 0.1, 0.1] })));
+    expect(writes).toBe(1);
+    await lane.drain();
+  });
+
+  test("serves those who wait in their order", async () => {
+    const lane = makeLane(1, 1);
+    const order: number[] = [];
+    await Promise.all(Array.from({ length: 20 }, (_, index) => nap(lane, 0.001).then(() => order.push(index))));
+    expect(order).toEqual(Array.from({ length: 20 }, (_, index) => index));
+    await lane.drain();
+  });
+
+  test("refuses those who have waited too long, and too many at once", async () => {
+    const lane = makeLane(1, 1);
+    const running = nap(lane, 0.2);
+    const late = ask(lane, "select 1", { expires: performance.now() + 10 });
+    const outcome = expect(late).rejects.toMatchObject({ status: 504, code: "PGRST003" });
+    await sleep(20);
+    lane.sweep(performance.now());
+    await outcome;
+    const crowd = Array.from({ length: 10_002 }, () => ask(lane, "select ''"));
+    const refused = (await Promise.allSettled(crowd)).filter(({ status }) => status === "rejected");
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused.length).toBeLessThan(10);
+    await running;
+    await lane.drain();
+  });
+
+  test("closes links that have been idle, down to those that are always there", async () => {
+    const lane = makeLane(1, 4, 1);
+    await Promise.all(Array.from({ length: 4 }, () => nap(lane, 0.02)));
+    lane.sweep(performance.now());
+    expect(lane.connections).toHaveLength(4);
+    lane.sweep(performance.now() + 61_000);
+    expect(lane.connections).toHaveLength(1);
+    await lane.drain();
+  });
+
+  test("closes what is too many, but not what is at work", async () => {
+    const lane = makeLane(1, 4);
+    const running = Array.from({ length: 4 }, () => nap(lane, 0.1));
+    await until(() => lane.inFlight >= 4);
+    lane.resize(2);
+    lane.sweep(performance.now());
+    expect(lane.connections).toHaveLength(4);
+    await Promise.all(running);
+    lane.sweep(performance.now());
+    expect(lane.connections).toHaveLength(2);
+    await lane.drain();
+  });
+
+  test("replaces links that have served for long", async () => {
+    const lane = makeLane(1, 2, 1);
+    const before = await nap(lane, 0);
+    lane.sweep(performance.now() + 2 * HOUR);
+    const after = await nap(lane, 0);
+    expect(after).not.toBe(before);
+    await lane.drain();
+  });
+
+  test("gives a request to another link when the first was lost before it was sent, even one that writes", async () => {
+    const lane = makeLane(1, 1);
+    await opened.owner.query("create table unsent (id int); grant all on unsent to anon");
+    const before = await nap(lane, 0);
+    sockets[0]!.destroy();
+    const insert = "insert into unsent values (1) returning pg_backend_pid()::text";
+    expect(await ask(lane, insert, { readOnly: false })).not.toBe(before);
+    expect((await opened.owner.query("select * from unsent")).rowCount).toBe(1);
+    await lane.drain();
+  });
+
+  test("drops a link whose server has fallen silent, and a read runs on another one", async () => {
+    const lane = makeLane(4, 1);
+    const before = await nap(lane, 0);
+    const running = ask(lane, "select pg_sleep(0.3)::text || pg_backend_pid() -- silent", { patience: 1_000 });
+    await sleep(50);
+    lane.sweep(performance.now());
+    lane.sweep(performance.now() + 5_000);
+    expect(lane.inFlight).toBe(1);
+    lane.sweep(performance.now() + 20_000);
+    expect(await running).not.toBe(before);
+    await lane.drain();
+  });
+});
+
+describe("a connection that is lost on its way to the lane", () => {
+  test.each(["before anybody listens to it", "before the lane has it"])("%s is no link of it", async (when) => {
+    let isFirst = true;
+    const lane = new ConnectionPool({
+      depth: 1,
+      least: 0,
+      open: async (events) => {
+        const socket = await openPostgresSocket({ url: opened.url, applicationName: "lane", connectTimeout: 5_000 });
+        const lose = async (isLost: () => boolean) => {
+          await opened.owner.query("select pg_terminate_backend($1)", [socket.processId]);
+          await until(isLost);
+        };
+        if (isFirst && when === "before anybody listens to it") await lose(() => !socket.isWritable());
+        const link = new PostgresConnection(socket, events, { depth: 1, mostPrepared: 10 });
+        if (isFirst && when === "before the lane has it") await lose(() => link.isClosed);
+        isFirst = false;
+        return link;
+      },
+      refusal: acquireTimeout,
+    });
+    lane.resize(1);
+    expect(await ask(lane, "select 'answered'")).toBe("answered");
+    expect(lane.connections).toHaveLength(1);
+    await lane.drain();
+  });
+});
+
+describe("where a statement runs", () => {
+  test("is a link of its own until it has proved to be fast, and again when it was slow", async () => {
+    const { database } = opened;
+    const statement = (seconds: number) => sql("select pg_sleep($1::float)", String(seconds));
+    const laneOf = async (seconds: number) => {
+      const running = database.run(anon, statement(seconds), { readOnly: true });
+      const { read, slow } = database.state().lanes;
+      await running;
+      return read.inFlight > 0 ? "read" : slow.inFlight + slow.waiting > 0 ? "slow" : "elsewhere";
+    };
+    const lanes = [];
+    for (let index = 0; index < 4; index++) lanes.push(await laneOf(0));
+    expect(lanes.slice(0, 3)).toEqual(["slow", "slow", "slow"]);
+    while ((await laneOf(0)) !== "read");
+    expect(await laneOf(0.05)).toBe("read");
+    expect(await laneOf(0)).toBe("slow");
+    while ((await laneOf(0)) !== "read");
+  });
+
+  test("what writes goes where writes go", async () => {
+    const running = opened.database.run(anon, sql("select pg_sleep(0.05)"));
+    const { write } = opened.database.state().lanes;
+    expect(write.inFlight + write.waiting).toBe(1);
+    await running;
+  });
+});

@@ -1,0 +1,19 @@
+import { expect, test } from "vitest";
+import { makeMissingRoleWarning } from "../../../engine/identity/missing-role-warning.ts";
+
+test("a role that requests cannot become is told of once for as long as it is missing", () => {
+  const told: unknown[] = [];
+  const warn = makeMissingRoleWarning({ warn: (about: object) => told.push(about) });
+  const look = (anonRole: string, ...roles: string[]) => {
+    told.length = 0;
+    const known = new Map(roles.map((name) => [name, {}]));
+    warn({ anonRole, loginRole: "authenticator", catalog: { roles: known as never } });
+    return [...told];
+  };
+  expect(look("anon", "anon")).toEqual([]);
+  expect(look("anon")).toEqual([{ role: "anon" }]);
+  expect(look("anon", "other")).toEqual([]);
+  expect(look("guest")).toEqual([{ role: "guest" }]);
+  expect(look("guest", "guest")).toEqual([]);
+  expect(look("guest")).toEqual([{ role: "guest" }]);
+});

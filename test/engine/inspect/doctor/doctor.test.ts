@@ -1,0 +1,374 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { loadCatalog } from "../../../../engine/catalog/load-catalog.ts";
+import { readConfig } from "../../../../engine/config/config.ts";
+import { runChecks } from "../../../../engine/inspect/doctor/doctor.ts";
+import {
+  type DoctorFacts,
+  readLoginFacts,
+  readReplicaFacts,
+  readReplicationFacts,
+  readServerFacts,
+} from "../../../../engine/inspect/doctor/facts.ts";
+import { withClient } from "../../../../engine/pg-client/with-client.ts";
+import { REALTIME_PUBLICATION } from "../../../../engine/replication/replication-slots.ts";
+import { cloneDatabase } from "../../../database.ts";
+import { SECRET } from "../../../secret.ts";
+
+type Database = Awaited<ReturnType<typeof cloneDatabase>>;
+
+const ILL = `
+  create schema shop;
+  grant usage on schema shop to anon, authenticated;
+  create table shop.open (id int primary key);
+  grant select on shop.open to anon;
+  create table shop.silent (id int primary key);
+  alter table shop.silent enable row level security;
+  grant select (id) on shop.silent to authenticated;
+  create table shop.unreached (id int primary key);
+  create table shop.orders (id int primary key, "Buyer" text not null, parent int constraint orders_parent references shop.orders);
+  alter table shop.orders enable row level security;
+  create policy own on shop.orders using ("Buyer" = current_setting('request.jwt.claims', true));
+  grant select on shop.orders to authenticated;
+  create view shop.seen as select * from shop.orders;
+  grant select on shop.seen to authenticated;
+  create materialized view shop.copied as select * from shop.orders;
+  grant select on shop.copied to public;
+  create function shop.trusted() returns int language sql security definer as 'select 1';
+  create function shop.hidden() returns int language sql security definer as 'select 1';
+  revoke execute on function shop.hidden from public;
+  create schema closed;
+  create function closed.touch() returns trigger language plpgsql security definer as 'begin return new; end';
+  create schema shared;
+  grant create on schema shared to public;
+  create publication watched for table shop.orders;
+`;
+
+const WELL = `
+  create schema shop;
+  grant usage on schema shop to anon, authenticated;
+  create table shop.orders (id int primary key, buyer text not null, parent int references shop.orders);
+  create index on shop.orders (parent);
+  create index on shop.orders (buyer);
+  alter table shop.orders enable row level security;
+  alter table shop.orders replica identity full;
+  create policy own on shop.orders using (buyer = (select current_setting('request.jwt.claims', true)));
+  grant select on shop.orders to authenticated;
+  create view shop.seen with (security_invoker = true) as select * from shop.orders;
+  grant select on shop.seen to authenticated;
+  create publication watched for table shop.orders;
+`;
+
+let ill: Database;
+let well: Database;
+beforeAll(async () => {
+  [ill, well] = await Promise.all([cloneDatabase("empty"), cloneDatabase("empty")]);
+  await withClient(ill.ownerUrl, (client) => client.query(ILL));
+  await withClient(well.ownerUrl, (client) => client.query(WELL));
+});
+afterAll(() => Promise.all([ill.drop(), well.drop()]));
+
+async function examined(database: Database, environment = {}, loginUrl = database.url) {
+  return runChecks(await factsOf(database, environment, loginUrl));
+}
+
+async function factsOf({ url, ownerUrl }: Database, environment = {}, loginUrl = url): Promise<DoctorFacts> {
+  const { config } = readConfig({ PGRST_DB_SCHEMAS: "shop", ...environment });
+  return withClient(ownerUrl, async (owner): Promise<DoctorFacts> => {
+    const options = { schemas: config.schemas, extraSearchPath: [], loginRole: "authenticator" };
+    const { catalog } = await loadCatalog(owner, options);
+    const login = await withClient(loginUrl, (client) => readLoginFacts(client, { catalog }));
+    const clients = ["anon", "authenticated"];
+    const server = await readServerFacts(owner, { catalog, clients, searched: ["shared"] });
+    // Slots are the server's, which the tests share.
+    const own = { ...server, slots: [], spareSlots: { slots: 5, senders: 5 } };
+    const stream = await readReplicationFacts(owner, "watched");
+    return {
+      catalog,
+      config,
+      clients,
+      servesUsers: false,
+      login,
+      replication: stream,
+      server: own,
+      missingTriggerSql: null,
+      replicas: [],
+    };
+  });
+}
+
+const DEPLOYED = {
+  DATABASE_URL: "postgresql://authenticator@localhost/app",
+  JWT_SECRET: SECRET,
+};
+
+describe("examine", () => {
+  test("has nothing to say of a database that is well", async () => {
+    expect(await examined(well)).toEqual([]);
+  });
+
+  test("finds what is open, what is slow and what is missing, the gravest first", async () => {
+    const found = (await examined(ill)).map(({ kind, problem: what }) => `${kind}: ${what}`);
+    expect(found).toEqual([
+      'danger: Every role may make tables and functions in "shared", which other people\'s names are looked up in.',
+      'danger: Policies cannot bind "shop"."copied", a materialized view: every row is open (anon: select; authenticated: select).',
+      'danger: Every row of "shop"."open" is open: row-level security is off (anon: select).',
+      'danger: The view "shop"."seen" reads past the policies of its tables (authenticated: select).',
+      'danger: "shop"."trusted"() acts with the rights of postgres, and looks names up where its caller says.',
+      'advice: Nobody sees a row of "shop"."silent": it has privileges (authenticated: select), and no policy.',
+      'advice: "shop"."trusted"() acts with the rights of postgres, past the policies, and anon, authenticated may call it.',
+      "advice: closed.touch() acts with the rights of postgres, and looks names up where its caller says.",
+      'advice: Subscribers are not shown the old rows of "shop"."orders".',
+      'slow: The policy "own" on "shop"."orders" asks who the caller is once per row.',
+      'slow: Embedding by orders_parent, and deleting what it points to, reads all of "shop"."orders".',
+      'slow: A policy of "shop"."orders" looks for rows by "Buyer", which has no index.',
+    ]);
+  });
+
+  test("says of the login and the settings of a deployment what is meant for development", async () => {
+    const whats = (await examined(well, { ...DEPLOYED, RATE_LIMIT: "0" }, well.ownerUrl)).map(
+      ({ problem: what }) => what,
+    );
+    expect(whats).toEqual([
+      'Requests log in as "postgres", a superuser: a mistake here is a mistake without bounds.',
+      "The service serves DATABASE_URL, and NODE_ENV does not say that this is production.",
+      "Links in mails and redirects name the address that the service listens on.",
+      "Nothing limits how often somebody asks.",
+    ]);
+    const production = { ...DEPLOYED, NODE_ENV: "production", PUBLIC_URL: "https://example.org" };
+    expect(await examined(well, production)).toEqual([]);
+  });
+
+  test("says what strangers may do at /users, where there is such a collection", async () => {
+    const aboutUsers = async (environment: NodeJS.ProcessEnv, servesUsers: boolean) => {
+      const found = runChecks({ ...(await factsOf(well, { ...DEPLOYED, ...environment })), servesUsers });
+      return found.map(({ problem: what }) => what).filter((what) => what.includes("users"));
+    };
+    expect(await aboutUsers({}, true)).toEqual([
+      "The service serves DATABASE_URL, and NODE_ENV does not say that this is production: /users is open.",
+    ]);
+    const opened = { NODE_ENV: "production", USERS_ACCESS: "open" };
+    expect(await aboutUsers(opened, true)).toEqual(["Anybody may change and delete users."]);
+    expect([await aboutUsers({}, false), await aboutUsers(opened, false)]).toEqual([[], []]);
+  });
+
+  test("says that a publication made by hand leaves out partitioned tables", async () => {
+    const database = await cloneDatabase("empty");
+    const about = async () =>
+      (await examined(database)).filter(({ problem: what }) => what.includes("under their own names"));
+    try {
+      await withClient(database.ownerUrl, (client) =>
+        client.query(`
+          create schema shop;
+          create table shop.events (id int, day date) partition by range (day);
+          create table shop.events_2026 partition of shop.events for values from ('2026-01-01') to ('2027-01-01');
+          alter table shop.events enable row level security;
+          create publication watched for table shop.events`),
+      );
+      const [finding, ...others] = await about();
+      expect([finding?.problem, others]).toEqual([
+        expect.stringMatching(/^Nobody can subscribe to changes of "shop"\."events": /),
+        [],
+      ]);
+      const fix = finding!.fix.replace(REALTIME_PUBLICATION, "watched");
+      await withClient(database.ownerUrl, (client) => client.query(fix));
+      expect(await about()).toEqual([]);
+    } finally {
+      await database.drop();
+    }
+  });
+
+  test("says who hears of no change: all, where the owner may not replicate, and tables that are published by hand", async () => {
+    const content = await cloneDatabase("content");
+    try {
+      await withClient(content.ownerUrl, (client) =>
+        client.query(`drop event trigger publish_rows; create table public.unheard (id int primary key);
+          create view public.seen with (security_invoker = true) as select id from public.unheard`),
+      );
+      const facts = await factsOf(content, { PGRST_DB_SCHEMAS: "public" });
+      const stream = await withClient(content.ownerUrl, (client) => readReplicationFacts(client, REALTIME_PUBLICATION));
+      const byLogin = await withClient(content.url, (client) => readReplicationFacts(client, REALTIME_PUBLICATION));
+      const about = (found: DoctorFacts["replication"]) =>
+        runChecks({ ...facts, replication: found }).filter(({ problem: what }) =>
+          what.startsWith("Nobody can subscribe"),
+        );
+      expect(about(stream)).toEqual([
+        {
+          kind: "advice",
+          what: 'Nobody can subscribe to changes of "public"."unheard": it is not published, which nothing here does by itself.',
+          fix: 'alter table "public"."unheard" replica identity full; alter publication supabase_realtime add table "public"."unheard";',
+        },
+      ]);
+      expect(about({ ...byLogin, isByHand: false }).map(({ problem: what }) => what)).toEqual([
+        "Nobody can subscribe to row changes: the database's owner may not replicate.",
+      ]);
+      await withClient(content.ownerUrl, (client) => client.query(about(stream)[0]!.fix));
+      const mended = await withClient(content.ownerUrl, (client) => readReplicationFacts(client, REALTIME_PUBLICATION));
+      expect(about(mended)).toEqual([]);
+    } finally {
+      await content.drop();
+    }
+  });
+
+  describe("of tables that a publication has only in part", () => {
+    const TABLES = ["plain", "stored", "virtual", "partial"] as const;
+    let database: Database;
+    beforeEach(async () => {
+      database = await cloneDatabase("empty");
+      await run(`
+        create schema shop;
+        create table shop.plain (id int primary key, n int);
+        create table shop.stored (id int primary key, n int, twice int generated always as (n * 2) stored);
+        create table shop.virtual (id int primary key, n int, twice int generated always as (n * 2) virtual);
+        create table shop.partial (id int primary key, n int);
+        insert into shop.plain values (1, 1); insert into shop.stored values (1, 1);
+        insert into shop.virtual values (1, 1); insert into shop.partial values (1, 1);
+        grant usage on schema shop to authenticated;
+        grant select on all tables in schema shop to authenticated;
+        create publication ${REALTIME_PUBLICATION} for table shop.plain, shop.stored, shop.virtual, shop.partial (id);`);
+    });
+    afterEach(() => database.drop());
+
+    const run = (sql: string) => withClient(database.ownerUrl, (client) => client.query(sql));
+    const findings = async () => {
+      const stream = await withClient(database.ownerUrl, (client) =>
+        readReplicationFacts(client, REALTIME_PUBLICATION),
+      );
+      const found = runChecks({ ...(await factsOf(database)), replication: stream });
+      return found.filter(({ problem: what, fix }) => /old rows|refuses/.test(what) && fix);
+    };
+    const changed = async () => {
+      const told = await Promise.allSettled(TABLES.map((name) => run(`update shop.${name} set n = n`)));
+      return TABLES.filter((_, index) => told[index]!.status === "fulfilled");
+    };
+
+    test("advises nothing by which their rows could not be changed any more", async () => {
+      for (const { fix } of await findings()) await run(fix);
+      expect(await changed()).toEqual(TABLES);
+      expect(await findings()).toEqual([]);
+    });
+
+    test("says that their rows cannot be changed, and what changes that", async () => {
+      for (const name of TABLES) await run(`alter table shop.${name} replica identity full`);
+      expect(await changed()).toEqual(["plain"]);
+      const found = await findings();
+      expect(found.map(({ kind, problem: what }) => `${kind}: ${what}`)).toEqual(
+        ["partial", "stored", "virtual"].map(
+          (name) =>
+            `danger: Postgres refuses UPDATE and DELETE of "shop"."${name}": its replica identity is full, and the publication has not all of its columns.`,
+        ),
+      );
+      for (const { fix } of found) await run(fix);
+      expect(await changed()).toEqual(TABLES);
+      expect(await findings()).toEqual([]);
+    });
+  });
+
+  test("says what is wrong with the server, with roles, with the way to Postgres and with replicas", async () => {
+    const facts = await factsOf(well);
+    const server = {
+      ...facts.server,
+      clients: [
+        { name: "anon", superuser: false, bypassesRowSecurity: true, mayLogIn: false },
+        { name: "authenticated", superuser: false, bypassesRowSecurity: false, mayLogIn: true },
+        { name: "god", superuser: true, bypassesRowSecurity: true, mayLogIn: true },
+      ],
+      slots: [
+        { name: "read", isActive: true, isLost: false, retainedBytes: 2 ** 40 },
+        { name: "young", isActive: false, isLost: false, retainedBytes: 2 ** 20 },
+        { name: "left", isActive: false, isLost: false, retainedBytes: 3 * 2 ** 30 },
+        { name: "late", isActive: false, isLost: true, retainedBytes: 0 },
+      ],
+      spareSlots: { slots: 0, senders: 9 },
+    };
+    const replicas = (["well", "away", "primary", "without feedback"] as const).map((status) => ({
+      host: "db2",
+      status,
+    }));
+    const login = { ...facts.login, isPooled: true, isInTheOpen: true };
+    const stream = { ...facts.replication, isPooled: true };
+    const found = runChecks({ ...facts, server, replicas, login, replication: stream }).map(
+      ({ kind, problem: what }) => `${kind}: ${what}`,
+    );
+    expect(found).toEqual([
+      'danger: Callers become "anon", which no policy binds.',
+      'danger: Callers become "god", a superuser, whom nothing binds.',
+      "danger: OWNER_DATABASE_URL goes through a pooler, which passes on neither notifications nor the log nor locks.",
+      "danger: Passwords and rows travel to Postgres unencrypted, over a network.",
+      "danger: The slot left keeps 3.0 GB of the log, and nobody reads it.",
+      "danger: Replica 3 of READ_DATABASE_URLS (db2) is no replica.",
+      'advice: Somebody may log in as "authenticated", past the service: callers need no login.',
+      "advice: DATABASE_URL goes through a pooler: statements stay prepared only where it is PgBouncer 1.21 or newer.",
+      "advice: The slot late has lost its part of the log, and serves nobody any more.",
+      "advice: Row changes may find no place: max_replication_slots leaves 0 free, and each gateway needs one.",
+      "advice: Replica 2 of READ_DATABASE_URLS (db2) does not answer; reads go elsewhere.",
+      "advice: Replica 4 of READ_DATABASE_URLS (db2) has reads cancelled when rows are vacuumed that they still see.",
+    ]);
+  });
+
+  test("names the texts without an upper bound that callers may write, and none of our own", async () => {
+    const content = await cloneDatabase("content");
+    try {
+      await withClient(content.ownerUrl, (client) =>
+        client.query(`
+          create domain public.code as text check (length(value) < 10);
+          create domain public.free as text check (value <> '');
+          create table public.notes (
+            id int primary key, "A note" text, least text check (length(least) >= 5), alike public.free, data jsonb,
+            words text[] check (cardinality(words) < 9), slug text check (slug ~ '^[a-z]+$'),
+            short varchar(20), most text check (length(most) between 1 and 20), coded public.code, size text check (octet_length(size) < 9),
+            kind text check (kind in ('a', 'b')), tag text check (tag ~ '^[a-z]{2,3}(-([A-Z]|[0-9]){2}){0,10}$'), n int,
+            list text[] check (octet_length(array_to_string(list, ',')) <= 100), file bytea check (length(file) <= 100)
+          );
+          grant insert on public.notes to anon;
+          create table public.kept (id int primary key, note text);
+          alter table public.kept enable row level security;
+          create policy read on public.kept for select using (true);
+          grant select, insert on public.kept to anon`),
+      );
+      const found = async () =>
+        runChecks(await factsOf(content, { PGRST_DB_SCHEMAS: "public" })).filter(({ problem: what }) =>
+          what.includes("any length"),
+        );
+      const [finding, ...others] = await found();
+      expect(others).toEqual([]);
+      expect(finding!.problem).toBe(
+        'Callers may write texts of any length into "public"."notes": "A note", "least", "alike", "data", "words", "slug".',
+      );
+      await withClient(content.ownerUrl, (client) => client.query(finding!.fix));
+      expect(await found()).toEqual([]);
+    } finally {
+      await content.drop();
+    }
+  });
+
+  test("finds a slot that nobody reads, and what keeps a server from being a replica", async () => {
+    await withClient(well.ownerUrl, async (owner) => {
+      const name = `idle_${Date.now()}`;
+      const slots = async () => {
+        const { catalog } = await factsOf(well);
+        return (await readServerFacts(owner, { catalog, clients: [], searched: [] })).slots;
+      };
+      await owner.query("select pg_create_physical_replication_slot($1, true)", [name]);
+      expect(await slots()).toContainEqual({ name, isActive: false, isLost: false, retainedBytes: expect.any(Number) });
+      await owner.query("select pg_drop_replication_slot($1)", [name]);
+      expect((await slots()).map((slot) => slot.name)).not.toContain(name);
+    });
+    expect(await readReplicaFacts(well.ownerUrl)).toMatchObject({ status: "primary" });
+    expect(await readReplicaFacts("postgresql://nobody@127.0.0.1:1/none")).toEqual({
+      host: "127.0.0.1",
+      status: "away",
+    });
+  });
+
+  test("a fix that is SQL mends what it was found for", async () => {
+    const before = await examined(ill);
+    const fixes = before.filter(({ fix }) => !fix.startsWith("--"));
+    expect(fixes.length).toBeGreaterThan(6);
+    await withClient(ill.ownerUrl, async (client) => {
+      for (const { fix } of fixes) await client.query(fix);
+    });
+    const left = (await examined(ill)).map(({ problem: what }) => what);
+    const mended = fixes.map(({ problem: what }) => what);
+    expect(left.filter((what) => mended.includes(what))).toEqual([]);
+  });
+});

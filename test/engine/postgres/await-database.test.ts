@@ -1,0 +1,62 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { freePort } from "../../../bench/free-port.ts";
+import { startCluster } from "../../../engine/embedded/cluster.ts";
+import { awaitDatabase } from "../../../engine/postgres/served-postgres.ts";
+import { urlOf } from "../../database.ts";
+
+test("a database that answers is awaited no longer", async () => {
+  const steps: string[] = [];
+  await awaitDatabase(urlOf("postgres", "postgres"), "DATABASE_URL", (step) => steps.push(step));
+  expect(steps).toEqual([]);
+});
+
+test("a database that does not exist is told at once, with the setting's name and no password", async () => {
+  const url = urlOf("postgres:hunter2", "nowhere");
+  const attempt = awaitDatabase(url, "DATABASE_URL", () => {});
+  await expect(attempt).rejects.toThrow(/DATABASE_URL\) cannot be used: database "nowhere" does not exist/);
+  await expect(awaitDatabase(url, "DATABASE_URL", () => {})).rejects.not.toThrow("hunter2");
+});
+
+test("a password that is wanted and not given is told in words", async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), "await-"));
+  const port = await freePort();
+  const cluster = await startCluster({ dataDir, port, tell: () => {} });
+  try {
+    const attempt = awaitDatabase(`postgresql://postgres@127.0.0.1:${port}/postgres`, "DATABASE_URL", () => {});
+    await expect(attempt).rejects.toThrow("the server asks for a password, and the connection string has none");
+  } finally {
+    await cluster.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
+
+test("a server that is not up yet is waited for", async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), "await-"));
+  const steps: string[] = [];
+  const port = await freePort();
+  const options = { dataDir, port, tell: () => {} };
+  const waiting = awaitDatabase(
+    `postgresql://postgres@/postgres?host=${dataDir}/socket&port=${port}`,
+    "DATABASE_URL",
+    (step) => steps.push(step),
+  );
+  const cluster = await startCluster(options);
+  try {
+    await waiting;
+    expect(steps).toEqual([expect.stringContaining("waiting for the database")]);
+  } finally {
+    await cluster.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
+
+test("a host that has no name yet, as a container that is still to come, is waited for too", async () => {
+  const steps: string[] = [];
+  const url = "postgresql://me@database.invalid/app";
+  const waiting = awaitDatabase(url, "DATABASE_URL", (step) => steps.push(step), 300);
+  await expect(waiting).rejects.toThrow(/database\.invalid \(DATABASE_URL\) cannot be used/);
+  expect(steps).toEqual([expect.stringMatching(/^waiting for the database at database\.invalid/)]);
+});

@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { withClient } from "../../../engine/pg-client/with-client.ts";
+import { refuseTwoDatabases } from "../../../engine/postgres/served-postgres.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+
+let databases: TestDatabase[];
+beforeAll(async () => {
+  databases = [await cloneDatabase(), await cloneDatabase()];
+});
+afterAll(async () => {
+  for (const database of databases) await database.drop();
+});
+
+describe("refuseTwoDatabases", () => {
+  test("lets the same database pass, as two logins", async () => {
+    const { url, ownerUrl } = databases[0]!;
+    await refuseTwoDatabases({ requestUrl: url, ownerUrl });
+  });
+
+  test("names both where they are two", async () => {
+    const [one, other] = databases as [TestDatabase, TestDatabase];
+    const attempt = refuseTwoDatabases({ requestUrl: one.url, ownerUrl: other.ownerUrl });
+    await expect(attempt).rejects.toThrow(`two databases of one server, "${one.name}" and "${other.name}"`);
+  });
+
+  test("goes by the names alone where the server does not let everybody ask which one it is", async () => {
+    const [one, other] = databases as [TestDatabase, TestDatabase];
+    await withClient(one.ownerUrl, (owner) =>
+      owner.query("revoke execute on function pg_control_system() from public"),
+    );
+    await refuseTwoDatabases({ requestUrl: one.url, ownerUrl: one.ownerUrl });
+    const attempt = refuseTwoDatabases({ requestUrl: one.url, ownerUrl: other.ownerUrl });
+    await expect(attempt).rejects.toThrow(`two databases of one server, "${one.name}" and "${other.name}"`);
+  });
+});

@@ -1,0 +1,98 @@
+import { readFile } from "node:fs/promises";
+import pg from "pg";
+import type { Catalog } from "../../../engine/catalog/catalog.ts";
+import { loadCatalog } from "../../../engine/catalog/load-catalog.ts";
+import type { Intent, ResponseOptions } from "../../../engine/statement/intent.ts";
+import { bindValues } from "../../../engine/statement/plan/bind-parameters.ts";
+import type { Plan, PlanOptions } from "../../../engine/statement/plan/plan.ts";
+import { makeRequestPreparer } from "../../../engine/statement/prepare.ts";
+import { buildQuery, type ResponseRow, readResponseRow } from "../../../engine/statement/query/build-query.ts";
+import type { StatementTemplate } from "../../../engine/statement/query/sql.ts";
+import { cloneDatabase } from "../../database.ts";
+
+/** The fixture of the differential tests, with a plain client that asks as a role. */
+export type Museum = {
+  readonly owner: pg.Client;
+  catalog: Catalog;
+  reload(): Promise<void>;
+  plan(intent: Intent, wishes?: Wishes): Plan;
+  text(intent: Intent, wishes?: Wishes): string;
+  /** What the statement answers; whatever it does is undone. */
+  ask(intent: Intent, wishes?: Wishes): Promise<ResponseRow>;
+  /** The body of the answer, as it is read from JSON. */
+  rows(intent: Intent, wishes?: Wishes): Promise<unknown>;
+  /** The rows of any query for the intent. */
+  lines(query: StatementTemplate, intent: Intent, role?: string): Promise<(string | null)[][]>;
+  drop(): Promise<void>;
+};
+export type Wishes = Partial<ResponseOptions & PlanOptions>;
+
+export const JSON_FORMAT = { kind: "media", type: "application/json" } as const;
+const USUAL: ResponseOptions & PlanOptions = {
+  formats: [JSON_FORMAT],
+  includesBody: true,
+  maxAffected: null,
+  role: "anon",
+  aggregates: true,
+  maxRows: null,
+  safeWrites: true,
+  legacyTargetNames: true,
+  explainEnabled: true,
+};
+
+const SCHEMAS = { schemas: ["api", "other"], extraSearchPath: ["tools"], loginRole: "authenticator" };
+
+export async function openMuseum(more = ""): Promise<Museum> {
+  const database = await cloneDatabase("empty");
+  const owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  const fixture = new URL("../../rest-gateway/table/differential/fixture.sql", import.meta.url);
+  await owner.query((await readFile(fixture, "utf8")) + more);
+  const client = new pg.Client({
+    connectionString: database.url,
+    types: { getTypeParser: () => (text: string) => text },
+  });
+  await client.connect();
+
+  const museum: Museum = {
+    owner,
+    catalog: (await loadCatalog(owner, SCHEMAS)).catalog,
+    async reload() {
+      museum.catalog = (await loadCatalog(owner, SCHEMAS)).catalog;
+    },
+    plan(intent, wishes = {}) {
+      const all = { ...USUAL, ...wishes };
+      return makeRequestPreparer(all).prepare(intent, all, museum.catalog, all.role).plan;
+    },
+    text: (intent, wishes) => buildQuery(museum.plan(intent, wishes)).text,
+    async ask(intent, wishes = {}) {
+      const plan = museum.plan(intent, wishes);
+      const [row] = await museum.lines(buildQuery(plan), intent, wishes.role);
+      return readResponseRow(row!, plan);
+    },
+    rows: async (intent, wishes) => JSON.parse((await museum.ask(intent, wishes)).body!),
+    async lines({ text, parameters: slots }, intent, role = "anon") {
+      await client.query("begin");
+      try {
+        await client.query("select set_config('role', $1, true), set_config('search_path', $2, true)", [
+          role,
+          "api, tools",
+        ]);
+        // This client would send a Buffer in binary, and what it holds is text.
+        const values = bindValues(slots, intent).map((value) =>
+          Buffer.isBuffer(value) ? value.toString("utf8") : value,
+        );
+        const { rows } = await client.query({ text, values, rowMode: "array" });
+        return rows;
+      } finally {
+        await client.query("rollback");
+      }
+    },
+    async drop() {
+      await client.end();
+      await owner.end();
+      await database.drop();
+    },
+  };
+  return museum;
+}

@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { ApiError } from "../../../../engine/errors.ts";
+import type { CursorPage, Intent, OrderTerm } from "../../../../engine/statement/intent.ts";
+import { MAX_BUFFERED_ROWS } from "../../../../engine/statement/plan/streamed-plan.ts";
+import { aggregate, call, columns, field, read, relation, term } from "../intents.ts";
+import { type Museum, openMuseum, type Wishes } from "../museum.ts";
+
+let museum: Museum;
+beforeAll(async () => {
+  museum = await openMuseum(`
+    create table api.hammers (id int primary key, name text not null unique, maker text unique, price int, secret int);
+    create unique index on api.hammers (price) where price > 0;
+    create table api.shelves (place text not null, number int not null, unique (place, number));
+    create table api.scraps (body text);
+    create view api.hammer_names as select id, name from api.hammers;
+    create view api.makers as select maker, count(*) as hammers from api.hammers group by maker;
+    create function api.cheap_hammers() returns setof api.hammers stable language sql as 'select * from api.hammers';
+    create function api.from_cursor(cursor text, size int default 1) returns setof api.hammers stable language sql
+      as 'select * from api.hammers';
+    create role page_clerk;
+    grant page_clerk to authenticator;
+    grant usage on schema api to page_clerk;
+    grant select (name, price) on api.hammers to page_clerk;
+    grant select (place) on api.shelves to page_clerk;
+    grant select on all tables in schema api to anon;
+  `);
+});
+afterAll(async () => {
+  await museum.owner.query("drop owned by page_clerk; drop role page_clerk");
+  await museum.drop();
+});
+
+const first: CursorPage = { kind: "first" };
+const window = { offset: 0, limit: 2 };
+
+function refusal(intent: Intent, wishes?: Wishes): Pick<ApiError, "status" | "code" | "details"> {
+  try {
+    museum.plan(intent, wishes);
+  } catch (error) {
+    const { status, code, details } = error as ApiError;
+    return { status, code, details };
+  }
+  throw new Error("It was planned");
+}
+
+/** What the rows of a page are ordered by. */
+function orderOf(name: string, order: readonly OrderTerm[], wishes?: Wishes): unknown[] {
+  const { rows } = museum.plan(read(name, { order, window }, { page: first }), wishes);
+  return rows.order.map(({ value, direction }) => [value.kind === "column" && value.name, direction]);
+}
+
+describe("an order is completed", () => {
+  test("by the primary key, in the direction of its last term", () => {
+    expect(orderOf("hammers", [])).toEqual([["id", null]]);
+    expect(orderOf("hammers", [term("price")])).toEqual([
+      ["price", null],
+      ["id", null],
+    ]);
+    expect(orderOf("hammers", [term("maker"), term("price", { direction: "desc" })])).toEqual([
+      ["maker", null],
+      ["price", "desc"],
+      ["id", "desc"],
+    ]);
+  });
+
+  test("by the columns of a key that it has not", () => {
+    expect(orderOf("shelves", [term("number", { direction: "desc" })])).toEqual([
+      ["number", "desc"],
+      ["place", "desc"],
+    ]);
+  });
+
+  test("not at all where it holds a key", () => {
+    expect(orderOf("hammers", [term("id"), term("price")])).toHaveLength(2);
+    expect(orderOf("hammers", [term("name", { direction: "desc" })])).toEqual([["name", "desc"]]);
+  });
+
+  test("not by a key of which there can be two: with nulls, or of some rows", () => {
+    expect(orderOf("hammers", [term("maker")])).toHaveLength(2);
+    expect(orderOf("hammers", [term("price")])).toHaveLength(2);
+    expect(orderOf("hammers", [term("x", { field: field("id", "a") })])).toHaveLength(2);
+  });
+
+  test("by the key of its table in a view and in what a function gives", () => {
+    expect(orderOf("hammer_names", [term("name")])).toEqual([
+      ["name", null],
+      ["id", null],
+    ]);
+    const { rows } = museum.plan(call("cheap_hammers", {}, { window }, { page: first }));
+    expect(rows.order).toHaveLength(1);
+  });
+
+  test("by a key that the caller may read", () => {
+    expect(orderOf("hammers", [], { role: "page_clerk" })).toEqual([["name", null]]);
+    expect(orderOf("shelves", [term("place")], { role: "page_clerk" })).toEqual([["place", null]]);
+  });
+
+  test("not where there is no key: what the client says must do", () => {
+    expect(orderOf("makers", [term("hammers")])).toEqual([["hammers", null]]);
+  });
+});
+
+describe("a position belongs to an order", () => {
+  const nameOf = (name: string, order: readonly OrderTerm[], more = {}) =>
+    museum.plan(read(name, { order, window, ...more }, { page: first })).keyset!.order;
+
+  test("however it is spelled, whatever is selected, and however many rows are asked for", () => {
+    const plain = nameOf("hammers", [term("price")]);
+    const spelled = term("price", { direction: "asc", nulls: "last" });
+    expect(nameOf("hammers", [spelled])).toBe(plain);
+    expect(nameOf("hammers", [spelled, term("id")])).toBe(plain);
+    expect(nameOf("hammers", [term("price")], { select: columns("name"), window: { offset: 0, limit: 9 } })).toBe(
+      plain,
+    );
+  });
+
+  test("and to no other one", () => {
+    const names = [
+      nameOf("hammers", []),
+      nameOf("hammers", [term("name")]),
+      nameOf("hammers", [term("name", { direction: "desc" })]),
+      nameOf("hammers", [term("name", { nulls: "first" })]),
+      nameOf("hammers", [term("price"), term("name")]),
+      nameOf("hammers", [term("x", { field: field("price", "a") })]),
+      nameOf("hammer_names", [term("name")]),
+      museum.plan(call("cheap_hammers", {}, { order: [term("name")], window }, { page: first })).keyset!.order,
+    ];
+    expect(new Set(names).size).toBe(names.length);
+  });
+});
+
+describe("a page is refused", () => {
+  const paged = (name: string, parts: Parameters<typeof read>[1], page: CursorPage = first) =>
+    read(name, parts, { page });
+  const at = (...values: (string | null)[]): CursorPage => ({
+    kind: "after",
+    position: { order: "elsewhere", values },
+  });
+
+  test.each<[string, Intent, string, Wishes?]>([
+    ["without a limit", paged("hammers", {}), "PGRST192"],
+    ["of no rows", paged("hammers", { window: { offset: 0, limit: 0 } }), "PGRST192"],
+    ["that begins in two places", paged("hammers", { window: { offset: 1, limit: 2 } }), "PGRST192"],
+    ["of groups", paged("hammers", { select: [aggregate("count")], window }), "PGRST192"],
+    [
+      "of groups that a spread makes",
+      paged("works", { select: [relation("artists", [aggregate("count")], { spread: true })], window }),
+      "PGRST192",
+    ],
+    ["without an order where there is no key", paged("scraps", { window }), "PGRST193"],
+    ["without an order where a view has no key", paged("makers", { window }), "PGRST193"],
+    [
+      "without an order where its caller may read none",
+      paged("shelves", { window }),
+      "PGRST193",
+      { role: "page_clerk" },
+    ],
+    ["at what cannot be read", paged("hammers", { window }, { kind: "unreadable" }), "PGRST190"],
+    ["at the position of another order", paged("hammers", { window }, at("1")), "PGRST191"],
+    ["of one value", call("add", { a: "1", b: "2" }, { window }, { page: first }), "PGRST192"],
+    ["of values that are no rows", call("words", {}, { window }, { page: first }), "PGRST192"],
+  ])("%s", (_, intent, code, wishes) => {
+    expect(refusal(intent, wishes)).toMatchObject({ status: 400, code });
+  });
+
+  test("at a position of its order with too few values, or behind everything", () => {
+    const order = museum.plan(paged("hammers", { order: [term("price")], window })).keyset!.order;
+    const behind = (...values: (string | null)[]): CursorPage => ({ kind: "after", position: { order, values } });
+    const intent = (page: CursorPage) => paged("hammers", { order: [term("price")], window }, page);
+    expect(refusal(intent(behind("1")))).toMatchObject({ code: "PGRST191" });
+    expect(refusal(intent(behind("1", "2", "3")))).toMatchObject({ code: "PGRST191" });
+    expect(refusal(intent(behind(null, null)))).toMatchObject({ code: "PGRST191" });
+    expect(museum.plan(intent(behind("1", "2"))).keyset).toMatchObject({ isFirst: false });
+  });
+});
+
+test("a page has no more rows than are put together at once, or than the settings allow", () => {
+  const limitOf = (limit: number, maxRows: number | null) =>
+    museum.plan(read("hammers", { window: { offset: 0, limit } }, { page: first }), { maxRows }).rows.limit;
+  expect(limitOf(20, null)).toBe(20);
+  expect(limitOf(1_000_000, null)).toBe(MAX_BUFFERED_ROWS);
+  expect(limitOf(1_000_000, 100)).toBe(100);
+  expect(limitOf(20, 100)).toBe(20);
+});
+
+test("an argument of a function may be called cursor", () => {
+  const given = call("from_cursor", { cursor: "x" }, {}, { page: { kind: "unreadable" } });
+  expect(museum.plan(given)).toMatchObject({ page: null, call: { arguments: { parameters: [{ name: "cursor" }] } } });
+  const paged = call("cheap_hammers", { cursor: "" }, { window }, { page: first });
+  expect(museum.plan(paged)).toMatchObject({ page: { isFirst: true }, call: { arguments: { kind: "none" } } });
+});

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Intent, ResponseFormat } from "../../../../engine/statement/intent.ts";
+import { MAX_BUFFERED_ROWS, toProbePlan, toStreamedPlan } from "../../../../engine/statement/plan/streamed-plan.ts";
+import { call, column, everyColumn, insert, post, read } from "../intents.ts";
+import { JSON_FORMAT, type Museum, openMuseum, type Wishes } from "../museum.ts";
+
+let museum: Museum;
+beforeAll(async () => {
+  museum = await openMuseum();
+});
+afterAll(() => museum.drop());
+
+const longPlanOf = (intent: Intent, wishes?: Wishes) => toStreamedPlan(museum.plan(intent, wishes));
+const as = (format: ResponseFormat): Wishes => ({ formats: [format] });
+const CSV: ResponseFormat = { kind: "media", type: "text/csv" };
+const EXPLAINED: ResponseFormat = { kind: "plan", type: "x/plan", of: JSON_FORMAT, as: "text", options: [] };
+const OBJECT: ResponseFormat = { kind: "object", type: "x/object", nulls: "kept" };
+
+describe("an answer whose rows may come one by one", () => {
+  test.each<[string, Intent, Wishes]>([
+    ["rows as JSON", read("works"), {}],
+    ["less what is null", read("works"), as({ kind: "array", type: "x/array", nulls: "stripped" })],
+    ["rows as CSV", read("works"), as(CSV)],
+    ["a page of them", read("works", { window: { offset: 3, limit: 4 } }), {}],
+    ["what a function gives", call("all_works"), {}],
+    ["what a function that changes nothing gives, by whatever method", post("all_works", {}), {}],
+  ])("%s", (_name, intent, wishes) => {
+    expect(longPlanOf(intent, wishes)).not.toBeNull();
+  });
+
+  test("names its columns where their names come before Postgres tells them", () => {
+    const { rows } = longPlanOf(
+      read("artists", { select: [everyColumn(), column("id", { alias: "again" })] }),
+      as(CSV),
+    )!;
+    const names = [...museum.catalog.findTable({ schema: "api", name: "artists" })!.columns.keys()];
+    expect(rows.outputs.map((output) => output.kind === "value" && output.name)).toEqual([...names, "again"]);
+  });
+
+  test("counts its rows before they come", () => {
+    expect(longPlanOf(read("works", {}, { count: "exact" }))!.total).toEqual({ kind: "counted", most: null });
+    expect(longPlanOf(read("works"))!.total).toEqual({ kind: "none" });
+  });
+});
+
+describe("an answer that can only be had whole", () => {
+  test.each<[string, Intent, Wishes]>([
+    ["nothing but a head", read("works"), { includesBody: false }],
+    ["one row", read("works"), as(OBJECT)],
+    ["an explanation", read("works"), as(EXPLAINED)],
+    ["what was written", insert("works", [{ title: "x" }]), {}],
+    [
+      "a page that begins behind a row",
+      read("works", { window: { offset: 0, limit: 5 } }, { page: { kind: "first" } }),
+      {},
+    ],
+    ["a value", call("greet"), {}],
+    ["values", call("words"), {}],
+    ["what a function gives, counted", call("all_works", {}, {}, { count: "exact" }), {}],
+    ["what a function gives, of which there may be too much", call("all_works"), { maxAffected: 3 }],
+    ["what a function gives, as CSV", call("all_works"), as(CSV)],
+  ])("%s", (_name, intent, wishes) => {
+    expect(longPlanOf(intent, wishes)).toBeNull();
+  });
+
+  test("what a function gives that may change something", async () => {
+    await museum.owner.query("alter function api.all_works() volatile");
+    await museum.reload();
+    expect(longPlanOf(post("all_works", {}))).toBeNull();
+    expect(longPlanOf(call("all_works"))).not.toBeNull();
+  });
+});
+
+describe("a probe", () => {
+  test("shows that there are too many rows, and is the plan itself where there cannot be", () => {
+    const all = museum.plan(read("works"));
+    expect(toProbePlan(all).rows).toEqual({ ...all.rows, limit: MAX_BUFFERED_ROWS + 1 });
+    const many = museum.plan(read("works", { window: { offset: 2, limit: 9 * MAX_BUFFERED_ROWS } }));
+    expect(toProbePlan(many).rows).toMatchObject({ offset: 2, limit: MAX_BUFFERED_ROWS + 1 });
+    const few = museum.plan(read("works", { window: { offset: 2, limit: MAX_BUFFERED_ROWS } }));
+    expect(toProbePlan(few)).toBe(few);
+  });
+});

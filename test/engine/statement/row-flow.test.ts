@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import type { RowChunk } from "../../../engine/database/result-collectors.ts";
+import { RowBodyStream, type StreamedSize } from "../../../engine/statement/run.ts";
+
+const frame = { opening: "[", separator: ",", closing: "]" };
+
+/** Chunks of two rows each, which tell what becomes of them. */
+function source(...texts: readonly string[]) {
+  const told: string[] = [];
+  const sizes: StreamedSize[] = [];
+  async function* read(): AsyncGenerator<RowChunk, undefined> {
+    for (const [index, text] of texts.entries()) {
+      const release = () => void told.push(`${text} is released`);
+      yield { data: Buffer.from(text), rows: 2, last: index === texts.length - 1, head: null, release };
+    }
+  }
+  const chunks = read();
+  const begin = async () => {
+    const first = (await chunks.next()).value!;
+    return new RowBodyStream({ first, chunks, frame, onEnd: (size) => sizes.push(size) });
+  };
+  return { begin, told, sizes, chunks };
+}
+
+test("rows come between what opens and what closes them, and their size is told with the last one", async () => {
+  const { begin, told, sizes } = source("1,2", ",3,4", ",5,6");
+  let text = "";
+  for await (const { data, release } of await begin()) {
+    expect(sizes).toHaveLength(text.endsWith("4") || text.endsWith("6") ? 1 : 0);
+    text += data;
+    release();
+  }
+  expect(text).toBe("[1,2,3,4,5,6]");
+  expect(told).toEqual(["1,2 is released", ",3,4 is released", ",5,6 is released"]);
+  expect(sizes).toEqual([{ rows: 6, bytes: 11 }]);
+});
+
+test("whoever wants no more ends what they are read from, also before the first one", async () => {
+  for (const steps of [0, 1, 3]) {
+    const { begin, sizes, chunks } = source("1,2", ",3,4", ",5,6");
+    const flow = await begin();
+    for (let step = 0; step < steps; step++) await flow.next();
+    await flow.return();
+    expect(await chunks.next()).toEqual({ done: true, value: undefined });
+    expect(sizes).toEqual([]);
+  }
+});

@@ -1,0 +1,17 @@
+import { expect, test } from "vitest";
+import { readCookie, readCookies } from "../../http/request-info.ts";
+
+test("of a cookie that is there twice the first counts, and a value may have any signs", () => {
+  expect(readCookies("a=1; b=x=y; a=2; ; =3; c")).toEqual({ a: "1", b: "x=y", c: "" });
+  expect(readCookie("a=1; a=2", "a")).toBe("1");
+});
+
+test.each([
+  [undefined, "a"],
+  ["", "a"],
+  ["a=", "a"],
+  ["ab=1", "a"],
+  ["a=1", "toString"],
+])("in %j there is no %s", (header, name) => {
+  expect(readCookie(header, name)).toBeNull();
+});

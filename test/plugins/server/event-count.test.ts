@@ -1,0 +1,120 @@
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { EventGapDetector, type IssuedNumbers, makeReadIssuedNumbers } from "../../../plugins/server/events.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+
+/** A count for which Postgres says what it is told to say. */
+function counted(...answers: (IssuedNumbers | null | Error | Promise<IssuedNumbers>)[]) {
+  return new EventGapDetector(async () => {
+    const answer = answers.shift()!;
+    if (answer instanceof Error) throw answer;
+    return answer;
+  });
+}
+const settled = (last: number): IssuedNumbers => ({ last, isSettled: true });
+
+describe("the count of events", () => {
+  test("knows that nothing was missed when all that were numbered were heard, in whatever order", async () => {
+    const count = counted(settled(7), settled(10), settled(10));
+    expect(count.isUncertain).toBe(true);
+    expect(await count.mayHaveMissed()).toBe(true);
+    expect(count.isUncertain).toBe(false);
+    for (const number of [9, 8, 10]) count.record(number);
+    expect(await count.mayHaveMissed()).toBe(false);
+    expect(await count.mayHaveMissed()).toBe(false);
+  });
+
+  test("notices a number that was never heard, and begins anew", async () => {
+    const count = counted(settled(7), settled(9), settled(10));
+    await count.mayHaveMissed();
+    count.record(9);
+    expect(await count.mayHaveMissed()).toBe(true);
+    count.record(10);
+    expect(await count.mayHaveMissed()).toBe(false);
+  });
+
+  test("is sure of nothing while a transaction is under way that may have taken a number", async () => {
+    const count = counted({ last: 7, isSettled: false }, settled(7), settled(7));
+    await count.mayHaveMissed();
+    expect(count.isUncertain).toBe(true);
+    expect(await count.mayHaveMissed()).toBe(true);
+    expect(await count.mayHaveMissed()).toBe(false);
+  });
+
+  test("takes into account what is heard while it asks", async () => {
+    const asked = Promise.withResolvers<IssuedNumbers>();
+    const count = counted(settled(7), asked.promise, settled(10));
+    await count.mayHaveMissed();
+    const answer = count.mayHaveMissed();
+    for (const number of [8, 9, 10]) count.record(number);
+    asked.resolve(settled(9));
+    expect(await answer).toBe(false);
+    expect(await count.mayHaveMissed()).toBe(false);
+  });
+
+  test("alarms when Postgres does not answer, and recovers", async () => {
+    const count = counted(settled(7), new Error("away"), settled(7), settled(7));
+    await count.mayHaveMissed();
+    expect(await count.mayHaveMissed()).toBe(true);
+    expect(count.isUncertain).toBe(true);
+    await count.mayHaveMissed();
+    expect(await count.mayHaveMissed()).toBe(false);
+  });
+
+  test.each([
+    ["events are not numbered here", (_count: EventGapDetector) => {}, null],
+    ["an event came without a number", (count: EventGapDetector) => count.record(undefined), settled(7)],
+  ])("alarms always where %s", async (_, happen, answer) => {
+    const count = counted(answer, answer);
+    happen(count);
+    expect(await count.mayHaveMissed()).toBe(true);
+    expect(await count.mayHaveMissed()).toBe(true);
+    expect(count.isUncertain).toBe(false);
+  });
+});
+
+describe("Postgres", () => {
+  let database: TestDatabase;
+  let client: pg.Client;
+  beforeAll(async () => {
+    database = await cloneDatabase();
+    client = new pg.Client({ connectionString: database.ownerUrl });
+    await client.connect();
+    await client.query("insert into public.users (name, email) values ('Ann', 'ann@example.org')");
+    await client.query("select private.await_events(3600)");
+  });
+  afterAll(async () => {
+    await client.end();
+    await database.drop();
+  });
+  const ask = () => makeReadIssuedNumbers((work) => work(client))();
+  const write = (by: pg.Client) =>
+    by.query("insert into public.articles (author_id, title, content) values (1, 'First one', '')");
+
+  test("says how many numbers it has given, and whether one may still be on its way", async () => {
+    expect(await ask()).toEqual(settled(1));
+    await write(client);
+    expect(await ask()).toEqual(settled(2));
+    const other = new pg.Client({ connectionString: database.ownerUrl });
+    await other.connect();
+    try {
+      await other.query("begin; update public.users set name = 'Anna'");
+      expect(await ask()).toEqual(settled(2));
+      await write(other);
+      expect(await ask()).toEqual({ last: 3, isSettled: false });
+      await other.query("rollback");
+      expect(await ask()).toEqual(settled(3));
+    } finally {
+      await other.end();
+    }
+  });
+
+  test("says so where it gives none", async () => {
+    const empty = await cloneDatabase("empty");
+    const other = new pg.Client({ connectionString: empty.ownerUrl });
+    await other.connect();
+    expect(await makeReadIssuedNumbers((work) => work(other))()).toBeNull();
+    await other.end();
+    await empty.drop();
+  });
+});

@@ -1,0 +1,187 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { AsOwner } from "../../../engine/database/owner-pool.ts";
+import {
+  EventLease,
+  type LeaseQueries,
+  type LeaseRenewal,
+  makeLeaseQueries,
+} from "../../../plugins/server/event-lease.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+
+const NO_LOG = { warn: () => {} };
+
+describe("the lease of events", () => {
+  /** What it was asked, and what it said. */
+  function leased(answers: (Partial<LeaseRenewal> | Error | null)[], stillWriting: () => readonly string[] = () => []) {
+    const told: string[] = [];
+    const ask: LeaseQueries = {
+      awaitEvents: async () => {
+        told.push("asked");
+        const answer = answers.length > 1 ? answers.shift()! : answers[0]!;
+        if (answer instanceof Error) throw answer;
+        return answer && { wasAwaited: true, at: 0, writers: [], ...answer };
+      },
+      stillWriting: async () => stillWriting(),
+    };
+    const onDoubt = () => void told.push("doubt");
+    const onMissed = () => void told.push("missed");
+    const lease = new EventLease({ queries: ask, onDoubt, onMissed, renewMs: 5, patienceMs: 50 });
+    return { lease, told, heard: (what: string) => expect.poll(() => told).toContain(what) };
+  }
+
+  test("is asked for by the first who holds it, and renewed until the last lets go", async () => {
+    const { lease, told } = leased([{}]);
+    await Promise.all([lease.hold(), lease.hold()]);
+    expect(told).toEqual(["asked"]);
+    lease.release();
+    await expect.poll(() => told.length).toBeGreaterThan(3);
+    lease.release();
+    await sleep(5);
+    const { length } = told;
+    await sleep(30);
+    expect(told).toEqual(new Array(length).fill("asked"));
+  });
+
+  test.each([
+    ["nobody awaited events before it was renewed", [{}, { wasAwaited: false }, {}]],
+    ["it was renewed late", [{ at: 100 }, { at: 155 }]],
+  ])("is in doubt when %s", async (_, answers) => {
+    const { lease, told, heard } = leased(answers);
+    await lease.hold();
+    await heard("doubt");
+    expect(told.slice(0, 3)).toEqual(["asked", "asked", "doubt"]);
+    lease.release();
+  });
+
+  test("begins when those have ended who wrote before", async () => {
+    let writing = true;
+    const { lease, told } = leased([{ writers: ["3/7"] }], () => (writing ? ["3/7"] : []));
+    let isHeld = false;
+    const held = lease.hold().then(() => (isHeld = true));
+    await sleep(20);
+    expect(isHeld).toBe(false);
+    writing = false;
+    await held;
+    expect(told).not.toContain("missed");
+    lease.release();
+  });
+
+  test("does not wait for long, but says afterwards that something may have been missed", async () => {
+    let writing = true;
+    const { lease, told, heard } = leased([{ writers: ["3/7"] }], () => (writing ? ["3/7"] : []));
+    await lease.hold();
+    expect(told).not.toContain("missed");
+    writing = false;
+    await heard("missed");
+    lease.release();
+  });
+
+  test("that cannot be had is refused, and may be asked for again", async () => {
+    const { lease } = leased([new Error("away"), {}]);
+    await expect(lease.hold()).rejects.toThrow("away");
+    await lease.hold();
+    lease.release();
+  });
+
+  test("is not renewed by who does not hold it", async () => {
+    const { lease, told } = leased([{}]);
+    await lease.renew();
+    expect(told).toEqual([]);
+    await lease.hold();
+    await lease.renew();
+    expect(told).toEqual(["asked", "asked"]);
+    lease.release();
+  });
+});
+
+describe("Postgres", () => {
+  let database: TestDatabase;
+  let owner: pg.Client;
+  const others: pg.Client[] = [];
+  beforeAll(async () => {
+    database = await cloneDatabase();
+    owner = await connect(database.ownerUrl);
+    await owner.query("insert into public.users (name, email) values ('Ann', 'ann@example.org')");
+  });
+  afterEach(() => Promise.all(others.splice(0).map((client) => client.end())));
+  afterAll(async () => {
+    await owner.end();
+    await database.drop();
+  });
+
+  async function connect(connectionString: string): Promise<pg.Client> {
+    const client = new pg.Client({ connectionString });
+    await client.connect();
+    return client;
+  }
+
+  /** Another session. */
+  async function another(url = database.ownerUrl): Promise<pg.Client> {
+    const client = await connect(url);
+    others.push(client);
+    return client;
+  }
+
+  const questionsOf = (client: pg.Client, log = NO_LOG) => {
+    const asOwner: AsOwner = (work) => work(client);
+    return makeLeaseQueries({ asOwner, log });
+  };
+  const forget = () => owner.query("select setval('private.events_awaited_until', 1)");
+  const WRITE = "insert into public.articles (author_id, title, content) values (1, 'First one', '')";
+
+  test("knows whether events were awaited, also for the login of requests", async () => {
+    await forget();
+    const login = questionsOf(await another(database.url));
+    expect(await login.awaitEvents(60)).toMatchObject({ wasAwaited: false, writers: [] });
+    expect(await questionsOf(owner).awaitEvents(60)).toMatchObject({ wasAwaited: true, writers: [] });
+    await forget();
+    await questionsOf(owner).awaitEvents(-1);
+    expect(await questionsOf(owner).awaitEvents(60)).toMatchObject({ wasAwaited: false });
+  });
+
+  test.each(["read committed", "repeatable read", "serializable"])(
+    "knows who has written and is not over, %s",
+    async (isolation) => {
+      await forget();
+      const writer = await another();
+      const listener = await another();
+      const heard: unknown[] = [];
+      listener.on("notification", ({ payload }) => heard.push(payload));
+      await listener.query("listen graphql");
+      await writer.query(`begin isolation level ${isolation}`);
+      await writer.query(WRITE);
+      const ask = questionsOf(owner);
+      const { writers } = (await ask.awaitEvents(60))!;
+      expect(writers).toHaveLength(1);
+      expect(await ask.stillWriting(writers)).toEqual(writers);
+      // What it writes from now on is told, whatever it saw at its beginning.
+      await writer.query("update public.articles set title = 'Another one'");
+      await writer.query("commit");
+      expect(await ask.stillWriting(writers)).toEqual([]);
+      await listener.query("select");
+      expect(heard).not.toEqual([]);
+      expect(heard.filter((payload) => String(payload).includes('"insert"'))).toEqual([]);
+    },
+  );
+
+  test("has nothing to be asked where events are somebody else's", async () => {
+    const empty = await cloneDatabase("empty");
+    const client = await another(empty.ownerUrl);
+    expect(await questionsOf(client).awaitEvents(60)).toBeNull();
+    await client.end();
+    others.pop();
+    await empty.drop();
+  });
+
+  test("may not be asked by a login that was not granted it, which is said once", async () => {
+    await owner.query("revoke execute on function private.await_events from authenticator");
+    const said: unknown[] = [];
+    const ask = questionsOf(await another(database.url), { warn: (...words: unknown[]) => void said.push(words) });
+    expect(await ask.awaitEvents(60)).toBeNull();
+    expect(await ask.awaitEvents(60)).toBeNull();
+    expect(said).toHaveLength(1);
+    await owner.query("grant execute on function private.await_events to authenticator");
+  });
+});

@@ -1,0 +1,202 @@
+import { Writable } from "node:stream";
+import pg from "pg";
+import { pino } from "pino";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cloneDatabase } from "../../database.ts";
+import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
+import { serve } from "../../serve.ts";
+import { Wire } from "./socket/wire.ts";
+
+let graphql: GraphQLService;
+const lines: Record<string, unknown>[] = [];
+const listTo = (heard: Record<string, unknown>[]) =>
+  new Writable({
+    write(chunk, _encoding, done) {
+      heard.push(JSON.parse(String(chunk)));
+      done();
+    },
+  });
+
+beforeAll(async () => {
+  graphql = await serveGraphQL({
+    log: pino({ level: "info" }, listTo(lines)),
+    before: `
+      insert into public.users (name, email) values ('Ann', 'ann@example.org');
+      insert into public.articles (author_id, title, content) values (1, 'First one', '');`,
+  });
+});
+afterAll(() => graphql.stop());
+
+const health = async (service = graphql) => (await fetch(`${service.service.url}/health`)).json();
+
+const answers = (query: string) => expect.poll(async () => (await graphql.ask(query)).data);
+const builds = () => lines.filter(({ msg }) => msg === "the GraphQL schema was built").length;
+
+/** There is no such column to order by. */
+const BROKEN = `create table public.user (id bigint primary key, name text); grant select on public.user to anon;
+  comment on table public.user is '@order size'`;
+const OBJECT = '"@order size" in the comment on table public.user';
+
+describe("the schema", () => {
+  test("follows the database without a restart", async () => {
+    expect((await graphql.ask("{ labels { name } }")).errors).toHaveLength(1);
+    await graphql.sql(`
+      create table public.labels (id bigint generated always as identity primary key, name text not null,
+        article_id bigint not null references public.articles);
+      alter table public.labels enable row level security;
+      create policy select_shown on public.labels for select using (name <> 'hidden');
+      grant select on public.labels to anon;
+      insert into public.labels (name, article_id) values ('shown', 1), ('hidden', 1)`);
+    await answers("{ label(id: 1) { name article { title } } hidden: label(id: 2) { name } }").toEqual({
+      label: { name: "shown", article: { title: "First one" } },
+      hidden: null,
+    });
+    await graphql.sql("alter table public.labels add colour text default 'red'");
+    await answers("{ label(id: 1) { colour } }").toEqual({ label: { colour: "red" } });
+    await graphql.sql("drop table public.labels");
+    await expect
+      .poll(async () => (await graphql.ask("{ label(id: 1) { name } }")).errors?.[0].extensions.code)
+      .toBe("GRAPHQL_VALIDATION_FAILED");
+  });
+
+  test("is built a few times at most for a script of many statements", async () => {
+    const before = builds();
+    const script = Array.from({ length: 40 }, (_, index) => `create table public.lot_${index} (id bigint primary key)`);
+    for (const statement of script) await graphql.sql(statement);
+    await graphql.sql("grant select on all tables in schema public to anon");
+    await answers("{ lot39(id: 1) { id } }").toEqual({ lot39: null });
+    expect(builds() - before).toBeLessThan(10);
+  });
+
+  test("is exchanged between requests: none fails, and open subscriptions go on", async () => {
+    const wire = await Wire.open(graphql.socketUrl, "graphql-transport-ws");
+    wire.say({ type: "connection_init" });
+    await wire.hear();
+    wire.say({ type: "subscribe", id: "s", payload: { query: "subscription { onArticleCreated { title } }" } });
+    await expect.poll(() => graphql.service.graphql.state().subscriptions).toBe(1);
+
+    let isOver = false;
+    const asking = Array.from({ length: 4 }, async () => {
+      while (!isOver) expect((await graphql.ask("{ user(id: 1) { name articles { title } } }")).errors).toBeUndefined();
+    });
+    for (let round = 0; round < 5; round++) {
+      await graphql.sql(`create table public.round_${round} (id bigint primary key)`);
+      await graphql.sql(`grant select on public.round_${round} to anon`);
+      await answers(`{ round${round}(id: 1) { id } }`).toEqual({ [`round${round}`]: null });
+    }
+    isOver = true;
+    await Promise.all(asking);
+    await graphql.sql("insert into public.articles (author_id, title, content) values (1, 'Still here', '')");
+    expect(await wire.hear()).toMatchObject({ payload: { data: { onArticleCreated: { title: "Still here" } } } });
+    wire.close();
+  });
+
+  test("that cannot be built with something follows the database without it; the log and health name it until it can", async () => {
+    expect(await health()).toEqual({ status: "ok" });
+    await graphql.sql(BROKEN);
+    await expect
+      .poll(() => health())
+      .toEqual({
+        status: "degraded",
+        reason: "GraphQL is served without an object of the database that its schema cannot be built with.",
+        leftOut: [OBJECT],
+      });
+    const told = () =>
+      lines.filter(({ msg, leftOut }) => String(msg).includes("served without") && String(leftOut).startsWith(OBJECT));
+    expect(told()).toMatchObject([{ level: 40 }]);
+    await graphql.sql("create table public.later (id int primary key); grant select on public.later to anon");
+    await answers("{ later(id: 1) { id } }").toEqual({ later: null });
+    expect((await graphql.ask("{ users { email } }")).data).toEqual({ users: [{ email: "ann@example.org" }] });
+    expect(told()).toHaveLength(1);
+
+    await graphql.sql("drop table public.user, public.later");
+    await expect.poll(() => health()).toEqual({ status: "ok" });
+  });
+
+  test("lacks a function without changing the others, and has it when it can", async () => {
+    await graphql.sql(`create table public.parts (id int primary key, n int); grant select on public.parts to anon;
+      create function public.bump(x int, part parts) returns int language sql stable as 'select x';
+      grant execute on function public.bump(int, parts) to anon`);
+    const object = "function public.bump(int4, public.parts)";
+    await expect.poll(() => health()).toMatchObject({ status: "degraded", leftOut: [object] });
+    expect((await graphql.ask("{ parts { totalCount } }")).data).toEqual({ parts: { totalCount: 0 } });
+    await graphql.sql("grant insert on public.parts to anon");
+    await answers("{ bump(x: 1, part: { id: 1 }) }").toEqual({ bump: 1 });
+    await expect.poll(() => health()).toEqual({ status: "ok" });
+    await graphql.sql("drop table public.parts cascade");
+  });
+});
+
+describe("at the start", () => {
+  test("what the schema cannot be built with is named, and all else is served", async () => {
+    const database = await cloneDatabase();
+    const heard: Record<string, unknown>[] = [];
+    const log = pino({ level: "warn" }, listTo(heard));
+    const service = await serveGraphQL({ database, before: BROKEN, log });
+    try {
+      expect(heard.map(({ leftOut }) => leftOut).filter(Boolean)).toEqual([[expect.stringContaining(OBJECT)]]);
+      expect((await service.ask("{ users { name } }")).data).toEqual({ users: [] });
+      expect(await health(service)).toMatchObject({ status: "degraded", leftOut: [OBJECT] });
+    } finally {
+      await service.stop();
+      await database.drop();
+    }
+  });
+
+  test("a schema that takes long is not waited for: GraphQL is served when it is there, all else at once", async () => {
+    await using opened = new AsyncDisposableStack();
+    const database = opened.adopt(await cloneDatabase("empty"), ({ drop }) => drop());
+    const owner = opened.adopt(new pg.Client({ connectionString: database.ownerUrl }), (client) => client.end());
+    await owner.connect();
+    await owner.query(`create table public.things (id bigint primary key); grant select on public.things to anon;
+      comment on table public.things is '@subscription onThingAdded on:insert'`);
+    // What the schema is made of tells of inheritance; nothing else at this start asks for that.
+    await owner.query("begin; lock table pg_catalog.pg_inherits in access exclusive mode");
+
+    const heard: Record<string, unknown>[] = [];
+    const log = pino({ level: "info" }, listTo(heard));
+    const start = serve(database, { REST_REQUIRE_APIKEY: "false" }, { log, schemaTimeoutMs: 0 });
+    const { url } = opened.adopt(await start, (service) => service.stop());
+    opened.defer(async () => void (await owner.query("rollback")));
+    const ask = () =>
+      fetch(`${url}/graphql`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: '{"query": "{ __typename }"}',
+      });
+
+    const refused = await ask();
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+    const errors = [{ extensions: { code: "SERVICE_UNAVAILABLE" }, message: expect.stringContaining("being built") }];
+    expect(await refused.json()).toMatchObject({ errors });
+    const wire = await Wire.open(`${url.replace(/^http/, "ws")}/graphql`, "graphql-transport-ws");
+    wire.say({ type: "connection_init" });
+    await wire.hear();
+    wire.say({ type: "subscribe", id: "s", payload: { query: "subscription { onThingAdded { id } }" } });
+    expect(await wire.hear()).toMatchObject({ type: "error", id: "s", payload: errors });
+
+    const asked = async (path: string) => (await fetch(`${url}${path}`)).status;
+    expect(await Promise.all(["/rest/v1/things", "/health/ready", "/", "/graphiql"].map(asked))).toEqual([
+      200, 200, 200, 200,
+    ]);
+    const conditionNow = async () => (await fetch(`${url}/health`)).json();
+    expect(await conditionNow()).toEqual({ status: "degraded", reason: "The GraphQL schema is still being built." });
+    const told = (what: string) => heard.filter(({ msg }) => String(msg).includes(what)).length;
+    expect([told("starts without it"), told("schema was built")]).toEqual([1, 0]);
+
+    await owner.query("rollback");
+    await expect.poll(async () => (await ask()).status).toBe(200);
+    expect(await conditionNow()).toEqual({ status: "ok" });
+    expect([told("starts without it"), told("schema was built")]).toEqual([1, 1]);
+    wire.close();
+  });
+
+  test("an empty database is served too", async () => {
+    const service = await serveGraphQL({ template: "empty" });
+    try {
+      expect((await service.ask("{ __typename }")).data).toEqual({ __typename: "Query" });
+    } finally {
+      await service.stop();
+    }
+  });
+});

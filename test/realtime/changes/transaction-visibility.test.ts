@@ -1,0 +1,36 @@
+import pg from "pg";
+import { expect, test } from "vitest";
+import { isTransactionVisible, makeAwaitVisible } from "../../../realtime/changes/transaction-visibility.ts";
+import { cloneDatabase } from "../../database.ts";
+
+test.each([
+  [5, "3:8:", true],
+  [5, "3:8:4,5", false],
+  [8, "3:8:", false],
+  [9, "3:8:", false],
+  [4_294_967_290, "4294967280:4294967300:", true],
+  [3, "4294967280:4294967300:", true],
+  [4, "4294967280:4294967300:", false],
+  [7, "8589934590:8589934600:8589934599", false],
+  [6, "8589934590:8589934600:8589934599", true],
+])("transaction %i in the snapshot %s: %s", (xid, snapshot, expected) =>
+  expect(isTransactionVisible(xid, snapshot)).toBe(expected),
+);
+
+test("who waits for a transaction waits until others see it", async () => {
+  const database = await cloneDatabase("empty");
+  const [writer, reader] = [0, 1].map(() => new pg.Client({ connectionString: database.ownerUrl }));
+  await Promise.all([writer!.connect(), reader!.connect()]);
+  await writer!.query("begin");
+  const { rows } = await writer!.query("select pg_current_xact_id()::text as xid");
+  let isSeen = false;
+  const seen = makeAwaitVisible((work) => work(reader!))(new Set([Number(rows[0].xid)])).then(() => {
+    isSeen = true;
+  });
+  await reader!.query("select pg_sleep(0.05)");
+  expect(isSeen).toBe(false);
+  await writer!.query("commit");
+  await seen;
+  await Promise.all([writer!.end(), reader!.end()]);
+  await database.drop();
+});

@@ -1,0 +1,79 @@
+import { once } from "node:events";
+import { Agent, get, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, test } from "vitest";
+import { drain } from "../../../rest-gateway/http/drain.ts";
+import { serverUrl } from "../../../rest-gateway/http/server.ts";
+import { until } from "../../until.ts";
+import { useServers } from "../servers.ts";
+
+const start = useServers();
+
+describe("drain", () => {
+  test("a request in flight is answered, a connection that waits is closed, a new one is turned away, and then refused", async () => {
+    let release = () => {};
+    let isTurningAway = false;
+    const server = await start((request, response) => {
+      if (request.url === "/slow") release = () => response.end("done");
+      else response.end(isTurningAway ? "away" : "quick");
+    });
+    const url = serverUrl(server, "127.0.0.1");
+    await (await fetch(url)).text();
+    const slow = fetch(`${url}/slow`);
+    await once(server, "request");
+    const turnAway = () => {
+      isTurningAway = true;
+    };
+    const drained = drain(server, 60_000, { refuseRequests: turnAway });
+    await until(() => isTurningAway);
+    const late = await fetch(url);
+    expect([late.headers.get("connection"), await late.text()]).toEqual(["close", "away"]);
+    release();
+    expect(await (await slow).text()).toBe("done");
+    await drained;
+    await expect(fetch(url)).rejects.toThrow();
+  });
+
+  test("clients that keep their connections busy lose no request: each is told to close its own", async () => {
+    const server = await start((_request, response) => void setTimeout(() => response.end("ok"), 5));
+    const { port } = server.address() as AddressInfo;
+    const faults: unknown[] = [];
+    let answered = 0;
+    const clients = Array.from({ length: 50 }, async () => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      for (let told: string | undefined; told !== "close"; answered++) {
+        const asked = get({ host: "127.0.0.1", port, agent });
+        const [answer] = (await once(asked, "response")) as [IncomingMessage];
+        told = answer.headers.connection;
+        answer.resume();
+        await once(answer, "end");
+      }
+    }).map((client) => client.catch((fault) => faults.push(fault)));
+    await until(() => answered >= 500);
+    await Promise.all([drain(server, 60_000), ...clients]);
+    expect(faults).toEqual([]);
+  });
+
+  test("an answer that was under way when draining began closes its connection too", async () => {
+    let release = () => {};
+    const server = await start((_request, response) => {
+      release = () => response.writeHead(200, ["X-Kept", "yes"]).end();
+    });
+    const asked = fetch(serverUrl(server, "127.0.0.1"));
+    await once(server, "request");
+    const drained = drain(server, 60_000);
+    release();
+    const { headers } = await asked;
+    expect([headers.get("connection"), headers.get("x-kept")]).toEqual(["close", "yes"]);
+    await drained;
+  });
+
+  test("what takes longer than allowed is cut off", async () => {
+    const server = await start(() => {});
+    const hanging = fetch(serverUrl(server, "127.0.0.1"));
+    hanging.catch(() => {});
+    await once(server, "request");
+    await drain(server, 50);
+    await expect(hanging).rejects.toThrow();
+  });
+});

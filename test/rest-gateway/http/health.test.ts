@@ -1,0 +1,85 @@
+import { expect, test } from "vitest";
+import { type HealthState, healthRoutes } from "../../../rest-gateway/http/health.ts";
+import type { GatewayRequest } from "../../../rest-gateway/http/request.ts";
+
+const WELL: HealthState = {
+  databaseFault: () => null,
+  pingDatabase: async () => {},
+  replicas: () => [],
+  schemaFault: () => null,
+  isSchemaAwaited: () => false,
+  leftOut: () => [],
+  workerShortage: () => null,
+  acceptsWork: () => true,
+};
+
+/** What the three addresses answer, asked one after the other. */
+function probe(condition: Partial<HealthState>) {
+  const routes = healthRoutes({ ...WELL, ...condition });
+  return async () => {
+    const statuses: number[] = [];
+    for (const path of ["/health", "/health/live", "/health/ready"]) {
+      statuses.push((await routes[path]!.GET!({} as GatewayRequest)).status);
+    }
+    return statuses;
+  };
+}
+
+test("all is well when the database answers", async () => {
+  expect(await probe({})()).toEqual([200, 200, 200]);
+});
+
+test("a database that does not answer is 503, and no reason to restart the service", async () => {
+  const silent = () => Promise.reject(new Error("no answer"));
+  expect(await probe({ pingDatabase: silent })()).toEqual([503, 200, 503]);
+});
+
+test("a database that is known to be away is 503 at once, although it has just answered", async () => {
+  let fault: string | null = null;
+  const ask = probe({ databaseFault: () => fault });
+  expect(await ask()).toEqual([200, 200, 200]);
+  fault = "connection lost";
+  expect(await ask()).toEqual([503, 200, 503]);
+  fault = null;
+  expect(await ask()).toEqual([200, 200, 200]);
+});
+
+test("a crowd of probes costs one question", async () => {
+  let questions = 0;
+  const ask = probe({ pingDatabase: async () => void questions++ });
+  await Promise.all(Array.from({ length: 100 }, ask));
+  expect(questions).toBe(1);
+});
+
+test("a service that stops is not ready, but still well", async () => {
+  expect(await probe({ acceptsWork: () => false })()).toEqual([200, 200, 503]);
+});
+
+test("what GraphQL is served without is degraded, and named", async () => {
+  const leftOut = Array.from({ length: 30 }, (_, index) => `function public.f${index}()`);
+  const routes = healthRoutes({ ...WELL, leftOut: () => leftOut });
+  const { status, body } = await routes["/health"]!.GET!({} as GatewayRequest);
+  expect([status, JSON.parse(String(body))]).toEqual([
+    200,
+    {
+      status: "degraded",
+      reason: "GraphQL is served without 30 objects of the database that its schema cannot be built with.",
+      leftOut: leftOut.slice(0, 20),
+    },
+  ]);
+  expect(await probe({ leftOut: () => leftOut })()).toEqual([200, 200, 200]);
+});
+
+test("a schema that could not be read again is degraded, and still served", async () => {
+  const routes = healthRoutes({ ...WELL, schemaFault: () => "syntax error" });
+  const answer = await routes["/health"]!.GET!({} as GatewayRequest);
+  expect(answer).toMatchObject({ status: 200, body: expect.stringContaining("degraded") });
+});
+
+test("a schema that is still being built is degraded, and no reason to send requests elsewhere", async () => {
+  const routes = healthRoutes({ ...WELL, isSchemaAwaited: () => true });
+  const answer = await routes["/health"]!.GET!({} as GatewayRequest);
+  const reason = "The GraphQL schema is still being built.";
+  expect([answer.status, JSON.parse(String(answer.body))]).toEqual([200, { status: "degraded", reason }]);
+  expect(await probe({ isSchemaAwaited: () => true })()).toEqual([200, 200, 200]);
+});

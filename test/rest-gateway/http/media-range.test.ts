@@ -1,0 +1,22 @@
+import { describe, expect, test } from "vitest";
+import { readMediaRanges } from "../../../rest-gateway/http/content-negotiation.ts";
+
+describe("readMediaRanges", () => {
+  test.each([
+    ["text/csv", ["text/csv"]],
+    ["text/csv;q=0.5, application/json;q=0.9", ["application/json", "text/csv"]],
+    ["*/*, text/*, text/csv", ["text/csv", "text/*", "*/*"]],
+    ["application/json, application/json; version=2", ["application/json;version=2", "application/json"]],
+    ["text/csv;\tQ=0.1, text/plain", ["text/plain", "text/csv"]],
+    ["text/csv;q=nonsense;x=1", ["text/csv"]],
+  ])("%s: the most wanted first, and of equals the one that says more", (accept, types) => {
+    expect(readMediaRanges(accept).map(({ type }) => type)).toEqual(types);
+  });
+
+  test("what is not wanted at all has the quality 0", () => {
+    expect(readMediaRanges("text/csv;q=0, */*")).toEqual([
+      { type: "*/*", quality: 1, precision: -2 },
+      { type: "text/csv", quality: 0, precision: 0 },
+    ]);
+  });
+});

@@ -1,0 +1,97 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, request } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { afterEach, describe, expect, test } from "vitest";
+import { shuttingDown } from "../../../engine/database/database-errors.ts";
+import {
+  type AdmissionForUpgrade,
+  makeUpgradeRouter,
+  type UpgradeListener,
+  wantsWebSocket,
+} from "../../../rest-gateway/http/upgrade.ts";
+
+const servers: ReturnType<typeof createServer>[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close();
+});
+
+type OpenOptions = { readonly maxConnections?: number; readonly admissionOf?: AdmissionForUpgrade };
+
+async function open(
+  interfaces: Readonly<Record<string, UpgradeListener>>,
+  { maxConnections = 100, ...options }: OpenOptions = {},
+): Promise<number> {
+  const server = createServer({ shouldUpgradeCallback: wantsWebSocket }, (_request, response) => response.end("plain"));
+  server.on("upgrade", makeUpgradeRouter({ interfaces, maxConnections, ...options }));
+  servers.push(server.listen(0));
+  await once(server, "listening");
+  return (server.address() as AddressInfo).port;
+}
+
+async function ask(path: string, headers: Readonly<Record<string, string>> = {}, options: OpenOptions = {}) {
+  const taken: string[] = [];
+  const interfaces: Readonly<Record<string, UpgradeListener>> = {
+    "/sockets": ({ url, headers: given }, socket) => {
+      taken.push(url!, String(given["x-request-id"]));
+      socket.end("HTTP/1.1 418 Taken\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    },
+  };
+  const port = await open(interfaces, options);
+  const asked = request({ port, path, headers: { Connection: "Upgrade", Upgrade: "websocket", ...headers } });
+  asked.end();
+  const [response] = await once(asked, "response");
+  response.resume();
+  return { status: response.statusCode as number, taken };
+}
+
+describe("a request for a WebSocket", () => {
+  test("goes to the interface at its address, whatever its query, with an id", async () => {
+    expect(await ask("/sockets?key=1", { "X-Request-Id": "mine" })).toEqual({
+      status: 418,
+      taken: ["/sockets?key=1", "mine"],
+    });
+    const { taken } = await ask("/sockets");
+    expect(taken[1]).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  test.each(["/", "/socket", "/sockets/", "/sockets/x", "/toString", "/__proto__"])(
+    "at %s is nobody's: 404",
+    async (path) => {
+      expect(await ask(path)).toEqual({ status: 404, taken: [] });
+    },
+  );
+
+  test("beyond the most that may be open is answered 503, until one of them has ended", async () => {
+    const opened: Duplex[] = [];
+    const accept: UpgradeListener = (_request, socket) => {
+      opened.push(socket);
+      socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+    };
+    const port = await open({ "/one": accept, "/other": accept }, { maxConnections: 2 });
+    const connect = async (path: string) => {
+      const asked = request({ port, path, headers: { Connection: "Upgrade", Upgrade: "websocket" } }).end();
+      const [response] = await Promise.race([once(asked, "upgrade"), once(asked, "response")]);
+      return response as IncomingMessage;
+    };
+    expect([(await connect("/one")).statusCode, (await connect("/other")).statusCode]).toEqual([101, 101]);
+    const refused = await connect("/one");
+    expect([refused.statusCode, refused.headers["retry-after"]]).toEqual([503, "10"]);
+    await once(opened[0]!.destroy(), "close");
+    expect((await connect("/one")).statusCode).toBe(101);
+    for (const socket of opened) socket.destroy();
+  });
+
+  test("is refused with the status that says why, as while the service stops", async () => {
+    const stopping = () => {
+      throw shuttingDown();
+    };
+    expect(await ask("/sockets", {}, { admissionOf: stopping })).toEqual({ status: 503, taken: [] });
+  });
+
+  test("in another protocol is no such request", async () => {
+    expect(await ask("/sockets", { Upgrade: "h2c" })).toEqual({ status: 200, taken: [] });
+    expect(wantsWebSocket({ headers: { upgrade: "WebSocket" } })).toBe(true);
+    expect(wantsWebSocket({ headers: {} })).toBe(false);
+  });
+});

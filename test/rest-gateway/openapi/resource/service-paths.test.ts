@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { makeAccounts } from "../../../../engine/accounts/accounts.ts";
+import { encryptHint, issueCode } from "../../../../engine/accounts/federation/federated-sign-in.ts";
+import { digestOf, generateSecret } from "../../../../engine/accounts/random-secrets.ts";
+import { readConfig } from "../../../../engine/config/config.ts";
+import { makeAuthenticator } from "../../../../engine/identity/caller.ts";
+import { makeTokenKeys } from "../../../../engine/identity/token-keys.ts";
+import { makeCsrfProtection } from "../../../../http/csrf-protection.ts";
+import { authPathPrefixes, authRoutes } from "../../../../rest-gateway/auth/auth-routes.ts";
+import { keySetRoutes } from "../../../../rest-gateway/auth/key-routes.ts";
+import { commonRoutes, signInRoutes, signOutRoutes } from "../../../../rest-gateway/auth/provider-routes.ts";
+import { makeExpensiveRequestLimit } from "../../../../rest-gateway/http/limits.ts";
+import { makeRenderPage } from "../../../../rest-gateway/pages/page.ts";
+import { lender } from "../../../engine/accounts/open-accounts.ts";
+import { SECRET } from "../../../secret.ts";
+import { type FederatedGateways, openFederatedGateways, SITE } from "../../auth/federated-gateways.ts";
+import { newPerson, newSession, type Sent } from "../../auth/gateways.ts";
+import { type ReadDocument, readDocument } from "./operations.ts";
+
+const ADMIN = { ADMIN_EMAIL: "root@example.org", ADMIN_PASSWORD: "Obsidian-Ladder-4" };
+const AT = /^\/(auth|api\/auth|api\/mfa|csrf-token|\.well-known)(\/|$)/;
+
+/** What shows a page, leads a browser on, or speaks the language of a provider: nothing for a program that reads JSON. */
+const FOR_BROWSERS = [
+  "GET /auth/confirm-address",
+  "POST /auth/confirm-address",
+  "GET /auth/forgotten-password",
+  "POST /auth/forgotten-password",
+  "GET /auth/new-password",
+  "POST /auth/new-password",
+  "GET /auth/sign-in",
+  "POST /auth/sign-in",
+  "GET /auth/sign-in/code",
+  "POST /auth/sign-in/code",
+  "GET /auth/sign-out",
+  "POST /auth/sign-out",
+  "GET /auth/sign-up",
+  "POST /auth/sign-up",
+  "GET /auth/providers/code",
+  "GET /auth/providers/{name}/callback",
+  "POST /auth/providers/{name}/callback",
+  "GET /auth/providers/{name}/metadata",
+  "GET /auth/providers/{name}/sign-in",
+  "GET /auth/providers/{name}/signed-out",
+  "POST /auth/providers/{name}/signed-out",
+];
+
+let gateways: FederatedGateways;
+let document: ReadDocument;
+beforeAll(async () => {
+  gateways = await openFederatedGateways(ADMIN);
+  document = readDocument((await gateways.get(at("/openapi.json"))).body);
+  await gateways.addProvider({
+    name: "example",
+    kind: "oauth2",
+    issuer: "https://provider.example.org",
+    clientId: "content-service",
+    settings: {
+      authorization_endpoint: "https://provider.example.org/authorize",
+      token_endpoint: "https://provider.example.org/token",
+      userinfo_endpoint: "https://provider.example.org/user",
+    },
+  });
+});
+afterAll(() => gateways?.close());
+
+const at = (path: string) => `${gateways.one.url}${path}`;
+
+/** All addresses that signing in has, as the service puts them together. */
+function mountedAddresses(): string[] {
+  const { config } = readConfig({ JWT_SECRET: SECRET, DATABASE_URL: gateways.database.url });
+  const keys = makeTokenKeys(config);
+  const siteUrl = () => SITE;
+  const accounts = makeAccounts({ asOwner: lender(gateways.owner), keys, config, siteUrl });
+  const callers = makeAuthenticator({ ...config, keys });
+  const options = {
+    accounts,
+    authenticator: callers,
+    config,
+    siteUrl,
+    limitExpensive: makeExpensiveRequestLimit(null),
+  };
+  const services = { ...options, csrf: makeCsrfProtection(config), render: makeRenderPage({ formTargets: [] }) };
+  const inFolders: Readonly<Record<string, readonly string[]>> = {
+    "/auth/keys": ["", "/{id}"],
+    "/auth/providers": [
+      ...Object.keys(commonRoutes(services)).map((name) => (name === "" ? "" : `/${name}`)),
+      ...Object.keys({ ...signInRoutes(services), ...signOutRoutes(services) }).map((name) => `/{name}/${name}`),
+    ],
+  };
+  const folders = Object.keys(authPathPrefixes(options));
+  expect(folders.sort()).toEqual(Object.keys(inFolders).sort());
+  return [
+    ...Object.keys({ ...authRoutes(options), ...keySetRoutes(keys) }),
+    ...folders.flatMap((folder) => inFolders[folder]!.map((rest) => `${folder}${rest}`)),
+  ];
+}
+
+async function methodsAt(address: string): Promise<string[]> {
+  const { status, headers } = await gateways.get(at(address.replace("{id}", "1").replace("{name}", "example")), {
+    method: "OPTIONS",
+  });
+  expect([address, status]).toEqual([address, 204]);
+  return headers
+    .get("allow")!
+    .split(", ")
+    .filter((method) => method !== "HEAD" && method !== "OPTIONS");
+}
+
+/** Asks as a program would that has read the document, and sees that the answer is what it says. */
+async function call(
+  id: string,
+  sent: Sent & { readonly body?: object; readonly in?: Readonly<Record<string, unknown>> } = {},
+) {
+  const operation = document.operations.find((each) => each.id === id)!;
+  const path = operation.path.replace(/\{(\w+)\}/g, (_, name) => String(sent.in?.[name]));
+  const told = await gateways.post(at(path), sent.body, { ...sent, method: operation.method });
+  const contentType = told.headers.get("content-type");
+  expect(document.judge(operation, { status: told.status, contentType, text: told.text })).toBeNull();
+  return told;
+}
+
+describe("the document of signing in", () => {
+  test("has each operation that the service has there, but for those of browsers", async () => {
+    const mounted: string[] = [];
+    for (const address of mountedAddresses()) {
+      mounted.push(...(await methodsAt(address)).map((method) => `${method} ${address}`));
+    }
+    const documented = document.operations
+      .filter(({ path }) => AT.test(path))
+      .map(({ method, path }) => `${method} ${path}`);
+    expect(mounted.every((operation) => AT.test(operation.split(" ")[1]!))).toBe(true);
+    expect([...documented, ...FOR_BROWSERS].sort()).toEqual(mounted.sort());
+  });
+
+  test("foresees what an administrator is told of the keys of programs", async () => {
+    const { body: pair } = await call("auth.login", {
+      body: { username: ADMIN.ADMIN_EMAIL, password: ADMIN.ADMIN_PASSWORD },
+    });
+    const token = pair.accessToken;
+    const key = { role: "authenticated", name: "backup", expires: "2100-01-01T00:00:00Z" };
+    const made = await call("apiKeys.create", { token, body: key });
+    expect(made.status).toBe(201);
+    expect((await call("apiKeys.create", { token, body: { role: "authenticated", owner: 987_654 } })).status).toBe(404);
+    expect((await call("apiKeys.revoke", { token, in: { id: made.body.id } })).status).toBe(204);
+    expect((await call("apiKeys.revoke", { token, in: { id: made.body.id } })).status).toBe(404);
+    expect((await call("apiKeys.list", { token })).body.keys).toHaveLength(1);
+    expect((await call("apiKeys.list")).status).toBe(401);
+    const { pair: other } = await newPerson(gateways);
+    expect((await call("apiKeys.list", { token: other.accessToken })).status).toBe(403);
+  });
+
+  test("foresees what programs are told of other providers", async () => {
+    expect((await call("identityProviders.list")).body.providers).toHaveLength(1);
+    const { email, userId, pair } = await newPerson(gateways);
+    const example = { in: { name: "example" } };
+
+    const linking = await call("identityProviders.link", { ...example, token: pair.accessToken });
+    expect(linking.body.address).toContain("https://provider.example.org/authorize");
+    const unknown = { token: pair.accessToken, in: { name: "unknown" } };
+    expect((await call("identityProviders.link", unknown)).status).toBe(404);
+
+    const code = await lender(gateways.owner)((client) => issueCode(client, String(userId), null));
+    expect((await call("identityProviders.exchange", { body: { code } })).status).toBe(200);
+    expect((await call("identityProviders.exchange", { body: { code } })).status).toBe(400);
+
+    const headers = await newSession(gateways, email);
+    expect((await call("identityProviders.signOut", { ...example, headers: { Cookie: headers.Cookie } })).status).toBe(
+      403,
+    );
+    expect((await call("identityProviders.signOut", { ...example, headers })).status).toBe(200);
+    expect((await call("identityProviders.signOut", { ...example, headers })).status).toBe(401);
+
+    const browser = generateSecret();
+    const hint = encryptHint({ subject: "42", sessionIndex: null, proof: null }, browser);
+    const login = { provider: "example", user_id: userId, mode: "session", sign_out_hint: hint };
+    await gateways.owner.query("select auth.hold_federation($1, $2, 60)", [JSON.stringify(login), digestOf(browser)]);
+    const owed = { headers: { Cookie: `FEDERATION=${browser}` }, body: { code: "123456" } };
+    expect((await call("identityProviders.code", owed)).body.username).toBe(email);
+    expect((await call("identityProviders.code", owed)).status).toBe(400);
+  });
+});

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { makeSwaggerDocument } from "../../../../rest-gateway/openapi/swagger/document.ts";
+import type { TableDocumentOptions } from "../../../../rest-gateway/openapi/visible-schema.ts";
+import { writeDocument } from "../../../../rest-gateway/openapi/written-document.ts";
+import { type Fixture, makeFixture } from "../fixture.ts";
+import { textOf } from "../text-of.ts";
+
+let fixture: Fixture;
+beforeAll(async () => {
+  fixture = await makeFixture();
+});
+afterAll(() => fixture.drop());
+
+async function documentFor(role: string, differently?: Partial<TableDocumentOptions>) {
+  const document = await makeSwaggerDocument(fixture.subject(role, differently));
+  return JSON.parse(await textOf(writeDocument(document)));
+}
+
+// That it is PostgREST's in every detail, postgrest.test.ts shows; this holds where PostgREST is not at hand.
+describe("the Swagger document", () => {
+  test("describes columns by the names of their types in SQL, and keys by notes", async () => {
+    const { definitions } = await documentFor("user");
+    const { id, writer_id, title, genre, genres, details, added, price } = definitions.books.properties;
+    expect(id).toEqual({ type: "integer", format: "int64", description: "Note:\nThis is a Primary Key.<pk/>" });
+    expect(writer_id.description).toBe(
+      "Who wrote it\n\nNote:\nThis is a Foreign Key to `writers.id`.<fk table='writers' column='id'/>",
+    );
+    expect(title).toMatchObject({ format: "character varying", maxLength: 80, default: "untitled" });
+    expect(genre).toEqual({ type: "string", format: "api.genre", enum: ["novel", "poetry"], default: "novel" });
+    expect(genres).toEqual({ type: "array", format: "api.genre[]", items: { type: "string" } });
+    expect(details).toEqual({ format: "jsonb" });
+    expect(added.default).toBe("now()");
+    expect(price).toEqual({ type: "number", format: "numeric", default: 9.5 });
+    expect(definitions.books.required).toEqual(["id", "isbn", "title", "tags", "in_print", "added"]);
+  });
+
+  test("describes of overloaded functions the one with the most arguments", async () => {
+    const { paths } = await documentFor("user");
+    expect(paths["/rpc/add"].get.parameters.map(({ name }: { name: string }) => name)).toEqual(["a", "b"]);
+    expect(paths["/rpc/lend"]).not.toHaveProperty("get");
+    expect(paths["/rpc/find"].get.parameters[1]).toEqual({
+      name: "tags",
+      in: "query",
+      required: false,
+      type: "array",
+      items: { type: "string", format: "text" },
+      collectionFormat: "multi",
+    });
+  });
+
+  test("names nothing that the role may not use", async () => {
+    const document = await documentFor("anon");
+    expect(Object.keys(document.definitions)).toEqual(["books", "editions", "notes", "stock", "titles", "writers"]);
+    expect(Object.keys(document.definitions.writers.properties)).toEqual(["id", "name"]);
+    expect(document.definitions.books.properties.code.default).toBe("(expression)");
+    expect(document.definitions.books.properties.owner.default).toContain("current_setting");
+    expect(document.definitions.books.properties.first_writer_row.format).toBe("record");
+    expect(JSON.stringify(document)).not.toMatch(/password|secrets|hidden/);
+    expect((await documentFor("stranger")).definitions).toEqual({});
+  });
+
+  test("asks for a token only when told to", async () => {
+    expect(await documentFor("user")).not.toHaveProperty("security");
+    const { security, securityDefinitions } = await documentFor("user", { securityActive: true });
+    expect(security).toEqual([{ JWT: [] }]);
+    expect(securityDefinitions.JWT).toMatchObject({ type: "apiKey", in: "header", name: "Authorization" });
+  });
+});

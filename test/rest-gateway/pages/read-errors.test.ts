@@ -1,0 +1,46 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { readErrors } from "../../../rest-gateway/pages/error-reference.ts";
+import { repositoryFiles } from "../../repository.ts";
+
+const chapters = readErrors();
+const codes = chapters.flatMap(({ entries }) => entries.map(({ code }) => code));
+
+/** Codes as they stand in the programs: in errors, SQLSTATEs among them, in GraphQL's extensions, in the table of SQLSTATEs. */
+function codesInPrograms(): Set<string> {
+  const programs = repositoryFiles().filter((file) => /^(engine|plugins|realtime|rest-gateway)\/.*\.ts$/.test(file));
+  const texts = programs.map((file) => readFileSync(file, "utf8"));
+  const thrown = /(?:new ApiError\(\s*\d+,|\bcode:|\bcode =|: )\s*"([A-Z]+(?:_[A-Z]+)+|PGRST\d{3})"/g;
+  const inPostgresWords = /new ApiError\(\s*\d+,\s*"([0-9A-Z]{5})"/g;
+  const found = (text: string) => [...text.matchAll(thrown), ...text.matchAll(inPostgresWords)];
+  return new Set(texts.flatMap((text) => found(text).map(([, code]) => code!)));
+}
+
+/** What looks like a code in the programs and is none that a client is told. */
+const OTHERS = /^(OAUTH|EAI|ADMIN)_/;
+
+describe("the page of errors", () => {
+  test("has a line for every code that the programs use", () => {
+    const used = [...codesInPrograms()].filter((code) => !OTHERS.test(code));
+    expect(used.length).toBeGreaterThan(60);
+    expect(used.filter((code) => !codes.includes(code)).sort()).toEqual([]);
+  });
+
+  test("has one line for each, in the order of the alphabet", () => {
+    for (const { entries } of chapters.slice(0, 2)) {
+      const own = entries.map(({ code }) => code);
+      expect(own).toEqual([...new Set(own)].sort());
+    }
+  });
+
+  test("says of each what it means, and what to do", () => {
+    for (const { entries } of chapters) {
+      for (const { code, status, where, meaning, remedy } of entries) {
+        expect(`${code} ${status}`).toMatch(/^\w+ (\d{3}(, \d{3})*)?$/);
+        expect(where).toMatch(/^(GraphQL|REST|sign-in|table|channels)(, (REST|sign-in|table|channels))*$/);
+        expect(meaning).toMatch(/\.$/);
+        expect(remedy).toMatch(/\.$/);
+      }
+    }
+  });
+});

@@ -1,0 +1,65 @@
+import { describe, expect, test } from "vitest";
+import type { Collection } from "../../../rest-gateway/resource/collections.ts";
+import { isUnmodified, lastModified } from "../../../rest-gateway/resource/conditional-requests.ts";
+
+const field = (name: string, column: string) => ({
+  name,
+  readable: true,
+  column: { name: column, baseType: { name: "timestamptz" } },
+});
+const collectionOf = (...fields: ReturnType<typeof field>[]) => ({ fields }) as unknown as Collection;
+const TIMES = collectionOf(field("created_at", "created_at"), field("updatedAt", "updated_at"));
+
+const dated = (created_at: string, updatedAt: string | null, now: string) =>
+  lastModified(JSON.stringify({ created_at, updatedAt }), TIMES, Date.parse(now))?.toISOString() ?? null;
+
+describe("a row is dated", () => {
+  test("at once while it is as it was made", () => {
+    expect(dated("2026-01-01T00:00:00.9Z", "2026-01-01T00:00:00.9Z", "2026-01-01T00:00:01Z")).toBe(
+      "2026-01-01T00:00:00.000Z",
+    );
+    expect(dated("2026-01-01T00:00:00.9Z", null, "2026-01-01T00:00:01Z")).toBe("2026-01-01T00:00:00.000Z");
+  });
+
+  test("by its last change when that is some seconds old", () => {
+    const [made, changed] = ["2026-01-01T00:00:00Z", "2026-01-01T00:00:07.5Z"];
+    expect(dated(made, changed, "2026-01-01T00:00:08Z")).toBeNull();
+    expect(dated(made, changed, "2026-01-01T00:00:10Z")).toBe("2026-01-01T00:00:07.000Z");
+  });
+
+  test("never by a change in the second in which it was made", () => {
+    expect(dated("2026-01-01T00:00:00.100000Z", "2026-01-01T00:00:00.100001Z", "2027-01-01T00:00:00Z")).toBeNull();
+  });
+
+  test("never by a change that is dated before it was made: a transaction that began earlier made it", () => {
+    expect(dated("2026-01-01T00:00:09Z", "2026-01-01T00:00:02Z", "2027-01-01T00:00:00Z")).toBeNull();
+  });
+
+  test("by its own times, whatever its texts and what lies within it say", () => {
+    const times = { created_at: "2026-01-01T00:00:00Z", updatedAt: "2026-01-01T00:00:00Z" };
+    const others = { created_at: "2020-01-01T00:00:00Z", updatedAt: "2021-01-01T00:00:00Z" };
+    const text = JSON.stringify(others);
+    const dateOf = (row: object) => lastModified(JSON.stringify(row), TIMES, Date.now())?.toISOString();
+    expect(dateOf({ text: '"created_at":"', ...times })).toBe("2026-01-01T00:00:00.000Z");
+    expect(dateOf({ text, list: ['","created_at":"'], ...times, author: null })).toBe("2026-01-01T00:00:00.000Z");
+    expect(dateOf({ 'x"created_at': "2020-01-01T00:00:00Z", ...times })).toBe("2026-01-01T00:00:00.000Z");
+    expect(dateOf({ author: others, ...times })).toBe("2026-01-01T00:00:00.000Z");
+    expect(
+      lastModified(`{ "created_at" : "${times.created_at}", "updatedAt" : null }`, TIMES, Date.now()),
+    ).not.toBeNull();
+  });
+
+  test("not where its times are not shown", () => {
+    expect(lastModified(`{"name":"x"}`, TIMES, Date.now())).toBeNull();
+    expect(lastModified(`{"created_at":"2026-01-01T00:00:00Z"}`, collectionOf(), Date.now())).toBeNull();
+  });
+});
+
+test("a date from then on is enough, and no date is none", () => {
+  const modified = new Date("2026-01-01T00:00:00Z");
+  expect(isUnmodified("Thu, 01 Jan 2026 00:00:00 GMT", modified)).toBe(true);
+  expect(isUnmodified("Wed, 31 Dec 2025 23:59:59 GMT", modified)).toBe(false);
+  expect(isUnmodified("yesterday", modified)).toBe(false);
+  expect(isUnmodified(undefined, modified)).toBe(false);
+  expect(isUnmodified("Thu, 01 Jan 2026 00:00:00 GMT", null)).toBe(false);
+});

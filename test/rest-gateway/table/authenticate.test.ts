@@ -1,0 +1,83 @@
+import { describe, expect, test } from "vitest";
+import { type Caller, makeAuthenticator } from "../../../engine/identity/caller.ts";
+import { makeTokenKeys } from "../../../engine/identity/token-keys.ts";
+import { signToken } from "../../../engine/identity/tokens.ts";
+import { authenticateTableCaller } from "../../../rest-gateway/table/authenticate.ts";
+import { SECRET } from "../../secret.ts";
+
+const keys = makeTokenKeys({
+  jwtSecret: SECRET,
+  jwtSecretIsBase64: false,
+  jwtPrivateKey: null,
+});
+const PROGRAM_KEY = "a-key-of-a-program-as-it-stands-in-the-table";
+const program: Caller = { kind: "key", role: "service_role", claims: {}, claimsText: "{}", expiresAt: null };
+const callers = makeAuthenticator({
+  anonRole: "anon",
+  jwtAudience: null,
+  jwtRoleClaim: ["role"],
+  jwtCacheEntries: 10,
+  keys,
+  findApiKey: async (key) => (key === PROGRAM_KEY ? program : null),
+});
+const anonKey = signToken({ role: "anon" }, keys);
+const serviceKey = signToken({ role: "service_role" }, keys);
+const userToken = signToken({ role: "authenticated", sub: "7" }, keys);
+
+function roleOf(headers: Record<string, string>, rawQuery = "", requireApiKey = true) {
+  return (authenticateTableCaller({ headers, rawQuery }, callers, requireApiKey) as { role: string }).role;
+}
+
+describe("identifyTableCaller", () => {
+  test("without an apikey it is 401, as at Supabase's door", () => {
+    expect(() => roleOf({})).toThrow("No API key found in request");
+    expect(() => roleOf({ apikey: "" })).toThrow("No API key found in request");
+    expect(() => roleOf({}, "apikey=")).toThrow("No API key found in request");
+    expect(() => roleOf({ authorization: `Bearer ${userToken}` })).toThrow("No API key found in request");
+  });
+
+  test("the key alone is the caller", () => {
+    expect(roleOf({ apikey: anonKey })).toBe("anon");
+    expect(roleOf({ apikey: serviceKey })).toBe("service_role");
+    expect(roleOf({}, `select=*&apikey=${anonKey}`)).toBe("anon");
+    expect(roleOf({ apikey: "" }, `apikey=${serviceKey}`)).toBe("service_role");
+    expect(roleOf({ apikey: anonKey }, `apikey=${serviceKey}`)).toBe("anon");
+  });
+
+  test("beside a key, the token says who uses it", () => {
+    expect(roleOf({ apikey: anonKey, authorization: `Bearer ${userToken}` })).toBe("authenticated");
+    expect(roleOf({ apikey: serviceKey, authorization: `Bearer ${anonKey}` })).toBe("anon");
+  });
+
+  test("a key may be one of a program", async () => {
+    const identify = (headers: Record<string, string>) =>
+      authenticateTableCaller({ headers, rawQuery: "" }, callers, true);
+    expect(await identify({ apikey: PROGRAM_KEY })).toBe(program);
+    expect(await identify({ apikey: PROGRAM_KEY, authorization: `Bearer ${PROGRAM_KEY}` })).toBe(program);
+    expect(await identify({ apikey: PROGRAM_KEY, authorization: `Bearer ${userToken}` })).toMatchObject({
+      role: "authenticated",
+    });
+  });
+
+  test("a key of a program that is no good is refused, whatever token is beside it", async () => {
+    const refusal = { status: 401, code: "INVALID_TOKEN" };
+    for (const authorization of [undefined, "Bearer rubbish", `Bearer ${userToken}`]) {
+      const headers = { apikey: "unknown", ...(authorization !== undefined && { authorization }) };
+      await expect(authenticateTableCaller({ headers, rawQuery: "" }, callers, true)).rejects.toMatchObject(refusal);
+    }
+  });
+
+  test.each([
+    [{ apikey: "a.b.c" }],
+    [{ apikey: "a.b.c", authorization: `Bearer ${userToken}` }],
+    [{ apikey: anonKey, authorization: "Bearer rubbish" }],
+    [{ apikey: anonKey, authorization: "Bearer" }],
+  ])("a key or a token that is no good is refused: %#", (headers) => {
+    expect(() => roleOf(headers)).toThrow(expect.objectContaining({ status: 401, code: "INVALID_TOKEN" }));
+  });
+
+  test("the setting opens the door to callers without a key", () => {
+    expect(roleOf({}, "", false)).toBe("anon");
+    expect(roleOf({ authorization: `Bearer ${userToken}` }, "", false)).toBe("authenticated");
+  });
+});

@@ -1,0 +1,70 @@
+import { describe, expect, test } from "vitest";
+import { requestShape } from "../../../rest-gateway/table/request-shape-cache.ts";
+import { refusalOf } from "./parse/refusal.ts";
+
+function form(line: string, headers: Record<string, string> = {}) {
+  const [method = "", url = ""] = line.split(" ");
+  const [path = "", rawQuery = ""] = url.split("?");
+  return requestShape({ method, path, rawQuery, headers });
+}
+
+describe("the form of a request", () => {
+  test.each([
+    ["/films?id=eq.5", "/films?id=eq.7", ["7"]],
+    ["/films?id=eq.5&select=id,name&order=id&limit=3", "/films?id=eq.&select=id,name&order=id&limit=3", [""]],
+    ["/films?a=neq.1&b=not.gte.2&c=lt.3", "/films?a=neq.x.y&b=not.gte.(z)&c=lt.*", ["x.y", "(z)", "*"]],
+    ["/films?name=eq.a", "/films?name=eq.%C3%A4+b%26", ["ä b&"]],
+    ["/films?order=eq.1&not=eq.5", "/films?order=eq.1&not=eq.6", ["6"]],
+  ])("%s and %s differ in their values only", (one, other, values) => {
+    expect(form(`GET ${other}`)!.values).toEqual(values);
+    expect(form(`GET ${other}`)!.text).toBe(form(`GET ${one}`)!.text);
+  });
+
+  test.each([
+    ["another table", "GET /films?id=eq.5", "GET /books?id=eq.5"],
+    ["another method", "GET /films?id=eq.5", "HEAD /films?id=eq.5"],
+    ["another column", "GET /films?id=eq.5", "GET /films?no=eq.5"],
+    ["another operator", "GET /films?id=eq.5", "GET /films?id=neq.5"],
+    ["its opposite", "GET /films?id=eq.5", "GET /films?id=not.eq.5"],
+    ["another page", "GET /films?id=gt.5&limit=1", "GET /films?id=gt.5&limit=2"],
+    ["another selection", "GET /films?id=gt.5&select=a", "GET /films?id=gt.5&select=b"],
+    ["another order", "GET /films?a=gt.5&b=lt.5", "GET /films?b=lt.5&a=gt.5"],
+    ["one filter more", "GET /films?a=gt.5", "GET /films?a=gt.5&a=gt.5"],
+  ])("%s is another form", (_what, one, other) => {
+    expect(form(one)!.text).not.toBe(form(other)!.text);
+  });
+
+  test.each(["accept", "prefer", "range", "accept-profile"])("so is one with another %s", (name) => {
+    const texts = [{}, { [name]: "a" }, { [name]: "b" }].map((headers) => form("GET /films?id=eq.5", headers)!.text);
+    expect(new Set(texts).size).toBe(3);
+  });
+
+  test.each([
+    "POST /films?id=eq.5",
+    "GET /rpc/add?a=eq.5",
+    "GET /",
+    "GET /films?id=in.(1,2)",
+    "GET /films?id=is.null",
+    "GET /films?id=like.a*",
+    "GET /films?id=eq(any).{1}",
+    "GET /films?id=EQ.5",
+    "GET /films?id=5",
+    "GET /films?data->a=eq.5",
+    "GET /films?author.name=eq.5",
+    "GET /films?author.order=eq.5",
+    "GET /films?or=eq.5",
+    "GET /films?and=(a.eq.1,b.eq.2)",
+    "GET /films?cursor=eq.5",
+    "GET /films?columns=eq.5",
+    "GET /films?apikey=eq.5",
+    "GET /films?id=eq.5;name=eq.6",
+    "GET /films?id=eq.5&",
+    "GET /f%69lms?id=eq.5",
+  ])("%s is read as a whole", (line) => {
+    expect(form(line)).toBeNull();
+  });
+
+  test("a value that is no text is refused as ever", () => {
+    expect(refusalOf(() => form("GET /films?id=eq.%ff"))).toMatchObject({ status: 400, code: "22021" });
+  });
+});
