@@ -20,7 +20,7 @@ export function runCommand(
 
 /** The same with these settings and no other. */
 export function runCommandWith(name: string, words: readonly string[], settings: NodeJS.ProcessEnv): Promise<Told> {
-  const line = [join(REPOSITORY, `commands/${name}.ts`), ...words];
+  const line = [join(REPOSITORY, `cli/${name}.ts`), ...words];
   const env = { PATH: process.env.PATH, ...settings };
   return promisify(execFile)(process.execPath, line, { cwd: REPOSITORY, env }).then(
     ({ stdout, stderr }) => ({ stdout, stderr, code: 0 }),
