@@ -1,13 +1,8 @@
 import type { DatabaseSettings } from "../database-config/config-keeper.ts";
 import { findClosestName } from "../edit-distance.ts";
+import type { SettingDefinition } from "./setting-definition.ts";
 import { isBase64Secret } from "./setting-readers.ts";
-import {
-  IGNORED_SETTINGS,
-  SETTINGS,
-  SETTINGS_IN_DATABASE,
-  type SettingDefinition,
-  toDatabaseName,
-} from "./settings.ts";
+import { IGNORED_SETTINGS, SETTINGS, SETTINGS_IN_DATABASE, toDatabaseName } from "./settings.ts";
 
 const APP_SETTINGS = "PGRST_APP_SETTINGS_";
 

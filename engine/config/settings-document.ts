@@ -1,12 +1,7 @@
 import type { DatabaseSettings } from "../database-config/config-keeper.ts";
 import { findInEnvironment } from "./config.ts";
-import {
-  IGNORED_SETTINGS,
-  SETTINGS,
-  SETTINGS_IN_DATABASE,
-  type SettingDefinition,
-  toDatabaseName,
-} from "./settings.ts";
+import type { SettingDefinition } from "./setting-definition.ts";
+import { IGNORED_SETTINGS, SETTING_GROUPS, SETTINGS, SETTINGS_IN_DATABASE, toDatabaseName } from "./settings.ts";
 
 const ALL_SETTINGS: readonly SettingDefinition<unknown>[] = Object.values(SETTINGS);
 
@@ -49,53 +44,68 @@ function databaseNameOf(names: SettingDefinition<unknown>["names"]): string | nu
   return name !== null && SETTINGS_IN_DATABASE.has(name) ? name : null;
 }
 
-/** The page that users read, made from the same table that the program reads. */
+/** `docs/settings.md`, generated from the settings that the program reads. */
 export function writeSettingsDocument(): string {
-  const rows = ALL_SETTINGS.map(({ names, fallback, description: about, secret }) => {
-    const [name, ...others] = names;
-    const sql = databaseNameOf(names);
-    const also = [...others, ...(sql ? [sql] : [])].map((other) => `\`${other}\``).join(", ");
-    return `| \`${name}\`${secret ? " (secret)" : ""} | ${fallback === null ? "" : `\`${fallback}\``} | ${also} | ${about} |`;
-  });
+  const groups = SETTING_GROUPS.map(({ title, settings }) => describeGroup(title, Object.values(settings)));
   const ignored = Object.entries(IGNORED_SETTINGS).map(([name, reason]) => `| \`${name}\` | ${reason} |`);
   return `# Settings
 
-All settings are environment variables; those with a name such as \`pgrst.db_schemas\` can be given [by the database](#settings-in-the-database)
-as well. Each is checked at the start, and everything that is wrong is reported at once.
-\`npm run config\` prints the values in force and where they come from. This page is made from the program's own table by \`npm run config -- --markdown\`.
+After reading this page you can configure the service with environment variables or in the database, and reuse the environment of a PostgREST deployment.
 
-| setting | default | also read from | what it does |
-| --- | --- | --- | --- |
-${rows.join("\n")}
+\`\`\`sh
+PORT=4000 RATE_LIMIT=600 npm start
+npm run config        # the values in force and their origin
+\`\`\`
 
-\`PGRST_APP_SETTINGS_<NAME>\` gives SQL the setting \`app.settings.<name>\`.
+All settings are environment variables. Settings with a name such as \`pgrst.db_schemas\` can also be set [in the database](#settings-in-the-database). At startup the service checks all settings and reports all errors
+together. This page is generated from the source by \`npm run config -- --markdown\`.
+
+${groups.join("\n\n")}
+
+## Settings for SQL
+
+\`PGRST_APP_SETTINGS_<NAME>\` sets \`app.settings.<name>\` for SQL.
 
 ## Settings in the database
 
-As PostgREST does, the service asks the database what it says of the settings with a \`pgrst.\` name, unless \`PGRST_DB_CONFIG\` is
-\`false\`. What the database says goes before the environment. There are two ways to say it, and the first wins:
+As in PostgREST, settings with a \`pgrst.\` name can be set in the database, where they override the environment. \`PGRST_DB_CONFIG=false\` disables this. There are two ways; the first one takes precedence:
 
 \`\`\`sql
--- Settings of the login of requests, for all databases or for one, which goes before.
+-- Settings of the login for requests, for all databases or (with precedence) for one.
 alter role authenticator in database app set pgrst.db_max_rows = '1000';
 
--- A function that the login may call, named by PGRST_DB_PRE_CONFIG. Settings of roles and texts of functions can be read
--- by every role: a secret belongs into a table.
+-- A function that the login may execute, named by PGRST_DB_PRE_CONFIG. Every role can read role settings and function
+-- bodies, so keep secrets in a table.
 create function settings.pre_config() returns void language sql security definer set search_path = '' as $$
   select pg_catalog.set_config('pgrst.' || name, value, true) from settings.private_settings
 $$;
 \`\`\`
 
-They are read at the start and again after \`NOTIFY pgrst, 'reload config'\`, \`NOTIFY pgrst, 'reload schema'\` and changes of the schema;
-requests in flight end with those that they began with. \`pgrst.db_prepared_statements\` is read at the start alone. A wrong value stops
-the start; later, the log says what is wrong and the old settings stay. When the token secret is to come from the database, say
-\`PGRST_DB_CONFIG=true\` or \`PGRST_DB_PRE_CONFIG\`; without either, \`DATABASE_URL\` wants \`JWT_SECRET\` in the environment.
+| topic | behaviour |
+| --- | --- |
+| when they are read | at startup, and after \`NOTIFY pgrst, 'reload config'\`, \`NOTIFY pgrst, 'reload schema'\` and schema changes. Requests in flight keep the previous settings. \`pgrst.db_prepared_statements\` is read only at startup |
+| invalid values | prevent the startup. Later, the log has the error and the previous settings stay in force |
+| the token secret | with \`DATABASE_URL\`, \`JWT_SECRET\` is required in the environment unless \`PGRST_DB_CONFIG=true\` or \`PGRST_DB_PRE_CONFIG\` is set |
 
 ## PostgREST settings without effect
 
-They are accepted, with a word in the log, so that the environment of a PostgREST deployment can be taken over as it is.
+These are accepted, with a line in the log, so that the environment of a PostgREST deployment can be reused.
 
-| setting | why |
+| setting | reason |
 | --- | --- |
 ${ignored.join("\n")}`;
+}
+
+function describeGroup(title: string, settings: readonly SettingDefinition<unknown>[]): string {
+  const rows = settings.map(({ names, fallback, description, secret }) => {
+    const [name, ...aliases] = names;
+    const sql = databaseNameOf(names);
+    const others = [...aliases, ...(sql ? [sql] : [])].map((other) => `\`${other}\``).join(", ");
+    return `| \`${name}\`${secret ? " (secret)" : ""} | ${fallback === null ? "" : `\`${fallback}\``} | ${others} | ${description} |`;
+  });
+  return `## ${title}
+
+| setting | default | also read from | effect |
+| --- | --- | --- | --- |
+${rows.join("\n")}`;
 }

@@ -155,7 +155,7 @@ describe("readConfig", () => {
 
   test("a PostgREST setting that means nothing here is named with the reason", () => {
     expect(readConfig({ PGRST_DB_POOL_MAX_IDLETIME: "30" }).warnings).toEqual([
-      "PGRST_DB_POOL_MAX_IDLETIME has no effect here: idle connections are closed by themselves",
+      "PGRST_DB_POOL_MAX_IDLETIME has no effect here: idle connections are closed automatically",
     ]);
   });
 

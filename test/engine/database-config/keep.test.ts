@@ -93,7 +93,7 @@ describe("at the start", () => {
     expect(logged.sort()).toEqual([
       '"pgrst.db_pool has no effect in the database: set PGRST_DB_POOL in the environment"',
       '"pgrst.db_schema is not a setting; did you mean pgrst.db_schemas?"',
-      '"pgrst.jwt_cache_max_lifetime has no effect here: a token is remembered until it expires"',
+      '"pgrst.jwt_cache_max_lifetime has no effect here: a token is cached until it expires"',
     ]);
   });
 

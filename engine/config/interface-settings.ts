@@ -1,0 +1,329 @@
+import { optional, type SettingDefinition, secret, withDefault } from "./setting-definition.ts";
+import {
+  claimPath,
+  email,
+  flag,
+  headerName,
+  integer,
+  jwtSecret,
+  jwtSecrets,
+  list,
+  mailAddress,
+  nonEmptyList,
+  oneOf,
+  privateKey,
+  publicKeys,
+  redirectTargets,
+  smtpUrl,
+  text,
+} from "./setting-readers.ts";
+
+export const ACCOUNT_SETTINGS = {
+  jwtSecret: secret(
+    ["JWT_SECRET", "PGRST_JWT_SECRET"],
+    jwtSecret,
+    "Secret that signs and verifies tokens (HS256), at least 32 characters. Generated for the embedded database, required with DATABASE_URL.",
+  ),
+  jwtSecretIsBase64: withDefault(
+    "PGRST_JWT_SECRET_IS_BASE64",
+    flag,
+    "false",
+    "Whether JWT_SECRET is the base64 encoding of the secret, which then has at least 32 bytes.",
+  ),
+  jwtPrivateKey: secret(
+    "JWT_PRIVATE_KEY",
+    privateKey,
+    "RSA private key in PEM format: tokens are signed with RS256 instead of HS256.",
+  ),
+  jwtPreviousSecrets: secret(
+    "JWT_PREVIOUS_SECRETS",
+    jwtSecrets,
+    "Previous secrets, separated by commas, whose tokens are still accepted. Remove them after a week.",
+  ),
+  jwtPreviousPublicKeys: secret(
+    "JWT_PREVIOUS_PUBLIC_KEYS",
+    publicKeys,
+    "Previous RSA public keys in PEM format, concatenated, whose tokens are still accepted. Remove them after a week.",
+  ),
+  jwtIssuer: withDefault("JWT_ISSUER", text, "content-service", "`iss` claim of issued tokens."),
+  jwtAudience: optional(
+    ["JWT_AUDIENCE", "PGRST_JWT_AUD"],
+    text,
+    "If set, tokens with another `aud` are refused. A token without `aud` is accepted.",
+  ),
+  jwtRoleClaim: withDefault(
+    "PGRST_JWT_ROLE_CLAIM_KEY",
+    claimPath,
+    ".role",
+    'Path of the claim with the database role. `.roles[?(@ ^== "app_")]` is the first string of a list with this prefix, `$.roles[?search(@, "^app_")]` the first that matches the pattern.',
+  ),
+  jwtCacheEntries: withDefault(
+    "PGRST_JWT_CACHE_MAX_ENTRIES",
+    integer(0),
+    "10000",
+    "Number of verified tokens in the cache.",
+  ),
+  passwordPolicy: withDefault(
+    "PASSWORD_POLICY",
+    oneOf("standard", "strict"),
+    "standard",
+    "`standard`: 8 characters with upper case, lower case and a digit. `strict`: 12 characters, and a special character.",
+  ),
+  usersAccess: optional(
+    "USERS_ACCESS",
+    oneOf("open", "owner"),
+    "Who may change and delete users: `open` is anybody, `owner` the user and administrators. Unset: `owner` in production, otherwise `open`.",
+  ),
+  signInRedirects: withDefault(
+    "SIGN_IN_REDIRECTS",
+    redirectTargets,
+    "",
+    "URLs, separated by commas, to which a federated sign-in may redirect, in addition to those of this service; `/*` at the end allows all paths below.",
+  ),
+  adminEmail: optional("ADMIN_EMAIL", email, "E-mail address of the first administrator, created at the first start."),
+  adminPassword: secret("ADMIN_PASSWORD", text, "Password of the first administrator."),
+} satisfies Record<string, SettingDefinition<unknown>>;
+
+export const MAIL_SETTINGS = {
+  smtpUrl: secret(
+    "SMTP_URL",
+    smtpUrl,
+    "SMTP server, `smtp://user:password@host:587` or `smtps://…`. Unset: e-mails are written to MAIL_DIR.",
+  ),
+  mailFrom: optional("MAIL_FROM", mailAddress, "Sender of e-mails; required with SMTP_URL."),
+  mailDir: optional(
+    "MAIL_DIR",
+    text,
+    "Folder for e-mails if SMTP_URL is not set. Unset: `mail` in DATA_DIR; in production no e-mails are written.",
+  ),
+} satisfies Record<string, SettingDefinition<unknown>>;
+
+export const REST_SETTINGS = {
+  schemas: withDefault(
+    "PGRST_DB_SCHEMAS",
+    nonEmptyList,
+    "public",
+    "Exposed schemas, for all interfaces; the first one is the default.",
+  ),
+  anonRole: withDefault(
+    "PGRST_DB_ANON_ROLE",
+    text,
+    "anon",
+    "Database role of callers without credentials, for all interfaces. If the role does not exist, they get 401.",
+  ),
+  extraSearchPath: withDefault(
+    "PGRST_DB_EXTRA_SEARCH_PATH",
+    list,
+    "public, extensions",
+    "Schemas whose functions and operators can be used unqualified.",
+  ),
+  requireApiKey: withDefault(
+    "REST_REQUIRE_APIKEY",
+    flag,
+    "true",
+    "Whether /rest/v1 refuses requests without an `apikey`.",
+  ),
+  safeWrites: withDefault(
+    "REST_SAFE_WRITES",
+    flag,
+    "true",
+    "Whether /rest/v1 refuses UPDATE and DELETE without a filter.",
+  ),
+  maxRows: optional("PGRST_DB_MAX_ROWS", integer(0), "Maximum number of rows of a response of /rest/v1."),
+  aggregates: withDefault(
+    "PGRST_DB_AGGREGATES_ENABLED",
+    flag,
+    "false",
+    "Whether `select` may use count(), sum(), avg(), min(), max().",
+  ),
+  planEnabled: withDefault("PGRST_DB_PLAN_ENABLED", flag, "false", "Whether clients may request execution plans."),
+  preRequest: optional(
+    "PGRST_DB_PRE_REQUEST",
+    text,
+    "Function that is called at the start of the transaction of each request to /rest/v1.",
+  ),
+  txEnd: withDefault(
+    "PGRST_DB_TX_END",
+    oneOf("commit", "commit-allow-override", "rollback", "rollback-allow-override"),
+    "commit",
+    "How transactions end, and whether `Prefer: tx` may override it.",
+  ),
+  hoistedSettings: withDefault(
+    "PGRST_DB_HOISTED_TX_SETTINGS",
+    list,
+    "statement_timeout, plan_filter.statement_cost_limit, default_transaction_isolation",
+    "Settings of a function that apply to its whole transaction.",
+  ),
+  timezoneEnabled: withDefault(
+    "PGRST_DB_TIMEZONE_ENABLED",
+    flag,
+    "true",
+    "Whether `Prefer: timezone` is supported; requires reading the names of time zones.",
+  ),
+  tableErrorVerbosity: withDefault(
+    "PGRST_CLIENT_ERROR_VERBOSITY",
+    oneOf("verbose", "minimal"),
+    "verbose",
+    "Whether errors of /rest/v1 have details and a hint (`verbose`), or only a code and a message (`minimal`).",
+  ),
+  legacyTargetNames: withDefault(
+    "PGRST_URL_USE_LEGACY_TARGET_NAMES",
+    flag,
+    "true",
+    "Whether filters, orders and limits may also use the name of a relation that has an alias.",
+  ),
+  traceHeader: optional("PGRST_SERVER_TRACE_HEADER", headerName, "Request header that is returned in the response."),
+  rootSpec: optional(
+    "PGRST_DB_ROOT_SPEC",
+    text,
+    "Function that responds at /rest/v1/ instead of the OpenAPI document.",
+  ),
+  openapiMode: withDefault(
+    "PGRST_OPENAPI_MODE",
+    oneOf("follow-privileges", "ignore-privileges", "disabled"),
+    "follow-privileges",
+    "What the OpenAPI document of /rest/v1 shows.",
+  ),
+  openapiProxyUrl: optional("PGRST_OPENAPI_SERVER_PROXY_URI", text, "Server URL in the OpenAPI document."),
+  openapiSecurity: withDefault(
+    "PGRST_OPENAPI_SECURITY_ACTIVE",
+    flag,
+    "false",
+    "Whether the OpenAPI document declares a token.",
+  ),
+  putSemantics: withDefault(
+    "PUT_SEMANTICS",
+    oneOf("replace", "merge"),
+    "replace",
+    "Whether PUT at /users and /api replaces missing fields with null or their default (`replace`), or keeps them (`merge`).",
+  ),
+  errorBody: withDefault(
+    "ERROR_BODY",
+    oneOf("nested", "detail", "flat", "spring"),
+    "nested",
+    "Format of error bodies at /users, /api and /auth.",
+  ),
+} satisfies Record<string, SettingDefinition<unknown>>;
+
+export const GRAPHQL_SETTINGS = {
+  graphqlMaxDepth: withDefault("GRAPHQL_MAX_DEPTH", integer(1), "15", "Maximum nesting depth of fields."),
+  graphqlMaxComplexity: withDefault(
+    "GRAPHQL_MAX_COMPLEXITY",
+    integer(1),
+    "1000",
+    "Maximum number of fields of an operation.",
+  ),
+  graphqlMaxBodyBytes: withDefault(
+    "GRAPHQL_MAX_BODY_BYTES",
+    integer(1024),
+    "1048576",
+    "Maximum size of a request body: document and variables.",
+  ),
+  graphqlMaxTokens: withDefault("GRAPHQL_MAX_TOKENS", integer(1), "15000", "Maximum number of tokens of a document."),
+  graphqlMaxAliases: withDefault("GRAPHQL_MAX_ALIASES", integer(0), "1000", "Maximum number of aliases of a document."),
+  graphqlMaxDirectives: withDefault(
+    "GRAPHQL_MAX_DIRECTIVES",
+    integer(0),
+    "500",
+    "Maximum number of directives of a document.",
+  ),
+  graphqlMaxRootFields: withDefault(
+    "GRAPHQL_MAX_ROOT_FIELDS",
+    integer(1),
+    "500",
+    "Maximum number of root fields of an operation; each can be a statement.",
+  ),
+  graphqlMaxAnonymousPlanned: withDefault(
+    "GRAPHQL_MAX_ANONYMOUS_PLANNED_FIELDS",
+    integer(1),
+    "750",
+    "Maximum number of fields with subfields in an operation of an anonymous caller. Planning one takes up to half a millisecond.",
+  ),
+  graphqlStatementTimeout: withDefault(
+    "GRAPHQL_STATEMENT_TIMEOUT_SECONDS",
+    integer(0, 86_400),
+    "10",
+    "Timeout of GraphQL statements in seconds, if less than DB_STATEMENT_TIMEOUT_SECONDS; 0 disables it.",
+  ),
+  graphqlMaxSocketOperations: withDefault(
+    "GRAPHQL_MAX_SOCKET_OPERATIONS",
+    integer(1),
+    "100",
+    "Maximum number of open operations of a WebSocket.",
+  ),
+  graphqlInternalErrorStatus: withDefault(
+    "GRAPHQL_INTERNAL_ERROR_STATUS",
+    oneOf("200", "400"),
+    "200",
+    "HTTP status of responses with an internal error.",
+  ),
+  graphqlIntrospection: withDefault(
+    "GRAPHQL_INTROSPECTION",
+    oneOf("off", "authenticated", "all"),
+    "all",
+    "Who may introspect the schema: `all`, `authenticated` (not anonymous callers) or `off` (nobody). Each role sees what it may use.",
+  ),
+  graphqlExplorer: withDefault("GRAPHQL_EXPLORER", flag, "true", "Whether GraphiQL is served at /graphiql."),
+  graphqlPersistedOperations: optional(
+    "GRAPHQL_PERSISTED_OPERATIONS",
+    text,
+    "Folder of registered operations, one file `<id>.graphql` each, that clients may request by id.",
+  ),
+  graphqlPersistedOnly: withDefault(
+    "GRAPHQL_PERSISTED_ONLY",
+    flag,
+    "false",
+    "Whether only registered operations are executed.",
+  ),
+} satisfies Record<string, SettingDefinition<unknown>>;
+
+export const REALTIME_SETTINGS = {
+  realtimeMaxChannels: withDefault(
+    "REALTIME_MAX_CHANNELS",
+    integer(1),
+    "100",
+    "Maximum number of joined channels of a WebSocket.",
+  ),
+  realtimeMaxBindings: withDefault(
+    "REALTIME_MAX_BINDINGS",
+    integer(0),
+    "100",
+    "Maximum number of `postgres_changes` of a channel; 0 disables the limit.",
+  ),
+  realtimeMaxJoins: withDefault(
+    "REALTIME_MAX_JOINS_PER_SECOND",
+    integer(0),
+    "100",
+    "Joins and new tokens per second of a WebSocket, averaged over five seconds; 0 disables the limit.",
+  ),
+  realtimeMaxMessages: withDefault(
+    "REALTIME_MAX_MESSAGES_PER_SECOND",
+    integer(0),
+    "2000",
+    "Messages per second of a WebSocket, averaged over five seconds; beyond it the channel is closed. 0 disables the limit.",
+  ),
+  realtimeMaxBytes: withDefault(
+    "REALTIME_MAX_BYTES_PER_SECOND",
+    integer(0),
+    "5242880",
+    "Bytes per second that are read from a WebSocket, averaged over five seconds; beyond it reading pauses. 0 disables the limit.",
+  ),
+  realtimeMaxPresences: withDefault(
+    "REALTIME_MAX_PRESENCES_PER_SECOND",
+    integer(0),
+    "10",
+    "Presence updates per second of a WebSocket, averaged over five seconds; beyond it the channel is closed. 0 disables the limit.",
+  ),
+  realtimeCheckTimeout: withDefault(
+    "REALTIME_CHECK_TIMEOUT_SECONDS",
+    integer(1, 600),
+    "2",
+    "Seconds for the policies, or the filters of a subscriber, of a batch of changes. Beyond it the affected channels end because changes may have been missed.",
+  ),
+  realtimeSlot: withDefault(
+    "REALTIME_SLOT",
+    oneOf("auto", "always", "never"),
+    "auto",
+    "Whether a replication slot keeps the last two minutes of changes, so that subscribers can resume and reconnects lose nothing. `auto`: if the server limits what slots retain (max_slot_wal_keep_size).",
+  ),
+} satisfies Record<string, SettingDefinition<unknown>>;

@@ -1,0 +1,322 @@
+import { optional, type SettingDefinition, secret, withDefault } from "./setting-definition.ts";
+import {
+  flag,
+  httpUrl,
+  integer,
+  keyValues,
+  oneOf,
+  origins,
+  postgresUrl,
+  postgresUrls,
+  ratio,
+  text,
+  trustProxy,
+} from "./setting-readers.ts";
+
+export const SERVER_SETTINGS = {
+  port: withDefault(
+    ["PORT", "PGRST_SERVER_PORT"],
+    integer(0, 65_535),
+    "3000",
+    "Port to listen on; 0 selects a free port.",
+  ),
+  host: withDefault(
+    ["HOST", "PGRST_SERVER_HOST"],
+    text,
+    "127.0.0.1",
+    "Address to listen on; `0.0.0.0` for all interfaces.",
+  ),
+  nodeEnv: withDefault(
+    "NODE_ENV",
+    oneOf("development", "test", "production"),
+    "development",
+    "`production` restricts changes of users at /users (see USERS_ACCESS).",
+  ),
+  publicUrl: optional("PUBLIC_URL", httpUrl, "Public URL of the service, if a proxy is in front of it. Links use it."),
+  workers: withDefault(
+    "WEB_CONCURRENCY",
+    integer(1, 512),
+    "1",
+    "Number of worker processes that share the port; about one per core.",
+  ),
+  drainTimeout: withDefault(
+    "DRAIN_TIMEOUT_SECONDS",
+    integer(0, 3600),
+    "25",
+    "Seconds that open requests may take after SIGTERM before they are cancelled.",
+  ),
+  httpsCertificate: optional(
+    "HTTPS_CERT_FILE",
+    text,
+    "PEM file with the HTTPS certificate, followed by its chain. Unset: plain HTTP.",
+  ),
+  httpsKey: optional("HTTPS_KEY_FILE", text, "PEM file with the private key of the certificate."),
+  trustProxy: optional("TRUST_PROXY", trustProxy, "Proxies whose X-Forwarded-* headers are trusted; Express's syntax."),
+  corsOrigins: withDefault(
+    ["CORS_ORIGINS", "PGRST_SERVER_CORS_ALLOWED_ORIGINS"],
+    origins,
+    "*",
+    "Origins that browsers may send requests from. `*`: all origins, without cookies.",
+  ),
+} satisfies Record<string, SettingDefinition<unknown>>;
+
+export const POSTGRES_SETTINGS = {
+  databaseUrl: secret(
+    ["DATABASE_URL", "PGRST_DB_URI"],
+    postgresUrl,
+    "The Postgres database, with the login for requests. Unset: an embedded Postgres in DATA_DIR.",
+  ),
+  ownerDatabaseUrl: secret(
+    "OWNER_DATABASE_URL",
+    postgresUrl,
+    "The same database with its owner: migrations, private functions, the change stream. Unset: DATABASE_URL.",
+  ),
+  readDatabaseUrls: secret(
+    "READ_DATABASE_URLS",
+    postgresUrls,
+    "Streaming replicas for reads, with the login for requests, separated by commas.",
+  ),
+  maxReplicaLag: withDefault(
+    "READ_MAX_LAG_SECONDS",
+    integer(1, 3600),
+    "10",
+    "Maximum lag of a replica in seconds. A replica with more lag is not used until it has caught up.",
+  ),
+  dataDir: withDefault("DATA_DIR", text, ".data", "Folder of the embedded Postgres and of its secrets."),
+  embeddedPort: optional(
+    "EMBEDDED_PORT",
+    integer(1, 65_535),
+    "Port of 127.0.0.1 on which the embedded Postgres also listens, with a password. Unset: only a Unix socket.",
+  ),
+  poolSize: withDefault(
+    ["DB_POOL", "PGRST_DB_POOL"],
+    integer(4, 1000),
+    "28",
+    "Maximum number of connections for requests, all processes of WEB_CONCURRENCY together, and at most half of the server's free connections.",
+  ),
+  acquireTimeout: withDefault(
+    ["DB_ACQUIRE_TIMEOUT_SECONDS", "PGRST_DB_POOL_ACQUISITION_TIMEOUT"],
+    integer(1, 600),
+    "10",
+    "Seconds that a request waits for a connection; then the response is 504.",
+  ),
+  statementTimeout: withDefault(
+    "DB_STATEMENT_TIMEOUT_SECONDS",
+    integer(0, 86_400),
+    "30",
+    "Timeout of statements in seconds, unless the caller's role has a statement_timeout; 0 disables it.",
+  ),
+  anonStatementTimeout: withDefault(
+    "DB_ANON_STATEMENT_TIMEOUT_SECONDS",
+    integer(0, 86_400),
+    "5",
+    "Timeout of statements of the anonymous role (PGRST_DB_ANON_ROLE) in seconds, if less than DB_STATEMENT_TIMEOUT_SECONDS and unless the role has a statement_timeout; 0 disables it.",
+  ),
+  lockTimeout: withDefault(
+    "DB_LOCK_TIMEOUT_SECONDS",
+    integer(0, 86_400),
+    "3",
+    "Seconds that a statement waits for a lock, unless the caller's role has a lock_timeout; 0 disables it.",
+  ),
+  pipelineDepth: withDefault(
+    "DB_PIPELINE_DEPTH",
+    integer(1, 1000),
+    "64",
+    "Maximum number of reads in flight on one connection. Only statements that are known to be fast share a connection, and their expected total duration is at most 10 ms.",
+  ),
+  preparedStatements: withDefault(
+    ["DB_PREPARED_STATEMENTS", "PGRST_DB_PREPARED_STATEMENTS"],
+    flag,
+    "true",
+    "Set to false behind a pooler that does not support prepared statements.",
+  ),
+  channel: withDefault("PGRST_DB_CHANNEL", text, "pgrst", "NOTIFY channel for `reload schema` and `reload config`."),
+  channelEnabled: withDefault("PGRST_DB_CHANNEL_ENABLED", flag, "true", "Whether to listen on this channel."),
+  databaseConfig: withDefault(
+    "PGRST_DB_CONFIG",
+    flag,
+    "true",
+    "Whether to read settings from the database (see below).",
+  ),
+  preConfig: optional("PGRST_DB_PRE_CONFIG", text, "Function that sets `pgrst.*` settings (see below)."),
+} satisfies Record<string, SettingDefinition<unknown>>;
+
+export const MIGRATION_SETTINGS = {
+  migrationsDir: optional(
+    "MIGRATIONS_DIR",
+    text,
+    "Folder of the project's own migrations. Unset: `db/migrations` of the clone, or of the working directory.",
+  ),
+  shadowDatabaseUrl: secret(
+    "SHADOW_DATABASE_URL",
+    postgresUrl,
+    "Scratch database, which is created and dropped, for `npm run migrate -- commit`, `migrate -- status` and `npm run doctor`. A database with other tables is refused.",
+  ),
+  rootDatabaseUrl: secret(
+    "ROOT_DATABASE_URL",
+    postgresUrl,
+    "Database to connect to for creating and dropping other databases (`migrate -- reset`).",
+  ),
+} satisfies Record<string, SettingDefinition<unknown>>;
+
+export const LIMIT_SETTINGS = {
+  rateLimit: withDefault(
+    "RATE_LIMIT",
+    integer(0),
+    "6000",
+    "Requests per minute and caller, over all gateways; 0 disables the limit.",
+  ),
+  signUpLimit: withDefault(
+    "SIGN_UP_LIMIT",
+    integer(0),
+    "1000",
+    "Registrations and requested e-mails per hour and address; 0 disables the limit, as does RATE_LIMIT=0.",
+  ),
+  maxBodyBytes: withDefault(
+    "MAX_BODY_BYTES",
+    integer(1024),
+    "10485760",
+    "Maximum size of a request body with a list of rows; larger ones get 413. Other bodies have lower limits (see limits.md).",
+  ),
+  maxAnonymousBodyBytes: withDefault(
+    "MAX_ANONYMOUS_BODY_BYTES",
+    integer(1024),
+    "1048576",
+    "Maximum size of a request body of the anonymous role, with or without the public key.",
+  ),
+  maxRowBytes: withDefault(
+    "MAX_ROW_BYTES",
+    integer(1024),
+    "4194304",
+    "Maximum size of a single row, or of the arguments of a function, in a request body for /users and /api.",
+  ),
+  maxBodyMemory: withDefault(
+    "MAX_BODY_MEMORY_BYTES",
+    integer(65_536),
+    "67108864",
+    "Memory for the bodies of all open requests in a process; anonymous callers may use half. Beyond it the response is 503. At least twice MAX_BODY_BYTES.",
+  ),
+  maxAnswerBytes: withDefault(
+    "MAX_ANSWER_BYTES",
+    integer(65_536, 1_073_741_823),
+    "33554432",
+    "Maximum size of a response that is not streamed, and of one row of a streamed response; larger reads get 400. A GraphQL operation may read a quarter of it and return a quarter (anonymous callers: an eighth), because rows as objects need ten times their size.",
+  ),
+  maxHeaderBytes: withDefault(
+    "MAX_HEADER_BYTES",
+    integer(4096, 1_048_576),
+    "16384",
+    "Maximum size of a request head; larger ones get 431.",
+  ),
+  requestTimeout: withDefault(
+    "REQUEST_TIMEOUT_SECONDS",
+    integer(1, 3600),
+    "60",
+    "Seconds that a client may take to send a request.",
+  ),
+  maxPageSize: withDefault(
+    "MAX_PAGE_SIZE",
+    integer(1, 100_000),
+    "1000",
+    "Maximum number of rows in a page at /users, /api and in GraphQL; larger pages are cut.",
+  ),
+  taskTimeout: withDefault(
+    "TASK_TIMEOUT_SECONDS",
+    integer(0, 86_400),
+    "600",
+    "Timeout of tasks (`Prefer: respond-async`) in seconds; 0 disables it.",
+  ),
+  webSocketConnections: withDefault(
+    "WEBSOCKET_MAX_CONNECTIONS",
+    integer(1),
+    "10000",
+    "Maximum number of WebSockets of a process; further ones get 503.",
+  ),
+  webSocketBytes: withDefault(
+    "WEBSOCKET_MAX_BYTES",
+    integer(65_536),
+    "4194304",
+    "Approximate memory for the joins, tokens, filters and variables of one WebSocket.",
+  ),
+  webSocketTotalBytes: withDefault(
+    "WEBSOCKET_MAX_TOTAL_BYTES",
+    integer(1_048_576),
+    "134217728",
+    "The same for all WebSockets of a process. Unread data may use as much again, incomplete messages half of it, presences a quarter.",
+  ),
+} satisfies Record<string, SettingDefinition<unknown>>;
+
+export const OBSERVABILITY_SETTINGS = {
+  logLevel: withDefault(
+    ["LOG_LEVEL", "PGRST_LOG_LEVEL"],
+    oneOf("silent", "crit", "fatal", "error", "warn", "info", "debug", "trace"),
+    "info",
+    "Minimum level of log lines.",
+  ),
+  slowQueryMs: withDefault(
+    "SLOW_QUERY_MS",
+    integer(0),
+    "1000",
+    "Statements that take this many milliseconds or more, including the wait for a connection, are logged; 0 disables it.",
+  ),
+  serverTiming: withDefault(
+    ["SERVER_TIMING", "PGRST_SERVER_TIMING_ENABLED"],
+    flag,
+    "false",
+    "Whether responses have a Server-Timing header with the duration of each stage.",
+  ),
+  adminPort: optional(
+    ["ADMIN_PORT", "PGRST_ADMIN_SERVER_PORT"],
+    integer(0, 65_535),
+    "Admin port with /live, /ready, /metrics and /statements; 0 selects a free port. Unset: no admin port and no metrics.",
+  ),
+  adminHost: withDefault(
+    ["ADMIN_HOST", "PGRST_ADMIN_SERVER_HOST"],
+    text,
+    "127.0.0.1",
+    "Address of ADMIN_PORT. It requires no credentials: restrict access to operators.",
+  ),
+  traceEndpoint: optional(
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    httpUrl,
+    "OpenTelemetry collector (OTLP over HTTP); `v1/traces` is appended. Unset: no traces.",
+  ),
+  traceEndpointWhole: optional(
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    httpUrl,
+    "The same as a complete URL; takes precedence.",
+  ),
+  traceHeaders: secret(
+    ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"],
+    keyValues,
+    "Headers for the collector, `name=value,…`.",
+  ),
+  tracesDisabled: withDefault("OTEL_SDK_DISABLED", flag, "false", "Disables traces, whatever else is set."),
+  tracesExporter: withDefault("OTEL_TRACES_EXPORTER", oneOf("otlp", "none"), "otlp", "`none` disables traces."),
+  tracesSampler: withDefault(
+    "OTEL_TRACES_SAMPLER",
+    oneOf(
+      "always_on",
+      "always_off",
+      "traceidratio",
+      "parentbased_always_on",
+      "parentbased_always_off",
+      "parentbased_traceidratio",
+    ),
+    "parentbased_always_on",
+    "Which requests are traced. `parentbased` samplers use the decision of the caller's `traceparent`.",
+  ),
+  tracesSamplerRatio: withDefault(
+    "OTEL_TRACES_SAMPLER_ARG",
+    ratio,
+    "1",
+    "Fraction of traces for `traceidratio`, from 0 to 1.",
+  ),
+  traceServiceName: withDefault("OTEL_SERVICE_NAME", text, "content-service", "Service name in traces."),
+  traceResource: withDefault(
+    "OTEL_RESOURCE_ATTRIBUTES",
+    keyValues,
+    "",
+    "Further resource attributes in traces, `deployment.environment.name=production,…`.",
+  ),
+} satisfies Record<string, SettingDefinition<unknown>>;
