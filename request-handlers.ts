@@ -19,14 +19,14 @@ import { type CountRequest, makeEntryListener, makeExpressApp } from "./rest-gat
 import { type HealthState, healthRoutes } from "./rest-gateway/http/health.ts";
 import { makeExpensiveRequestLimit } from "./rest-gateway/http/limits.ts";
 import { toNodeHandler } from "./rest-gateway/http/node-handler.ts";
-import { type GatewayRequest, makeClientConnectionReader } from "./rest-gateway/http/request.ts";
+import { type GatewayRequest, isPathUnder, makeClientConnectionReader } from "./rest-gateway/http/request.ts";
 import {
   type FindRouteTemplate,
   makeRouteTemplateFinder,
   type RequestMetrics,
 } from "./rest-gateway/http/request-metrics.ts";
 import { traceRequests } from "./rest-gateway/http/request-tracing.ts";
-import { isPathUnder, makeRouter } from "./rest-gateway/http/router.ts";
+import { makeRouter } from "./rest-gateway/http/router.ts";
 import { TABLE_PREFIX } from "./rest-gateway/http/table-prefix.ts";
 import { apiReferenceRoutes } from "./rest-gateway/openapi/api-reference.ts";
 import { OPENAPI_PATH, openApiRoutes } from "./rest-gateway/openapi/resource/routes.ts";

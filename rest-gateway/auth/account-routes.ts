@@ -1,6 +1,7 @@
 import type { AccountEmails } from "../../engine/accounts/email-links.ts";
 import { ApiError } from "../../engine/errors.ts";
-import { type GatewayRequest, jsonResponse } from "../http/request.ts";
+import type { GatewayRequest } from "../http/request.ts";
+import { jsonResponse } from "../http/response.ts";
 import type { GatewayRoutes } from "../http/router.ts";
 import { type AuthDependencies, authenticateUser, clientInfoOf, type LimitedAuthDependencies } from "./authenticate.ts";
 import { readFields, TEXT } from "./read-body.ts";

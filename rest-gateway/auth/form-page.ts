@@ -1,6 +1,7 @@
 import type { PasswordPolicy } from "../../engine/accounts/password-policy.ts";
 import { type ApiError, fieldErrorsOf, toApiError } from "../../engine/errors.ts";
-import type { GatewayHandler, GatewayRequest, GatewayResponse } from "../http/request.ts";
+import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
+import type { GatewayResponse } from "../http/response.ts";
 import { type Html, html, type PageContent, type RenderPage } from "../pages/page.ts";
 import type { LimitedAuthDependencies } from "./authenticate.ts";
 import { readForm } from "./read-body.ts";

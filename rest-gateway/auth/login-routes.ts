@@ -1,7 +1,8 @@
 import { generateSecret } from "../../engine/accounts/random-secrets.ts";
 import { csrfTokenOf } from "../../http/csrf-protection.ts";
 import { clearSessionCookie, setSessionCookie } from "../../http/session-cookie.ts";
-import { type GatewayRequest, jsonResponse } from "../http/request.ts";
+import type { GatewayRequest } from "../http/request.ts";
+import { jsonResponse } from "../http/response.ts";
 import type { GatewayRoutes } from "../http/router.ts";
 import { readIdempotencyKey } from "../idempotency/idempotent-runner.ts";
 import {

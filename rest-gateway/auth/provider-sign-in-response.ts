@@ -1,7 +1,8 @@
 import type { SignInResult } from "../../engine/accounts/federation/federated-sign-in.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { setSessionCookie } from "../../http/session-cookie.ts";
-import { type GatewayRequest, type GatewayResponse, jsonResponse } from "../http/request.ts";
+import type { GatewayRequest } from "../http/request.ts";
+import { type GatewayResponse, jsonResponse } from "../http/response.ts";
 import { html, type PageContent, type RenderPage, seeOther } from "../pages/page.ts";
 import { alert, type RejectedForm, renderForm } from "./form-page.ts";
 import { SIGN_IN_PATH } from "./sign-in-pages.ts";

@@ -5,7 +5,8 @@ import type { Config } from "../../engine/config/config.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import { makeCorsPolicy } from "./cors.ts";
 import type { NodeHandler } from "./node-handler.ts";
-import { type BaseHeaders, identifyRequest, pathOfUrl, sendResponse, toOriginForm } from "./request.ts";
+import { identifyRequest, pathOfUrl, toOriginForm } from "./request.ts";
+import { type BaseHeaders, sendResponse } from "./response.ts";
 import { mayBeSecure, securityHeaders } from "./security-headers.ts";
 
 type EntryOptions = {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Database } from "../../engine/database/database.ts";
-import { type GatewayResponse, jsonResponse } from "./request.ts";
+import { type GatewayResponse, jsonResponse } from "./response.ts";
 import type { GatewayRoutes } from "./router.ts";
 
 /** How long the database may take to say that it is well. */

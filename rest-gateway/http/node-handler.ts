@@ -4,26 +4,28 @@ import type { Config } from "../../engine/config/config.ts";
 import { toApiError } from "../../engine/errors.ts";
 import type { RequestLimit } from "../../engine/limits/request-limit.ts";
 import type { Logger } from "../../engine/output/log.ts";
+import { toErrorResponse } from "./errors.ts";
 import { makeAdmission } from "./limits.ts";
 import {
-  abortConnection,
-  type BaseHeaders,
   clientDisconnected,
   type GatewayRequest,
-  type GatewayResponse,
-  isBodyStream,
   makeClientConnectionReader,
   makeStages,
   NO_STAGES,
+  toGatewayRequest,
+} from "./request.ts";
+import { discardBody, RequestBodies } from "./request-body.ts";
+import {
+  abortConnection,
+  type BaseHeaders,
+  type GatewayResponse,
+  isBodyStream,
+  limitUnreadResponses,
   type ResponseBody,
   sendResponse,
   sendResponseAndLinger,
   sendStream,
-  toGatewayRequest,
-} from "./request.ts";
-import { discardBody, RequestBodies } from "./request-body.ts";
-import { limitUnreadResponses } from "./response.ts";
-import { toErrorResponse } from "./router.ts";
+} from "./response.ts";
 
 /** How many of the largest answers may wait for clients to read them. */
 const MOST_UNREAD_RESPONSES = 8;

@@ -9,7 +9,7 @@ import {
   type Metric,
   type MetricSample,
 } from "../../engine/observability/metrics.ts";
-import { isPathUnder } from "./router.ts";
+import { isPathUnder } from "./request.ts";
 import { TABLE_PREFIX as TABLES } from "./table-prefix.ts";
 
 const FUNCTION_CALLS = `${TABLES}/rpc/`;

@@ -8,7 +8,8 @@ import { asLogin, type RunStatement } from "../../engine/database/transaction.ts
 import { ApiError } from "../../engine/errors.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
 import type { ServiceCounters } from "../../engine/observability/counters.ts";
-import type { GatewayRequest, GatewayResponse } from "../http/request.ts";
+import type { GatewayRequest } from "../http/request.ts";
+import type { GatewayResponse } from "../http/response.ts";
 import { claimKey, deriveStorageKey, fingerprintParts, storeResponse } from "./response-store.ts";
 
 /** The response is too large to store. */

@@ -4,7 +4,7 @@ import { ContextError } from "../../engine/database/database-errors.ts";
 import type { RunStatement } from "../../engine/database/transaction.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { decryptBytes, encryptBytes } from "../../engine/secrets.ts";
-import type { GatewayResponse } from "../http/request.ts";
+import type { GatewayResponse } from "../http/response.ts";
 
 const NEW_LINE = 10;
 

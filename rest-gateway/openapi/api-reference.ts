@@ -2,7 +2,8 @@ import { hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import type { GatewayHandler, GatewayResponse } from "../http/request.ts";
+import type { GatewayHandler } from "../http/request.ts";
+import type { GatewayResponse } from "../http/response.ts";
 import type { GatewayRoutes } from "../http/router.ts";
 import type { ReadVersions } from "../resource/versions/versions.ts";
 

@@ -6,7 +6,8 @@ import { promisify } from "node:util";
 import { createGunzip, createGzip, gunzip } from "node:zlib";
 import { isJsonObject } from "../../engine/json/json-values.ts";
 import { readMediaRanges } from "../http/content-negotiation.ts";
-import type { BodyStream, GatewayRequest, GatewayResponse, ResponseBody } from "../http/request.ts";
+import type { GatewayRequest } from "../http/request.ts";
+import type { BodyStream, GatewayResponse, ResponseBody } from "../http/response.ts";
 
 const MOST_BYTES = 64 * 1024 * 1024;
 /** Each costs its key beside its bytes, and a request can name any selection of tables. */

@@ -1,7 +1,7 @@
 import type { FieldError } from "../../engine/errors.ts";
 import type { JsonMember } from "../../engine/json/json-records.ts";
 import type { CallIntent } from "../../engine/statement/intent.ts";
-import type { GatewayResponse } from "../http/request.ts";
+import type { GatewayResponse } from "../http/response.ts";
 import { explainNothingWritten, writeConditions } from "./change.ts";
 import { type RowAction, returnsRowOf } from "./collections.ts";
 import { errorCodesOf, rowNotFound, suggestName, validationError } from "./errors.ts";

@@ -1,7 +1,7 @@
 import { runStepwise } from "../../engine/concurrency/stepwise.ts";
 import { ApiError } from "../../engine/errors.ts";
 import type { RowCondition, SelectItem } from "../../engine/statement/intent.ts";
-import type { GatewayResponse } from "../http/request.ts";
+import type { GatewayResponse } from "../http/response.ts";
 import { conditionOf, digestOf, findRowChange, isMet, parsePreconditions } from "./conditional-requests.ts";
 import { permissionDenied, preconditionFailed, rowNotFound } from "./errors.ts";
 import { equalsCondition, makeDeleteIntent, makeReadIntent, makeUpdateIntent, rowConditions } from "./intents.ts";

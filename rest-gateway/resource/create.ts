@@ -2,7 +2,7 @@ import { runStepwise } from "../../engine/concurrency/stepwise.ts";
 import { type JsonMember, type JsonRecord, NO_RECORD_LIMITS, readJsonRecords } from "../../engine/json/json-records.ts";
 import { toAddressText } from "../../engine/json/json-values.ts";
 import { publicBasePath } from "../http/public-url.ts";
-import type { GatewayResponse } from "../http/request.ts";
+import type { GatewayResponse } from "../http/response.ts";
 import { permissionDenied } from "./errors.ts";
 import { makeInsertIntent } from "./intents.ts";
 import { formatKey } from "./parse/address.ts";

@@ -1,6 +1,6 @@
 import { parseJsonExactly, toAddressText } from "../../engine/json/json-values.ts";
 import type { SelectItem } from "../../engine/statement/intent.ts";
-import type { GatewayResponse } from "../http/request.ts";
+import type { GatewayResponse } from "../http/response.ts";
 import { ambiguousRow, rowNotFound } from "./errors.ts";
 import { makeReadIntent, parentConditions, rowConditions } from "./intents.ts";
 import { selectEveryField } from "./parse/fields.ts";

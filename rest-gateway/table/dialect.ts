@@ -16,13 +16,8 @@ import type { Plan } from "../../engine/statement/plan/plan.ts";
 import { makeRequestPreparer, type PreparedRequest, type RequestPreparer } from "../../engine/statement/prepare.ts";
 import { estimateTotal, runInTransaction, runRequest } from "../../engine/statement/run.ts";
 import { makeBodyLimits } from "../../http/body-limit.ts";
-import {
-  type GatewayHandler,
-  type GatewayRequest,
-  type GatewayResponse,
-  isBodyStream,
-  type ResponseBody,
-} from "../http/request.ts";
+import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
+import { type GatewayResponse, isBodyStream, type ResponseBody } from "../http/response.ts";
 import { TABLE_PREFIX } from "../http/table-prefix.ts";
 import { type KeyedRequest, makeIdempotentRunner, readIdempotencyKey } from "../idempotency/idempotent-runner.ts";
 import { type PreparedTask, prefersAsync, type QueueTask, type TaskHandler } from "../tasks/task-request.ts";

@@ -1,7 +1,7 @@
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
 import { publicBasePath } from "../http/public-url.ts";
-import { jsonResponse } from "../http/request.ts";
+import { jsonResponse } from "../http/response.ts";
 import { keyReused, readIdempotencyKey } from "../idempotency/idempotent-runner.ts";
 import { deriveStorageKey, fingerprintParts, type StorageKey } from "../idempotency/response-store.ts";
 import { defaultVersion, type ReadVersions } from "../resource/versions/versions.ts";

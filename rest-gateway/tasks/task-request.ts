@@ -3,7 +3,8 @@ import { LightAbortSignal } from "../../engine/concurrency/abort.ts";
 import type { RunStatement } from "../../engine/database/transaction.ts";
 import type { ApiError } from "../../engine/errors.ts";
 import { type Caller, isAdministrator } from "../../engine/identity/caller.ts";
-import { type GatewayRequest, type GatewayResponse, NO_STAGES } from "../http/request.ts";
+import { type GatewayRequest, NO_STAGES } from "../http/request.ts";
+import type { GatewayResponse } from "../http/response.ts";
 
 /** Never stored: credentials (the caller is stored instead) and headers that make the response conditional. */
 const CREDENTIAL_HEADERS: readonly string[] = ["authorization", "cookie", "apikey", "x-api-key", "x-csrf-token"];

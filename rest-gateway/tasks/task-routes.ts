@@ -1,13 +1,8 @@
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
 import { ApiError } from "../../engine/errors.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
-import {
-  type GatewayHandler,
-  type GatewayRequest,
-  type GatewayResponse,
-  jsonResponse,
-  type ResponseBody,
-} from "../http/request.ts";
+import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
+import { type GatewayResponse, jsonResponse, type ResponseBody } from "../http/response.ts";
 import { dispatchMethod } from "../http/router.ts";
 import { parseAddress } from "../resource/parse/address.ts";
 import { negotiateVersion } from "../resource/versions/negotiate.ts";

@@ -6,8 +6,8 @@ import type { ApiError, ErrorVerbosity } from "../../engine/errors.ts";
 import type { Authenticator, Caller } from "../../engine/identity/caller.ts";
 import { parseClaims } from "../../engine/identity/claims.ts";
 import type { Logger } from "../../engine/output/log.ts";
-import type { GatewayResponse } from "../http/request.ts";
-import { toErrorResponse } from "../http/router.ts";
+import { toErrorResponse } from "../http/errors.ts";
+import type { GatewayResponse } from "../http/response.ts";
 import { type StoredRequest, type TaskHandler, toGatewayRequest } from "./task-request.ts";
 
 type TaskRunnerOptions = {

@@ -2,7 +2,7 @@ import { type Catalog, exposedSchemas } from "../../../engine/catalog/catalog.ts
 import { forEachInSlices } from "../../../engine/concurrency/event-loop-sharing.ts";
 import type { ErrorBodyShape } from "../../../engine/errors.ts";
 import { publicBaseUrl } from "../../http/public-url.ts";
-import { isPathUnder } from "../../http/router.ts";
+import { isPathUnder } from "../../http/request.ts";
 import { type Collection, type Collections, isVisibleCollection, makeCollections } from "../../resource/collections.ts";
 import { TASKS_COLLECTION } from "../../tasks/task-routes.ts";
 import { makeSchemaOfType } from "../json-schema.ts";

@@ -2,7 +2,8 @@ import { type Catalog, exposedSchemas } from "../../../engine/catalog/catalog.ts
 import type { Config } from "../../../engine/config/config.ts";
 import { ApiError } from "../../../engine/errors.ts";
 import type { Caller } from "../../../engine/identity/caller.ts";
-import type { GatewayRequest, GatewayResponse, ResponseBody } from "../../http/request.ts";
+import type { GatewayRequest } from "../../http/request.ts";
+import type { GatewayResponse, ResponseBody } from "../../http/response.ts";
 import type { GatewayRoutes } from "../../http/router.ts";
 import { collectionsOf, isVisibleCollection } from "../../resource/collections.ts";
 import { matchesTag } from "../../resource/conditional-requests.ts";

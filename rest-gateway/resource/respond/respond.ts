@@ -1,7 +1,7 @@
 import type { Caller } from "../../../engine/identity/caller.ts";
 import type { SelectItem } from "../../../engine/statement/intent.ts";
 import { publicBaseUrl } from "../../http/public-url.ts";
-import type { GatewayResponse } from "../../http/request.ts";
+import type { GatewayResponse } from "../../http/response.ts";
 import type { Collection } from "../collections.ts";
 import {
   digestOf,

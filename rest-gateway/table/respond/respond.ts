@@ -11,7 +11,7 @@ import {
 import type { LegacyTarget } from "../../../engine/statement/plan/select-tree.ts";
 import type { ResponseRow } from "../../../engine/statement/query/build-query.ts";
 import type { RunResult } from "../../../engine/statement/run.ts";
-import type { GatewayResponse, ResponseBody } from "../../http/request.ts";
+import type { GatewayResponse, ResponseBody } from "../../http/response.ts";
 import { TABLE_PREFIX } from "../../http/table-prefix.ts";
 import { formatCursor, isCursor } from "../parse/cursor.ts";
 import type { Preferences } from "../parse/preferences.ts";

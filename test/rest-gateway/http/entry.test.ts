@@ -9,7 +9,7 @@ import { readConfig } from "../../../engine/config/config.ts";
 import { ApiError } from "../../../engine/errors.ts";
 import { makeEntryListener, makeExpressApp } from "../../../rest-gateway/http/entry.ts";
 import { toNodeHandler } from "../../../rest-gateway/http/node-handler.ts";
-import { jsonResponse } from "../../../rest-gateway/http/request.ts";
+import { jsonResponse } from "../../../rest-gateway/http/response.ts";
 import { type GatewayRoutes, makeRouter } from "../../../rest-gateway/http/router.ts";
 
 const routes: GatewayRoutes = {

@@ -9,7 +9,8 @@ import { toSignal } from "../../../engine/concurrency/abort.ts";
 import { readConfig } from "../../../engine/config/config.ts";
 import type { BodyLimit } from "../../../http/body-limit.ts";
 import { type NodeHandler, toNodeHandler } from "../../../rest-gateway/http/node-handler.ts";
-import type { BodyChunk, BodyStream, GatewayHandler } from "../../../rest-gateway/http/request.ts";
+import type { GatewayHandler } from "../../../rest-gateway/http/request.ts";
+import type { BodyChunk, BodyStream } from "../../../rest-gateway/http/response.ts";
 import { makeRouter } from "../../../rest-gateway/http/router.ts";
 import { until } from "../../until.ts";
 

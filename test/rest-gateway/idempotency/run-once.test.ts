@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Database, openDatabase } from "../../../engine/database/database.ts";
 import type { RunStatement } from "../../../engine/database/transaction.ts";
-import { jsonResponse } from "../../../rest-gateway/http/request.ts";
+import { jsonResponse } from "../../../rest-gateway/http/response.ts";
 import { type IdempotentChange, makeRunOnce } from "../../../rest-gateway/idempotency/idempotent-runner.ts";
 import { openShop, type Shop } from "./orders.ts";
 

@@ -1,0 +1,53 @@
+import {
+  type ApiError,
+  type ErrorBodyShape,
+  type ErrorVerbosity,
+  fieldErrorsOf,
+  toEnvelope,
+  toGraphQLBody,
+  toMinimalTableBody,
+  toTableBody,
+} from "../../engine/errors.ts";
+import { type GatewayRequest, isPathUnder } from "./request.ts";
+import { type GatewayResponse, jsonResponse } from "./response.ts";
+import { TABLE_PREFIX } from "./table-prefix.ts";
+
+/** How the deployment has errors told. */
+export type ErrorFormat = { readonly errorBody: ErrorBodyShape; readonly tableErrorVerbosity: ErrorVerbosity };
+
+/** The refusal in the words of the interface that the path belongs to. */
+export function toErrorResponse(
+  refusal: ApiError,
+  { id, path }: Pick<GatewayRequest, "id" | "path">,
+  { errorBody, tableErrorVerbosity }: ErrorFormat,
+): GatewayResponse {
+  const error = withRetryAfter(refusal);
+  if (isPathUnder(TABLE_PREFIX, path)) return toTableErrorResponse(error, tableErrorVerbosity);
+  return jsonResponse(error.status, errorBodyFor(error, id, path, errorBody), error.headers);
+}
+
+const TEMPORARY_STATUSES: ReadonlySet<number> = new Set([429, 503]);
+
+/** What is refused for now says when to come back, where SQL refused it too. */
+function withRetryAfter(error: ApiError): ApiError {
+  const isSaid = error.headers["Retry-After"] !== undefined;
+  return isSaid || !TEMPORARY_STATUSES.has(error.status) ? error : error.withHeaders({ "Retry-After": "1" });
+}
+
+/** A code that a header can hold. */
+const HEADER_TOKEN = /^[\w!#$%&'*+.^`|~:/-]+$/;
+
+/** The code stands in a header as well, for HEAD has no body. */
+function toTableErrorResponse(error: ApiError, verbosity: ErrorVerbosity): GatewayResponse {
+  const body = verbosity === "minimal" ? toMinimalTableBody(error) : toTableBody(error);
+  const headers: Record<string, string> = HEADER_TOKEN.test(body.code)
+    ? { "Proxy-Status": `PostgREST; error=${body.code}` }
+    : {};
+  const response = jsonResponse(error.status, body, { ...headers, ...error.headers });
+  return error.reason === null ? response : { ...response, reason: error.reason };
+}
+
+function errorBodyFor(error: ApiError, requestId: string, path: string, errorBody: ErrorBodyShape): object {
+  if (isPathUnder("/graphql", path)) return { errors: [toGraphQLBody(error)] };
+  return toEnvelope(error, errorBody, { requestId, at: new Date(), faults: fieldErrorsOf(error) });
+}
