@@ -33,6 +33,8 @@ import { OPENAPI_PATH, openApiRoutes } from "./rest-gateway/openapi/resource/rou
 import { errorReferenceRoutes } from "./rest-gateway/pages/error-reference.ts";
 import { startPageLinks, startPageRoutes } from "./rest-gateway/pages/start-page.ts";
 import { makeResourceInterface } from "./rest-gateway/resource/handle.ts";
+import { parseAddress } from "./rest-gateway/resource/parse/address.ts";
+import { negotiateVersion } from "./rest-gateway/resource/versions/negotiate.ts";
 import type { ReadVersions } from "./rest-gateway/resource/versions/versions.ts";
 import { makeTableInterface } from "./rest-gateway/table/dialect.ts";
 import type { QueueTask, TaskHandler } from "./rest-gateway/tasks/task-request.ts";
@@ -81,9 +83,10 @@ export function makeRequestHandlers(
   const references = { ...apiReferenceRoutes(OPENAPI_PATH, versions), ...errorReferenceRoutes() };
   const limitExpensive = makeExpensiveRequestLimit(signUpLimit);
 
-  return (config, { authenticator, accounts, keys }) => {
-    const signIn = accounts ? authRoutes({ accounts, authenticator, config, siteUrl, limitExpensive }) : {};
-    const signInFolders = accounts ? authPathPrefixes({ accounts, authenticator, config, siteUrl }) : {};
+  return (config, { authenticator, accounts, federation, keys }) => {
+    const authOptions = accounts && federation && { accounts, federation, authenticator, config, siteUrl };
+    const signIn = authOptions ? authRoutes({ ...authOptions, limitExpensive }) : {};
+    const signInFolders = authOptions ? authPathPrefixes(authOptions) : {};
     const routes = { ...health, ...keySetRoutes(keys), ...signIn };
     const table = makeTableInterface({ config, authenticator, database, catalog, queueTask: defer, counts });
     const csrf = makeCsrfProtection(config);
@@ -121,8 +124,11 @@ export function makeRequestHandlers(
       ? makeTaskRoutes({
           asOwner,
           authenticate: identify,
-          versions,
-          publicUrl: config.publicUrl,
+          negotiateVersion: async (request) => {
+            const { publicUrl } = config;
+            const query = new URLSearchParams(request.rawQuery);
+            negotiateVersion(request, parseAddress(request.path), query, { versions: await versions(), publicUrl });
+          },
           hasCollection: resource.has,
           next: resource.handle,
         })

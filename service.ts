@@ -8,11 +8,11 @@ import { shuttingDown } from "./engine/database/database-errors.ts";
 import { combineObservers, logSlowStatements } from "./engine/database/observe-statements.ts";
 import type { AsOwner } from "./engine/database/owner-pool.ts";
 import { type ConfigKeeper, findMissingFunctions, keepConfig } from "./engine/database-config/config-keeper.ts";
-import type { Authenticator } from "./engine/identity/caller.ts";
+import type { Authenticator } from "./engine/identity/authenticator.ts";
 import { makeMissingRoleWarning } from "./engine/identity/missing-role-warning.ts";
 import { makeRequestLimit, type RequestLimit } from "./engine/limits/request-limit.ts";
 import { makeSharedRateLimit, type SharedRateLimit } from "./engine/limits/shared-rate-limit.ts";
-import { makeEmailQueue } from "./engine/mail/email-queue.ts";
+import { EmailQueue } from "./engine/mail/email-queue.ts";
 import { makeMailer } from "./engine/mail/mailer.ts";
 import { SocketMemory } from "./engine/memory/socket-memory.ts";
 import { bringUpToDate } from "./engine/migrate/migrate.ts";
@@ -44,7 +44,7 @@ import { HttpTraffic, RequestMetrics } from "./rest-gateway/http/request-metrics
 import { checkListenAddress, openServer, reloadCertificate, serverUrl } from "./rest-gateway/http/server.ts";
 import { type AdmissionForUpgrade, makeUpgradeRouter } from "./rest-gateway/http/upgrade.ts";
 import { warnOfDisplacedTables } from "./rest-gateway/resource/table-addresses.ts";
-import { makeVersionReader } from "./rest-gateway/resource/versions/versions.ts";
+import { defaultVersion, makeVersionReader } from "./rest-gateway/resource/versions/versions.ts";
 import { makeQueueTask } from "./rest-gateway/tasks/queue-task.ts";
 import { maintainTasks, makeTaskList, makeTaskRunner } from "./rest-gateway/tasks/task-runner.ts";
 import { serviceMetrics } from "./service-metrics.ts";
@@ -122,7 +122,11 @@ export async function startService(given: Config, options: ServiceOptions): Prom
   opened.defer(warnOfDisplacedTables(catalog, log));
   const versions = makeVersionReader(asOwner);
   const queueTask = (await hasTasks(asOwner))
-    ? makeQueueTask({ asOwner, versions, publicUrl: config.publicUrl })
+    ? makeQueueTask({
+        asOwner,
+        publicUrl: config.publicUrl,
+        defaultVersion: async () => defaultVersion(await versions())?.number ?? 1,
+      })
     : null;
   const requests = config.adminPort === null ? null : new RequestMetrics();
   const makeHandlers = makeRequestHandlers({
@@ -247,7 +251,7 @@ async function openIdentification(dependencies: IdentificationDependencies, open
   else if (await createFirstAdministrator(asOwner, config)) report(`${config.adminEmail} is the first administrator`);
 
   const mailer = makeMailer(config, log);
-  const emailQueue = mailer && makeEmailQueue({ mailer, log });
+  const emailQueue = mailer && new EmailQueue({ mailer, log });
   opened.defer(() => emailQueue?.close());
   return makeSignInServices({ asOwner, canSignIn, emailQueue, siteUrl, hits: counts.tokens, log });
 }

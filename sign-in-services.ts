@@ -1,11 +1,12 @@
 import { type Accounts, makeAccounts } from "./engine/accounts/accounts.ts";
 import { makePasswordReader, makeSessionReader } from "./engine/accounts/credential-readers.ts";
+import { type Federation, makeFederation } from "./engine/accounts/federation/federation.ts";
 import { makeValidateClaims } from "./engine/accounts/validate-claims.ts";
 import type { CacheHits } from "./engine/cache/recent-map.ts";
 import type { Config } from "./engine/config/config.ts";
 import type { AsOwner } from "./engine/database/owner-pool.ts";
 import { makeFindApiKey } from "./engine/identity/api-key-lookup.ts";
-import { type Authenticator, makeAuthenticator } from "./engine/identity/caller.ts";
+import { type Authenticator, makeAuthenticator } from "./engine/identity/authenticator.ts";
 import { makeDatabaseClock } from "./engine/identity/database-clock.ts";
 import { loadDeploymentKeys, type TokenKeys } from "./engine/identity/token-keys.ts";
 import type { EmailQueue } from "./engine/mail/email-queue.ts";
@@ -18,6 +19,8 @@ export type SignInServices = {
   readonly authenticator: Authenticator;
   /** Null if the database has no accounts. */
   readonly accounts: Accounts | null;
+  /** Null if the database has no accounts. */
+  readonly federation: Federation | null;
 };
 
 type SignInServicesOptions = {
@@ -31,25 +34,27 @@ type SignInServicesOptions = {
   readonly log: Logger;
 };
 
-/** The caches of API keys and accounts are kept when settings change. */
+/** Returns the services for the current settings. The caches of API keys and accounts are kept when settings change. */
 export function makeSignInServices(options: SignInServicesOptions): (config: Config) => Promise<SignInServices> {
   const { asOwner, canSignIn, emailQueue, siteUrl, hits, log } = options;
-  const findKey = makeFindApiKey({ asOwner, log });
+  const findApiKey = makeFindApiKey({ asOwner, log });
   const validateClaims = makeValidateClaims({ asOwner, log });
-  const databaseTime = makeDatabaseClock({ asOwner, log });
+  const databaseClock = makeDatabaseClock({ asOwner, log });
   return async (config) => {
     const keys = await loadDeploymentKeys(config, readOrMakeSecrets);
     const accounts = canSignIn ? makeAccounts({ asOwner, keys, config, emailQueue, siteUrl }) : null;
+    const federation = accounts && makeFederation({ ...accounts, asOwner, keys, config, siteUrl });
     const readers = accounts ? [makeSessionReader(accounts.sessions), makePasswordReader(accounts)] : [];
     return {
       keys,
       accounts,
+      federation,
       authenticator: makeAuthenticator({
         ...config,
         keys,
-        findApiKey: findKey,
+        findApiKey,
         validateClaims,
-        databaseClock: databaseTime,
+        databaseClock,
         readers,
         ...(hits && { hits }),
       }),

@@ -1,4 +1,4 @@
-import { type Administration, makeAdministration } from "../engine/accounts/administration.ts";
+import { Administration } from "../engine/accounts/administration.ts";
 import { generateSecret } from "../engine/accounts/random-secrets.ts";
 import { commandLine, findAction, runCommand, UsageError } from "./command.ts";
 import { withOwner } from "./with-database.ts";
@@ -64,7 +64,7 @@ Example:
   async run(config, [action = "", ...args], options) {
     const act = findAction(ACTIONS, "user", action);
     await withOwner(config, (asOwner) =>
-      act(makeAdministration({ asOwner, policy: config.passwordPolicy }), args, options),
+      act(new Administration({ asOwner, policy: config.passwordPolicy }), args, options),
     );
   },
 });

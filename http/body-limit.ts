@@ -1,11 +1,11 @@
 import type { Config } from "../engine/config/config.ts";
 import type { Caller } from "../engine/identity/caller.ts";
 
-/** How large a request body may be, and out of whose share of the memory for bodies it is taken. */
+/** The maximum size of a request body, and which share of the memory for bodies it uses. */
 export type BodyLimit = {
   readonly bytes: number;
   readonly isAnonymous: boolean;
-  /** What else may be done about a body that is larger. */
+  /** The hint of the error for a larger body. */
   readonly hint?: string;
 };
 
@@ -13,12 +13,12 @@ export type FindBodyLimit = (caller: Pick<Caller, "role">) => BodyLimit;
 
 type BodyLimitSettings = Pick<Config, "anonRole" | "maxBodyBytes" | "maxAnonymousBodyBytes">;
 
-/** By the caller's role, since anybody can show the public key. `mostBytes` is what the route takes, whoever asks. */
+/** By the caller's role, because the public key is no secret. `maxRouteBytes` is the limit of the route for all callers. */
 export function makeBodyLimits(
   { anonRole, maxBodyBytes, maxAnonymousBodyBytes }: BodyLimitSettings,
-  mostBytes = Number.POSITIVE_INFINITY,
+  maxRouteBytes = Number.POSITIVE_INFINITY,
 ): FindBodyLimit {
-  const authenticated: BodyLimit = { bytes: Math.min(mostBytes, maxBodyBytes), isAnonymous: false };
+  const authenticated: BodyLimit = { bytes: Math.min(maxRouteBytes, maxBodyBytes), isAnonymous: false };
   const anonymous: BodyLimit =
     maxAnonymousBodyBytes < authenticated.bytes
       ? { bytes: maxAnonymousBodyBytes, isAnonymous: true, hint: `Who signs in may send ${authenticated.bytes} bytes.` }

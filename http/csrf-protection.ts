@@ -8,25 +8,22 @@ const SAFE_METHODS: readonly string[] = ["GET", "HEAD", "OPTIONS"];
 
 type CsrfRequest = { readonly method: string; readonly headers: RequestHeaders };
 
-/** What a browser shows unasked, its cookie or a password that it was once told, is not enough to change something. */
+/** Protects requests that a browser authenticates automatically, by its cookie or by stored Basic credentials. */
 export type CsrfProtection = {
-  /**
-   * Refuses a change that a page of somebody else may have had a browser send. It wants the token of the session; without
-   * a session it goes by the page's address alone.
-   */
+  /** Throws 403 for a change from a page of another site, or, with a session, without the CSRF token of that session. */
   checkRequest(request: CsrfRequest, session: string | null): void;
-  /** The same for a form, which shows the token among its fields. */
+  /** The same for a form, which sends the token as a field. */
   checkForm(request: CsrfRequest, session: string | null, token: string | null): void;
-  /** Whether the page that opens a socket is ours, or one of CORS_ORIGINS: a socket shows no token. */
+  /** Whether the page that opens a WebSocket is ours or of CORS_ORIGINS; WebSockets send no CSRF token. */
   isAllowedOrigin(headers: RequestHeaders): boolean;
 };
 
-/** Bound to the session, whose id no page can read: nothing is to be kept, and any gateway knows it. */
+/** Derived from the session id, which no page can read; so it need not be stored, and any gateway can verify it. */
 export function csrfTokenOf(session: string): string {
   return createHmac("sha256", session).update("cross-site token").digest("base64url");
 }
 
-/** The token proves that the page could read an answer of ours; where the request came from is looked at besides. */
+/** Checks the token, which only a page that can read our responses has, and also the origin of the request. */
 export function makeCsrfProtection({
   corsOrigins,
   publicUrl,
@@ -37,7 +34,7 @@ export function makeCsrfProtection({
   const isAllowedOrigin = ({ origin, host }: RequestHeaders): boolean =>
     typeof origin === "string" && (allowedOrigins.has(origin) || URL.parse(origin)?.host === host);
 
-  /** No browser, no page: a program says neither. */
+  /** Programs send neither of the two headers. */
   const isCrossSite = (headers: RequestHeaders): boolean => {
     const site = headers["sec-fetch-site"];
     if (site === "same-origin" || site === "none") return false;

@@ -6,19 +6,19 @@ import type { StatementContext } from "../engine/database/statement.ts";
 import type { Caller } from "../engine/identity/caller.ts";
 import type { RequestHeaders } from "./request-info.ts";
 
-/** Told with the answer to a write; a client that shows it with a read gets one that has seen that write, from any process. */
+/** Returned with the response to a write. A read that sends it back sees that write, whichever process and replica serve it. */
 const CONSISTENCY_HEADER = "X-Consistency";
 
 type ConsistencyRequest = {
   readonly headers: RequestHeaders;
-  /** Of the answer; absent where it has none. */
+  /** Absent if the response has no headers. */
   readonly addResponseHeaders?: (headers: Readonly<Record<string, string>>) => void;
 };
 
 type ReadingCaller = Pick<Caller, "role" | "claims">;
 type WithFooting = Pick<StatementContext, "footing">;
 
-/** What a request's context has more where there are replicas: with a footing its reads may be answered by one of them. */
+/** Adds the read-your-writes position to the statement context, which allows replicas to serve the reads of the request. */
 export function makeReadYourWrites({ readDatabaseUrls }: Pick<Config, "readDatabaseUrls">) {
   const none: WithFooting = {};
   return (caller: ReadingCaller, request: ConsistencyRequest): WithFooting =>

@@ -8,7 +8,7 @@ type RequestParts = {
   readonly headers: RequestHeaders;
 };
 
-/** What SQL can know of a request, under PostgREST's names. */
+/** The request as SQL can read it, in the settings that PostgREST uses. */
 export function requestInfoOf(interfaceName: InterfaceName, { id, method, path, headers }: RequestParts): RequestInfo {
   const { cookie } = headers;
   return {
@@ -16,18 +16,18 @@ export function requestInfoOf(interfaceName: InterfaceName, { id, method, path, 
     requestId: id,
     method,
     path,
-    // What is undefined is left out.
+    // JSON.stringify omits undefined properties.
     headers: decodeUtf8(JSON.stringify(cookie === undefined ? headers : { ...headers, cookie: undefined })),
     cookies: cookie === undefined ? "{}" : decodeUtf8(JSON.stringify(readCookies(cookie))),
   };
 }
 
-/** Clients send UTF-8, if anything beyond ASCII, and node has read each byte as a character. */
+/** Node decodes header bytes as latin1, but clients that send non-ASCII characters send UTF-8. */
 function decodeUtf8(text: string): string {
   return Buffer.byteLength(text) === text.length ? text : Buffer.from(text, "latin1").toString();
 }
 
-/** `a=1; b="2"`; of several of one name the first counts, which is the one of the longest path (RFC 6265 §5.4). */
+/** Parses `a=1; b="2"`. Of several cookies with one name the first wins: it has the longest path (RFC 6265 §5.4). */
 export function readCookies(header: unknown): Readonly<Record<string, string>> {
   if (typeof header !== "string") return {};
   const pairs = header.split(";").flatMap((part) => {
@@ -39,7 +39,7 @@ export function readCookies(header: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(cookies);
 }
 
-/** Null without one, or an empty one. */
+/** Null if the cookie is missing or empty. */
 export function readCookie(header: unknown, name: string): string | null {
   const cookies = readCookies(header);
   return (Object.hasOwn(cookies, name) && cookies[name]) || null;

@@ -6,12 +6,12 @@ const SESSION_COOKIE_ATTRIBUTES = "Path=/; HttpOnly; Secure; SameSite=Strict";
 
 type CookieHeader = Readonly<Record<string, string>>;
 
-/** The id as it was shown, whatever it is worth; null without one. */
+/** The session id, which is not verified yet; null without a cookie. */
 export function readSessionCookie({ cookie }: RequestHeaders): string | null {
   return readCookie(cookie, SESSION_COOKIE);
 }
 
-/** To be sent again while it is used: the browser lets go of it when the session would end without being used. */
+/** Sent again with each use, because the cookie expires together with the idle session. */
 export function setSessionCookie(id: string): CookieHeader {
   return { "Set-Cookie": `${SESSION_COOKIE}=${id}; ${SESSION_COOKIE_ATTRIBUTES}; Max-Age=${LIFETIMES.idleSession}` };
 }

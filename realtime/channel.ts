@@ -1,4 +1,5 @@
-import type { Authenticator, Caller } from "../engine/identity/caller.ts";
+import type { Authenticator } from "../engine/identity/authenticator.ts";
+import type { Caller } from "../engine/identity/caller.ts";
 import { isJsonObject } from "../engine/json/json-values.ts";
 import { type ByteQuota, Reservation, type SharedBytes } from "../engine/memory/byte-quota.ts";
 import type { SocketMemory } from "../engine/memory/socket-memory.ts";

@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { runStepwise } from "../engine/concurrency/stepwise.ts";
 import { ApiError } from "../engine/errors.ts";
-import type { Authenticator, Caller } from "../engine/identity/caller.ts";
+import type { Authenticator } from "../engine/identity/authenticator.ts";
+import type { Caller } from "../engine/identity/caller.ts";
 import { unauthorized } from "../engine/identity/unauthorized.ts";
 import { isJsonObject, parseJsonExactly } from "../engine/json/json-values.ts";
 import { scanJson } from "../engine/json/scan-json.ts";

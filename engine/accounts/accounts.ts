@@ -4,18 +4,12 @@ import type { TokenKeys } from "../identity/token-keys.ts";
 import type { EmailQueue } from "../mail/email-queue.ts";
 import { type ApiKeys, makeApiKeys } from "./api-keys.ts";
 import { type AccountEmails, type EmailLinks, makeAccountEmails, makeEmailLinks } from "./email-links.ts";
-import { type Factors, makeFactors } from "./factors.ts";
-import { type Federation, makeFederation } from "./federation/federation.ts";
+import { Factors } from "./factors.ts";
 import { type MfaLogin, makeLogin, makeLoginSteps, makeMfaLogin, type OpenSignIn, type PerformLogin } from "./login.ts";
-import { makeLoginAttempts } from "./login-attempts.ts";
+import { LoginAttempts } from "./login-attempts.ts";
 import { type ChangePassword, makeChangePassword } from "./password-change.ts";
 import { makePasswords, type Passwords } from "./passwords.ts";
-import {
-  type FindRegistrationFaults,
-  makeFindRegistrationFaults,
-  makeRegister,
-  type Register,
-} from "./registration.ts";
+import { makeRegistration, type Registration } from "./registration.ts";
 import { makeSessions, type Sessions } from "./sessions.ts";
 import { makeTokenIssuer, makeTokenPairs, type TokenPairs } from "./token-pairs.ts";
 
@@ -30,9 +24,7 @@ const HAS_ACCOUNTS = `
  * Sign-in for all interfaces. The caller of `register`, `login` and `changePassword` passes what to create for the user:
  * `tokens.open`, `sessions.open`, or `readClaims` for the claims alone.
  */
-export type Accounts = {
-  readonly register: Register;
-  readonly findRegistrationFaults: FindRegistrationFaults;
+export type Accounts = Registration & {
   readonly login: PerformLogin;
   readonly mfaLogin: MfaLogin;
   readonly changePassword: ChangePassword;
@@ -44,22 +36,23 @@ export type Accounts = {
   /** Null if this deployment sends no e-mails. */
   readonly emails: AccountEmails | null;
   readonly apiKeys: ApiKeys;
-  readonly federation: Federation;
+  /** Also counts the attempts of federated sign-ins. */
+  readonly attempts: LoginAttempts;
 };
 
 type AccountsOptions = {
   readonly asOwner: AsOwner;
   readonly keys: TokenKeys;
-  readonly config: Pick<Config, "jwtIssuer" | "jwtAudience" | "jwtRoleClaim" | "passwordPolicy" | "signInRedirects">;
+  readonly config: Pick<Config, "jwtIssuer" | "jwtAudience" | "jwtRoleClaim" | "passwordPolicy">;
   readonly passwords?: Passwords;
   readonly emailQueue?: EmailQueue | null;
-  /** The public URL of the service, for links in e-mails and for providers. */
+  /** The public URL of the service, for links in e-mails. */
   readonly siteUrl: () => string;
 };
 
 export function makeAccounts(options: AccountsOptions): Accounts {
   const { asOwner, keys, config, passwords = makePasswords(), emailQueue, siteUrl } = options;
-  const attempts = makeLoginAttempts(asOwner, passwords);
+  const attempts = new LoginAttempts(asOwner, passwords);
   const loginSteps = makeLoginSteps(asOwner, passwords, attempts);
   const { passwordPolicy: policy, jwtIssuer: issuer } = config;
   const emailLinks = makeEmailLinks({ asOwner, passwords, policy });
@@ -67,19 +60,18 @@ export function makeAccounts(options: AccountsOptions): Accounts {
   const tokens = makeTokenPairs(asOwner, makeTokenIssuer({ ...config, keys }));
   const sessions = makeSessions(asOwner);
   return {
-    register: makeRegister({ asOwner, passwords, policy, emails }),
-    findRegistrationFaults: makeFindRegistrationFaults({ asOwner, policy }),
+    ...makeRegistration({ asOwner, passwords, policy, emails }),
     login: makeLogin(loginSteps),
     mfaLogin: makeMfaLogin(loginSteps, keys),
     changePassword: makeChangePassword({ asOwner, passwords, attempts, policy }),
     tokens,
     sessions,
     readClaims,
-    factors: makeFactors({ asOwner, passwords, attempts, issuer }),
+    factors: new Factors({ asOwner, passwords, attempts, issuer }),
     emailLinks,
     emails,
     apiKeys: makeApiKeys(asOwner),
-    federation: makeFederation({ asOwner, keys, attempts, sessions, tokens, config, siteUrl }),
+    attempts,
   };
 }
 

@@ -9,79 +9,81 @@ import { makePasswords } from "./passwords.ts";
 type NewUser = { readonly name: string; readonly email: string; readonly password: string; readonly role: string };
 type AdministrationOptions = { readonly asOwner: AsOwner; readonly policy: PasswordPolicy };
 
-export type Administration = {
-  /** Adds a user with a verified e-mail address. */
-  add(member: NewUser): Promise<{ readonly id: string }>;
-  disable(name: string): Promise<void>;
-  enable(name: string): Promise<void>;
-  assignRole(name: string, role: string): Promise<void>;
-  /** Creates the first administrator, unless there is an administrator already. */
-  ensureAdministrator(given: Pick<NewUser, "email" | "password">): Promise<"made" | "kept">;
-};
-
 const ADMINISTRATOR = "Administrator";
 
 /** Account operations for the operator's commands. */
-export function makeAdministration({ asOwner, policy }: AdministrationOptions): Administration {
-  const passwords = makePasswords();
+export class Administration {
+  readonly #asOwner: AsOwner;
+  readonly #policy: PasswordPolicy;
+  readonly #passwords = makePasswords();
 
-  const hashNewPassword = ({ name, email, password }: Omit<NewUser, "role">): Promise<string> => {
-    checkNewPassword(password, { policy, field: "password", personalWords: [name, email] });
-    return passwords.hash(password);
-  };
+  constructor({ asOwner, policy }: AdministrationOptions) {
+    this.#asOwner = asOwner;
+    this.#policy = policy;
+  }
 
-  const callFunction = async <T>(statement: string, ...values: unknown[]): Promise<T> => {
-    const { rows } = await inOwnerTransaction(asOwner, (client) =>
-      client.query<{ value: T }>(`select ${statement} as value`, [clientInfoParameter(OPERATOR), ...values]),
+  /** Adds a user with a verified e-mail address. */
+  async add(user: NewUser): Promise<{ readonly id: string }> {
+    const { name, email, role } = user;
+    const hash = await this.#hashNewPassword(user);
+    const id = await this.#call<string>(
+      `auth.add_account($2, $3, $4, $5, ${CLIENT_INFO_SQL})`,
+      name,
+      email,
+      role,
+      hash,
+    );
+    return { id };
+  }
+
+  async disable(name: string): Promise<void> {
+    await this.#call(`auth.disable_account($2, ${CLIENT_INFO_SQL})`, await this.#findUserId(name));
+  }
+
+  async enable(name: string): Promise<void> {
+    await this.#call(`auth.enable_account($2, ${CLIENT_INFO_SQL})`, await this.#findUserId(name));
+  }
+
+  async assignRole(name: string, role: string): Promise<void> {
+    await this.#call(`auth.assign_role($2, $3, ${CLIENT_INFO_SQL})`, await this.#findUserId(name), role);
+  }
+
+  /** Creates the first administrator, unless there is an administrator already. */
+  async ensureAdministrator({ email, password }: Pick<NewUser, "email" | "password">): Promise<"made" | "kept"> {
+    if (await this.#hasAdministrator()) return "kept";
+    const hash = await this.#hashNewPassword({ name: ADMINISTRATOR, email, password });
+    const statement = `auth.ensure_administrator($2, $3, $4, ${CLIENT_INFO_SQL})`;
+    const isMade = await this.#call<boolean>(statement, ADMINISTRATOR, email, hash).catch(explainTakenEmail);
+    return isMade ? "made" : "kept";
+  }
+
+  #hashNewPassword({ name, email, password }: Omit<NewUser, "role">): Promise<string> {
+    checkNewPassword(password, { policy: this.#policy, field: "password", personalWords: [name, email] });
+    return this.#passwords.hash(password);
+  }
+
+  async #call<T>(functionCall: string, ...values: unknown[]): Promise<T> {
+    const { rows } = await inOwnerTransaction(this.#asOwner, (client) =>
+      client.query<{ value: T }>(`select ${functionCall} as value`, [clientInfoParameter(OPERATOR), ...values]),
     );
     return rows[0]!.value;
-  };
+  }
 
-  const findUserId = async (name: string): Promise<string> => {
-    const { rows } = await asOwner((client) =>
+  async #findUserId(name: string): Promise<string> {
+    const { rows } = await this.#asOwner((client) =>
       client.query<{ id: string | null }>("select (auth.find_account($1)).user_id as id", [name]),
     );
     const { id } = rows[0]!;
     if (id === null) throw new Error(`User "${name}" not found.`);
     return id;
-  };
+  }
 
-  const hasAdministrator = async (): Promise<boolean> => {
-    const { rows } = await asOwner((client) =>
+  async #hasAdministrator(): Promise<boolean> {
+    const { rows } = await this.#asOwner((client) =>
       client.query<{ has: boolean }>("select auth.has_administrator() as has"),
     );
     return rows[0]!.has;
-  };
-
-  return {
-    async add(user) {
-      const { name, email, role } = user;
-      const hash = await hashNewPassword(user);
-      return {
-        id: await callFunction(`auth.add_account($2, $3, $4, $5, ${CLIENT_INFO_SQL})`, name, email, role, hash),
-      };
-    },
-    async disable(name) {
-      await callFunction(`auth.disable_account($2, ${CLIENT_INFO_SQL})`, await findUserId(name));
-    },
-    async enable(name) {
-      await callFunction(`auth.enable_account($2, ${CLIENT_INFO_SQL})`, await findUserId(name));
-    },
-    async assignRole(name, role) {
-      await callFunction(`auth.assign_role($2, $3, ${CLIENT_INFO_SQL})`, await findUserId(name), role);
-    },
-    async ensureAdministrator({ email, password }) {
-      if (await hasAdministrator()) return "kept";
-      const hash = await hashNewPassword({ name: ADMINISTRATOR, email, password });
-      const isMade = await callFunction<boolean>(
-        `auth.ensure_administrator($2, $3, $4, ${CLIENT_INFO_SQL})`,
-        ADMINISTRATOR,
-        email,
-        hash,
-      ).catch(explainTakenEmail);
-      return isMade ? "made" : "kept";
-    },
-  };
+  }
 }
 
 /** An existing account is not promoted: anybody could have registered it with this address before. */
@@ -100,7 +102,7 @@ export async function createFirstAdministrator(
   { adminEmail: email, adminPassword: password, passwordPolicy: policy }: AdministratorSettings,
 ): Promise<boolean> {
   if (email === null || password === null) return false;
-  const outcome = await makeAdministration({ asOwner, policy })
+  const outcome = await new Administration({ asOwner, policy })
     .ensureAdministrator({ email, password })
     .catch(explainRefusal);
   return outcome === "made";

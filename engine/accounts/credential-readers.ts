@@ -1,4 +1,5 @@
-import { type CredentialReader, callerFromClaims } from "../identity/caller.ts";
+import type { CredentialReader } from "../identity/authenticator.ts";
+import { callerFromClaims } from "../identity/caller.ts";
 import { parseClaims, serializeClaims } from "../identity/claims.ts";
 import type { Accounts } from "./accounts.ts";
 import { digestOf } from "./random-secrets.ts";

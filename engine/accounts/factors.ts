@@ -15,19 +15,7 @@ export type FactorEnrolment = {
   readonly qrCode: string;
 };
 
-/** The authenticator app (TOTP) of a user: not enrolled -> pending -> enabled. */
-export type Factors = {
-  enroll(userId: string, clientInfo: ClientInfo): Promise<FactorEnrolment>;
-  /** The first code proves that the app has the secret. Returns the backup codes, which are stored as hashes only. */
-  enable(userId: string, code: string, clientInfo: ClientInfo): Promise<{ readonly backupCodes: readonly string[] }>;
-  /** Requires a code of the app or a backup code. */
-  disable(userId: string, code: string, clientInfo: ClientInfo): Promise<void>;
-  renewBackupCodes(
-    userId: string,
-    code: string,
-    clientInfo: ClientInfo,
-  ): Promise<{ readonly backupCodes: readonly string[] }>;
-};
+type BackupCodes = { readonly backupCodes: readonly string[] };
 
 type FactorsOptions = {
   readonly asOwner: AsOwner;
@@ -41,30 +29,88 @@ type FactorOutcome = "used" | "wrong" | "none" | "missing";
 const DISABLE_FACTOR = `select auth.disable_factor($2, $3, $4, $5, $6, ${CLIENT_INFO_SQL}) as outcome`;
 const RENEW_BACKUP_CODES = `select auth.renew_backup_codes($2, $3, $4, $5, $6, $7, ${CLIENT_INFO_SQL}) as outcome`;
 
-export function makeFactors({ asOwner, passwords, attempts, issuer }: FactorsOptions): Factors {
-  /** Uses one salt for all codes, so that verifying a code takes one hash. */
-  const hashAll = async (codes: readonly string[]): Promise<string[]> => {
-    const [first, ...others] = codes;
-    const hash = await passwords.hash(first!);
-    return [hash, ...(await Promise.all(others.map((code) => passwords.hashLike(hash, code))))];
-  };
+/** The authenticator app (TOTP) of a user: not enrolled -> pending -> enabled. */
+export class Factors {
+  readonly #options: FactorsOptions;
 
-  const pendingSecret = async (userId: string): Promise<string> => {
-    const { rows } = await asOwner((client) =>
+  constructor(options: FactorsOptions) {
+    this.#options = options;
+  }
+
+  async enroll(userId: string, clientInfo: ClientInfo): Promise<FactorEnrolment> {
+    const { asOwner, issuer } = this.#options;
+    const secret = newTotpSecret();
+    const { rows } = await inOwnerTransaction(asOwner, (client) =>
+      client.query<{ username: string }>(`select auth.enroll_factor($2, $3, ${CLIENT_INFO_SQL}) as username`, [
+        clientInfoParameter(clientInfo),
+        userId,
+        secret,
+      ]),
+    );
+    const uri = totpUri(secret, issuer, rows[0]!.username);
+    return { secret, uri, qrCode: await toDataURL(uri) };
+  }
+
+  /** The first code proves that the app has the secret. Returns the backup codes, which are stored as hashes only. */
+  async enable(userId: string, code: string, clientInfo: ClientInfo): Promise<BackupCodes> {
+    const secret = await this.#pendingSecret(userId);
+    const digits = normalizeTotpCode(code);
+    const step = digits === null ? null : await matchTimeStep(secret, digits);
+    if (step === null) throw wrongCode();
+    const backupCodes = newBackupCodes();
+    const hashes = await this.#hashAll(backupCodes);
+    const { rows } = await inOwnerTransaction(this.#options.asOwner, (client) =>
+      client.query<{ enabled: boolean }>(`select auth.enable_factor($2, $3, $4, $5, ${CLIENT_INFO_SQL}) as enabled`, [
+        clientInfoParameter(clientInfo),
+        userId,
+        secret,
+        step,
+        hashes,
+      ]),
+    );
+    if (!rows[0]!.enabled) throw enrolmentNotFound();
+    return { backupCodes };
+  }
+
+  /** Requires a code of the app or a backup code. */
+  async disable(userId: string, code: string, clientInfo: ClientInfo): Promise<void> {
+    const { attempt, proof } = await this.#verifyFactor(userId, code, clientInfo);
+    await this.#useProof(DISABLE_FACTOR, attempt, proof);
+  }
+
+  async renewBackupCodes(userId: string, code: string, clientInfo: ClientInfo): Promise<BackupCodes> {
+    const { attempt, proof } = await this.#verifyFactor(userId, code, clientInfo);
+    const backupCodes = newBackupCodes();
+    const hashes = await this.#options.attempts.withdrawOnError(attempt, () => this.#hashAll(backupCodes));
+    await this.#useProof(RENEW_BACKUP_CODES, attempt, proof, hashes);
+    return { backupCodes };
+  }
+
+  async #pendingSecret(userId: string): Promise<string> {
+    const { rows } = await this.#options.asOwner((client) =>
       client.query<{ secret: string }>("select secret from auth.mfa_factors where user_id = $1 and state = 'pending'", [
         userId,
       ]),
     );
     if (!rows[0]) throw enrolmentNotFound();
     return rows[0].secret;
-  };
+  }
+
+  /** Uses one salt for all codes, so that verifying a code takes one hash. */
+  async #hashAll(codes: readonly string[]): Promise<string[]> {
+    const { passwords } = this.#options;
+    const [first, ...others] = codes;
+    const hash = await passwords.hash(first!);
+    return [hash, ...(await Promise.all(others.map((code) => passwords.hashLike(hash, code))))];
+  }
 
   /** Verifies a code; the statement that follows marks it as used. */
-  const verifyFactor = async (
+  async #verifyFactor(
     userId: string,
     code: string,
     clientInfo: ClientInfo,
-  ): Promise<{ attempt: LoginAttempt; proof: FactorProof }> => {
+  ): Promise<{ attempt: LoginAttempt; proof: FactorProof }> {
+    const { attempts } = this.#options;
     const attempt = await attempts.beginFor(userId, clientInfo);
     if (attempt.factorSecret === null) {
       await attempts.withdraw(attempt);
@@ -74,69 +120,18 @@ export function makeFactors({ asOwner, passwords, attempts, issuer }: FactorsOpt
     if (proof) return { attempt, proof };
     await attempts.fail(attempt, "code");
     throw wrongCode();
-  };
+  }
 
-  const useProof = async (
-    statement: string,
-    attempt: LoginAttempt,
-    proof: FactorProof,
-    ...more: unknown[]
-  ): Promise<void> => {
+  async #useProof(statement: string, attempt: LoginAttempt, proof: FactorProof, ...more: unknown[]): Promise<void> {
     const { clientInfo, countedName, userId, factorSecret } = attempt;
     const { step, backupCodeHash } = proof;
     const values = [clientInfoParameter(clientInfo), countedName, userId, factorSecret, step, backupCodeHash, ...more];
-    const { rows } = await inOwnerTransaction(asOwner, (client) =>
+    const { rows } = await inOwnerTransaction(this.#options.asOwner, (client) =>
       client.query<{ outcome: FactorOutcome }>(statement, values),
     );
     const { outcome } = rows[0]!;
     if (outcome !== "used") throw outcome === "wrong" ? wrongCode() : factorNotEnabled();
-  };
-
-  return {
-    async enroll(userId, clientInfo) {
-      const secret = newTotpSecret();
-      const { rows } = await inOwnerTransaction(asOwner, (client) =>
-        client.query<{ username: string }>(`select auth.enroll_factor($2, $3, ${CLIENT_INFO_SQL}) as username`, [
-          clientInfoParameter(clientInfo),
-          userId,
-          secret,
-        ]),
-      );
-      const uri = totpUri(secret, issuer, rows[0]!.username);
-      return { secret, uri, qrCode: await toDataURL(uri) };
-    },
-
-    async enable(userId, code, clientInfo) {
-      const secret = await pendingSecret(userId);
-      const digits = normalizeTotpCode(code);
-      const step = digits === null ? null : await matchTimeStep(secret, digits);
-      if (step === null) throw wrongCode();
-      const backupCodes = newBackupCodes();
-      const hashes = await hashAll(backupCodes);
-      const isEnabled = await inOwnerTransaction(asOwner, async (client) => {
-        const { rows } = await client.query<{ enabled: boolean }>(
-          `select auth.enable_factor($2, $3, $4, $5, ${CLIENT_INFO_SQL}) as enabled`,
-          [clientInfoParameter(clientInfo), userId, secret, step, hashes],
-        );
-        return rows[0]!.enabled;
-      });
-      if (!isEnabled) throw enrolmentNotFound();
-      return { backupCodes };
-    },
-
-    async disable(userId, code, clientInfo) {
-      const { attempt, proof } = await verifyFactor(userId, code, clientInfo);
-      await useProof(DISABLE_FACTOR, attempt, proof);
-    },
-
-    async renewBackupCodes(userId, code, clientInfo) {
-      const { attempt, proof } = await verifyFactor(userId, code, clientInfo);
-      const backupCodes = newBackupCodes();
-      const hashes = await attempts.withdrawOnError(attempt, () => hashAll(backupCodes));
-      await useProof(RENEW_BACKUP_CODES, attempt, proof, hashes);
-      return { backupCodes };
-    },
-  };
+  }
 }
 
 function enrolmentNotFound(): ApiError {

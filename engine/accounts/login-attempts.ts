@@ -19,20 +19,7 @@ export type LoginAttempt = {
 /** How the second factor was proved; both null if it was not. */
 export type FactorProof = { readonly step: number | null; readonly backupCodeHash: string | null };
 
-export type LoginAttempts = {
-  /** Starts an attempt, which counts as a failure until its outcome is recorded. */
-  begin(name: string, clientInfo: ClientInfo): Promise<LoginAttempt>;
-  /** Starts an attempt of a user who is signed in. */
-  beginFor(userId: string, clientInfo: ClientInfo): Promise<LoginAttempt>;
-  hasPassword(attempt: LoginAttempt, password: string): Promise<boolean>;
-  /** Null if the code is wrong. Postgres checks later whether it was used before. */
-  verifyCode(attempt: LoginAttempt, code: string): Promise<FactorProof | null>;
-  fail(attempt: LoginAttempt, reason: "password" | "code"): Promise<void>;
-  /** The attempt does not count. */
-  withdraw(attempt: LoginAttempt): Promise<void>;
-  /** Runs the work; if it throws, the attempt does not count. */
-  withdrawOnError<T>(attempt: LoginAttempt, work: () => Promise<T>): Promise<T>;
-};
+export const NO_PROOF: FactorProof = { step: null, backupCodeHash: null };
 
 type LoginAttemptRow = {
   wait: number;
@@ -48,28 +35,18 @@ const RETRY_SOON = 1;
 /** A client with Basic authentication starts many attempts at once, so wait instead of refusing them. */
 const RETRY_DELAYS_MS = [50, 100, 200, 400, 800];
 
-export function makeLoginAttempts(asOwner: AsOwner, passwords: Passwords): LoginAttempts {
-  const beginLogin = async (name: string, clientInfo: ClientInfo): Promise<LoginAttemptRow> => {
-    const { rows } = await inOwnerTransaction(asOwner, (client) =>
-      client.query<LoginAttemptRow>(`select * from auth.begin_login($2, ${CLIENT_INFO_SQL})`, [
-        clientInfoParameter(clientInfo),
-        name,
-      ]),
-    );
-    return rows[0]!;
-  };
+/** Attempts are counted in Postgres: each one counts as a failure until its outcome is recorded. */
+export class LoginAttempts {
+  readonly #asOwner: AsOwner;
+  readonly #passwords: Passwords;
 
-  const beginLoginWhenFree = async (name: string, clientInfo: ClientInfo): Promise<LoginAttemptRow> => {
-    for (const delay of RETRY_DELAYS_MS) {
-      const row = await beginLogin(name, clientInfo);
-      if (row.wait !== RETRY_SOON) return row;
-      await sleep(delay);
-    }
-    return beginLogin(name, clientInfo);
-  };
+  constructor(asOwner: AsOwner, passwords: Passwords) {
+    this.#asOwner = asOwner;
+    this.#passwords = passwords;
+  }
 
-  const begin: LoginAttempts["begin"] = async (name, clientInfo) => {
-    const row = await beginLoginWhenFree(name, clientInfo);
+  async begin(name: string, clientInfo: ClientInfo): Promise<LoginAttempt> {
+    const row = await this.#beginLoginWhenFree(name, clientInfo);
     if (row.wait > 0) throw tooManyAttempts(row.wait);
     return {
       countedName: row.counted_name,
@@ -79,62 +56,83 @@ export function makeLoginAttempts(asOwner: AsOwner, passwords: Passwords): Login
       backupCodeHash: row.backup_code_hash,
       clientInfo,
     };
-  };
+  }
 
-  const withdraw: LoginAttempts["withdraw"] = async ({ countedName, clientInfo }) => {
-    await inOwnerTransaction(asOwner, (client) =>
+  /** Starts an attempt of a user who is signed in. */
+  async beginFor(userId: string, clientInfo: ClientInfo): Promise<LoginAttempt> {
+    const { rows } = await this.#asOwner((client) =>
+      client.query<{ username: string }>("select username from auth.credentials where user_id = $1", [userId]),
+    );
+    if (!rows[0]) throw accountRequired();
+    return this.begin(rows[0].username, clientInfo);
+  }
+
+  hasPassword(attempt: LoginAttempt, password: string): Promise<boolean> {
+    return this.withdrawOnError(attempt, () => this.#passwords.matches(attempt.passwordHash, password));
+  }
+
+  /** Null if the code is wrong. Postgres checks later whether it was used before. */
+  async verifyCode(attempt: LoginAttempt, code: string): Promise<FactorProof | null> {
+    const { factorSecret, backupCodeHash } = attempt;
+    const digits = normalizeTotpCode(code);
+    if (digits !== null) {
+      const step = factorSecret === null ? null : await matchTimeStep(factorSecret, digits);
+      return step === null ? null : { step, backupCodeHash: null };
+    }
+    const normalized = normalizeBackupCode(code);
+    if (normalized === null || backupCodeHash === null) return null;
+    const hash = await this.withdrawOnError(attempt, () => this.#passwords.hashLike(backupCodeHash, normalized));
+    return { step: null, backupCodeHash: hash };
+  }
+
+  async fail({ countedName, userId, clientInfo }: LoginAttempt, reason: "password" | "code"): Promise<void> {
+    await inOwnerTransaction(this.#asOwner, (client) =>
+      client.query(`select auth.fail_login($2, $3, $4, ${CLIENT_INFO_SQL})`, [
+        clientInfoParameter(clientInfo),
+        countedName,
+        userId,
+        reason,
+      ]),
+    );
+  }
+
+  /** The attempt does not count. */
+  async withdraw({ countedName, clientInfo }: LoginAttempt): Promise<void> {
+    await inOwnerTransaction(this.#asOwner, (client) =>
       client.query(`select auth.end_attempt($2, (${CLIENT_INFO_SQL}).address, 'undecided')`, [
         clientInfoParameter(clientInfo),
         countedName,
       ]),
     );
-  };
+  }
 
-  const withdrawOnError: LoginAttempts["withdrawOnError"] = async (attempt, work) => {
+  /** Runs the work; if it throws, the attempt does not count. */
+  async withdrawOnError<T>(attempt: LoginAttempt, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
       // An attempt that cannot be withdrawn counts as a failure.
-      await withdraw(attempt).catch(() => {});
+      await this.withdraw(attempt).catch(() => {});
       throw error;
     }
-  };
+  }
 
-  return {
-    begin,
-    withdraw,
-    withdrawOnError,
-    async beginFor(userId, clientInfo) {
-      const { rows } = await asOwner((client) =>
-        client.query<{ username: string }>("select username from auth.credentials where user_id = $1", [userId]),
-      );
-      if (!rows[0]) throw accountRequired();
-      return begin(rows[0].username, clientInfo);
-    },
-    hasPassword(attempt, password) {
-      return withdrawOnError(attempt, () => passwords.matches(attempt.passwordHash, password));
-    },
-    async verifyCode(attempt, code) {
-      const { factorSecret, backupCodeHash } = attempt;
-      const digits = normalizeTotpCode(code);
-      if (digits !== null) {
-        const step = factorSecret === null ? null : await matchTimeStep(factorSecret, digits);
-        return step === null ? null : { step, backupCodeHash: null };
-      }
-      const normalized = normalizeBackupCode(code);
-      if (normalized === null || backupCodeHash === null) return null;
-      const hash = await withdrawOnError(attempt, () => passwords.hashLike(backupCodeHash, normalized));
-      return { step: null, backupCodeHash: hash };
-    },
-    async fail({ countedName, userId, clientInfo }, reason) {
-      await inOwnerTransaction(asOwner, (client) =>
-        client.query(`select auth.fail_login($2, $3, $4, ${CLIENT_INFO_SQL})`, [
-          clientInfoParameter(clientInfo),
-          countedName,
-          userId,
-          reason,
-        ]),
-      );
-    },
-  };
+  async #beginLoginWhenFree(name: string, clientInfo: ClientInfo): Promise<LoginAttemptRow> {
+    for (const delay of RETRY_DELAYS_MS) {
+      const row = await this.#beginLogin(name, clientInfo);
+      if (row.wait !== RETRY_SOON) return row;
+      await sleep(delay);
+    }
+    return this.#beginLogin(name, clientInfo);
+  }
+
+  async #beginLogin(name: string, clientInfo: ClientInfo): Promise<LoginAttemptRow> {
+    const { rows } = await inOwnerTransaction(this.#asOwner, (client) =>
+      client.query<LoginAttemptRow>(`select * from auth.begin_login($2, ${CLIENT_INFO_SQL})`, [
+        clientInfoParameter(clientInfo),
+        name,
+      ]),
+    );
+    return rows[0]!;
+  }
 }

@@ -7,7 +7,7 @@ import { deriveEncryptionKey, type TokenKeys } from "../identity/token-keys.ts";
 import { decryptBytes, encryptBytes } from "../secrets.ts";
 import { accountDisabled, codeRequired, signInAgain, wrongCodeAtLogin, wrongCredentials } from "./auth-errors.ts";
 import { LIFETIMES } from "./lifetimes.ts";
-import type { FactorProof, LoginAttempt, LoginAttempts } from "./login-attempts.ts";
+import { type FactorProof, type LoginAttempt, type LoginAttempts, NO_PROOF } from "./login-attempts.ts";
 import { checkLength } from "./password-policy.ts";
 import type { Passwords } from "./passwords.ts";
 import { digestOf } from "./random-secrets.ts";
@@ -33,7 +33,6 @@ type LoginOutcome = "passed" | "password" | "disabled" | "code_missing" | "code"
 
 /** The maximum length of an e-mail address. */
 const MAX_NAME_LENGTH = 254;
-const NO_PROOF: FactorProof = { step: null, backupCodeHash: null };
 const LOGIN_ERRORS: Readonly<Record<Exclude<LoginOutcome, "passed">, () => ApiError>> = {
   password: wrongCredentials,
   disabled: accountDisabled,

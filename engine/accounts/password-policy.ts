@@ -51,7 +51,11 @@ export function describePolicy(policy: PasswordPolicy): string {
 /** Throws if a new password does not meet the policy, with all faults. */
 export function checkNewPassword(password: string, check: PasswordCheck): void {
   const faults = findPasswordFaults(password, check);
-  if (faults.length > 0) throw validationError("This password is too easy to guess, or too long.", faults);
+  if (faults.length > 0) throw passwordRejected(faults);
+}
+
+export function passwordRejected(faults: readonly FieldError[]): ApiError {
+  return validationError("This password is too easy to guess, or too long.", faults);
 }
 
 /** All faults of a new password. */

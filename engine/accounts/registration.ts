@@ -4,7 +4,7 @@ import { ApiError, type FieldError } from "../errors.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
 import type { AccountEmails } from "./email-links.ts";
 import type { OpenSignIn } from "./login.ts";
-import { checkNewPassword, findPasswordFaults, type PasswordPolicy } from "./password-policy.ts";
+import { findPasswordFaults, type PasswordPolicy, passwordRejected } from "./password-policy.ts";
 import type { Passwords } from "./passwords.ts";
 
 export type NewAccount = {
@@ -19,14 +19,15 @@ export type NewAccount = {
 /** The row of the users table. */
 export type UserRow = Readonly<Record<string, unknown>> & { readonly id: number };
 
-export type Register = <T>(
-  account: NewAccount,
-  clientInfo: ClientInfo,
-  open: OpenSignIn<T>,
-) => Promise<{ readonly user: UserRow; readonly opened: T }>;
-
-/** Everything that is wrong with the fields that are there. */
-export type FindRegistrationFaults = (account: Partial<NewAccount>) => Promise<readonly FieldError[]>;
+export type Registration = {
+  register<T>(
+    account: NewAccount,
+    clientInfo: ClientInfo,
+    open: OpenSignIn<T>,
+  ): Promise<{ readonly user: UserRow; readonly opened: T }>;
+  /** All faults of the fields that are present. */
+  findRegistrationFaults(account: Partial<NewAccount>): Promise<readonly FieldError[]>;
+};
 
 type RegistrationOptions = {
   readonly asOwner: AsOwner;
@@ -35,40 +36,36 @@ type RegistrationOptions = {
   readonly emails: AccountEmails | null;
 };
 
-export function makeRegister({ asOwner, passwords, policy, emails }: RegistrationOptions): Register {
-  return async (account, clientInfo, open) => {
-    const { name, email, username, password } = account;
-    const personalWords = [name, email, username];
-    const passwordFaults = findPasswordFaults(password, { policy, field: "password", personalWords });
-    if (passwordFaults.length > 0) {
-      const others = await asOwner((client) => findAccountFaults(client, account));
-      if (others.length > 0) throw validationError([...others, ...passwordFaults]);
-      checkNewPassword(password, { policy, field: "password", personalWords });
-    }
-    const hash = await passwords.hash(password);
-    const registered = await inOwnerTransaction(asOwner, async (client) => {
-      const user = await insertAccount(client, account, hash, clientInfo);
-      return { user, opened: await open(client, String(user.id), clientInfo) };
-    }).catch(async (error) => {
-      if (!(error instanceof pg.DatabaseError) || error.code !== INVALID_VALUE) throw error;
-      const faults = await asOwner((client) => findAccountFaults(client, account));
-      throw faults.length > 1 ? validationError(faults) : error;
-    });
-    emails?.sendVerification(String(registered.user.id), clientInfo);
-    return registered;
-  };
-}
+export function makeRegistration({ asOwner, passwords, policy, emails }: RegistrationOptions): Registration {
+  const passwordFaultsOf = ({ name, email, username, password }: Partial<NewAccount>): readonly FieldError[] =>
+    password ? findPasswordFaults(password, { policy, field: "password", personalWords: [name, email, username] }) : [];
 
-export function makeFindRegistrationFaults({
-  asOwner,
-  policy,
-}: Pick<RegistrationOptions, "asOwner" | "policy">): FindRegistrationFaults {
-  return async (account) => {
-    const { name, email, username, password } = account;
-    const personalWords = [name, email, username];
+  const findFaults = async (account: Partial<NewAccount>): Promise<readonly FieldError[]> => {
     const accountFaults = await asOwner((client) => findAccountFaults(client, account));
-    if (!password) return accountFaults;
-    return [...accountFaults, ...findPasswordFaults(password, { policy, field: "password", personalWords })];
+    return [...accountFaults, ...passwordFaultsOf(account)];
+  };
+
+  return {
+    findRegistrationFaults: findFaults,
+    async register(account, clientInfo, open) {
+      // Checked before hashing, which is expensive.
+      const passwordFaults = passwordFaultsOf(account);
+      if (passwordFaults.length > 0) {
+        const faults = await findFaults(account);
+        throw faults.length > passwordFaults.length ? validationError(faults) : passwordRejected(passwordFaults);
+      }
+      const hash = await passwords.hash(account.password);
+      const registered = await inOwnerTransaction(asOwner, async (client) => {
+        const user = await insertAccount(client, account, hash, clientInfo);
+        return { user, opened: await open(client, String(user.id), clientInfo) };
+      }).catch(async (error) => {
+        if (!(error instanceof pg.DatabaseError) || error.code !== INVALID_VALUE) throw error;
+        const faults = await findFaults(account);
+        throw faults.length > 1 ? validationError(faults) : error;
+      });
+      emails?.sendVerification(String(registered.user.id), clientInfo);
+      return registered;
+    },
   };
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import jwt from "jsonwebtoken";
+import type pg from "pg";
 import { withClaimAt } from "../config/claim-path.ts";
 import type { Config } from "../config/config.ts";
 import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
@@ -51,37 +52,17 @@ export function makeTokenPairs(asOwner: AsOwner, issuer: TokenIssuer): TokenPair
 
     async refresh(refreshToken, clientInfo, { retryKey } = {}) {
       const { userId } = issuer.readRefreshToken(refreshToken);
-      const next = issuer.newRefreshToken(userId);
-      const usedDigest = digestOf(refreshToken);
-      const retry = retryKey ? digestOf(retryKey) : null;
+      const retryDigest = retryKey ? digestOf(retryKey) : null;
       // Throw only after the transaction, so that a revocation is committed.
-      const pair = await inOwnerTransaction(asOwner, async (client) => {
-        const { rows } = await client.query<TokenRotation>(ROTATE_TOKEN, [
-          clientInfoParameter(clientInfo),
-          usedDigest,
-          digestOf(next),
-          retry,
-        ]);
-        const rotation = rows[0]!;
-        if (rotation.outcome === "repeated") return JSON.parse(decryptText(rotation.sealed_answer, refreshToken));
-        if (rotation.outcome !== "rotated") return null;
-        const issued = issuer.issuePair(rotation.claims, next);
-        if (retry)
-          await client.query(STORE_RETRY_RESPONSE, [
-            usedDigest,
-            retry,
-            encryptText(JSON.stringify(issued), refreshToken),
-          ]);
-        return issued;
-      });
-      if (!pair) {
-        throw unauthorized(
-          "INVALID_TOKEN",
-          "The refresh token was used before, or has expired; sign in again.",
-          "JWT expired",
-        );
-      }
-      return pair;
+      const pair = await inOwnerTransaction(asOwner, (client) =>
+        rotateToken(client, issuer, { userId, refreshToken, retryDigest, clientInfo }),
+      );
+      if (pair) return pair;
+      throw unauthorized(
+        "INVALID_TOKEN",
+        "The refresh token was used before, or has expired; sign in again.",
+        "JWT expired",
+      );
     },
 
     async revoke(userId, clientInfo) {
@@ -93,6 +74,34 @@ export function makeTokenPairs(asOwner: AsOwner, issuer: TokenIssuer): TokenPair
       );
     },
   };
+}
+
+type TokenRefresh = {
+  readonly userId: string;
+  readonly refreshToken: string;
+  readonly retryDigest: Buffer | null;
+  readonly clientInfo: ClientInfo;
+};
+
+/** Returns the next pair, or the previous response for a retry; null if the token was used before or has expired. */
+async function rotateToken(
+  client: pg.ClientBase,
+  issuer: TokenIssuer,
+  { userId, refreshToken, retryDigest, clientInfo }: TokenRefresh,
+): Promise<TokenPair | null> {
+  const next = issuer.newRefreshToken(userId);
+  const usedDigest = digestOf(refreshToken);
+  const values = [clientInfoParameter(clientInfo), usedDigest, digestOf(next), retryDigest];
+  const { rows } = await client.query<TokenRotation>(ROTATE_TOKEN, values);
+  const rotation = rows[0]!;
+  if (rotation.outcome === "repeated") return JSON.parse(decryptText(rotation.sealed_answer, refreshToken));
+  if (rotation.outcome !== "rotated") return null;
+  const pair = issuer.issuePair(rotation.claims, next);
+  if (retryDigest) {
+    const encrypted = encryptText(JSON.stringify(pair), refreshToken);
+    await client.query(STORE_RETRY_RESPONSE, [usedDigest, retryDigest, encrypted]);
+  }
+  return pair;
 }
 
 /** The result of `auth.token_claims`. */

@@ -4,7 +4,7 @@ import { type AsOwner, makeOwnerFunction } from "../database/owner-pool.ts";
 import type { Logger } from "../output/log.ts";
 import { type Caller, callerFromClaims } from "./caller.ts";
 
-/** The caller that a key of `auth.api_keys` stands for; null when there is none, or it has ended. */
+/** The caller of a key in `auth.api_keys`; null if the key is unknown, revoked or expired. */
 export type FindApiKey = (key: string) => Caller | null | Promise<Caller | null>;
 
 type FindApiKeyOptions = {
@@ -13,17 +13,17 @@ type FindApiKeyOptions = {
 };
 type ApiKeyRow = { digest: string; claims: string; expires: number | null };
 
-/** So long may a key be used after it was revoked, and not work after it was made. */
+/** How long a revoked key still works, and a new key may be unknown. */
 const CACHE_MS = 4_000;
 const MAX_CACHED = 10_000;
-/** What is no key at first sight is nothing to ask about. */
+/** Other values cannot be keys, so the database is not queried. */
 const API_KEY_PATTERN = /^[!-~]{32,256}$/;
 
 const USE_API_KEYS = `
   select encode(key_hash, 'hex') as digest, claims::text, extract(epoch from expires_at)::float8 as expires
   from auth.use_api_keys($1)`;
 
-/** Asks Postgres about keys that it has not asked about of late, one question at a time however many keys there are. */
+/** Looks up keys in Postgres, in batches of one query at a time, and caches the results. */
 export function makeFindApiKey({ asOwner, log }: FindApiKeyOptions): FindApiKey {
   const queryAsOwner = makeOwnerFunction<ApiKeyRow>({
     asOwner,

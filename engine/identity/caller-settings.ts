@@ -6,9 +6,9 @@ import { quotedName } from "../pg-client/quoted-name.ts";
 import type { Caller } from "./caller.ts";
 
 /**
- * What is not the role's to say: who acts and where names are looked up, which the request says; how values are
- * written, which the service reads; what a transaction that has begun cannot change; and what would end or fail the
- * connection, which others share.
+ * Settings that a role cannot have: the role and the search path, which depend on the request; the text format of values,
+ * which the service parses; settings that cannot change within a transaction; and settings that would end or break a
+ * connection, because connections are shared.
  */
 const EXCLUDED_SETTINGS = new Set([
   ...["role", "session_authorization", "search_path"],
@@ -18,13 +18,13 @@ const EXCLUDED_SETTINGS = new Set([
   ...["transaction_timeout", "exit_on_error", "temp_buffers"],
 ]);
 
-/** As a default it would speak of transactions to come, and the role's own one has begun. */
+/** This default applies to later transactions only, so it is translated to the setting of the current one. */
 const READ_ONLY_DEFAULT = "default_transaction_read_only";
 const TRUE_PATTERN = /^(on|t|tr|tru|true|y|ye|yes|1)$/i;
 
 const NO_SETTINGS: readonly (readonly [name: string, value: string])[] = [];
 
-/** The door a request came through; policies may tell them apart. */
+/** The interface that received the request; policies may check it. */
 export type InterfaceName = "table" | "resource" | "graphql" | "realtime";
 
 export type RequestInfo = {
@@ -32,12 +32,12 @@ export type RequestInfo = {
   readonly requestId: string;
   readonly method: string;
   readonly path: string;
-  /** JSON objects of lower-case names, as PostgREST gives them to SQL. */
+  /** A JSON object with lower-case names, like PostgREST's. */
   readonly headers: string;
   readonly cookies: string;
 };
 
-/** The caller as Postgres sees it. Every request sets every one of these, so none can inherit what another has left. */
+/** The role and the settings of a request. Each request sets all of them, so that none keeps a value of the previous one. */
 export function makeCallerSettings({ usersAccess, appSettings }: Pick<Config, "usersAccess" | "appSettings">) {
   const deploymentSettings = [["app.users_access", usersAccess] as const, ...appSettings];
   return (caller: Pick<Caller, "role" | "claimsText">, requestInfo: RequestInfo): StatementContext => ({
@@ -57,7 +57,7 @@ export function makeCallerSettings({ usersAccess, appSettings }: Pick<Config, "u
 
 type NamedSetting = StatementContext["settings"][number];
 
-/** Where SQL looks for names: the schema that is asked, then the deployment's own (PGRST_DB_EXTRA_SEARCH_PATH). */
+/** The requested schema, then those of PGRST_DB_EXTRA_SEARCH_PATH. */
 export function makeSearchPathSetting(extraSearchPath: readonly string[]): (schema: string) => NamedSetting {
   return memoize((schema: string): NamedSetting => {
     return ["search_path", [schema, ...extraSearchPath].map((name) => quotedName(name)).join(", ")];
@@ -65,8 +65,8 @@ export function makeSearchPathSetting(extraSearchPath: readonly string[]): (sche
 }
 
 /**
- * What `alter role … set` says of a caller's role: Postgres applies it at a login, and nobody logs in as one. What
- * only a superuser may set would fail the request.
+ * The settings of `alter role … set`. Postgres applies them at login only, and requests switch to the role without one.
+ * Settings that only a superuser may change are left out, because they would fail the request.
  */
 export function roleSettings(role: CatalogRole | undefined): readonly (readonly [name: string, value: string])[] {
   if (!role || role.settings.size === 0) return NO_SETTINGS;

@@ -2,22 +2,22 @@ import { ApiError } from "../errors.ts";
 import { isJsonObject, parseJsonExactly, toJavaScriptNumber } from "../json/json-values.ts";
 import { unauthorized } from "./unauthorized.ts";
 
-/** Numbers that JavaScript would round are an `ExactNumber`. */
+/** Numbers that JavaScript would round are of type `ExactNumber`. */
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** How far the clocks of who issues and of who verifies may be apart, in seconds. */
+/** The accepted difference between the clocks of the issuer and of this gateway, in seconds. */
 export const CLOCK_SKEW_SECONDS = 30;
 
 const TOO_EARLY_MESSAGES: readonly (string | null)[] = ["JWT not yet valid", "JWT issued at future"];
 
 type ClaimsRequirements = {
-  /** Null: any will do. */
+  /** Null accepts any audience. */
   readonly audience: string | null;
-  /** What the database's clock says, in seconds since 1970: it dates the tokens of this service. Null: it was not asked. */
+  /** The time by the database's clock, which sets `iat` in our tokens, in seconds since 1970; null if unknown. */
   readonly databaseTime: number | null;
 };
 
-/** Null for what is no object in JSON. */
+/** Null if the text is not a JSON object. */
 export function parseClaims(text: string): Claims | null {
   try {
     const claims = parseJsonExactly(text);
@@ -27,12 +27,12 @@ export function parseClaims(text: string): Claims | null {
   }
 }
 
-/** What SQL sees in request.jwt.claims: the only way from an object to that text, because another one would round numbers. */
+/** The text of request.jwt.claims. Other ways to serialize the claims would round numbers. */
 export function serializeClaims(claims: Claims): string {
   return JSON.stringify(claims);
 }
 
-/** Whether a token that was signed by us may be used now and here; as in PostgREST, what a token does not say is no obstacle. */
+/** Checks times and audience of a verified token; like PostgREST, it accepts a token without these claims. */
 export function checkClaims(claims: Claims, { audience, databaseTime }: ClaimsRequirements): void {
   const [expiresAt, notBefore, issuedAt] = [
     readTimeClaim(claims, "exp"),
@@ -55,7 +55,7 @@ export function checkClaims(claims: Claims, { audience, databaseTime }: ClaimsRe
   }
 }
 
-/** Whether the token may be good by a clock that is ahead of this one. */
+/** Whether the token may be valid by a clock that is ahead of this one. */
 export function isTooEarlyError(error: unknown): boolean {
   return error instanceof ApiError && TOO_EARLY_MESSAGES.includes(error.tableMessage);
 }
@@ -65,7 +65,7 @@ export function hasExpired(expires: number): boolean {
   return expires < Math.floor(Date.now() / 1000) - CLOCK_SKEW_SECONDS;
 }
 
-/** Seconds since 1970; null for claims that do not say it. */
+/** Seconds since 1970; null if the claim is missing. */
 export function readTimeClaim(claims: Claims, name: "exp" | "nbf" | "iat"): number | null {
   const value = claims[name] ?? null;
   const time = toJavaScriptNumber(value);

@@ -2,14 +2,14 @@ import type { AsOwner } from "../database/owner-pool.ts";
 import type { Logger } from "../output/log.ts";
 import { CLOCK_SKEW_SECONDS } from "./claims.ts";
 
-/** What the database's clock says, in seconds since 1970. */
+/** The time by the database's clock, in seconds since 1970. */
 export type DatabaseClock = () => Promise<number>;
 
 type DatabaseClockOptions = { readonly asOwner: AsOwner; readonly log: Pick<Logger, "warn"> };
 
 const CACHE_MS = 60_000;
 
-/** Asks for the difference between the two clocks once in a while, and warns of one that refuses tokens. */
+/** Queries the difference between the two clocks once a minute, and logs a warning if it makes tokens invalid. */
 export function makeDatabaseClock({ asOwner, log }: DatabaseClockOptions): DatabaseClock {
   let cached: { readonly secondsAhead: Promise<number>; readonly until: number } | null = null;
 

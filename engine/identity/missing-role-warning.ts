@@ -8,8 +8,8 @@ type AnonymousRoleState = Pick<Config, "anonRole"> & {
   readonly catalog: Pick<Catalog, "roles">;
 };
 
-/** Logs, once for as long as it is so, that callers without credentials are refused because they have no role. */
-export function makeMissingRoleWarning(log: Pick<Logger, "warn">): (roles: AnonymousRoleState) => void {
+/** Logs once that anonymous callers are refused because their role is missing, and again if it disappears later. */
+export function makeMissingRoleWarning(log: Pick<Logger, "warn">): (state: AnonymousRoleState) => void {
   let missing: string | null = null;
   return ({ anonRole, loginRole, catalog }) => {
     const isMissing = !catalog.roles.has(anonRole);

@@ -10,15 +10,15 @@ import {
 import { type Config, isEmbedded } from "../config/config.ts";
 import type { DeploymentSecrets } from "../secrets.ts";
 
-/** The keys of a deployment. The algorithm belongs to them: a token never picks its own. */
+/** The keys of a deployment. The algorithm is a property of the keys: tokens cannot choose one. */
 export type TokenKeys = {
   readonly algorithm: "HS256" | "RS256";
   readonly signing: TokenKey;
-  /** The one of now first, then those of before, whose tokens are good until they expire. */
+  /** The current key, then previous ones, whose tokens stay valid until they expire. */
   readonly verifying: readonly TokenKey[];
 };
 
-/** The id is what a token names its key by (`kid`). */
+/** A key and its id in the header of tokens (`kid`). */
 export type TokenKey = { readonly id: string; readonly key: KeyObject };
 
 type KeyMaterial = Pick<Config, "jwtSecret" | "jwtSecretIsBase64" | "jwtPrivateKey"> &
@@ -48,12 +48,12 @@ function thumbprintOf(key: KeyObject): string {
   return hash("sha256", JSON.stringify({ e, kty, n }), "base64url");
 }
 
-/** Not its thumbprint, which RFC 7638 §7 warns of: this tells no more of the secret than any signature does. */
+/** Not the thumbprint, which would reveal a hash of the secret (RFC 7638 §7); this reveals no more than any signature. */
 function secretKeyId(secret: KeyObject): string {
   return createHmac("sha256", secret).update("kid").digest("base64url").slice(0, 16);
 }
 
-/** The deployment's token keys: those of the settings, else the ones that were made for the embedded database. */
+/** The token keys of the settings, or else those that were generated for the embedded database. */
 export async function loadDeploymentKeys(
   config: Config,
   readSecrets: (dataDir: string) => Promise<DeploymentSecrets>,
@@ -64,7 +64,7 @@ export async function loadDeploymentKeys(
   return makeTokenKeys({ ...config, jwtSecret, jwtSecretIsBase64: false });
 }
 
-/** A key of 32 bytes that every gateway of the deployment has, for that purpose alone. */
+/** Derives an encryption key of 32 bytes, which is the same in all gateways of the deployment. */
 export function deriveEncryptionKey({ key }: TokenKey, purpose: string): Buffer {
   const material = key.type === "secret" ? key.export() : key.export({ type: "pkcs8", format: "der" });
   return Buffer.from(hkdfSync("sha256", material, "", purpose, 32));

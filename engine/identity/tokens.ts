@@ -15,7 +15,7 @@ const UNUSUAL_HEADER = { isUsual: false, id: undefined };
 const USUAL_HEADER_NAMES = ["alg", "typ", "kid"];
 const MAX_CACHED_HEADERS = 100;
 
-/** Of one who issues all tokens have the same. */
+/** All tokens of one issuer have the same header. */
 const readTokenHeader = memoizeRecent(
   MAX_CACHED_HEADERS,
   (encoded: string): { readonly isUsual: boolean; readonly id: unknown } => {
@@ -32,9 +32,9 @@ const readTokenHeader = memoizeRecent(
 
 export type VerifiedToken = {
   readonly claims: Claims;
-  /** The claims as the token spells them. */
+  /** The claims as written in the token. */
   readonly claimsText: string;
-  /** Seconds since 1970; null for a token that does not end. */
+  /** Seconds since 1970; null for a token that does not expire. */
   readonly expiresAt: number | null;
 };
 
@@ -46,10 +46,10 @@ export function signToken(claims: object, { algorithm, signing }: TokenKeys, { t
   return jwt.sign(claims, signing.key, { algorithm, keyid: signing.id, noTimestamp: !timestamp });
 }
 
-/** By the key that the token names, or else by each of ours. Throws what `jsonwebtoken` does. */
+/** Verifies with the key that the token names, or else with each key. Throws the errors of `jsonwebtoken`. */
 export function verifySignature(token: string, { algorithm, verifying }: TokenKeys, options: jwt.VerifyOptions) {
   const header = jwt.decode(token, { complete: true })?.header;
-  // RFC 7515 §4.1.11: who must understand what it names is to refuse it otherwise, and we understand nothing of the kind.
+  // RFC 7515 §4.1.11: tokens with critical extensions must be rejected by verifiers that do not support them.
   if (header?.crit !== undefined) throw new jwt.JsonWebTokenError("critical header");
   const keys = keysWithId(header?.kid, verifying);
   const last = keys.length - 1;
@@ -63,7 +63,7 @@ export function verifySignature(token: string, { algorithm, verifying }: TokenKe
   return jwt.verify(token, keys[last]!.key, { ...options, algorithms: [algorithm] });
 }
 
-/** Refuses what was not signed by us, or is not to be used here and now. */
+/** Verifies the signature, the times and the audience; throws 401. */
 export function verifyToken(
   token: string,
   { keys, audience }: TokenRequirements,
@@ -88,14 +88,14 @@ export function verifyToken(
   return { claims, claimsText, expiresAt: readTimeClaim(claims, "exp") };
 }
 
-/** Without the character zero: Postgres's jsonb has no place for it, so no policy could ever read it. */
+/** Rejects NUL characters, which jsonb cannot store, so that no policy could read the claims. */
 function parseTokenClaims(text: string): Claims {
   const claims = parseClaims(text);
   if (claims && !text.includes("\\u0000")) return claims;
   throw unauthorized("VERIFICATION_FAILED", "The token's claims cannot be read.", "Parsing claims failed");
 }
 
-/** Which of these it is, PostgREST tells in these words. */
+/** Distinguishes the errors that PostgREST does, with its texts. */
 function signatureError(token: string, { algorithm }: TokenKeys, cause: unknown): ApiError {
   if (!(cause instanceof jwt.JsonWebTokenError || cause instanceof SyntaxError)) {
     return unauthorized("VERIFICATION_FAILED", "The token could not be verified.", "JWT couldn't be decoded", {
@@ -115,7 +115,7 @@ function signatureError(token: string, { algorithm }: TokenKeys, cause: unknown)
   return invalidToken(message, "No suitable key or wrong key type", { details, cause });
 }
 
-/** What the head of a token names, whatever stands behind it. */
+/** The `alg` of the token's header, even if the rest of the token is unreadable. */
 function algorithmOf(token: string): unknown {
   try {
     return JSON.parse(Buffer.from(token.split(".")[0]!, "base64url").toString("utf8"))?.alg;
@@ -128,15 +128,15 @@ function invalidToken(message: string, description: string, extra: UnauthorizedD
   return unauthorized("INVALID_TOKEN", message, description, extra);
 }
 
-/** The key of that name, or else all of them: who issues with the same secret may name it otherwise, or not at all. */
+/** The key with the id, or else all keys: another issuer with the same secret may use other ids, or none. */
 function keysWithId(id: unknown, keys: readonly TokenKey[]): readonly TokenKey[] {
   const matching = keys.filter((key) => key.id === id);
   return matching.length > 0 ? matching : keys;
 }
 
 /**
- * Whether it is certain that we have signed it. `jsonwebtoken` takes several times as long, most of it for reading what is
- * read again later; so it is left to judge what is not as usual, and to say what is wrong.
+ * A fast path for our own HS256 tokens: true if the signature is valid. False means unknown: `jsonwebtoken`, which takes
+ * several times as long, then decides and explains what is wrong.
  */
 export function hasVerifiedSignature(token: string, { algorithm, verifying }: TokenKeys): boolean {
   if (algorithm !== "HS256") return false;
@@ -154,7 +154,7 @@ export function hasVerifiedSignature(token: string, { algorithm, verifying }: To
 
 type RoleKeySettings = Pick<Config, "jwtIssuer" | "jwtRoleClaim">;
 
-/** The key of a role in this deployment. Without a time of issue it is always the same text, so it can be told again at any time. */
+/** The API key of a role. It has no time of issue, so it is always the same text and can be printed again at any time. */
 export function makeRoleKey(role: string, keys: TokenKeys, { jwtIssuer, jwtRoleClaim }: RoleKeySettings): string {
   return signToken(withClaimAt({ iss: jwtIssuer, role }, jwtRoleClaim, role), keys, { timestamp: false });
 }

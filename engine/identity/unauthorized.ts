@@ -3,8 +3,8 @@ import { ApiError } from "../errors.ts";
 export type UnauthorizedDetails = { readonly details?: string; readonly cause?: unknown };
 
 /**
- * RFC 6750 section 3: the challenge names the fault, in words that may stand in a header. They are PostgREST's where it has
- * some, and the table interface's message: clients look for `JWT expired`.
+ * A 401 error with the challenge of RFC 6750 §3. The description is also the message of the table interface, and PostgREST's
+ * text if it has one, because clients check for `JWT expired`.
  */
 export function unauthorized(
   code: string,

@@ -2,15 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../output/log.ts";
 import type { Email, Mailer } from "./mailer.ts";
 
-/** Creates the e-mail when its turn comes; null when there is nothing to send. */
+/** Creates the e-mail just before it is sent; null if there is nothing to send. */
 export type PrepareEmail = () => Promise<Email | null>;
-
-/** Sends e-mails in the background, so that the response time does not show whether there was one to send. */
-export type EmailQueue = {
-  add(write: PrepareEmail): void;
-  /** Accepts no more e-mails and resolves when the queue is empty. */
-  close(): Promise<void>;
-};
 
 type EmailQueueOptions = {
   readonly mailer: Mailer;
@@ -26,59 +19,67 @@ const CONCURRENCY = 2;
 /** Bounds the memory that a flood of requests can use. */
 const MAX_WAITING = 1_000;
 
-export function makeEmailQueue({
-  mailer,
-  log,
-  retryDelaysMs: delays = RETRY_DELAYS_MS,
-  maxWaiting: maxQueued = MAX_WAITING,
-}: EmailQueueOptions): EmailQueue {
-  const waiting: PrepareEmail[] = [];
-  const running = new Set<Promise<void>>();
-  let workers = 0;
-  const closing = new AbortController();
+/** Sends e-mails in the background, so that the response time does not show whether there was one to send. */
+export class EmailQueue {
+  readonly #mailer: Mailer;
+  readonly #log: EmailQueueOptions["log"];
+  readonly #retryDelaysMs: readonly number[];
+  readonly #maxWaiting: number;
+  readonly #waiting: PrepareEmail[] = [];
+  readonly #running = new Set<Promise<void>>();
+  readonly #closing = new AbortController();
+  #workers = 0;
 
-  const send = async (email: Email): Promise<void> => {
-    for (const delay of delays) {
-      try {
-        return await mailer.send(email);
-      } catch (error) {
-        log.warn({ err: error }, "sending an e-mail failed; retrying");
-        if (closing.signal.aborted) throw error;
-        await sleep(delay, undefined, { signal: closing.signal }).catch(() => {});
-      }
+  constructor({ mailer, log, retryDelaysMs = RETRY_DELAYS_MS, maxWaiting = MAX_WAITING }: EmailQueueOptions) {
+    this.#mailer = mailer;
+    this.#log = log;
+    this.#retryDelaysMs = retryDelaysMs;
+    this.#maxWaiting = maxWaiting;
+  }
+
+  add(prepare: PrepareEmail): void {
+    if (this.#closing.signal.aborted) return;
+    if (this.#waiting.length >= this.#maxWaiting) {
+      this.#log.warn({ waiting: this.#maxWaiting }, "the e-mail queue is full; an e-mail was dropped");
+      return;
     }
-    await mailer.send(email);
-  };
+    this.#waiting.push(prepare);
+    if (this.#workers >= CONCURRENCY) return;
+    const worker = this.#runWorker().finally(() => this.#running.delete(worker));
+    this.#running.add(worker);
+  }
 
-  const runWorker = async (): Promise<void> => {
-    workers++;
-    for (let prepare = waiting.shift(); prepare; prepare = waiting.shift()) {
+  /** Accepts no more e-mails and resolves when the queue is empty. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.all(this.#running);
+    this.#mailer.close();
+  }
+
+  async #runWorker(): Promise<void> {
+    this.#workers++;
+    for (let prepare = this.#waiting.shift(); prepare; prepare = this.#waiting.shift()) {
       try {
         const email = await prepare();
-        if (email) await send(email);
+        if (email) await this.#send(email);
       } catch (error) {
-        log.error({ err: error }, "an e-mail could not be sent");
+        this.#log.error({ err: error }, "an e-mail could not be sent");
       }
     }
-    workers--;
-  };
+    this.#workers--;
+  }
 
-  return {
-    add(prepare) {
-      if (closing.signal.aborted) return;
-      if (waiting.length >= maxQueued) {
-        log.warn({ waiting: maxQueued }, "the e-mail queue is full; an e-mail was dropped");
-        return;
+  async #send(email: Email): Promise<void> {
+    const { signal } = this.#closing;
+    for (const delay of this.#retryDelaysMs) {
+      try {
+        return await this.#mailer.send(email);
+      } catch (error) {
+        this.#log.warn({ err: error }, "sending an e-mail failed; retrying");
+        if (signal.aborted) throw error;
+        await sleep(delay, undefined, { signal }).catch(() => {});
       }
-      waiting.push(prepare);
-      if (workers >= CONCURRENCY) return;
-      const worker = runWorker().finally(() => running.delete(worker));
-      running.add(worker);
-    },
-    async close() {
-      closing.abort();
-      await Promise.all(running);
-      mailer.close();
-    },
-  };
+    }
+    await this.#mailer.send(email);
+  }
 }

@@ -60,17 +60,8 @@ export async function openTracing(
     internal: api.SpanKind.INTERNAL,
   };
 
-  const contextOf = (origin: RemoteTraceContext | undefined): Context => {
-    const parent = current.getStore();
-    if (parent) return api.trace.setSpan(api.ROOT_CONTEXT, parent);
-    const remote = readTraceparent(origin?.traceparent);
-    if (!remote) return api.ROOT_CONTEXT;
-    const traceState = api.createTraceState(origin?.tracestate);
-    return api.trace.setSpanContext(api.ROOT_CONTEXT, { ...remote, traceState, isRemote: true });
-  };
-
   const startSpan: Tracing["startSpan"] = (name, { kind, attributes = {}, remote }) =>
-    tracer.startSpan(name, { kind: kinds[kind], attributes }, contextOf(remote));
+    tracer.startSpan(name, { kind: kinds[kind], attributes }, parentContext(api, current.getStore(), remote));
 
   return {
     startSpan,
@@ -92,6 +83,21 @@ export async function openTracing(
       await Promise.race([provider.shutdown().catch(() => {}), timeout]);
     },
   };
+}
+
+type OpenTelemetryApi = typeof import("@opentelemetry/api");
+
+/** The parent of a new span: the current span, or else the client's. */
+function parentContext(
+  api: OpenTelemetryApi,
+  current: Span | undefined,
+  client: RemoteTraceContext | undefined,
+): Context {
+  if (current) return api.trace.setSpan(api.ROOT_CONTEXT, current);
+  const remote = readTraceparent(client?.traceparent);
+  if (!remote) return api.ROOT_CONTEXT;
+  const traceState = api.createTraceState(client?.tracestate);
+  return api.trace.setSpanContext(api.ROOT_CONTEXT, { ...remote, traceState, isRemote: true });
 }
 
 /** Null for an invalid header, which W3C Trace Context says to ignore. */

@@ -4,22 +4,6 @@ import { retryDelay } from "../concurrency/retry-delay.ts";
 import type { AsOwner } from "../database/owner-pool.ts";
 import type { Logger } from "../output/log.ts";
 
-/** Queries the catalogue, because that is no error if the schema does not exist or is not accessible. */
-const HAS_TASKS = `
-  select from pg_class
-  where relnamespace = (select oid from pg_namespace where nspname = 'private') and relname = 'tasks'
-    and has_schema_privilege(relnamespace, 'usage') and has_table_privilege(oid, 'insert')
-    and has_database_privilege(current_database(), 'create')`;
-
-const COUNT_TASKS = `
-  select count(*) filter (where status = 'queued')::int as queued, count(*) filter (where status = 'running')::int as running
-  from private.tasks where finished_at is null`;
-
-export type JobRunner = {
-  /** Waits this long for running jobs, then cancels them; another process retries them. Only the first call has an effect. */
-  close(milliseconds: number): Promise<void>;
-};
-
 type JobRunnerOptions = {
   /** Connects as the owner, who creates the queue's schema if it does not exist. */
   readonly url: string;
@@ -43,31 +27,39 @@ const MAINTENANCE_INTERVAL_MS = 10_000;
  */
 const BATCHED_COMPLETION = { completeJobBatchDelay: 0, failJobBatchDelay: 0 };
 
-/** Runs the jobs of graphile-worker's queue, which several processes share. */
-export async function startJobRunner({
-  url,
-  tasks,
-  maintain: runMaintenance,
-  cancelRunning: cancelJobs,
-  log,
-}: JobRunnerOptions): Promise<JobRunner> {
-  // One connection for each concurrent job, and one for LISTEN.
-  const pgPool = new pg.Pool({
-    connectionString: url,
-    fallback_application_name: "jobs",
-    max: CONCURRENCY + 1,
-    keepAlive: true,
-  });
-  // The pool replaces lost connections when they are needed.
-  const ignore = () => {};
-  pgPool.on("error", ignore).on("connect", (client) => client.on("error", ignore));
-  let isClosing = false;
-  let failures = 0;
-  let timer: NodeJS.Timeout | undefined;
+/** Starts to run the jobs of graphile-worker's queue, which several processes share. */
+export async function startJobRunner(options: JobRunnerOptions): Promise<JobRunner> {
+  const runner = new JobRunner(options);
+  try {
+    await runner.start();
+    await options.maintain();
+    return runner;
+  } catch (error) {
+    // Otherwise the workers would keep the process alive that failed to start.
+    await runner.close(0);
+    throw error;
+  }
+}
 
-  const start = async (): Promise<Runner> => {
+export class JobRunner {
+  readonly #options: JobRunnerOptions;
+  readonly #pool: pg.Pool;
+  readonly #maintenance: NodeJS.Timeout;
+  #runner: Runner | null = null;
+  #failures = 0;
+  #restartTimer: NodeJS.Timeout | undefined;
+  #closing: Promise<void> | null = null;
+
+  constructor(options: JobRunnerOptions) {
+    this.#options = options;
+    this.#pool = makePool(options.url);
+    this.#maintenance = setInterval(() => options.maintain().catch(() => {}), MAINTENANCE_INTERVAL_MS).unref();
+  }
+
+  async start(): Promise<void> {
+    const { tasks, log } = this.#options;
     const runner = await run({
-      pgPool,
+      pgPool: this.#pool,
       taskList: tasks,
       concurrency: CONCURRENCY,
       pollInterval: POLL_INTERVAL_MS,
@@ -76,41 +68,47 @@ export async function startJobRunner({
       preset: { worker: BATCHED_COMPLETION },
       logger: new WorkerLogger(workerLogFunction(log)),
     });
-    failures = 0;
-    runner.promise.then(restartLater, restartLater);
-    return runner;
-  };
-
-  const restartLater = (): void => {
-    if (isClosing) return;
-    failures++;
-    timer = setTimeout(() => {
-      start().then((runner) => (running = runner), restartLater);
-    }, retryDelay(failures));
-    timer.unref();
-  };
-
-  let running: Runner | null = null;
-  const maintenance = setInterval(() => runMaintenance().catch(() => {}), MAINTENANCE_INTERVAL_MS).unref();
-  const close = async (milliseconds: number): Promise<void> => {
-    isClosing = true;
-    clearTimeout(timer);
-    clearInterval(maintenance);
-    const cancelTimer = setTimeout(() => void cancelJobs().catch(() => {}), milliseconds);
-    await running?.stop().catch(() => {});
-    clearTimeout(cancelTimer);
-    await pgPool.end();
-  };
-  try {
-    running = await start();
-    await runMaintenance();
-  } catch (error) {
-    // Otherwise the workers would keep the process alive that failed to start.
-    await close(0);
-    throw error;
+    this.#runner = runner;
+    this.#failures = 0;
+    const restart = () => this.#restartLater();
+    runner.promise.then(restart, restart);
   }
-  let closing: Promise<void> | null = null;
-  return { close: (milliseconds) => (closing ??= close(milliseconds)) };
+
+  /** Waits this long for running jobs, then cancels them; another process retries them. Only the first call has an effect. */
+  close(milliseconds: number): Promise<void> {
+    this.#closing ??= this.#close(milliseconds);
+    return this.#closing;
+  }
+
+  #restartLater(): void {
+    if (this.#closing) return;
+    this.#failures++;
+    this.#restartTimer = setTimeout(() => {
+      this.start().catch(() => this.#restartLater());
+    }, retryDelay(this.#failures));
+    this.#restartTimer.unref();
+  }
+
+  async #close(milliseconds: number): Promise<void> {
+    clearTimeout(this.#restartTimer);
+    clearInterval(this.#maintenance);
+    const cancelTimer = setTimeout(() => void this.#options.cancelRunning().catch(() => {}), milliseconds);
+    await this.#runner?.stop().catch(() => {});
+    clearTimeout(cancelTimer);
+    await this.#pool.end();
+  }
+}
+
+/** One connection for each concurrent job, and one for LISTEN. The pool replaces lost connections when they are needed. */
+function makePool(url: string): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    fallback_application_name: "jobs",
+    max: CONCURRENCY + 1,
+    keepAlive: true,
+  });
+  const ignore = () => {};
+  return pool.on("error", ignore).on("connect", (client) => client.on("error", ignore));
 }
 
 /** Logs errors of graphile-worker as warnings, because it retries, and everything else for debugging only. */
@@ -121,11 +119,22 @@ function workerLogFunction(log: Logger): LogFunctionFactory {
   };
 }
 
+/** Queries the catalogue, because that is no error if the schema does not exist or is not accessible. */
+const HAS_TASKS = `
+  select from pg_class
+  where relnamespace = (select oid from pg_namespace where nspname = 'private') and relname = 'tasks'
+    and has_schema_privilege(relnamespace, 'usage') and has_table_privilege(oid, 'insert')
+    and has_database_privilege(current_database(), 'create')`;
+
 /** Whether tasks can be queued: the table exists, and this login may write to it and create the queue's schema. */
 export async function hasTasks(asOwner: AsOwner): Promise<boolean> {
   const { rowCount } = await asOwner((client) => client.query(HAS_TASKS));
   return rowCount === 1;
 }
+
+const COUNT_TASKS = `
+  select count(*) filter (where status = 'queued')::int as queued, count(*) filter (where status = 'running')::int as running
+  from private.tasks where finished_at is null`;
 
 type TaskCounts = { readonly queued: number; readonly running: number };
 

@@ -14,7 +14,7 @@ import {
   SCHEMA_CHANGED_MESSAGE,
 } from "../../engine/database/database-errors.ts";
 import { ApiError, errorCodeOf, toApiError, toGraphQLBody } from "../../engine/errors.ts";
-import type { AuthenticationResult, Authenticator } from "../../engine/identity/caller.ts";
+import type { AuthenticationResult, Authenticator } from "../../engine/identity/authenticator.ts";
 import type { KeyedCounter } from "../../engine/observability/counters.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import type { IntrospectionAccess } from "./introspection-access.ts";

@@ -3,7 +3,7 @@ import type { AbortLike } from "../../engine/concurrency/abort.ts";
 import { waitForLargeWorkSlot } from "../../engine/concurrency/event-loop-sharing.ts";
 import { runStepwise, type Stepwise } from "../../engine/concurrency/stepwise.ts";
 import { ApiError } from "../../engine/errors.ts";
-import type { Credentials } from "../../engine/identity/caller.ts";
+import type { Credentials } from "../../engine/identity/authenticator.ts";
 import { isJsonObject, parseJsonExactly } from "../../engine/json/json-values.ts";
 import { scanJson } from "../../engine/json/scan-json.ts";
 import type { OperationVariables } from "./exact-numbers.ts";

@@ -1,6 +1,7 @@
 import type { Accounts } from "../../engine/accounts/accounts.ts";
+import type { Federation } from "../../engine/accounts/federation/federation.ts";
 import type { Config } from "../../engine/config/config.ts";
-import type { Authenticator } from "../../engine/identity/caller.ts";
+import type { Authenticator } from "../../engine/identity/authenticator.ts";
 import { makeCsrfProtection } from "../../http/csrf-protection.ts";
 import type { LimitExpensiveRequest } from "../http/limits.ts";
 import type { GatewayHandler } from "../http/request.ts";
@@ -11,11 +12,12 @@ import { emailRoutes, factorRoutes } from "./account-routes.ts";
 import { API_KEYS_PATH, apiKeyRoutes } from "./key-routes.ts";
 import { sessionRoutes, tokenRoutes } from "./login-routes.ts";
 import { federationHandlers } from "./provider-routes.ts";
-import { makeReadPageRedirect } from "./sign-in-pages.ts";
+import { readPageRedirect } from "./sign-in-pages.ts";
 import { withoutCaching } from "./without-caching.ts";
 
 type AuthRouteOptions = {
   readonly accounts: Accounts;
+  readonly federation: Federation;
   readonly authenticator: Authenticator;
   readonly config: Pick<Config, "corsOrigins" | "publicUrl" | "passwordPolicy" | "signInRedirects">;
   /** The public URL of the service. */
@@ -25,12 +27,13 @@ type AuthRouteOptions = {
 /** Routes for sign-in and accounts. They parse requests and format responses; `engine/accounts` has the rules. */
 export function authRoutes({
   accounts,
+  federation,
   authenticator,
   config,
   siteUrl,
   limitExpensive,
 }: AuthRouteOptions & { readonly limitExpensive: LimitExpensiveRequest }): GatewayRoutes {
-  const services = { accounts, authenticator: authenticator, csrf: makeCsrfProtection(config), limitExpensive };
+  const services = { accounts, authenticator, csrf: makeCsrfProtection(config), limitExpensive };
   return withoutCaching({
     ...tokenRoutes(services),
     ...sessionRoutes(services),
@@ -39,8 +42,8 @@ export function authRoutes({
     ...authPages({
       ...services,
       passwordPolicy: config.passwordPolicy,
-      providers: () => accounts.federation.list(),
-      readTarget: makeReadPageRedirect(siteUrl, config),
+      providers: federation.list,
+      readTarget: (text) => readPageRedirect(text, siteUrl(), config.signInRedirects),
       render: makePageRenderer(config),
     }),
   });
@@ -49,13 +52,14 @@ export function authRoutes({
 /** Handlers for path prefixes: identity providers and API keys. */
 export function authPathPrefixes({
   accounts,
+  federation,
   authenticator,
   config,
   siteUrl,
 }: AuthRouteOptions): Readonly<Record<string, GatewayHandler>> {
-  const services = { accounts, authenticator: authenticator, csrf: makeCsrfProtection(config) };
+  const services = { accounts, authenticator, csrf: makeCsrfProtection(config) };
   return {
-    ...federationHandlers({ ...services, render: makePageRenderer(config), siteUrl }),
+    ...federationHandlers({ ...services, federation, render: makePageRenderer(config), siteUrl }),
     [API_KEYS_PATH]: apiKeyRoutes(services),
   };
 }

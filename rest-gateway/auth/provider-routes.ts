@@ -1,3 +1,4 @@
+import type { Federation } from "../../engine/accounts/federation/federation.ts";
 import type { RequestedSignIn } from "../../engine/accounts/federation/oauth-state-store.ts";
 import { type CallbackRequest, PROVIDERS_PATH } from "../../engine/accounts/federation/provider.ts";
 import { isLoopback } from "../../engine/accounts/federation/safe-fetch.ts";
@@ -22,14 +23,15 @@ const CODE_CHALLENGE_PATTERN = /^[\w-]{43}$/;
 const BROWSER_COOKIE = "FEDERATION";
 const BROWSER_COOKIE_ATTRIBUTES = `Path=${PROVIDERS_PATH}; HttpOnly; Secure; Max-Age=1800`;
 
-type FederationDependencies = AuthDependencies & {
+type ProviderRouteDependencies = AuthDependencies & {
+  readonly federation: Federation;
   readonly render: RenderPage;
   /** The public URL of the service. */
   readonly siteUrl: () => string;
 };
 
 /** Sign-in through identity providers: `/auth/providers`, `/auth/providers/code`, `/auth/providers/{name}/callback` … */
-export function federationHandlers(services: FederationDependencies): Readonly<Record<string, GatewayHandler>> {
+export function federationHandlers(services: ProviderRouteDependencies): Readonly<Record<string, GatewayHandler>> {
   const commonMethods = methodsByPath(withoutCaching(commonRoutes(services)));
   const providerMethods = methodsByPath(withoutCaching({ ...signInRoutes(services), ...signOutRoutes(services) }));
   const handle: GatewayHandler = (request) => {
@@ -60,7 +62,7 @@ function withErrorPages(handle: GatewayHandler, render: RenderPage): GatewayHand
 }
 
 /** Routes that are not specific to a provider. */
-export function commonRoutes({ accounts: { federation }, csrf, render }: FederationDependencies): GatewayRoutes {
+export function commonRoutes({ federation, csrf, render }: ProviderRouteDependencies): GatewayRoutes {
   return {
     "": {
       GET: async () => {
@@ -88,9 +90,8 @@ export function commonRoutes({ accounts: { federation }, csrf, render }: Federat
   };
 }
 
-export function signInRoutes(services: FederationDependencies): GatewayRoutes {
-  const { accounts, render } = services;
-  const { federation } = accounts;
+export function signInRoutes(services: ProviderRouteDependencies): GatewayRoutes {
+  const { federation, render } = services;
 
   const startSignIn = async (request: GatewayRequest, requested: RequestedSignIn) => {
     const browser = getBrowserSecret(request);
@@ -146,8 +147,8 @@ async function readCode(request: GatewayRequest): Promise<string> {
 }
 
 /** Ends the session here and at the provider. */
-export function signOutRoutes(services: FederationDependencies): GatewayRoutes {
-  const { federation, sessions } = services.accounts;
+export function signOutRoutes(services: ProviderRouteDependencies): GatewayRoutes {
+  const { federation, accounts } = services;
 
   const finishSignOut: GatewayHandler = async (request) => {
     const [callback, browser] = [await readCallbackRequest(request), readBrowserSecret(request)];
@@ -165,9 +166,9 @@ export function signOutRoutes(services: FederationDependencies): GatewayRoutes {
         const { redirectTo: text } = await readFields(request, { redirectTo: OPTIONAL_TEXT });
         const browser = getBrowserSecret(request);
         const address = await federation
-          .signOutUrl(providerName(request), session, { text, field: "redirectTo" }, browser)
+          .beginSignOut(providerName(request), session, { text, field: "redirectTo" }, browser)
           .catch(ignoreUnavailable);
-        await sessions.close(session, clientInfoOf(request));
+        await accounts.sessions.close(session, clientInfoOf(request));
         const cookies = [clearSessionCookie()["Set-Cookie"]!, setBrowserCookie(browser, { isPosted: true })];
         return jsonResponse(200, { message: "Signed out.", address }, { "Set-Cookie": cookies });
       },

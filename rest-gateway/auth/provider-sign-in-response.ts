@@ -5,7 +5,7 @@ import type { GatewayRequest } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";
 import { html, type PageContent, type RenderPage, seeOther } from "../pages/page.ts";
 import { alert, type RejectedForm, renderForm } from "./form-page.ts";
-import { SIGN_IN_PATH } from "./sign-in-pages.ts";
+import { CODE_FIELD, SIGN_IN_PATH } from "./sign-in-pages.ts";
 
 /** The response to the browser at the end of a sign-in. */
 export function respondToSignIn(request: GatewayRequest, result: SignInResult, render: RenderPage): GatewayResponse {
@@ -74,14 +74,7 @@ function continuePage(address: string): PageContent {
 }
 
 export function codePage(refused: RejectedForm | null = null): PageContent {
-  const field = {
-    name: "code",
-    label: "Code",
-    type: "text",
-    autocomplete: "one-time-code",
-    hint: "Six digits of your authenticator app, or a backup code.",
-  } as const;
-  const content = renderForm({ action: "", fields: [field], button: "Sign in" }, refused);
+  const content = renderForm({ action: "", fields: [CODE_FIELD], button: "Sign in" }, refused);
   return { title: "One more step", content, status: refused?.error.status ?? 200 };
 }
 

@@ -1,8 +1,7 @@
 import { signInAgain } from "../../engine/accounts/auth-errors.ts";
-import { makeReadRedirectTarget } from "../../engine/accounts/federation/read-redirect-target.ts";
+import { readRedirectTarget } from "../../engine/accounts/federation/read-redirect-target.ts";
 import { LIFETIMES } from "../../engine/accounts/lifetimes.ts";
 import type { NewSession } from "../../engine/accounts/sessions.ts";
-import type { Config } from "../../engine/config/config.ts";
 import { csrfTokenOf } from "../../http/csrf-protection.ts";
 import { type RequestHeaders, readCookie } from "../../http/request-info.ts";
 import { clearSessionCookie, setSessionCookie } from "../../http/session-cookie.ts";
@@ -41,7 +40,7 @@ const PASSWORD_FIELD: FormField = {
   type: "password",
   autocomplete: "current-password",
 };
-const CODE_FIELD: FormField = {
+export const CODE_FIELD: FormField = {
   name: "code",
   label: "Code",
   type: "text",
@@ -51,20 +50,27 @@ const CODE_FIELD: FormField = {
 
 /** Pages for password, code and sign-out, with links to identity providers. */
 export function signInPages(services: PageDependencies): GatewayRoutes {
-  const { accounts, csrf, render, readTarget, providers } = services;
-  const { mfaLogin, sessions } = accounts;
+  const { accounts, render } = services;
+  const password = formHandlers(passwordPage(services), services);
+  const showSession: GatewayHandler = async (request) => {
+    const session = await findSession(request, accounts.sessions);
+    return session ? render(signedInPage(session)) : password.GET(request);
+  };
+  return {
+    [SIGN_IN_PATH]: { GET: showSession, POST: password.POST },
+    [CODE_PATH]: formHandlers(codePage(services), services),
+    [SIGN_OUT_PATH]: formHandlers(signOutPage(services), services),
+  };
+}
 
-  const redirectSignedIn = ({ id }: NewSession, target: string | null): GatewayResponse =>
-    seeOther(target ?? SIGN_IN_PATH, { "Set-Cookie": [setSessionCookie(id)["Set-Cookie"]!, clearPendingCookie()] });
-
-  const passwordPage: FormPage = {
+function passwordPage({ accounts: { mfaLogin, sessions }, providers, readTarget }: PageDependencies): FormPage {
+  return {
     async show(values, refused) {
       const target = values.get("redirect_to");
-      const hidden = { redirect_to: target };
       const form: HtmlForm = {
         action: SIGN_IN_PATH,
         fields: [USERNAME_FIELD, PASSWORD_FIELD],
-        hidden,
+        hidden: { redirect_to: target },
         button: "Sign in",
       };
       const others = (await providers()).map(
@@ -91,8 +97,10 @@ export function signInPages(services: PageDependencies): GatewayRoutes {
       });
     },
   };
+}
 
-  const codePage: FormPage = {
+function codePage({ accounts: { mfaLogin, sessions }, readTarget }: PageDependencies): FormPage {
+  return {
     show(values, refused) {
       const target = values.get("redirect_to");
       const hidden = { redirect_to: target };
@@ -108,33 +116,28 @@ export function signInPages(services: PageDependencies): GatewayRoutes {
       return redirectSignedIn(await mfaLogin.finish(pending, code, clientInfoOf(request), sessions.open), target);
     },
   };
+}
 
-  const password = formHandlers(passwordPage, services);
-  const showSession: GatewayHandler = async (request) => {
-    const session = await findSession(request, sessions);
-    return session ? render(signedInPage(session)) : password.GET(request);
-  };
-
+function signOutPage({ accounts: { sessions }, csrf }: PageDependencies): FormPage {
   return {
-    [SIGN_IN_PATH]: { GET: showSession, POST: password.POST },
-    [CODE_PATH]: formHandlers(codePage, services),
-    [SIGN_OUT_PATH]: formHandlers(
-      {
-        show: (_values, refused) => {
-          const fault = refused && alert(refused.error.message);
-          return { title: "Sign out", content: html`${fault}<p><a href="${SIGN_IN_PATH}">Go back</a></p>` };
-        },
-        async submit(values, request) {
-          const session = await findSession(request, sessions);
-          if (!session) return seeOther(SIGN_IN_PATH);
-          csrf.checkForm(request, session.id, values.get("csrf"));
-          await sessions.close(session.id, clientInfoOf(request));
-          return seeOther(SIGN_IN_PATH, clearSessionCookie());
-        },
-      },
-      services,
-    ),
+    show(_values, refused) {
+      const fault = refused && alert(refused.error.message);
+      return { title: "Sign out", content: html`${fault}<p><a href="${SIGN_IN_PATH}">Go back</a></p>` };
+    },
+    async submit(values, request) {
+      const session = await findSession(request, sessions);
+      if (!session) return seeOther(SIGN_IN_PATH);
+      csrf.checkForm(request, session.id, values.get("csrf"));
+      await sessions.close(session.id, clientInfoOf(request));
+      return seeOther(SIGN_IN_PATH, clearSessionCookie());
+    },
   };
+}
+
+function redirectSignedIn({ id }: NewSession, target: string | null): GatewayResponse {
+  return seeOther(target ?? SIGN_IN_PATH, {
+    "Set-Cookie": [setSessionCookie(id)["Set-Cookie"]!, clearPendingCookie()],
+  });
 }
 
 function signedInPage({ id, username }: RequestSession): PageContent {
@@ -154,18 +157,13 @@ export function withRedirect(path: string, target: string | null): string {
 }
 
 /** Validates the redirect after a sign-in. Own URLs become paths, because the cookie belongs to the host name that the browser uses. */
-export function makeReadPageRedirect(
-  siteUrl: () => string,
-  { signInRedirects }: Pick<Config, "signInRedirects">,
-): (text: string | null) => string | null {
-  return (text) => {
-    const target = makeReadRedirectTarget(siteUrl(), signInRedirects)({ text: text || null, field: "redirect_to" });
-    if (target === null) return null;
-    const { origin, pathname, search, hash } = new URL(target);
-    // A path that begins with two slashes would be another host.
-    const isPath = origin === new URL(siteUrl()).origin && !pathname.startsWith("//");
-    return isPath ? pathname + search + hash : target;
-  };
+export function readPageRedirect(text: string | null, siteUrl: string, allowed: readonly string[]): string | null {
+  const target = readRedirectTarget({ text: text || null, field: "redirect_to" }, siteUrl, allowed);
+  if (target === null) return null;
+  const { origin, pathname, search, hash } = new URL(target);
+  // A path that begins with two slashes would be another host.
+  const isPath = origin === new URL(siteUrl).origin && !pathname.startsWith("//");
+  return isPath ? pathname + search + hash : target;
 }
 
 /** The pending login, between password and code. */

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { ApiError } from "../../engine/errors.ts";
-import type { Authenticator, Caller } from "../../engine/identity/caller.ts";
+import type { Authenticator } from "../../engine/identity/authenticator.ts";
+import type { Caller } from "../../engine/identity/caller.ts";
 import { readApiKey } from "./parse/query-string.ts";
 
 const SCHEME = "Bearer ";

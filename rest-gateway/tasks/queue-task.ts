@@ -4,12 +4,12 @@ import { publicBasePath } from "../http/public-url.ts";
 import { jsonResponse } from "../http/response.ts";
 import { keyReused, readIdempotencyKey } from "../idempotency/idempotent-runner.ts";
 import { deriveStorageKey, fingerprintParts, type StorageKey } from "../idempotency/response-store.ts";
-import { defaultVersion, type ReadVersions } from "../resource/versions/versions.ts";
 import { type QueueTask, type StoredRequest, taskOwnerOf, toStoredRequest } from "./task-request.ts";
 
 type QueueTaskOptions = {
   readonly asOwner: AsOwner;
-  readonly versions: ReadVersions;
+  /** The default version of the resource interface, for the address of a task from an interface without versions. */
+  readonly defaultVersion: () => Promise<number>;
   readonly publicUrl: string | null;
 };
 
@@ -21,7 +21,7 @@ const QUEUE_TASK = "select id, estimate from private.queue_task($1, $2, $3, $4, 
 const FIND_TASK = "select status, caller->>'fingerprint' as fingerprint from private.tasks where id = $1";
 
 /** Queues a request as a task and answers 202 with the task's address. */
-export function makeQueueTask({ asOwner, versions, publicUrl }: QueueTaskOptions): QueueTask {
+export function makeQueueTask({ asOwner, defaultVersion, publicUrl }: QueueTaskOptions): QueueTask {
   const statusOf = async ({ id, fingerprint }: RetryIdentity): Promise<string> => {
     const { rows } = await asOwner((client) => client.query<StatusRow>(FIND_TASK, [id]));
     const { status = "queued", fingerprint: storedFingerprint = null } = rows[0] ?? {};
@@ -45,7 +45,7 @@ export function makeQueueTask({ asOwner, versions, publicUrl }: QueueTaskOptions
     const { rows } = await asOwner((client) => client.query<QueuedRow>(QUEUE_TASK, values));
     const { id, estimate } = rows[0]!;
     const status = retry ? await statusOf(retry) : "queued";
-    const statusVersion = version ?? defaultVersion(await versions())?.number ?? 1;
+    const statusVersion = version ?? (await defaultVersion());
     const location = `${publicBasePath(publicUrl)}/api/v${statusVersion}/tasks/${id}`;
     return jsonResponse(
       202,
@@ -55,7 +55,7 @@ export function makeQueueTask({ asOwner, versions, publicUrl }: QueueTaskOptions
   };
 }
 
-/** Stores the claims of now, because the token may expire before the task starts. The fingerprint is stored as long as the task. */
+/** Stores the current claims, because the token may expire before the task starts. The fingerprint is stored as long as the task. */
 function serializeCaller({ kind, role, claimsText }: Caller, retry: RetryIdentity | null): string {
   const others = JSON.stringify({ kind, role, ...(retry && { fingerprint: retry.fingerprint }) });
   return `{"claims":${claimsText},${others.slice(1)}`;

@@ -4,16 +4,13 @@ import type { Caller } from "../../engine/identity/caller.ts";
 import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse, type ResponseBody } from "../http/response.ts";
 import { dispatchMethod } from "../http/router.ts";
-import { parseAddress } from "../resource/parse/address.ts";
-import { negotiateVersion } from "../resource/versions/negotiate.ts";
-import type { ReadVersions } from "../resource/versions/versions.ts";
 import { visibleTaskOwnerOf } from "./task-request.ts";
 
 type TaskRoutesOptions = {
   readonly asOwner: AsOwner;
   readonly authenticate: (request: GatewayRequest) => Caller | Promise<Caller>;
-  readonly versions: ReadVersions;
-  readonly publicUrl: string | null;
+  /** Throws for a version of the resource interface that does not exist, and announces one that will end. */
+  readonly negotiateVersion: (request: GatewayRequest) => Promise<void>;
   /** Whether the database has a collection with this name. */
   readonly hasCollection: (name: string) => boolean;
   /** Handles all other paths, and the rows of a collection that is also called tasks. */
@@ -45,7 +42,7 @@ type TaskAction = (id: string, caller: Caller) => Promise<GatewayResponse | null
  * has a table called tasks, an id that is no task of the caller is looked up there; random ids do not collide.
  */
 export function makeTaskRoutes(options: TaskRoutesOptions): GatewayHandler {
-  const { asOwner, authenticate: identify, versions, publicUrl, hasCollection, next } = options;
+  const { asOwner, authenticate, negotiateVersion, hasCollection, next } = options;
   const read: TaskAction = async (id, caller) => {
     const { rows } = await asOwner((client) => client.query<TaskRow>(READ_TASK, [id, visibleTaskOwnerOf(caller)]));
     if (!rows[0]) return null;
@@ -65,15 +62,12 @@ export function makeTaskRoutes(options: TaskRoutesOptions): GatewayHandler {
 
   const respond = async (id: string, request: GatewayRequest): Promise<GatewayResponse<ResponseBody>> => {
     request.addResponseHeaders({ "Cache-Control": "no-store" });
-    negotiateVersion(request, parseAddress(request.path), new URLSearchParams(request.rawQuery), {
-      versions: await versions(),
-      publicUrl,
-    });
+    await negotiateVersion(request);
     const isShared = hasCollection(TASKS_COLLECTION);
     const handleWith =
       (find: TaskAction): GatewayHandler =>
       async () => {
-        const response = await find(id, await identify(request));
+        const response = await find(id, await authenticate(request));
         if (response) return response;
         if (isShared) return next(request);
         throw taskNotFound();

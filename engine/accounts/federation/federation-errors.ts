@@ -88,20 +88,21 @@ function withoutDetails(cause: unknown): Error | undefined {
 }
 
 /** Runs the work of a federated sign-in; if it throws, writes the error's code and cause to the audit log. */
-export type AuditFailures = <T>(provider: string | null, clientInfo: ClientInfo, work: () => Promise<T>) => Promise<T>;
-
-export function makeAuditFailures(asOwner: AsOwner): AuditFailures {
-  return async (provider, clientInfo, work) => {
-    try {
-      return await work();
-    } catch (error) {
-      const { code: reason, cause } = toApiError(error);
-      const because = cause instanceof Error ? cause.message.slice(0, MAX_CAUSE_LENGTH) : undefined;
-      const details = JSON.stringify({ provider, reason, because });
-      await inOwnerTransaction(asOwner, (client) =>
-        client.query(LOG_FAILURE, [clientInfoParameter(clientInfo), details]),
-      );
-      throw error;
-    }
-  };
+export async function auditFailures<T>(
+  asOwner: AsOwner,
+  provider: string | null,
+  clientInfo: ClientInfo,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const { code: reason, cause } = toApiError(error);
+    const because = cause instanceof Error ? cause.message.slice(0, MAX_CAUSE_LENGTH) : undefined;
+    const details = JSON.stringify({ provider, reason, because });
+    await inOwnerTransaction(asOwner, (client) =>
+      client.query(LOG_FAILURE, [clientInfoParameter(clientInfo), details]),
+    );
+    throw error;
+  }
 }

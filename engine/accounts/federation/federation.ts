@@ -5,31 +5,18 @@ import type { LoginAttempts } from "../login-attempts.ts";
 import type { Sessions } from "../sessions.ts";
 import type { TokenPairs } from "../token-pairs.ts";
 import {
-  type ExchangeCode,
-  type FederatedSignIn,
-  makeCompleteSignIn,
-  makeExchangeCode,
-  makeFederatedSignIn,
-  makeSecondFactorStep,
-  type SecondFactorStep,
+  beginSignIn,
+  exchangeCode,
+  finishSignIn,
+  finishWithCode,
+  type SignInDependencies,
 } from "./federated-sign-in.ts";
-import { type FederatedSignOut, makeFederatedSignOut } from "./federated-sign-out.ts";
-import { asProviderError, makeAuditFailures } from "./federation-errors.ts";
+import { beginSignOut, finishSignOut } from "./federated-sign-out.ts";
+import { asProviderError } from "./federation-errors.ts";
 import { makeOAuthStateStore } from "./oauth-state-store.ts";
 import { makeProtocols } from "./protocols.ts";
 import { type ListedProvider, makeProviders } from "./providers.ts";
-import { makeReadRedirectTarget, type ReadRedirectTarget } from "./read-redirect-target.ts";
-
-/** Sign-in through external providers. `browser` is the secret in the federation cookie of the browser. */
-export type Federation = FederatedSignIn &
-  FederatedSignOut & {
-    /** The enabled providers. */
-    list(): Promise<ListedProvider[]>;
-    readonly finishWithCode: SecondFactorStep["finish"];
-    readonly exchangeCode: ExchangeCode;
-    /** The SAML metadata of this service. */
-    metadata(name: string): Promise<string>;
-  };
+import { readRedirectTarget } from "./read-redirect-target.ts";
 
 type FederationOptions = {
   readonly asOwner: AsOwner;
@@ -42,24 +29,32 @@ type FederationOptions = {
   readonly siteUrl: () => string;
 };
 
-export function makeFederation(options: FederationOptions): Federation {
-  const { asOwner, keys, attempts, sessions, tokens, config, siteUrl } = options;
+export type Federation = ReturnType<typeof makeFederation>;
+
+/** Sign-in through external providers. `browser` is the secret in the federation cookie of the browser. */
+export function makeFederation({ asOwner, keys, attempts, sessions, tokens, config, siteUrl }: FederationOptions) {
   const providers = makeProviders(asOwner, async () => keys);
   const protocols = makeProtocols(siteUrl);
-  const stateStore = makeOAuthStateStore(asOwner);
-  const auditRefusals = makeAuditFailures(asOwner);
-  const completeSignIn = makeCompleteSignIn(sessions.open);
-  const secondFactorStep = makeSecondFactorStep({ asOwner, attempts, completeSignIn, auditRefusals });
-  const readRedirectTarget: ReadRedirectTarget = (requested) =>
-    makeReadRedirectTarget(siteUrl(), config.signInRedirects)(requested);
-  const shared = { asOwner, providers, protocols, stateStore, auditRefusals, readRedirectTarget };
+  const dependencies: SignInDependencies = {
+    asOwner,
+    attempts,
+    openSession: sessions.open,
+    providers,
+    protocols,
+    stateStore: makeOAuthStateStore(asOwner),
+    readRedirectTarget: (requested) => readRedirectTarget(requested, siteUrl(), config.signInRedirects),
+  };
   return {
-    ...makeFederatedSignIn({ ...shared, completeSignIn, secondFactorStep }),
-    ...makeFederatedSignOut(shared),
-    list: async () => (await providers.list()).filter(({ enabled }) => enabled),
-    finishWithCode: secondFactorStep.finish,
-    exchangeCode: makeExchangeCode(asOwner, tokens),
-    async metadata(name) {
+    begin: beginSignIn.bind(null, dependencies),
+    finish: finishSignIn.bind(null, dependencies),
+    finishWithCode: finishWithCode.bind(null, dependencies),
+    exchangeCode: exchangeCode.bind(null, asOwner, tokens.open),
+    beginSignOut: beginSignOut.bind(null, dependencies),
+    finishSignOut: finishSignOut.bind(null, dependencies),
+    /** The enabled providers. */
+    list: async (): Promise<ListedProvider[]> => (await providers.list()).filter(({ enabled }) => enabled),
+    /** The SAML metadata of this service. */
+    async metadata(name: string): Promise<string> {
       const provider = await providers.find(name);
       return asProviderError(() => protocols.samlOf(provider).metadata);
     },

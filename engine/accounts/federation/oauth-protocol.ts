@@ -12,77 +12,112 @@ import type {
 } from "./provider.ts";
 import { isLoopback, makeSafeFetch } from "./safe-fetch.ts";
 
-/** Errors that mean an unavailable or misconfigured provider, not a forged response. */
-const UNAVAILABLE_CODES: readonly unknown[] = [
-  "OAUTH_TIMEOUT",
-  "OAUTH_HTTP_REQUEST_FORBIDDEN",
-  "OAUTH_REQUEST_PROTOCOL_FORBIDDEN",
-  "OAUTH_RESPONSE_IS_NOT_CONFORM",
-  "OAUTH_RESPONSE_IS_NOT_JSON",
-  "OAUTH_PARSE_ERROR",
-  "OAUTH_MISSING_SERVER_METADATA",
-  "OAUTH_INVALID_SERVER_METADATA",
-];
-/** The user declined, or the code is unknown to the provider (RFC 6749 §5.2). */
-const REFUSAL_CODES: readonly string[] = ["access_denied", "invalid_grant", "login_required", "interaction_required"];
-
-/** Independently, the library refetches the keys when a token has an unknown key id. */
-const DISCOVERY_CACHE_MS = 10 * 60_000;
-/** The accepted clock difference to the provider, in seconds. */
-const CLOCK_TOLERANCE_SECONDS = 30;
-
+/** What differs between OpenID Connect and plain OAuth 2.0 in the authorization code flow. */
+type CodeFlow = {
+  readonly configuration: () => Promise<openid.Configuration>;
+  readonly scope: string | undefined;
+  /** OpenID Connect: the provider returns an ID token with our nonce. */
+  readonly hasIdToken: boolean;
+  readonly readIdentity: (configuration: openid.Configuration, tokens: CodeFlowTokens) => Promise<ExternalIdentity>;
+};
+type CodeFlowTokens = Awaited<ReturnType<typeof openid.authorizationCodeGrant>>;
 type UserProfile = Readonly<Record<string, unknown>>;
 
-const DEFAULT_SCOPE = "openid profile email";
+const OPENID_SCOPE = "openid profile email";
 
-/** OpenID Connect: the code flow with PKCE, state and nonce. */
-export function makeOpenIdProtocol() {
+/** Returns OpenID Connect for a provider; the providers' configurations are cached. */
+export function makeOpenIdProtocol(): (provider: Provider, urls: ServiceUrls) => ProviderProtocol {
   const discover = makeDiscovery();
-  return (provider: Provider, { callback, signedOut }: ServiceUrls): ProviderProtocol => ({
+  return (provider, urls) => {
+    const configuration = () => discover(provider);
+    const scope = provider.settings.scope ?? OPENID_SCOPE;
+    return {
+      ...makeCodeFlow({ configuration, scope, hasIdToken: true, readIdentity: readIdToken }, urls),
+      async signOutUrl({ proof }: SignOutHint, state) {
+        const discovered = await configuration();
+        if (!discovered.serverMetadata().end_session_endpoint) return null;
+        return openid.buildEndSessionUrl(discovered, {
+          post_logout_redirect_uri: urls.signedOut,
+          state,
+          ...(proof !== null && { id_token_hint: proof }),
+        }).href;
+      },
+    };
+  };
+}
+
+/** Plain OAuth 2.0: the user is read from the userinfo endpoint. */
+export function makeOAuthProtocol(provider: Provider, urls: ServiceUrls): ProviderProtocol {
+  const configured = configureOAuth(provider);
+  const flow: CodeFlow = {
+    configuration: async () => configured,
+    scope: provider.settings.scope,
+    hasIdToken: false,
+    readIdentity: async (configuration, { access_token }) =>
+      toOAuthIdentity(provider, await readUserInfo(configuration, access_token)),
+  };
+  // OAuth 2.0 has no logout.
+  return { ...makeCodeFlow(flow, urls), signOutUrl: async () => null };
+}
+
+/** The authorization code flow with PKCE and state. */
+function makeCodeFlow(
+  { configuration, scope, hasIdToken, readIdentity }: CodeFlow,
+  { callback }: ServiceUrls,
+): Omit<ProviderProtocol, "signOutUrl"> {
+  return {
     async startSignIn(state) {
-      const configuration = await discover(provider);
-      const [nonce, codeVerifier] = [openid.randomNonce(), openid.randomPKCECodeVerifier()];
-      const address = openid.buildAuthorizationUrl(configuration, {
+      const target = await configuration();
+      const codeVerifier = openid.randomPKCECodeVerifier();
+      const nonce = hasIdToken ? openid.randomNonce() : null;
+      const url = openid.buildAuthorizationUrl(target, {
         redirect_uri: callback,
-        scope: provider.settings.scope ?? DEFAULT_SCOPE,
+        ...(scope !== undefined && { scope }),
         state,
-        nonce,
+        ...(nonce !== null && { nonce }),
         code_challenge: await openid.calculatePKCECodeChallenge(codeVerifier),
         code_challenge_method: "S256",
       });
-      return { url: address.href, checks: { nonce, codeVerifier, requestId: null } };
+      return { url: url.href, checks: { nonce, codeVerifier, requestId: null } };
     },
 
-    stateOf: queryState,
+    stateOf: stateParameter,
 
     async readIdentity({ query }, state, { nonce, codeVerifier }) {
-      const configuration = await discover(provider);
+      const target = await configuration();
       const tokens = await openid
-        .authorizationCodeGrant(configuration, new URL(`${callback}?${query}`), {
+        .authorizationCodeGrant(target, new URL(`${callback}?${query}`), {
           expectedState: state,
-          expectedNonce: nonce!,
           pkceCodeVerifier: codeVerifier!,
-          idTokenExpected: true,
+          ...(hasIdToken && { expectedNonce: nonce!, idTokenExpected: true }),
         })
         .catch(throwAsApiError);
-      const claims = tokens.claims()!;
-      const profile = await readProfile(configuration, tokens.access_token, claims).catch(throwAsApiError);
-      return toOpenIdIdentity(claims, profile, tokens.id_token!);
+      return readIdentity(target, tokens);
     },
 
-    async signOutUrl({ proof }: SignOutHint, state) {
-      const configuration = await discover(provider);
-      if (!configuration.serverMetadata().end_session_endpoint) return null;
-      const parameters = {
-        post_logout_redirect_uri: signedOut,
-        state,
-        ...(proof !== null && { id_token_hint: proof }),
-      };
-      return openid.buildEndSessionUrl(configuration, parameters).href;
-    },
+    readLogout: async (request) => ({ kind: "response", state: stateParameter(request) }),
+  };
+}
 
-    readLogout: async (callback) => ({ kind: "response", state: queryState(callback) }),
-  });
+function stateParameter({ query }: CallbackRequest): string {
+  return new URLSearchParams(query).get("state") ?? "";
+}
+
+async function readIdToken(configuration: openid.Configuration, tokens: CodeFlowTokens): Promise<ExternalIdentity> {
+  const claims = tokens.claims()!;
+  const profile = await readProfile(configuration, tokens.access_token, claims).catch(throwAsApiError);
+  const { email, email_verified: verified, name } = profile;
+  return {
+    subject: claims.sub,
+    email: typeof email === "string" ? email : null,
+    // Some providers send it as a string.
+    isEmailVerified: verified === true || verified === "true",
+    name: typeof name === "string" ? name : null,
+    // RFC 8176
+    hasSecondFactor: Array.isArray(claims.amr) && claims.amr.includes("mfa"),
+    message: null,
+    signOut: { subject: claims.sub, sessionIndex: null, proof: tokens.id_token! },
+  };
 }
 
 /** Many providers return e-mail and name from the userinfo endpoint only. `email_verified` must come from the same source as the e-mail. */
@@ -95,53 +130,6 @@ async function readProfile(
   if (isEnough || !configuration.serverMetadata().userinfo_endpoint) return claims;
   const userInfo = await openid.fetchUserInfo(configuration, accessToken, claims.sub);
   return { ...(claims.email === undefined ? userInfo : claims), name: claims.name ?? userInfo.name };
-}
-
-function toOpenIdIdentity({ sub, amr }: openid.IDToken, profile: UserProfile, idToken: string): ExternalIdentity {
-  const { email, email_verified: verified, name } = profile;
-  return {
-    subject: sub,
-    email: typeof email === "string" ? email : null,
-    // Some providers send it as a string.
-    isEmailVerified: verified === true || verified === "true",
-    name: typeof name === "string" ? name : null,
-    // RFC 8176
-    hasSecondFactor: Array.isArray(amr) && amr.includes("mfa"),
-    message: null,
-    signOut: { subject: sub, sessionIndex: null, proof: idToken },
-  };
-}
-
-/** Plain OAuth 2.0: exchanges the code and reads the user from the userinfo endpoint. */
-export function makeOAuthProtocol(provider: Provider, { callback }: ServiceUrls): ProviderProtocol {
-  const configuration = configureOAuth(provider);
-  return {
-    async startSignIn(state) {
-      const { scope } = provider.settings;
-      const codeVerifier = openid.randomPKCECodeVerifier();
-      const address = openid.buildAuthorizationUrl(configuration, {
-        redirect_uri: callback,
-        ...(scope !== undefined && { scope }),
-        state,
-        code_challenge: await openid.calculatePKCECodeChallenge(codeVerifier),
-        code_challenge_method: "S256",
-      });
-      return { url: address.href, checks: { nonce: null, codeVerifier, requestId: null } };
-    },
-
-    stateOf: queryState,
-
-    async readIdentity({ query }, state, { codeVerifier }) {
-      const url = new URL(`${callback}?${query}`);
-      const checks = { expectedState: state, pkceCodeVerifier: codeVerifier! };
-      const tokens = await openid.authorizationCodeGrant(configuration, url, checks).catch(throwAsApiError);
-      return toOAuthIdentity(provider, await readUserInfo(configuration, tokens.access_token));
-    },
-
-    // OAuth 2.0 has no logout.
-    signOutUrl: async () => null,
-    readLogout: async (callback) => ({ kind: "response", state: queryState(callback) }),
-  };
 }
 
 function configureOAuth({ issuer, clientId, secret, settings }: Provider): openid.Configuration {
@@ -221,6 +209,12 @@ type CachedConfiguration = {
   readonly configuration: Promise<openid.Configuration>;
 };
 
+/** Independently, the library refetches the keys when a token has an unknown key id. */
+const DISCOVERY_CACHE_MS = 10 * 60_000;
+
+/** The accepted clock difference to the provider, in seconds. */
+const CLOCK_TOLERANCE_SECONDS = 30;
+
 function makeDiscovery(): DiscoverConfiguration {
   const cache = new Map<string, CachedConfiguration>();
   return (provider) => {
@@ -260,6 +254,21 @@ async function discover(provider: Provider): Promise<openid.Configuration> {
   return configuration;
 }
 
+/** Errors that mean an unavailable or misconfigured provider, not a forged response. */
+const UNAVAILABLE_CODES: readonly unknown[] = [
+  "OAUTH_TIMEOUT",
+  "OAUTH_HTTP_REQUEST_FORBIDDEN",
+  "OAUTH_REQUEST_PROTOCOL_FORBIDDEN",
+  "OAUTH_RESPONSE_IS_NOT_CONFORM",
+  "OAUTH_RESPONSE_IS_NOT_JSON",
+  "OAUTH_PARSE_ERROR",
+  "OAUTH_MISSING_SERVER_METADATA",
+  "OAUTH_INVALID_SERVER_METADATA",
+];
+
+/** The user declined, or the code is unknown to the provider (RFC 6749 §5.2). */
+const REFUSAL_CODES: readonly string[] = ["access_denied", "invalid_grant", "login_required", "interaction_required"];
+
 /** Converts errors of openid-client to API errors. */
 function throwAsApiError(error: unknown): never {
   if (error instanceof openid.AuthorizationResponseError || error instanceof openid.ResponseBodyError) {
@@ -280,9 +289,4 @@ function toProviderUnavailable(error: unknown): ApiError {
 /** The library's message is generic; the innermost cause names the claim. */
 function innermostCause(error: unknown): unknown {
   return error instanceof Error && error.cause instanceof Error ? innermostCause(error.cause) : error;
-}
-
-/** Reads `?state=…`, for protocols that respond in the query string. */
-function queryState({ query }: CallbackRequest): string {
-  return new URLSearchParams(query).get("state") ?? "";
 }

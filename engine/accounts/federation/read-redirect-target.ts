@@ -10,30 +10,30 @@ const HINT = "Use a URL of this service, or one that SIGN_IN_REDIRECTS allows.";
 /** It is stored until the provider's callback. */
 const MAX_LENGTH = 4_096;
 
-/** Prevents open redirects, which could also leak codes. */
-export function makeReadRedirectTarget(siteUrl: string, allowed: readonly string[]): ReadRedirectTarget {
+/** Prevents open redirects, which could also leak codes: allows URLs of this service and those that the patterns match. */
+export function readRedirectTarget(
+  { text, field }: RequestedRedirect,
+  siteUrl: string,
+  allowed: readonly string[],
+): string | null {
+  if (text === null) return null;
+  // Browsers treat backslashes as slashes and ignore line breaks and tabs.
+  const target = /[\\\p{Cc}]/u.test(text) ? null : URL.parse(text, siteUrl);
+  if (!target || target.username || target.password || !isAllowed(target, siteUrl, allowed)) {
+    throw new ApiError(400, "VALIDATION_ERROR", "Redirects to this URL are not allowed.", {
+      hint: HINT,
+      details: [{ field, message: HINT }],
+    });
+  }
+  if (target.href.length > MAX_LENGTH) throw tooLong(field);
+  return target.href;
+}
+
+function isAllowed(target: URL, siteUrl: string, patterns: readonly string[]): boolean {
   const own = new URL(siteUrl);
-  const patterns = allowed.map((entry) => new URL(entry));
-  return ({ text, field }) => {
-    if (text === null) return null;
-    // Browsers treat backslashes as slashes and ignore line breaks and tabs.
-    const target = /[\\\p{Cc}]/u.test(text) ? null : URL.parse(text, siteUrl);
-    // Not `origin`, because the origin of a `blob:` URL is that of the inner URL.
-    const isOwnOrigin = target?.protocol === own.protocol && target.host === own.host;
-    if (
-      !target ||
-      target.username ||
-      target.password ||
-      !(isOwnOrigin || patterns.some((each) => matchesPattern(target, each)))
-    ) {
-      throw new ApiError(400, "VALIDATION_ERROR", "Redirects to this URL are not allowed.", {
-        hint: HINT,
-        details: [{ field, message: HINT }],
-      });
-    }
-    if (target.href.length > MAX_LENGTH) throw tooLong(field);
-    return target.href;
-  };
+  // Not `origin`, because the origin of a `blob:` URL is that of the inner URL.
+  const isOwnOrigin = target.protocol === own.protocol && target.host === own.host;
+  return isOwnOrigin || patterns.some((pattern) => matchesPattern(target, new URL(pattern)));
 }
 
 function tooLong(field: string): ApiError {

@@ -4,7 +4,14 @@ import { inflateRaw } from "node:zlib";
 import { type CacheProvider, type Profile, SAML, type SamlConfig, ValidateInResponseTo } from "@node-saml/node-saml";
 import { ApiError } from "../../errors.ts";
 import { assertionInvalid } from "./federation-errors.ts";
-import type { CallbackRequest, LogoutMessage, Provider, ProviderProtocol, ServiceUrls } from "./provider.ts";
+import type {
+  CallbackRequest,
+  ExternalIdentity,
+  LogoutMessage,
+  Provider,
+  ProviderProtocol,
+  ServiceUrls,
+} from "./provider.ts";
 import { CLOCK_SKEW_MS, readAssertion, type XmlElement } from "./saml-assertion.ts";
 import {
   checkDestination,
@@ -44,23 +51,8 @@ export function makeSamlProtocol(provider: Provider, serviceUrls: ServiceUrls): 
 
     stateOf: ({ form }) => form.get("RelayState") ?? "",
 
-    async readIdentity({ form }, _state, checks) {
-      const SAMLResponse = form.get("SAMLResponse") ?? "";
-      const requestId = checks.requestId!;
-      const xml = decodeMessage(SAMLResponse);
-      checkResponse(xml, serviceUrls.callback);
-      const strict = {
-        validateInResponseTo: ValidateInResponseTo.always,
-        cacheProvider: makeRequestIdCache(requestId),
-        // The response's own signature is optional, but must be valid if present.
-        wantAuthnResponseSigned: hasOwnSignature(xml),
-      };
-      const { profile } = await saml(strict).validatePostResponseAsync({ SAMLResponse }).catch(throwInvalidAssertion);
-      // The library has parsed this from the signed bytes.
-      const signed = profile?.getAssertion?.() as { readonly Assertion: XmlElement } | undefined;
-      if (!signed) throw assertionInvalid(new Error("There is no assertion"));
-      return readAssertion(signed.Assertion, { provider, recipient: serviceUrls.callback, requestId });
-    },
+    readIdentity: ({ form }, _state, { requestId }) =>
+      readResponse(form.get("SAMLResponse") ?? "", { provider, serviceUrls, requestId: requestId! }),
 
     async signOutUrl({ subject, sessionIndex, proof }, state) {
       if (settings.logout_url === undefined) return null;
@@ -78,6 +70,34 @@ export function makeSamlProtocol(provider: Provider, serviceUrls: ServiceUrls): 
 
     readLogout: (callback) => readLogoutMessage(saml(), callback, serviceUrls.signedOut),
   };
+}
+
+type ExpectedResponse = {
+  readonly provider: Provider;
+  readonly serviceUrls: ServiceUrls;
+  /** The id of the request that this browser started with. */
+  readonly requestId: string;
+};
+
+/** Verifies the response to a sign-in request. */
+async function readResponse(
+  SAMLResponse: string,
+  { provider, serviceUrls, requestId }: ExpectedResponse,
+): Promise<ExternalIdentity> {
+  const xml = decodeMessage(SAMLResponse);
+  checkResponse(xml, serviceUrls.callback);
+  const saml = new SAML({
+    ...samlConfiguration(provider, serviceUrls),
+    validateInResponseTo: ValidateInResponseTo.always,
+    cacheProvider: makeRequestIdCache(requestId),
+    // The response's own signature is optional, but must be valid if present.
+    wantAuthnResponseSigned: hasOwnSignature(xml),
+  });
+  const { profile } = await saml.validatePostResponseAsync({ SAMLResponse }).catch(throwInvalidAssertion);
+  // The library has parsed this from the signed bytes.
+  const signed = profile?.getAssertion?.() as { readonly Assertion: XmlElement } | undefined;
+  if (!signed) throw assertionInvalid(new Error("There is no assertion"));
+  return readAssertion(signed.Assertion, { provider, recipient: serviceUrls.callback, requestId });
 }
 
 function samlConfiguration({ issuer, clientId, secret, settings }: Provider, serviceUrls: ServiceUrls): SamlConfig {

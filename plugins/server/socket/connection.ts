@@ -5,7 +5,7 @@ import {
   GraphQLError,
   type GraphQLFormattedError,
 } from "postgraphile/graphql";
-import type { AuthenticationResult, Authenticator, Credentials } from "../../../engine/identity/caller.ts";
+import type { AuthenticationResult, Authenticator, Credentials } from "../../../engine/identity/authenticator.ts";
 import { hasExpired } from "../../../engine/identity/claims.ts";
 import { parseJsonExactly } from "../../../engine/json/json-values.ts";
 import { type ByteQuota, Reservation, SharedBytes, type Shortage } from "../../../engine/memory/byte-quota.ts";

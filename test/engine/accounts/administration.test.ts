@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Administration, makeAdministration } from "../../../engine/accounts/administration.ts";
+import { Administration } from "../../../engine/accounts/administration.ts";
 import { claimsOf, eventsOf, from, newEmail, newPerson, type Opened, openAccounts, PASSWORD } from "./open-accounts.ts";
 
 let opened: Opened;
 let administration: Administration;
 beforeAll(async () => {
   opened = await openAccounts();
-  administration = makeAdministration({ asOwner: opened.asOwner, policy: "standard" });
+  administration = new Administration({ asOwner: opened.asOwner, policy: "standard" });
 });
 afterAll(() => opened.close());
 
@@ -33,7 +33,7 @@ describe("the first administrator", () => {
 
   test("is created once by gateways that start concurrently", async () => {
     const email = newEmail();
-    const others = Array.from({ length: 4 }, () => makeAdministration({ asOwner: opened.asOwner, policy: "standard" }));
+    const others = Array.from({ length: 4 }, () => new Administration({ asOwner: opened.asOwner, policy: "standard" }));
     const made = await Promise.all(others.map((each) => each.ensureAdministrator({ email, password: PASSWORD })));
     expect(made.sort()).toEqual(["kept", "kept", "kept", "made"]);
     expect(await roleOf(email)).toBe("admin");

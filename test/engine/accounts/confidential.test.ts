@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import { generate } from "otplib";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { makeAdministration } from "../../../engine/accounts/administration.ts";
+import { Administration } from "../../../engine/accounts/administration.ts";
 import { toApiError } from "../../../engine/errors.ts";
 import { from, newPerson, type Opened, openAccounts, PASSWORD } from "./open-accounts.ts";
 
@@ -65,7 +65,7 @@ test("errors, responses and logs contain no password, token, code or hash", asyn
   await fails(accounts.emailLinks.resetPassword(`${reset!.token}x`, PASSWORD, from()));
   await fails(accounts.apiKeys.revoke("999999"));
   await fails(
-    makeAdministration({ asOwner: opened.asOwner, policy: "standard" }).add({ ...again, email, role: "admin" }),
+    new Administration({ asOwner: opened.asOwner, policy: "standard" }).add({ ...again, email, role: "admin" }),
   );
 
   const { rows: hashes } = await owner.query<{ hash: string }>(

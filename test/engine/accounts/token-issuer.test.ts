@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import jwt from "jsonwebtoken";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { makeTokenIssuer } from "../../../engine/accounts/token-pairs.ts";
-import { makeAuthenticator } from "../../../engine/identity/caller.ts";
+import { makeAuthenticator } from "../../../engine/identity/authenticator.ts";
 import { makeTokenKeys } from "../../../engine/identity/token-keys.ts";
 import { CONFIG, claimsOf, KEYS } from "./open-accounts.ts";
 

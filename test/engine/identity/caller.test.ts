@@ -2,7 +2,7 @@ import { createHmac, generateKeyPairSync } from "node:crypto";
 import jwt from "jsonwebtoken";
 import { describe, expect, test, vi } from "vitest";
 import type { ApiError } from "../../../engine/errors.ts";
-import { type Authenticator, makeAuthenticator } from "../../../engine/identity/caller.ts";
+import { type Authenticator, makeAuthenticator } from "../../../engine/identity/authenticator.ts";
 import { makeTokenKeys, type TokenKeys } from "../../../engine/identity/token-keys.ts";
 import { signToken } from "../../../engine/identity/tokens.ts";
 import { unauthorized } from "../../../engine/identity/unauthorized.ts";
@@ -295,7 +295,7 @@ describe("identifyOrAnonymous", () => {
     const credentials = bearer(signToken({ role: "admin" }, keys));
     expect(await callers.authenticateOrAnonymous(credentials)).toEqual({
       caller: callers.authenticate(credentials),
-      refusal: null,
+      rejection: null,
     });
   });
 

@@ -1,7 +1,7 @@
 import jwt from "jsonwebtoken";
 import { expect, test } from "vitest";
 import { type ClaimPath, parseClaimPath } from "../../../engine/config/claim-path.ts";
-import { makeAuthenticator } from "../../../engine/identity/caller.ts";
+import { makeAuthenticator } from "../../../engine/identity/authenticator.ts";
 import { makeTokenKeys } from "../../../engine/identity/token-keys.ts";
 import { makeRoleKey } from "../../../engine/identity/tokens.ts";
 import { SECRET } from "../../secret.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type EmailQueue, makeEmailQueue } from "../../../engine/mail/email-queue.ts";
+import { EmailQueue } from "../../../engine/mail/email-queue.ts";
 import { type Email, makeMailer } from "../../../engine/mail/mailer.ts";
 import { until } from "../../until.ts";
 import { type SmtpServer, startSmtpServer } from "./smtp-server.ts";
@@ -25,7 +25,7 @@ async function openAll(): Promise<Opened> {
   const write = (_entry: unknown, message?: string) => void logged.push(message ?? "");
   const log = { info: write, warn: write, error: write };
   const mailer = makeMailer({ ...SETTINGS, smtpUrl: server.url }, log)!;
-  return { server, logged, queue: makeEmailQueue({ mailer, log, retryDelaysMs: [1, 1], maxWaiting: 5 }) };
+  return { server, logged, queue: new EmailQueue({ mailer, log, retryDelaysMs: [1, 1], maxWaiting: 5 }) };
 }
 
 test("the queue sends all e-mails before it closes", () =>

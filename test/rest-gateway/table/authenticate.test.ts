@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type Caller, makeAuthenticator } from "../../../engine/identity/caller.ts";
+import { makeAuthenticator } from "../../../engine/identity/authenticator.ts";
+import type { Caller } from "../../../engine/identity/caller.ts";
 import { makeTokenKeys } from "../../../engine/identity/token-keys.ts";
 import { signToken } from "../../../engine/identity/tokens.ts";
 import { authenticateTableCaller } from "../../../rest-gateway/table/authenticate.ts";

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { makeReadRedirectTarget } from "../../../../engine/accounts/federation/read-redirect-target.ts";
+import {
+  type RequestedRedirect,
+  readRedirectTarget,
+} from "../../../../engine/accounts/federation/read-redirect-target.ts";
 
-const readTarget = makeReadRedirectTarget("https://service.example.org/base", [
-  "https://app.example.org/signed-in",
-  "https://app.example.org/area/*",
-  "com.example.app://signed-in",
-]);
+const ALLOWED = ["https://app.example.org/signed-in", "https://app.example.org/area/*", "com.example.app://signed-in"];
+const readTarget = (requested: RequestedRedirect) =>
+  readRedirectTarget(requested, "https://service.example.org/base", ALLOWED);
 const read = (text: string | null) => readTarget({ text, field: "redirect_to" });
 
 describe("a redirect target", () => {

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeAccounts } from "../../../../engine/accounts/accounts.ts";
 import { encryptHint, issueCode } from "../../../../engine/accounts/federation/federated-sign-in.ts";
+import { makeFederation } from "../../../../engine/accounts/federation/federation.ts";
 import { digestOf, generateSecret } from "../../../../engine/accounts/random-secrets.ts";
 import { readConfig } from "../../../../engine/config/config.ts";
-import { makeAuthenticator } from "../../../../engine/identity/caller.ts";
+import { makeAuthenticator } from "../../../../engine/identity/authenticator.ts";
 import { makeTokenKeys } from "../../../../engine/identity/token-keys.ts";
 import { makeCsrfProtection } from "../../../../http/csrf-protection.ts";
 import { authPathPrefixes, authRoutes } from "../../../../rest-gateway/auth/auth-routes.ts";
@@ -71,11 +72,12 @@ function mountedAddresses(): string[] {
   const { config } = readConfig({ JWT_SECRET: SECRET, DATABASE_URL: gateways.database.url });
   const keys = makeTokenKeys(config);
   const siteUrl = () => SITE;
-  const accounts = makeAccounts({ asOwner: lender(gateways.owner), keys, config, siteUrl });
-  const callers = makeAuthenticator({ ...config, keys });
+  const asOwner = lender(gateways.owner);
+  const accounts = makeAccounts({ asOwner, keys, config, siteUrl });
   const options = {
     accounts,
-    authenticator: callers,
+    federation: makeFederation({ ...accounts, asOwner, keys, config, siteUrl }),
+    authenticator: makeAuthenticator({ ...config, keys }),
     config,
     siteUrl,
     limitExpensive: makeExpensiveRequestLimit(null),
