@@ -16,18 +16,18 @@ type ConsistencyRequest = {
 };
 
 type ReadingCaller = Pick<Caller, "role" | "claims">;
-type WithFooting = Pick<StatementContext, "footing">;
+type WithPosition = Pick<StatementContext, "footing">;
 
 /** Adds the read-your-writes position to the statement context, which allows replicas to serve the reads of the request. */
 export function makeReadYourWrites({ readDatabaseUrls }: Pick<Config, "readDatabaseUrls">) {
-  const none: WithFooting = {};
-  return (caller: ReadingCaller, request: ConsistencyRequest): WithFooting =>
-    readDatabaseUrls === null ? none : { footing: footingOf(caller, request) };
+  const none: WithPosition = {};
+  return (caller: ReadingCaller, request: ConsistencyRequest): WithPosition =>
+    readDatabaseUrls === null ? none : { footing: positionOf(caller, request) };
 }
 
-function footingOf(
+function positionOf(
   { role, claims: { sub } }: ReadingCaller,
-  { headers, addResponseHeaders: tell }: ConsistencyRequest,
+  { headers, addResponseHeaders }: ConsistencyRequest,
 ): ReadYourWrites {
   const hasSubject = typeof sub === "string" || typeof sub === "number";
   const subject = hasSubject ? `user ${sub}` : `role ${role}`;
@@ -36,7 +36,7 @@ function footingOf(
     subject,
     seat: hasSubject ? hashSubject(subject) : Math.floor(Math.random() * 2 ** 32),
     after: header === undefined ? 0n : parseLsn(String(header)),
-    wrote: (place) => tell?.({ [CONSISTENCY_HEADER]: formatLsn(place) }),
+    wrote: (place) => addResponseHeaders?.({ [CONSISTENCY_HEADER]: formatLsn(place) }),
   };
 }
 

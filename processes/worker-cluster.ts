@@ -26,24 +26,24 @@ const MIN_POOL_SIZE = 4;
  */
 export async function startWorkerCluster(
   config: Config,
-  { log, report: tell, onFatalError: giveUp }: ServiceOptions,
+  { log, report, onFatalError }: ServiceOptions,
 ): Promise<RunningService> {
   await checkListenAddress(config);
   await using resources = new AsyncDisposableStack();
-  const { close, ...postgres } = await startPostgres(config, tell, giveUp);
+  const { close, ...postgres } = await startPostgres(config, report, onFatalError);
   resources.defer(close);
   await bringUpToDate({
     settings: postgres.migrate,
     requestUrl: postgres.requestUrl,
     isOwnDatabase: isEmbedded(config),
-    report: tell,
+    report,
   });
 
   const size = config.workers;
   const poolSize = Math.max(MIN_POOL_SIZE, Math.floor(config.poolSize / size));
   const cluster = new WorkerCluster({ size, config: { ...config, poolSize }, postgres, log });
   resources.defer(() => cluster.stop());
-  tell(`starting ${size} processes`);
+  report(`starting ${size} processes`);
   const url = await cluster.start();
 
   const started = resources.move();

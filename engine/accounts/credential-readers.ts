@@ -19,9 +19,9 @@ export function makeSessionReader(sessions: Pick<Sessions, "use">): CredentialRe
 
 /** Authenticates Basic credentials. Each request is a login attempt, throttled like any other. */
 export function makePasswordReader({ login, readClaims }: Pick<Accounts, "login" | "readClaims">): CredentialReader {
-  return async ({ login: shown }) => {
-    if (!shown) return null;
-    const { username, password, clientInfo } = shown;
+  return async ({ login: credentials }) => {
+    if (!credentials) return null;
+    const { username, password, clientInfo } = credentials;
     const claimsText = await login({ username, password }, clientInfo, readClaims);
     return callerFromClaims({ kind: "known", claimsText, expiresAt: null });
   };

@@ -1,4 +1,4 @@
-/** `2027-12-31`, or with a time of day; null for what is none. */
+/** `2027-12-31`, or with a time of day; null if it is no valid date. */
 export function parseExpiryDate(text: string): Date | null {
   if (!/^\d{4}-\d\d-\d\d([T ]|$)/.test(text)) return null;
   const moment = new Date(text);

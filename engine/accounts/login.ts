@@ -44,13 +44,13 @@ const LOGIN_ERRORS: Readonly<Record<Exclude<LoginOutcome, "passed">, () => ApiEr
 type LoginSteps = {
   /** Counts an attempt and checks the password. Unknown users take the same steps, so that the timing does not differ. */
   begin(credentials: Pick<LoginCredentials, "username" | "password">, clientInfo: ClientInfo): Promise<LoginAttempt>;
-  /** The same for a user who has sent the password before: `isPassword` checks that it has not changed since. */
+  /** The same for a user who has sent the password before: `isPasswordCorrect` checks that it has not changed since. */
   resume(
     username: string,
     isPassword: (attempt: LoginAttempt) => boolean,
     clientInfo: ClientInfo,
   ): Promise<LoginAttempt>;
-  finish<T>(attempt: LoginAttempt, shown: SubmittedFactors, open: OpenSignIn<T>): Promise<LoginResult<T>>;
+  finish<T>(attempt: LoginAttempt, factors: SubmittedFactors, open: OpenSignIn<T>): Promise<LoginResult<T>>;
 };
 
 type SubmittedFactors = { readonly code: LoginCredentials["code"]; readonly password: string | null };
@@ -157,15 +157,19 @@ type MfaLoginResult<T> =
   | { readonly kind: "opened"; readonly opened: T }
   | { readonly kind: "code"; readonly pending: string };
 
-/** `shown` is a digest of the password hash, so that changing the password invalidates the pending login. */
-type PendingLogin = { readonly username: string; readonly shown: string; readonly until: number };
+/** `passwordDigest` is a digest of the password hash, so that changing the password invalidates the pending login. */
+type PendingLogin = { readonly username: string; readonly passwordDigest: string; readonly until: number };
 
 export function makeMfaLogin({ begin, resume, finish }: LoginSteps, { signing }: TokenKeys): MfaLogin {
   const key = deriveEncryptionKey(signing, "pending sign-in");
 
   const encryptPending = (username: string, attempt: LoginAttempt): string => {
     const until = Date.now() + LIFETIMES.pendingSignIn * 1000;
-    const pending: PendingLogin = { username, shown: digestOf(attempt.passwordHash!).toString("hex"), until };
+    const pending: PendingLogin = {
+      username,
+      passwordDigest: digestOf(attempt.passwordHash!).toString("hex"),
+      until,
+    };
     return encryptBytes([JSON.stringify(pending)], key).toString("base64url");
   };
 
@@ -189,8 +193,8 @@ export function makeMfaLogin({ begin, resume, finish }: LoginSteps, { signing }:
     },
 
     async finish(text, code, clientInfo, open) {
-      const { username, shown } = decryptPending(text);
-      const attempt = await resume(username, (known) => isSamePassword(shown, known), clientInfo);
+      const { username, passwordDigest } = decryptPending(text);
+      const attempt = await resume(username, (attempt) => isSamePassword(passwordDigest, attempt), clientInfo);
       return resultOrThrow(await finish(attempt, { code, password: null }, open));
     },
   };

@@ -58,11 +58,11 @@ export type ArchiveSummary = {
 export async function inspectArchive(file: string): Promise<ArchiveSummary> {
   let header: ArchiveHeader | null = null;
   let rows: number | null = null;
-  let found = 0;
+  let readRows = 0;
   const tables: ArchiveTable[] = [];
   try {
     for await (const line of readArchive(file)) {
-      if (typeof line === "string") found++;
+      if (typeof line === "string") readRows++;
       else if ("contentService" in line) header = line;
       else if ("table" in line) tables.push(line);
       else if ("rows" in line) rows = line.rows;
@@ -74,6 +74,7 @@ export async function inspectArchive(file: string): Promise<ArchiveSummary> {
   }
   if (header?.contentService !== FORMAT_VERSION)
     throw new Error(`${file} is not a backup of this service, or was made by a later release.`);
-  if (rows !== found) throw new Error(`${file} is incomplete: it contains only ${found} rows. Nothing was changed.`);
+  if (rows !== readRows)
+    throw new Error(`${file} is incomplete: it contains only ${readRows} rows. Nothing was changed.`);
   return { header, tables, rows };
 }

@@ -58,10 +58,10 @@ async function* archiveLines(client: pg.ClientBase, onEnd: (written: ArchiveCoun
     yield line({ table, columns });
     await client.query(`declare archived no scroll cursor for select t::text as row from only ${table} as t`);
     for (;;) {
-      const { rows: found } = await client.query<{ row: string }>(`fetch ${FETCH_ROWS} from archived`);
-      for (const { row } of found) yield line(row);
-      rows += found.length;
-      if (found.length < FETCH_ROWS) break;
+      const { rows: fetched } = await client.query<{ row: string }>(`fetch ${FETCH_ROWS} from archived`);
+      for (const { row } of fetched) yield line(row);
+      rows += fetched.length;
+      if (fetched.length < FETCH_ROWS) break;
     }
     await client.query("close archived");
   }

@@ -41,12 +41,12 @@ function signUpPage({ accounts, readTarget, passwordPolicy, limitExpensive }: Pa
     newPasswordField("Password", describePolicy(passwordPolicy)),
   ];
   return {
-    show(values, refused) {
+    show(values, rejected) {
       const target = values.get("redirect_to");
       const hidden = { redirect_to: target };
       const form: HtmlForm = { action: SIGN_UP_PATH, fields, hidden, button: "Create the account" };
       const other = html`<nav aria-label="Other ways"><a href="${withRedirect(SIGN_IN_PATH, target)}">I have an account</a></nav>`;
-      return { title: "Create an account", content: html`${renderForm(form, refused)}${other}` };
+      return { title: "Create an account", content: html`${renderForm(form, rejected)}${other}` };
     },
     async submit(values, request) {
       await limitExpensive(request);
@@ -60,9 +60,9 @@ function signUpPage({ accounts, readTarget, passwordPolicy, limitExpensive }: Pa
 
 function forgottenPasswordPage({ accounts: { emails }, render, limitExpensive }: PageDependencies): FormPage {
   return {
-    show(_values, refused) {
+    show(_values, rejected) {
       const form: HtmlForm = { action: FORGOTTEN_PASSWORD_PATH, fields: [EMAIL_FIELD], button: "Send me a link" };
-      return { title: "Forgotten your password?", content: renderForm(form, refused) };
+      return { title: "Forgotten your password?", content: renderForm(form, rejected) };
     },
     async submit(values, request) {
       await limitExpensive(request);
@@ -78,10 +78,10 @@ function newPasswordPage({ accounts: { emailLinks }, render, passwordPolicy }: P
   const action = EMAIL_LINK_PATHS.newPassword;
   const field = newPasswordField("New password", describePolicy(passwordPolicy));
   return {
-    show(values, refused) {
+    show(values, rejected) {
       const hidden = { token: values.get("token") ?? "" };
       const form: HtmlForm = { action, fields: [field], hidden, button: "Set the password" };
-      return { title: "Set a new password", content: renderForm(form, refused) };
+      return { title: "Set a new password", content: renderForm(form, rejected) };
     },
     async submit(values, request) {
       const { password } = requireFields(values, ["password"]);
@@ -96,10 +96,10 @@ function newPasswordPage({ accounts: { emailLinks }, render, passwordPolicy }: P
 function verifyEmailPage({ accounts: { emailLinks }, render }: PageDependencies): FormPage {
   const action = EMAIL_LINK_PATHS.verifyEmail;
   return {
-    show(values, refused) {
+    show(values, rejected) {
       const hidden = { token: values.get("token") ?? "" };
       const form: HtmlForm = { action, fields: [], hidden, button: "This is my address" };
-      return { title: "Confirm your e-mail address", content: renderForm(form, refused) };
+      return { title: "Confirm your e-mail address", content: renderForm(form, rejected) };
     },
     async submit(values, request) {
       await emailLinks.verifyEmail(values.get("token") ?? "", clientInfoOf(request));

@@ -8,7 +8,7 @@ import { readForm } from "./read-body.ts";
 
 /** A page with a form. */
 export type FormPage = {
-  show(values: URLSearchParams, refused: RejectedForm | null): PageContent | Promise<PageContent>;
+  show(values: URLSearchParams, rejected: RejectedForm | null): PageContent | Promise<PageContent>;
   submit(values: URLSearchParams, request: GatewayRequest): Promise<GatewayResponse>;
 };
 
@@ -60,17 +60,17 @@ export type HtmlForm = {
 export type RejectedForm = { readonly values: URLSearchParams; readonly error: ApiError };
 
 /** Renders a form without scripts. Faults appear at their fields, also for screen readers; passwords are never sent back. */
-export function renderForm({ action, fields, hidden = {}, button }: HtmlForm, refused: RejectedForm | null): Html {
-  const faults = refused ? fieldErrorsOf(refused.error) : [];
+export function renderForm({ action, fields, hidden = {}, button }: HtmlForm, rejected: RejectedForm | null): Html {
+  const faults = rejected ? fieldErrorsOf(rejected.error) : [];
   const faultOf = (name: string) => faults.flatMap((fault) => (fault.field === name ? [fault.message] : []));
   const isAtField = fields.some(({ name }) => faultOf(name).length > 0);
-  const valueIn = ({ type, name }: FormField) => (type === "password" ? "" : (refused?.values.get(name) ?? ""));
+  const valueIn = ({ type, name }: FormField) => (type === "password" ? "" : (rejected?.values.get(name) ?? ""));
   const first =
     fields.find(({ name }) => faultOf(name).length > 0) ?? fields.find((field) => valueIn(field) === "") ?? fields[0];
   const secrets = Object.entries(hidden).flatMap(([name, value]) =>
     value === null ? [] : [html`<input type="hidden" name="${name}" value="${value}">`],
   );
-  return html`${refused && !isAtField ? alert(refused.error.message) : null}
+  return html`${rejected && !isAtField ? alert(rejected.error.message) : null}
     <form method="post" action="${action}">${secrets}
       ${fields.map((field) =>
         renderField(field, {

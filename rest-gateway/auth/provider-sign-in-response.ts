@@ -73,9 +73,9 @@ function continuePage(address: string): PageContent {
   return { title: "Signed in", content: html`<p><a href="${address}">Go on</a></p>` };
 }
 
-export function codePage(refused: RejectedForm | null = null): PageContent {
-  const content = renderForm({ action: "", fields: [CODE_FIELD], button: "Sign in" }, refused);
-  return { title: "One more step", content, status: refused?.error.status ?? 200 };
+export function codePage(rejected: RejectedForm | null = null): PageContent {
+  const content = renderForm({ action: "", fields: [CODE_FIELD], button: "Sign in" }, rejected);
+  return { title: "One more step", content, status: rejected?.error.status ?? 200 };
 }
 
 export function errorPage({ message, hint, status, headers }: ApiError): PageContent {

@@ -65,7 +65,7 @@ export function signInPages(services: PageDependencies): GatewayRoutes {
 
 function passwordPage({ accounts: { mfaLogin, sessions }, providers, readTarget }: PageDependencies): FormPage {
   return {
-    async show(values, refused) {
+    async show(values, rejected) {
       const target = values.get("redirect_to");
       const form: HtmlForm = {
         action: SIGN_IN_PATH,
@@ -79,7 +79,7 @@ function passwordPage({ accounts: { mfaLogin, sessions }, providers, readTarget 
       );
       return {
         title: "Sign in",
-        content: html`${renderForm(form, refused)}
+        content: html`${renderForm(form, rejected)}
           ${others.length > 0 ? html`<p class="or">or</p>${others}` : null}
           <nav aria-label="Other ways">
             <a href="${withRedirect("/auth/sign-up", target)}">Create an account</a>
@@ -101,12 +101,12 @@ function passwordPage({ accounts: { mfaLogin, sessions }, providers, readTarget 
 
 function codePage({ accounts: { mfaLogin, sessions }, readTarget }: PageDependencies): FormPage {
   return {
-    show(values, refused) {
+    show(values, rejected) {
       const target = values.get("redirect_to");
       const hidden = { redirect_to: target };
       const form: HtmlForm = { action: CODE_PATH, fields: [CODE_FIELD], hidden, button: "Go on" };
       const back = html`<nav aria-label="Other ways"><a href="${withRedirect(SIGN_IN_PATH, target)}">Begin again</a></nav>`;
-      return { title: "One more step", content: html`${renderForm(form, refused)}${back}` };
+      return { title: "One more step", content: html`${renderForm(form, rejected)}${back}` };
     },
     async submit(values, request) {
       const target = readTarget(values.get("redirect_to"));
@@ -120,8 +120,8 @@ function codePage({ accounts: { mfaLogin, sessions }, readTarget }: PageDependen
 
 function signOutPage({ accounts: { sessions }, csrf }: PageDependencies): FormPage {
   return {
-    show(_values, refused) {
-      const fault = refused && alert(refused.error.message);
+    show(_values, rejected) {
+      const fault = rejected && alert(rejected.error.message);
       return { title: "Sign out", content: html`${fault}<p><a href="${SIGN_IN_PATH}">Go back</a></p>` };
     },
     async submit(values, request) {

@@ -35,7 +35,7 @@ export type KeyedRequest = Pick<IdempotentChange, "key" | "scope" | "make"> & {
 type IdempotentRunner = {
   run(change: KeyedRequest, transact: IdempotentChange["transact"]): Promise<GatewayResponse>;
   /** In a transaction that has begun: if another attempt is running, this one is refused instead of waiting. */
-  runInTransaction(change: KeyedRequest, ask: RunStatement): Promise<GatewayResponse>;
+  runInTransaction(change: KeyedRequest, runStatement: RunStatement): Promise<GatewayResponse>;
 };
 
 const RETENTION_SECONDS = 86_400;
@@ -60,8 +60,8 @@ export function makeIdempotentRunner(
   });
   return {
     run: (change, transact) => runOnce({ ...toChange(change), transact }),
-    runInTransaction: (change, ask) =>
-      runOnce({ ...toChange(change), transact: (work) => work(ask), signal: NO_WAITING }),
+    runInTransaction: (change, runStatement) =>
+      runOnce({ ...toChange(change), transact: (work) => work(runStatement), signal: NO_WAITING }),
   };
 }
 
@@ -77,9 +77,9 @@ export type IdempotentChange = {
   /** Aborted when the client disconnects. A change that has begun is finished anyway. */
   readonly signal: AbortLike;
   /** Runs the work in a transaction, which is rolled back if it rejects. */
-  transact(work: (ask: RunStatement) => Promise<GatewayResponse>): Promise<GatewayResponse>;
+  transact(work: (runStatement: RunStatement) => Promise<GatewayResponse>): Promise<GatewayResponse>;
   /** Makes the change and returns the response to store with it. */
-  make(ask: RunStatement): Promise<GatewayResponse>;
+  make(runStatement: RunStatement): Promise<GatewayResponse>;
 };
 
 type RunOnceOptions = {
@@ -100,18 +100,23 @@ export function makeRunOnce({ waitMilliseconds, maxBytes: maxBodyBytes, onReplay
     const fingerprint = fingerprintParts(change.request);
     const deadline = performance.now() + (waitMilliseconds || Number.POSITIVE_INFINITY);
 
-    const attempt = async (ask: RunStatement): Promise<GatewayResponse> => {
-      const claim = await claimKey(asLogin(ask), storageKey);
+    const attempt = async (runStatement: RunStatement): Promise<GatewayResponse> => {
+      const claim = await claimKey(asLogin(runStatement), storageKey);
       if (claim === "taken") throw keyInUse();
       if (claim !== "free") {
         const response = toReplay(claim.response, claim.fingerprint === fingerprint);
         onReplay();
         return response;
       }
-      const response = await change.make(ask);
+      const response = await change.make(runStatement);
       if (response.body !== null && Buffer.byteLength(response.body) > maxBodyBytes)
         throw responseTooLarge(maxBodyBytes, TOO_LARGE_HINT);
-      const isStored = await storeResponse(asLogin(ask), storageKey, { fingerprint, response }, change.lifetimeSeconds);
+      const isStored = await storeResponse(
+        asLogin(runStatement),
+        storageKey,
+        { fingerprint, response },
+        change.lifetimeSeconds,
+      );
       if (!isStored) throw keyInUse();
       return response;
     };

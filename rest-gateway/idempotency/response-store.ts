@@ -17,10 +17,10 @@ const NOT_INSTALLED_CODES = new Set(["3F000", "42883", "42501"]);
 const ALREADY_STORED_CODES = new Set(["23505", "40001"]);
 
 /** Returns the stored response. If there is none, locks the key until the transaction ends, unless another one has locked it. */
-export async function claimKey(ask: RunStatement, storageKey: StorageKey): Promise<ClaimResult> {
+export async function claimKey(runStatement: RunStatement, storageKey: StorageKey): Promise<ClaimResult> {
   try {
     const text = "select is_claimed::text, answer from private.claim_answer($1)";
-    const { rows } = await ask({ text, values: [storageKey.id] });
+    const { rows } = await runStatement({ text, values: [storageKey.id] });
     const [isClaimed, stored] = rows[0]!;
     if (stored) return decryptResponse(Buffer.from(stored, "base64"), storageKey);
     return isClaimed === "true" ? "free" : "taken";
@@ -34,14 +34,14 @@ export async function claimKey(ask: RunStatement, storageKey: StorageKey): Promi
  * transaction whose snapshot is older than that response finds out only here.
  */
 export async function storeResponse(
-  ask: RunStatement,
+  runStatement: RunStatement,
   storageKey: StorageKey,
   stored: StoredResponse,
   seconds: number,
 ): Promise<boolean> {
   const values = [storageKey.id, encryptResponse(stored, storageKey).toString("base64"), String(seconds)];
   try {
-    await ask({ text: "select private.keep_answer($1, $2, $3)", values });
+    await runStatement({ text: "select private.keep_answer($1, $2, $3)", values });
     return true;
   } catch (error) {
     if (error instanceof pg.DatabaseError && ALREADY_STORED_CODES.has(error.code ?? "")) return false;

@@ -13,9 +13,9 @@ const CONDITIONAL_HEADERS: readonly string[] = ["if-none-match", "if-modified-si
 /** A request that was parsed and planned and can be executed. */
 export type PreparedTask = {
   /** Runs the work in a transaction as the caller; rolled back if it rejects. */
-  transact(work: (ask: RunStatement) => Promise<GatewayResponse>): Promise<GatewayResponse>;
+  transact(work: (runStatement: RunStatement) => Promise<GatewayResponse>): Promise<GatewayResponse>;
   /** Executes the request in a transaction and returns the response. */
-  execute(ask: RunStatement): Promise<GatewayResponse>;
+  execute(runStatement: RunStatement): Promise<GatewayResponse>;
 };
 
 /** How an interface executes a queued request, with the catalogue and the settings of the time of execution. */

@@ -61,12 +61,12 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
       const rejection = await authenticator().validateClaims(caller.claims);
       if (rejection) throw rejection;
       const { transact, execute } = await prepareTask(toGatewayRequest(task.request, task.body), caller);
-      await transact(async (ask) => {
-        const pid = await lockTask(asLogin(ask), taskId);
+      await transact(async (runStatement) => {
+        const pid = await lockTask(asLogin(runStatement), taskId);
         backendPids.add(pid);
         try {
-          const response = await execute(ask);
-          await finishTask(asLogin(ask), taskId, response);
+          const response = await execute(runStatement);
+          await finishTask(asLogin(runStatement), taskId, response);
           return response;
         } finally {
           backendPids.delete(pid);
@@ -94,15 +94,15 @@ class TaskLockedError extends Error {
 }
 
 /** Locks the task for this attempt; returns the backend's process id. */
-async function lockTask(ask: RunStatement, taskId: string): Promise<string> {
+async function lockTask(runStatement: RunStatement, taskId: string): Promise<string> {
   const text = "select private.hold_task($1)::text, pg_catalog.pg_backend_pid()::text";
-  const [isLocked, pid] = (await ask({ text, values: [taskId] })).rows[0]!;
+  const [isLocked, pid] = (await runStatement({ text, values: [taskId] })).rows[0]!;
   if (isLocked !== "true") throw new TaskLockedError("Another attempt at this task is under way, or it is over");
   return pid!;
 }
 
-async function finishTask(ask: RunStatement, taskId: string, response: GatewayResponse): Promise<void> {
-  await ask({ text: "select private.finish_task($1, $2)", values: [taskId, resultOf(response)] });
+async function finishTask(runStatement: RunStatement, taskId: string, response: GatewayResponse): Promise<void> {
+  await runStatement({ text: "select private.finish_task($1, $2)", values: [taskId, resultOf(response)] });
 }
 
 /** Stores JSON unchanged, text as a string, anything else in base64. */
