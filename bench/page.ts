@@ -5,24 +5,27 @@ export type Told = { readonly name: string; readonly result: object; readonly to
 
 type Run = { readonly command: string; readonly at: Date; readonly loadBefore: number };
 
-/** What was measured, for readers: ratios first, then all that was told. */
+/** `docs/benchmarks.md`: the ratios, then the output of each benchmark. */
 export function benchmarksPage(records: readonly Told[], { command, at, loadBefore }: Run): string {
   const day = at.toISOString().slice(0, 10);
   const [processor] = cpus();
   return `# Benchmarks
 
-One run of \`${command}\`, on ${day}, written by the program that measured.
+After reading this page you know how fast the service is compared with pgbench, PostgREST, @supabase/lite, Express, Apollo Server and PostGraphile, and how that was measured. One run of this command wrote it on ${day}:
+
+\`\`\`sh
+${command}
+\`\`\`
 
 - Machine: ${cpus().length} x ${processor!.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release()} (${arch()}), Node ${process.versions.node}.
-- Load average before: ${loadBefore.toFixed(1)}; after: ${loadavg()[0]!.toFixed(1)}. What the load of a virtual machine's neighbours was, nobody here knows.
-- Client, service and Postgres share the processors, so rates are lower than those of a server that has them for itself, for all contestants
-  alike. Everybody runs by turns and each ratio is the median of those within a round; differences of a twentieth mean nothing.
+- Load average before: ${loadBefore.toFixed(1)}; after: ${loadavg()[0]!.toFixed(1)}. The load of other virtual machines on the host is unknown.
+- Client, service and Postgres share the processors, so all rates are lower than on separate machines. All peers run in turn, and each ratio is the median of the rounds. Differences below 5 % are noise.
 
 ## Ratios
 
-How many times as fast as the other one ours is, with the same answers, on the same Postgres, at the same number of connections.
+The rate of this service divided by that of the peer, with equal responses, the same Postgres and the same number of connections.
 
-| bench | work | other one | times |
+| benchmark | request | peer | ratio |
 | --- | --- | --- | --- |
 ${records.flatMap(ratioRows).join("\n")}
 
