@@ -39,7 +39,7 @@ export function planReadPage(
   const mayRead = (name: string) => context.catalog.hasPrivilege(context.role, "select", table, name);
   const order = completeOrder(tree.order, { table, mayRead });
   const limit = pageLimit(tree, context);
-  const ordered = { ...tree, order, window: { offset: 0, limit } };
+  const ordered = { ...tree, order, range: { offset: 0, limit } };
   const outer = { alias: table.name, depth: 0, takenAliases: new Set<string>() };
   const result = planResultRows({ ...ordered, conditions: [] }, tableScope(table, outer), table, context);
   rejectGroupedRows(result.rows);
@@ -64,7 +64,7 @@ type CalledRoutine = { readonly routine: QualifiedName; readonly scope: SelectSc
 /** A function is called once, and all that it gives is kept. */
 export function planCallPage(page: CursorPage, { routine, scope, node: tree }: CalledRoutine, context: PlanContext) {
   const order = completeOrder(tree.order, { table: scope.table, mayRead: () => true });
-  const ordered = { ...tree, order, window: { offset: 0, limit: pageLimit(tree, context) } };
+  const ordered = { ...tree, order, range: { offset: 0, limit: pageLimit(tree, context) } };
   const { rows: all, result } = planResultRows(ordered, scope, scope.table, context);
   rejectGroupedRows(all);
   const plan = { order: orderFingerprint("call", routine, order), isFirst: page.kind === "first", all };

@@ -101,7 +101,7 @@ export function planSelection(root: SelectNode, start: JoinedSource, planContext
 
 /** The conditions of rows that are not read but written. */
 export function planConditions(node: SelectNode, scope: SelectScope, planContext: PlanContext): WherePredicate[] {
-  const context = { ...makeSelectionContext(node, scope, planContext), columnsFirst: true };
+  const context: SelectionContext = { ...makeSelectionContext(node, scope, planContext), prefersColumns: true };
   return node.conditions.map((condition) => planCondition(condition, context));
 }
 
@@ -439,7 +439,7 @@ export function planResultRows(
   planContext: PlanContext,
 ): ResultRowsPlan {
   const type = table && { schema: table.schema, name: table.name };
-  const inResult = { ...scope, composed: type && { type, columns: [...scope.columns.keys()] } };
+  const inResult: SelectScope = { ...scope, composite: type && { type, columns: [...scope.columns.keys()] } };
   const rows = planSelection(tree, { scope: inResult, source: { kind: "result" }, join: [] }, planContext);
   const wholeRow = scope.usedNames.has(ALL_COLUMNS.name);
   const computed = [...scope.usedNames].filter((name) => scope.computed.has(name) && !scope.columns.has(name));

@@ -260,7 +260,7 @@ function joinThroughJunction(
   const { junction, sourceColumns, targetColumns } = relationship;
   const own = innerScope(outer, table, chooseAlias(table.name, 0, outer.takenAliases));
   const alias = chooseAlias(junction.name, 0, own.takenAliases);
-  const scope = { ...own, taken: new Set(own.takenAliases).add(alias) };
+  const scope = { ...own, takenAliases: new Set(own.takenAliases).add(alias) };
   const join = sourceColumns.map((pair) =>
     equalityPredicate(alias, outer, { source: pair.source, target: pair.junction }, context),
   );

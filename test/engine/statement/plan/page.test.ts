@@ -185,7 +185,7 @@ test("a page has no more rows than are put together at once, or than the setting
 
 test("an argument of a function may be called cursor", () => {
   const given = call("from_cursor", { cursor: "x" }, {}, { page: { kind: "unreadable" } });
-  expect(museum.plan(given)).toMatchObject({ page: null, call: { arguments: { parameters: [{ name: "cursor" }] } } });
+  expect(museum.plan(given)).toMatchObject({ keyset: null, call: { arguments: { parameters: [{ name: "cursor" }] } } });
   const paged = call("cheap_hammers", { cursor: "" }, { window }, { page: first });
-  expect(museum.plan(paged)).toMatchObject({ page: { isFirst: true }, call: { arguments: { kind: "none" } } });
+  expect(museum.plan(paged)).toMatchObject({ keyset: { isFirst: true }, call: { arguments: { kind: "none" } } });
 });

@@ -85,7 +85,7 @@ describe("a page by position", () => {
         more: place([`"paints"."year"`, `"paints"."id"`], order, 2),
       }),
     );
-    expect(await museum.ask(first)).toMatchObject({ page: 2, place: ["2000", "14"] });
+    expect(await museum.ask(first)).toMatchObject({ page: 2, position: ["2000", "14"] });
   });
 
   const searched = (intent: Paged) => /"result" as \((.*?)\) select coalesce/s.exec(museum.text(intent))![1];
@@ -229,7 +229,7 @@ describe("a walk from page to page gives each row once and in order", () => {
   test("with everything that is embedded in them", async () => {
     const select = [everyColumn(), column("shouted"), relation("artists", [column("name"), relation("countries", [])])];
     const intent = read("works", { select: [...select, relation("exhibitions", columns("id"))], window: two });
-    const inOrder = { ...intent, shape: { ...intent.selection, orders: [{ path: [], value: [term("id")] }] } };
+    const inOrder = { ...intent, selection: { ...intent.selection, orders: [{ path: [], value: [term("id")] }] } };
     expect(await walk(intent)).toEqual(await whole(inOrder));
   });
 
@@ -251,8 +251,8 @@ describe("a walk from page to page gives each row once and in order", () => {
   test("as CSV, and as headers alone", async () => {
     const first = { ...read("paints", { select: columns("id"), window: two }), page: { kind: "first" } } as const;
     const csv = await museum.ask(first, { formats: [{ kind: "media", type: "text/csv" }] });
-    expect(csv).toMatchObject({ body: "id\n1\n2", place: ["2"] });
-    expect(await museum.ask(first, { includesBody: false })).toMatchObject({ body: null, page: 2, place: ["2"] });
+    expect(csv).toMatchObject({ body: "id\n1\n2", position: ["2"] });
+    expect(await museum.ask(first, { includesBody: false })).toMatchObject({ body: null, page: 2, position: ["2"] });
   });
 });
 
@@ -262,7 +262,7 @@ test("rows in the same place are told from others that are only spelled alike", 
     grant select on api.amounts to anon`);
   await museum.reload();
   const intent = read("amounts", { order: [term("n")], window: { offset: 0, limit: 1 } });
-  expect(await museum.ask({ ...intent, page: { kind: "first" } })).toMatchObject({ place: [] });
-  expect(await museum.ask(behind(intent, ["1.0"]))).toMatchObject({ body: '[{"n":2.0}]', place: ["2.0"] });
-  expect(await museum.ask(behind(intent, ["2"]))).toMatchObject({ place: [] });
+  expect(await museum.ask({ ...intent, page: { kind: "first" } })).toMatchObject({ position: [] });
+  expect(await museum.ask(behind(intent, ["1.0"]))).toMatchObject({ body: '[{"n":2.0}]', position: ["2.0"] });
+  expect(await museum.ask(behind(intent, ["2"]))).toMatchObject({ position: [] });
 });

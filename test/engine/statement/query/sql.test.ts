@@ -20,7 +20,7 @@ describe("a piece of SQL", () => {
     [join([sql`a`, sql`b`, sql`c`], ", "), "a, b, c"],
     [sql`${NOTHING}a${identifier("b")}c`, 'a"b"c'],
   ])("is spelled %#", (piece, text) => {
-    expect(compile(piece)).toEqual({ text, slots: [] });
+    expect(compile(piece)).toEqual({ text, parameters: [] });
   });
 
   test("numbers its parameters in the order in which they come, and one that comes twice once", () => {
@@ -30,7 +30,7 @@ describe("a piece of SQL", () => {
     const last = parameter({ kind: "argument", name: "a", all: false });
     expect(compile(sql`${id} ${body} ${id} ${all} ${last} ${all}`)).toEqual({
       text: "$1 $2 $1 $3 $4 $3",
-      slots: [...id.parts, ...body.parts, ...all.parts, ...last.parts],
+      parameters: [...id.parts, ...body.parts, ...all.parts, ...last.parts],
     });
   });
 });

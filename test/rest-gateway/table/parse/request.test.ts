@@ -27,22 +27,22 @@ function intentOf(line: string, headers: RawTableRequest["headers"] = {}, body =
 
 const target = { schema: "api", name: "films" };
 const select = [{ kind: "column", field: ALL_COLUMNS, alias: null, cast: null, aggregate: null }];
-const shape = { select, conditions: [], orders: [], windows: [] };
+const selection = { select, conditions: [], orders: [], ranges: [] };
 
 describe("requests for a table", () => {
   test.each(["GET", "HEAD"])("%s reads", (method) => {
-    expect(intentOf(`${method} /films`)).toEqual({ kind: "read", target, shape, count: null, page: null });
+    expect(intentOf(`${method} /films`)).toEqual({ kind: "read", target, selection, count: null, page: null });
   });
 
   test("the query shapes what is read, the headers narrow and count it", () => {
     const headers = { range: "0-9", prefer: "count=exact" };
     expect(intentOf("GET /films?select=id&id=gt.5&order=id&limit=50", headers)).toMatchObject({
       kind: "read",
-      shape: {
+      selection: {
         select: [{ field: { name: "id" } }],
         conditions: [{ path: [] }],
         orders: [{ path: [] }],
-        windows: [{ path: [], value: { offset: 0, limit: 10 } }],
+        ranges: [{ path: [], value: { offset: 0, limit: 10 } }],
       },
       count: "exact",
     });
@@ -52,7 +52,7 @@ describe("requests for a table", () => {
     expect(intentOf("POST /films", {}, '{"id":1}')).toEqual({
       kind: "insert",
       target,
-      shape,
+      selection,
       count: null,
       returned: "nothing",
       payload: { json: Buffer.from('{"id":1}'), columns: ["id"], isArray: false },
@@ -90,7 +90,7 @@ describe("requests for a table", () => {
       upsert: { resolution: "merge", onConflict: null },
       missingAsDefault: false,
       payload: { columns: ["id"] },
-      shape: { conditions: [{ path: [] }] },
+      selection: { conditions: [{ path: [] }] },
     });
   });
 
@@ -104,7 +104,7 @@ describe("requests for a table", () => {
     expect(intentOf("DELETE /films?id=eq.1", { prefer: "return=representation" }, "ignored")).toEqual({
       kind: "delete",
       target,
-      shape: { ...shape, conditions: [expect.objectContaining({ path: [] })] },
+      selection: { ...selection, conditions: [expect.objectContaining({ path: [] })] },
       count: null,
       returned: "rows",
     });
@@ -127,7 +127,7 @@ describe("a page by its cursor", () => {
   test("a column called cursor is filtered by in all of them", () => {
     for (const method of ["GET", "PATCH", "DELETE"]) {
       expect(intentOf(`${method} /films?cursor=eq.5`, {}, "{}")).toMatchObject({
-        shape: { conditions: [{ value: { field: { name: "cursor" } } }] },
+        selection: { conditions: [{ value: { field: { name: "cursor" } } }] },
       });
     }
   });
@@ -157,7 +157,7 @@ describe("requests for a function", () => {
       kind: "call",
       target,
       argument: { kind: "query", values: [["a", "1"]] },
-      shape: { conditions: [{ value: { field: { name: "b" } } }] },
+      selection: { conditions: [{ value: { field: { name: "b" } } }] },
       readOnly: true,
     });
     expect(intentOf("HEAD /rpc/films?a=1")).toMatchObject({ kind: "call", readOnly: true });
