@@ -14,10 +14,13 @@ declare module "vitest" {
   }
 }
 
+/** Nothing of it is kept when the run is over. */
+const CLUSTER_SETTINGS = { max_connections: "300", fsync: "off", full_page_writes: "off", synchronous_commit: "off" };
+
 /** One real Postgres for the whole run; each test file clones its own database from a template. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dataDir = await mkdtemp(join(tmpdir(), "content-service-test-"));
-  const cluster = await startCluster({ dataDir, port: null, settings: { max_connections: "300" }, tell: () => {} });
+  const cluster = await startCluster({ dataDir, port: null, settings: CLUSTER_SETTINGS, tell: () => {} });
   const urlOf = (database: string) => cluster.url("postgres", database);
 
   await createDatabases(urlOf("postgres"), ["empty", "content"]);

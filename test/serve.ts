@@ -17,6 +17,8 @@ export function serve(
     OWNER_DATABASE_URL: ownerUrl,
     JWT_SECRET: SECRET,
     RATE_LIMIT: "0",
+    // The connections that the tests hold open are closed at once.
+    DRAIN_TIMEOUT_SECONDS: "0",
     ...settings,
   });
   const giveUp = (reason: Error) => {

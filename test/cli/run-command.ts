@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { TestDatabase } from "../database.ts";
+import { COMPILE_CACHE } from "../program.ts";
 import { REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
 
@@ -21,7 +22,7 @@ export function runCommand(
 /** The same with these settings and no other. */
 export function runCommandWith(name: string, words: readonly string[], settings: NodeJS.ProcessEnv): Promise<Told> {
   const line = [join(REPOSITORY, `cli/${name}.ts`), ...words];
-  const env = { PATH: process.env.PATH, ...settings };
+  const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILE_CACHE, ...settings };
   return promisify(execFile)(process.execPath, line, { cwd: REPOSITORY, env }).then(
     ({ stdout, stderr }) => ({ stdout, stderr, code: 0 }),
     (error) => error as Told,

@@ -13,8 +13,8 @@ import { tableRequests } from "./table-requests.ts";
 /** A service whose rows are the same each time it is opened. */
 export type World = {
   readonly url: string;
-  /** Puts back what a rollback does not. */
-  readonly beforeEach: () => Promise<void>;
+  /** Puts back what a rollback does not: the numbers that sequences have drawn. */
+  readonly rewind: () => Promise<void>;
   close(): Promise<void>;
 };
 
@@ -45,7 +45,7 @@ async function openTables(settings: Readonly<Record<string, string>> = {}): Prom
   const service = await serve(museum, { ...MUSEUM_SETTINGS, ...settings });
   return {
     url: service.url,
-    beforeEach: async () => void (await owner.query("select private.rewind()")),
+    rewind: async () => void (await owner.query("select private.rewind()")),
     close: async () => {
       await service.stop();
       await owner.end();
@@ -64,7 +64,7 @@ export async function openContent(settings: Readonly<Record<string, string>> = {
   const service = await serve(database, { REST_REQUIRE_APIKEY: "false", ...settings });
   return {
     url: service.url,
-    beforeEach: async () => {},
+    rewind: async () => {},
     close: async () => {
       await service.stop();
       await database.drop();
