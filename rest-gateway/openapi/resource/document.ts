@@ -12,7 +12,7 @@ import { collectionPaths } from "./collection-paths.ts";
 import { sharedParameters } from "./parameters.ts";
 import { errorSchema, resourceErrorResponses } from "./responses.ts";
 import { rowSchemas } from "./row-schemas.ts";
-import { ACCEPTED, SERVICE_SCHEMAS, servicePaths, taskPath } from "./service-paths.ts";
+import { SERVICE_RESPONSES, SERVICE_SCHEMAS, servicePaths, taskPath } from "./service-paths.ts";
 
 /** The conventional interface and signing in, in OpenAPI 3.1. */
 export async function makeResourceDocument({
@@ -59,7 +59,7 @@ export async function makeResourceDocument({
       },
       parameters: sharedParameters,
       responses: function* () {
-        yield ACCEPTED;
+        yield* SERVICE_RESPONSES;
         yield* resourceErrorResponses();
       },
       securitySchemes: SECURITY_SCHEMES,
