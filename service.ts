@@ -302,6 +302,7 @@ async function openStreamingInterfaces(dependencies: StreamingDependencies, open
     config,
     authenticator,
     csrf: makeCsrfProtection(config),
+    clientAddress,
     catalog,
     database,
     changes,

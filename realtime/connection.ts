@@ -36,6 +36,8 @@ const TOO_MANY_MESSAGES = new ChannelError("MessagePerSecondRateLimitReached", "
 /** What a connection needs of its socket. */
 export type ConnectionSocket = {
   readonly version: ProtocolVersion;
+  /** The caller that the socket was opened by: its key, or its address where that stands for many. */
+  readonly largeWorkOwner: string;
   readonly outbox: Outbox;
   close(code: number, reason: string): void;
 };
@@ -66,7 +68,7 @@ export class ChannelConnection {
     const { limits, memory } = dependencies;
     this.#memoryQuota = memory.retainedOfSocket();
     this.#presenceQuota = memory.presencesOfSocket();
-    this.#frameReader = new FrameReader(socket.version);
+    this.#frameReader = new FrameReader(socket.version, socket.largeWorkOwner);
     this.#messageRate = new RateLimiter(limits.messagesPerSecond);
     this.#joinRate = new RateLimiter(limits.joinsPerSecond);
     this.#presenceRate = new RateLimiter(limits.presencesPerSecond);

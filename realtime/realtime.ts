@@ -43,6 +43,8 @@ export type RealtimeDependencies = {
   /** Those of now: the settings they are made of may change. */
   readonly authenticator: () => Authenticator;
   readonly csrf: Pick<CsrfProtection, "isAllowedOrigin">;
+  /** The client's address, as far as the proxies in front of the service are trusted. */
+  readonly clientAddress: (request: IncomingMessage) => string | null;
   readonly catalog: CatalogKeeper;
   readonly database: Database;
   readonly changes: ReplicationStream;
@@ -64,7 +66,8 @@ export type Realtime = {
 
 /** Channels as supabase-js knows them: changes of tables, broadcasts and presence. */
 export function openRealtime(dependencies: RealtimeDependencies): Realtime {
-  const { config, authenticator, csrf, catalog, database, changes, publication, memory, log } = dependencies;
+  const { config, authenticator, csrf, clientAddress, catalog, database, changes, publication, memory, log } =
+    dependencies;
   const contexts = makeCallerSettings(config);
   /** The same for all requests of a caller: what a policy says is to depend on nothing else. */
   const contextOf = (caller: Caller): StatementContext => {
@@ -140,7 +143,7 @@ export function openRealtime(dependencies: RealtimeDependencies): Realtime {
       }),
     isSuspended: (outbox, binding) => filterEvaluator.isSuspended(outbox, binding),
   };
-  const socketServer = new RealtimeSocketServer({ dependencies: channelDependencies, config, csrf });
+  const socketServer = new RealtimeSocketServer({ dependencies: channelDependencies, config, csrf, clientAddress });
   const bodyLimitOf = makeBodyLimits(config, MAX_BODY_BYTES);
 
   return {

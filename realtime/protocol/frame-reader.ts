@@ -27,10 +27,13 @@ const LARGE_BYTES = 16 * 1024;
 /** Reads the frames of one client in the order in which they come. Those that cannot be read are passed over. */
 export class FrameReader {
   readonly #version: ProtocolVersion;
+  readonly #largeWorkOwner: string;
   readonly #order = new SequentialReader();
 
-  constructor(version: ProtocolVersion) {
+  /** Large frames of one owner wait for one another, on however many sockets they arrive. */
+  constructor(version: ProtocolVersion, largeWorkOwner: string) {
     this.#version = version;
+    this.#largeWorkOwner = largeWorkOwner;
   }
 
   read(data: Buffer, isBinary: boolean, handle: (frame: ClientFrame) => Promise<void>): Promise<void> {
@@ -71,7 +74,7 @@ export class FrameReader {
     if (scan.kind === "invalid") return null;
     if (scan.kind === "too deep") return envelope && rejected(tooDeep(envelope.event));
     if (scan.values > MAX_MESSAGE_VALUES) return envelope && rejected(tooManyValues(envelope.event));
-    await waitForLargeWorkSlot(this);
+    await waitForLargeWorkSlot(this.#largeWorkOwner);
     return this.#readText(data);
   }
 

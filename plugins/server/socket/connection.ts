@@ -6,6 +6,7 @@ import {
   type GraphQLFormattedError,
 } from "postgraphile/graphql";
 import type { AuthenticationResult, Authenticator, Credentials } from "../../../engine/identity/authenticator.ts";
+import { callerKey } from "../../../engine/identity/caller.ts";
 import { hasExpired } from "../../../engine/identity/claims.ts";
 import { parseJsonExactly } from "../../../engine/json/json-values.ts";
 import { type ByteQuota, Reservation, SharedBytes, type Shortage } from "../../../engine/memory/byte-quota.ts";
@@ -101,6 +102,11 @@ export class SocketConnection {
   /** Whether it is known who asks, be it nobody. */
   get isIdentified(): boolean {
     return this.#isIdentified;
+  }
+
+  /** Large messages of one caller wait for one another, on however many sockets they arrive. */
+  get callerKey(): string {
+    return callerKey(this.#asker.caller.claims, () => this.#request.address);
   }
 
   get openOperations(): number {

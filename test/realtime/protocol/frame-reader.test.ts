@@ -1,0 +1,18 @@
+import { expect, test } from "vitest";
+import { FrameReader } from "../../../realtime/protocol/frame-reader.ts";
+
+test("large frames of one caller wait for one another, on however many sockets they arrive, and those of others do not", async () => {
+  const order: string[] = [];
+  const frame = Buffer.from(JSON.stringify(["1", "2", "realtime:room", "broadcast", { text: "x".repeat(20_000) }]));
+  const read = (socket: string, owner: string) =>
+    new FrameReader("2.0.0", owner).read(frame, false, async () => void order.push(socket));
+  const frames = [
+    read("Ann's first", "Ann"),
+    read("Ann's second", "Ann"),
+    read("Ann's third", "Ann"),
+    read("Ben's", "Ben"),
+  ];
+  await Promise.all(frames);
+  expect(order).toHaveLength(4);
+  expect(order.indexOf("Ben's")).toBeLessThan(order.indexOf("Ann's third"));
+});
