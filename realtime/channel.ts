@@ -6,8 +6,7 @@ import type { SocketMemory } from "../engine/memory/socket-memory.ts";
 import type { Logger } from "../engine/output/log.ts";
 import type { ChannelExtension, TopicAuthorization, TopicReadAccess } from "./authorization.ts";
 import type { Broadcaster, ChannelTopic, TopicMember, TopicMembers } from "./broadcast.ts";
-import { assignBindingIds, type Binding } from "./changes/binding.ts";
-import type { ChangeFeeds } from "./changes/feeds.ts";
+import { assignBindingIds } from "./changes/binding.ts";
 import type { Presence } from "./presence.ts";
 import type { BroadcastMessage } from "./protocol/broadcast-frame.ts";
 import { ChannelError, errorReason } from "./protocol/channel-error.ts";
@@ -18,10 +17,26 @@ import {
   reserveMemory,
 } from "./protocol/client-limits.ts";
 import type { RealtimeCounters } from "./protocol/counters.ts";
-import { type BindingRequest, type JoinRequest, parseToken } from "./protocol/join-request.ts";
+import { type JoinRequest, parseToken } from "./protocol/join-request.ts";
 import { encodeMessage, type ProtocolVersion, stringifyValue } from "./protocol/messages.ts";
 import { encodeSocketFrame, type Outbox } from "./protocol/outbox.ts";
-import { Subscription } from "./subscription.ts";
+import { Subscription, type SubscriptionDependencies } from "./subscription.ts";
+
+/** What channels need of the other modules. */
+export type ChannelDependencies = SubscriptionDependencies & {
+  /** The current one: the settings that it is made from may change. */
+  readonly authenticator: () => Authenticator;
+  readonly authorization: TopicAuthorization;
+  readonly members: TopicMembers;
+  readonly broadcaster: Broadcaster;
+  readonly presence: Presence;
+  readonly limits: ClientLimits;
+  readonly memory: SocketMemory;
+  /** Frames that clients have not read yet. */
+  readonly unsentFrames: SharedBytes<Buffer>;
+  readonly counters: RealtimeCounters;
+  readonly log: Pick<Logger, "debug" | "warn" | "error">;
+};
 
 /** The socket that a channel is on. */
 export type ChannelSocket = {
@@ -371,27 +386,3 @@ function accessRevoked({ name }: ChannelTopic): ChannelError {
 function topicUnauthorized(action: string, { name }: ChannelTopic): ChannelError {
   return new ChannelError("Unauthorized", `You do not have permissions to ${action} this Channel topic: ${name}`);
 }
-
-/** What channels use of the rest. */
-export type ChannelDependencies = {
-  /** Those of now: the settings they are made of may change. */
-  readonly authenticator: () => Authenticator;
-  readonly authorization: TopicAuthorization;
-  readonly members: TopicMembers;
-  readonly broadcaster: Broadcaster;
-  readonly presence: Presence;
-  readonly feeds: ChangeFeeds;
-  /** Reads what a caller asks for by a socket; null for what it cannot have. */
-  readonly bindingReaderFor: (
-    caller: Caller,
-    outbox: Outbox,
-  ) => (request: BindingRequest, id: number) => Promise<Binding | null>;
-  /** Whether a filter of it has failed for that socket a moment ago. */
-  readonly isSuspended: (outbox: Outbox, binding: Binding) => boolean;
-  readonly limits: ClientLimits;
-  readonly memory: SocketMemory;
-  /** Frames that clients have not read yet. */
-  readonly unsentFrames: SharedBytes<Buffer>;
-  readonly counters: RealtimeCounters;
-  readonly log: Pick<Logger, "debug" | "warn" | "error">;
-};

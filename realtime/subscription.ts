@@ -1,9 +1,9 @@
 import type { Caller } from "../engine/identity/caller.ts";
 import { assignBindingIds, type Binding } from "./changes/binding.ts";
+import type { ChangeFeeds } from "./changes/feeds.ts";
 import { type ChangeSubscriber, endOfTransaction, formatResumeToken, parseResumeToken } from "./changes/subscriber.ts";
-import type { ChannelDependencies } from "./channel.ts";
 import { ChannelError } from "./protocol/channel-error.ts";
-import type { JoinRequest } from "./protocol/join-request.ts";
+import type { BindingRequest, JoinRequest } from "./protocol/join-request.ts";
 import { type ProtocolVersion, stringifyValue } from "./protocol/messages.ts";
 import type { Outbox } from "./protocol/outbox.ts";
 
@@ -16,7 +16,16 @@ type SubscriptionOptions = {
   readonly reportGap: (reason: string) => void;
 };
 
-type SubscriptionDependencies = Pick<ChannelDependencies, "feeds" | "bindingReaderFor" | "isSuspended">;
+export type SubscriptionDependencies = {
+  readonly feeds: ChangeFeeds;
+  /** Resolves the bindings that a caller requests on a socket; null for one that is invalid or not permitted. */
+  readonly bindingReaderFor: (
+    caller: Caller,
+    outbox: Outbox,
+  ) => (request: BindingRequest, id: number) => Promise<Binding | null>;
+  /** Whether a filter of the binding failed for that socket a moment ago. */
+  readonly isSuspended: (outbox: Outbox, binding: Binding) => boolean;
+};
 export type SubscriptionState = { readonly status: "ok" | "error"; readonly message: string };
 
 /** Less than the ten seconds after which the client gives up. */
