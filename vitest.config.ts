@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/cluster.ts"],
+    setupFiles: ["test/property-runs.ts"],
     // Most tests wait for Postgres or for another process: one worker less than there are cores leaves two cores half idle.
     maxWorkers: availableParallelism(),
     // No module of ours keeps anything that a file could leave to the next one, and to load them all takes longer than most

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { parseJsonExactly } from "../../engine/json/json-values.ts";
 import { type GraphQLService, serveGraphQL } from "../graphql.ts";
+import { propertyRuns } from "../property-runs.ts";
 import { anonKey } from "../realtime/service.ts";
 import { until } from "../until.ts";
 
@@ -191,7 +192,7 @@ describe("any JSON", () => {
           }
         }),
         {
-          numRuns: 25,
+          numRuns: propertyRuns(25),
           examples: [["[98765432109876543210, -0, 1.50, 1e400]"], ['{"a": 1, "a": 2.0, "__proto__": {"b": 3}}']],
         },
       );

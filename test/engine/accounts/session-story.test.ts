@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { inOwnerTransaction } from "../../../engine/database/owner-pool.ts";
+import { propertyRuns } from "../../property-runs.ts";
 import { from, newPerson, type Opened, openAccounts } from "./open-accounts.ts";
 
 let opened: Opened;
@@ -95,6 +96,6 @@ test("a session ends exactly when its model does, for any sequence of operations
         expect((await sessions.use(id)) !== null).toBe(isLiving);
       }
     }),
-    { numRuns: 60 },
+    { numRuns: propertyRuns(60) },
   );
 });

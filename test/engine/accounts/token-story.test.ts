@@ -12,6 +12,7 @@ import {
 } from "../../../engine/accounts/token-pairs.ts";
 import { inOwnerTransaction } from "../../../engine/database/owner-pool.ts";
 import { ApiError } from "../../../engine/errors.ts";
+import { propertyRuns } from "../../property-runs.ts";
 import { CONFIG, from, KEYS, lender, newPerson, type Opened, openAccounts } from "./open-accounts.ts";
 
 let opened: Opened;
@@ -118,7 +119,7 @@ test("an honest client that retries with an Idempotency-Key is never signed out,
         expect(await usable(pair.refreshToken)).toEqual([digestOf(pair.refreshToken)]);
       }
     }),
-    { numRuns: 40 },
+    { numRuns: propertyRuns(40) },
   );
 });
 
@@ -174,6 +175,6 @@ test("for any interleaving of uses, replays, logouts and lost connections, a tok
         for (const token of known) expect(await answerTo(token)).toBe("refused");
       }
     }),
-    { numRuns: 60 },
+    { numRuns: propertyRuns(60) },
   );
 });

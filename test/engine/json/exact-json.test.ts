@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { isExactNumber, parseJsonExactly, toAddressText } from "../../../engine/json/json-values.ts";
+import { propertyRuns } from "../../property-runs.ts";
 
 test.each([
   "1",
@@ -52,7 +53,7 @@ test("any number is written as it was read, wherever it stands", () => {
       const json = `${before}${text}${after}`;
       return JSON.stringify(parseJsonExactly(json)) === json.replace(/\s/g, "");
     }),
-    { numRuns: 2_000 },
+    { numRuns: propertyRuns(2_000) },
   );
 });
 

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { introspectionFromSchema, isObjectType, validateSchema } from "postgraphile/graphql";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildServableSchema } from "../../../plugins/server/resilient-build.ts";
+import { propertyRuns } from "../../property-runs.ts";
 import { type OpenedPreset, openPreset } from "../open-preset.ts";
 import { randomCatalogue } from "./random-catalogue.ts";
 
@@ -26,6 +27,6 @@ test("a schema is built of every catalogue, and has what is in order", async () 
       const control = schema.getType("Control");
       expect(isObjectType(control) && control.getFields()).toMatchObject({ id: {}, note: {} });
     }),
-    { numRuns: 40 },
+    { numRuns: propertyRuns(40) },
   );
 });

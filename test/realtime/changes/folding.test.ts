@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseLsn } from "../../../engine/database/lsn.ts";
 import { parseResumeToken } from "../../../realtime/changes/subscriber.ts";
+import { propertyRuns } from "../../property-runs.ts";
 import { RawClient } from "../raw-client.ts";
 import { type Ground, openGround, token } from "../service.ts";
 
@@ -24,7 +25,7 @@ const PERMISSIVE = [
 ];
 const RESTRICTIVE = ["rank is distinct from 3", "owner <> 'carol' or (select auth.role()) = 'anon'", "true"];
 
-const RUNS = Number(process.env.FOLDING_RUNS ?? 12);
+const RUNS = propertyRuns(12);
 const SUBSCRIBERS = [
   { role: "anon", level: 0 },
   { role: "authenticated", sub: "alice", level: 3 },

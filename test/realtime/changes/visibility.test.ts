@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { propertyRuns } from "../../property-runs.ts";
 import { SECRET } from "../../secret.ts";
 import { RawClient } from "../raw-client.ts";
 import { type Ground, openGround } from "../service.ts";
@@ -168,7 +169,7 @@ const EXAMPLES: Example[] = [
   [misspelt, JWT_BODIES[0]!, [["1", "'a'", "0"]], UNFILTERED],
 ];
 
-const RUNS = Number(process.env.VISIBILITY_RUNS ?? 12);
+const RUNS = propertyRuns(12);
 
 test("a subscriber is told of the rows that its SELECT gives, whatever the policies read", async () => {
   await fc.assert(

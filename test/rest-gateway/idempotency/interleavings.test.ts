@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Service } from "../../../service.ts";
+import { propertyRuns } from "../../property-runs.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
 import { openClient, type Told } from "../table/client.ts";
@@ -75,7 +76,7 @@ test("a change is made once with the same response for any interleaving of retri
         );
       }
     }),
-    { numRuns: 25 },
+    { numRuns: propertyRuns(25) },
   );
 });
 

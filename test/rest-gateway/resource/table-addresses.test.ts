@@ -7,6 +7,7 @@ import { withClient } from "../../../engine/pg-client/with-client.ts";
 import { parseAddress } from "../../../rest-gateway/resource/parse/address.ts";
 import { tableAddresses } from "../../../rest-gateway/resource/table-addresses.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { propertyRuns } from "../../property-runs.ts";
 import { openResources, type Resources } from "./open-resources.ts";
 
 describe("tables of names that clash", () => {
@@ -213,7 +214,7 @@ describe("tables of any names in several schemas", () => {
           }
         });
       }),
-      { numRuns: 12 },
+      { numRuns: propertyRuns(12) },
     );
   });
 });

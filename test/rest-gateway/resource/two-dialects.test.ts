@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { propertyRuns } from "../../property-runs.ts";
 import { openResources, type Resources } from "./open-resources.ts";
 
 let resources: Resources;
@@ -67,6 +68,6 @@ test("both dialects give the same rows for the same question", async () => {
       const total = one.headers.get("content-range")?.split("/")[1];
       expect(String(other.body.pagination.total)).toBe(total);
     }),
-    { numRuns: 200 },
+    { numRuns: propertyRuns(200) },
   );
 });

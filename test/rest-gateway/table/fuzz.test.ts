@@ -3,6 +3,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../../service.ts";
 import type { TestDatabase } from "../../database.ts";
+import { propertyRuns } from "../../property-runs.ts";
 import { serve } from "../../serve.ts";
 import { type Client, openClient, type Told } from "./client.ts";
 import { ask, type Case } from "./differential/case.ts";
@@ -159,7 +160,7 @@ function fuzz(
       );
       for (const [index, told] of answers.entries()) check(together[index]!, told);
     }),
-    { numRuns: runs / 16 },
+    { numRuns: propertyRuns(runs / 16) },
   );
 }
 

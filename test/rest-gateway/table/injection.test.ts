@@ -3,6 +3,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../../service.ts";
 import type { TestDatabase } from "../../database.ts";
+import { propertyRuns } from "../../property-runs.ts";
 import { serve } from "../../serve.ts";
 import { type Asked, type Client, openClient, type Told, tokenOf } from "./client.ts";
 import { openMuseum } from "./differential/fixture.ts";
@@ -326,7 +327,7 @@ describe("hostile text", () => {
         for (const [position, told] of answers) expectHarmless(position, text, told);
         expect((await owner.query(STATE)).rows).toEqual(before);
       }),
-      { numRuns: 40 },
+      { numRuns: propertyRuns(40) },
     );
   });
 
@@ -390,7 +391,7 @@ describe("a text is that text", () => {
       fc.asyncProperty(texts, async (text) => {
         expect(await read(text)).toEqual(text);
       }),
-      { numRuns: 60 },
+      { numRuns: propertyRuns(60) },
     );
   const bodyOf = async (attempt: Attempt) => {
     const { path, ...asked } = attempt;

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { propertyRuns } from "../../property-runs.ts";
 import { type Client, openClient } from "./client.ts";
 import { type ServingProcess, serveApart } from "./serving-process.ts";
 
@@ -112,7 +113,7 @@ describe("rows of the same keys in the same order", () => {
         // Which one of several faults is told is nobody's promise.
         if (mixed.status === 201) expect(alike.text).toBe(mixed.text);
       }),
-      { numRuns: 100 },
+      { numRuns: propertyRuns(100) },
     );
   });
 

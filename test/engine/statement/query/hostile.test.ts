@@ -4,6 +4,7 @@ import { ApiError } from "../../../../engine/errors.ts";
 import type { Intent, ResponseOptions } from "../../../../engine/statement/intent.ts";
 import { bindValues } from "../../../../engine/statement/plan/bind-parameters.ts";
 import { buildQuery } from "../../../../engine/statement/query/build-query.ts";
+import { propertyRuns } from "../../../property-runs.ts";
 import { intents, manners } from "../arbitrary.ts";
 import { type Museum, openMuseum } from "../museum.ts";
 
@@ -83,7 +84,7 @@ describe("hostile text in any place of an intent", () => {
         expect(skeleton(ours.text)).toBe(skeleton(plain.text));
         expect(ours.values.length).toBe(plain.values.length);
       }),
-      { numRuns: 2_000 },
+      { numRuns: propertyRuns(2_000) },
     );
     expect(planned).toBeGreaterThan(500);
   });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { propertyRuns } from "../../../property-runs.ts";
 import type { Operation, ReadDocument } from "./operations.ts";
 import { type Manner, type Request, requestsOf } from "./requests.ts";
 import { openWorld, type World } from "./world.ts";
@@ -17,7 +18,7 @@ const WALKED = [
 /** A password is hashed for each of these, which takes as long as a hundred other requests. */
 const DEAR = /^(auth|session)\./;
 /** How many requests of all kinds; 20000 for a thorough look. */
-const FUZZ = Number(process.env.FUZZ_REQUESTS ?? 2_400);
+const FUZZ = propertyRuns(2_400);
 const AT_ONCE = 16;
 
 let world: World;

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { formatCursor, isCursor, parseCursor } from "../../../../rest-gateway/table/parse/cursor.ts";
 import type { Service } from "../../../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../../../database.ts";
+import { propertyRuns } from "../../../property-runs.ts";
 import { serve } from "../../../serve.ts";
 import { type Asked, type Client, openClient, type Told, tokenOf } from "../client.ts";
 
@@ -429,7 +430,7 @@ describe("a walk", () => {
         const inOrder = idsOf(body) as number[];
         expect(walked.filter((id) => throughout.has(id))).toEqual(inOrder.filter((id) => throughout.has(id)));
       }),
-      { numRuns: 60 },
+      { numRuns: propertyRuns(60) },
     );
   });
 });

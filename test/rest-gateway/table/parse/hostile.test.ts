@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { ApiError } from "../../../../engine/errors.ts";
 import { NO_BODY } from "../../../../rest-gateway/table/parse/body.ts";
 import { parseTableRequest, type RawTableRequest } from "../../../../rest-gateway/table/parse/request.ts";
+import { propertyRuns } from "../../../property-runs.ts";
 import { contentOf } from "./content.ts";
 
 const deployment = {
@@ -122,7 +123,7 @@ describe("hostile requests", () => {
           refused += 1;
         }
       }),
-      { numRuns: 5000 },
+      { numRuns: propertyRuns(5000) },
     );
     // Both happen, so each means something.
     expect(read).toBeGreaterThan(100);

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { runToCompletion } from "../../../../engine/concurrency/stepwise.ts";
 import { outlineJson } from "../../../../rest-gateway/table/parse/json-outline.ts";
+import { propertyRuns } from "../../../property-runs.ts";
 
 function outline(text: string | Buffer) {
   const read = runToCompletion(outlineJson(Buffer.from(text)));
@@ -68,7 +69,7 @@ describe("the outline of a JSON text", () => {
       fc.property(almostJson, (text) => {
         expect(outline(text).kind !== "invalid").toBe(isJson(text));
       }),
-      { numRuns: 2000 },
+      { numRuns: propertyRuns(2000) },
     );
   });
 
