@@ -11,7 +11,7 @@ const ERROR_ROW =
 
 /** Where the `documentation` of an error body points. */
 export function errorReferenceRoutes(): GatewayRoutes {
-  const content = html`<p>Every code that a client can be told, on which interface, what it means, and what to do.</p>
+  const content = html`<p>The error codes of all interfaces, what they mean, and what to do.</p>
 ${readErrors().map(toSection)}`;
   const render = makeRenderPage({ formTargets: [] });
   const headers = { "Cache-Control": "public, max-age=3600" };
@@ -23,7 +23,7 @@ function toSection({ title, about, entries }: ErrorGroup): Html {
   return html`<h2>${title}</h2>
 <p>${inCode(about)}</p>
 <div class="scroll" tabindex="0" role="region" aria-label="${title}"><table>
-<thead><tr><th scope="col">Code</th><th scope="col">Status</th><th scope="col">Where</th><th scope="col">What it means</th><th scope="col">What to do</th></tr></thead>
+<thead><tr><th scope="col">Code</th><th scope="col">Status</th><th scope="col">Interfaces</th><th scope="col">Meaning</th><th scope="col">What to do</th></tr></thead>
 <tbody>
 ${entries.map(
   ({ code, status, where, meaning, remedy }) => html`<tr id="${code}">

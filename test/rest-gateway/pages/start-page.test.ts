@@ -136,7 +136,7 @@ describe("/docs/errors", () => {
     expect(anchor).toBe("INVALID_ID");
     expect(html).toContain(`id="${anchor}"`);
     expect(html).toContain("<code>extensions.code</code>");
-    expect(html).toContain("send <code>Idempotency-Key</code> from the beginning");
+    expect(html).toContain("send <code>Idempotency-Key</code> with each write");
   });
 });
 
