@@ -33,9 +33,12 @@ ${entries.map(
 </tbody></table></div>`;
 }
 
-/** Between backticks is code. */
+/** Text between backticks is code. Links lead to pages that the service does not serve: their text stays. */
 function inCode(text: string): Html[] {
-  return text.split("`").map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
+  return text
+    .replace(/\[([^\]]+)\]\([^)]+\)/g, "$1")
+    .split("`")
+    .map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
 }
 
 type ErrorGroup = { readonly title: string; readonly about: string; readonly entries: readonly ErrorEntry[] };

@@ -69,7 +69,6 @@ function byHand(): RecordedRequest[] {
     "/openapi.json",
     "/openapi.json?version=1",
     "/docs",
-    "/docs/errors",
     "/graphiql",
     "/login",
     "/register",

@@ -138,6 +138,12 @@ describe("/docs/errors", () => {
     expect(html).toContain("<code>extensions.code</code>");
     expect(html).toContain("send <code>Idempotency-Key</code> with each write");
   });
+
+  test("shows the text of links to pages that are not served", async () => {
+    const html = await (await fetch(`${service.url}/docs/errors`)).text();
+    expect(html).toContain("does not show to the caller&#39;s role.");
+    expect(html).not.toContain(".md");
+  });
 });
 
 describeInBrowser("/docs/errors on a phone", () => {
