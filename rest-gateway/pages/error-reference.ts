@@ -33,12 +33,9 @@ ${entries.map(
 </tbody></table></div>`;
 }
 
-/** Text between backticks is code. Links lead to pages that the service does not serve: their text stays. */
+/** Text between backticks is code. */
 function inCode(text: string): Html[] {
-  return text
-    .replace(/\[([^\]]+)\]\([^)]+\)/g, "$1")
-    .split("`")
-    .map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
+  return text.split("`").map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
 }
 
 type ErrorGroup = { readonly title: string; readonly about: string; readonly entries: readonly ErrorEntry[] };
