@@ -3,9 +3,19 @@ import pg from "pg";
 /** A sentence, or what a program can read of it. */
 export type ApiErrorDetails = string | readonly object[] | Readonly<Record<string, unknown>>;
 
+/** What a rejected caller should do: send credentials, or another token, because this one is invalid (RFC 6750 §3). */
+export type AuthenticationChallenge =
+  | { readonly error: null }
+  | { readonly error: "invalid_token"; readonly description: string };
+
+export const CREDENTIALS_REQUIRED: AuthenticationChallenge = { error: null };
+
 type ApiErrorOptions = {
   readonly details?: ApiErrorDetails | null;
   readonly hint?: string | null;
+  readonly challenge?: AuthenticationChallenge | null;
+  readonly retryAfterSeconds?: number | null;
+  /** Headers of the response, for errors of an HTTP interface. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly reason?: string | null;
   readonly tableMessage?: string;
@@ -19,6 +29,8 @@ export class ApiError extends Error {
   readonly code: string;
   readonly details: ApiErrorDetails | null;
   readonly hint: string | null;
+  readonly challenge: AuthenticationChallenge | null;
+  readonly retryAfterSeconds: number | null;
   readonly headers: Readonly<Record<string, string>>;
   /** What stands behind the status, where SQL said it. */
   readonly reason: string | null;
@@ -28,25 +40,30 @@ export class ApiError extends Error {
   readonly beside: Readonly<Record<string, unknown>>;
 
   constructor(status: number, code: string, message: string, extra: ApiErrorOptions = {}) {
-    const { details, hint, headers, reason, tableMessage, beside, cause } = extra;
+    const { details, hint, challenge, retryAfterSeconds, headers, reason, tableMessage, beside, cause } = extra;
     super(message, cause === undefined ? undefined : { cause });
     this.name = "ApiError";
     this.status = status;
     this.code = code;
     this.details = details ?? null;
     this.hint = hint ?? null;
+    this.challenge = challenge ?? null;
+    this.retryAfterSeconds = retryAfterSeconds ?? null;
     this.headers = headers ?? {};
     this.reason = reason ?? null;
     this.tableMessage = tableMessage ?? null;
     this.beside = beside ?? {};
   }
 
-  /** The same error, told with these headers too. */
+  /** The same error with more headers. */
   withHeaders(headers: Readonly<Record<string, string>>): ApiError {
-    const { status, code, message, details, hint, reason, tableMessage, beside, cause } = this;
+    const { status, code, message, details, hint, challenge, retryAfterSeconds } = this;
+    const { reason, tableMessage, beside, cause } = this;
     return new ApiError(status, code, message, {
       details,
       hint,
+      challenge,
+      retryAfterSeconds,
       reason,
       ...(tableMessage !== null && { tableMessage }),
       beside,
@@ -195,7 +212,7 @@ function internalError(cause: unknown, code: string): ApiError {
 }
 
 export function unavailable(message: string, cause?: unknown): ApiError {
-  return new ApiError(503, "PGRST001", message, { headers: { "Retry-After": "1" }, cause });
+  return new ApiError(503, "PGRST001", message, { retryAfterSeconds: 1, cause });
 }
 
 /** The word for any error, whether Postgres, PostgREST's vocabulary or we named its code. */

@@ -1,22 +1,22 @@
-import { ApiError } from "../errors.ts";
-
-const CHALLENGE = { "WWW-Authenticate": "Bearer" };
+import { ApiError, CREDENTIALS_REQUIRED } from "../errors.ts";
 
 /** The same message whether or not the user exists. */
 export function wrongCredentials(): ApiError {
-  return new ApiError(401, "INVALID_CREDENTIALS", "The user name or the password is wrong.", { headers: CHALLENGE });
+  return new ApiError(401, "INVALID_CREDENTIALS", "The user name or the password is wrong.", {
+    challenge: CREDENTIALS_REQUIRED,
+  });
 }
 
 export function codeRequired(): ApiError {
   return new ApiError(401, "MFA_REQUIRED", "Two-factor code required.", {
     hint: "Send the code of the authenticator app, or an unused backup code, as code.",
-    headers: CHALLENGE,
+    challenge: CREDENTIALS_REQUIRED,
   });
 }
 
 export function signInAgain(): ApiError {
   return new ApiError(401, "AUTH_REQUIRED", "The sign-in has expired, or the account has changed; sign in again.", {
-    headers: CHALLENGE,
+    challenge: CREDENTIALS_REQUIRED,
   });
 }
 
@@ -24,7 +24,7 @@ const WRONG_CODE = "The code is wrong, has been used, or is no longer valid.";
 
 /** During a login: 401, because the client is not authenticated. */
 export function wrongCodeAtLogin(): ApiError {
-  return new ApiError(401, "INVALID_CODE", WRONG_CODE, { headers: CHALLENGE });
+  return new ApiError(401, "INVALID_CODE", WRONG_CODE, { challenge: CREDENTIALS_REQUIRED });
 }
 
 /** For a user who is signed in: 400. */
@@ -40,7 +40,7 @@ export function accountDisabled(): ApiError {
 
 export function tooManyAttempts(seconds: number): ApiError {
   return new ApiError(429, "TOMNY", "Too many failed attempts; try again later.", {
-    headers: { "Retry-After": String(seconds) },
+    retryAfterSeconds: seconds,
   });
 }
 

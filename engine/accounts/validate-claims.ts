@@ -1,17 +1,12 @@
 import { cacheLookups, type LookUpKeys } from "../concurrency/batched-lookup.ts";
 import { type AsOwner, makeOwnerFunction } from "../database/owner-pool.ts";
 import type { ApiError } from "../errors.ts";
+import type { ValidateClaims } from "../identity/authenticator.ts";
 import { type Claims, readTimeClaim } from "../identity/claims.ts";
 import { unauthorized } from "../identity/unauthorized.ts";
 import { isExactNumber, toAddressText } from "../json/json-values.ts";
 import type { Logger } from "../output/log.ts";
 import { accountRequired } from "./auth-errors.ts";
-
-/** Why claims are no longer valid; null if they are valid. */
-type ClaimsRejection = ApiError | null;
-
-/** Checks whether claims are still valid. Synchronous if the account's state is cached. */
-export type AccountClaimsValidator = (claims: Claims) => ClaimsRejection | Promise<ClaimsRejection>;
 
 type ClaimsValidatorOptions = { readonly asOwner: AsOwner; readonly log: Pick<Logger, "warn"> };
 /** The claim with the digest of the caller's session id. */
@@ -28,7 +23,7 @@ const MAX_CACHED = 10_000;
  * if the password or role has changed since it was issued. A subject without an account here is accepted, because another
  * issuer may share the keys.
  */
-export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): AccountClaimsValidator {
+export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): ValidateClaims {
   const queryAsOwner = makeOwnerFunction<AccountState>({
     asOwner,
     text: "select * from auth.account_states($1)",
@@ -45,7 +40,7 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Ac
     most: MAX_CACHED,
   });
 
-  const validateAccount: AccountClaimsValidator = (claims) => {
+  const validateAccount: ValidateClaims = (claims) => {
     const userId = readUserId(claims);
     if (userId === null) return null;
     const state = stateOf(userId);
@@ -54,7 +49,7 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Ac
       : rejectionOf(claims, state);
   };
 
-  const validateSession = async (claims: Claims, digest: string): Promise<ClaimsRejection> => {
+  const validateSession = async (claims: Claims, digest: string): Promise<ApiError | null> => {
     const rejection = await validateAccount(claims);
     if (rejection || (await isLiveSession(digest))) return rejection;
     return unauthorized("INVALID_TOKEN", "The session has ended; sign in again.", "The session has ended");
@@ -79,7 +74,7 @@ function makeLiveSessionQuery({ asOwner, log }: ClaimsValidatorOptions): LookUpK
   };
 }
 
-function rejectionOf(claims: Claims, state: AccountState | null): ClaimsRejection {
+function rejectionOf(claims: Claims, state: AccountState | null): ApiError | null {
   if (!state) return null;
   if (state.state === "disabled") {
     return unauthorized("INVALID_TOKEN", "This account is disabled.", "The account is disabled");

@@ -6,7 +6,7 @@ const UNDEFINED_OBJECT_CODES: ReadonlySet<string | undefined> = new Set(["42703"
 
 export const SCHEMA_CHANGED_MESSAGE = "The database has just been changed; try again in a moment.";
 
-const RETRY_SOON = { "Retry-After": "1" };
+const RETRY_AFTER_SECONDS = 1;
 const REDUCE_RESPONSE_HINT = "Ask for fewer rows, fewer columns or fewer nested lists.";
 
 /** Postgres refused the role or a setting, before the statement began. */
@@ -23,7 +23,7 @@ export const ANONYMOUS_NOT_SERVED = "Sign in first: callers without credentials 
 /** PostgREST's code and words for a database that cannot be reached. */
 export function databaseUnreachable(cause: unknown): ApiError {
   return new ApiError(503, "PGRST000", "Database connection error. Retrying the connection.", {
-    headers: RETRY_SOON,
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
     cause,
   });
 }
@@ -37,7 +37,7 @@ export function isAcquireTimeout(error: unknown): error is ApiError {
 /** The database is there, but every connection was busy for too long. */
 export function acquireTimeout(): ApiError {
   return new ApiError(504, ACQUIRE_TIMEOUT_CODE, "Timed out acquiring connection from connection pool.", {
-    headers: RETRY_SOON,
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
   });
 }
 
@@ -62,7 +62,7 @@ export function outcomeUnknown(cause: unknown): ApiError {
   const message = "The database connection was lost, and the change may have been made. Look before you try again.";
   return new ApiError(503, "08007", message, {
     hint: "With an Idempotency-Key from the beginning it is made once, however often it is tried.",
-    headers: RETRY_SOON,
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
     cause,
   });
 }

@@ -13,7 +13,7 @@ export function unauthorized(
   { details, cause }: UnauthorizedDetails = {},
 ): ApiError {
   return new ApiError(401, code, message, {
-    headers: { "WWW-Authenticate": `Bearer error="invalid_token", error_description="${description}"` },
+    challenge: { error: "invalid_token", description },
     tableMessage: description,
     details: details ?? null,
     cause,

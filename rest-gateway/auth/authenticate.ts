@@ -1,7 +1,7 @@
 import type { Accounts } from "../../engine/accounts/accounts.ts";
 import type { LiveSession, Sessions } from "../../engine/accounts/sessions.ts";
 import { userIdOf } from "../../engine/accounts/validate-claims.ts";
-import { ApiError } from "../../engine/errors.ts";
+import { ApiError, CREDENTIALS_REQUIRED } from "../../engine/errors.ts";
 import type { Authenticator, Credentials, PasswordCredentials } from "../../engine/identity/authenticator.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
 import type { ClientInfo } from "../../engine/identity/client-info.ts";
@@ -62,7 +62,7 @@ export async function authenticateUser(
 }
 
 export function authRequired(): ApiError {
-  return new ApiError(401, "AUTH_REQUIRED", "Sign in first.", { headers: { "WWW-Authenticate": "Bearer" } });
+  return new ApiError(401, "AUTH_REQUIRED", "Sign in first.", { challenge: CREDENTIALS_REQUIRED });
 }
 
 const API_KEY_PARAMETER = "api_key";

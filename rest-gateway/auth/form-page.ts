@@ -1,5 +1,6 @@
 import type { PasswordPolicy } from "../../engine/accounts/password-policy.ts";
 import { type ApiError, fieldErrorsOf, toApiError } from "../../engine/errors.ts";
+import { errorHeaders } from "../../http/error-headers.ts";
 import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import { type Html, html, type PageContent, type RenderPage } from "../pages/page.ts";
@@ -27,7 +28,7 @@ export function formHandlers(
       } catch (thrown) {
         const error = toFormError(thrown);
         const page = await show(values, { values, error });
-        return render({ ...page, status: error.status, headers: { ...page.headers, ...error.headers } });
+        return render({ ...page, status: error.status, headers: { ...page.headers, ...errorHeaders(error) } });
       }
     },
   };

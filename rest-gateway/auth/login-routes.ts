@@ -16,8 +16,6 @@ import {
 } from "./authenticate.ts";
 import { OPTIONAL_INTEGER, OPTIONAL_TEXT, readFields, TEXT } from "./read-body.ts";
 
-const SESSION_LOGIN_FIELDS = { username: TEXT, password: TEXT, code: OPTIONAL_TEXT };
-
 const ACCOUNT_FIELDS = {
   name: TEXT,
   email: TEXT,
@@ -90,7 +88,7 @@ export function sessionRoutes({ accounts: { login, sessions }, csrf }: AuthDepen
   return {
     "/api/auth/login": {
       POST: async (request) => {
-        const credentials = await readFields(request, SESSION_LOGIN_FIELDS);
+        const credentials = await readFields(request, LOGIN_FIELDS);
         const { id, username, claims } = await login(credentials, clientInfoOf(request), sessions.open);
         return jsonResponse(200, { username, role: claims.role, message: "Signed in." }, setSessionCookie(id));
       },

@@ -1,5 +1,6 @@
 import type { SignInResult } from "../../engine/accounts/federation/federated-sign-in.ts";
-import { ApiError } from "../../engine/errors.ts";
+import { ApiError, CREDENTIALS_REQUIRED } from "../../engine/errors.ts";
+import { errorHeaders } from "../../http/error-headers.ts";
 import { setSessionCookie } from "../../http/session-cookie.ts";
 import type { GatewayRequest } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";
@@ -27,7 +28,7 @@ export function respondToSignIn(request: GatewayRequest, result: SignInResult, r
       if (acceptsHtml(request)) return seeOther("../code");
       throw new ApiError(401, "MFA_REQUIRED", "Two-factor code required.", {
         hint: "Send the code of the authenticator app, or an unused backup code, to POST /auth/providers/code.",
-        headers: { "WWW-Authenticate": "Bearer" },
+        challenge: CREDENTIALS_REQUIRED,
       });
   }
 }
@@ -78,9 +79,10 @@ export function codePage(rejected: RejectedForm | null = null): PageContent {
   return { title: "One more step", content, status: rejected?.error.status ?? 200 };
 }
 
-export function errorPage({ message, hint, status, headers }: ApiError): PageContent {
+export function errorPage(error: ApiError): PageContent {
+  const { message, hint, status } = error;
   const content = html`${alert(message)}
     ${hint === null ? null : html`<p>${hint}</p>`}
     <p><a href="${SIGN_IN_PATH}">Sign in another way</a></p>`;
-  return { title: "Not signed in", content, status, headers };
+  return { title: "Not signed in", content, status, headers: errorHeaders(error) };
 }

@@ -8,6 +8,7 @@ import {
   toMinimalTableBody,
   toTableBody,
 } from "../../engine/errors.ts";
+import { errorHeaders } from "../../http/error-headers.ts";
 import { type GatewayRequest, isPathUnder } from "./request.ts";
 import { type GatewayResponse, jsonResponse } from "./response.ts";
 import { TABLE_PREFIX } from "./table-prefix.ts";
@@ -23,15 +24,15 @@ export function toErrorResponse(
 ): GatewayResponse {
   const error = withRetryAfter(refusal);
   if (isPathUnder(TABLE_PREFIX, path)) return toTableErrorResponse(error, tableErrorVerbosity);
-  return jsonResponse(error.status, errorBodyFor(error, id, path, errorBody), error.headers);
+  return jsonResponse(error.status, errorBodyFor(error, id, path, errorBody), errorHeaders(error));
 }
 
 const TEMPORARY_STATUSES: ReadonlySet<number> = new Set([429, 503]);
 
 /** What is refused for now says when to come back, where SQL refused it too. */
 function withRetryAfter(error: ApiError): ApiError {
-  const isSaid = error.headers["Retry-After"] !== undefined;
-  return isSaid || !TEMPORARY_STATUSES.has(error.status) ? error : error.withHeaders({ "Retry-After": "1" });
+  const hasRetryAfter = errorHeaders(error)["Retry-After"] !== undefined;
+  return hasRetryAfter || !TEMPORARY_STATUSES.has(error.status) ? error : error.withHeaders({ "Retry-After": "1" });
 }
 
 /** A code that a header can hold. */
@@ -43,7 +44,7 @@ function toTableErrorResponse(error: ApiError, verbosity: ErrorVerbosity): Gatew
   const headers: Record<string, string> = HEADER_TOKEN.test(body.code)
     ? { "Proxy-Status": `PostgREST; error=${body.code}` }
     : {};
-  const response = jsonResponse(error.status, body, { ...headers, ...error.headers });
+  const response = jsonResponse(error.status, body, { ...headers, ...errorHeaders(error) });
   return error.reason === null ? response : { ...response, reason: error.reason };
 }
 

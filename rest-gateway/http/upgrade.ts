@@ -1,6 +1,7 @@
 import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { toApiError } from "../../engine/errors.ts";
+import { errorHeaders } from "../../http/error-headers.ts";
 import type { Admission } from "./limits.ts";
 import { identifyRequest, pathOfUrl, toOriginForm } from "./request.ts";
 
@@ -35,8 +36,9 @@ export function makeUpgradeRouter({ interfaces, admissionOf, maxConnections }: U
     try {
       admissionOf?.(request).admit(null);
     } catch (refusal) {
-      const { status, headers } = toApiError(refusal);
-      const { "Retry-After": seconds = "1" } = headers;
+      const error = toApiError(refusal);
+      const { status } = error;
+      const { "Retry-After": seconds = "1" } = errorHeaders(error);
       return endSocket(socket, `${status} ${STATUS_CODES[status]}`, `Retry-After: ${seconds}\r\n`);
     }
     if (connections >= maxConnections) return endSocket(socket, "503 Service Unavailable", "Retry-After: 10\r\n");

@@ -16,6 +16,7 @@ import {
 } from "../../engine/database/database-errors.ts";
 import { ApiError, type FieldError, toApiError, unavailable } from "../../engine/errors.ts";
 import type { Intent } from "../../engine/statement/intent.ts";
+import { withBearerChallenge } from "../../http/error-headers.ts";
 import type { Collection } from "./collections.ts";
 import { ambiguousRow, errorCodesOf, invalidIdError, permissionDenied } from "./errors.ts";
 import { fieldNamingOf } from "./naming.ts";
@@ -32,12 +33,9 @@ type ErrorContext = {
   readonly sent: () => readonly SentValue[];
 };
 
-const CHALLENGE = { "WWW-Authenticate": "Bearer" };
-
 /** Whatever was thrown, in the words of the conventional interface: those of the constraint's comment, beside its field. */
 export function explainError(thrown: unknown, context: ErrorContext): ApiError {
-  const error = toResourceError(thrown, context);
-  return error.status !== 401 || error.headers["WWW-Authenticate"] ? error : error.withHeaders(CHALLENGE);
+  return withBearerChallenge(toResourceError(thrown, context));
 }
 
 function toResourceError(thrown: unknown, context: ErrorContext): ApiError {

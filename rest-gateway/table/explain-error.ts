@@ -1,7 +1,8 @@
 import pg from "pg";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { ContextError, isRoleRefused } from "../../engine/database/database-errors.ts";
-import { ApiError, statusOf, toApiError } from "../../engine/errors.ts";
+import { ApiError, CREDENTIALS_REQUIRED, statusOf, toApiError } from "../../engine/errors.ts";
+import { withBearerChallenge } from "../../http/error-headers.ts";
 import { canonicalHeaderName, isValidHeader } from "./respond/sql-headers.ts";
 
 const COLUMN_HINT = /^Perhaps you meant to reference the column "[^"]+\.[^"]+"(?: or the column "[^"]+\.[^"]+")?\.$/;
@@ -25,20 +26,17 @@ export function toTableError(thrown: unknown, audience: ErrorAudience): ApiError
   if (thrown instanceof ContextError) {
     if (anonymous && isRoleRefused(thrown)) return anonymousDisabled(thrown);
     return new ApiError(401, thrown.code ?? "22023", thrown.message, {
-      headers: { "WWW-Authenticate": "Bearer" },
+      challenge: CREDENTIALS_REQUIRED,
       cause: thrown,
     });
   }
   if (thrown instanceof pg.DatabaseError && thrown.code === "PGRST") return raisedError(thrown);
-  const error = toPostgresError(thrown, toApiError(thrown, { anonymous }), audience);
-  if (error.status !== 401 || error.headers["WWW-Authenticate"]) return error;
-  return error.withHeaders({ "WWW-Authenticate": "Bearer" });
+  return withBearerChallenge(toPostgresError(thrown, toApiError(thrown, { anonymous }), audience));
 }
 
 /** Where the role of those without credentials does not exist, they are not served. */
 function anonymousDisabled(cause: ContextError): ApiError {
-  const headers = { "WWW-Authenticate": "Bearer" };
-  return new ApiError(401, "PGRST302", "Anonymous access is disabled", { headers, cause });
+  return new ApiError(401, "PGRST302", "Anonymous access is disabled", { challenge: CREDENTIALS_REQUIRED, cause });
 }
 
 /**
@@ -51,7 +49,8 @@ function toPostgresError(thrown: unknown, error: ApiError, { columnHint }: Error
   const hint = thrown.routine === MISSING_COLUMN_ROUTINE ? columnHint(suggested) : suggested;
   const status = error.status === 401 ? 401 : statusOf(code, message);
   const reason = code === `PT${status}` ? message : null;
-  return new ApiError(status, code, message, { details: detail, hint, reason, headers: error.headers, cause: thrown });
+  const { retryAfterSeconds } = error;
+  return new ApiError(status, code, message, { details: detail, hint, reason, retryAfterSeconds, cause: thrown });
 }
 
 type RaisedMessage = {

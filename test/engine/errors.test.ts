@@ -113,7 +113,7 @@ describe("toApiError", () => {
   test("a database that is away is 503 and says when to come back", () => {
     const error = toApiError(refusedByPostgres("57P03"));
     expect(error.status).toBe(503);
-    expect(error.headers).toEqual({ "Retry-After": "1" });
+    expect(error.retryAfterSeconds).toBe(1);
   });
 });
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readCookie, readCookies } from "../../http/request-info.ts";
 
-test("of a cookie that is there twice the first counts, and a value may have any signs", () => {
+test("of two cookies with one name the first wins, and a value may contain any characters", () => {
   expect(readCookies("a=1; b=x=y; a=2; ; =3; c")).toEqual({ a: "1", b: "x=y", c: "" });
   expect(readCookie("a=1; a=2", "a")).toBe("1");
 });

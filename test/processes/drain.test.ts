@@ -158,7 +158,7 @@ describe("SIGTERM", () => {
     await owner.query("delete from graphile_worker._private_jobs; delete from private.tasks");
   });
 
-  test("lets an operation on a GraphQL socket finish before it closes the socket", async () => {
+  test("finishes an operation on a GraphQL socket before it closes the socket", async () => {
     await start({});
     const codes: unknown[] = [];
     const client = createClient({

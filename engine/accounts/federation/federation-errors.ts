@@ -1,11 +1,9 @@
 import { type AsOwner, inOwnerTransaction } from "../../database/owner-pool.ts";
-import { ApiError, toApiError } from "../../errors.ts";
+import { ApiError, CREDENTIALS_REQUIRED, toApiError } from "../../errors.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../../identity/client-info.ts";
 
 const MAX_CAUSE_LENGTH = 300;
 const LOG_FAILURE = `select auth.log_event('federation.refused', null, ${CLIENT_INFO_SQL}, $2)`;
-
-const CHALLENGE = { "WWW-Authenticate": "Bearer" };
 
 /** The state is unknown: it was used, has expired, or belongs to another browser. */
 export function signInEnded(): ApiError {
@@ -17,7 +15,7 @@ export function signInEnded(): ApiError {
 export function providerRefused(cause?: unknown): ApiError {
   return new ApiError(401, "PROVIDER_REFUSED", "The provider did not sign you in.", {
     hint: "Start again, and accept what the provider asks for.",
-    headers: CHALLENGE,
+    challenge: CREDENTIALS_REQUIRED,
     cause: withoutDetails(cause),
   });
 }
@@ -26,7 +24,7 @@ export function providerRefused(cause?: unknown): ApiError {
 export function assertionInvalid(cause?: unknown): ApiError {
   return new ApiError(401, "INVALID_ASSERTION", "The response of the provider is not valid.", {
     hint: "Start again. If that does not help, an administrator can find the reason in the audit log.",
-    headers: CHALLENGE,
+    challenge: CREDENTIALS_REQUIRED,
     cause: withoutDetails(cause),
   });
 }

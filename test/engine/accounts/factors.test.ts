@@ -213,7 +213,7 @@ describe("with a fresh code", () => {
     },
   );
 
-  test("users without a factor can do neither, which is no failed attempt", async () => {
+  test("users without a factor cannot use them, which is not counted as a failed attempt", async () => {
     const { userId, email } = await newPerson(opened);
     const here = from();
     for (let n = 0; n < 6; n++) {

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { type AccountClaimsValidator, makeValidateClaims } from "../../../engine/accounts/validate-claims.ts";
+import { makeValidateClaims } from "../../../engine/accounts/validate-claims.ts";
 import type { AsOwner } from "../../../engine/database/owner-pool.ts";
+import type { ValidateClaims } from "../../../engine/identity/authenticator.ts";
 import type { Claims } from "../../../engine/identity/claims.ts";
 import { cloneDatabase } from "../../database.ts";
 import { connect } from "../../db/callers.ts";
@@ -17,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => opened.close());
 afterEach(() => vi.useRealTimers());
 
-function newStates(asOwner: AsOwner = opened.asOwner): AccountClaimsValidator {
+function newStates(asOwner: AsOwner = opened.asOwner): ValidateClaims {
   questions = 0;
   return makeValidateClaims({
     asOwner: (work) => {

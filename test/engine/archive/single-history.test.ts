@@ -30,7 +30,7 @@ test("a backup of an earlier version is restored into the histories of this one"
   expect(await own.rows(insert)).toEqual([{ id: "4" }]);
 });
 
-test("a backup with migrations of a project's own wants them in its history first", async () => {
+test("a backup with a project's own migrations requires them in its history first", async () => {
   await using own = await ownHistories();
   const header = {
     contentService: 1,
@@ -46,7 +46,7 @@ test("a backup with migrations of a project's own wants them in its history firs
   expect(migrations.at(-1)).toMatchObject({ history: "project", name: "000001-tags.sql" });
 });
 
-test("a backup of before the last migration of the single history is refused with what to do", async () => {
+test("a backup from before the last migration of the single history is rejected with advice", async () => {
   const header = {
     contentService: 1,
     postgres: "18.4",

@@ -387,7 +387,7 @@ describe("closing", () => {
     const closing = own.database.close();
     await expect(own.database.run(anon, sql("select 1"))).rejects.toMatchObject({
       status: 503,
-      headers: { "Retry-After": "1" },
+      retryAfterSeconds: 1,
     });
     expect((await running).rows).toEqual([["", "done"]]);
     await closing;

@@ -93,7 +93,7 @@ describe("the answer to a read", () => {
     const second = new ResponseBudget(1_000_000, together);
     await read(cell(900_000), { budget: first });
     await read(cell(100_000), { budget: second });
-    const refused = { status: 503, headers: { "Retry-After": "1" } };
+    const refused = { status: 503, retryAfterSeconds: 1 };
     await expect(read(cell(300_000), { budget: second })).rejects.toMatchObject(refused);
     first.giveAllBack();
     await read(cell(300_000), { budget: second });

@@ -67,7 +67,7 @@ describe("a request whose connection is lost", () => {
     const outcome = expect(reading).rejects.toMatchObject({
       status: 503,
       code: "PGRST001",
-      headers: { "Retry-After": "1" },
+      retryAfterSeconds: 1,
     });
     const first = await sessionOf("read twice");
     await terminate(first);

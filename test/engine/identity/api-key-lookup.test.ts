@@ -56,7 +56,7 @@ async function ownerId(): Promise<string> {
 }
 
 describe("a key of auth.api_keys", () => {
-  test("is its role, and acts for its owner", async () => {
+  test("has its role, and acts for its owner", async () => {
     const sub = await ownerId();
     const { key, id } = await addKey({ ownerId: sub });
     expect(await findKey(key)).toEqual({
@@ -68,7 +68,7 @@ describe("a key of auth.api_keys", () => {
     });
   });
 
-  test("acts for nobody when it has no owner", async () => {
+  test("has no subject if it has no owner", async () => {
     const { key, id } = await addKey({ role: "service_role" });
     expect(await findKey(key)).toMatchObject({ role: "service_role", claims: { role: "service_role", api_key: id } });
     expect((await findKey(key))!.claims).not.toHaveProperty("sub");
@@ -90,14 +90,14 @@ describe("a key of auth.api_keys", () => {
     await owner.query("delete from auth.credentials");
   });
 
-  test("one letter more or less is another key", async () => {
+  test("a key with one letter more or less is another key", async () => {
     const { key } = await addKey();
     expect(await findKey(`${key}A`)).toBeNull();
     expect(await findKey(key.slice(1))).toBeNull();
     expect(await findKey(key)).toMatchObject({ kind: "key" });
   });
 
-  test("its use is noted, to the minute", async () => {
+  test("records its last use, to the minute", async () => {
     const { key, id } = await addKey();
     const lastUsed = async () =>
       (await owner.query("select last_used_at from auth.api_keys where id = $1", [id])).rows[0].last_used_at;
@@ -109,7 +109,7 @@ describe("a key of auth.api_keys", () => {
     expect(await lastUsed()).toEqual(first);
   });
 
-  test("somebody who is just changing it keeps nobody waiting", async () => {
+  test("is not blocked by a transaction that changes it", async () => {
     const { key, id } = await addKey();
     const other = new pg.Client({ connectionString: database.ownerUrl });
     await other.connect();
@@ -120,8 +120,8 @@ describe("a key of auth.api_keys", () => {
   });
 });
 
-describe("Postgres is asked as little as possible", () => {
-  test("not about a key that it was asked about just now, good or bad", async () => {
+describe("Postgres is queried as little as possible", () => {
+  test("a key is cached, valid or not", async () => {
     const { key } = await addKey();
     const rubbish = newKey();
     const caller = await findKey(key);
@@ -132,7 +132,7 @@ describe("Postgres is asked as little as possible", () => {
     expect(questions).toBe(2);
   });
 
-  test("but again after some seconds, so that a revoked key ends within five", async () => {
+  test("a cached key is queried again after some seconds, so that a revoked key ends within five", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
     const { key, id } = await addKey();
     await findKey(key);
@@ -150,7 +150,7 @@ describe("Postgres is asked as little as possible", () => {
     expect(questions).toBe(1);
   });
 
-  test("a thousand guesses at a time are a few questions", async () => {
+  test("a thousand guesses at a time are a few queries", async () => {
     const { key } = await addKey();
     const guesses = Array.from({ length: 1_000 }, newKey);
     const found = await Promise.all([...guesses, key].map((each) => findKey(each)));
@@ -158,14 +158,14 @@ describe("Postgres is asked as little as possible", () => {
     expect(questions).toBeLessThanOrEqual(2);
   });
 
-  test("and never about what cannot be a key", async () => {
+  test("values that cannot be keys are never queried", async () => {
     for (const key of ["", "short", "with a space and thirty-two characters", "x".repeat(10_000), "é".repeat(40)]) {
       expect(findKey(key)).toBeNull();
     }
     expect(questions).toBe(0);
   });
 
-  test("one fault is no answer: the next one asks again", async () => {
+  test("an error is not cached", async () => {
     const { key } = await addKey();
     let away = true;
     const find = makeFindApiKey({ asOwner: (work) => (away ? Promise.reject(new Error("away")) : work(owner)), log });
@@ -175,7 +175,7 @@ describe("Postgres is asked as little as possible", () => {
   });
 });
 
-test("whoever is not the owner cannot look keys up, which is told once", async () => {
+test("a login that is not the owner cannot look keys up, which is logged once", async () => {
   const { key } = await addKey();
   const login = new pg.Client({ connectionString: database.url });
   await login.connect();
@@ -186,7 +186,7 @@ test("whoever is not the owner cannot look keys up, which is told once", async (
   await login.end();
 });
 
-test("a database without API keys knows none", async () => {
+test("a database without API keys has none", async () => {
   const empty = await cloneDatabase("empty");
   const client = new pg.Client({ connectionString: empty.ownerUrl });
   await client.connect();

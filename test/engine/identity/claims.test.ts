@@ -82,7 +82,7 @@ test.each<[string, () => Promise<Caller | null>]>([
 });
 
 describe("claims", () => {
-  test("are spelled as they were read, whatever numbers they hold", () => {
+  test("are serialized as they were parsed, with all digits of their numbers", () => {
     const digits = fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }).map(String);
     const number = fc.oneof(digits, fc.constantFrom("1.0", "1e400", "-0", "0.10", "1E5"));
     fc.assert(
@@ -93,5 +93,5 @@ describe("claims", () => {
     );
   });
 
-  test.each(["[]", "null", "7", "{", ""])("are not %j", (text) => expect(parseClaims(text)).toBeNull());
+  test.each(["[]", "null", "7", "{", ""])("%j is no object of claims", (text) => expect(parseClaims(text)).toBeNull());
 });

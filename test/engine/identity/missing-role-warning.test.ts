@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { makeMissingRoleWarning } from "../../../engine/identity/missing-role-warning.ts";
 
-test("a role that requests cannot become is told of once for as long as it is missing", () => {
+test("a missing role is logged once for as long as it is missing", () => {
   const told: unknown[] = [];
   const warn = makeMissingRoleWarning({ warn: (about: object) => told.push(about) });
   const look = (anonRole: string, ...roles: string[]) => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { roleSettings } from "../../../engine/identity/caller-settings.ts";
 
-test("of a role's settings those hold that anybody may set, and that are the role's to say", () => {
+test("role settings include those that any user may set, and exclude those that a role cannot have", () => {
   const settings = new Map([
     ["statement_timeout", "5s"],
     ["default_text_search_config", "pg_catalog.german"],
@@ -31,7 +31,7 @@ test("of a role's settings those hold that anybody may set, and that are the rol
   expect(roleSettings(undefined)).toEqual([]);
 });
 
-test("a role that is to read only does so in the transaction that has begun", () => {
+test("a read-only role makes the current transaction read-only", () => {
   const settingsOf = (value: string) => {
     const settings = new Map([["default_transaction_read_only", value]]);
     const free = new Set(settings.keys());

@@ -13,8 +13,8 @@ const newPem = () =>
   generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ type: "pkcs8", format: "pem" }) as string;
 const kidOf = (token: string) => jwt.decode(token, { complete: true })!.header.kid;
 
-describe("a key that took the place of another", () => {
-  test("signs what is issued from then on, and says so", () => {
+describe("a key that replaced another", () => {
+  test("signs new tokens, and is named in them", () => {
     const token = signToken({ role: "anon" }, rotated);
     expect(kidOf(token)).toBe(now!.signing.id);
     expect(kidOf(token)).not.toBe(before!.signing.id);
@@ -26,12 +26,12 @@ describe("a key that took the place of another", () => {
     ["names its key", signToken({ role: "anon" }, before!)],
     ["names none", jwt.sign({ role: "anon" }, SECRETS[1])],
     ["names one that another issuer gave the name", jwt.sign({ role: "anon" }, SECRETS[1], { keyid: "theirs" })],
-  ])("leaves a token from before good that %s", (_which, token) => {
+  ])("keeps an earlier token valid that %s", (_which, token) => {
     expect(verifySignature(token, rotated, {})).toMatchObject({ role: "anon" });
     expect(() => verifySignature(token, now!, {})).toThrow("invalid signature");
   });
 
-  test("leaves nothing good that was signed by neither, whatever it names", () => {
+  test("does not make a token valid that was signed by neither, whatever key it names", () => {
     const keyid = before!.signing.id;
     for (const options of [{}, { keyid }]) {
       const token = jwt.sign({ role: "admin" }, "a secret that somebody else has made up", options);
@@ -39,14 +39,14 @@ describe("a key that took the place of another", () => {
     }
   });
 
-  test("does not make another algorithm good, nor a token that has expired", () => {
+  test("does not make another algorithm valid, nor an expired token", () => {
     const other = jwt.sign({ role: "anon" }, SECRETS[1], { algorithm: "HS512" });
     expect(() => verifySignature(other, rotated, {})).toThrow("invalid algorithm");
     const expired = signToken({ role: "anon", exp: 1 }, before!);
     expect(() => verifySignature(expired, rotated, {})).toThrow("jwt expired");
   });
 
-  test("may be an RSA key; of the one before, the public half is enough", () => {
+  test("may be an RSA key; of the previous one, the public key is enough", () => {
     const [newer, older] = [newPem(), newPem()];
     const old = makeTokenKeys({ ...NONE, jwtPrivateKey: older });
     const publicPem = createPublicKey(older).export({ type: "spki", format: "pem" }) as string;
@@ -60,7 +60,7 @@ describe("a key that took the place of another", () => {
   });
 });
 
-test("an RSA key is named by its thumbprint: the example of RFC 7638", () => {
+test("the id of an RSA key is its thumbprint: the example of RFC 7638", () => {
   const n =
     "0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbOpbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csFCur-kEgU8awapJzKnqDKgw";
   const jwk: JsonWebKey = { kty: "RSA", n, e: "AQAB" };

@@ -11,7 +11,7 @@ afterEach(() => vi.useRealTimers());
 const ENDED = {
   status: 401,
   code: "INVALID_TOKEN",
-  headers: { "WWW-Authenticate": expect.stringContaining("Bearer") },
+  challenge: { error: "invalid_token", description: expect.any(String) },
 };
 
 async function signIn() {

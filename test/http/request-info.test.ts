@@ -3,7 +3,7 @@ import { requestInfoOf } from "../../http/request-info.ts";
 
 const shown = { id: "r1", method: "POST", path: "/x" };
 
-test("SQL is told of a request what PostgREST tells it, cookies apart from the other headers", () => {
+test("the settings of a request are those of PostgREST, with cookies apart from the other headers", () => {
   const headers = { accept: "*/*", "x-note": "Ã©", cookie: 'a=1; b="2"; c=x=y; d=Ã©; ;' };
   expect(requestInfoOf("graphql", { ...shown, headers })).toEqual({
     interface: "graphql",
