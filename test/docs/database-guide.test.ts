@@ -10,8 +10,8 @@ const GUIDE = join(import.meta.dirname, "../../docs/database-guide.md");
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
 let owner: pg.Client;
 let login: pg.Client;
-/** One for each block, in their order. */
-const refusals: (string | null)[] = [];
+/** The error of each SQL block, in order; null if it ran. */
+const failures: (string | null)[] = [];
 
 beforeAll(async () => {
   database = await cloneDatabase("content");
@@ -19,7 +19,7 @@ beforeAll(async () => {
   await owner.query(SEED);
   const blocks = [...(await readFile(GUIDE, "utf8")).matchAll(/^```sql\n(.*?)^```$/gms)].map(([, text]) => text!);
   for (const block of blocks) {
-    refusals.push(
+    failures.push(
       await owner.query(block).then(
         () => null,
         (error: pg.DatabaseError) => `${error.message}\n${block}`,
@@ -41,19 +41,19 @@ const titles = (caller: Caller) =>
     return rows.map(({ title }) => title);
   });
 
-describe("the guide for DBAs", () => {
-  test("has SQL that runs as it stands", () => {
-    expect(refusals.filter((refusal) => refusal !== null)).toEqual([]);
-    expect(refusals.length).toBeGreaterThan(5);
+describe("the database guide", () => {
+  test("has SQL that runs unchanged", () => {
+    expect(failures.filter((failure) => failure !== null)).toEqual([]);
+    expect(failures.length).toBeGreaterThan(5);
   });
 
-  test("its recipes show strangers what is published, owners what is theirs, and nobody another tenant's rows", async () => {
+  test("the recipes show published rows to anonymous callers, own rows to owners, and no rows of other tenants", async () => {
     expect(await titles(anonymous)).toEqual(["public"]);
     expect(await titles(alice)).toEqual(["draft", "public"]);
     expect(await titles(bob)).toEqual(["public", "of Bob"]);
   });
 
-  test("a note that is discarded is gone for clients and kept in the table, and nobody discards another's", async () => {
+  test("a discarded note is hidden from clients and kept in the table, and only its owner can discard it", async () => {
     const discard = (caller: Caller, title: string) =>
       asCaller(login, caller, async () => {
         await login.query("select public.discard(note) from public.notes as note where title = $1", [title]);
@@ -67,7 +67,7 @@ describe("the guide for DBAs", () => {
     );
   });
 
-  test("the computed column and the deprecated version are there", async () => {
+  test("the computed column and the deprecated version exist", async () => {
     const headline = await asCaller(login, anonymous, () => login.query("select notes_headline(n) from notes as n"));
     expect(headline.rows).toEqual([{ notes_headline: "PUBLIC" }]);
     expect((await owner.query("select status from api.versions where number = 1")).rows).toEqual([

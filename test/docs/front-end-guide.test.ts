@@ -13,7 +13,7 @@ import { SECRET } from "../secret.ts";
 import { ADDRESS } from "./five-minutes.ts";
 import { writeTypedOperations } from "./typed-operations.ts";
 
-/** A block that bears the name of a file. */
+/** A code block with a file name. */
 const FILE = /^```tsx? (\S+)\n(.*?)^```$/gms;
 const PASSWORD = "Tangerine-Boat-7";
 
@@ -32,10 +32,10 @@ const COMPILER_OPTIONS = {
   outDir: "out",
 };
 
-/** The types of React are not among our packages, so its file is compiled as one without them. */
+/** React's types are not installed, so its file is compiled without them. */
 const PROJECTS = {
   typed: { compilerOptions: COMPILER_OPTIONS, include: ["*.ts"], exclude: ["codegen.ts"] },
-  /** What `tsc --init` writes, and the one option that the guide adds to it. */
+  /** The output of `tsc --init` with the option that the guide adds. */
   init: {
     extends: "./tsconfig.json",
     compilerOptions: { rewriteRelativeImportExtensions: true, noEmit: true },
@@ -94,13 +94,13 @@ const compile = (project: keyof typeof PROJECTS) =>
     ({ stdout }) => String(stdout),
   );
 
-describe("the guide for front ends", () => {
+describe("the front-end guide", () => {
   test("compiles, with the types of the schema and of its operations", async () => {
     expect(await compile("typed")).toBe("");
     expect(await compile("react")).toBe("");
   });
 
-  test("compiles as strictly as a new project does, by tsc --init", async () => {
+  test("compiles with the strict settings of tsc --init", async () => {
     const { stdout } = await promisify(execFile)(TSC, ["-p", "init.json", "--showConfig"], { cwd: folder });
     expect(JSON.parse(stdout).compilerOptions).toMatchObject({
       strict: true,
@@ -110,7 +110,7 @@ describe("the guide for front ends", () => {
     expect(await compile("init")).toBe("");
   });
 
-  test("has types that refuse what is not there: a column, a field, a variable", async () => {
+  test("has types that reject unknown columns, fields and variables", async () => {
     await write(
       "wrong.ts",
       `import { client } from "./apollo.ts";
@@ -124,12 +124,12 @@ await client.query({ query: ARTICLES, variables: { last: 1 } });
 (await supabase.from("articles").select("title")).data?.[0]?.titel;
 `,
     );
-    const complaints = await compile("typed");
+    const errors = await compile("typed");
     await rm(join(folder, "wrong.ts"));
-    expect([...complaints.matchAll(/^wrong\.ts\((\d+)/gm)].map(([, line]) => Number(line))).toEqual([7, 8, 9]);
+    expect([...errors.matchAll(/^wrong\.ts\((\d+)/gm)].map(([, line]) => Number(line))).toEqual([7, 8, 9]);
   });
 
-  test("signs in, and says who is refused", async () => {
+  test("signs in, and throws the error of a failed login", async () => {
     const body = JSON.stringify({ name: "Ada", email: "ada@example.org", password: PASSWORD });
     await fetch(`${service.service.url}/auth/register`, {
       method: "POST",
@@ -137,15 +137,15 @@ await client.query({ query: ARTICLES, variables: { last: 1 } });
       body,
     });
     const { signIn, accessToken, ApiError } = await load("out/session.js");
-    const refusal = await signIn("ada@example.org", "wrong").catch((error: unknown) => error);
-    expect(refusal).toBeInstanceOf(ApiError);
-    expect(refusal).toMatchObject({ status: 401, code: expect.any(String) });
+    const failure = await signIn("ada@example.org", "wrong").catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(ApiError);
+    expect(failure).toMatchObject({ status: 401, code: expect.any(String) });
     expect(await accessToken()).toBeNull();
     await signIn("ada@example.org", PASSWORD);
     expect(jwt.decode(await accessToken())).toMatchObject({ name: "Ada" });
   });
 
-  test("writes, publishes, and pages, by fetch", async () => {
+  test("writes, publishes and pages with fetch", async () => {
     const articles = await load("out/articles.js");
     const { id } = await articles.write("By fetch alone", "…");
     expect((await articles.firstPage()).data).toEqual([]);
@@ -156,33 +156,35 @@ await client.query({ query: ARTICLES, variables: { last: 1 } });
     await expect(articles.write("No", "too short")).rejects.toMatchObject({ status: 422 });
   });
 
-  test("reads, writes and watches, by supabase-js", async () => {
+  test("reads, writes and watches with supabase-js", async () => {
     const rows = await load("out/rows.js");
-    let told = 0;
+    let changes = 0;
     const stop = await rows.watch(() => {
-      told += 1;
+      changes += 1;
     });
-    await expect.poll(() => told).toBe(1);
+    await expect.poll(() => changes).toBe(1);
     const id = await rows.write("By supabase-js", "…");
-    await expect.poll(() => told).toBe(2);
+    await expect.poll(() => changes).toBe(2);
     await rows.publish(id);
-    await expect.poll(() => told).toBe(3);
+    await expect.poll(() => changes).toBe(3);
     expect(await rows.latest()).toMatchObject([{ title: "By supabase-js", author: { name: "Ada" } }, {}]);
     stop();
     await rows.supabase.realtime.disconnect();
   });
 
-  test("shows at once what is about to be published, and hears of what is written, by Apollo Client", async () => {
+  test("shows an optimistic response and receives events with Apollo Client", async () => {
     const { client, publish } = await load("out/apollo.js");
     const { ARTICLES, WRITE, WRITTEN } = await load("out/operations.js");
-    const heard: unknown[] = [];
-    const listening = client.subscribe({ query: WRITTEN }).subscribe(({ data }: { data: unknown }) => heard.push(data));
+    const received: unknown[] = [];
+    const listening = client
+      .subscribe({ query: WRITTEN })
+      .subscribe(({ data }: { data: unknown }) => received.push(data));
     await expect.poll(() => service.service.graphql.state().subscriptions).toBe(1);
     const { data } = await client.mutate({
       mutation: WRITE,
       variables: { input: { title: "By Apollo Client", content: "…" } },
     });
-    await expect.poll(() => heard).toMatchObject([{ onArticleCreated: { title: "By Apollo Client" } }]);
+    await expect.poll(() => received).toMatchObject([{ onArticleCreated: { title: "By Apollo Client" } }]);
     listening.unsubscribe();
 
     const { id } = data.createArticle.article;
@@ -195,25 +197,25 @@ await client.query({ query: ARTICLES, variables: { last: 1 } });
     expect(first.data.articles).toMatchObject({ totalCount: 3, edges: [{ node: { id } }, {}] });
   });
 
-  test("renders a list of them, in React", async () => {
+  test("renders the articles in React", async () => {
     const { rendered } = await load("out/render.js");
     expect(await rendered()).toMatch(/<h2>3<!-- --> articles<\/h2><ul><li>By Apollo Client<!-- -->, by <!-- -->Ada/);
   });
 
-  test("reads and hears, by urql", async () => {
+  test("reads and receives events with urql", async () => {
     const { client } = await load("out/urql.js");
     const { ARTICLES, WRITTEN } = await load("out/operations.js");
     const { data } = await client.query(ARTICLES, { first: 1 }).toPromise();
     expect(data.articles).toMatchObject({ totalCount: 3, edges: [{ node: { title: "By Apollo Client" } }] });
-    const heard: unknown[] = [];
-    const listening = client.subscription(WRITTEN, {}).subscribe(({ data }: { data: unknown }) => heard.push(data));
+    const received: unknown[] = [];
+    const listening = client.subscription(WRITTEN, {}).subscribe(({ data }: { data: unknown }) => received.push(data));
     await expect.poll(() => service.service.graphql.state().subscriptions).toBe(1);
-    await (await load("out/rows.js")).write("Heard by urql", "…");
-    await expect.poll(() => heard).toMatchObject([{ onArticleCreated: { title: "Heard by urql" } }]);
+    await (await load("out/rows.js")).write("Received by urql", "…");
+    await expect.poll(() => received).toMatchObject([{ onArticleCreated: { title: "Received by urql" } }]);
     listening.unsubscribe();
   });
 
-  test("signs out, and is told by the result that an article is refused", async () => {
+  test("signs out, and gets the rejection of an article from its result", async () => {
     const { signOut, accessToken } = await load("out/session.js");
     const { submit } = await load("out/publish-form.js");
     expect(await submit("Written while signed in", "…")).toMatch(/^\d+$/);

@@ -4,12 +4,12 @@ import { describe, expect, test } from "vitest";
 import { repositoryFiles } from "../repository.ts";
 
 const LINK = /\]\((?<target>[^)\s]+)\)/g;
-const ELSEWHERE = /^[a-z]+:/;
+const EXTERNAL = /^[a-z]+:/;
 const CODE = /^```.*?^```$|`[^`\n]*`/gms;
 
 const files = repositoryFiles("*.md");
 
-/** As GitHub makes them of headings. */
+/** Anchors as GitHub generates them from headings. */
 function anchorsIn(file: string): string[] {
   const headings = readFileSync(file, "utf8")
     .replace(/^```.*?^```$/gms, "")
@@ -23,7 +23,7 @@ function anchorsIn(file: string): string[] {
   );
 }
 
-function leadsNowhere(file: string, target: string): boolean {
+function isBroken(file: string, target: string): boolean {
   const [path, anchor] = target.split("#") as [string, string?];
   const goal = path === "" ? file : normalize(join(dirname(file), path));
   if (!existsSync(goal)) return true;
@@ -31,24 +31,24 @@ function leadsNowhere(file: string, target: string): boolean {
 }
 
 describe("the documentation", () => {
-  test("has no link that leads nowhere", () => {
+  test("has no broken links", () => {
     const links = files.flatMap((file) =>
       [...readFileSync(file, "utf8").replace(CODE, "").matchAll(LINK)]
         .map(({ groups }) => groups!.target!)
-        .filter((target) => !ELSEWHERE.test(target))
+        .filter((target) => !EXTERNAL.test(target))
         .map((target) => ({ file, target })),
     );
     expect(links.length).toBeGreaterThan(50);
-    expect(links.filter(({ file, target }) => leadsNowhere(file, target))).toEqual([]);
+    expect(links.filter(({ file, target }) => isBroken(file, target))).toEqual([]);
   });
 
-  test("has pictures that load quickly", () => {
+  test("has small pictures", () => {
     const pictures = readdirSync("docs/pictures");
     expect(pictures.length).toBeGreaterThan(0);
     expect(pictures.filter((picture) => statSync(join("docs/pictures", picture)).size > 200_000)).toEqual([]);
   });
 
-  test("is all reached from the README", () => {
+  test("is linked from the README", () => {
     const readme = readFileSync("README.md", "utf8");
     const pages = files.filter((file) => file.startsWith("docs/"));
     expect(pages.filter((page) => !readme.includes(`(${page})`))).toEqual([]);

@@ -10,7 +10,7 @@ import { cloneDatabase, type TestDatabase } from "../database.ts";
 const SECRET = "the secret of the deployment before";
 const [ALICE, BOB] = ["5f0c3b1e-95a8-4b53-8a5c-0f5d0e2a9b01", "5f0c3b1e-95a8-4b53-8a5c-0f5d0e2a9b02"];
 
-/** What Supabase has in every project, and a table with the policies of its documentation. */
+/** The objects of every Supabase project, and a table with the policies of Supabase's documentation. */
 const SUPABASE = `
   create schema auth;
   create table auth.users (id uuid primary key, email text);
@@ -70,42 +70,42 @@ afterAll(async () => {
   for (const database of databases) await database.drop();
 });
 
-describe("who moves here", () => {
-  test("from Supabase keeps the database, its users' tokens and its client: policies see the same ids", async () => {
+describe("moving to this service", () => {
+  test("from Supabase keeps the database, the users' tokens and the client, and policies see the same ids", async () => {
     const database = await databaseWith(SUPABASE);
     const { url } = await serveWith({
       DATABASE_URL: database.url,
       OWNER_DATABASE_URL: database.ownerUrl,
       JWT_SECRET: SECRET,
     });
-    const theirs = { aud: "authenticated", role: "authenticated", iss: "https://project.supabase.co/auth/v1" };
+    const supabaseClaims = { aud: "authenticated", role: "authenticated", iss: "https://project.supabase.co/auth/v1" };
     const connect = (sub: string) =>
       createClient(url, jwt.sign({ role: "anon", iss: "supabase" }, SECRET), {
-        accessToken: async () => jwt.sign({ ...theirs, sub }, SECRET, { expiresIn: "1h" }),
+        accessToken: async () => jwt.sign({ ...supabaseClaims, sub }, SECRET, { expiresIn: "1h" }),
       });
     const [alice, bob] = [connect(ALICE!), connect(BOB!)];
 
-    // A channel joins as whom the client knows by then.
+    // The channel joins with the token that the client has at this moment.
     await alice.realtime.setAuth();
-    const heard: unknown[] = [];
+    const received: unknown[] = [];
     const joined = Promise.withResolvers<void>();
     alice
       .channel("todos")
-      .on("postgres_changes", { event: "*", schema: "public", table: "todos" }, ({ new: row }) => heard.push(row))
+      .on("postgres_changes", { event: "*", schema: "public", table: "todos" }, ({ new: row }) => received.push(row))
       .subscribe((status, error) =>
         status === "SUBSCRIBED" ? joined.resolve() : joined.reject(error ?? new Error(status)),
       );
     await joined.promise;
 
-    expect((await bob.from("todos").insert({ task: "unheard" })).error).toBeNull();
+    expect((await bob.from("todos").insert({ task: "of Bob, not sent" })).error).toBeNull();
     const { data } = await alice.from("todos").insert({ task: "of Alice" }).select("task, user_id").single();
     expect(data).toEqual({ task: "of Alice", user_id: ALICE });
     expect((await alice.from("todos").select("task")).data).toEqual([{ task: "of Alice" }]);
-    await expect.poll(() => heard).toMatchObject([{ task: "of Alice" }]);
+    await expect.poll(() => received).toMatchObject([{ task: "of Alice" }]);
     await alice.realtime.disconnect();
   });
 
-  test("from PostgREST keeps the names of its settings", async () => {
+  test("from PostgREST keeps the names of settings", async () => {
     const database = await databaseWith(POSTGREST);
     const { url } = await serveWith({
       PGRST_DB_URI: database.url,
@@ -117,7 +117,7 @@ describe("who moves here", () => {
     expect(await (await fetch(`${url}/rest/v1/films?select=title`)).json()).toEqual([{ title: "Alien" }]);
   });
 
-  test("from Hasura keeps its tokens: the role and the claims are found where they are", async () => {
+  test("from Hasura keeps the tokens, with the role and the claims where Hasura puts them", async () => {
     const database = await databaseWith(HASURA);
     const { url } = await serveWith({
       DATABASE_URL: database.url,
@@ -126,11 +126,11 @@ describe("who moves here", () => {
     });
     const claims = { "x-hasura-default-role": "authenticated", "x-hasura-user-id": "alice" };
     const token = jwt.sign({ "https://hasura.io/jwt/claims": claims }, SECRET);
-    const answer = await fetch(`${url}/graphql`, {
+    const response = await fetch(`${url}/graphql`, {
       method: "POST",
       headers: { "Content-Type": "application/json", Authorization: `Bearer ${token}` },
       body: JSON.stringify({ query: "{ todos(first: 5) { edges { node { owner } } } }" }),
     });
-    expect(await answer.json()).toEqual({ data: { todos: { edges: [{ node: { owner: "alice" } }] } } });
+    expect(await response.json()).toEqual({ data: { todos: { edges: [{ node: { owner: "alice" } }] } } });
   });
 });

@@ -9,7 +9,7 @@ import { ADDRESS, type FiveMinutes, readFiveMinutes } from "./five-minutes.ts";
 import { linesUntil } from "./lines-until.ts";
 import { openTerminal, type Terminal } from "./terminal.ts";
 
-/** Inside the repository, where the client's package is found. */
+/** In the repository, so that the import of the client resolves. */
 const WATCHER = join(REPOSITORY, "node_modules/.watch-of-readme.mjs");
 
 let folder: string;
@@ -40,13 +40,13 @@ describe("the five minutes of the README", () => {
   const atService = (text: string) => text.replaceAll(ADDRESS, service.url);
   const run = async (script: string) => (await terminal.run(atService(script))).output;
 
-  test("can be walked as they are written: sign in, write, read, watch, add a table", async () => {
+  test("run as written: log in, create, read, watch, add a table", async () => {
     expect(await run(steps.signIn)).toContain("signs in as ada@example.org");
     expect(await run(steps.write)).toContain('"success":true');
-    const told = await run(steps.read);
-    expect(told).toContain('[{"title":"First light","author":{"name":"Ada"}}]');
-    expect(told).toContain('"data":[{"id":1,"title":"First light","author":{"name":"Ada"}}]');
-    expect(told).toContain('"totalCount":1');
+    const output = await run(steps.read);
+    expect(output).toContain('[{"title":"First light","author":{"name":"Ada"}}]');
+    expect(output).toContain('"data":[{"id":1,"title":"First light","author":{"name":"Ada"}}]');
+    expect(output).toContain('"totalCount":1');
 
     await writeFile(WATCHER, atService(steps.watcher));
     watcher = spawn(process.execPath, [WATCHER], {
@@ -63,7 +63,7 @@ describe("the five minutes of the README", () => {
     expect(added).toContain('"node":{"id":"1","words":"Hello."}');
   });
 
-  test("are those whose record is kept", async () => {
+  test("are the commands of the recorded walk-through", async () => {
     const record = await read("docs/walk.md");
     for (const step of Object.values(steps)) expect(record).toContain(step);
   });

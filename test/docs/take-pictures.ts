@@ -19,8 +19,8 @@ const DESKTOP: BrowserContextOptions = { viewport: { width: 1200, height: 800 },
 const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 780 }, colorScheme: "dark", hasTouch: true };
 
 const WRITINGS = [
-  ["Tables are the interface", "What is granted is served: no resolver, no controller, no route."],
-  ["Policies in plain SQL", "A row is reached when one policy for the verb lets it."],
+  ["Tables are the API", "Granted tables are served: no resolvers, controllers or routes."],
+  ["Policies in plain SQL", "A row is visible if a policy allows it."],
 ] as const;
 
 const QUERY = `{
@@ -40,7 +40,7 @@ const folder = await mkdtemp(join(tmpdir(), "content-service-pictures-"));
 const environment = {
   PATH: `${REPOSITORY}/node_modules/.bin:${process.env.PATH}`,
   DATA_DIR: join(folder, "data"),
-  // What the pages show; they are served from a free port.
+  // The address that pages show; the service uses a free port.
   PUBLIC_URL: ADDRESS,
 };
 await mkdir(PICTURES, { recursive: true });
