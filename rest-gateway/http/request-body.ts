@@ -134,7 +134,7 @@ function releaseMemory({ buffer, length }: Buffer): void {
 function refuseEncoded({ headers }: IncomingMessage): void {
   const encoding = headers["content-encoding"];
   if (!encoding || encoding === "identity") return;
-  throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", `A body in the encoding "${encoding}" cannot be read.`, {
+  throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", `The content encoding "${encoding}" is not supported.`, {
     hint: "Send it without Content-Encoding.",
     headers: { "Accept-Encoding": "identity" },
   });
@@ -152,9 +152,14 @@ function tooManyBodies(): ApiError {
 
 /** It would not fit either if it were the only one. */
 function tooMuchMemory(): ApiError {
-  return new ApiError(413, "PAYLOAD_TOO_LARGE", "To read the body takes more memory than there is for bodies.", {
-    hint: "Send it in several requests.",
-  });
+  return new ApiError(
+    413,
+    "PAYLOAD_TOO_LARGE",
+    "Parsing the body takes more memory than is reserved for request bodies.",
+    {
+      hint: "Send it in several requests.",
+    },
+  );
 }
 
 /** Whoever goes on like this is not read any longer. */
@@ -165,7 +170,7 @@ function bodyTooSlow(): ApiError {
 }
 
 function tooManyChunks(): ApiError {
-  return new ApiError(413, "PAYLOAD_TOO_LARGE", `The body comes in more than ${MOST_CHUNKS} pieces.`, {
+  return new ApiError(413, "PAYLOAD_TOO_LARGE", `The body arrives in more than ${MOST_CHUNKS} chunks.`, {
     hint: "Send it in larger chunks.",
     headers: CLOSE_CONNECTION,
   });

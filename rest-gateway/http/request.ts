@@ -85,7 +85,7 @@ export function isPathUnder(folder: string, path: string): boolean {
 
 /** Told to nobody but the log, in which it is no fault: with nginx's status. */
 export function clientDisconnected(cause?: unknown): ApiError {
-  return new ApiError(499, "CLIENT_LEFT", "The client left before it was answered.", { cause });
+  return new ApiError(499, "CLIENT_LEFT", "The client disconnected before the response.", { cause });
 }
 
 /** Where a request came from, as far as the proxies in front are to be believed. */

@@ -11,10 +11,10 @@ import { trackConnections } from "./drain.ts";
 import { type UpgradeListener, wantsWebSocket } from "./upgrade.ts";
 
 const PARSE_ERRORS: Readonly<Record<string, ApiError>> = {
-  HPE_HEADER_OVERFLOW: new ApiError(431, "VALIDATION_ERROR", "The request's address and headers are too large."),
+  HPE_HEADER_OVERFLOW: new ApiError(431, "VALIDATION_ERROR", "The URL and headers are too large."),
   ERR_HTTP_REQUEST_TIMEOUT: new ApiError(408, "TIMEOUT", "The request did not arrive in time."),
 };
-const NOT_HTTP = new ApiError(400, "VALIDATION_ERROR", "This is no HTTP request.");
+const NOT_HTTP = new ApiError(400, "VALIDATION_ERROR", "This is not a valid HTTP request.");
 
 const SEVERAL_HOSTS = new ApiError(400, "VALIDATION_ERROR", "The request has more than one Host header; send one.");
 

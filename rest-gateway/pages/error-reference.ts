@@ -3,13 +3,13 @@ import { join } from "node:path";
 import type { GatewayRoutes } from "../http/router.ts";
 import { type Html, html, makeRenderPage } from "./page.ts";
 
-/** The one table of errors is the page that people read. */
+/** The documentation is the only list of errors. */
 const SOURCE = join(import.meta.dirname, "../../docs/errors.md");
 const GROUP_SECTION = /^## (?<title>.+)\n\n(?<about>[^|]+)\n\n(?<table>(?:\|.*\n)+)/gm;
 const ERROR_ROW =
   /^\| `(?<code>\w+)` \| (?<status>[^|]*) \| (?<where>[^|]*) \| (?<meaning>[^|]*) \| (?<remedy>[^|]*) \|$/gm;
 
-/** Where the `documentation` of an error body points. */
+/** `/docs/errors`: the target of `documentation` in error bodies. */
 export function errorReferenceRoutes(): GatewayRoutes {
   const content = html`<p>The error codes of all interfaces, what they mean, and what to do.</p>
 ${readErrors().map(toSection)}`;

@@ -6,8 +6,9 @@ import type { GatewayRoutes } from "../http/router.ts";
 import { type Html, html, makeRenderPage } from "./page.ts";
 
 const MOST_COLUMNS = 4;
-const PLAIN =
-  /^[a-z_]\w*$/i; /** Gives each sample a button that copies it. Runs in the browser, where that lets pages copy: not over plain HTTP from elsewhere. */
+const PLAIN_NAME = /^[a-z_]\w*$/i;
+
+/** Adds a copy button to each sample. Browsers allow it on HTTPS and localhost only. */
 const COPY_SCRIPT = `
 for (const sample of navigator.clipboard ? document.querySelectorAll("pre") : []) {
   const frame = document.createElement("div");
@@ -28,17 +29,17 @@ for (const sample of navigator.clipboard ? document.querySelectorAll("pre") : []
 type StartPageDependencies = {
   readonly config: Config;
   readonly catalog: () => Catalog;
-  /** Where clients reach the service. */
+  /** The base URL of the service. */
   readonly address: () => string;
-  /** What is wrong, in a word; null when nothing is. */
+  /** The state of the service if it is not healthy; else null. */
   readonly fault: () => Promise<string | null>;
-  /** The key that clients bear; it is no secret. */
+  /** The public API key. */
   readonly anonKey: string;
   readonly links: readonly StartPageLink[];
   readonly graphqlQuery: (table: string) => string | null;
 };
 
-/** `/`: what runs here, and a first request to each interface for every table that strangers may read. */
+/** `/`: links, the public key, and sample requests for each table that anonymous callers may read. */
 export function startPageRoutes(dependencies: StartPageDependencies): GatewayRoutes {
   const render = makeRenderPage({ formTargets: [] });
   const headers = { "Cache-Control": "no-store" };
@@ -63,8 +64,8 @@ function pageContent(dependencies: StartPageDependencies, fault: string | null):
 <p>${fault === null ? html`<span class="good">● healthy</span>` : html`<span class="bad">● ${fault}</span>`}
 <span class="quiet"> · <a href="/health">/health</a> · ${dependencies.address()}</span></p>
 
-<nav aria-labelledby="doors">
-<h2 id="doors">Try it</h2>
+<nav aria-labelledby="links">
+<h2 id="links">Try it</h2>
 <ul class="cards">
 ${links.map(({ path, title, about }) => html`<li><a href="${path}">${title}<span>${about}</span></a></li>`)}
 </ul>
@@ -72,10 +73,10 @@ ${links.map(({ path, title, about }) => html`<li><a href="${path}">${title}<span
 
 <section aria-labelledby="keys">
 <h2 id="keys">Keys</h2>
-<p>Requests to <code>/rest/v1</code> and channels bear a key. <code>npm run keys</code>, or
-<code>npx content-service keys</code>, prints both: the anonymous one for clients, which row-level policies bound, and the one for
-servers, which is a secret.</p>
-${isOpen ? html`<h3>The anonymous key of this deployment</h3><pre><code>${anonKey}</code></pre>` : null}
+<p>Requests to <code>/rest/v1</code> and Realtime need an API key. <code>npm run keys</code> (or
+<code>npx content-service keys</code>) prints both keys: <code>anon</code> is public and restricted by row-level security;
+<code>service_role</code> bypasses it: keep it secret.</p>
+${isOpen ? html`<h3>The <code>anon</code> key of this deployment</h3><pre><code>${anonKey}</code></pre>` : null}
 </section>
 
 <section aria-labelledby="tables">
@@ -90,9 +91,9 @@ function tablesSection(dependencies: StartPageDependencies, key: string): Html {
   const address = dependencies.address();
   const readable = readableTables(catalog, config);
   if (readable.length === 0) {
-    return html`<p class="quiet">None that a caller without credentials may read.</p>`;
+    return html`<p class="quiet">Anonymous callers may not read any table.</p>`;
   }
-  return html`<p class="quiet">What a caller without credentials may read; signed in, you may see more.</p>
+  return html`<p class="quiet">Tables that anonymous callers may read. Signed-in users may see more.</p>
 ${readable.map(({ table, columns }) => {
   const samples = sampleRequests(table, { address, key, columns, graphqlQuery: graphqlQuery(table.name) });
   const about = publicComment(table.comment);
@@ -105,7 +106,7 @@ ${samples.map(({ by, text }) => html`<h3>${by}</h3><pre><code>${text}</code></pr
 
 type SampledTable = { readonly table: CatalogTable; readonly columns: readonly string[] };
 
-/** As OpenAPI shows them, or not. */
+/** The tables of the default schema that OpenAPI documents show to anonymous callers. */
 function readableTables(catalog: Catalog, { schemas, anonRole, openapiMode }: Config): SampledTable[] {
   const schema = catalog.schemas.get(schemas[0]!);
   if (!schema || openapiMode === "disabled" || !catalog.hasPrivilege(anonRole, "usage", schema)) return [];
@@ -122,15 +123,15 @@ type SampleRequest = { readonly by: string; readonly text: string };
 
 type SampleContext = {
   readonly address: string;
-  /** The anonymous key, or where to put it. */
+  /** The public key or a placeholder. */
   readonly key: string;
-  /** Columns that may be read by the one who is shown this. */
+  /** The columns that anonymous callers may read. */
   readonly columns: readonly string[];
-  /** Null when GraphQL does not show the table. */
+  /** Null if GraphQL does not have the table. */
   readonly graphqlQuery: string | null;
 };
 
-/** One question, put to each interface; to be copied as it stands. */
+/** The same read as a request of each interface. */
 function sampleRequests(table: CatalogTable, { address, key, columns, graphqlQuery }: SampleContext): SampleRequest[] {
   const chosen = columns.slice(0, MOST_COLUMNS).map(quoteColumn);
   const select = chosen.map(encodeURIComponent).join(",");
@@ -152,29 +153,31 @@ const { data, error } = await supabase.from(${JSON.stringify(table.name)}).selec
   return samples;
 }
 
-/** A name that `select` and supabase-js would take apart stands in quotes. */
+/** Quotes a name with characters that are syntax in `select`. */
 function quoteColumn(name: string): string {
-  return PLAIN.test(name) ? name : `"${name.replace(/["\\]/g, "\\$&")}"`;
+  return PLAIN_NAME.test(name) ? name : `"${name.replace(/["\\]/g, "\\$&")}"`;
 }
 
 type StartPageLink = {
   readonly path: string;
   readonly title: string;
   readonly about: string;
-  /** The table whose comment puts it there. */
+  /** The table that must have the `@root` comment tag. */
   readonly root?: string;
 };
 
-/** What can be opened in a browser here. */
+/** The pages of this deployment. */
 export function startPageLinks(
   { graphqlExplorer }: Config,
   { canSignIn }: { readonly canSignIn: boolean },
 ): StartPageLink[] {
   return [
-    ...(graphqlExplorer ? [{ path: "/graphiql", title: "GraphiQL", about: "ask, change and subscribe by hand" }] : []),
-    { path: "/docs", title: "API reference", about: "the REST interfaces, to read and to try" },
-    { path: "/docs/errors", title: "Errors", about: "every code, and what to do about it" },
+    ...(graphqlExplorer
+      ? [{ path: "/graphiql", title: "GraphiQL", about: "run queries, mutations and subscriptions" }]
+      : []),
+    { path: "/docs", title: "API reference", about: "reference of the REST APIs, with requests to try" },
+    { path: "/docs/errors", title: "Errors", about: "all error codes and how to fix them" },
     ...(canSignIn ? [{ path: "/auth/sign-in", title: "Sign in", about: "with a password or a provider" }] : []),
-    { path: "/users", title: "Users", about: "the conventional interface, as it answers", root: "users" },
+    { path: "/users", title: "Users", about: "a response of the plain REST API", root: "users" },
   ];
 }

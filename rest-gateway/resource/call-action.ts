@@ -105,7 +105,7 @@ function parseArguments(
   for (const [name, member] of sent) {
     const known = action.arguments.find((each) => each.name === name);
     if (!known) {
-      faults.push({ field: name, message: `There is no such argument.${suggestName(name, names)}` });
+      faults.push({ field: name, message: `Unknown argument.${suggestName(name, names)}` });
       continue;
     }
     const read = readMember(known.argument.type, member);

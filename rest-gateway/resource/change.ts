@@ -41,7 +41,7 @@ export async function changeRow(parsed: ResourceRequest, run: RunIntent): Promis
 
 /** To take it for the whole would lose the rest (RFC 9110, 14.5). */
 function partialRowError(): ApiError {
-  return new ApiError(400, "VALIDATION_ERROR", "A row is not sent in parts: leave Content-Range out.");
+  return new ApiError(400, "VALIDATION_ERROR", "A row cannot be written in parts: remove the Content-Range header.");
 }
 
 /** The key, and what says which row it lies within. */

@@ -42,12 +42,12 @@ export function rowNotFound({ plain, name }: Collection): ApiError {
 /** A table shows the rows of tables that inherit from it, and its key tells apart its own alone. */
 export function ambiguousRow(): ApiError {
   const hint = "Address the row in the table that it belongs to.";
-  return new ApiError(409, "RESOURCE_CONFLICT", "Several rows have this id; nothing was changed.", { hint });
+  return new ApiError(409, "RESOURCE_CONFLICT", "Several rows have this id; nothing was written.", { hint });
 }
 
 export function preconditionFailed(): ApiError {
-  return new ApiError(412, "PRECONDITION_FAILED", "It is no longer what you last saw; nothing was changed.", {
-    hint: "Read it again, and send its ETag.",
+  return new ApiError(412, "PRECONDITION_FAILED", "The row has changed since you read it; nothing was written.", {
+    hint: "Read it again and send its ETag.",
   });
 }
 

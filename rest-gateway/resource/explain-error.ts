@@ -43,7 +43,7 @@ function toResourceError(thrown: unknown, context: ErrorContext): ApiError {
     if (context.anonymous && isRoleRefused(thrown)) {
       return new ApiError(401, "AUTH_REQUIRED", ANONYMOUS_NOT_SERVED, { cause: thrown });
     }
-    return new ApiError(401, "INVALID_TOKEN", "The credential names no role of this service.", { cause: thrown });
+    return new ApiError(401, "INVALID_TOKEN", "The role of the credential does not exist.", { cause: thrown });
   }
   if (thrown instanceof ApiError && thrown.code === "PGRST124") return ambiguousRow();
   if (!(thrown instanceof pg.DatabaseError)) return toApiError(thrown);

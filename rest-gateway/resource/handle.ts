@@ -307,7 +307,7 @@ function redirectToCanonical({
   settings,
 }: ResourceRequest): GatewayResponse {
   if (!isReadMethod(method)) {
-    throw new ApiError(404, "RESOURCE_NOT_FOUND", `There is nothing at this address: it is ${canonical}.`);
+    throw new ApiError(404, "RESOURCE_NOT_FOUND", `Not found: the path is ${canonical}.`);
   }
   const location = publicBasePath(settings.publicUrl) + canonical;
   return { status: 301, headers: { Location: rawQuery ? `${location}?${rawQuery}` : location }, body: null };

@@ -5,7 +5,7 @@ import { filterParameters, keyParameter, LIST_PARAMETER_REFS, parameterRefs } fr
 import { type PathItem, type PathOperation, resourceErrorRefs, withoutAbsent } from "./responses.ts";
 import { rowSchemaRef } from "./row-schemas.ts";
 
-/** Where a collection lies, and what its operations are called. */
+/** The path of a collection and the prefix of its operation ids. */
 type OperationPlace = { readonly path: string; readonly id: string; readonly parameters: readonly object[] };
 
 type CollectionPathsContext = {
@@ -16,7 +16,7 @@ type CollectionPathsContext = {
   readonly isDeprecated: boolean;
 };
 
-/** Those that lie within another are shown below it; what lies deeper is found the same way. */
+/** The paths of all collections, and of those nested one level deep. */
 export function* collectionPaths(context: CollectionPathsContext): Generator<[string, PathItem]> {
   for (const [path, item] of pathsOfCollections(context)) yield [path, context.isDeprecated ? deprecated(item) : item];
 }
@@ -86,8 +86,8 @@ function describeOperation(
   return { operationId: `${id}.${verb}`, tags: [name], parameters: [...parameters, ...more] };
 }
 
-const ETAG_HEADER = { ETag: { description: "Of what was answered", schema: { type: "string" } } };
-const NOT_MODIFIED = { 304: { description: "Nothing has changed since", headers: ETAG_HEADER } };
+const ETAG_HEADER = { ETag: { description: "The version of the response", schema: { type: "string" } } };
+const NOT_MODIFIED = { 304: { description: "Not modified", headers: ETAG_HEADER } };
 
 function listOperation(
   place: OperationPlace,
@@ -114,22 +114,22 @@ function createOperation(place: OperationPlace, collection: Collection): PathOpe
   const created = jsonResponses("Created", { anyOf: [made, { type: "array", items: made }] }, LOCATION_HEADER);
   return {
     ...describeOperation("create", place, collection, parameterRefs("links", "idempotencyKey")),
-    summary: `Create one of ${collection.name}, or several`,
+    summary: `Create one or several ${collection.name}`,
     requestBody: jsonBody({ anyOf: [row, { type: "array", items: row, minItems: 1 }] }),
     responses: {
-      201: collection.returnsInserted ? created : { description: "Created, and not for whoever asks to read" },
+      201: collection.returnsInserted ? created : { description: "Created; the caller may not read the row" },
       ...resourceErrorRefs(403, 404, 409, 413, 415, 422, 501),
     },
   };
 }
 
-const LOCATION_HEADER = { Location: { description: "Where the row is", schema: { type: "string" } } };
+const LOCATION_HEADER = { Location: { description: "The path of the row", schema: { type: "string" } } };
 
 function readOperation(place: OperationPlace, collection: Collection): PathOperation {
   const parameters = parameterRefs("fields", "links", "ifNoneMatch", "ifModifiedSince", "ifMatch", "ifUnmodifiedSince");
   return {
     ...describeOperation("get", place, collection, parameters),
-    summary: `One of ${collection.name}`,
+    summary: `Get one of ${collection.name}`,
     responses: {
       200: jsonResponses("The row", rowSchemaRef(collection, "row"), ETAG_HEADER),
       ...NOT_MODIFIED,
@@ -153,16 +153,16 @@ function replaceOperation(place: OperationPlace, collection: Collection): PathOp
     ...describeOperation("replace", place, collection, WRITE_PARAMETERS),
     summary: `Replace one of ${collection.name}`,
     requestBody: jsonBody(rowSchemaRef(collection, "replace")),
-    responses: { 200: jsonResponses("As it is now", rowSchemaRef(collection, "row"), ETAG_HEADER), ...WRITE_ERRORS },
+    responses: { 200: jsonResponses("The changed row", rowSchemaRef(collection, "row"), ETAG_HEADER), ...WRITE_ERRORS },
   };
 }
 
 function updateOperation(place: OperationPlace, collection: Collection): PathOperation {
   return {
     ...describeOperation("update", place, collection, WRITE_PARAMETERS),
-    summary: `Change one of ${collection.name}`,
+    summary: `Update one of ${collection.name}`,
     requestBody: jsonBody(rowSchemaRef(collection, "update")),
-    responses: { 200: jsonResponses("As it is now", rowSchemaRef(collection, "row"), ETAG_HEADER), ...WRITE_ERRORS },
+    responses: { 200: jsonResponses("The changed row", rowSchemaRef(collection, "row"), ETAG_HEADER), ...WRITE_ERRORS },
   };
 }
 
@@ -188,18 +188,18 @@ function actionOperation(
       ...ACTION_PARAMETERS,
       ...parameterRefs(...(hasTasks ? (["preferLater"] as const) : [])),
     ]),
-    summary: action.description ?? `Do ${action.name} with one of ${collection.name}`,
+    summary: action.description ?? `Call ${action.name} on one of ${collection.name}`,
     requestBody: { ...jsonBody(given), required: given.required !== undefined },
     responses: {
-      200: jsonResponses("Done", resultSchema(collection, action, typeSchema)),
+      200: jsonResponses("The result", resultSchema(collection, action, typeSchema)),
       ...(hasTasks && { 202: componentRef("responses", "accepted") }),
-      204: { description: "Done, and nothing to be told" },
+      204: { description: "Done; no content" },
       ...WRITE_ERRORS,
     },
   };
 }
 
-/** An action may be called like what can be done with any row. */
+/** An action with one of these names gets a prefix in its operation id. */
 const RESERVED_VERBS: ReadonlySet<string> = new Set(["list", "create", "get", "replace", "update", "delete"]);
 
 function argumentsSchema({ arguments: given }: RowAction, typeSchema: SchemaOfType): JsonSchema {

@@ -14,7 +14,7 @@ import { errorSchema, resourceErrorResponses } from "./responses.ts";
 import { rowSchemas } from "./row-schemas.ts";
 import { SERVICE_RESPONSES, SERVICE_SCHEMAS, servicePaths, taskPath } from "./service-paths.ts";
 
-/** The conventional interface and signing in, in OpenAPI 3.1. */
+/** The OpenAPI 3.1 document of the plain REST interface and of sign-in. */
 export async function makeResourceDocument({
   catalog,
   role,
@@ -32,14 +32,14 @@ export async function makeResourceDocument({
   const typeSchema = makeSchemaOfType(catalog, viewer);
   const collections = makeCollections(catalog, { role, version });
   const shown = await findShown(collections, filter);
-  // One address cannot be described twice: rows of a table that is called tasks lie where tasks do.
+  // A path is described once: the rows of a table named tasks have the path of tasks.
   const showsTasks = hasTasks && !shown.some(({ name, key }) => name === TASKS_COLLECTION && key.length > 0);
   const isServed = (address: string) => routes.has(address) || folders.some((folder) => isPathUnder(folder, address));
   return {
     openapi: "3.1.0",
     info: {
       title: "Content service",
-      description: `Version ${version} of the conventional interface, as ${role} sees it.${isDeprecated ? " It is deprecated." : ""}`,
+      description: `Version ${version} of the plain REST interface, as ${role} sees it.${isDeprecated ? " It is deprecated." : ""}`,
       version: String(version),
     },
     servers: [{ url: publicBaseUrl(publicUrl) || "/" }],
@@ -78,7 +78,7 @@ async function findShown(collections: Collections, filter: DocumentFilter | null
   return shown;
 }
 
-/** Rows that lie within those that are shown are described with them. */
+/** Adds the collections that are nested in the shown ones. */
 function withNested(shown: readonly Collection[], collections: Collections): ReadonlySet<Collection> {
   const nested = shown.flatMap((collection) => collection.nested.map(({ target }) => collections.find(target)!));
   return new Set([...shown, ...nested.filter(isVisibleCollection)]);
@@ -86,29 +86,29 @@ function withNested(shown: readonly Collection[], collections: Collections): Rea
 
 const SECURITY_SCHEMES = {
   bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "The access token of a signed-in user" },
-  apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: "A key of this deployment" },
-  basic: { type: "http", scheme: "basic", description: "Name and password, over HTTPS alone" },
-  session: { type: "apiKey", in: "cookie", name: "SESSION", description: "Of who signed in by /api/auth/login" },
+  apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: "An API key of this deployment" },
+  basic: { type: "http", scheme: "basic", description: "User name and password; HTTPS only" },
+  session: { type: "apiKey", in: "cookie", name: "SESSION", description: "The session cookie from /api/auth/login" },
 };
 
-/** Some collections, by the names in their addresses, or those of a schema. */
+/** Limits a document to some collections, by name or by schema. */
 export type DocumentFilter = { readonly names: readonly string[] } | { readonly schema: string };
 
-/** What a document is about: one version of the conventional interface, as one role sees it. */
+/** One version of the interface, as one role sees it. */
 type ResourceDocumentOptions = {
   readonly catalog: Catalog;
   readonly role: string;
   readonly version: number;
   readonly isDeprecated: boolean;
-  /** Which collections; null: all, and all else. */
+  /** Null: all collections and the paths of the service. */
   readonly filter: DocumentFilter | null;
   readonly errorBody: ErrorBodyShape;
-  /** Where clients reach the service; null: where the document came from. */
+  /** PUBLIC_URL; null: the host that served the document. */
   readonly publicUrl: string | null;
-  /** The addresses besides collections that are served here. */
+  /** Paths that are served besides collections. */
   readonly routes: ReadonlySet<string>;
-  /** Those below which all is served. */
+  /** Path prefixes that are served as a whole. */
   readonly folders: readonly string[];
-  /** Whether calls can be left for later. */
+  /** Whether `Prefer: respond-async` is available. */
   readonly hasTasks: boolean;
 };

@@ -6,51 +6,48 @@ import { componentRef, type JsonSchema, type SchemaOfType } from "../json-schema
 
 const COUNT_SCHEMA: JsonSchema = { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 
-/** Of rows and lists, whatever the collection. */
+/** Parameters of every collection. */
 const SHARED_PARAMETERS = {
-  fields: queryParameter("fields", "The fields that are wanted, those of related rows dotted", {
+  fields: queryParameter("fields", "The fields to return; use dots for fields of related rows", {
     type: "string",
     examples: ["id", "title,author.name"],
   }),
-  links: queryParameter("links", "Whether each row says under `_links` where it leads", {
+  links: queryParameter("links", "Whether each row has `_links`", {
     type: "boolean",
     default: false,
   }),
-  sort: queryParameter("sort", "Fields to sort by, each with `:asc` or `:desc` if need be", {
+  sort: queryParameter("sort", "Fields to sort by, each optionally with `:asc` or `:desc`", {
     type: "string",
     examples: ["created_at:desc,id"],
   }),
-  order: queryParameter("order", "The direction of the fields that have none", {
+  order: queryParameter("order", "The default sort direction", {
     type: "string",
     enum: ["asc", "desc"],
   }),
-  page: queryParameter("page", "The page: from 1 on with `limit`, from 0 on with `size`", {
+  page: queryParameter("page", "The page number: from 1 with `limit`, from 0 with `size`", {
     ...COUNT_SCHEMA,
     minimum: 0,
   }),
-  limit: queryParameter("limit", "Most rows of the page", COUNT_SCHEMA),
-  size: queryParameter("size", "Most rows of the page, which then tells itself as a page object", COUNT_SCHEMA),
-  skip: queryParameter("skip", "How many rows to leave out", COUNT_SCHEMA),
-  envelope: queryParameter("envelope", "Whether `skip` and `limit` give an envelope", {
+  limit: queryParameter("limit", "The maximum number of rows", COUNT_SCHEMA),
+  size: queryParameter("size", "The maximum number of rows; the response is a page object", COUNT_SCHEMA),
+  skip: queryParameter("skip", "The number of rows to skip", COUNT_SCHEMA),
+  envelope: queryParameter("envelope", "Whether lists with `skip` and `limit` have an envelope", {
     type: "boolean",
     default: false,
   }),
-  ifMatch: headerParameter("If-Match", "Only if the row still has this ETag"),
-  ifNoneMatch: headerParameter("If-None-Match", "Only if it no longer has this ETag; else 304"),
-  ifModifiedSince: headerParameter("If-Modified-Since", "Only if it was changed since then; else 304"),
+  ifMatch: headerParameter("If-Match", "Proceed only if the row has this ETag; else 412"),
+  ifNoneMatch: headerParameter("If-None-Match", "Proceed only if the row does not have this ETag; else 304"),
+  ifModifiedSince: headerParameter("If-Modified-Since", "Return the row only if it has changed since; else 304"),
   ifUnmodifiedSince: headerParameter(
     "If-Unmodified-Since",
-    "Only if it was not changed after that; of no interest beside If-Match",
+    "Proceed only if the row has not changed since; ignored with If-Match",
   ),
   idempotencyKey: {
-    ...headerParameter(
-      "Idempotency-Key",
-      "A name of your own for the change: sent again under it, the change is not made again",
-    ),
+    ...headerParameter("Idempotency-Key", "A unique key for the change; a retry with the same key does not repeat it"),
     schema: { type: "string", pattern: "^[!-~]{1,255}$" },
   },
   preferLater: {
-    ...headerParameter("Prefer", "`respond-async`: leave it for later, and answer 202 with a task"),
+    ...headerParameter("Prefer", "`respond-async`: queue the request as a task and respond with 202"),
     schema: { type: "string", enum: ["respond-async"] },
   },
 } as const;
@@ -69,19 +66,19 @@ export const LIST_PARAMETER_REFS = parameterRefs(
   ...(["fields", "links", "sort", "order", "page", "limit", "size", "skip", "envelope", "ifNoneMatch"] as const),
 );
 
-/** What chooses rows: fields and what they refer to, by equality, and searches. */
+/** Filters: fields and references by equality, and search functions. */
 export function filterParameters(collection: Collection, typeSchema: SchemaOfType): readonly object[] {
   const names = filterNames(collection).filter((name) => !RESERVED_PARAMETERS.includes(name));
   return names.map((name) => {
     const field = fieldNamed(name, collection);
-    if (!field) return queryParameter(name, "A text to look for", { type: "string" });
+    if (!field) return queryParameter(name, "The search text", { type: "string" });
     const items = schemaOfText(field, typeSchema);
-    const description = `Rows whose ${field.name} is this${field.column.baseType.kind === "array" ? " among others" : ""}`;
+    const description = `Rows whose ${field.name} ${field.column.baseType.kind === "array" ? "contains" : "equals"} this value`;
     return { ...queryParameter(name, description, { type: "array", items }), style: "form", explode: true };
   });
 }
 
-/** What stands in an address is text; numbers, booleans and choices are told, anything else is for Postgres to read. */
+/** Numbers, booleans and enums have their types; any other value is a text that Postgres parses. */
 function schemaOfText({ column }: CollectionField, typeSchema: SchemaOfType): JsonSchema {
   const type = column.baseType.kind === "array" ? column.baseType.element : column.type;
   const { type: kind, enum: choices } = typeSchema(type);
@@ -89,7 +86,7 @@ function schemaOfText({ column }: CollectionField, typeSchema: SchemaOfType): Js
   return kind === "integer" || kind === "boolean" || kind === "number" ? { type: kind } : { type: "string" };
 }
 
-/** One row of a collection: a key of one column, or of several with commas between. */
+/** The key of a row in a path: one column, or several separated by commas. */
 export function keyParameter(name: string, { key }: Collection, typeSchema: SchemaOfType): object {
   const [only, ...others] = key;
   const isOne = only !== undefined && others.length === 0;

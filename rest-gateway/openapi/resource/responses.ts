@@ -2,35 +2,35 @@ import type { ErrorBodyShape } from "../../../engine/errors.ts";
 import { type ComponentReference, componentRef, type JsonSchema, objectOf } from "../json-schema.ts";
 
 const ERROR_DESCRIPTIONS = {
-  400: "A parameter or the body is not as it should be; or there is no such version",
-  401: "The credentials are no good, or there are none and there have to be",
-  403: "Whoever asks may not do this",
-  404: "There is nothing of that name, or no such row",
-  405: "The address does not take this method",
-  406: "The answer cannot have a media type that is accepted",
-  409: "It is in conflict with what is there: a value is taken, or others refer to the row",
-  410: "This version is no longer served",
-  412: "The row is no longer what the caller knows; nothing was changed",
+  400: "A parameter, the body or the version is invalid",
+  401: "Credentials are missing or invalid",
+  403: "The caller may not do this",
+  404: "Not found",
+  405: "The method is not allowed",
+  406: "No accepted media type is available",
+  409: "A conflict: the value is taken, or other rows refer to the row",
+  410: "This version is retired",
+  412: "The row has changed since it was read; nothing was written",
   413: "The body is too large",
   415: "The body is not JSON",
-  422: "It can be read, but breaks a rule of the data",
-  429: "There were too many requests",
-  500: "The service or the database has a fault",
-  501: "The deployment is not set up for this",
-  502: "A provider of identities cannot be reached, or answers oddly",
-  503: "The database does not answer",
-  504: "The database took too long",
+  422: "A constraint of the data is violated",
+  429: "Too many requests",
+  500: "An internal error",
+  501: "Not configured in this deployment",
+  502: "The identity provider is unreachable or its response is invalid",
+  503: "The database is unavailable",
+  504: "The database statement timed out",
 };
 
 export type ResourceErrorStatus = keyof typeof ERROR_DESCRIPTIONS;
 
-/** What any request may be told. */
+/** Errors that every operation can have. */
 const COMMON_STATUSES: readonly ResourceErrorStatus[] = [400, 401, 406, 410, 429, 500, 503, 504];
 
 const RETRY_AFTER = { "Retry-After": { description: "Seconds to wait", schema: { type: "integer" } } };
 const ERROR_HEADERS: { readonly [Status in ResourceErrorStatus]?: object } = {
-  401: { "WWW-Authenticate": { description: "What would be taken", schema: { type: "string" } } },
-  405: { Allow: { description: "The methods that it takes", schema: { type: "string" } } },
+  401: { "WWW-Authenticate": { description: "The accepted authentication schemes", schema: { type: "string" } } },
+  405: { Allow: { description: "The allowed methods", schema: { type: "string" } } },
   429: RETRY_AFTER,
   503: RETRY_AFTER,
 };
@@ -43,7 +43,7 @@ export function* resourceErrorResponses(): Generator<[string, object]> {
   }
 }
 
-/** These, and what may always happen. */
+/** References to the responses of these errors and of those that every operation can have. */
 export function resourceErrorRefs(
   ...statuses: readonly ResourceErrorStatus[]
 ): Readonly<Record<string, ComponentReference>> {
@@ -59,7 +59,7 @@ const FAULTS: JsonSchema = {
 };
 const EXTRA_FIELDS = { errors: FAULTS, supportedVersions: { type: "array", items: { type: "integer" } } };
 
-/** The body of every refusal, in the variant that the deployment has chosen. */
+/** The schema of an error body, by the setting ERROR_BODY. */
 export function errorSchema(variant: ErrorBodyShape): JsonSchema {
   const codeAndMessage = { code: CODE, message: TEXT };
   switch (variant) {
@@ -92,11 +92,11 @@ export function errorSchema(variant: ErrorBodyShape): JsonSchema {
   }
 }
 
-/** An operation as the document has it. */
+/** An operation of the document. */
 export type PathOperation = { readonly [key: string]: unknown };
 export type PathItem = { readonly [method: string]: PathOperation | undefined };
 
-/** Entries without what is absent. */
+/** Drops methods without an operation. */
 export function withoutAbsent(item: PathItem): PathItem {
   return Object.fromEntries(Object.entries(item).filter(([, operation]) => operation !== undefined));
 }

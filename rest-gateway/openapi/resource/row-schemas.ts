@@ -23,7 +23,7 @@ function rowSchemaKey(name: string, form: ResourceRowForm): string {
   return `${componentKey(name)}.${form}`;
 }
 
-/** A row as it is read, which has what was asked for, and as it is written; and a list of them. */
+/** The schemas of a row as it is read and written, and of a list. */
 export function* rowSchemas(collection: Collection, typeSchema: SchemaOfType): Generator<[string, JsonSchema]> {
   const { name, fields, privileges: may, description, key } = collection;
   const readable = fields.filter((field) => field.readable);
@@ -42,7 +42,7 @@ export function* rowSchemas(collection: Collection, typeSchema: SchemaOfType): G
       ...(required.length > 0 && { required }),
     };
   };
-  // What is created or changed is told too, to whoever may read nothing as an empty row.
+  // Writes return the row too; a caller who may read no column gets an empty object.
   yield [rowSchemaKey(name, "row"), { description: description ?? name, ...toObject("row", readable) }];
   if (may.read) yield [rowSchemaKey(name, "list"), listSchema(collection)];
   if (may.create) yield [rowSchemaKey(name, "create"), toObject("create", insertable, ({ required }) => required)];
@@ -66,7 +66,7 @@ function needsValue({ column }: CollectionField): boolean {
 const WHOLE_NUMBER: JsonSchema = { type: "integer", minimum: 0 };
 const PAGE_LINK: JsonSchema = { type: ["string", "null"] };
 
-/** What a list looks like follows from the parameters that were used. */
+/** The shape of a list follows from the paging parameters. */
 function listSchema(collection: Collection): JsonSchema {
   const rows = { type: "array", items: rowSchemaRef(collection, "row") };
   const pages = {

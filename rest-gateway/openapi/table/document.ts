@@ -23,7 +23,7 @@ export async function makeTableDocument(subject: TableDocumentOptions): Promise<
       version,
     },
     externalDocs: {
-      description: "How to filter, order, page and embed",
+      description: "Filtering, ordering, pagination and embedding",
       url: "https://docs.postgrest.org/en/v14/references/api.html",
     },
     servers: [{ url: serverUrl }],
@@ -60,7 +60,7 @@ const ROOT = {
     summary: "OpenAPI description (this document)",
     responses: {
       200: {
-        description: "OpenAPI 3.1, or Swagger 2.0 for those who ask as PostgREST's clients do",
+        description: "OpenAPI 3.1, or Swagger 2.0 for Accept headers of PostgREST clients",
         content: { "application/vnd.oai.openapi+json": {}, "application/openapi+json": {}, "application/json": {} },
       },
     },
@@ -68,6 +68,6 @@ const ROOT = {
 };
 
 const SECURITY_SCHEMES = {
-  apikey: { type: "apiKey", in: "header", name: "apikey", description: "A key of this deployment" },
-  JWT: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "The token of a signed-in user" },
+  apikey: { type: "apiKey", in: "header", name: "apikey", description: "An API key of this deployment" },
+  JWT: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "The access token of a signed-in user" },
 };

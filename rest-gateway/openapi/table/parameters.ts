@@ -35,26 +35,23 @@ const MAX_AFFECTED = "^max-affected=\\d+$";
 const SHARED_PARAMETERS = {
   select: queryParameter("select", "Columns and relations: `id,name:title,price::text,author(name)`"),
   order: queryParameter("order", "`created_at.desc.nullslast,id`"),
-  limit: { ...queryParameter("limit", "At most so many rows"), schema: WHOLE_NUMBER },
-  offset: { ...queryParameter("offset", "Leave out so many rows at the start"), schema: WHOLE_NUMBER },
+  limit: { ...queryParameter("limit", "The maximum number of rows"), schema: WHOLE_NUMBER },
+  offset: { ...queryParameter("offset", "The number of rows to skip"), schema: WHOLE_NUMBER },
   cursor: {
     ...queryParameter(
       "cursor",
-      "The page behind the one whose `Link` this is from; empty for the first page. It needs a limit",
+      "The cursor from the `Link` of the page before; empty for the first page. Requires limit",
     ),
     allowEmptyValue: true,
   },
-  and: queryParameter("and", "Conditions that must all hold: `(age.gt.18,or(name.eq.Ann,name.is.null))`"),
-  or: queryParameter("or", "Conditions of which one must hold: `(age.lt.18,age.gt.65)`"),
-  columns: queryParameter("columns", "The columns to write; others in the body are passed over"),
-  on_conflict: queryParameter("on_conflict", "The columns of the unique key by which a row is taken to exist already"),
-  range: headerParameter("Range", "The first and last row, from 0: `0-24`"),
-  rangeUnit: { ...headerParameter("Range-Unit", "What Range counts"), schema: { type: "string", default: "items" } },
+  and: queryParameter("and", "All conditions must hold: `(age.gt.18,or(name.eq.Ann,name.is.null))`"),
+  or: queryParameter("or", "At least one condition must hold: `(age.lt.18,age.gt.65)`"),
+  columns: queryParameter("columns", "The columns to write; other fields of the body are ignored"),
+  on_conflict: queryParameter("on_conflict", "The columns of the unique key that detects existing rows"),
+  range: headerParameter("Range", "The first and the last row, counted from 0: `0-24`"),
+  rangeUnit: { ...headerParameter("Range-Unit", "The unit of Range"), schema: { type: "string", default: "items" } },
   idempotencyKey: {
-    ...headerParameter(
-      "Idempotency-Key",
-      "A name of your own for the change: sent again under it, the change is not made again",
-    ),
+    ...headerParameter("Idempotency-Key", "A unique key for the change; a retry with the same key does not repeat it"),
     schema: { type: "string", minLength: 1, maxLength: 255 },
   },
   preferRead: preferParameter([...count, ...handling], [TIMEZONE]),
@@ -69,7 +66,7 @@ type TableParameter = keyof typeof SHARED_PARAMETERS;
 export function* sharedParameters({ schema }: Pick<TableDocumentOptions, "schema">): Generator<[string, object]> {
   yield* Object.entries(SHARED_PARAMETERS);
   for (const name of ["Accept-Profile", "Content-Profile"]) {
-    const parameter = headerParameter(name, "The schema that the address is about");
+    const parameter = headerParameter(name, "The schema of the request");
     yield [profileKey(name), { ...parameter, required: true, schema: { type: "string", const: schema } }];
   }
 }
@@ -92,12 +89,12 @@ export function rowFilterRefs(table: string, columns: readonly { readonly name: 
     .map(({ name }) => componentRef("parameters", rowFilterKey(table, name)));
 }
 
-/** Where a name that the interface uses is somebody's own, it means that one. */
+/** A column or argument named cursor takes precedence over the parameter. */
 export function cursorRefs(names: Iterable<string>): ComponentReference[] {
   return new Set(names).has("cursor") ? [] : sharedRefs("cursor");
 }
 
-/** Which schema is meant: not asked of the clients of the default one. */
+/** The header that selects the schema; the default schema needs none. */
 export function profileRefs(
   { catalog, schema }: Pick<TableDocumentOptions, "catalog" | "schema">,
   name: "Accept-Profile" | "Content-Profile",

@@ -4,32 +4,32 @@ import type { VisibleSchema, VisibleTable } from "../visible-schema.ts";
 import { rowRef } from "./row-schemas.ts";
 
 const ERROR_DESCRIPTIONS = {
-  300: "What was asked for can mean several things; `details` lists them",
-  400: "The request cannot be read, or Postgres refused a value",
-  401: "There is no valid key or token, or strangers may not do this",
-  403: "The role may not do this",
-  404: "There is nothing of that name, or no function with such arguments",
-  406: "The answer cannot have the media type asked for, or one row was asked for and there are more or none",
+  300: "The request is ambiguous; `details` lists the candidates",
+  400: "The request is invalid, or Postgres rejected a value",
+  401: "The API key or token is missing or invalid, or anonymous callers may not do this",
+  403: "The role lacks a privilege",
+  404: "Not found, or no function takes these arguments",
+  406: "No accepted media type is available, or a single row was requested and there is not exactly one",
   409: "A unique or foreign key is violated",
   413: "The body is too large",
-  416: "There are no rows in that range",
-  422: "The Idempotency-Key was used for another request",
-  default: "Something went wrong",
+  416: "The requested range has no rows",
+  422: "The Idempotency-Key was used for a different request",
+  default: "Another error",
 };
 export const RESPONSE_HEADERS = {
   contentRange: {
-    description: "Which rows these are, and of how many when a count was asked for",
+    description: "The range of the rows, and their total if a count was requested",
     schema: { type: "string", examples: ["0-24/3573458", "*/0"] },
   },
   link: {
-    description: "Where the pages behind this one and the first one are, when it was asked for by a cursor",
+    description: "The next and the first page, for requests with a cursor",
     schema: { type: "string", examples: ['</films?limit=20&cursor=…>; rel="next"'] },
   },
   location: {
-    description: "Where the row that was written is",
+    description: "The path of the inserted row",
     schema: { type: "string", examples: ["/films?id=eq.1"] },
   },
-  preferenceApplied: { description: "The preferences that were heard", schema: { type: "string" } },
+  preferenceApplied: { description: "The preferences that were applied", schema: { type: "string" } },
 };
 
 const COMMON_HEADERS = {
@@ -40,7 +40,7 @@ const COMMON_HEADERS = {
 /** The answer without a body, the same for all. */
 export const EMPTY_RESPONSE: readonly [string, object] = [
   "done",
-  { description: "Done, and nothing to be told", headers: COMMON_HEADERS },
+  { description: "Done; no content", headers: COMMON_HEADERS },
 ];
 export const EMPTY_RESPONSE_REF = componentRef("responses", EMPTY_RESPONSE[0]);
 
@@ -61,7 +61,7 @@ export function* tableResponses(visible: VisibleTable, context: ResponseContext)
   if (!verbs.has("insert")) return;
   yield [
     `written.${componentKey(table.name)}`,
-    { ...WRITTEN_RESPONSE, description: "Written; with the rows if asked for", content },
+    { ...WRITTEN_RESPONSE, description: "Written; with the rows if requested", content },
   ];
 }
 

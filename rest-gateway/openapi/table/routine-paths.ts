@@ -18,7 +18,7 @@ const ERRORS = {
   call: tableErrorRefs(...READ_ERRORS, 409, 413, 422),
 };
 
-/** Functions that the role may call: by POST, and by GET those that change nothing. */
+/** Functions that the role may call: all by POST, non-volatile ones by GET too. */
 export function* routinePaths(context: RoutineContext): Generator<[string, object]> {
   for (const overloads of context.viewer.routines) {
     const queries = overloads.filter(
@@ -72,7 +72,7 @@ function describeOperation(verb: string, overloads: readonly Routine[]): Routine
   return { operationId: `${verb}_${componentKey(name)}`, tags: [`(rpc) ${name}`], summary, description };
 }
 
-/** The arguments of all overloads; one is required when no overload does without it. */
+/** The arguments of all overloads; required ones are those that every overload requires. */
 function queryParameters(overloads: readonly Routine[], { typeSchema }: RoutineContext): object[] {
   const given = Map.groupBy(
     overloads.flatMap((routine) => routine.arguments),
@@ -88,7 +88,7 @@ function queryParameters(overloads: readonly Routine[], { typeSchema }: RoutineC
     }));
 }
 
-/** In an address an array is written `{a,b}`, as Postgres writes it; only a variadic argument is named once for each value. */
+/** In a query an array is written `{a,b}`; a variadic argument is repeated. */
 function queryValue({ mode, type }: RoutineArgument, typeSchema: SchemaOfType): JsonSchema {
   const schema = typeSchema(type);
   if (mode === "variadic") return schema;

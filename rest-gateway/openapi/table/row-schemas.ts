@@ -24,7 +24,7 @@ export function rowRef(table: string, form: TableRowForm): ComponentReference {
   return componentRef("schemas", rowSchemaKey(table, form));
 }
 
-/** What filters and errors look like, whatever the table. Table keys have no dot in front. */
+/** Schemas of filters and errors. The prefix `rest.` keeps them apart from tables, whose keys have no dot before the name. */
 export const SHARED_SCHEMAS: readonly (readonly [string, JsonSchema])[] = [
   [
     "rest.filter",
@@ -39,7 +39,7 @@ export const SHARED_SCHEMAS: readonly (readonly [string, JsonSchema])[] = [
     "rest.error",
     {
       type: "object",
-      description: "Postgres's own words where Postgres refused.",
+      description: "Errors of Postgres have its code and message.",
       properties: {
         code: { type: "string", description: "SQLSTATE, or PGRST and three digits" },
         message: { type: "string" },
@@ -57,7 +57,7 @@ type RowSchemaContext = {
   readonly typeSchema: SchemaOfType;
 };
 
-/** A row as it is read when nothing is selected, and as it is written. */
+/** The schemas of a row: as read without `select`, and as written. */
 export function makeRowSchemas({ viewer, catalog, typeSchema }: RowSchemaContext) {
   return function* ({
     table,
@@ -109,7 +109,7 @@ export function makeRowSchemas({ viewer, catalog, typeSchema }: RowSchemaContext
   };
 }
 
-/** The stored column behind a view's; null when the view does not show one, or one that is not known here. */
+/** The table column that a view column shows; null for expressions and unknown tables. */
 function findOrigin(column: CatalogColumn, catalog: Catalog): CatalogColumn | null {
   if (!column.origin) return null;
   const shown = catalog.findTable(column.origin.table)?.columns.get(column.origin.column);
@@ -120,7 +120,7 @@ function isWritable({ generated, identity }: CatalogColumn): boolean {
   return generated === null && identity !== "always";
 }
 
-/** A view takes the defaults of the table that it shows; where that is not known, nothing is demanded. */
+/** A view column has the default of its table column; if that is unknown, it is not required. */
 function needsValue(column: CatalogColumn, origin: CatalogColumn | null): boolean {
   if (column.nullable || column.default !== null) return false;
   const stored = column.origin ? origin : column;

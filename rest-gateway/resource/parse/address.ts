@@ -120,7 +120,7 @@ function parseKey(segment: string, collection: Collection, version: number): rea
   const { key } = collection;
   const parts = key.length === 1 ? [segment] : segment.split(",");
   if (parts.length !== key.length) {
-    throw invalidIdError(version, `It takes ${key.map(({ name }) => name).join(",")}.`);
+    throw invalidIdError(version, `The key is ${key.map(({ name }) => name).join(",")}.`);
   }
   const values = parts.map((part) => decodeKeyPart(part, version));
   key.forEach(({ name, column, isReadByFunction }, index) => {
@@ -143,7 +143,7 @@ function decodeKeyPart(part: string, version: number): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    throw invalidIdError(version, "Its percent signs cannot be read.");
+    throw invalidIdError(version, "It is not percent-encoded correctly.");
   }
 }
 

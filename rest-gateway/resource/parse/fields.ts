@@ -38,7 +38,7 @@ function addFieldPath(node: FieldNode, [name = "", ...rest]: readonly string[], 
   if (!target || path.split(".").length > MOST_DEPTH) {
     const known = [...readable, ...collection.references, ...collection.nested].map((each) => each.name);
     throw validationError([
-      { field: "fields", message: `There is no field ${JSON.stringify(path)}.${suggestName(name, known)}` },
+      { field: "fields", message: `Unknown field ${JSON.stringify(path)}.${suggestName(name, known)}` },
     ]);
   }
   const further = node.related.get(name) ?? emptyNode();
@@ -77,7 +77,7 @@ function toSelectItems(
 
 function ambiguousSelection({ name }: CollectionField): string {
   const quoted = JSON.stringify(name);
-  return `${quoted} is asked for as a value and as the row that it refers to: leave one of them out.`;
+  return `${quoted} is selected as a value and as a related row: remove one of them.`;
 }
 
 function toColumn({ name, column }: CollectionField): SelectedColumn {

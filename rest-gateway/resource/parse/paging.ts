@@ -81,7 +81,7 @@ function parseCount(read: ReadParameter, name: string, fallback: number, least: 
   if (text === undefined) return fallback;
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= least) return value;
-  throw validationError([{ field: name, message: `It must be a whole number from ${least} on.` }]);
+  throw validationError([{ field: name, message: `It must be a whole number of at least ${least}.` }]);
 }
 
 function refuseCombination(read: ReadParameter, name: string, others: readonly string[]): void {

@@ -97,14 +97,14 @@ function toRowParameters(parameters: URLSearchParams, { collection, collections 
 
 function singleValue(parameters: URLSearchParams, name: string): string | undefined {
   const [value, ...others] = parameters.getAll(name);
-  if (others.length > 0) throw validationError([{ field: name, message: "Give it once." }]);
+  if (others.length > 0) throw validationError([{ field: name, message: "It must be given only once." }]);
   return value;
 }
 
 function unknownParameters(names: readonly string[], known: readonly string[]): ApiError {
   const toFault = (field: string): FieldError => ({
     field,
-    message: `There is no such parameter here.${suggestName(field, known)}`,
+    message: `Unknown parameter.${suggestName(field, known)}`,
   });
   return validationError(names.map(toFault));
 }
@@ -135,7 +135,7 @@ function parseTerm(term: string, fallback: SortDirection, { fields }: Collection
   const found = sortable.find((field) => field.name === name);
   if (!found) {
     throw validationError([
-      { field: "sort", message: `There is no field ${quoted(term)} to sort by.${suggestName(name, names)}` },
+      { field: "sort", message: `Unknown sort field ${quoted(term)}.${suggestName(name, names)}` },
     ]);
   }
   return toOrderTerm(found.column.name, direction === undefined ? fallback : toDirection("sort", direction));

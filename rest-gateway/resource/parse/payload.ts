@@ -59,7 +59,7 @@ function readRow(
   for (const [name, member] of record.members()) {
     const field = fields.get(name);
     if (!field) {
-      faults.wrong(name, () => `There is no such field.${suggestName(name, writtenNames(rules))}`);
+      faults.wrong(name, () => `Unknown field.${suggestName(name, writtenNames(rules))}`);
     } else if (isWritten(field, rules) && !fixed.has(field.column.name)) {
       const sent = field.isReadByFunction.json ? passThrough(member) : readMember(field.column.type, member);
       const fault = sent.fault ?? (sent.text === "null" ? null : valueLengthFault(field.column, sent.value));
@@ -163,7 +163,7 @@ export async function readBodyRecords(parsed: ResourceRequest): Promise<BodyReco
   const bytes = await readResourceBody(parsed);
   const [type = ""] = (request.headers["content-type"] ?? "application/json").split(";");
   if (!JSON_BODY.test(type.trim())) {
-    throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", "The body is to be JSON: send it as application/json.", {
+    throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", "The body must be JSON: send it as application/json.", {
       headers: { Accept: "application/json" },
     });
   }
@@ -191,7 +191,7 @@ export async function readBodyRecords(parsed: ResourceRequest): Promise<BodyReco
 }
 
 function notAnObject(): ApiError {
-  return new ApiError(400, "VALIDATION_ERROR", "The body is to be a JSON object.");
+  return new ApiError(400, "VALIDATION_ERROR", "The body must be a JSON object.");
 }
 
 function rowTooLarge(most: number): ApiError {

@@ -19,8 +19,8 @@ const NUMBER_TEXT = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^(NaN|[+-]?Infinity)$/
 
 /** Postgres has no place for it, whatever the type. */
 export function characterFault(text: string): string | null {
-  if (text.includes("\0")) return "may not have the character zero";
-  return text.isWellFormed() ? null : "may not have half a character (a lone surrogate)";
+  if (text.includes("\0")) return "must not contain the character U+0000";
+  return text.isWellFormed() ? null : "must not contain a lone surrogate";
 }
 
 /** What is wrong with a text as a value of the type, in words for people; null where only Postgres can tell. */

@@ -74,7 +74,7 @@ function chooseVersion(request: VersionRequest, versions: readonly ApiVersion[])
   const [wanted = DEFAULT_VERSION, ...others] = requested;
   if (others.length > 0) {
     const all = [...requested].join(" and ");
-    throw new ApiError(400, "VALIDATION_ERROR", `Ask for one version: this request asks for ${all}.`);
+    throw new ApiError(400, "VALIDATION_ERROR", `The request names several versions, ${all}: name one.`);
   }
   const version = versions.find(({ number }) => String(number) === wanted);
   if (!version) throw unsupportedVersion(wanted, versions);
@@ -114,5 +114,5 @@ export function negotiateType(accept: string | undefined): NegotiatedType {
       return { contentType: `${name}; charset=utf-8`, version: vendor.groups?.version ?? null, links: false };
     }
   }
-  throw new ApiError(406, "NOT_ACCEPTABLE", "This interface speaks JSON: accept application/json.");
+  throw new ApiError(406, "NOT_ACCEPTABLE", "Responses are JSON: accept application/json.");
 }

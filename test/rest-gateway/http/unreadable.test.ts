@@ -24,7 +24,7 @@ describe("what is no request", () => {
     expect(JSON.parse(answer.split("\r\n\r\n")[1]!)).toEqual({
       error: {
         code: "VALIDATION_ERROR",
-        message: "The request's address and headers are too large.",
+        message: "The URL and headers are too large.",
         details: [],
         requestId: /X-Request-Id: (\S+)/.exec(answer)![1],
         timestamp: expect.any(String),
@@ -38,7 +38,7 @@ describe("what is no request", () => {
     const answer = await say(server, "GET / FTP/9\r\n\r\n");
     expect(JSON.parse(answer.split("\r\n\r\n")[1]!)).toEqual({
       error: "VALIDATION_ERROR",
-      message: "This is no HTTP request.",
+      message: "This is not a valid HTTP request.",
       field: null,
     });
   });

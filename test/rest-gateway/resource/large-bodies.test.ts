@@ -57,7 +57,7 @@ describe("a body of rows", () => {
 
   test.each([
     ["more rows than a page has", `[${'{"name":"a"},'.repeat(50_000)}{"name":"b"}]`, "Send between 1 and 1000 rows."],
-    ["lists in the place of rows", lists(1_000_000), "The body is to be a JSON object."],
+    ["lists in the place of rows", lists(1_000_000), "The body must be a JSON object."],
     ["nothing but depth", `{"name":${"[".repeat(500_000)}`, "The body is nested too deeply."],
     [
       "more members than a table has columns",
