@@ -59,14 +59,14 @@ function constraintMessage(
 type MessageConstraint = {
   readonly name: string;
   readonly columns: readonly (string | null)[];
-  readonly mentioned?: readonly string[];
+  readonly dependencies?: readonly string[];
   readonly comment: string | null;
 };
 
 /** `email` of a unique index on `lower(email)`. */
-function constraintColumns({ columns, mentioned = [] }: MessageConstraint): readonly string[] {
+function constraintColumns({ columns, dependencies = [] }: MessageConstraint): readonly string[] {
   const named = columns.filter((name) => name !== null);
-  return named.length === columns.length ? named : [...new Set([...named, ...mentioned])];
+  return named.length === columns.length ? named : [...new Set([...named, ...dependencies])];
 }
 
 function findConstraint(
