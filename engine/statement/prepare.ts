@@ -24,7 +24,7 @@ import { bindValues, bindValuesInSteps } from "./plan/bind-parameters.ts";
 import { isJsonObject } from "./plan/find-routine.ts";
 import { type Plan, type PlanOptions, planIntent } from "./plan/plan.ts";
 import { type StreamedPlan, toProbePlan, toStreamedPlan } from "./plan/streamed-plan.ts";
-import { buildQuery, buildRowsQuery } from "./query/build-query.ts";
+import { buildEstimateQuery, buildQuery, buildRowsQuery } from "./query/build-query.ts";
 import type { StatementTemplate } from "./query/sql.ts";
 
 /** Most that is selected is selected again. */
@@ -32,122 +32,126 @@ const selectKey = memoizePerObject((select: readonly SelectItem[]): string =>
   JSON.stringify(select.map(outlineSelectItem)),
 );
 
-export type PreparedRequest = {
+/** A plan and its SQL. It serves all intents of one shape, which differ in their values only. */
+export type PlannedRequest = {
   readonly plan: Plan;
-  /** Gives the whole answer in one row. */
-  readonly statement: Statement;
-  /** Null for an answer that can only be had whole. */
-  readonly stream: StreamedRead | null;
-  /** The same for another intent, which differs in its values only. */
-  withIntent(intent: Intent): PreparedRequest;
+  /** Returns the whole response in one row. */
+  readonly template: StatementTemplate;
+  /** Null: the response is never streamed. */
+  readonly stream: PlannedStream | null;
+  /** Null: no estimate of the number of rows was requested. */
+  readonly estimate: PlannedEstimate | null;
 };
 
-/** Other ways to an answer that may be too long to be held. */
-export type StreamedRead = {
+type PlannedStream = {
   readonly plan: StreamedPlan;
-  /** Gives the whole answer too, or else more rows than it may have. */
-  readonly probe: Statement;
-  /** Gives one row after the other. */
-  rows(): Statement;
-  readonly history: ShapeHistory;
-};
-
-/** What is known of all requests of one shape. */
-type ShapeHistory = {
-  /** Whether the latest answer was too long to be held. */
-  wasTooLong: boolean;
-};
-
-type CachedPlan = { readonly plan: Plan; readonly query: StatementTemplate; readonly stream: CachedStream | null };
-type CachedStream = {
-  readonly plan: StreamedPlan;
+  /** Returns the whole response too, or one row more than may be buffered. */
   readonly probe: StatementTemplate;
+  /** Returns one row of the response after the other. */
   readonly rows: StatementTemplate;
   readonly history: ShapeHistory;
 };
 
+/** What is known of earlier requests of the same shape. */
+type ShapeHistory = {
+  /** Whether the latest response was too long to be buffered. */
+  wasTooLong: boolean;
+};
+
+type PlannedEstimate = {
+  readonly template: StatementTemplate;
+  /** Up to this number of rows the exact count is used; null: the estimate always counts. */
+  readonly exactUpTo: number | null;
+};
+
+/** A planned request with the values of one intent, ready to run. */
+export type PreparedRequest = Pick<PlannedRequest, "plan"> & {
+  readonly statement: Statement;
+  readonly stream: PreparedStream | null;
+  readonly estimate: PreparedEstimate | null;
+};
+
+export type PreparedStream = Pick<PlannedStream, "plan" | "history"> & {
+  readonly probe: Statement;
+  rows(): Statement;
+};
+
+export type PreparedEstimate = Pick<PlannedEstimate, "exactUpTo"> & { readonly statement: Statement };
+
 const MAX_CACHED_PLANS = 2_000;
 
-type PreparerOptions = Omit<PlanOptions, "role"> & {
-  /** Answers are told whole, however long they are. */
+type PlannerOptions = Omit<PlanOptions, "role"> & {
+  /** Responses are returned whole, however long they are. */
   readonly neverStreams?: boolean;
 };
 
-type PrepareArguments = readonly [intent: Intent, manner: ResponseOptions, catalog: Catalog, role: string];
+export type PlanRequest = (intent: Intent, response: ResponseOptions, catalog: Catalog, role: string) => PlannedRequest;
 
-export type RequestPreparer = {
-  prepare(...request: PrepareArguments): PreparedRequest;
-  /** The same where a body is so large that its values take long to be put together. */
-  prepareInSteps(...request: PrepareArguments): Stepwise<PreparedRequest>;
-};
-
-/** Plans what an intent of its shape needs, once per catalogue and role; each request brings only its values. */
-export function makeRequestPreparer(
-  { neverStreams = false, ...settings }: PreparerOptions,
-  hits?: CacheHits,
-): RequestPreparer {
-  const cache = new RecentMap<string, CachedPlan>(MAX_CACHED_PLANS, undefined, hits);
+/** Plans each shape of intent once per catalogue and role. */
+export function makeRequestPlanner(options: PlannerOptions, hits?: CacheHits): PlanRequest {
+  const cache = new RecentMap<string, PlannedRequest>(MAX_CACHED_PLANS, undefined, hits);
   let cachedFor: Catalog | null = null;
-
-  const findOrPlan = (intent: Intent, manner: ResponseOptions, catalog: Catalog, role: string): CachedPlan => {
+  return (intent, response, catalog, role) => {
     if (catalog !== cachedFor) {
       cache.clear();
       cachedFor = catalog;
     }
-    const key = `${role}\n${statementShapeKey(intent, manner)}`;
-    let cached = cache.get(key);
-    if (!cached) {
-      cached = planForCache(planIntent(intent, manner, catalog, { ...settings, role }), neverStreams);
-      cache.set(key, cached);
+    const key = `${role}\n${statementShapeKey(intent, response)}`;
+    let planned = cache.get(key);
+    if (!planned) {
+      planned = buildTemplates(planIntent(intent, response, catalog, { ...options, role }), intent, options);
+      cache.set(key, planned);
     }
-    return cached;
-  };
-
-  return {
-    prepare: (intent, manner, catalog, role) => bindRequest(findOrPlan(intent, manner, catalog, role), intent),
-    *prepareInSteps(intent, manner, catalog, role) {
-      const cached = findOrPlan(intent, manner, catalog, role);
-      return bindRequest(cached, intent, yield* bindValuesInSteps(cached.query.parameters, intent));
-    },
+    return planned;
   };
 }
 
-function planForCache(plan: Plan, neverStreams: boolean): CachedPlan {
+function buildTemplates(plan: Plan, { count }: Intent, { neverStreams, maxRows }: PlannerOptions): PlannedRequest {
   const streamed = neverStreams ? null : toStreamedPlan(plan);
-  return { plan, query: buildQuery(plan), stream: streamed && planStreamForCache(plan, streamed) };
-}
-
-function planStreamForCache(wholePlan: Plan, plan: StreamedPlan): CachedStream {
+  const hasEstimate = plan.kind === "read" && plan.needsEstimate && plan.format.kind !== "plan";
   return {
     plan,
-    probe: buildQuery(toProbePlan(wholePlan)),
-    rows: buildRowsQuery(plan),
-    history: { wasTooLong: false },
-  };
-}
-
-function bindRequest(
-  cached: CachedPlan,
-  intent: Intent,
-  values = bindValues(cached.query.parameters, intent),
-): PreparedRequest {
-  const { plan, query, stream } = cached;
-  const statement = { text: query.text, values };
-  const withIntent = (other: Intent) => bindRequest(cached, other);
-  if (!stream) return { plan, statement, stream, withIntent };
-  const { probe, rows, history } = stream;
-  return {
-    plan,
-    statement,
-    withIntent,
-    stream: {
-      plan: stream.plan,
-      // It differs in its limit alone.
-      probe: { text: probe.text, values: statement.values },
-      rows: () => ({ text: rows.text, values: bindValues(rows.parameters, intent) }),
-      history,
+    template: buildQuery(plan),
+    stream: streamed && {
+      plan: streamed,
+      probe: buildQuery(toProbePlan(plan)),
+      rows: buildRowsQuery(streamed),
+      history: { wasTooLong: false },
     },
+    estimate: hasEstimate
+      ? { template: buildEstimateQuery(plan), exactUpTo: count === "estimated" ? maxRows : null }
+      : null,
   };
+}
+
+/** The query stage: the statement's text is known, its values come from the intent. */
+export function bindRequest(
+  planned: PlannedRequest,
+  intent: Intent,
+  values = bindValues(planned.template.parameters, intent),
+): PreparedRequest {
+  const { plan, template, stream, estimate } = planned;
+  return {
+    plan,
+    statement: { text: template.text, values },
+    stream: stream && {
+      plan: stream.plan,
+      // It differs from the statement in its limit only.
+      probe: { text: stream.probe.text, values },
+      rows: () => bindTemplate(stream.rows, intent),
+      history: stream.history,
+    },
+    estimate: estimate && { statement: bindTemplate(estimate.template, intent), exactUpTo: estimate.exactUpTo },
+  };
+}
+
+/** The same in steps, for a body whose values take long to be put together. */
+export function* bindRequestInSteps(planned: PlannedRequest, intent: Intent): Stepwise<PreparedRequest> {
+  return bindRequest(planned, intent, yield* bindValuesInSteps(planned.template.parameters, intent));
+}
+
+function bindTemplate({ text, parameters }: StatementTemplate, intent: Intent): Statement {
+  return { text, values: bindValues(parameters, intent) };
 }
 
 /**

@@ -5,19 +5,10 @@ import type { IsolationLevel } from "../database/pipelined-batch.ts";
 import type { RowChunk } from "../database/result-collectors.ts";
 import type { ResultRow, Statement, StatementContext, StatementResult } from "../database/statement.ts";
 import type { QueryInTransaction, RunStatement } from "../database/transaction.ts";
-import type { Intent } from "./intent.ts";
-import { bindValues } from "./plan/bind-parameters.ts";
 import type { Plan } from "./plan/plan.ts";
 import { MAX_BUFFERED_ROWS, type StreamedPlan } from "./plan/streamed-plan.ts";
-import type { PreparedRequest, StreamedRead } from "./prepare.ts";
-import {
-  type BodyFrame,
-  bodyFrame,
-  buildEstimateQuery,
-  guardError,
-  type ResponseRow,
-  readResponseRow,
-} from "./query/build-query.ts";
+import type { PreparedEstimate, PreparedRequest, PreparedStream } from "./prepare.ts";
+import { type BodyFrame, bodyFrame, guardError, type ResponseRow, readResponseRow } from "./query/build-query.ts";
 
 /** An answer of more bytes is not held a second time. */
 const MAX_BUFFERED_BYTES = 2 * 2 ** 20;
@@ -33,27 +24,29 @@ export type StatementRunOptions = {
   readonly signal: AbortLike;
 };
 
-/** One round trip. Refuses with Postgres's own error, or with what a guard of the plan says. */
+/** One round trip. Throws Postgres's own error, or that of a guard of the plan. */
 export function runRequest(
-  { plan, statement, stream }: PreparedRequest,
+  { plan, statement, stream, estimate }: PreparedRequest,
   context: StatementContext,
   database: Database,
   options: StatementRunOptions,
 ): Promise<RunResult> {
-  // Rows come one by one in a transaction of the usual kind alone.
-  const isPlainTransaction = !options.rollback && options.isolation === null;
-  if (stream && isPlainTransaction)
-    return runStreamable({ plan, long: stream }, context, database, options).catch(throwGuardError);
-  return runWholeStatement(plan.readOnly, statement, context, database, options).then(
-    ({ rows }) => readResult(plan, rows),
-    throwGuardError,
-  );
+  // Rows are streamed in a transaction of the usual kind only.
+  const canStream = !options.rollback && options.isolation === null;
+  const result: Promise<RunResult> =
+    stream && canStream
+      ? runStreamable(plan, stream, context, database, options).catch(throwGuardError)
+      : runWholeStatement(plan.readOnly, statement, context, database, options).then(
+          ({ rows }) => readResult(plan, rows),
+          throwGuardError,
+        );
+  return estimate ? result.then((known) => withEstimate(known, estimate, context, database)) : result;
 }
 
-/** The same in a transaction that somebody else has begun. */
+/** The same in a transaction that was begun elsewhere. */
 export function runInTransaction(
   execute: RunStatement,
-  { plan, statement }: PreparedRequest,
+  { plan, statement }: Pick<PreparedRequest, "plan" | "statement">,
 ): Promise<ResponseRow<string | Buffer>> {
   return execute(statement).then(({ rows }) => readResult(plan, rows), throwGuardError);
 }
@@ -109,36 +102,35 @@ export type RunResult<Body = string | Buffer | RowBodyStream> = Omit<ResponseRow
   readonly page: number | null;
 };
 
-type PreparedStream = Pick<PreparedRequest, "plan"> & { readonly long: StreamedRead };
-
 type StreamRunOptions = { readonly before: Statement | undefined; readonly signal: AbortLike };
 
 /**
- * Has the whole answer put together by Postgres, which is fastest, where the latest one of its shape was short. If it
- * turns out to be long, and the next time at once, its rows are taken as they come.
+ * Postgres puts the whole response together, which is fastest, where the latest one of its shape was short. If it turns
+ * out to be long, its rows are streamed, and the next time at once.
  */
 async function runStreamable(
-  read: PreparedStream,
+  plan: Plan,
+  stream: PreparedStream,
   context: StatementContext,
   database: Database,
   options: StreamRunOptions,
 ): Promise<RunResult> {
-  const { probe, history } = read.long;
-  // Whose answer may be short this time is not kept waiting by those who read slowly.
-  if (history.wasTooLong && hasFreeStream(database)) return streamRows(read, context, database, options);
+  const { probe, history } = stream;
+  // While all streams are taken by slow readers, the response may still turn out to be short.
+  if (history.wasTooLong && hasFreeStream(database)) return streamRows(plan, stream, context, database, options);
   const { before, signal } = options;
   let row: ResultRow<string | Buffer | null>;
   try {
     const runOptions = { before, signal, readOnly: true, largeValues: "buffer" } as const;
     row = (await database.run(context, probe, runOptions)).rows[0]!;
   } catch (error) {
-    // Too large to be held, but not to be sent row by row.
-    if (isResponseTooLarge(error)) return streamRows(read, context, database, options);
+    // Too large to be buffered, but not to be streamed.
+    if (isResponseTooLarge(error)) return streamRows(plan, stream, context, database, options);
     throw error;
   }
-  const result = readResponseRow(row, read.plan);
+  const result = readResponseRow(row, plan);
   history.wasTooLong = isTooLong({ rows: result.page, bytes: result.body?.length ?? 0 });
-  return result.page > MAX_BUFFERED_ROWS ? streamRows(read, context, database, options) : result;
+  return result.page > MAX_BUFFERED_ROWS ? streamRows(plan, stream, context, database, options) : result;
 }
 
 function hasFreeStream(database: Database): boolean {
@@ -147,18 +139,19 @@ function hasFreeStream(database: Database): boolean {
 }
 
 async function streamRows(
-  read: PreparedStream,
+  wholePlan: Plan,
+  stream: PreparedStream,
   context: StatementContext,
   database: Database,
   options: StreamRunOptions,
 ): Promise<RunResult> {
-  const { plan, rows, history } = read.long;
+  const { plan, rows, history } = stream;
   const frame = bodyFrame(plan);
   const chunks = database.stream(context, rows(), { ...options, separator: frame.separator });
   const first: RowChunk = (await chunks.next()).value!;
   history.wasTooLong = !first.last;
-  // What stands beside a row is not told where there is none.
-  if (!first.head) return runStreamable(read, context, database, options);
+  // The columns beside the rows, such as the count, are only there when a row is.
+  if (!first.head) return runStreamable(wholePlan, stream, context, database, options);
   const result = readResponseRow([null, String(first.rows), ...first.head], plan);
   if (first.last) {
     return { ...result, body: Buffer.concat([Buffer.from(frame.opening), first.data, Buffer.from(frame.closing)]) };
@@ -241,26 +234,24 @@ function toPiece(text: string): StreamPiece {
   return { data: Buffer.from(text), release: () => {} };
 }
 
-type EstimateDependencies = {
-  readonly context: StatementContext;
-  readonly database: Database;
-  readonly maxRows: number | null;
-};
-
 /**
- * `planned` is Postgres's guess; `estimated` counts as far as the largest page reaches and believes the guess beyond. Where
- * pages have no limit the greater of both is told, as PostgREST does.
+ * `count=planned` is Postgres's estimate. `count=estimated` counts up to the largest page and believes the estimate
+ * beyond; where pages have no limit the greater of both is returned, as PostgREST does.
  */
-export async function estimateTotal(
-  plan: Plan,
-  intent: Intent,
-  { total }: Pick<ResponseRow, "total">,
-  { context, database, maxRows }: EstimateDependencies,
-): Promise<number | null> {
-  if (plan.kind !== "read" || !plan.needsEstimate || plan.format.kind === "plan") return total;
-  if (intent.count === "estimated" && (total === null || (maxRows !== null && total <= maxRows))) return total;
-  const { text, parameters: slots } = buildEstimateQuery(plan);
-  const { rows } = await database.run(context, { text, values: bindValues(slots, intent) }, { readOnly: true });
-  const guess = Number(JSON.parse(rows.map(([line]) => line).join("\n"))[0].Plan["Plan Rows"]);
-  return Math.max(guess, total ?? 0);
+async function withEstimate<R extends Pick<RunResult, "body" | "total">>(
+  result: R,
+  { statement, exactUpTo }: PreparedEstimate,
+  context: StatementContext,
+  database: Database,
+): Promise<R> {
+  const { total, body } = result;
+  if (exactUpTo !== null && total !== null && total <= exactUpTo) return result;
+  try {
+    const { rows } = await database.run(context, statement, { readOnly: true });
+    const estimate = Number(JSON.parse(rows.map(([line]) => line).join("\n"))[0].Plan["Plan Rows"]);
+    return { ...result, total: Math.max(estimate, total ?? 0) };
+  } catch (error) {
+    if (body instanceof RowBodyStream) await body.return();
+    throw error;
+  }
 }

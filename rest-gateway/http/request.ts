@@ -161,11 +161,14 @@ export type RequestStages = {
   header(): string;
 };
 
+/** A stage that is entered several times, as with several statements, is reported once, with the sum. */
 export function makeStages(): RequestStages {
-  const taken: { name: string; milliseconds: number }[] = [];
+  const durations = new Map<string, number>();
   let current: { name: string; since: number } | null = null;
   const leave = () => {
-    if (current) taken.push({ name: current.name, milliseconds: performance.now() - current.since });
+    if (!current) return;
+    const { name, since } = current;
+    durations.set(name, (durations.get(name) ?? 0) + performance.now() - since);
     current = null;
   };
   return {
@@ -175,7 +178,7 @@ export function makeStages(): RequestStages {
     },
     header() {
       leave();
-      return taken.map(({ name, milliseconds }) => `${name};dur=${milliseconds.toFixed(1)}`).join(", ");
+      return [...durations].map(([name, milliseconds]) => `${name};dur=${milliseconds.toFixed(1)}`).join(", ");
     },
   };
 }

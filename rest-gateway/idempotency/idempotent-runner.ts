@@ -32,7 +32,7 @@ export type KeyedRequest = Pick<IdempotentChange, "key" | "scope" | "make"> & {
   readonly shaping: readonly string[];
 };
 
-type IdempotentRunner = {
+export type IdempotentRunner = {
   run(change: KeyedRequest, transact: IdempotentChange["transact"]): Promise<GatewayResponse>;
   /** In a transaction that has begun: if another attempt is running, this one is refused instead of waiting. */
   runInTransaction(change: KeyedRequest, runStatement: RunStatement): Promise<GatewayResponse>;

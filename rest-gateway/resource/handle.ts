@@ -10,6 +10,8 @@ import type { Authenticator } from "../../engine/identity/authenticator.ts";
 import { type Caller, callerKey } from "../../engine/identity/caller.ts";
 import { makeCallerSettings, makeSearchPathSetting, roleSettings } from "../../engine/identity/caller-settings.ts";
 import { makeServiceCounters, type ServiceCounters } from "../../engine/observability/counters.ts";
+import type { Intent } from "../../engine/statement/intent.ts";
+import { bindRequest } from "../../engine/statement/prepare.ts";
 import { runInTransaction, runRequest, type StatementRunOptions } from "../../engine/statement/run.ts";
 import { methodNotAllowed, notFound } from "../../http/address-errors.ts";
 import { makeBodyLimits } from "../../http/body-limit.ts";
@@ -28,7 +30,7 @@ import { collectionsOf } from "./collections.ts";
 import { createRows } from "./create.ts";
 import { permissionDenied } from "./errors.ts";
 import { ErrorExplainer, explainError } from "./explain-error.ts";
-import { makeResourcePreparer } from "./intents.ts";
+import { makeResourcePlanner } from "./intents.ts";
 import { findTarget, parseAddress, type ResourceAddress, resolveProfile } from "./parse/address.ts";
 import { readList, readRow } from "./read.ts";
 import {
@@ -87,7 +89,9 @@ const NO_PARAMETERS = new URLSearchParams();
 export function makeResourceInterface(dependencies: ResourceDependencies): ResourceInterface {
   const { config, authenticator, csrf, database, catalog: currentCatalog, catchUp, versions, queueTask } = dependencies;
   const { counts = makeServiceCounters() } = dependencies;
-  const prepareFor = makeResourcePreparer(config, counts.plans);
+  const planIntent = makeResourcePlanner(config, counts.plans);
+  const prepareFor = ({ catalog, caller }: ResourceRequest, intent: Intent, planKey?: object) =>
+    bindRequest(planIntent(catalog, caller, intent, planKey), intent);
   const explainer = new ErrorExplainer(config);
   const contextOf = makeResourceContexts(config);
   const bodyLimits: ResourceBodyLimits = {

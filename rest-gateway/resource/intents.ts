@@ -1,6 +1,8 @@
 import type { CacheHits } from "../../engine/cache/recent-map.ts";
+import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { reverseRelationship } from "../../engine/catalog/relationships.ts";
 import type { Config } from "../../engine/config/config.ts";
+import type { Caller } from "../../engine/identity/caller.ts";
 import type {
   CountMethod,
   DeleteIntent,
@@ -16,11 +18,10 @@ import type {
   SelectItem,
   UpdateIntent,
 } from "../../engine/statement/intent.ts";
-import { makeRequestPreparer, type PreparedRequest } from "../../engine/statement/prepare.ts";
+import { makeRequestPlanner, type PlannedRequest } from "../../engine/statement/prepare.ts";
 import type { Collection } from "./collections.ts";
 import type { PathStep } from "./parse/address.ts";
 import type { NestedCollection } from "./relations.ts";
-import type { ResourceRequest } from "./request.ts";
 
 /** The rows are JSON; none of our conditions needs another form. */
 const RESPONSE_OPTIONS: ResponseOptions = {
@@ -118,38 +119,39 @@ export function equalsCondition(name: string, value: string): RowCondition {
   return { kind: "filter", field: { name, path: [] }, negated: false, operation };
 }
 
-/** Intents that come with the same model differ in their values only. */
-type PrepareIntent = (asked: PreparationContext, intent: Intent, model?: object) => PreparedRequest;
-type PreparationContext = Pick<ResourceRequest, "catalog"> & {
-  readonly caller: Pick<ResourceRequest["caller"], "role">;
-};
+type PlanIntent = (
+  catalog: Catalog,
+  caller: Pick<Caller, "role">,
+  intent: Intent,
+  planKey?: object | undefined,
+) => PlannedRequest;
 
-/** A plan is looked up without looking at the intent, where it has a model that another had before. */
-export function makeResourcePreparer({ maxPageSize }: Pick<Config, "maxPageSize">, hits: CacheHits): PrepareIntent {
-  const { prepare } = makeRequestPreparer(
+/** Intents with the same plan key differ in their values only, so their plan is found without looking at them. */
+export function makeResourcePlanner({ maxPageSize }: Pick<Config, "maxPageSize">, hits: CacheHits): PlanIntent {
+  const planRequest = makeRequestPlanner(
     {
       aggregates: false,
       maxRows: maxPageSize,
       safeWrites: true,
       legacyTargetNames: false,
       explainEnabled: false,
-      // A digest of each answer stands before it.
+      // The digest of a response stands before it.
       neverStreams: true,
     },
     hits,
   );
-  /** By models, which live as long as the catalogue. */
-  const preparedByKey = new WeakMap<object, PreparedRequest>();
+  /** Keys live as long as the catalogue. */
+  const plannedByKey = new WeakMap<object, PlannedRequest>();
 
-  return ({ catalog, caller }, intent, planKey) => {
-    const known = planKey && preparedByKey.get(planKey);
+  return (catalog, { role }, intent, planKey) => {
+    const known = planKey && plannedByKey.get(planKey);
     if (known) {
       hits.found++;
-      return known.withIntent(intent);
+      return known;
     }
     const options = intent.kind === "update" || intent.kind === "delete" ? CHANGE_OPTIONS : RESPONSE_OPTIONS;
-    const prepared = prepare(intent, options, catalog, caller.role);
-    if (planKey) preparedByKey.set(planKey, prepared);
-    return prepared;
+    const planned = planRequest(intent, options, catalog, role);
+    if (planKey) plannedByKey.set(planKey, planned);
+    return planned;
   };
 }

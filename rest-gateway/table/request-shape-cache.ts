@@ -1,7 +1,7 @@
 import { type CacheHits, RecentMap } from "../../engine/cache/recent-map.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Intent } from "../../engine/statement/intent.ts";
-import type { PreparedRequest } from "../../engine/statement/prepare.ts";
+import type { PlannedRequest } from "../../engine/statement/prepare.ts";
 import { decodeQuery, encodeQuery, parseQueryString } from "./parse/query-string.ts";
 import type { RawTableRequest, TableRequest } from "./parse/request.ts";
 
@@ -11,11 +11,11 @@ const COMPARISON_PARAMETER =
   /^(?!(?:and|or|columns|on_conflict|cursor|apikey)=)[A-Za-z_]\w*=(?:not\.)?(?:n?eq|[gl]te?)\./;
 const TABLE_PATH = /^\/\w+$/;
 
-/** A request for rows, as it was read and planned. */
+/** A request for rows, parsed and planned. */
 export type PlannedTableRequest = {
-  readonly parsed: TableRequest;
+  readonly request: TableRequest;
   readonly intent: Intent;
-  readonly prepared: PreparedRequest;
+  readonly planned: PlannedRequest;
 };
 
 type CachedRequest = PlannedTableRequest & { readonly canonicalQuery: ReturnType<typeof canonicalQueryTemplate> };
@@ -23,8 +23,8 @@ type CachedRequest = PlannedTableRequest & { readonly canonicalQuery: ReturnType
 const MAX_CACHED_SHAPES = 1_000;
 
 /**
- * What was made of the latest requests, for others of the same form: to read and to plan each of them takes a fifth of the
- * time that is spent on a small answer here.
+ * The latest requests, parsed and planned, for others of the same shape: parsing and planning each of them takes a fifth of
+ * the time that the gateway spends on a small response.
  */
 export class RequestShapeCache {
   readonly #known: RecentMap<string, CachedRequest>;
@@ -34,7 +34,7 @@ export class RequestShapeCache {
     this.#known = new RecentMap(MAX_CACHED_SHAPES, undefined, hits);
   }
 
-  /** Null: it was not asked lately. What was learnt with another catalogue is forgotten. */
+  /** Null: no request of this shape came lately. Those planned with another catalogue are forgotten. */
   find(shape: RequestShape, rawQuery: string, role: string, catalog: Catalog): PlannedTableRequest | null {
     if (catalog !== this.#catalog) {
       this.#known.clear();
@@ -44,18 +44,18 @@ export class RequestShapeCache {
     return cached ? bindShapeValues(cached, shape.values, rawQuery) : null;
   }
 
-  add(shape: RequestShape, rawQuery: string, role: string, planned: PlannedTableRequest): void {
-    this.#known.set(cacheKey(shape, role), { ...planned, canonicalQuery: canonicalQueryTemplate(rawQuery) });
+  add(shape: RequestShape, rawQuery: string, role: string, request: PlannedTableRequest): void {
+    this.#known.set(cacheKey(shape, role), { ...request, canonicalQuery: canonicalQueryTemplate(rawQuery) });
   }
 }
 
-/** A form has a certain number of lines, a role any. */
+/** A shape has a fixed number of lines, a role any. */
 function cacheKey({ text }: RequestShape, role: string): string {
   return `${text}\n${role}`;
 }
 
 function bindShapeValues(
-  { parsed, intent: cachedIntent, prepared, canonicalQuery }: CachedRequest,
+  { request, intent: cachedIntent, planned, canonicalQuery }: CachedRequest,
   values: readonly string[],
   rawQuery: string,
 ): PlannedTableRequest {
@@ -65,26 +65,26 @@ function bindShapeValues(
   });
   const intent: Intent = { ...cachedIntent, selection: { ...cachedIntent.selection, conditions } };
   return {
-    parsed: {
-      ...parsed,
+    request: {
+      ...request,
       action: { kind: "statement", intent },
       parameters: parseQueryString(rawQuery),
       canonicalQuery: canonicalQuery(values),
     },
     intent,
-    prepared: prepared.withIntent(intent),
+    planned,
   };
 }
 
-/** Requests of one form are read and planned alike: they differ in values that only Postgres reads. */
-type RequestShape = {
-  /** All that was written, without the values. */
+/** Requests of one shape are parsed and planned alike: they differ in values that only Postgres reads. */
+export type RequestShape = {
+  /** The request as written, without the values. */
   readonly text: string;
-  /** What plain comparisons compare with, in the order in which they stand. */
+  /** The operands of plain comparisons, in order. */
   readonly values: readonly string[];
 };
 
-/** `select=id&id=eq.5` has the value 5. Null: this reads no form in it, or it is not about a table that is read. */
+/** `select=id&id=eq.5` has the value 5. Null: the request has no shape that can be cached, or does not read a table. */
 export function requestShape({
   method,
   path,
@@ -107,7 +107,7 @@ export function requestShape({
   return { text, values };
 }
 
-/** What the canonical query string of a form's requests is, by their values: all else is put in order and encoded once. */
+/** Makes the canonical query string of a shape's requests from their values; all else is sorted and encoded once. */
 function canonicalQueryTemplate(rawQuery: string): (values: readonly string[]) => string {
   const byName = new Map<string, QueryPiece[][]>();
   let index = 0;
@@ -125,5 +125,5 @@ function canonicalQueryTemplate(rawQuery: string): (values: readonly string[]) =
   return (values) => pieces.map((piece) => (typeof piece === "string" ? piece : encodeQuery(values[piece]!))).join("");
 }
 
-/** A text that all requests of the form have, or where in their values the one stands that goes there. */
+/** A text that all requests of the shape share, or the index of a value. */
 type QueryPiece = string | number;

@@ -3,16 +3,16 @@ import type { CatalogTable } from "../../engine/catalog/tables.ts";
 import type { Config } from "../../engine/config/config.ts";
 import { makeServiceCounters } from "../../engine/observability/counters.ts";
 import type { SelectedColumn } from "../../engine/statement/intent.ts";
-import type { PreparedRequest } from "../../engine/statement/prepare.ts";
+import { bindRequest, type PreparedRequest } from "../../engine/statement/prepare.ts";
 import { notFound } from "../../http/address-errors.ts";
 import { TABLE_PREFIX } from "../http/table-prefix.ts";
 import { collectionsOf } from "../resource/collections.ts";
-import { makeReadIntent, makeResourcePreparer, parentConditions, rowConditions } from "../resource/intents.ts";
+import { makeReadIntent, makeResourcePlanner, parentConditions, rowConditions } from "../resource/intents.ts";
 import { findTarget, parseAddress, type ResourceTarget } from "../resource/parse/address.ts";
 import { selectEveryField } from "../resource/parse/fields.ts";
 import { windowOf } from "../resource/parse/paging.ts";
 import { parseListParameters, parseRowParameters } from "../resource/parse/parameters.ts";
-import { makeTablePreparer, tableParseSettings } from "../table/dialect.ts";
+import { makeTablePlanner, tableParseSettings } from "../table/dialect.ts";
 import { NO_BODY } from "../table/parse/body.ts";
 import { parseTableRequest } from "../table/parse/request.ts";
 
@@ -38,11 +38,12 @@ export function readResourceRequest(address: string, { catalog, config, role }: 
   const { table } = collection;
   const rowsRequest = target.key === null ? requestForList() : requestForRow(target, target.key);
   const intent = makeReadIntent(collection, rowsRequest);
-  const prepared = makeResourcePreparer(config, makeServiceCounters().plans)({ catalog, caller: { role } }, intent);
+  const planned = makeResourcePlanner(config, makeServiceCounters().plans)(catalog, { role }, intent);
+  const prepared = bindRequest(planned, intent);
   const keys = () => {
     const select = table.primaryKey.length === 0 ? selectEveryField(collection) : table.primaryKey.map(toKey);
     const whole = makeReadIntent(collection, { select, conditions: rowsRequest.conditions });
-    return makeTablePreparer(config).prepare(whole, JSON_RESPONSE, catalog, role);
+    return bindRequest(makeTablePlanner(config)(whole, JSON_RESPONSE, catalog, role), whole);
   };
   return { table, prepared, keys };
 
@@ -99,15 +100,11 @@ function planRequest(path: string, rawQuery: string, { catalog, config, role, sc
     timeZones: catalog.timeZones,
   });
   if (action.kind !== "statement") throw new Error(NOT_A_READ);
-  const prepared = makeTablePreparer(config).prepare(
-    action.intent,
-    { formats: accept, includesBody: true, maxAffected: null },
-    catalog,
-    role,
-  );
-  const { plan } = prepared;
+  const response = { formats: accept, includesBody: true, maxAffected: null };
+  const planned = makeTablePlanner(config)(action.intent, response, catalog, role);
+  const { plan } = planned;
   if (plan.kind !== "read") throw new Error(NOT_A_READ);
-  return { plan, prepared };
+  return { plan, prepared: bindRequest(planned, action.intent) };
 }
 
 function splitAddress(address: string): [path: string, rawQuery: string] {

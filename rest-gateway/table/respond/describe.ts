@@ -53,7 +53,7 @@ export function makeRootDescription({ openapiMode, openapiProxyUrl, openapiSecur
       },
       documents,
     );
-    request.stages.enter("response");
+    request.stages.enter("respond");
     const profile = parsed.profile.negotiated ? { "Content-Profile": parsed.profile.schema } : {};
     const headers = { "Content-Type": contentType, ...profile, Vary: "Accept, Authorization, apikey" };
     return encodeHeaders(await documentResponse(document, request, headers));

@@ -5,7 +5,7 @@ import { loadCatalog } from "../../../engine/catalog/load-catalog.ts";
 import type { Intent, ResponseOptions } from "../../../engine/statement/intent.ts";
 import { bindValues } from "../../../engine/statement/plan/bind-parameters.ts";
 import type { Plan, PlanOptions } from "../../../engine/statement/plan/plan.ts";
-import { makeRequestPreparer } from "../../../engine/statement/prepare.ts";
+import { makeRequestPlanner } from "../../../engine/statement/prepare.ts";
 import { buildQuery, type ResponseRow, readResponseRow } from "../../../engine/statement/query/build-query.ts";
 import type { StatementTemplate } from "../../../engine/statement/query/sql.ts";
 import { cloneDatabase } from "../../database.ts";
@@ -62,7 +62,7 @@ export async function openMuseum(more = ""): Promise<Museum> {
     },
     plan(intent, wishes = {}) {
       const all = { ...USUAL, ...wishes };
-      return makeRequestPreparer(all).prepare(intent, all, museum.catalog, all.role).plan;
+      return makeRequestPlanner(all)(intent, all, museum.catalog, all.role).plan;
     },
     text: (intent, wishes) => buildQuery(museum.plan(intent, wishes)).text,
     async ask(intent, wishes = {}) {

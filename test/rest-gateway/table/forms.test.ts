@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { makeRequestPreparer } from "../../../engine/statement/prepare.ts";
+import { bindRequest, makeRequestPlanner } from "../../../engine/statement/prepare.ts";
 import { NO_BODY } from "../../../rest-gateway/table/parse/body.ts";
 import { canonicalQueryString } from "../../../rest-gateway/table/parse/query-string.ts";
 import { parseTableRequest, type RawTableRequest } from "../../../rest-gateway/table/parse/request.ts";
@@ -17,7 +17,7 @@ const deployment = {
   txOverride: true,
   timeZones: new Set(["UTC"]),
 };
-const { prepare } = makeRequestPreparer({
+const plan = makeRequestPlanner({
   aggregates: true,
   maxRows: 100,
   safeWrites: true,
@@ -41,7 +41,7 @@ function understand(url: string): PlannedTableRequest {
   if (asked.action.kind !== "statement") throw new Error(`It is ${asked.action.kind}`);
   const { intent } = asked.action;
   const manner = { formats: asked.accept, includesBody: true, maxAffected: null };
-  return { parsed: asked, intent, prepared: prepare(intent, manner, museum.catalog, "anon") };
+  return { request: asked, intent, planned: plan(intent, manner, museum.catalog, "anon") };
 }
 
 function recall(
@@ -63,8 +63,8 @@ function learn(url: string) {
   return { forms, learnt };
 }
 
-function told({ parsed: asked, intent, prepared }: PlannedTableRequest) {
-  const { plan, statement, stream: long } = prepared;
+function told({ request: asked, intent, planned }: PlannedTableRequest) {
+  const { plan, statement, stream: long } = bindRequest(planned, intent);
   return { asked, intent, plan, statement, probe: long?.probe, rows: long?.rows() };
 }
 
@@ -84,9 +84,9 @@ describe("a request of a known form", () => {
   ])("%s, then %s: is understood as if it were read and planned anew", (one, other) => {
     const { forms, learnt } = learn(one);
     const recalled = recall(forms, other)!;
-    const { canonicalQuery, ...asked } = recalled.parsed;
-    expect(told({ ...recalled, parsed: asked })).toEqual(told(understand(other)));
-    expect(told({ ...recalled, parsed: asked })).not.toEqual(told(learnt));
+    const { canonicalQuery, ...asked } = recalled.request;
+    expect(told({ ...recalled, request: asked })).toEqual(told(understand(other)));
+    expect(told({ ...recalled, request: asked })).not.toEqual(told(learnt));
     expect(canonicalQuery).toBe(canonicalQueryString(asked.parameters));
   });
 

@@ -152,7 +152,7 @@ describe("an answer of many rows", () => {
 
   test("tells how long it took to begin", async () => {
     const { headers } = await client.ask("/lines?select=owner,text");
-    expect(headers["server-timing"]).toMatch(/^route;.*transaction;dur=[\d.]+, response;dur=[\d.]+$/);
+    expect(headers["server-timing"]).toMatch(/^route;.*query;dur=[\d.]+, run;dur=[\d.]+, respond;dur=[\d.]+$/);
   });
 });
 
