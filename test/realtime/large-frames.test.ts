@@ -26,8 +26,8 @@ describe.each(["1.0.0", "2.0.0"] as const)("in version %s", (version) => {
     ["a token", "access_token", { access_token: LONG_KEY }],
   ])("%s that is too long is refused before it is parsed", async (_what, event, payload) => {
     const client = await open(version);
-    const { payload: told } = await client.reply(client.say("realtime:x", event, payload));
-    expect(told.response.reason).toBe(`PayloadTooLarge: A message of the kind ${event} has at most 65536 bytes`);
+    const { payload: result } = await client.reply(client.say("realtime:x", event, payload));
+    expect(result.response.reason).toBe(`PayloadTooLarge: A message of the kind ${event} has at most 65536 bytes`);
     // What is no JSON can be refused only by who has not parsed it.
     const text = JSON.stringify(
       version === "2.0.0"
