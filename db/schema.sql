@@ -37,14 +37,14 @@ create extension pg_trgm with schema extensions;
 alter default privileges in schema extensions grant execute on functions to public;
 alter default privileges revoke execute on functions from public;
 
--- type auth.sender
-create type auth.sender as (
+-- type auth.client_info
+create type auth.client_info as (
   address inet,
   user_agent text,
   request_id text,
   actor bigint
 );
-comment on type auth.sender is 'Where a request came from, and who made it when that is not the user it is about.';
+comment on type auth.client_info is 'The client of a request, for the audit log and throttling, and the acting user if it is not the affected one.';
 
 -- type public.article_status
 create type public.article_status as enum ('DRAFT', 'PUBLISHED', 'ARCHIVED');
@@ -132,8 +132,8 @@ create table auth.api_keys (
 CREATE INDEX api_keys_owner_id_idx ON auth.api_keys USING btree (owner_id);
 CREATE INDEX api_keys_role_idx ON auth.api_keys USING btree (role);
 alter table auth.api_keys enable row level security;
-comment on column auth.api_keys.expires_at is 'When it expires; null when never.';
-comment on column auth.api_keys.owner_id is 'The user for whom it acts; null when it acts for none.';
+comment on column auth.api_keys.expires_at is 'When it expires; null if never.';
+comment on column auth.api_keys.owner_id is 'The user for whom it acts; null for none.';
 comment on column auth.api_keys.prefix is 'The key''s first characters, to tell keys apart in a list.';
 comment on table auth.api_keys is 'Keys of programs, as SHA-256 only.';
 
@@ -177,7 +177,7 @@ create table auth.credentials (
 CREATE UNIQUE INDEX credentials_username_any_case_key ON auth.credentials USING btree (lower(username));
 CREATE TRIGGER _100_remember_deletion AFTER DELETE ON auth.credentials FOR EACH ROW EXECUTE FUNCTION auth.tg_credentials__remember_deletion();
 alter table auth.credentials enable row level security;
-comment on column auth.credentials.disabled_at is 'Since when the account may not sign in; null when it may.';
+comment on column auth.credentials.disabled_at is 'When the account was disabled; null if it is enabled.';
 comment on column auth.credentials.password_changed_at is 'Sessions and refresh tokens from before this moment have ended.';
 comment on column auth.credentials.tokens_valid_from is 'Access tokens issued before this moment have ended. In whole seconds, like the iat of a token.';
 comment on column auth.credentials.username is 'The e-mail address unless another name, without @, was chosen; unique whatever its case.';
@@ -185,7 +185,7 @@ comment on column auth.credentials.verified_email is 'The address whose mail the
 comment on constraint credentials_username_format on auth.credentials is 'A user name has 1 to 254 characters, and neither spaces, nor colons, nor an @ unless it is the e-mail address.';
 comment on constraint credentials_username_max_length on auth.credentials is 'Give a user name of at most 254 characters.';
 comment on index auth.credentials_username_any_case_key is 'This user name is already taken.';
-comment on table auth.credentials is 'How a user signs in. A user without a row here cannot.';
+comment on table auth.credentials is 'The credentials of a user. A user without a row cannot sign in.';
 
 -- table auth.deleted_accounts
 create table auth.deleted_accounts (
@@ -480,7 +480,7 @@ create table auth.role_permissions (
 );
 CREATE INDEX role_permissions_permission_idx ON auth.role_permissions USING btree (permission);
 alter table auth.role_permissions enable row level security;
-comment on table auth.role_permissions is 'Permissions of everybody in a role.';
+comment on table auth.role_permissions is 'Permissions of all users in a role.';
 
 -- table auth.roles
 create table auth.roles (
@@ -512,9 +512,9 @@ create table auth.sessions (
 CREATE INDEX sessions_least_idx ON auth.sessions USING btree (LEAST(idle_expires_at, expires_at));
 alter table auth.sessions enable row level security;
 comment on column auth.sessions.created_at is 'When the user signed in.';
-comment on column auth.sessions.expires_at is 'When it ends in any case.';
+comment on column auth.sessions.expires_at is 'When it ends, even if it is in use.';
 comment on column auth.sessions.idle_expires_at is 'When it ends without requests; each request moves it.';
-comment on table auth.sessions is 'Browsers that are signed in by cookie.';
+comment on table auth.sessions is 'Sign-ins of browsers, by cookie.';
 
 -- table auth.user_permissions
 create table auth.user_permissions (
@@ -917,7 +917,7 @@ CREATE OR REPLACE FUNCTION auth.account_states(user_ids bigint[])
 BEGIN ATOMIC
  SELECT credentials.user_id,
          CASE
-             WHEN (credentials.disabled_at IS NULL) THEN 'living'::text
+             WHEN (credentials.disabled_at IS NULL) THEN 'active'::text
              ELSE 'disabled'::text
          END AS "case",
      (EXTRACT(epoch FROM credentials.tokens_valid_from))::bigint AS "extract"
@@ -932,10 +932,10 @@ BEGIN ATOMIC
             FROM auth.credentials
            WHERE (credentials.user_id = deleted_accounts.user_id)))));
 END;
-comment on function auth.account_states(bigint[]) is 'Which of these accounts are living, disabled or deleted.';
+comment on function auth.account_states(bigint[]) is 'Which of these accounts are active, disabled or deleted.';
 
--- function auth.add_account(text,text,text,text,auth.sender)
-CREATE OR REPLACE FUNCTION auth.add_account(name text, email text, role text, password_hash text, sender auth.sender)
+-- function auth.add_account(text,text,text,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.add_account(name text, email text, role text, password_hash text, client_info auth.client_info)
  RETURNS bigint
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -945,7 +945,7 @@ declare
 begin
   select users.id into v_user_id from public.users where lower(users.email) = lower(add_account.email);
   if not found then
-    v_user_id := (auth.register(name, email, null, null, password_hash, sender)).id;
+    v_user_id := (auth.register(name, email, null, null, password_hash, client_info)).id;
   else
     begin
       insert into auth.credentials (user_id, username, password_hash)
@@ -953,16 +953,16 @@ begin
     exception when unique_violation then
       raise exception 'This e-mail address already has an account' using errcode = 'TAKEN', detail = 'email';
     end;
-    perform auth.log_event('account.created', v_user_id, sender);
+    perform auth.log_event('account.created', v_user_id, client_info);
   end if;
   update auth.credentials set verified_email = add_account.email where user_id = v_user_id;
   if role <> 'authenticated' then
-    perform auth.assign_role(v_user_id, role, sender);
+    perform auth.assign_role(v_user_id, role, client_info);
   end if;
   return v_user_id;
 end;
 $function$;
-comment on function auth.add_account(text,text,text,text,auth.sender) is 'Creates a user who can sign in, in that role and with a verified address.';
+comment on function auth.add_account(text,text,text,text,auth.client_info) is 'Creates a user who can sign in, in that role and with a verified address.';
 
 -- function auth.add_federation_code(bytea,bigint,text,integer)
 CREATE OR REPLACE FUNCTION auth.add_federation_code(code_hash bytea, user_id bigint, code_challenge text, seconds integer)
@@ -1014,8 +1014,8 @@ end;
 $function$;
 comment on function auth.add_mail_token(bytea,text,bigint,text,integer) is 'The address to send the token to; null when one was sent within the last minute.';
 
--- function auth.add_provider(jsonb,auth.sender)
-CREATE OR REPLACE FUNCTION auth.add_provider(provider jsonb, sender auth.sender)
+-- function auth.add_provider(jsonb,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.add_provider(provider jsonb, client_info auth.client_info)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -1028,7 +1028,7 @@ begin
       coalesce(given.sign_ups, true), coalesce(given.trusts_email, false), coalesce(given.trusts_factor, false),
       coalesce(given.settings, '{}')
     from jsonb_populate_record(null::auth.providers, add_provider.provider) as given;
-  perform auth.log_event('provider.added', null, sender, jsonb_build_object('provider', provider ->> 'name'));
+  perform auth.log_event('provider.added', null, client_info, jsonb_build_object('provider', provider ->> 'name'));
 exception
   when unique_violation then
     raise exception 'There is a provider of that name, or of that issuer, already' using errcode = 'TAKEN', detail = 'name';
@@ -1037,7 +1037,7 @@ exception
       using errcode = 'WRONG', detail = 'settings', hint = 'See docs/federation.md for what each kind wants.';
 end;
 $function$;
-comment on function auth.add_provider(jsonb,auth.sender) is 'Adds an identity provider from the columns of its row.';
+comment on function auth.add_provider(jsonb,auth.client_info) is 'Adds an identity provider from the columns of its row.';
 
 -- function auth.add_refresh_token(bigint,bytea,uuid,integer)
 CREATE OR REPLACE FUNCTION auth.add_refresh_token(user_id bigint, token_hash bytea, family_id uuid, seconds integer)
@@ -1060,14 +1060,14 @@ end;
 $function$;
 comment on function auth.add_refresh_token(bigint,bytea,uuid,integer) is 'Stores a refresh token and returns the claims of the access token. The caller has locked the account.';
 
--- function auth.assign_role(bigint,text,auth.sender)
-CREATE OR REPLACE FUNCTION auth.assign_role(user_id bigint, role text, sender auth.sender)
+-- function auth.assign_role(bigint,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.assign_role(user_id bigint, role text, client_info auth.client_info)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 begin
-  perform auth.hold_account(assign_role.user_id);
+  perform auth.lock_account(assign_role.user_id);
   if not exists (select from auth.roles where roles.name = assign_role.role and assignable) then
     raise exception 'There is no role of that name for users' using errcode = 'WRONG', detail = 'role';
   end if;
@@ -1077,10 +1077,10 @@ begin
     insert into auth.user_roles (user_id, role) values (assign_role.user_id, assign_role.role)
       on conflict on constraint user_roles_pkey do update set role = excluded.role, granted_at = now();
   end if;
-  perform auth.log_event('role.assigned', assign_role.user_id, sender, jsonb_build_object('role', assign_role.role));
+  perform auth.log_event('role.assigned', assign_role.user_id, client_info, jsonb_build_object('role', assign_role.role));
 end;
 $function$;
-comment on function auth.assign_role(bigint,text,auth.sender) is 'Assigns a role. Access tokens with another role end within seconds; a refresh issues new ones.';
+comment on function auth.assign_role(bigint,text,auth.client_info) is 'Assigns a role. Access tokens with another role end within seconds; a refresh issues new ones.';
 
 -- function auth.begin_federation(bytea,bytea,jsonb,integer)
 CREATE OR REPLACE FUNCTION auth.begin_federation(state_hash bytea, browser_hash bytea, state jsonb, seconds integer)
@@ -1105,8 +1105,8 @@ end;
 $function$;
 comment on function auth.begin_federation(bytea,bytea,jsonb,integer) is 'Stores the state of a browser that is redirected to a provider.';
 
--- function auth.begin_login(text,auth.sender)
-CREATE OR REPLACE FUNCTION auth.begin_login(name text, sender auth.sender, OUT wait integer, OUT counted_name text, OUT user_id bigint, OUT password_hash text, OUT factor_secret text, OUT backup_code_hash text)
+-- function auth.begin_login(text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.begin_login(name text, client_info auth.client_info, OUT wait integer, OUT counted_name text, OUT user_id bigint, OUT password_hash text, OUT factor_secret text, OUT backup_code_hash text)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -1115,7 +1115,7 @@ declare
   v_account constant auth.credentials := auth.find_account(name);
 begin
   counted_name := coalesce(v_account.username, name);
-  wait := auth.take_attempt(counted_name, sender.address);
+  wait := auth.count_attempt(counted_name, client_info.address);
   if wait = 0 then
     user_id := v_account.user_id;
     password_hash := v_account.password_hash;
@@ -1126,10 +1126,10 @@ begin
   end if;
 end;
 $function$;
-comment on function auth.begin_login(text,auth.sender) is 'Takes an attempt and returns what the user has to prove. One backup code is enough: all have its salt.';
+comment on function auth.begin_login(text,auth.client_info) is 'Takes an attempt and returns what the user has to prove. One backup code is enough: all have its salt.';
 
--- function auth.begin_reset(text,bytea,integer,auth.sender)
-CREATE OR REPLACE FUNCTION auth.begin_reset(email text, token_hash bytea, seconds integer, sender auth.sender)
+-- function auth.begin_reset(text,bytea,integer,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.begin_reset(email text, token_hash bytea, seconds integer, client_info auth.client_info)
  RETURNS text
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -1140,7 +1140,7 @@ declare
   v_address text;
 begin
   select * into v_user from public.users where lower(users.email) = lower(begin_reset.email) for key share;
-  v_account := auth.hold_account(v_user.id);
+  v_account := auth.lock_account(v_user.id);
   if v_user.id is null or v_account.disabled_at is not null then
     return null;
   end if;
@@ -1148,21 +1148,21 @@ begin
     token_hash, 'reset', v_user.id, coalesce(v_account.verified_email, v_user.email), seconds
   );
   if v_address is not null then
-    perform auth.log_event('password.reset_requested', v_user.id, sender);
+    perform auth.log_event('password.reset_requested', v_user.id, client_info);
   end if;
   return v_address;
 end;
 $function$;
-comment on function auth.begin_reset(text,bytea,integer,auth.sender) is 'The address to send a password-reset token to; null when there is none.';
+comment on function auth.begin_reset(text,bytea,integer,auth.client_info) is 'The address to send a password-reset token to; null when there is none.';
 
--- function auth.begin_verification(bigint,bytea,integer,auth.sender)
-CREATE OR REPLACE FUNCTION auth.begin_verification(user_id bigint, token_hash bytea, seconds integer, sender auth.sender)
+-- function auth.begin_verification(bigint,bytea,integer,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.begin_verification(user_id bigint, token_hash bytea, seconds integer, client_info auth.client_info)
  RETURNS text
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  v_account constant auth.credentials := auth.hold_account(begin_verification.user_id);
+  v_account constant auth.credentials := auth.lock_account(begin_verification.user_id);
   v_email text;
 begin
   select email into v_email from public.users where users.id = v_account.user_id;
@@ -1172,28 +1172,28 @@ begin
   return auth.add_mail_token(token_hash, 'verify', v_account.user_id, v_email, seconds);
 end;
 $function$;
-comment on function auth.begin_verification(bigint,bytea,integer,auth.sender) is 'The address to send a verification token to; null when it is verified, or a token was sent within the last minute.';
+comment on function auth.begin_verification(bigint,bytea,integer,auth.client_info) is 'The address to send a verification token to; null when it is verified, or a token was sent within the last minute.';
 
--- function auth.change_password(text,bigint,text,text,auth.sender)
-CREATE OR REPLACE FUNCTION auth.change_password(counted_name text, user_id bigint, old_hash text, new_hash text, sender auth.sender)
+-- function auth.change_password(text,bigint,text,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.change_password(counted_name text, user_id bigint, old_hash text, new_hash text, client_info auth.client_info)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  v_account constant auth.credentials := auth.hold_account(change_password.user_id);
+  v_account constant auth.credentials := auth.lock_account(change_password.user_id);
 begin
   if v_account.password_hash is distinct from old_hash or v_account.disabled_at is not null then
-    perform auth.fail_login(counted_name, v_account.user_id, 'password', sender);
+    perform auth.fail_login(counted_name, v_account.user_id, 'password', client_info);
     return false;
   end if;
-  perform auth.end_attempt(counted_name, sender.address, 'passed');
+  perform auth.end_attempt(counted_name, client_info.address, 'passed');
   perform auth.set_password(v_account.user_id, new_hash);
-  perform auth.log_event('password.changed', v_account.user_id, sender);
+  perform auth.log_event('password.changed', v_account.user_id, client_info);
   return true;
 end;
 $function$;
-comment on function auth.change_password(text,bigint,text,text,auth.sender) is 'Sets the password of a user who has proved to know the old one, and ends the user''s other sign-ins.';
+comment on function auth.change_password(text,bigint,text,text,auth.client_info) is 'Sets the password of a user who has proved to know the old one, and ends the user''s other sign-ins.';
 
 -- function auth.claims_of(bigint)
 CREATE OR REPLACE FUNCTION auth.claims_of(user_id bigint)
@@ -1220,8 +1220,8 @@ BEGIN ATOMIC
 END;
 comment on function auth.claims_of(bigint) is 'The claims of a credential of this user: sub, name, role and permissions.';
 
--- function auth.close_session(bytea,auth.sender)
-CREATE OR REPLACE FUNCTION auth.close_session(id_hash bytea, sender auth.sender)
+-- function auth.close_session(bytea,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.close_session(id_hash bytea, client_info auth.client_info)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -1231,14 +1231,59 @@ declare
 begin
   delete from auth.sessions where sessions.id_hash = close_session.id_hash returning user_id into v_user_id;
   if found then
-    perform auth.log_event('session.closed', v_user_id, sender);
+    perform auth.log_event('session.closed', v_user_id, client_info);
   end if;
 end;
 $function$;
-comment on function auth.close_session(bytea,auth.sender) is 'Signs the browser out.';
+comment on function auth.close_session(bytea,auth.client_info) is 'Signs the browser out.';
 
--- function auth.create_api_key(bytea,text,text,bigint,text,timestamp with time zone,auth.sender)
-CREATE OR REPLACE FUNCTION auth.create_api_key(key_hash bytea, prefix text, role text, owner_id bigint, name text, expires_at timestamp with time zone, sender auth.sender)
+-- function auth.count_attempt(text,inet)
+CREATE OR REPLACE FUNCTION auth.count_attempt(name text, address inet)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_window constant interval := '15 minutes';
+  v_now constant timestamptz := clock_timestamp();
+  v_wait integer;
+begin
+  -- From here on each counter is locked, whether or not it existed.
+  insert into auth.login_throttle as counter (scope, key, failures, window_started_at)
+    select scope, key, 0, v_now from auth.login_counters(name, address)
+    on conflict on constraint login_throttle_pkey do update set
+      failures = case when counter.window_started_at > v_now - v_window then counter.failures else 0 end,
+      pending = case when counter.window_started_at > v_now - v_window then counter.pending else 0 end,
+      window_started_at =
+        case when counter.window_started_at > v_now - v_window then counter.window_started_at else v_now end;
+
+  -- Attempts in progress may succeed: where they alone fill the counter, retrying soon is worthwhile.
+  select max(case
+    when counter.failures - counter.pending < counters.most then 1
+    else greatest(1, ceil(extract(epoch from counter.window_started_at + v_window - v_now))::integer)
+  end) into v_wait
+    from auth.login_throttle as counter join auth.login_counters(name, address) as counters using (scope, key)
+    where counter.failures >= counters.most;
+
+  if v_wait is null then
+    update auth.login_throttle as counter set failures = failures + 1, pending = pending + 1
+      from auth.login_counters(name, address) as counters
+      where counter.scope = counters.scope and counter.key = counters.key;
+  else
+    delete from auth.login_throttle as counter using auth.login_counters(name, address) as counters
+      where counter.scope = counters.scope and counter.key = counters.key and counter.failures = 0;
+  end if;
+  delete from auth.login_throttle where (scope, key) in (
+    select scope, key from auth.login_throttle where window_started_at < v_now - v_window
+    order by window_started_at limit 10 for update skip locked
+  );
+  return coalesce(v_wait, 0);
+end;
+$function$;
+comment on function auth.count_attempt(text,inet) is 'Counts an attempt before it is made; returns 0, or the seconds until the next one is allowed.';
+
+-- function auth.create_api_key(bytea,text,text,bigint,text,timestamp with time zone,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.create_api_key(key_hash bytea, prefix text, role text, owner_id bigint, name text, expires_at timestamp with time zone, client_info auth.client_info)
  RETURNS bigint
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -1247,12 +1292,12 @@ declare
   v_id bigint;
 begin
   -- Locks the lower id first: otherwise two transactions could deadlock.
-  perform auth.hold_account(held.id)
-    from (select distinct unnest(array[create_api_key.owner_id, (sender).actor]) as id order by id) as held;
+  perform auth.lock_account(held.id)
+    from (select distinct unnest(array[create_api_key.owner_id, (client_info).actor]) as id order by id) as held;
   -- An access token outlives a change of roles by some seconds. A role from another issuer's token is trusted.
   if exists (
     select from auth.credentials left join auth.user_roles using (user_id)
-    where credentials.user_id = (sender).actor
+    where credentials.user_id = (client_info).actor
       and (credentials.disabled_at is not null
         or credentials.tokens_valid_from > now() - interval '1 minute' and user_roles.role is distinct from 'admin')
   ) then
@@ -1270,33 +1315,33 @@ begin
       create_api_key.name, create_api_key.expires_at
     )
     returning id into v_id;
-  perform auth.log_event('api_key.created', owner_id, sender, jsonb_build_object('api_key', v_id, 'role', role));
+  perform auth.log_event('api_key.created', owner_id, client_info, jsonb_build_object('api_key', v_id, 'role', role));
   return v_id;
 end;
 $function$;
-comment on function auth.create_api_key(bytea,text,text,bigint,text,timestamp with time zone,auth.sender) is 'Stores an API key in any role; for an administrator or an operator.';
+comment on function auth.create_api_key(bytea,text,text,bigint,text,timestamp with time zone,auth.client_info) is 'Stores an API key in any role; for an administrator or an operator.';
 
--- function auth.disable_account(bigint,auth.sender)
-CREATE OR REPLACE FUNCTION auth.disable_account(user_id bigint, sender auth.sender)
+-- function auth.disable_account(bigint,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.disable_account(user_id bigint, client_info auth.client_info)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 begin
-  if (auth.hold_account(disable_account.user_id)).user_id is null then
+  if (auth.lock_account(disable_account.user_id)).user_id is null then
     return false;
   end if;
   update auth.credentials set disabled_at = coalesce(disabled_at, now())
     where credentials.user_id = disable_account.user_id;
   perform auth.end_sign_ins(disable_account.user_id);
-  perform auth.log_event('account.disabled', disable_account.user_id, sender);
+  perform auth.log_event('account.disabled', disable_account.user_id, client_info);
   return true;
 end;
 $function$;
-comment on function auth.disable_account(bigint,auth.sender) is 'Ends all sign-ins of the account and refuses new ones until it is enabled. False: no such account.';
+comment on function auth.disable_account(bigint,auth.client_info) is 'Ends all sign-ins of the account and refuses new ones until it is enabled. False: no such account.';
 
--- function auth.disable_factor(text,bigint,text,bigint,text,auth.sender)
-CREATE OR REPLACE FUNCTION auth.disable_factor(counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text, sender auth.sender)
+-- function auth.disable_factor(text,bigint,text,bigint,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.disable_factor(counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text, client_info auth.client_info)
  RETURNS text
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -1304,47 +1349,47 @@ AS $function$
 declare
   v_outcome text;
 begin
-  perform auth.hold_account(disable_factor.user_id);
-  v_outcome := auth.use_factor(disable_factor.user_id, factor_secret, step, backup_code_hash, sender);
+  perform auth.lock_account(disable_factor.user_id);
+  v_outcome := auth.use_factor(disable_factor.user_id, factor_secret, step, backup_code_hash, client_info);
   if v_outcome = 'wrong' then
-    perform auth.fail_login(counted_name, disable_factor.user_id, 'code', sender);
+    perform auth.fail_login(counted_name, disable_factor.user_id, 'code', client_info);
     return v_outcome;
   end if;
-  perform auth.end_attempt(counted_name, sender.address, 'undecided');
+  perform auth.end_attempt(counted_name, client_info.address, 'undecided');
   if v_outcome = 'used' then
     delete from auth.mfa_factors where mfa_factors.user_id = disable_factor.user_id;
-    perform auth.log_event('factor.disabled', disable_factor.user_id, sender);
+    perform auth.log_event('factor.disabled', disable_factor.user_id, client_info);
   end if;
   return v_outcome;
 end;
 $function$;
-comment on function auth.disable_factor(text,bigint,text,bigint,text,auth.sender) is 'enabled -> not enrolled, given a valid code; returns the result of use_factor.';
+comment on function auth.disable_factor(text,bigint,text,bigint,text,auth.client_info) is 'enabled -> not enrolled, given a valid code; returns the result of use_factor.';
 
--- function auth.enable_account(bigint,auth.sender)
-CREATE OR REPLACE FUNCTION auth.enable_account(user_id bigint, sender auth.sender)
+-- function auth.enable_account(bigint,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.enable_account(user_id bigint, client_info auth.client_info)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 begin
-  if (auth.hold_account(enable_account.user_id)).user_id is null then
+  if (auth.lock_account(enable_account.user_id)).user_id is null then
     return false;
   end if;
   update auth.credentials set disabled_at = null where credentials.user_id = enable_account.user_id;
-  perform auth.log_event('account.enabled', enable_account.user_id, sender);
+  perform auth.log_event('account.enabled', enable_account.user_id, client_info);
   return true;
 end;
 $function$;
-comment on function auth.enable_account(bigint,auth.sender) is 'Allows the user to sign in again. False: no such account.';
+comment on function auth.enable_account(bigint,auth.client_info) is 'Allows the user to sign in again. False: no such account.';
 
--- function auth.enable_factor(bigint,text,bigint,text[],auth.sender)
-CREATE OR REPLACE FUNCTION auth.enable_factor(user_id bigint, secret text, step bigint, backup_code_hashes text[], sender auth.sender)
+-- function auth.enable_factor(bigint,text,bigint,text[],auth.client_info)
+CREATE OR REPLACE FUNCTION auth.enable_factor(user_id bigint, secret text, step bigint, backup_code_hashes text[], client_info auth.client_info)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 begin
-  perform auth.hold_account(enable_factor.user_id);
+  perform auth.lock_account(enable_factor.user_id);
   update auth.mfa_factors as factor set state = 'enabled', enabled_at = now(), last_used_step = step
     where factor.user_id = enable_factor.user_id and factor.secret = enable_factor.secret and factor.state = 'pending';
   if not found then
@@ -1352,14 +1397,14 @@ begin
   end if;
   insert into auth.mfa_backup_codes (user_id, code_hash)
     select enable_factor.user_id, code_hash from unnest(backup_code_hashes) as code_hash;
-  perform auth.log_event('factor.enabled', enable_factor.user_id, sender);
+  perform auth.log_event('factor.enabled', enable_factor.user_id, client_info);
   return true;
 end;
 $function$;
-comment on function auth.enable_factor(bigint,text,bigint,text[],auth.sender) is 'pending -> enabled, given a valid code of that secret. False: no such secret is pending.';
+comment on function auth.enable_factor(bigint,text,bigint,text[],auth.client_info) is 'pending -> enabled, given a valid code of that secret. False: no such secret is pending.';
 
--- function auth.enable_provider(text,boolean,auth.sender)
-CREATE OR REPLACE FUNCTION auth.enable_provider(name text, enabled boolean, sender auth.sender)
+-- function auth.enable_provider(text,boolean,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.enable_provider(name text, enabled boolean, client_info auth.client_info)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -1370,13 +1415,13 @@ begin
     return false;
   end if;
   perform auth.log_event(
-    case when enable_provider.enabled then 'provider.enabled' else 'provider.disabled' end, null, sender,
+    case when enable_provider.enabled then 'provider.enabled' else 'provider.disabled' end, null, client_info,
     jsonb_build_object('provider', enable_provider.name)
   );
   return true;
 end;
 $function$;
-comment on function auth.enable_provider(text,boolean,auth.sender) is 'Enables or disables sign-in through a provider; users who are signed in stay so. False: no such provider.';
+comment on function auth.enable_provider(text,boolean,auth.client_info) is 'Enables or disables sign-in through a provider; users who are signed in stay so. False: no such provider.';
 
 -- function auth.end_access_tokens(bigint)
 CREATE OR REPLACE FUNCTION auth.end_access_tokens(user_id bigint)
@@ -1432,8 +1477,8 @@ end;
 $function$;
 comment on function auth.end_federation(bytea,bytea,text,text) is 'Deletes and returns the state of a browser that comes back from a provider. No row for a second use.';
 
--- function auth.end_federation_sessions(text,text,text,text,timestamp with time zone,auth.sender)
-CREATE OR REPLACE FUNCTION auth.end_federation_sessions(provider text, subject text, session_index text, message_id text, message_expires_at timestamp with time zone, sender auth.sender)
+-- function auth.end_federation_sessions(text,text,text,text,timestamp with time zone,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.end_federation_sessions(provider text, subject text, session_index text, message_id text, message_expires_at timestamp with time zone, client_info auth.client_info)
  RETURNS integer
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -1443,7 +1488,7 @@ declare
   v_user_id bigint;
   v_ended integer := 0;
 begin
-  if not auth.take_message(v_issuer, message_id, message_expires_at) then
+  if not auth.use_message(v_issuer, message_id, message_expires_at) then
     return null;
   end if;
   for v_user_id in
@@ -1454,12 +1499,12 @@ begin
       returning session.user_id
   loop
     v_ended := v_ended + 1;
-    perform auth.log_event('session.closed', v_user_id, sender, jsonb_build_object('provider', provider));
+    perform auth.log_event('session.closed', v_user_id, client_info, jsonb_build_object('provider', provider));
   end loop;
   return v_ended;
 end;
 $function$;
-comment on function auth.end_federation_sessions(text,text,text,text,timestamp with time zone,auth.sender) is 'Ends the sessions that a provider asks to end, and returns their number. Null: a replayed message.';
+comment on function auth.end_federation_sessions(text,text,text,text,timestamp with time zone,auth.client_info) is 'Ends the sessions that a provider asks to end, and returns their number. Null: a replayed message.';
 
 -- function auth.end_sign_ins(bigint)
 CREATE OR REPLACE FUNCTION auth.end_sign_ins(user_id bigint)
@@ -1476,14 +1521,14 @@ end;
 $function$;
 comment on function auth.end_sign_ins(bigint) is 'Ends all sign-ins of the user. The caller has locked the account.';
 
--- function auth.enroll_factor(bigint,text,auth.sender)
-CREATE OR REPLACE FUNCTION auth.enroll_factor(user_id bigint, secret text, sender auth.sender)
+-- function auth.enroll_factor(bigint,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.enroll_factor(user_id bigint, secret text, client_info auth.client_info)
  RETURNS text
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  v_account constant auth.credentials := auth.hold_account(enroll_factor.user_id);
+  v_account constant auth.credentials := auth.lock_account(enroll_factor.user_id);
 begin
   if v_account.user_id is null then
     raise exception 'There is no account to protect' using errcode = 'NTFND';
@@ -1495,14 +1540,14 @@ begin
     raise exception 'An authenticator app is enabled already'
       using errcode = 'TAKEN', hint = 'Disable it with one of its codes before you enrol another one.';
   end if;
-  perform auth.log_event('factor.enrolled', enroll_factor.user_id, sender);
+  perform auth.log_event('factor.enrolled', enroll_factor.user_id, client_info);
   return v_account.username;
 end;
 $function$;
-comment on function auth.enroll_factor(bigint,text,auth.sender) is 'not enrolled or pending -> pending. Returns the user name that the app displays.';
+comment on function auth.enroll_factor(bigint,text,auth.client_info) is 'not enrolled or pending -> pending. Returns the user name that the app displays.';
 
--- function auth.ensure_administrator(text,text,text,auth.sender)
-CREATE OR REPLACE FUNCTION auth.ensure_administrator(name text, email text, password_hash text, sender auth.sender)
+-- function auth.ensure_administrator(text,text,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.ensure_administrator(name text, email text, password_hash text, client_info auth.client_info)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -1512,27 +1557,27 @@ begin
   if auth.has_administrator() then
     return false;
   end if;
-  perform auth.add_account(name, email, 'admin', password_hash, sender);
+  perform auth.add_account(name, email, 'admin', password_hash, client_info);
   return true;
 end;
 $function$;
-comment on function auth.ensure_administrator(text,text,text,auth.sender) is 'Creates the first administrator. False: there is one.';
+comment on function auth.ensure_administrator(text,text,text,auth.client_info) is 'Creates the first administrator. False: there is one.';
 
--- function auth.fail_login(text,bigint,text,auth.sender)
-CREATE OR REPLACE FUNCTION auth.fail_login(counted_name text, user_id bigint, reason text, sender auth.sender)
+-- function auth.fail_login(text,bigint,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.fail_login(counted_name text, user_id bigint, reason text, client_info auth.client_info)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 begin
-  perform auth.end_attempt(counted_name, sender.address, 'failed');
-  perform auth.log_event('login.failed', user_id, sender, jsonb_build_object('reason', reason));
+  perform auth.end_attempt(counted_name, client_info.address, 'failed');
+  perform auth.log_event('login.failed', user_id, client_info, jsonb_build_object('reason', reason));
 end;
 $function$;
-comment on function auth.fail_login(text,bigint,text,auth.sender) is 'Records a failed attempt. The log does not contain the name: people type passwords there.';
+comment on function auth.fail_login(text,bigint,text,auth.client_info) is 'Records a failed attempt. The log does not contain the name: people type passwords there.';
 
--- function auth.federated_user(auth.providers,text,jsonb,auth.sender)
-CREATE OR REPLACE FUNCTION auth.federated_user(provider auth.providers, subject text, claims jsonb, sender auth.sender, OUT outcome text, OUT user_id bigint)
+-- function auth.federated_user(auth.providers,text,jsonb,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.federated_user(provider auth.providers, subject text, claims jsonb, client_info auth.client_info, OUT outcome text, OUT user_id bigint)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -1550,7 +1595,7 @@ begin
   select * into v_identity from auth.identities
     where identities.issuer = provider.issuer and identities.subject = federated_user.subject;
   if found then
-    v_account := auth.hold_account(v_identity.user_id);
+    v_account := auth.lock_account(v_identity.user_id);
     -- Read again: the transaction that held the account may have changed it.
     select * into v_identity from auth.identities
       where identities.issuer = provider.issuer and identities.subject = federated_user.subject;
@@ -1567,7 +1612,7 @@ begin
 
   select * into v_user from public.users where lower(users.email) = lower(v_email) for key share;
   if found then
-    v_account := auth.hold_account(v_user.id);
+    v_account := auth.lock_account(v_user.id);
     -- Case-insensitive within ASCII only, as for mail servers: the Kelvin sign is not a k.
     if not v_is_vouched or lower(v_email collate "C") <> lower(v_user.email collate "C")
       or v_account.user_id is not null
@@ -1588,10 +1633,10 @@ begin
     return;
   else
     begin
-      v_user := auth.register(left(coalesce(btrim(claims ->> 'name'), v_local_part), 200), v_email, null, null, null, sender);
+      v_user := auth.register(left(coalesce(btrim(claims ->> 'name'), v_local_part), 200), v_email, null, null, null, client_info);
     exception when sqlstate 'WRONG' then
       -- The provider's name is not acceptable: use the local part. If the address is not acceptable, this raises.
-      v_user := auth.register(left(v_local_part, 200), v_email, null, null, null, sender);
+      v_user := auth.register(left(v_local_part, 200), v_email, null, null, null, client_info);
     end;
     update auth.credentials set verified_email = v_user.email where credentials.user_id = v_user.id and v_is_vouched;
     outcome := 'registered';
@@ -1599,10 +1644,10 @@ begin
   user_id := v_user.id;
   insert into auth.identities (issuer, subject, user_id, is_vouched)
     values (provider.issuer, federated_user.subject, v_user.id, v_is_vouched);
-  perform auth.log_event('identity.linked', v_user.id, sender, jsonb_build_object('provider', provider.name));
+  perform auth.log_event('identity.linked', v_user.id, client_info, jsonb_build_object('provider', provider.name));
 end;
 $function$;
-comment on function auth.federated_user(auth.providers,text,jsonb,auth.sender) is 'The user of an identity: found, linked or registered; or why there is none: conflict, closed, nameless. Locks the account.';
+comment on function auth.federated_user(auth.providers,text,jsonb,auth.client_info) is 'The user of an identity: found, linked or registered; or why there is none: conflict, closed, nameless. Locks the account.';
 
 -- function auth.find_account(text)
 CREATE OR REPLACE FUNCTION auth.find_account(name text)
@@ -1646,44 +1691,6 @@ CREATE OR REPLACE FUNCTION auth.has_administrator()
 RETURN (EXISTS (SELECT FROM auth.user_roles WHERE (user_roles.role = 'admin'::text)));
 comment on function auth.has_administrator() is 'Whether there is an administrator.';
 
--- function auth.hold_account(bigint)
-CREATE OR REPLACE FUNCTION auth.hold_account(user_id bigint)
- RETURNS auth.credentials
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-declare
-  v_account auth.credentials;
-begin
-  perform from public.users where users.id = hold_account.user_id for key share;
-  select * into v_account from auth.credentials where credentials.user_id = hold_account.user_id for no key update;
-  return v_account;
-end;
-$function$;
-comment on function auth.hold_account(bigint) is 'Locks the account until the end of the transaction and returns it; later queries see what the previous holder committed.';
-
--- function auth.hold_federation(jsonb,bytea,integer)
-CREATE OR REPLACE FUNCTION auth.hold_federation(login jsonb, browser_hash bytea, seconds integer)
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-begin
-  delete from auth.federation_logins as gone
-    where gone.browser_hash = hold_federation.browser_hash or gone.browser_hash in (
-      select logins.browser_hash from auth.federation_logins as logins where expires_at < now()
-      order by expires_at limit 10 for update skip locked
-    );
-  insert into auth.federation_logins (
-    browser_hash, provider, user_id, mode, redirect_to, code_challenge, sign_out_hint, expires_at
-  )
-    select hold_federation.browser_hash, given.provider, given.user_id, given.mode, given.redirect_to,
-      given.code_challenge, given.sign_out_hint, now() + make_interval(secs => seconds)
-    from jsonb_populate_record(null::auth.federation_logins, hold_federation.login) as given;
-end;
-$function$;
-comment on function auth.hold_federation(jsonb,bytea,integer) is 'Stores a user who has come back from a provider until that browser shows a code. One per browser.';
-
 -- function auth.is_admin()
 CREATE OR REPLACE FUNCTION auth.is_admin()
  RETURNS boolean
@@ -1702,28 +1709,14 @@ RETURN (NULLIF(current_setting('request.jwt.claims'::text, true), ''::text))::js
 grant execute on function auth.jwt() to anon, authenticated, service_role;
 comment on function auth.jwt() is 'The claims of the caller''s token; null without a token.';
 
--- function auth.keep_federation_session(bytea,text,text,text,text)
-CREATE OR REPLACE FUNCTION auth.keep_federation_session(session_hash bytea, provider text, subject text, session_index text, sign_out_hint text)
- RETURNS void
- LANGUAGE sql
- SET search_path TO ''
-AS $function$
-  insert into auth.federation_sessions (session_hash, provider, subject, session_index, sign_out_hint)
-  values (
-    keep_federation_session.session_hash, keep_federation_session.provider, keep_federation_session.subject,
-    keep_federation_session.session_index, keep_federation_session.sign_out_hint
-  );
-$function$;
-comment on function auth.keep_federation_session(bytea,text,text,text,text) is 'Stores the provider through which a session was opened.';
-
--- function auth.link_identity(bigint,auth.providers,text,timestamp with time zone,auth.sender)
-CREATE OR REPLACE FUNCTION auth.link_identity(user_id bigint, provider auth.providers, subject text, left_at timestamp with time zone, sender auth.sender)
+-- function auth.link_identity(bigint,auth.providers,text,timestamp with time zone,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.link_identity(user_id bigint, provider auth.providers, subject text, left_at timestamp with time zone, client_info auth.client_info)
  RETURNS text
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  v_account constant auth.credentials := auth.hold_account(link_identity.user_id);
+  v_account constant auth.credentials := auth.lock_account(link_identity.user_id);
 begin
   if v_account.user_id is null or v_account.disabled_at is not null then
     return 'disabled';
@@ -1738,11 +1731,11 @@ begin
   if not found then
     return 'taken';
   end if;
-  perform auth.log_event('identity.linked', v_account.user_id, sender, jsonb_build_object('provider', provider.name));
+  perform auth.log_event('identity.linked', v_account.user_id, client_info, jsonb_build_object('provider', provider.name));
   return 'linked';
 end;
 $function$;
-comment on function auth.link_identity(bigint,auth.providers,text,timestamp with time zone,auth.sender) is 'Links an identity to the user who is signed in: linked, taken (it is another user''s), or ended (the password was changed meanwhile).';
+comment on function auth.link_identity(bigint,auth.providers,text,timestamp with time zone,auth.client_info) is 'Links an identity to the user who is signed in: linked, taken (it is another user''s), or ended (the password was changed meanwhile).';
 
 -- function auth.list_api_keys(bigint)
 CREATE OR REPLACE FUNCTION auth.list_api_keys(of_owner bigint)
@@ -1786,32 +1779,48 @@ BEGIN ATOMIC
 END;
 comment on function auth.list_providers() is 'The identity providers, without secrets.';
 
--- function auth.living_sessions(bytea[])
-CREATE OR REPLACE FUNCTION auth.living_sessions(id_hashes bytea[])
+-- function auth.live_sessions(bytea[])
+CREATE OR REPLACE FUNCTION auth.live_sessions(id_hashes bytea[])
  RETURNS SETOF bytea
  LANGUAGE sql
  STABLE
 BEGIN ATOMIC
  SELECT sessions.id_hash
     FROM auth.sessions
-   WHERE ((sessions.id_hash = ANY (living_sessions.id_hashes)) AND (LEAST(sessions.idle_expires_at, sessions.expires_at) > now()));
+   WHERE ((sessions.id_hash = ANY (live_sessions.id_hashes)) AND (LEAST(sessions.idle_expires_at, sessions.expires_at) > now()));
 END;
-comment on function auth.living_sessions(bytea[]) is 'Those of these sessions that have not ended; does not extend them.';
+comment on function auth.live_sessions(bytea[]) is 'Those of these sessions that have not ended; does not extend them.';
 
--- function auth.log_event(text,bigint,auth.sender,jsonb)
-CREATE OR REPLACE FUNCTION auth.log_event(event text, user_id bigint, sender auth.sender, details jsonb DEFAULT '{}'::jsonb)
+-- function auth.lock_account(bigint)
+CREATE OR REPLACE FUNCTION auth.lock_account(user_id bigint)
+ RETURNS auth.credentials
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account auth.credentials;
+begin
+  perform from public.users where users.id = lock_account.user_id for key share;
+  select * into v_account from auth.credentials where credentials.user_id = lock_account.user_id for no key update;
+  return v_account;
+end;
+$function$;
+comment on function auth.lock_account(bigint) is 'Locks the account until the end of the transaction and returns it; later queries see what the previous holder committed.';
+
+-- function auth.log_event(text,bigint,auth.client_info,jsonb)
+CREATE OR REPLACE FUNCTION auth.log_event(event text, user_id bigint, client_info auth.client_info, details jsonb DEFAULT '{}'::jsonb)
  RETURNS void
  LANGUAGE sql
  SET search_path TO ''
 AS $function$
   insert into auth.audit_log (event, user_id, address, request_id, details)
   values (
-    log_event.event, log_event.user_id, (log_event.sender).address, (log_event.sender).request_id,
-    jsonb_strip_nulls(jsonb_build_object('user_agent', (log_event.sender).user_agent, 'by', (log_event.sender).actor))
+    log_event.event, log_event.user_id, (log_event.client_info).address, (log_event.client_info).request_id,
+    jsonb_strip_nulls(jsonb_build_object('user_agent', (log_event.client_info).user_agent, 'by', (log_event.client_info).actor))
       || log_event.details
   );
 $function$;
-comment on function auth.log_event(text,bigint,auth.sender,jsonb) is 'Writes to the audit log in the current transaction.';
+comment on function auth.log_event(text,bigint,auth.client_info,jsonb) is 'Writes to the audit log in the current transaction.';
 
 -- function auth.login_counters(text,inet)
 CREATE OR REPLACE FUNCTION auth.login_counters(name text, address inet)
@@ -1832,8 +1841,8 @@ BEGIN ATOMIC
 END;
 comment on function auth.login_counters(text,inet) is 'The counters of a sign-in and their limits in 15 minutes, in the order in which they are locked.';
 
--- function auth.open_session(bigint,bytea,integer,integer,auth.sender)
-CREATE OR REPLACE FUNCTION auth.open_session(user_id bigint, id_hash bytea, idle_seconds integer, seconds integer, sender auth.sender, OUT username text, OUT claims jsonb)
+-- function auth.open_session(bigint,bytea,integer,integer,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.open_session(user_id bigint, id_hash bytea, idle_seconds integer, seconds integer, client_info auth.client_info, OUT username text, OUT claims jsonb)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -1843,9 +1852,9 @@ begin
   insert into auth.sessions (id_hash, user_id, idle_expires_at, expires_at, address, user_agent)
     values (
       open_session.id_hash, open_session.user_id, now() + make_interval(secs => idle_seconds),
-      now() + make_interval(secs => open_session.seconds), sender.address, sender.user_agent
+      now() + make_interval(secs => open_session.seconds), client_info.address, client_info.user_agent
     );
-  perform auth.log_event('session.created', open_session.user_id, sender);
+  perform auth.log_event('session.created', open_session.user_id, client_info);
   delete from auth.sessions as expired where expired.id_hash in (
     select sessions.id_hash from auth.sessions where least(idle_expires_at, expires_at) < now()
     order by least(idle_expires_at, expires_at) limit 10 for update skip locked
@@ -1854,29 +1863,29 @@ begin
   claims := auth.claims_of(open_session.user_id);
 end;
 $function$;
-comment on function auth.open_session(bigint,bytea,integer,integer,auth.sender) is 'Creates a session and ends the previous one. The caller has locked the account.';
+comment on function auth.open_session(bigint,bytea,integer,integer,auth.client_info) is 'Creates a session and ends the previous one. The caller has locked the account.';
 
--- function auth.open_tokens(bigint,bytea,integer,auth.sender)
-CREATE OR REPLACE FUNCTION auth.open_tokens(user_id bigint, token_hash bytea, seconds integer, sender auth.sender)
+-- function auth.open_tokens(bigint,bytea,integer,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.open_tokens(user_id bigint, token_hash bytea, seconds integer, client_info auth.client_info)
  RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 begin
-  perform auth.log_event('refresh_token.created', open_tokens.user_id, sender);
+  perform auth.log_event('refresh_token.created', open_tokens.user_id, client_info);
   return auth.add_refresh_token(open_tokens.user_id, open_tokens.token_hash, gen_random_uuid(), seconds);
 end;
 $function$;
-comment on function auth.open_tokens(bigint,bytea,integer,auth.sender) is 'Starts a family of refresh tokens and returns the claims of its first access token. The caller has locked the account.';
+comment on function auth.open_tokens(bigint,bytea,integer,auth.client_info) is 'Starts a family of refresh tokens and returns the claims of its first access token. The caller has locked the account.';
 
--- function auth.pass_federated_factor(bytea,text,bigint,text,bigint,text,auth.sender)
-CREATE OR REPLACE FUNCTION auth.pass_federated_factor(browser_hash bytea, counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text, sender auth.sender)
+-- function auth.pass_federated_factor(bytea,text,bigint,text,bigint,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.pass_federated_factor(browser_hash bytea, counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text, client_info auth.client_info)
  RETURNS text
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  v_account constant auth.credentials := auth.hold_account(pass_federated_factor.user_id);
+  v_account constant auth.credentials := auth.lock_account(pass_federated_factor.user_id);
   v_outcome text;
 begin
   v_outcome := case
@@ -1886,26 +1895,26 @@ begin
         and login.expires_at > now()
     ) then 'ended'
     when v_account.disabled_at is not null then 'disabled'
-    when auth.use_factor(v_account.user_id, factor_secret, step, backup_code_hash, sender) in ('used', 'none') then 'passed'
+    when auth.use_factor(v_account.user_id, factor_secret, step, backup_code_hash, client_info) in ('used', 'none') then 'passed'
     else 'code'
   end;
   if v_outcome = 'passed' then
     delete from auth.federation_logins as login where login.browser_hash = pass_federated_factor.browser_hash;
-    perform auth.end_attempt(counted_name, sender.address, 'passed');
-    perform auth.log_event('federation.signed_in', v_account.user_id, sender);
+    perform auth.end_attempt(counted_name, client_info.address, 'passed');
+    perform auth.log_event('federation.signed_in', v_account.user_id, client_info);
   elsif v_outcome = 'code' then
-    perform auth.fail_login(counted_name, v_account.user_id, 'code', sender);
+    perform auth.fail_login(counted_name, v_account.user_id, 'code', client_info);
   else
-    perform auth.end_attempt(counted_name, sender.address, 'undecided');
-    perform auth.log_event('login.refused', v_account.user_id, sender, jsonb_build_object('reason', v_outcome));
+    perform auth.end_attempt(counted_name, client_info.address, 'undecided');
+    perform auth.log_event('login.refused', v_account.user_id, client_info, jsonb_build_object('reason', v_outcome));
   end if;
   return v_outcome;
 end;
 $function$;
-comment on function auth.pass_federated_factor(bytea,text,bigint,text,bigint,text,auth.sender) is 'Spends the code that a sign-in through a provider requires: passed, or what is wrong.';
+comment on function auth.pass_federated_factor(bytea,text,bigint,text,bigint,text,auth.client_info) is 'Spends the code that a sign-in through a provider requires: passed, or what is wrong.';
 
--- function auth.pass_federation(text,text,jsonb,bigint,timestamp with time zone,auth.sender)
-CREATE OR REPLACE FUNCTION auth.pass_federation(provider text, subject text, claims jsonb, linking bigint, left_at timestamp with time zone, sender auth.sender, OUT outcome text, OUT user_id bigint)
+-- function auth.pass_federation(text,text,jsonb,bigint,timestamp with time zone,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.pass_federation(provider text, subject text, claims jsonb, linking bigint, left_at timestamp with time zone, client_info auth.client_info, OUT outcome text, OUT user_id bigint)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -1919,7 +1928,7 @@ begin
     return;
   end if;
 
-  if claims ? 'message_id' and not auth.take_message(
+  if claims ? 'message_id' and not auth.use_message(
     v_provider.issuer, claims ->> 'message_id', (claims ->> 'message_expires_at')::timestamptz
   ) then
     outcome := 'replayed';
@@ -1927,12 +1936,12 @@ begin
   end if;
 
   if linking is not null then
-    outcome := auth.link_identity(linking, v_provider, subject, left_at, sender);
+    outcome := auth.link_identity(linking, v_provider, subject, left_at, client_info);
     user_id := linking;
     return;
   end if;
 
-  select * into outcome, user_id from auth.federated_user(v_provider, subject, claims, sender);
+  select * into outcome, user_id from auth.federated_user(v_provider, subject, claims, client_info);
   if user_id is null or outcome = 'conflict' then
     return;
   end if;
@@ -1953,49 +1962,49 @@ begin
   end;
   if outcome = 'passed' then
     perform auth.log_event(
-      'federation.signed_in', pass_federation.user_id, sender, jsonb_build_object('provider', v_provider.name)
+      'federation.signed_in', pass_federation.user_id, client_info, jsonb_build_object('provider', v_provider.name)
     );
   end if;
 end;
 $function$;
-comment on function auth.pass_federation(text,text,jsonb,bigint,timestamp with time zone,auth.sender) is 'The result of a sign-in through a provider: passed, linked, code_missing; or why it is refused.';
+comment on function auth.pass_federation(text,text,jsonb,bigint,timestamp with time zone,auth.client_info) is 'The result of a sign-in through a provider: passed, linked, code_missing; or why it is refused.';
 
--- function auth.pass_login(text,bigint,text,text,bigint,text,auth.sender)
-CREATE OR REPLACE FUNCTION auth.pass_login(counted_name text, user_id bigint, password_hash text, factor_secret text, step bigint, backup_code_hash text, sender auth.sender)
+-- function auth.pass_login(text,bigint,text,text,bigint,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.pass_login(counted_name text, user_id bigint, password_hash text, factor_secret text, step bigint, backup_code_hash text, client_info auth.client_info)
  RETURNS text
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  v_account constant auth.credentials := auth.hold_account(pass_login.user_id);
+  v_account constant auth.credentials := auth.lock_account(pass_login.user_id);
   v_outcome text;
 begin
   v_outcome := case
     when v_account.password_hash is distinct from pass_login.password_hash then 'password'
     when v_account.disabled_at is not null then 'disabled'
-    else case auth.use_factor(pass_login.user_id, factor_secret, step, backup_code_hash, sender)
+    else case auth.use_factor(pass_login.user_id, factor_secret, step, backup_code_hash, client_info)
       when 'missing' then 'code_missing'
       when 'wrong' then 'code'
       else 'passed'
     end
   end;
   if v_outcome in ('password', 'code') then
-    perform auth.fail_login(counted_name, v_account.user_id, v_outcome, sender);
+    perform auth.fail_login(counted_name, v_account.user_id, v_outcome, client_info);
   elsif v_outcome = 'passed' then
-    perform auth.end_attempt(counted_name, sender.address, 'passed');
+    perform auth.end_attempt(counted_name, client_info.address, 'passed');
   else
-    perform auth.end_attempt(counted_name, sender.address, 'undecided');
+    perform auth.end_attempt(counted_name, client_info.address, 'undecided');
     if v_outcome = 'disabled' then
-      perform auth.log_event('login.refused', v_account.user_id, sender, '{"reason":"disabled"}');
+      perform auth.log_event('login.refused', v_account.user_id, client_info, '{"reason":"disabled"}');
     end if;
   end if;
   return v_outcome;
 end;
 $function$;
-comment on function auth.pass_login(text,bigint,text,text,bigint,text,auth.sender) is 'The result of an attempt with the right password: passed, or what is missing or wrong.';
+comment on function auth.pass_login(text,bigint,text,text,bigint,text,auth.client_info) is 'The result of an attempt with the right password: passed, or what is missing or wrong.';
 
--- function auth.register(text,text,integer,text,text,auth.sender)
-CREATE OR REPLACE FUNCTION auth.register(name text, email text, age integer, username text, password_hash text, sender auth.sender)
+-- function auth.register(text,text,integer,text,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.register(name text, email text, age integer, username text, password_hash text, client_info auth.client_info)
  RETURNS public.users
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2030,14 +2039,14 @@ begin
     raise exception 'This user name is already taken' using errcode = 'TAKEN', detail = 'username';
   end;
 
-  perform auth.log_event('account.created', v_user.id, sender);
+  perform auth.log_event('account.created', v_user.id, client_info);
   return v_user;
 end;
 $function$;
-comment on function auth.register(text,text,integer,text,text,auth.sender) is 'Creates a user who can sign in; without a password hash, through another provider only.';
+comment on function auth.register(text,text,integer,text,text,auth.client_info) is 'Creates a user who can sign in; without a password hash, through another provider only.';
 
--- function auth.remove_provider(text,auth.sender)
-CREATE OR REPLACE FUNCTION auth.remove_provider(name text, sender auth.sender)
+-- function auth.remove_provider(text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.remove_provider(name text, client_info auth.client_info)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2047,14 +2056,14 @@ begin
   if not found then
     return false;
   end if;
-  perform auth.log_event('provider.removed', null, sender, jsonb_build_object('provider', remove_provider.name));
+  perform auth.log_event('provider.removed', null, client_info, jsonb_build_object('provider', remove_provider.name));
   return true;
 end;
 $function$;
-comment on function auth.remove_provider(text,auth.sender) is 'Removes a provider and its identities; accounts stay. False: no such provider.';
+comment on function auth.remove_provider(text,auth.client_info) is 'Removes a provider and its identities; accounts stay. False: no such provider.';
 
--- function auth.renew_backup_codes(text,bigint,text,bigint,text,text[],auth.sender)
-CREATE OR REPLACE FUNCTION auth.renew_backup_codes(counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text, new_hashes text[], sender auth.sender)
+-- function auth.renew_backup_codes(text,bigint,text,bigint,text,text[],auth.client_info)
+CREATE OR REPLACE FUNCTION auth.renew_backup_codes(counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text, new_hashes text[], client_info auth.client_info)
  RETURNS text
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2062,23 +2071,23 @@ AS $function$
 declare
   v_outcome text;
 begin
-  perform auth.hold_account(renew_backup_codes.user_id);
-  v_outcome := auth.use_factor(renew_backup_codes.user_id, factor_secret, step, backup_code_hash, sender);
+  perform auth.lock_account(renew_backup_codes.user_id);
+  v_outcome := auth.use_factor(renew_backup_codes.user_id, factor_secret, step, backup_code_hash, client_info);
   if v_outcome = 'wrong' then
-    perform auth.fail_login(counted_name, renew_backup_codes.user_id, 'code', sender);
+    perform auth.fail_login(counted_name, renew_backup_codes.user_id, 'code', client_info);
     return v_outcome;
   end if;
-  perform auth.end_attempt(counted_name, sender.address, 'undecided');
+  perform auth.end_attempt(counted_name, client_info.address, 'undecided');
   if v_outcome = 'used' then
     delete from auth.mfa_backup_codes where mfa_backup_codes.user_id = renew_backup_codes.user_id;
     insert into auth.mfa_backup_codes (user_id, code_hash)
       select renew_backup_codes.user_id, code_hash from unnest(new_hashes) as code_hash;
-    perform auth.log_event('backup_codes.renewed', renew_backup_codes.user_id, sender);
+    perform auth.log_event('backup_codes.renewed', renew_backup_codes.user_id, client_info);
   end if;
   return v_outcome;
 end;
 $function$;
-comment on function auth.renew_backup_codes(text,bigint,text,bigint,text,text[],auth.sender) is 'Replaces all backup codes, given a valid code; returns the result of use_factor.';
+comment on function auth.renew_backup_codes(text,bigint,text,bigint,text,text[],auth.client_info) is 'Replaces all backup codes, given a valid code; returns the result of use_factor.';
 
 -- function auth.renew_password_hash(bigint,text,text)
 CREATE OR REPLACE FUNCTION auth.renew_password_hash(user_id bigint, old_hash text, new_hash text)
@@ -2091,8 +2100,8 @@ AS $function$
 $function$;
 comment on function auth.renew_password_hash(bigint,text,text) is 'The same password, hashed with the current parameters.';
 
--- function auth.reset_password(bytea,text,auth.sender)
-CREATE OR REPLACE FUNCTION auth.reset_password(token_hash bytea, new_hash text, sender auth.sender)
+-- function auth.reset_password(bytea,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.reset_password(token_hash bytea, new_hash text, client_info auth.client_info)
  RETURNS bigint
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2104,7 +2113,7 @@ begin
   if not found then
     return null;
   end if;
-  perform auth.hold_account(v_token.user_id);
+  perform auth.lock_account(v_token.user_id);
   delete from auth.mail_tokens as token where token.token_hash = reset_password.token_hash;
   if not found then
     return null;
@@ -2116,14 +2125,14 @@ begin
     select v_token.user_id, v_token.email on conflict (user_id) do nothing;
   update auth.credentials set verified_email = v_token.email where user_id = v_token.user_id;
   perform auth.set_password(v_token.user_id, new_hash);
-  perform auth.log_event('password.reset', v_token.user_id, sender);
+  perform auth.log_event('password.reset', v_token.user_id, client_info);
   return v_token.user_id;
 end;
 $function$;
-comment on function auth.reset_password(bytea,text,auth.sender) is 'Spends the token, sets the password and ends all sign-ins of the user. Null: the token is invalid.';
+comment on function auth.reset_password(bytea,text,auth.client_info) is 'Spends the token, sets the password and ends all sign-ins of the user. Null: the token is invalid.';
 
--- function auth.revoke_api_key(bigint,bigint,auth.sender)
-CREATE OR REPLACE FUNCTION auth.revoke_api_key(id bigint, owner_id bigint, sender auth.sender)
+-- function auth.revoke_api_key(bigint,bigint,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.revoke_api_key(id bigint, owner_id bigint, client_info auth.client_info)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2139,27 +2148,27 @@ begin
     return false;
   end if;
   perform auth.log_event(
-    'api_key.revoked', v_owner_id, sender, jsonb_build_object('api_key', revoke_api_key.id)
+    'api_key.revoked', v_owner_id, client_info, jsonb_build_object('api_key', revoke_api_key.id)
   );
   return true;
 end;
 $function$;
-comment on function auth.revoke_api_key(bigint,bigint,auth.sender) is 'Revokes a key; given an owner, only one of that owner''s. False: no such key, or it has ended.';
+comment on function auth.revoke_api_key(bigint,bigint,auth.client_info) is 'Revokes a key; given an owner, only one of that owner''s. False: no such key, or it has ended.';
 
--- function auth.revoke_refresh_tokens(bigint,auth.sender)
-CREATE OR REPLACE FUNCTION auth.revoke_refresh_tokens(user_id bigint, sender auth.sender)
+-- function auth.revoke_refresh_tokens(bigint,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.revoke_refresh_tokens(user_id bigint, client_info auth.client_info)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 begin
-  perform auth.hold_account(revoke_refresh_tokens.user_id);
+  perform auth.lock_account(revoke_refresh_tokens.user_id);
   update auth.refresh_tokens set revoked_at = now()
     where refresh_tokens.user_id = revoke_refresh_tokens.user_id and revoked_at is null;
-  perform auth.log_event('refresh_tokens.revoked', revoke_refresh_tokens.user_id, sender);
+  perform auth.log_event('refresh_tokens.revoked', revoke_refresh_tokens.user_id, client_info);
 end;
 $function$;
-comment on function auth.revoke_refresh_tokens(bigint,auth.sender) is 'Ends all sign-ins of the user by tokens.';
+comment on function auth.revoke_refresh_tokens(bigint,auth.client_info) is 'Ends all sign-ins of the user by tokens.';
 
 -- function auth.role()
 CREATE OR REPLACE FUNCTION auth.role()
@@ -2170,8 +2179,8 @@ RETURN COALESCE(NULLIF(current_setting('role'::text, true), 'none'::text), (SESS
 grant execute on function auth.role() to anon, authenticated, service_role;
 comment on function auth.role() is 'The database role in which the caller acts: anon, authenticated, admin or service_role.';
 
--- function auth.rotate_refresh_token(bytea,bytea,integer,bytea,auth.sender)
-CREATE OR REPLACE FUNCTION auth.rotate_refresh_token(token_hash bytea, next_hash bytea, seconds integer, retry_hash bytea, sender auth.sender, OUT outcome text, OUT claims jsonb, OUT sealed_answer bytea)
+-- function auth.rotate_refresh_token(bytea,bytea,integer,bytea,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.rotate_refresh_token(token_hash bytea, next_hash bytea, seconds integer, retry_hash bytea, client_info auth.client_info, OUT outcome text, OUT claims jsonb, OUT sealed_answer bytea)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2183,7 +2192,7 @@ declare
 begin
   select refresh_tokens.user_id into v_user_id
     from auth.refresh_tokens where refresh_tokens.token_hash = rotate_refresh_token.token_hash;
-  v_account := auth.hold_account(v_user_id);
+  v_account := auth.lock_account(v_user_id);
   select * into v_token from auth.refresh_tokens where refresh_tokens.token_hash = rotate_refresh_token.token_hash;
 
   if v_token.token_hash is null or v_token.revoked_at is not null or v_token.expires_at <= clock_timestamp()
@@ -2206,25 +2215,47 @@ begin
     outcome := 'reused';
     update auth.refresh_tokens as token set revoked_at = now()
       where token.family_id = v_token.family_id and token.revoked_at is null;
-    perform auth.log_event('refresh_token.reused', v_user_id, sender);
+    perform auth.log_event('refresh_token.reused', v_user_id, client_info);
   end if;
 end;
 $function$;
-comment on function auth.rotate_refresh_token(bytea,bytea,integer,bytea,auth.sender) is 'Exchanges a refresh token: rotated; repeated for a retry; reused or ended otherwise.';
+comment on function auth.rotate_refresh_token(bytea,bytea,integer,bytea,auth.client_info) is 'Exchanges a refresh token: rotated; repeated for a retry; reused or ended otherwise.';
 
--- function auth.seal_answer(bytea,bytea,bytea,integer)
-CREATE OR REPLACE FUNCTION auth.seal_answer(token_hash bytea, retry_hash bytea, sealed_answer bytea, seconds integer)
+-- function auth.save_federation_login(jsonb,bytea,integer)
+CREATE OR REPLACE FUNCTION auth.save_federation_login(login jsonb, browser_hash bytea, seconds integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  delete from auth.federation_logins as gone
+    where gone.browser_hash = save_federation_login.browser_hash or gone.browser_hash in (
+      select logins.browser_hash from auth.federation_logins as logins where expires_at < now()
+      order by expires_at limit 10 for update skip locked
+    );
+  insert into auth.federation_logins (
+    browser_hash, provider, user_id, mode, redirect_to, code_challenge, sign_out_hint, expires_at
+  )
+    select save_federation_login.browser_hash, given.provider, given.user_id, given.mode, given.redirect_to,
+      given.code_challenge, given.sign_out_hint, now() + make_interval(secs => seconds)
+    from jsonb_populate_record(null::auth.federation_logins, save_federation_login.login) as given;
+end;
+$function$;
+comment on function auth.save_federation_login(jsonb,bytea,integer) is 'Stores a user who has come back from a provider until that browser shows a code. One per browser.';
+
+-- function auth.save_federation_session(bytea,text,text,text,text)
+CREATE OR REPLACE FUNCTION auth.save_federation_session(session_hash bytea, provider text, subject text, session_index text, sign_out_hint text)
  RETURNS void
  LANGUAGE sql
  SET search_path TO ''
 AS $function$
-  update auth.refresh_tokens as token set
-    idempotency_key_hash = seal_answer.retry_hash,
-    sealed_answer = seal_answer.sealed_answer,
-    sealed_until = clock_timestamp() + make_interval(secs => seconds)
-  where token.token_hash = seal_answer.token_hash;
+  insert into auth.federation_sessions (session_hash, provider, subject, session_index, sign_out_hint)
+  values (
+    save_federation_session.session_hash, save_federation_session.provider, save_federation_session.subject,
+    save_federation_session.session_index, save_federation_session.sign_out_hint
+  );
 $function$;
-comment on function auth.seal_answer(bytea,bytea,bytea,integer) is 'Stores the pair that the token was exchanged for, in the same transaction, for a retry with the same Idempotency-Key.';
+comment on function auth.save_federation_session(bytea,text,text,text,text) is 'Stores the provider through which a session was opened.';
 
 -- function auth.set_password(bigint,text)
 CREATE OR REPLACE FUNCTION auth.set_password(user_id bigint, new_hash text)
@@ -2244,69 +2275,19 @@ end;
 $function$;
 comment on function auth.set_password(bigint,text) is 'Sets the password and ends all sign-ins of the user. The caller has locked the account.';
 
--- function auth.take_attempt(text,inet)
-CREATE OR REPLACE FUNCTION auth.take_attempt(name text, address inet)
- RETURNS integer
- LANGUAGE plpgsql
+-- function auth.store_retry_response(bytea,bytea,bytea,integer)
+CREATE OR REPLACE FUNCTION auth.store_retry_response(token_hash bytea, retry_hash bytea, sealed_answer bytea, seconds integer)
+ RETURNS void
+ LANGUAGE sql
  SET search_path TO ''
 AS $function$
-declare
-  v_window constant interval := '15 minutes';
-  v_now constant timestamptz := clock_timestamp();
-  v_wait integer;
-begin
-  -- From here on each counter is locked, whether or not it existed.
-  insert into auth.login_throttle as counter (scope, key, failures, window_started_at)
-    select scope, key, 0, v_now from auth.login_counters(name, address)
-    on conflict on constraint login_throttle_pkey do update set
-      failures = case when counter.window_started_at > v_now - v_window then counter.failures else 0 end,
-      pending = case when counter.window_started_at > v_now - v_window then counter.pending else 0 end,
-      window_started_at =
-        case when counter.window_started_at > v_now - v_window then counter.window_started_at else v_now end;
-
-  -- Attempts in progress may succeed: where they alone fill the counter, retrying soon is worthwhile.
-  select max(case
-    when counter.failures - counter.pending < counters.most then 1
-    else greatest(1, ceil(extract(epoch from counter.window_started_at + v_window - v_now))::integer)
-  end) into v_wait
-    from auth.login_throttle as counter join auth.login_counters(name, address) as counters using (scope, key)
-    where counter.failures >= counters.most;
-
-  if v_wait is null then
-    update auth.login_throttle as counter set failures = failures + 1, pending = pending + 1
-      from auth.login_counters(name, address) as counters
-      where counter.scope = counters.scope and counter.key = counters.key;
-  else
-    delete from auth.login_throttle as counter using auth.login_counters(name, address) as counters
-      where counter.scope = counters.scope and counter.key = counters.key and counter.failures = 0;
-  end if;
-  delete from auth.login_throttle where (scope, key) in (
-    select scope, key from auth.login_throttle where window_started_at < v_now - v_window
-    order by window_started_at limit 10 for update skip locked
-  );
-  return coalesce(v_wait, 0);
-end;
+  update auth.refresh_tokens as token set
+    idempotency_key_hash = store_retry_response.retry_hash,
+    sealed_answer = store_retry_response.sealed_answer,
+    sealed_until = clock_timestamp() + make_interval(secs => seconds)
+  where token.token_hash = store_retry_response.token_hash;
 $function$;
-comment on function auth.take_attempt(text,inet) is 'Counts an attempt before it is made; returns 0, or the seconds until the next one is allowed.';
-
--- function auth.take_message(text,text,timestamp with time zone)
-CREATE OR REPLACE FUNCTION auth.take_message(issuer text, message_id text, expires_at timestamp with time zone)
- RETURNS boolean
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-begin
-  delete from auth.federation_replays as expired where (expired.issuer, expired.message_id) in (
-    select replays.issuer, replays.message_id from auth.federation_replays as replays where replays.expires_at < now()
-    order by replays.expires_at limit 10 for update skip locked
-  );
-  insert into auth.federation_replays (issuer, message_id, expires_at)
-    values (take_message.issuer, take_message.message_id, take_message.expires_at)
-    on conflict on constraint federation_replays_pkey do nothing;
-  return found;
-end;
-$function$;
-comment on function auth.take_message(text,text,timestamp with time zone) is 'Whether this message of a provider is used for the first time.';
+comment on function auth.store_retry_response(bytea,bytea,bytea,integer) is 'Stores the pair that the token was exchanged for, in the same transaction, for a retry with the same Idempotency-Key.';
 
 -- function auth.tg_credentials__remember_deletion()
 CREATE OR REPLACE FUNCTION auth.tg_credentials__remember_deletion()
@@ -2411,7 +2392,7 @@ CREATE OR REPLACE FUNCTION auth.use_api_keys(key_hashes bytea[])
  RETURNS TABLE(key_hash bytea, claims jsonb, expires_at timestamp with time zone)
  LANGUAGE sql
 BEGIN ATOMIC
- WITH living AS (
+ WITH live AS (
           SELECT api_keys.id,
              api_keys.key_hash,
              api_keys.role,
@@ -2424,19 +2405,19 @@ BEGIN ATOMIC
           UPDATE auth.api_keys SET last_used_at = now()
            WHERE (api_keys.id IN ( SELECT api_keys_1.id
                     FROM auth.api_keys api_keys_1
-                   WHERE ((api_keys_1.id IN ( SELECT living_1.id
-                            FROM living living_1)) AND ((api_keys_1.last_used_at IS NULL) OR (api_keys_1.last_used_at < (now() - '00:01:00'::interval))))
+                   WHERE ((api_keys_1.id IN ( SELECT live_1.id
+                            FROM live live_1)) AND ((api_keys_1.last_used_at IS NULL) OR (api_keys_1.last_used_at < (now() - '00:01:00'::interval))))
                   FOR NO KEY UPDATE OF api_keys_1 SKIP LOCKED))
          )
-  SELECT living.key_hash,
-     jsonb_strip_nulls(jsonb_build_object('role', living.role, 'sub', (living.owner_id)::text, 'api_key', (living.id)::text)) AS jsonb_strip_nulls,
-     living.expires_at
-    FROM living;
+  SELECT live.key_hash,
+     jsonb_strip_nulls(jsonb_build_object('role', live.role, 'sub', (live.owner_id)::text, 'api_key', (live.id)::text)) AS jsonb_strip_nulls,
+     live.expires_at
+    FROM live;
 END;
 comment on function auth.use_api_keys(bytea[]) is 'The claims of these keys, by SHA-256; called by the service as the owner.';
 
--- function auth.use_factor(bigint,text,bigint,text,auth.sender)
-CREATE OR REPLACE FUNCTION auth.use_factor(user_id bigint, factor_secret text, step bigint, backup_code_hash text, sender auth.sender)
+-- function auth.use_factor(bigint,text,bigint,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.use_factor(user_id bigint, factor_secret text, step bigint, backup_code_hash text, client_info auth.client_info)
  RETURNS text
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2456,16 +2437,16 @@ begin
     update auth.mfa_backup_codes set used_at = now()
       where mfa_backup_codes.user_id = use_factor.user_id and code_hash = backup_code_hash and used_at is null;
     if found then
-      perform auth.log_event('backup_code.used', use_factor.user_id, sender);
+      perform auth.log_event('backup_code.used', use_factor.user_id, client_info);
     end if;
   end if;
   return case when found then 'used' else 'wrong' end;
 end;
 $function$;
-comment on function auth.use_factor(bigint,text,bigint,text,auth.sender) is 'Spends a code: used; wrong when it was used before; missing when one is required; none without a factor.';
+comment on function auth.use_factor(bigint,text,bigint,text,auth.client_info) is 'Spends a code: used; wrong when it was used before; missing when one is required; none without a factor.';
 
--- function auth.use_federation_code(bytea,text,auth.sender)
-CREATE OR REPLACE FUNCTION auth.use_federation_code(code_hash bytea, code_challenge text, sender auth.sender, OUT outcome text, OUT user_id bigint)
+-- function auth.use_federation_code(bytea,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.use_federation_code(code_hash bytea, code_challenge text, client_info auth.client_info, OUT outcome text, OUT user_id bigint)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2474,7 +2455,7 @@ declare
   v_account auth.credentials;
   v_code auth.federation_codes;
 begin
-  v_account := auth.hold_account((
+  v_account := auth.lock_account((
     select codes.user_id from auth.federation_codes as codes where codes.code_hash = use_federation_code.code_hash
   ));
   delete from auth.federation_codes as code
@@ -2483,10 +2464,10 @@ begin
   if v_code.user_id is null or v_code.expires_at < now()
     or v_code.code_challenge is distinct from use_federation_code.code_challenge
   then
-    perform auth.log_event('federation.refused', v_code.user_id, sender, '{"reason":"code"}');
+    perform auth.log_event('federation.refused', v_code.user_id, client_info, '{"reason":"code"}');
     outcome := 'wrong';
   elsif v_account.disabled_at is not null then
-    perform auth.log_event('login.refused', v_code.user_id, sender, '{"reason":"disabled"}');
+    perform auth.log_event('login.refused', v_code.user_id, client_info, '{"reason":"disabled"}');
     outcome := 'disabled';
   else
     outcome := 'passed';
@@ -2494,14 +2475,33 @@ begin
   end if;
 end;
 $function$;
-comment on function auth.use_federation_code(bytea,text,auth.sender) is 'The user of a code for tokens. Locks the account.';
+comment on function auth.use_federation_code(bytea,text,auth.client_info) is 'The user of a code for tokens. Locks the account.';
+
+-- function auth.use_message(text,text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION auth.use_message(issuer text, message_id text, expires_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  delete from auth.federation_replays as expired where (expired.issuer, expired.message_id) in (
+    select replays.issuer, replays.message_id from auth.federation_replays as replays where replays.expires_at < now()
+    order by replays.expires_at limit 10 for update skip locked
+  );
+  insert into auth.federation_replays (issuer, message_id, expires_at)
+    values (use_message.issuer, use_message.message_id, use_message.expires_at)
+    on conflict on constraint federation_replays_pkey do nothing;
+  return found;
+end;
+$function$;
+comment on function auth.use_message(text,text,timestamp with time zone) is 'Whether this message of a provider is used for the first time.';
 
 -- function auth.use_session(bytea,integer)
 CREATE OR REPLACE FUNCTION auth.use_session(id_hash bytea, idle_seconds integer)
  RETURNS TABLE(user_id bigint, username text, claims jsonb, signed_in_at timestamp with time zone, expires_at timestamp with time zone)
  LANGUAGE sql
 BEGIN ATOMIC
- WITH living AS (
+ WITH live AS (
           SELECT session.id_hash,
              session.user_id,
              credentials.username,
@@ -2514,16 +2514,16 @@ BEGIN ATOMIC
           UPDATE auth.sessions session SET last_used_at = now(), idle_expires_at = (now() + make_interval(secs => (use_session.idle_seconds)::double precision))
            WHERE (session.id_hash IN ( SELECT sessions.id_hash
                     FROM auth.sessions
-                   WHERE ((sessions.id_hash IN ( SELECT living_1.id_hash
-                            FROM living living_1)) AND (sessions.last_used_at < (now() - '00:00:15'::interval)))
+                   WHERE ((sessions.id_hash IN ( SELECT live_1.id_hash
+                            FROM live live_1)) AND (sessions.last_used_at < (now() - '00:00:15'::interval)))
                   FOR NO KEY UPDATE OF sessions SKIP LOCKED))
          )
-  SELECT living.user_id,
-     living.username,
-     auth.claims_of(living.user_id) AS claims_of,
-     living.created_at,
-     living.expires_at
-    FROM living;
+  SELECT live.user_id,
+     live.username,
+     auth.claims_of(live.user_id) AS claims_of,
+     live.created_at,
+     live.expires_at
+    FROM live;
 END;
 comment on function auth.use_session(bytea,integer) is 'The user and claims of a session. No row: it has ended.';
 
@@ -2552,8 +2552,8 @@ RETURN CASE verb WHEN 'insert'::text THEN (current_setting('request.interface'::
 grant execute on function auth.users_are_open(text) to anon, authenticated;
 comment on function auth.users_are_open(text) is 'Whether anybody at all may insert, update or delete users in this request.';
 
--- function auth.verify_email(bytea,auth.sender)
-CREATE OR REPLACE FUNCTION auth.verify_email(token_hash bytea, sender auth.sender)
+-- function auth.verify_email(bytea,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.verify_email(token_hash bytea, client_info auth.client_info)
  RETURNS bigint
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2565,17 +2565,17 @@ begin
   if not found then
     return null;
   end if;
-  perform auth.hold_account(v_token.user_id);
+  perform auth.lock_account(v_token.user_id);
   delete from auth.mail_tokens as token where token.token_hash = verify_email.token_hash;
   if not found then
     return null;
   end if;
   update auth.credentials set verified_email = v_token.email where user_id = v_token.user_id;
-  perform auth.log_event('email.verified', v_token.user_id, sender);
+  perform auth.log_event('email.verified', v_token.user_id, client_info);
   return v_token.user_id;
 end;
 $function$;
-comment on function auth.verify_email(bytea,auth.sender) is 'Spends the token and marks the address as verified. Null: the token is invalid.';
+comment on function auth.verify_email(bytea,auth.client_info) is 'Spends the token and marks the address as verified. Null: the token is invalid.';
 
 -- function private.article_document(text,text[],text)
 CREATE OR REPLACE FUNCTION private.article_document(title text, tags text[], content text)
@@ -2640,8 +2640,8 @@ BEGIN ATOMIC
 END;
 comment on function private.begin_task(uuid) is 'The task to run; called by the service as the owner.';
 
--- function private.claim_answer(text)
-CREATE OR REPLACE FUNCTION private.claim_answer(place text, OUT is_claimed boolean, OUT answer text)
+-- function private.claim_response(text)
+CREATE OR REPLACE FUNCTION private.claim_response(place text, OUT is_claimed boolean, OUT answer text)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2660,8 +2660,8 @@ begin
   end if;
 end;
 $function$;
-grant execute on function private.claim_answer(text) to authenticator;
-comment on function private.claim_answer(text) is 'Returns the stored response; without one claims the id until the end of the transaction, unless another transaction has it.';
+grant execute on function private.claim_response(text) to authenticator;
+comment on function private.claim_response(text) is 'Returns the stored response; without one claims the id until the end of the transaction, unless another transaction has it.';
 
 -- function private.containing(text)
 CREATE OR REPLACE FUNCTION private.containing(keyword text)
@@ -2725,24 +2725,6 @@ $function$;
 grant execute on function private.finish_task(text,text) to authenticator;
 comment on function private.finish_task(text,text) is 'Stores the response of the task that this transaction runs.';
 
--- function private.hold_task(text)
-CREATE OR REPLACE FUNCTION private.hold_task(id text)
- RETURNS boolean
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO ''
-AS $function$
-begin
-  perform from private.tasks where tasks.id = hold_task.id::uuid and finished_at is null for update skip locked;
-  if found then
-    perform set_config('request.task', hold_task.id, true);
-  end if;
-  return found;
-end;
-$function$;
-grant execute on function private.hold_task(text) to authenticator;
-comment on function private.hold_task(text) is 'Whether this transaction may run the task.';
-
 -- function private.is_served(pg_class)
 CREATE OR REPLACE FUNCTION private.is_served(class pg_class)
  RETURNS boolean
@@ -2750,31 +2732,6 @@ CREATE OR REPLACE FUNCTION private.is_served(class pg_class)
  STABLE
 RETURN (((class).relkind = ANY (ARRAY['r'::"char", 'p'::"char"])) AND ((class).relpersistence = 'p'::"char") AND ((class).relnamespace <> ALL (ARRAY[('auth'::regnamespace)::oid, ('api'::regnamespace)::oid, ('extensions'::regnamespace)::oid])) AND has_schema_privilege('authenticated'::name, (class).relnamespace, 'usage'::text));
 comment on function private.is_served(pg_class) is 'Whether this table may be served.';
-
--- function private.keep_answer(text,text,integer)
-CREATE OR REPLACE FUNCTION private.keep_answer(place text, answer text, seconds integer)
- RETURNS void
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO ''
-AS $function$
-declare
-  v_id bytea := decode(place, 'hex');
-begin
-  delete from private.kept_answers where id = v_id and expires_at <= now();
-  insert into private.kept_answers (id, sealed_answer, expires_at)
-    values (v_id, decode(answer, 'base64'), clock_timestamp() + make_interval(secs => seconds));
-  -- Under stricter isolation, rows deleted by another transaction would fail this one (40001).
-  if current_setting('transaction_isolation') = 'read committed' then
-    delete from private.kept_answers where id in (
-      select id from private.kept_answers where expires_at <= now()
-      order by expires_at limit 10 for update skip locked
-    );
-  end if;
-end;
-$function$;
-grant execute on function private.keep_answer(text,text,integer) to authenticator;
-comment on function private.keep_answer(text,text,integer) is 'Stores a response at the id that this transaction has claimed.';
 
 -- function private.keep_writable(regclass)
 CREATE OR REPLACE FUNCTION private.keep_writable("table" regclass)
@@ -2801,6 +2758,62 @@ begin
 end;
 $function$;
 comment on function private.keep_writable(regclass) is 'Changes the replica identity of a published table if it would prevent updates.';
+
+-- function private.lock_task(text)
+CREATE OR REPLACE FUNCTION private.lock_task(id text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  perform from private.tasks where tasks.id = lock_task.id::uuid and finished_at is null for update skip locked;
+  if found then
+    perform set_config('request.task', lock_task.id, true);
+  end if;
+  return found;
+end;
+$function$;
+grant execute on function private.lock_task(text) to authenticator;
+comment on function private.lock_task(text) is 'Whether this transaction may run the task.';
+
+-- function private.maintain_tasks()
+CREATE OR REPLACE FUNCTION private.maintain_tasks()
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_dead text[];
+  v_hopeless integer;
+begin
+  with abandoned as (
+    select jobs.locked_by from graphile_worker.jobs join private.tasks on tasks.id::text = jobs.key
+    where jobs.locked_at < now() - interval '10 seconds' and tasks.finished_at is null
+    for update of tasks skip locked
+  )
+  select array_agg(distinct locked_by) into v_dead from abandoned;
+  if v_dead is not null then
+    perform graphile_worker.force_unlock_workers(v_dead);
+  end if;
+  with hopeless as (
+    select tasks.id from private.tasks
+    where finished_at is null and created_at < now() - interval '10 seconds' and not exists (
+      select from graphile_worker.jobs
+      where jobs.key = tasks.id::text and (jobs.locked_at is not null or jobs.attempts < jobs.max_attempts)
+    )
+    for update skip locked
+  )
+  select count(private.fail_task(
+    id, '{"status": 500, "code": "XX000", "message": "The task was given up after several attempts."}'
+  )) into v_hopeless from hopeless;
+  delete from private.tasks where tasks.id in (
+    select expired.id from private.tasks as expired where expired.expires_at <= now()
+    order by expired.expires_at limit 1000 for update skip locked
+  );
+end;
+$function$;
+comment on function private.maintain_tasks() is 'Requeues abandoned tasks, fails hopeless ones and deletes old ones; called by the service as the owner.';
 
 -- function private.queue_task(uuid,text,text,jsonb,jsonb,bytea)
 CREATE OR REPLACE FUNCTION private.queue_task(given_id uuid, owner text, work text, caller jsonb, request jsonb, body bytea, OUT id uuid, OUT estimate integer)
@@ -2859,6 +2872,31 @@ BEGIN ATOMIC
 END;
 comment on function private.read_task(uuid,text) is 'The state of a task, for its owner only. Called by the service as the owner of the database.';
 
+-- function private.store_response(text,text,integer)
+CREATE OR REPLACE FUNCTION private.store_response(place text, answer text, seconds integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  v_id bytea := decode(place, 'hex');
+begin
+  delete from private.kept_answers where id = v_id and expires_at <= now();
+  insert into private.kept_answers (id, sealed_answer, expires_at)
+    values (v_id, decode(answer, 'base64'), clock_timestamp() + make_interval(secs => seconds));
+  -- Under stricter isolation, rows deleted by another transaction would fail this one (40001).
+  if current_setting('transaction_isolation') = 'read committed' then
+    delete from private.kept_answers where id in (
+      select id from private.kept_answers where expires_at <= now()
+      order by expires_at limit 10 for update skip locked
+    );
+  end if;
+end;
+$function$;
+grant execute on function private.store_response(text,text,integer) to authenticator;
+comment on function private.store_response(text,text,integer) is 'Stores a response at the id that this transaction has claimed.';
+
 -- function private.task_progress(uuid)
 CREATE OR REPLACE FUNCTION private.task_progress(id uuid)
  RETURNS integer
@@ -2871,44 +2909,6 @@ BEGIN ATOMIC
            WHERE (pg_database.datname = current_database()))) AND ((pg_locks.classid)::bigint = ((hashtext((task_progress.id)::text))::bigint & '4294967295'::bigint)));
 END;
 comment on function private.task_progress(uuid) is 'The progress that a task has reported, in percent.';
-
--- function private.tend_tasks()
-CREATE OR REPLACE FUNCTION private.tend_tasks()
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-declare
-  v_dead text[];
-  v_hopeless integer;
-begin
-  with abandoned as (
-    select jobs.locked_by from graphile_worker.jobs join private.tasks on tasks.id::text = jobs.key
-    where jobs.locked_at < now() - interval '10 seconds' and tasks.finished_at is null
-    for update of tasks skip locked
-  )
-  select array_agg(distinct locked_by) into v_dead from abandoned;
-  if v_dead is not null then
-    perform graphile_worker.force_unlock_workers(v_dead);
-  end if;
-  with hopeless as (
-    select tasks.id from private.tasks
-    where finished_at is null and created_at < now() - interval '10 seconds' and not exists (
-      select from graphile_worker.jobs
-      where jobs.key = tasks.id::text and (jobs.locked_at is not null or jobs.attempts < jobs.max_attempts)
-    )
-    for update skip locked
-  )
-  select count(private.fail_task(
-    id, '{"status": 500, "code": "XX000", "message": "The task was given up after several attempts."}'
-  )) into v_hopeless from hopeless;
-  delete from private.tasks where tasks.id in (
-    select expired.id from private.tasks as expired where expired.expires_at <= now()
-    order by expired.expires_at limit 1000 for update skip locked
-  );
-end;
-$function$;
-comment on function private.tend_tasks() is 'Requeues abandoned tasks, fails hopeless ones and deletes old ones; called by the service as the owner.';
 
 -- function private.tg__event()
 CREATE OR REPLACE FUNCTION private.tg__event()

@@ -36,7 +36,7 @@ type TokenRotation =
 
 const OPEN_TOKENS = `select auth.open_tokens($2, $3, ${LIFETIMES.refreshToken}, ${CLIENT_INFO_SQL}) as claims`;
 const ROTATE_TOKEN = `select * from auth.rotate_refresh_token($2, $3, ${LIFETIMES.refreshToken}, $4, ${CLIENT_INFO_SQL})`;
-const STORE_RETRY_RESPONSE = `select auth.seal_answer($1, $2, $3, ${LIFETIMES.refreshRetry})`;
+const STORE_RETRY_RESPONSE = `select auth.store_retry_response($1, $2, $3, ${LIFETIMES.refreshRetry})`;
 
 export function makeTokenPairs(asOwner: AsOwner, issuer: TokenIssuer): TokenPairs {
   return {

@@ -12,7 +12,7 @@ type ClaimsValidatorOptions = { readonly asOwner: AsOwner; readonly log: Pick<Lo
 /** The claim with the digest of the caller's session id. */
 export const SESSION_CLAIM = "session_digest";
 
-type AccountState = { user_id: string; state: "living" | "disabled" | "deleted"; tokens_valid_from: string | null };
+type AccountState = { user_id: string; state: "active" | "disabled" | "deleted"; tokens_valid_from: string | null };
 
 /** How long a token can still be used after its account was disabled. */
 const CACHE_MS = 4_000;
@@ -64,7 +64,7 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Va
 function makeLiveSessionQuery({ asOwner, log }: ClaimsValidatorOptions): LookUpKeys<true> {
   const queryAsOwner = makeOwnerFunction<{ digest: string }>({
     asOwner,
-    text: "select encode(living, 'hex') as digest from auth.living_sessions($1) as living",
+    text: "select encode(id_hash, 'hex') as digest from auth.live_sessions($1) as id_hash",
     log,
     warning: "ended sessions are not detected: this needs the owner's connection (OWNER_DATABASE_URL)",
   });

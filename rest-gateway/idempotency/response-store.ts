@@ -19,7 +19,7 @@ const ALREADY_STORED_CODES = new Set(["23505", "40001"]);
 /** Returns the stored response. If there is none, locks the key until the transaction ends, unless another one has locked it. */
 export async function claimKey(runStatement: RunStatement, storageKey: StorageKey): Promise<ClaimResult> {
   try {
-    const text = "select is_claimed::text, answer from private.claim_answer($1)";
+    const text = "select is_claimed::text, answer from private.claim_response($1)";
     const { rows } = await runStatement({ text, values: [storageKey.id] });
     const [isClaimed, stored] = rows[0]!;
     if (stored) return decryptResponse(Buffer.from(stored, "base64"), storageKey);
@@ -41,7 +41,7 @@ export async function storeResponse(
 ): Promise<boolean> {
   const values = [storageKey.id, encryptResponse(stored, storageKey).toString("base64"), String(seconds)];
   try {
-    await runStatement({ text: "select private.keep_answer($1, $2, $3)", values });
+    await runStatement({ text: "select private.store_response($1, $2, $3)", values });
     return true;
   } catch (error) {
     if (error instanceof pg.DatabaseError && ALREADY_STORED_CODES.has(error.code ?? "")) return false;

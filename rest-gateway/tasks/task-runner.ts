@@ -95,7 +95,7 @@ class TaskLockedError extends Error {
 
 /** Locks the task for this attempt; returns the backend's process id. */
 async function lockTask(runStatement: RunStatement, taskId: string): Promise<string> {
-  const text = "select private.hold_task($1)::text, pg_catalog.pg_backend_pid()::text";
+  const text = "select private.lock_task($1)::text, pg_catalog.pg_backend_pid()::text";
   const [isLocked, pid] = (await runStatement({ text, values: [taskId] })).rows[0]!;
   if (isLocked !== "true") throw new TaskLockedError("Another attempt at this task is under way, or it is over");
   return pid!;
@@ -148,5 +148,5 @@ export function makeTaskList({ runTask }: TaskRunner): TaskList {
 
 /** Requeues abandoned tasks, fails those that are out of attempts and deletes old ones. */
 export async function maintainTasks(asOwner: AsOwner): Promise<void> {
-  await asOwner((client) => client.query("select private.tend_tasks()"));
+  await asOwner((client) => client.query("select private.maintain_tasks()"));
 }

@@ -25,12 +25,12 @@ const newPlace = () => randomBytes(32).toString("hex");
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
 async function claim(client: pg.Client, place: string): Promise<{ is_claimed: boolean; answer: string | null }> {
-  const { rows } = await client.query("select * from private.claim_answer($1)", [place]);
+  const { rows } = await client.query("select * from private.claim_response($1)", [place]);
   return rows[0];
 }
 
 async function keep(client: pg.Client, place: string, answer = "said"): Promise<void> {
-  await client.query("select private.keep_answer($1, $2, 60)", [place, base64(answer)]);
+  await client.query("select private.store_response($1, $2, 60)", [place, base64(answer)]);
 }
 
 const FREE = { is_claimed: true, answer: null };
@@ -129,8 +129,8 @@ describe("what is kept", () => {
     await keep(first, place);
     for (const statement of [
       "select from private.kept_answers",
-      `select private.claim_answer('${place}')`,
-      `select private.keep_answer('${newPlace()}', '', 60)`,
+      `select private.claim_response('${place}')`,
+      `select private.store_response('${newPlace()}', '', 60)`,
     ]) {
       await first.query("begin");
       await first.query(`set local role ${role}`);

@@ -1,5 +1,5 @@
 --! Previous: sha1:0a5e2e7c8ca8b40b61565ac34fc9db163b818c67
---! Hash: sha1:7c5874919ad1b524035fcb9a4f7cb22e5ebd3eb4
+--! Hash: sha1:d43c110153f2a5858c5a27e0c0de38775982b6ea
 --! Message: sign-in
 
 -- Connects the sign-in of schema auth to public.users. An application with a users table of its own copies this file and adapts it:
@@ -97,7 +97,7 @@ create or replace function auth.use_session(id_hash bytea, idle_seconds integer)
 returns table (user_id bigint, username text, claims jsonb, signed_in_at timestamptz, expires_at timestamptz)
 language sql
 begin atomic
-  with living as (
+  with live as (
     select session.id_hash, session.user_id, credentials.username, session.created_at, session.expires_at
     from auth.sessions as session join auth.credentials on credentials.user_id = session.user_id
     where session.id_hash = use_session.id_hash and least(session.idle_expires_at, session.expires_at) > now()
@@ -107,13 +107,13 @@ begin atomic
     set last_used_at = now(), idle_expires_at = now() + make_interval(secs => use_session.idle_seconds)
     where session.id_hash in (
       select sessions.id_hash from auth.sessions
-      where sessions.id_hash in (select living.id_hash from living)
+      where sessions.id_hash in (select live.id_hash from live)
         and sessions.last_used_at < now() - interval '15 seconds'
       for no key update skip locked
     )
   )
-  select living.user_id, living.username, auth.claims_of(living.user_id), living.created_at, living.expires_at
-  from living;
+  select live.user_id, live.username, auth.claims_of(live.user_id), live.created_at, live.expires_at
+  from live;
 end;
 
 comment on function auth.use_session is 'The user and claims of a session. No row: it has ended.';
@@ -140,7 +140,7 @@ comment on function auth.find_mail_token is 'The user of a valid mail token.';
 --! Included auth/begin_reset.sql
 -- The mail goes to the verified address: entering another address does not take over the account. Also for a user without a password
 -- or without an account: whoever reads the mail is that user.
-create or replace function auth.begin_reset(email text, token_hash bytea, seconds integer, sender auth.sender)
+create or replace function auth.begin_reset(email text, token_hash bytea, seconds integer, client_info auth.client_info)
 returns text as $$
 declare
   v_user public.users;
@@ -148,7 +148,7 @@ declare
   v_address text;
 begin
   select * into v_user from public.users where lower(users.email) = lower(begin_reset.email) for key share;
-  v_account := auth.hold_account(v_user.id);
+  v_account := auth.lock_account(v_user.id);
   if v_user.id is null or v_account.disabled_at is not null then
     return null;
   end if;
@@ -156,7 +156,7 @@ begin
     token_hash, 'reset', v_user.id, coalesce(v_account.verified_email, v_user.email), seconds
   );
   if v_address is not null then
-    perform auth.log_event('password.reset_requested', v_user.id, sender);
+    perform auth.log_event('password.reset_requested', v_user.id, client_info);
   end if;
   return v_address;
 end;
@@ -166,7 +166,7 @@ comment on function auth.begin_reset is 'The address to send a password-reset to
 --! Included auth/register.sql
 -- Checks beforehand what a client can get wrong, so that no row of credentials appears in the detail of an error.
 create or replace function auth.register(
-  name text, email text, age integer, username text, password_hash text, sender auth.sender
+  name text, email text, age integer, username text, password_hash text, client_info auth.client_info
 ) returns public.users as $$
 declare
   v_username text := coalesce(username, email);
@@ -198,7 +198,7 @@ begin
     raise exception 'This user name is already taken' using errcode = 'TAKEN', detail = 'username';
   end;
 
-  perform auth.log_event('account.created', v_user.id, sender);
+  perform auth.log_event('account.created', v_user.id, client_info);
   return v_user;
 end;
 $$ language plpgsql set search_path = '';
@@ -209,7 +209,7 @@ comment on function auth.register is
 -- An identity is found by issuer and subject, and by e-mail address only where both the provider and this service have verified the
 -- address: otherwise whoever enters another person's address first, there or here, would share the account.
 create or replace function auth.federated_user(
-  provider auth.providers, subject text, claims jsonb, sender auth.sender, out outcome text, out user_id bigint
+  provider auth.providers, subject text, claims jsonb, client_info auth.client_info, out outcome text, out user_id bigint
 ) as $$
 declare
   v_email constant text := nullif(btrim(claims ->> 'email'), '');
@@ -224,7 +224,7 @@ begin
   select * into v_identity from auth.identities
     where identities.issuer = provider.issuer and identities.subject = federated_user.subject;
   if found then
-    v_account := auth.hold_account(v_identity.user_id);
+    v_account := auth.lock_account(v_identity.user_id);
     -- Read again: the transaction that held the account may have changed it.
     select * into v_identity from auth.identities
       where identities.issuer = provider.issuer and identities.subject = federated_user.subject;
@@ -241,7 +241,7 @@ begin
 
   select * into v_user from public.users where lower(users.email) = lower(v_email) for key share;
   if found then
-    v_account := auth.hold_account(v_user.id);
+    v_account := auth.lock_account(v_user.id);
     -- Case-insensitive within ASCII only, as for mail servers: the Kelvin sign is not a k.
     if not v_is_vouched or lower(v_email collate "C") <> lower(v_user.email collate "C")
       or v_account.user_id is not null
@@ -262,10 +262,10 @@ begin
     return;
   else
     begin
-      v_user := auth.register(left(coalesce(btrim(claims ->> 'name'), v_local_part), 200), v_email, null, null, null, sender);
+      v_user := auth.register(left(coalesce(btrim(claims ->> 'name'), v_local_part), 200), v_email, null, null, null, client_info);
     exception when sqlstate 'WRONG' then
       -- The provider's name is not acceptable: use the local part. If the address is not acceptable, this raises.
-      v_user := auth.register(left(v_local_part, 200), v_email, null, null, null, sender);
+      v_user := auth.register(left(v_local_part, 200), v_email, null, null, null, client_info);
     end;
     update auth.credentials set verified_email = v_user.email where credentials.user_id = v_user.id and v_is_vouched;
     outcome := 'registered';
@@ -273,7 +273,7 @@ begin
   user_id := v_user.id;
   insert into auth.identities (issuer, subject, user_id, is_vouched)
     values (provider.issuer, federated_user.subject, v_user.id, v_is_vouched);
-  perform auth.log_event('identity.linked', v_user.id, sender, jsonb_build_object('provider', provider.name));
+  perform auth.log_event('identity.linked', v_user.id, client_info, jsonb_build_object('provider', provider.name));
 end;
 $$ language plpgsql set search_path = '';
 comment on function auth.federated_user is

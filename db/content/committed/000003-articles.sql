@@ -1,5 +1,5 @@
---! Previous: sha1:7c5874919ad1b524035fcb9a4f7cb22e5ebd3eb4
---! Hash: sha1:89de5eea81ba54dd2891887275a049d775153ef9
+--! Previous: sha1:d43c110153f2a5858c5a27e0c0de38775982b6ea
+--! Hash: sha1:114fe09201640ac21a5c621c04f1b97fb8099b48
 --! Message: articles
 
 create type public.article_status as enum ('DRAFT', 'PUBLISHED', 'ARCHIVED');

@@ -1,5 +1,5 @@
---! Previous: sha1:89de5eea81ba54dd2891887275a049d775153ef9
---! Hash: sha1:383ca31b5aa5cd05faeb0b5bf04b8d22b46d21d8
+--! Previous: sha1:114fe09201640ac21a5c621c04f1b97fb8099b48
+--! Hash: sha1:b9235a76b778d68a4402ae3bc7c18bb7f7ef2f13
 --! Message: article translations
 
 create table public.article_translations (

@@ -1,5 +1,5 @@
---! Previous: sha1:383ca31b5aa5cd05faeb0b5bf04b8d22b46d21d8
---! Hash: sha1:cc35330fa284282ef29e710e0949775cd299d2a4
+--! Previous: sha1:b9235a76b778d68a4402ae3bc7c18bb7f7ef2f13
+--! Hash: sha1:b3db30a2db8933f383cbfd3f3f0e981e77fd4138
 --! Message: comments
 
 create table public.comments (

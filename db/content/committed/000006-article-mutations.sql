@@ -1,5 +1,5 @@
---! Previous: sha1:cc35330fa284282ef29e710e0949775cd299d2a4
---! Hash: sha1:b2b7cc7225f85a9d1bf3fdb068e1d47729456709
+--! Previous: sha1:b3db30a2db8933f383cbfd3f3f0e981e77fd4138
+--! Hash: sha1:d97d39d9fb00c3840b53714339ad7155f98c530d
 --! Message: article mutations
 
 -- The GraphQL mutations of articles. The generated insert, update and delete say neither why nothing happened nor which field is at

@@ -1,5 +1,5 @@
---! Previous: sha1:b2b7cc7225f85a9d1bf3fdb068e1d47729456709
---! Hash: sha1:2571f4a49c21e7cbcd8686102d8268e559856553
+--! Previous: sha1:d97d39d9fb00c3840b53714339ad7155f98c530d
+--! Hash: sha1:f67789f335e2bb522c0674ba1ed7ae30d88e07b3
 --! Message: search
 
 create extension if not exists pg_trgm with schema extensions;

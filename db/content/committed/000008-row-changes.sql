@@ -1,5 +1,5 @@
---! Previous: sha1:2571f4a49c21e7cbcd8686102d8268e559856553
---! Hash: sha1:3afe47944673d39882c74b233cf1bf8613acf779
+--! Previous: sha1:f67789f335e2bb522c0674ba1ed7ae30d88e07b3
+--! Hash: sha1:35c7bdaf9a54b85828f72305a2c6799e9eed7cb7
 --! Message: row changes
 
 -- The event triggers log_whole_rows and publish_rows have done this for each table, unless the owner may not create event triggers.

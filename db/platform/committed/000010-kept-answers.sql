@@ -1,5 +1,5 @@
 --! Previous: sha1:345f85c4198c589fb5f4b581f5a0a95e46077e9a
---! Hash: sha1:307ef855423356ba1b1898a25cf278139de9e083
+--! Hash: sha1:657a6f7252c550cfbf756869e7de5cbcdfc2e65b
 --! Message: kept answers
 
 -- The response to a request with an Idempotency-Key, stored in the transaction that made the change: a retry receives the same
@@ -24,10 +24,10 @@ comment on column private.kept_answers.sealed_answer is
 
 -- Granted to the login only: the service leaves the caller's role before it calls them. A caller who could call them, through
 -- any function that is served, could forge responses.
---! Included private/claim_answer.sql
+--! Included private/claim_response.sql
 -- A stored response is returned without claiming the id, so concurrent retries do not wait for one another. Otherwise one transaction at
 -- a time has the id; a second one is told at once instead of waiting with a connection. After a rollback the id is free.
-create or replace function private.claim_answer(place text, out is_claimed boolean, out answer text) as $$
+create or replace function private.claim_response(place text, out is_claimed boolean, out answer text) as $$
 declare
   v_id bytea := decode(place, 'hex');
 begin
@@ -41,13 +41,13 @@ begin
   end if;
 end;
 $$ language plpgsql security definer set search_path = '';
-grant execute on function private.claim_answer to authenticator;
-comment on function private.claim_answer is
+grant execute on function private.claim_response to authenticator;
+comment on function private.claim_response is
   'Returns the stored response; without one claims the id until the end of the transaction, unless another transaction has it.';
---! EndIncluded private/claim_answer.sql
---! Included private/keep_answer.sql
+--! EndIncluded private/claim_response.sql
+--! Included private/store_response.sql
 -- Each call deletes a few expired responses, so no periodic cleanup is needed.
-create or replace function private.keep_answer(place text, answer text, seconds integer) returns void as $$
+create or replace function private.store_response(place text, answer text, seconds integer) returns void as $$
 declare
   v_id bytea := decode(place, 'hex');
 begin
@@ -63,6 +63,6 @@ begin
   end if;
 end;
 $$ language plpgsql security definer set search_path = '';
-grant execute on function private.keep_answer to authenticator;
-comment on function private.keep_answer is 'Stores a response at the id that this transaction has claimed.';
---! EndIncluded private/keep_answer.sql
+grant execute on function private.store_response to authenticator;
+comment on function private.store_response is 'Stores a response at the id that this transaction has claimed.';
+--! EndIncluded private/store_response.sql

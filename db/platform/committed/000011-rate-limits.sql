@@ -1,5 +1,5 @@
---! Previous: sha1:307ef855423356ba1b1898a25cf278139de9e083
---! Hash: sha1:7cdc370328fd504dfb8abea13bf3db261079893f
+--! Previous: sha1:657a6f7252c550cfbf756869e7de5cbcdfc2e65b
+--! Hash: sha1:2d322ea22c1954ca7eaa521aa46c0a180a59824c
 --! Message: rate limits
 
 -- Requests of each caller in the current window, which begins with the first request and ends at expire (milliseconds since 1970).

@@ -1,5 +1,5 @@
---! Previous: sha1:7cdc370328fd504dfb8abea13bf3db261079893f
---! Hash: sha1:41901487453f35d4cce4ef20352588db1560a4c4
+--! Previous: sha1:2d322ea22c1954ca7eaa521aa46c0a180a59824c
+--! Hash: sha1:f5cab86b2f337687c148546f47ffab444ace65e5
 --! Message: tasks
 
 -- Requests with "Prefer: respond-async". The queue, graphile_worker, only knows that a task exists; the request and its result are
@@ -85,20 +85,20 @@ begin atomic
 end;
 comment on function private.begin_task is 'The task to run; called by the service as the owner.';
 --! EndIncluded private/begin_task.sql
---! Included private/hold_task.sql
+--! Included private/lock_task.sql
 -- Locked by the transaction that runs the task: of two attempts one does nothing. A process that dies releases the lock.
-create or replace function private.hold_task(id text) returns boolean as $$
+create or replace function private.lock_task(id text) returns boolean as $$
 begin
-  perform from private.tasks where tasks.id = hold_task.id::uuid and finished_at is null for update skip locked;
+  perform from private.tasks where tasks.id = lock_task.id::uuid and finished_at is null for update skip locked;
   if found then
-    perform set_config('request.task', hold_task.id, true);
+    perform set_config('request.task', lock_task.id, true);
   end if;
   return found;
 end;
 $$ language plpgsql security definer set search_path = '';
-grant execute on function private.hold_task to authenticator;
-comment on function private.hold_task is 'Whether this transaction may run the task.';
---! EndIncluded private/hold_task.sql
+grant execute on function private.lock_task to authenticator;
+comment on function private.lock_task is 'Whether this transaction may run the task.';
+--! EndIncluded private/lock_task.sql
 --! Included private/finish_task.sql
 -- Committed together with the changes of the task.
 create or replace function private.finish_task(id text, result text) returns void as $$
@@ -174,10 +174,10 @@ $$ language plpgsql set search_path = '';
 comment on function private.withdraw_task is
   'Withdraws a task that has not begun, and deletes a finished one; returns its status, or null when there is none.';
 --! EndIncluded private/withdraw_task.sql
---! Included private/tend_tasks.sql
+--! Included private/maintain_tasks.sql
 -- A process that dies leaves its jobs locked for four hours. A task that is running but locked by no transaction has died, or is about to
 -- begin; in the second case another attempt may start too, and one of them does nothing.
-create or replace function private.tend_tasks() returns void as $$
+create or replace function private.maintain_tasks() returns void as $$
 declare
   v_dead text[];
   v_hopeless integer;
@@ -208,9 +208,9 @@ begin
   );
 end;
 $$ language plpgsql set search_path = '';
-comment on function private.tend_tasks is
+comment on function private.maintain_tasks is
   'Requeues abandoned tasks, fails hopeless ones and deletes old ones; called by the service as the owner.';
---! EndIncluded private/tend_tasks.sql
+--! EndIncluded private/maintain_tasks.sql
 --! Included api/report_progress.sql
 -- Visible at once, before the transaction ends: see private.task_progress.
 create or replace function api.report_progress(percent integer) returns void as $$

@@ -1,5 +1,5 @@
---! Previous: sha1:41901487453f35d4cce4ef20352588db1560a4c4
---! Hash: sha1:f6c6662fb7d071efa9796ba649535c9646c2fddd
+--! Previous: sha1:f5cab86b2f337687c148546f47ffab444ace65e5
+--! Hash: sha1:91f488a50edfcd048d2f974d10807e013e188cf6
 --! Message: realtime
 
 -- Channels. A message is broadcast through the write-ahead log and stored nowhere; the table exists for its policies, which decide

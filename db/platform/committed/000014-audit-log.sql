@@ -1,5 +1,5 @@
---! Previous: sha1:f6c6662fb7d071efa9796ba649535c9646c2fddd
---! Hash: sha1:0359573645287967dc054dbc5d824d5c7ea0ae5a
+--! Previous: sha1:91f488a50edfcd048d2f974d10807e013e188cf6
+--! Hash: sha1:bf12392c0308ddd7e91d62caba1cd5c81471c8f0
 --! Message: audit log
 
 -- What happens to accounts, written in the transaction in which it happens.
@@ -23,17 +23,17 @@ comment on table auth.audit_log is 'Sign-ins, failures, and changes of passwords
 comment on column auth.audit_log.event is 'The event as noun.verb: session.created, password.changed.';
 comment on column auth.audit_log.details is 'More about the event; never a secret.';
 
-create type auth.sender as (address inet, user_agent text, request_id text, actor bigint);
-comment on type auth.sender is 'Where a request came from, and who made it when that is not the user it is about.';
+create type auth.client_info as (address inet, user_agent text, request_id text, actor bigint);
+comment on type auth.client_info is 'The client of a request, for the audit log and throttling, and the acting user if it is not the affected one.';
 
 --! Included auth/log_event.sql
 create or replace function auth.log_event(
-  event text, user_id bigint, sender auth.sender, details jsonb default '{}'
+  event text, user_id bigint, client_info auth.client_info, details jsonb default '{}'
 ) returns void as $$
   insert into auth.audit_log (event, user_id, address, request_id, details)
   values (
-    log_event.event, log_event.user_id, (log_event.sender).address, (log_event.sender).request_id,
-    jsonb_strip_nulls(jsonb_build_object('user_agent', (log_event.sender).user_agent, 'by', (log_event.sender).actor))
+    log_event.event, log_event.user_id, (log_event.client_info).address, (log_event.client_info).request_id,
+    jsonb_strip_nulls(jsonb_build_object('user_agent', (log_event.client_info).user_agent, 'by', (log_event.client_info).actor))
       || log_event.details
   );
 $$ language sql set search_path = '';

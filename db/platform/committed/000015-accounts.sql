@@ -1,11 +1,11 @@
---! Previous: sha1:0359573645287967dc054dbc5d824d5c7ea0ae5a
---! Hash: sha1:5f0de45185dfded57de014826e2d496922190afd
+--! Previous: sha1:bf12392c0308ddd7e91d62caba1cd5c81471c8f0
+--! Hash: sha1:5503c4af35ad7525fafe9338d7d38c024650fb17
 --! Message: accounts
 
 -- The tables of schema auth are closed: row-level security without a policy, and no grant to any role of a request. The functions
 -- of schema auth are the rules of signing in; the service calls them as the owner.
 --
--- A function that changes how a user signs in calls auth.hold_account first, which locks the account: concurrent changes of one
+-- A function that changes how a user signs in calls auth.lock_account first, which locks the account: concurrent changes of one
 -- account are serialized.
 --
 -- user_id refers to public.users of the application, whose own migrations add the foreign keys (see content/000002-sign-in.sql).
@@ -29,12 +29,12 @@ alter table auth.credentials
 create unique index credentials_username_any_case_key on auth.credentials (lower(username));
 alter table auth.credentials enable row level security;
 
-comment on table auth.credentials is 'How a user signs in. A user without a row here cannot.';
+comment on table auth.credentials is 'The credentials of a user. A user without a row cannot sign in.';
 comment on column auth.credentials.username is
   'The e-mail address unless another name, without @, was chosen; unique whatever its case.';
 comment on column auth.credentials.password_changed_at is
   'Sessions and refresh tokens from before this moment have ended.';
-comment on column auth.credentials.disabled_at is 'Since when the account may not sign in; null when it may.';
+comment on column auth.credentials.disabled_at is 'When the account was disabled; null if it is enabled.';
 comment on column auth.credentials.tokens_valid_from is
   'Access tokens issued before this moment have ended. In whole seconds, like the iat of a token.';
 comment on column auth.credentials.verified_email is
@@ -54,20 +54,20 @@ alter table auth.deleted_accounts enable row level security;
 comment on table auth.deleted_accounts is
   'Deleted accounts, kept for a day: longer than the tokens that still name them.';
 
---! Included auth/hold_account.sql
+--! Included auth/lock_account.sql
 -- Locks the user first and then the account, in the order of a deletion; otherwise the two could deadlock.
-create or replace function auth.hold_account(user_id bigint) returns auth.credentials as $$
+create or replace function auth.lock_account(user_id bigint) returns auth.credentials as $$
 declare
   v_account auth.credentials;
 begin
-  perform from public.users where users.id = hold_account.user_id for key share;
-  select * into v_account from auth.credentials where credentials.user_id = hold_account.user_id for no key update;
+  perform from public.users where users.id = lock_account.user_id for key share;
+  select * into v_account from auth.credentials where credentials.user_id = lock_account.user_id for no key update;
   return v_account;
 end;
 $$ language plpgsql set search_path = '';
-comment on function auth.hold_account is
+comment on function auth.lock_account is
   'Locks the account until the end of the transaction and returns it; later queries see what the previous holder committed.';
---! EndIncluded auth/hold_account.sql
+--! EndIncluded auth/lock_account.sql
 --! Included auth/end_access_tokens.sql
 -- One second later than the latest token that was issued.
 create or replace function auth.end_access_tokens(user_id bigint) returns void as $$
@@ -83,7 +83,7 @@ create or replace function auth.account_states(user_ids bigint[])
 returns table (user_id bigint, state text, tokens_valid_from bigint)
 language sql stable
 begin atomic
-  select credentials.user_id, case when credentials.disabled_at is null then 'living' else 'disabled' end,
+  select credentials.user_id, case when credentials.disabled_at is null then 'active' else 'disabled' end,
     extract(epoch from credentials.tokens_valid_from)::bigint
   from auth.credentials where credentials.user_id = any (account_states.user_ids)
   union all
@@ -93,7 +93,7 @@ begin atomic
     and not exists (select from auth.credentials where credentials.user_id = deleted_accounts.user_id);
 end;
 
-comment on function auth.account_states is 'Which of these accounts are living, disabled or deleted.';
+comment on function auth.account_states is 'Which of these accounts are active, disabled or deleted.';
 --! EndIncluded auth/account_states.sql
 --! Included auth/username_fault.sql
 create or replace function auth.username_fault(username text, email text) returns text

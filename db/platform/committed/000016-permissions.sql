@@ -1,5 +1,5 @@
---! Previous: sha1:5f0de45185dfded57de014826e2d496922190afd
---! Hash: sha1:1586239b5dddb93ba508857a3526e79ff98239cb
+--! Previous: sha1:5503c4af35ad7525fafe9338d7d38c024650fb17
+--! Hash: sha1:a4a4a8ed36f0e917a4f29c7e5d574f2bd7e47910
 --! Message: permissions
 
 -- The database roles that a credential may name, and the permissions in a token's claims. Postgres enforces the role; permissions
@@ -32,7 +32,7 @@ create table auth.role_permissions (
 );
 create index on auth.role_permissions (permission);
 alter table auth.role_permissions enable row level security;
-comment on table auth.role_permissions is 'Permissions of everybody in a role.';
+comment on table auth.role_permissions is 'Permissions of all users in a role.';
 
 create table auth.user_roles (
   user_id    bigint primary key,
@@ -54,9 +54,9 @@ alter table auth.user_permissions enable row level security;
 comment on table auth.user_permissions is 'Permissions of one user besides those of the role.';
 
 --! Included auth/assign_role.sql
-create or replace function auth.assign_role(user_id bigint, role text, sender auth.sender) returns void as $$
+create or replace function auth.assign_role(user_id bigint, role text, client_info auth.client_info) returns void as $$
 begin
-  perform auth.hold_account(assign_role.user_id);
+  perform auth.lock_account(assign_role.user_id);
   if not exists (select from auth.roles where roles.name = assign_role.role and assignable) then
     raise exception 'There is no role of that name for users' using errcode = 'WRONG', detail = 'role';
   end if;
@@ -66,7 +66,7 @@ begin
     insert into auth.user_roles (user_id, role) values (assign_role.user_id, assign_role.role)
       on conflict on constraint user_roles_pkey do update set role = excluded.role, granted_at = now();
   end if;
-  perform auth.log_event('role.assigned', assign_role.user_id, sender, jsonb_build_object('role', assign_role.role));
+  perform auth.log_event('role.assigned', assign_role.user_id, client_info, jsonb_build_object('role', assign_role.role));
 end;
 $$ language plpgsql set search_path = '';
 comment on function auth.assign_role is
@@ -83,14 +83,14 @@ comment on function auth.has_administrator is 'Whether there is an administrator
 -- For operators, who vouch for the address. A user row without an account gets one; an existing account stays as it is, because its
 -- password belongs to somebody else.
 create or replace function auth.add_account(
-  name text, email text, role text, password_hash text, sender auth.sender
+  name text, email text, role text, password_hash text, client_info auth.client_info
 ) returns bigint as $$
 declare
   v_user_id bigint;
 begin
   select users.id into v_user_id from public.users where lower(users.email) = lower(add_account.email);
   if not found then
-    v_user_id := (auth.register(name, email, null, null, password_hash, sender)).id;
+    v_user_id := (auth.register(name, email, null, null, password_hash, client_info)).id;
   else
     begin
       insert into auth.credentials (user_id, username, password_hash)
@@ -98,11 +98,11 @@ begin
     exception when unique_violation then
       raise exception 'This e-mail address already has an account' using errcode = 'TAKEN', detail = 'email';
     end;
-    perform auth.log_event('account.created', v_user_id, sender);
+    perform auth.log_event('account.created', v_user_id, client_info);
   end if;
   update auth.credentials set verified_email = add_account.email where user_id = v_user_id;
   if role <> 'authenticated' then
-    perform auth.assign_role(v_user_id, role, sender);
+    perform auth.assign_role(v_user_id, role, client_info);
   end if;
   return v_user_id;
 end;
@@ -111,14 +111,14 @@ comment on function auth.add_account is 'Creates a user who can sign in, in that
 --! EndIncluded auth/add_account.sql
 --! Included auth/ensure_administrator.sql
 -- Serialized: processes may start at the same time.
-create or replace function auth.ensure_administrator(name text, email text, password_hash text, sender auth.sender)
+create or replace function auth.ensure_administrator(name text, email text, password_hash text, client_info auth.client_info)
 returns boolean as $$
 begin
   perform pg_advisory_xact_lock(hashtextextended('auth.ensure_administrator', 0));
   if auth.has_administrator() then
     return false;
   end if;
-  perform auth.add_account(name, email, 'admin', password_hash, sender);
+  perform auth.add_account(name, email, 'admin', password_hash, client_info);
   return true;
 end;
 $$ language plpgsql set search_path = '';

@@ -1,5 +1,5 @@
---! Previous: sha1:1586239b5dddb93ba508857a3526e79ff98239cb
---! Hash: sha1:40f1fc5b1b04ffd13aa481e131b96421d0e32d50
+--! Previous: sha1:a4a4a8ed36f0e917a4f29c7e5d574f2bd7e47910
+--! Hash: sha1:266d83bb7798bb9dfbc7988830373a65257d2fb3
 --! Message: sessions
 
 -- One session per user. It ends after some idle time, and after some hours in any case. The cookie holds the session's id, the
@@ -19,14 +19,14 @@ alter table auth.sessions add constraint sessions_user_agent_max_length check (l
 create index on auth.sessions (least(idle_expires_at, expires_at));
 alter table auth.sessions enable row level security;
 
-comment on table auth.sessions is 'Browsers that are signed in by cookie.';
+comment on table auth.sessions is 'Sign-ins of browsers, by cookie.';
 comment on column auth.sessions.created_at is 'When the user signed in.';
 comment on column auth.sessions.idle_expires_at is 'When it ends without requests; each request moves it.';
-comment on column auth.sessions.expires_at is 'When it ends in any case.';
+comment on column auth.sessions.expires_at is 'When it ends, even if it is in use.';
 
 --! Included auth/open_session.sql
 create or replace function auth.open_session(
-  user_id bigint, id_hash bytea, idle_seconds integer, seconds integer, sender auth.sender,
+  user_id bigint, id_hash bytea, idle_seconds integer, seconds integer, client_info auth.client_info,
   out username text, out claims jsonb
 ) as $$
 begin
@@ -34,9 +34,9 @@ begin
   insert into auth.sessions (id_hash, user_id, idle_expires_at, expires_at, address, user_agent)
     values (
       open_session.id_hash, open_session.user_id, now() + make_interval(secs => idle_seconds),
-      now() + make_interval(secs => open_session.seconds), sender.address, sender.user_agent
+      now() + make_interval(secs => open_session.seconds), client_info.address, client_info.user_agent
     );
-  perform auth.log_event('session.created', open_session.user_id, sender);
+  perform auth.log_event('session.created', open_session.user_id, client_info);
   delete from auth.sessions as expired where expired.id_hash in (
     select sessions.id_hash from auth.sessions where least(idle_expires_at, expires_at) < now()
     order by least(idle_expires_at, expires_at) limit 10 for update skip locked
@@ -48,24 +48,24 @@ $$ language plpgsql set search_path = '';
 comment on function auth.open_session is
   'Creates a session and ends the previous one. The caller has locked the account.';
 --! EndIncluded auth/open_session.sql
---! Included auth/living_sessions.sql
-create or replace function auth.living_sessions(id_hashes bytea[]) returns setof bytea
+--! Included auth/live_sessions.sql
+create or replace function auth.live_sessions(id_hashes bytea[]) returns setof bytea
 language sql stable
 begin atomic
   select sessions.id_hash from auth.sessions
-  where sessions.id_hash = any (living_sessions.id_hashes) and least(sessions.idle_expires_at, sessions.expires_at) > now();
+  where sessions.id_hash = any (live_sessions.id_hashes) and least(sessions.idle_expires_at, sessions.expires_at) > now();
 end;
 
-comment on function auth.living_sessions is 'Those of these sessions that have not ended; does not extend them.';
---! EndIncluded auth/living_sessions.sql
+comment on function auth.live_sessions is 'Those of these sessions that have not ended; does not extend them.';
+--! EndIncluded auth/live_sessions.sql
 --! Included auth/close_session.sql
-create or replace function auth.close_session(id_hash bytea, sender auth.sender) returns void as $$
+create or replace function auth.close_session(id_hash bytea, client_info auth.client_info) returns void as $$
 declare
   v_user_id bigint;
 begin
   delete from auth.sessions where sessions.id_hash = close_session.id_hash returning user_id into v_user_id;
   if found then
-    perform auth.log_event('session.closed', v_user_id, sender);
+    perform auth.log_event('session.closed', v_user_id, client_info);
   end if;
 end;
 $$ language plpgsql set search_path = '';

@@ -1,5 +1,5 @@
---! Previous: sha1:40f1fc5b1b04ffd13aa481e131b96421d0e32d50
---! Hash: sha1:97fbc20ddcf8aaab642bf770a3fe13093159ea93
+--! Previous: sha1:266d83bb7798bb9dfbc7988830373a65257d2fb3
+--! Hash: sha1:3a00ea23caa065cbb70aceb7d18984cb6380b25e
 --! Message: refresh tokens
 
 -- A sign-in starts a family of refresh tokens with one valid token at a time; each refresh rotates it. When a rotated token is used
@@ -55,10 +55,10 @@ comment on function auth.add_refresh_token is
   'Stores a refresh token and returns the claims of the access token. The caller has locked the account.';
 --! EndIncluded auth/add_refresh_token.sql
 --! Included auth/open_tokens.sql
-create or replace function auth.open_tokens(user_id bigint, token_hash bytea, seconds integer, sender auth.sender)
+create or replace function auth.open_tokens(user_id bigint, token_hash bytea, seconds integer, client_info auth.client_info)
 returns jsonb as $$
 begin
-  perform auth.log_event('refresh_token.created', open_tokens.user_id, sender);
+  perform auth.log_event('refresh_token.created', open_tokens.user_id, client_info);
   return auth.add_refresh_token(open_tokens.user_id, open_tokens.token_hash, gen_random_uuid(), seconds);
 end;
 $$ language plpgsql set search_path = '';
@@ -69,7 +69,7 @@ comment on function auth.open_tokens is
 -- The user is read before the account is locked and the rest afterwards: meanwhile another request may have rotated the token or
 -- revoked its family.
 create or replace function auth.rotate_refresh_token(
-  token_hash bytea, next_hash bytea, seconds integer, retry_hash bytea, sender auth.sender,
+  token_hash bytea, next_hash bytea, seconds integer, retry_hash bytea, client_info auth.client_info,
   out outcome text, out claims jsonb, out sealed_answer bytea
 ) as $$
 declare
@@ -79,7 +79,7 @@ declare
 begin
   select refresh_tokens.user_id into v_user_id
     from auth.refresh_tokens where refresh_tokens.token_hash = rotate_refresh_token.token_hash;
-  v_account := auth.hold_account(v_user_id);
+  v_account := auth.lock_account(v_user_id);
   select * into v_token from auth.refresh_tokens where refresh_tokens.token_hash = rotate_refresh_token.token_hash;
 
   if v_token.token_hash is null or v_token.revoked_at is not null or v_token.expires_at <= clock_timestamp()
@@ -102,32 +102,32 @@ begin
     outcome := 'reused';
     update auth.refresh_tokens as token set revoked_at = now()
       where token.family_id = v_token.family_id and token.revoked_at is null;
-    perform auth.log_event('refresh_token.reused', v_user_id, sender);
+    perform auth.log_event('refresh_token.reused', v_user_id, client_info);
   end if;
 end;
 $$ language plpgsql set search_path = '';
 comment on function auth.rotate_refresh_token is
   'Exchanges a refresh token: rotated; repeated for a retry; reused or ended otherwise.';
 --! EndIncluded auth/rotate_refresh_token.sql
---! Included auth/seal_answer.sql
-create or replace function auth.seal_answer(token_hash bytea, retry_hash bytea, sealed_answer bytea, seconds integer)
+--! Included auth/store_retry_response.sql
+create or replace function auth.store_retry_response(token_hash bytea, retry_hash bytea, sealed_answer bytea, seconds integer)
 returns void as $$
   update auth.refresh_tokens as token set
-    idempotency_key_hash = seal_answer.retry_hash,
-    sealed_answer = seal_answer.sealed_answer,
+    idempotency_key_hash = store_retry_response.retry_hash,
+    sealed_answer = store_retry_response.sealed_answer,
     sealed_until = clock_timestamp() + make_interval(secs => seconds)
-  where token.token_hash = seal_answer.token_hash;
+  where token.token_hash = store_retry_response.token_hash;
 $$ language sql set search_path = '';
-comment on function auth.seal_answer is
+comment on function auth.store_retry_response is
   'Stores the pair that the token was exchanged for, in the same transaction, for a retry with the same Idempotency-Key.';
---! EndIncluded auth/seal_answer.sql
+--! EndIncluded auth/store_retry_response.sql
 --! Included auth/revoke_refresh_tokens.sql
-create or replace function auth.revoke_refresh_tokens(user_id bigint, sender auth.sender) returns void as $$
+create or replace function auth.revoke_refresh_tokens(user_id bigint, client_info auth.client_info) returns void as $$
 begin
-  perform auth.hold_account(revoke_refresh_tokens.user_id);
+  perform auth.lock_account(revoke_refresh_tokens.user_id);
   update auth.refresh_tokens set revoked_at = now()
     where refresh_tokens.user_id = revoke_refresh_tokens.user_id and revoked_at is null;
-  perform auth.log_event('refresh_tokens.revoked', revoke_refresh_tokens.user_id, sender);
+  perform auth.log_event('refresh_tokens.revoked', revoke_refresh_tokens.user_id, client_info);
 end;
 $$ language plpgsql set search_path = '';
 comment on function auth.revoke_refresh_tokens is 'Ends all sign-ins of the user by tokens.';

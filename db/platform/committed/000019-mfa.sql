@@ -1,5 +1,5 @@
---! Previous: sha1:97fbc20ddcf8aaab642bf770a3fe13093159ea93
---! Hash: sha1:01315710a1bbf98969f0c81c47ad6492e8400d75
+--! Previous: sha1:3a00ea23caa065cbb70aceb7d18984cb6380b25e
+--! Hash: sha1:1d3320c3d72e79871dc5de44d67354ef5d3343b1
 --! Message: mfa
 
 -- Authenticator apps (TOTP): not enrolled -> pending -> enabled -> not enrolled. Each code works once.
@@ -35,9 +35,9 @@ comment on column auth.mfa_backup_codes.code_hash is
 
 --! Included auth/enroll_factor.sql
 -- Starting again replaces a secret that no app has confirmed.
-create or replace function auth.enroll_factor(user_id bigint, secret text, sender auth.sender) returns text as $$
+create or replace function auth.enroll_factor(user_id bigint, secret text, client_info auth.client_info) returns text as $$
 declare
-  v_account constant auth.credentials := auth.hold_account(enroll_factor.user_id);
+  v_account constant auth.credentials := auth.lock_account(enroll_factor.user_id);
 begin
   if v_account.user_id is null then
     raise exception 'There is no account to protect' using errcode = 'NTFND';
@@ -49,7 +49,7 @@ begin
     raise exception 'An authenticator app is enabled already'
       using errcode = 'TAKEN', hint = 'Disable it with one of its codes before you enrol another one.';
   end if;
-  perform auth.log_event('factor.enrolled', enroll_factor.user_id, sender);
+  perform auth.log_event('factor.enrolled', enroll_factor.user_id, client_info);
   return v_account.username;
 end;
 $$ language plpgsql set search_path = '';
@@ -58,10 +58,10 @@ comment on function auth.enroll_factor is
 --! EndIncluded auth/enroll_factor.sql
 --! Included auth/enable_factor.sql
 create or replace function auth.enable_factor(
-  user_id bigint, secret text, step bigint, backup_code_hashes text[], sender auth.sender
+  user_id bigint, secret text, step bigint, backup_code_hashes text[], client_info auth.client_info
 ) returns boolean as $$
 begin
-  perform auth.hold_account(enable_factor.user_id);
+  perform auth.lock_account(enable_factor.user_id);
   update auth.mfa_factors as factor set state = 'enabled', enabled_at = now(), last_used_step = step
     where factor.user_id = enable_factor.user_id and factor.secret = enable_factor.secret and factor.state = 'pending';
   if not found then
@@ -69,7 +69,7 @@ begin
   end if;
   insert into auth.mfa_backup_codes (user_id, code_hash)
     select enable_factor.user_id, code_hash from unnest(backup_code_hashes) as code_hash;
-  perform auth.log_event('factor.enabled', enable_factor.user_id, sender);
+  perform auth.log_event('factor.enabled', enable_factor.user_id, client_info);
   return true;
 end;
 $$ language plpgsql set search_path = '';
@@ -79,7 +79,7 @@ comment on function auth.enable_factor is
 --! Included auth/use_factor.sql
 -- RFC 6238 §5.2: a code is accepted once. The row of an accepted step or backup code stays locked until the transaction ends.
 create or replace function auth.use_factor(
-  user_id bigint, factor_secret text, step bigint, backup_code_hash text, sender auth.sender
+  user_id bigint, factor_secret text, step bigint, backup_code_hash text, client_info auth.client_info
 ) returns text as $$
 begin
   if not exists (
@@ -96,7 +96,7 @@ begin
     update auth.mfa_backup_codes set used_at = now()
       where mfa_backup_codes.user_id = use_factor.user_id and code_hash = backup_code_hash and used_at is null;
     if found then
-      perform auth.log_event('backup_code.used', use_factor.user_id, sender);
+      perform auth.log_event('backup_code.used', use_factor.user_id, client_info);
     end if;
   end if;
   return case when found then 'used' else 'wrong' end;
@@ -107,21 +107,21 @@ comment on function auth.use_factor is
 --! EndIncluded auth/use_factor.sql
 --! Included auth/disable_factor.sql
 create or replace function auth.disable_factor(
-  counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text, sender auth.sender
+  counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text, client_info auth.client_info
 ) returns text as $$
 declare
   v_outcome text;
 begin
-  perform auth.hold_account(disable_factor.user_id);
-  v_outcome := auth.use_factor(disable_factor.user_id, factor_secret, step, backup_code_hash, sender);
+  perform auth.lock_account(disable_factor.user_id);
+  v_outcome := auth.use_factor(disable_factor.user_id, factor_secret, step, backup_code_hash, client_info);
   if v_outcome = 'wrong' then
-    perform auth.fail_login(counted_name, disable_factor.user_id, 'code', sender);
+    perform auth.fail_login(counted_name, disable_factor.user_id, 'code', client_info);
     return v_outcome;
   end if;
-  perform auth.end_attempt(counted_name, sender.address, 'undecided');
+  perform auth.end_attempt(counted_name, client_info.address, 'undecided');
   if v_outcome = 'used' then
     delete from auth.mfa_factors where mfa_factors.user_id = disable_factor.user_id;
-    perform auth.log_event('factor.disabled', disable_factor.user_id, sender);
+    perform auth.log_event('factor.disabled', disable_factor.user_id, client_info);
   end if;
   return v_outcome;
 end;
@@ -132,23 +132,23 @@ comment on function auth.disable_factor is
 --! Included auth/renew_backup_codes.sql
 create or replace function auth.renew_backup_codes(
   counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text,
-  new_hashes text[], sender auth.sender
+  new_hashes text[], client_info auth.client_info
 ) returns text as $$
 declare
   v_outcome text;
 begin
-  perform auth.hold_account(renew_backup_codes.user_id);
-  v_outcome := auth.use_factor(renew_backup_codes.user_id, factor_secret, step, backup_code_hash, sender);
+  perform auth.lock_account(renew_backup_codes.user_id);
+  v_outcome := auth.use_factor(renew_backup_codes.user_id, factor_secret, step, backup_code_hash, client_info);
   if v_outcome = 'wrong' then
-    perform auth.fail_login(counted_name, renew_backup_codes.user_id, 'code', sender);
+    perform auth.fail_login(counted_name, renew_backup_codes.user_id, 'code', client_info);
     return v_outcome;
   end if;
-  perform auth.end_attempt(counted_name, sender.address, 'undecided');
+  perform auth.end_attempt(counted_name, client_info.address, 'undecided');
   if v_outcome = 'used' then
     delete from auth.mfa_backup_codes where mfa_backup_codes.user_id = renew_backup_codes.user_id;
     insert into auth.mfa_backup_codes (user_id, code_hash)
       select renew_backup_codes.user_id, code_hash from unnest(new_hashes) as code_hash;
-    perform auth.log_event('backup_codes.renewed', renew_backup_codes.user_id, sender);
+    perform auth.log_event('backup_codes.renewed', renew_backup_codes.user_id, client_info);
   end if;
   return v_outcome;
 end;

@@ -1,5 +1,5 @@
---! Previous: sha1:01315710a1bbf98969f0c81c47ad6492e8400d75
---! Hash: sha1:e7ca311cf261febe38851645894184984ca4e4e4
+--! Previous: sha1:1d3320c3d72e79871dc5de44d67354ef5d3343b1
+--! Hash: sha1:7dfdb45fdf31502c2371bc49c03fcea98cc6b239
 --! Message: login
 
 -- Failed sign-ins, counted in Postgres so that all processes count together. A failure counts in three scopes: this user from this
@@ -51,8 +51,8 @@ end;
 comment on function auth.login_counters is
   'The counters of a sign-in and their limits in 15 minutes, in the order in which they are locked.';
 --! EndIncluded auth/login_counters.sql
---! Included auth/take_attempt.sql
-create or replace function auth.take_attempt(name text, address inet) returns integer as $$
+--! Included auth/count_attempt.sql
+create or replace function auth.count_attempt(name text, address inet) returns integer as $$
 declare
   v_window constant interval := '15 minutes';
   v_now constant timestamptz := clock_timestamp();
@@ -90,9 +90,9 @@ begin
   return coalesce(v_wait, 0);
 end;
 $$ language plpgsql set search_path = '';
-comment on function auth.take_attempt is
+comment on function auth.count_attempt is
   'Counts an attempt before it is made; returns 0, or the seconds until the next one is allowed.';
---! EndIncluded auth/take_attempt.sql
+--! EndIncluded auth/count_attempt.sql
 --! Included auth/end_attempt.sql
 create or replace function auth.end_attempt(name text, address inet, outcome text) returns void as $$
 declare
@@ -117,14 +117,14 @@ comment on function auth.end_attempt is 'Records that an attempt passed, failed,
 --! Included auth/begin_login.sql
 -- Runs the same queries whether or not the user exists. counted_name is the name that attempts are counted by: an account has one,
 -- although it can be named by user name or by e-mail address.
-create or replace function auth.begin_login(name text, sender auth.sender, out wait integer, out counted_name text,
+create or replace function auth.begin_login(name text, client_info auth.client_info, out wait integer, out counted_name text,
   out user_id bigint, out password_hash text, out factor_secret text, out backup_code_hash text
 ) as $$
 declare
   v_account constant auth.credentials := auth.find_account(name);
 begin
   counted_name := coalesce(v_account.username, name);
-  wait := auth.take_attempt(counted_name, sender.address);
+  wait := auth.count_attempt(counted_name, client_info.address);
   if wait = 0 then
     user_id := v_account.user_id;
     password_hash := v_account.password_hash;
@@ -139,11 +139,11 @@ comment on function auth.begin_login is
   'Takes an attempt and returns what the user has to prove. One backup code is enough: all have its salt.';
 --! EndIncluded auth/begin_login.sql
 --! Included auth/fail_login.sql
-create or replace function auth.fail_login(counted_name text, user_id bigint, reason text, sender auth.sender)
+create or replace function auth.fail_login(counted_name text, user_id bigint, reason text, client_info auth.client_info)
 returns void as $$
 begin
-  perform auth.end_attempt(counted_name, sender.address, 'failed');
-  perform auth.log_event('login.failed', user_id, sender, jsonb_build_object('reason', reason));
+  perform auth.end_attempt(counted_name, client_info.address, 'failed');
+  perform auth.log_event('login.failed', user_id, client_info, jsonb_build_object('reason', reason));
 end;
 $$ language plpgsql set search_path = '';
 comment on function auth.fail_login is
@@ -153,29 +153,29 @@ comment on function auth.fail_login is
 -- The service has compared the password with the hash; here the hash must still be the account's.
 create or replace function auth.pass_login(
   counted_name text, user_id bigint, password_hash text,
-  factor_secret text, step bigint, backup_code_hash text, sender auth.sender
+  factor_secret text, step bigint, backup_code_hash text, client_info auth.client_info
 ) returns text as $$
 declare
-  v_account constant auth.credentials := auth.hold_account(pass_login.user_id);
+  v_account constant auth.credentials := auth.lock_account(pass_login.user_id);
   v_outcome text;
 begin
   v_outcome := case
     when v_account.password_hash is distinct from pass_login.password_hash then 'password'
     when v_account.disabled_at is not null then 'disabled'
-    else case auth.use_factor(pass_login.user_id, factor_secret, step, backup_code_hash, sender)
+    else case auth.use_factor(pass_login.user_id, factor_secret, step, backup_code_hash, client_info)
       when 'missing' then 'code_missing'
       when 'wrong' then 'code'
       else 'passed'
     end
   end;
   if v_outcome in ('password', 'code') then
-    perform auth.fail_login(counted_name, v_account.user_id, v_outcome, sender);
+    perform auth.fail_login(counted_name, v_account.user_id, v_outcome, client_info);
   elsif v_outcome = 'passed' then
-    perform auth.end_attempt(counted_name, sender.address, 'passed');
+    perform auth.end_attempt(counted_name, client_info.address, 'passed');
   else
-    perform auth.end_attempt(counted_name, sender.address, 'undecided');
+    perform auth.end_attempt(counted_name, client_info.address, 'undecided');
     if v_outcome = 'disabled' then
-      perform auth.log_event('login.refused', v_account.user_id, sender, '{"reason":"disabled"}');
+      perform auth.log_event('login.refused', v_account.user_id, client_info, '{"reason":"disabled"}');
     end if;
   end if;
   return v_outcome;

@@ -1,5 +1,5 @@
---! Previous: sha1:e7ca311cf261febe38851645894184984ca4e4e4
---! Hash: sha1:6ecfcac6b47866dbdc97ed1b582739eaa59f817a
+--! Previous: sha1:7dfdb45fdf31502c2371bc49c03fcea98cc6b239
+--! Hash: sha1:0be254af64c1ff745e3d57c99317830de30ee0f9
 --! Message: api keys
 
 -- Keys of programs.
@@ -21,15 +21,15 @@ alter table auth.api_keys enable row level security;
 
 comment on table auth.api_keys is 'Keys of programs, as SHA-256 only.';
 comment on column auth.api_keys.prefix is 'The key''s first characters, to tell keys apart in a list.';
-comment on column auth.api_keys.owner_id is 'The user for whom it acts; null when it acts for none.';
-comment on column auth.api_keys.expires_at is 'When it expires; null when never.';
+comment on column auth.api_keys.owner_id is 'The user for whom it acts; null for none.';
+comment on column auth.api_keys.expires_at is 'When it expires; null if never.';
 
 --! Included auth/use_api_keys.sql
 -- The one definition of a key's claims. Keys of disabled accounts, revoked and expired ones are not found.
 create or replace function auth.use_api_keys(key_hashes bytea[])
 returns table (key_hash bytea, claims jsonb, expires_at timestamptz)
 begin atomic
-  with living as (
+  with live as (
     select api_keys.id, api_keys.key_hash, api_keys.role, api_keys.owner_id, api_keys.expires_at
     from auth.api_keys left join auth.credentials on credentials.user_id = api_keys.owner_id
     where api_keys.key_hash = any (use_api_keys.key_hashes) and api_keys.revoked_at is null
@@ -38,34 +38,34 @@ begin atomic
     -- To the minute, to save writes; skips rows that are locked.
     update auth.api_keys set last_used_at = now() where id in (
       select id from auth.api_keys
-      where id in (select id from living) and (last_used_at is null or last_used_at < now() - interval '1 minute')
+      where id in (select id from live) and (last_used_at is null or last_used_at < now() - interval '1 minute')
       for no key update skip locked
     )
   )
-  select living.key_hash,
+  select live.key_hash,
     jsonb_strip_nulls(jsonb_build_object(
-      'role', living.role, 'sub', living.owner_id::text, 'api_key', living.id::text
+      'role', live.role, 'sub', live.owner_id::text, 'api_key', live.id::text
     )),
-    living.expires_at
-  from living;
+    live.expires_at
+  from live;
 end;
 
 comment on function auth.use_api_keys is 'The claims of these keys, by SHA-256; called by the service as the owner.';
 --! EndIncluded auth/use_api_keys.sql
 --! Included auth/create_api_key.sql
 create or replace function auth.create_api_key(
-  key_hash bytea, prefix text, role text, owner_id bigint, name text, expires_at timestamptz, sender auth.sender
+  key_hash bytea, prefix text, role text, owner_id bigint, name text, expires_at timestamptz, client_info auth.client_info
 ) returns bigint as $$
 declare
   v_id bigint;
 begin
   -- Locks the lower id first: otherwise two transactions could deadlock.
-  perform auth.hold_account(held.id)
-    from (select distinct unnest(array[create_api_key.owner_id, (sender).actor]) as id order by id) as held;
+  perform auth.lock_account(held.id)
+    from (select distinct unnest(array[create_api_key.owner_id, (client_info).actor]) as id order by id) as held;
   -- An access token outlives a change of roles by some seconds. A role from another issuer's token is trusted.
   if exists (
     select from auth.credentials left join auth.user_roles using (user_id)
-    where credentials.user_id = (sender).actor
+    where credentials.user_id = (client_info).actor
       and (credentials.disabled_at is not null
         or credentials.tokens_valid_from > now() - interval '1 minute' and user_roles.role is distinct from 'admin')
   ) then
@@ -83,7 +83,7 @@ begin
       create_api_key.name, create_api_key.expires_at
     )
     returning id into v_id;
-  perform auth.log_event('api_key.created', owner_id, sender, jsonb_build_object('api_key', v_id, 'role', role));
+  perform auth.log_event('api_key.created', owner_id, client_info, jsonb_build_object('api_key', v_id, 'role', role));
   return v_id;
 end;
 $$ language plpgsql set search_path = '';
@@ -106,7 +106,7 @@ end;
 comment on function auth.list_api_keys is 'The keys of an owner, or all, without secrets.';
 --! EndIncluded auth/list_api_keys.sql
 --! Included auth/revoke_api_key.sql
-create or replace function auth.revoke_api_key(id bigint, owner_id bigint, sender auth.sender) returns boolean as $$
+create or replace function auth.revoke_api_key(id bigint, owner_id bigint, client_info auth.client_info) returns boolean as $$
 declare
   v_owner_id bigint;
 begin
@@ -118,7 +118,7 @@ begin
     return false;
   end if;
   perform auth.log_event(
-    'api_key.revoked', v_owner_id, sender, jsonb_build_object('api_key', revoke_api_key.id)
+    'api_key.revoked', v_owner_id, client_info, jsonb_build_object('api_key', revoke_api_key.id)
   );
   return true;
 end;

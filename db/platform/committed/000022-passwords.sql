@@ -1,8 +1,8 @@
---! Previous: sha1:6ecfcac6b47866dbdc97ed1b582739eaa59f817a
---! Hash: sha1:d0efb6a3d3c089ce5ed7c2dcaec5f90e50d9230f
+--! Previous: sha1:0be254af64c1ff745e3d57c99317830de30ee0f9
+--! Hash: sha1:2825ae7899223aa7426125c6bf6703ae85897357
 --! Message: passwords
 
--- Links sent by mail. A request that shows a token proves that its sender reads the mail of that address.
+-- Links sent by mail. A request that shows a token proves that its client_info reads the mail of that address.
 create table auth.mail_tokens (
   token_hash bytea primary key check (octet_length(token_hash) = 32),
   purpose    text not null check (purpose in ('reset', 'verify')),
@@ -32,15 +32,15 @@ $$ language plpgsql set search_path = '';
 comment on function auth.end_sign_ins is 'Ends all sign-ins of the user. The caller has locked the account.';
 --! EndIncluded auth/end_sign_ins.sql
 --! Included auth/disable_account.sql
-create or replace function auth.disable_account(user_id bigint, sender auth.sender) returns boolean as $$
+create or replace function auth.disable_account(user_id bigint, client_info auth.client_info) returns boolean as $$
 begin
-  if (auth.hold_account(disable_account.user_id)).user_id is null then
+  if (auth.lock_account(disable_account.user_id)).user_id is null then
     return false;
   end if;
   update auth.credentials set disabled_at = coalesce(disabled_at, now())
     where credentials.user_id = disable_account.user_id;
   perform auth.end_sign_ins(disable_account.user_id);
-  perform auth.log_event('account.disabled', disable_account.user_id, sender);
+  perform auth.log_event('account.disabled', disable_account.user_id, client_info);
   return true;
 end;
 $$ language plpgsql set search_path = '';
@@ -48,13 +48,13 @@ comment on function auth.disable_account is
   'Ends all sign-ins of the account and refuses new ones until it is enabled. False: no such account.';
 --! EndIncluded auth/disable_account.sql
 --! Included auth/enable_account.sql
-create or replace function auth.enable_account(user_id bigint, sender auth.sender) returns boolean as $$
+create or replace function auth.enable_account(user_id bigint, client_info auth.client_info) returns boolean as $$
 begin
-  if (auth.hold_account(enable_account.user_id)).user_id is null then
+  if (auth.lock_account(enable_account.user_id)).user_id is null then
     return false;
   end if;
   update auth.credentials set disabled_at = null where credentials.user_id = enable_account.user_id;
-  perform auth.log_event('account.enabled', enable_account.user_id, sender);
+  perform auth.log_event('account.enabled', enable_account.user_id, client_info);
   return true;
 end;
 $$ language plpgsql set search_path = '';
@@ -79,18 +79,18 @@ comment on function auth.set_password is
 --! EndIncluded auth/set_password.sql
 --! Included auth/change_password.sql
 create or replace function auth.change_password(
-  counted_name text, user_id bigint, old_hash text, new_hash text, sender auth.sender
+  counted_name text, user_id bigint, old_hash text, new_hash text, client_info auth.client_info
 ) returns boolean as $$
 declare
-  v_account constant auth.credentials := auth.hold_account(change_password.user_id);
+  v_account constant auth.credentials := auth.lock_account(change_password.user_id);
 begin
   if v_account.password_hash is distinct from old_hash or v_account.disabled_at is not null then
-    perform auth.fail_login(counted_name, v_account.user_id, 'password', sender);
+    perform auth.fail_login(counted_name, v_account.user_id, 'password', client_info);
     return false;
   end if;
-  perform auth.end_attempt(counted_name, sender.address, 'passed');
+  perform auth.end_attempt(counted_name, client_info.address, 'passed');
   perform auth.set_password(v_account.user_id, new_hash);
-  perform auth.log_event('password.changed', v_account.user_id, sender);
+  perform auth.log_event('password.changed', v_account.user_id, client_info);
   return true;
 end;
 $$ language plpgsql set search_path = '';
@@ -129,10 +129,10 @@ comment on function auth.add_mail_token is
 --! EndIncluded auth/add_mail_token.sql
 --! Included auth/begin_verification.sql
 create or replace function auth.begin_verification(
-  user_id bigint, token_hash bytea, seconds integer, sender auth.sender
+  user_id bigint, token_hash bytea, seconds integer, client_info auth.client_info
 ) returns text as $$
 declare
-  v_account constant auth.credentials := auth.hold_account(begin_verification.user_id);
+  v_account constant auth.credentials := auth.lock_account(begin_verification.user_id);
   v_email text;
 begin
   select email into v_email from public.users where users.id = v_account.user_id;
@@ -146,7 +146,7 @@ comment on function auth.begin_verification is
   'The address to send a verification token to; null when it is verified, or a token was sent within the last minute.';
 --! EndIncluded auth/begin_verification.sql
 --! Included auth/reset_password.sql
-create or replace function auth.reset_password(token_hash bytea, new_hash text, sender auth.sender) returns bigint as $$
+create or replace function auth.reset_password(token_hash bytea, new_hash text, client_info auth.client_info) returns bigint as $$
 declare
   v_token record;
 begin
@@ -154,7 +154,7 @@ begin
   if not found then
     return null;
   end if;
-  perform auth.hold_account(v_token.user_id);
+  perform auth.lock_account(v_token.user_id);
   delete from auth.mail_tokens as token where token.token_hash = reset_password.token_hash;
   if not found then
     return null;
@@ -166,7 +166,7 @@ begin
     select v_token.user_id, v_token.email on conflict (user_id) do nothing;
   update auth.credentials set verified_email = v_token.email where user_id = v_token.user_id;
   perform auth.set_password(v_token.user_id, new_hash);
-  perform auth.log_event('password.reset', v_token.user_id, sender);
+  perform auth.log_event('password.reset', v_token.user_id, client_info);
   return v_token.user_id;
 end;
 $$ language plpgsql set search_path = '';
@@ -174,7 +174,7 @@ comment on function auth.reset_password is
   'Spends the token, sets the password and ends all sign-ins of the user. Null: the token is invalid.';
 --! EndIncluded auth/reset_password.sql
 --! Included auth/verify_email.sql
-create or replace function auth.verify_email(token_hash bytea, sender auth.sender) returns bigint as $$
+create or replace function auth.verify_email(token_hash bytea, client_info auth.client_info) returns bigint as $$
 declare
   v_token record;
 begin
@@ -182,13 +182,13 @@ begin
   if not found then
     return null;
   end if;
-  perform auth.hold_account(v_token.user_id);
+  perform auth.lock_account(v_token.user_id);
   delete from auth.mail_tokens as token where token.token_hash = verify_email.token_hash;
   if not found then
     return null;
   end if;
   update auth.credentials set verified_email = v_token.email where user_id = v_token.user_id;
-  perform auth.log_event('email.verified', v_token.user_id, sender);
+  perform auth.log_event('email.verified', v_token.user_id, client_info);
   return v_token.user_id;
 end;
 $$ language plpgsql set search_path = '';

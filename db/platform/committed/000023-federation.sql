@@ -1,5 +1,5 @@
---! Previous: sha1:d0efb6a3d3c089ce5ed7c2dcaec5f90e50d9230f
---! Hash: sha1:cb20f157dd9fd87e4108ae6e95c5e2d8a5c2c6d4
+--! Previous: sha1:2825ae7899223aa7426125c6bf6703ae85897357
+--! Hash: sha1:246d13ee6b4aa39c1f7b00e0899dd9e1fec8bcc3
 --! Message: federation
 
 -- Signing in through another provider. The service verifies what the provider says; these functions decide which account it is, and
@@ -148,7 +148,7 @@ comment on table auth.federation_replays is
   'Assertions that were accepted, kept until they expire: each is accepted once.';
 
 --! Included auth/add_provider.sql
-create or replace function auth.add_provider(provider jsonb, sender auth.sender) returns void as $$
+create or replace function auth.add_provider(provider jsonb, client_info auth.client_info) returns void as $$
 begin
   insert into auth.providers (
     name, kind, issuer, client_id, client_secret, title, sign_ups, trusts_email, trusts_factor, settings
@@ -157,7 +157,7 @@ begin
       coalesce(given.sign_ups, true), coalesce(given.trusts_email, false), coalesce(given.trusts_factor, false),
       coalesce(given.settings, '{}')
     from jsonb_populate_record(null::auth.providers, add_provider.provider) as given;
-  perform auth.log_event('provider.added', null, sender, jsonb_build_object('provider', provider ->> 'name'));
+  perform auth.log_event('provider.added', null, client_info, jsonb_build_object('provider', provider ->> 'name'));
 exception
   when unique_violation then
     raise exception 'There is a provider of that name, or of that issuer, already' using errcode = 'TAKEN', detail = 'name';
@@ -169,13 +169,13 @@ $$ language plpgsql set search_path = '';
 comment on function auth.add_provider is 'Adds an identity provider from the columns of its row.';
 --! EndIncluded auth/add_provider.sql
 --! Included auth/remove_provider.sql
-create or replace function auth.remove_provider(name text, sender auth.sender) returns boolean as $$
+create or replace function auth.remove_provider(name text, client_info auth.client_info) returns boolean as $$
 begin
   delete from auth.providers where providers.name = remove_provider.name;
   if not found then
     return false;
   end if;
-  perform auth.log_event('provider.removed', null, sender, jsonb_build_object('provider', remove_provider.name));
+  perform auth.log_event('provider.removed', null, client_info, jsonb_build_object('provider', remove_provider.name));
   return true;
 end;
 $$ language plpgsql set search_path = '';
@@ -183,14 +183,14 @@ comment on function auth.remove_provider is
   'Removes a provider and its identities; accounts stay. False: no such provider.';
 --! EndIncluded auth/remove_provider.sql
 --! Included auth/enable_provider.sql
-create or replace function auth.enable_provider(name text, enabled boolean, sender auth.sender) returns boolean as $$
+create or replace function auth.enable_provider(name text, enabled boolean, client_info auth.client_info) returns boolean as $$
 begin
   update auth.providers set enabled = enable_provider.enabled where providers.name = enable_provider.name;
   if not found then
     return false;
   end if;
   perform auth.log_event(
-    case when enable_provider.enabled then 'provider.enabled' else 'provider.disabled' end, null, sender,
+    case when enable_provider.enabled then 'provider.enabled' else 'provider.disabled' end, null, client_info,
     jsonb_build_object('provider', enable_provider.name)
   );
   return true;
@@ -249,10 +249,10 @@ comment on function auth.end_federation is
 --! EndIncluded auth/end_federation.sql
 --! Included auth/link_identity.sql
 create or replace function auth.link_identity(
-  user_id bigint, provider auth.providers, subject text, left_at timestamptz, sender auth.sender
+  user_id bigint, provider auth.providers, subject text, left_at timestamptz, client_info auth.client_info
 ) returns text as $$
 declare
-  v_account constant auth.credentials := auth.hold_account(link_identity.user_id);
+  v_account constant auth.credentials := auth.lock_account(link_identity.user_id);
 begin
   if v_account.user_id is null or v_account.disabled_at is not null then
     return 'disabled';
@@ -267,32 +267,32 @@ begin
   if not found then
     return 'taken';
   end if;
-  perform auth.log_event('identity.linked', v_account.user_id, sender, jsonb_build_object('provider', provider.name));
+  perform auth.log_event('identity.linked', v_account.user_id, client_info, jsonb_build_object('provider', provider.name));
   return 'linked';
 end;
 $$ language plpgsql set search_path = '';
 comment on function auth.link_identity is
   'Links an identity to the user who is signed in: linked, taken (it is another user''s), or ended (the password was changed meanwhile).';
 --! EndIncluded auth/link_identity.sql
---! Included auth/take_message.sql
-create or replace function auth.take_message(issuer text, message_id text, expires_at timestamptz) returns boolean as $$
+--! Included auth/use_message.sql
+create or replace function auth.use_message(issuer text, message_id text, expires_at timestamptz) returns boolean as $$
 begin
   delete from auth.federation_replays as expired where (expired.issuer, expired.message_id) in (
     select replays.issuer, replays.message_id from auth.federation_replays as replays where replays.expires_at < now()
     order by replays.expires_at limit 10 for update skip locked
   );
   insert into auth.federation_replays (issuer, message_id, expires_at)
-    values (take_message.issuer, take_message.message_id, take_message.expires_at)
+    values (use_message.issuer, use_message.message_id, use_message.expires_at)
     on conflict on constraint federation_replays_pkey do nothing;
   return found;
 end;
 $$ language plpgsql set search_path = '';
-comment on function auth.take_message is 'Whether this message of a provider is used for the first time.';
---! EndIncluded auth/take_message.sql
+comment on function auth.use_message is 'Whether this message of a provider is used for the first time.';
+--! EndIncluded auth/use_message.sql
 --! Included auth/pass_federation.sql
 -- The result is a value, not an exception: the record that the message was used must be kept even when the sign-in is refused.
 create or replace function auth.pass_federation(
-  provider text, subject text, claims jsonb, linking bigint, left_at timestamptz, sender auth.sender,
+  provider text, subject text, claims jsonb, linking bigint, left_at timestamptz, client_info auth.client_info,
   out outcome text, out user_id bigint
 ) as $$
 declare
@@ -304,7 +304,7 @@ begin
     return;
   end if;
 
-  if claims ? 'message_id' and not auth.take_message(
+  if claims ? 'message_id' and not auth.use_message(
     v_provider.issuer, claims ->> 'message_id', (claims ->> 'message_expires_at')::timestamptz
   ) then
     outcome := 'replayed';
@@ -312,12 +312,12 @@ begin
   end if;
 
   if linking is not null then
-    outcome := auth.link_identity(linking, v_provider, subject, left_at, sender);
+    outcome := auth.link_identity(linking, v_provider, subject, left_at, client_info);
     user_id := linking;
     return;
   end if;
 
-  select * into outcome, user_id from auth.federated_user(v_provider, subject, claims, sender);
+  select * into outcome, user_id from auth.federated_user(v_provider, subject, claims, client_info);
   if user_id is null or outcome = 'conflict' then
     return;
   end if;
@@ -338,7 +338,7 @@ begin
   end;
   if outcome = 'passed' then
     perform auth.log_event(
-      'federation.signed_in', pass_federation.user_id, sender, jsonb_build_object('provider', v_provider.name)
+      'federation.signed_in', pass_federation.user_id, client_info, jsonb_build_object('provider', v_provider.name)
     );
   end if;
 end;
@@ -346,32 +346,32 @@ $$ language plpgsql set search_path = '';
 comment on function auth.pass_federation is
   'The result of a sign-in through a provider: passed, linked, code_missing; or why it is refused.';
 --! EndIncluded auth/pass_federation.sql
---! Included auth/hold_federation.sql
-create or replace function auth.hold_federation(login jsonb, browser_hash bytea, seconds integer) returns void as $$
+--! Included auth/save_federation_login.sql
+create or replace function auth.save_federation_login(login jsonb, browser_hash bytea, seconds integer) returns void as $$
 begin
   delete from auth.federation_logins as gone
-    where gone.browser_hash = hold_federation.browser_hash or gone.browser_hash in (
+    where gone.browser_hash = save_federation_login.browser_hash or gone.browser_hash in (
       select logins.browser_hash from auth.federation_logins as logins where expires_at < now()
       order by expires_at limit 10 for update skip locked
     );
   insert into auth.federation_logins (
     browser_hash, provider, user_id, mode, redirect_to, code_challenge, sign_out_hint, expires_at
   )
-    select hold_federation.browser_hash, given.provider, given.user_id, given.mode, given.redirect_to,
+    select save_federation_login.browser_hash, given.provider, given.user_id, given.mode, given.redirect_to,
       given.code_challenge, given.sign_out_hint, now() + make_interval(secs => seconds)
-    from jsonb_populate_record(null::auth.federation_logins, hold_federation.login) as given;
+    from jsonb_populate_record(null::auth.federation_logins, save_federation_login.login) as given;
 end;
 $$ language plpgsql set search_path = '';
-comment on function auth.hold_federation is
+comment on function auth.save_federation_login is
   'Stores a user who has come back from a provider until that browser shows a code. One per browser.';
---! EndIncluded auth/hold_federation.sql
+--! EndIncluded auth/save_federation_login.sql
 --! Included auth/pass_federated_factor.sql
 create or replace function auth.pass_federated_factor(
   browser_hash bytea, counted_name text, user_id bigint,
-  factor_secret text, step bigint, backup_code_hash text, sender auth.sender
+  factor_secret text, step bigint, backup_code_hash text, client_info auth.client_info
 ) returns text as $$
 declare
-  v_account constant auth.credentials := auth.hold_account(pass_federated_factor.user_id);
+  v_account constant auth.credentials := auth.lock_account(pass_federated_factor.user_id);
   v_outcome text;
 begin
   v_outcome := case
@@ -381,18 +381,18 @@ begin
         and login.expires_at > now()
     ) then 'ended'
     when v_account.disabled_at is not null then 'disabled'
-    when auth.use_factor(v_account.user_id, factor_secret, step, backup_code_hash, sender) in ('used', 'none') then 'passed'
+    when auth.use_factor(v_account.user_id, factor_secret, step, backup_code_hash, client_info) in ('used', 'none') then 'passed'
     else 'code'
   end;
   if v_outcome = 'passed' then
     delete from auth.federation_logins as login where login.browser_hash = pass_federated_factor.browser_hash;
-    perform auth.end_attempt(counted_name, sender.address, 'passed');
-    perform auth.log_event('federation.signed_in', v_account.user_id, sender);
+    perform auth.end_attempt(counted_name, client_info.address, 'passed');
+    perform auth.log_event('federation.signed_in', v_account.user_id, client_info);
   elsif v_outcome = 'code' then
-    perform auth.fail_login(counted_name, v_account.user_id, 'code', sender);
+    perform auth.fail_login(counted_name, v_account.user_id, 'code', client_info);
   else
-    perform auth.end_attempt(counted_name, sender.address, 'undecided');
-    perform auth.log_event('login.refused', v_account.user_id, sender, jsonb_build_object('reason', v_outcome));
+    perform auth.end_attempt(counted_name, client_info.address, 'undecided');
+    perform auth.log_event('login.refused', v_account.user_id, client_info, jsonb_build_object('reason', v_outcome));
   end if;
   return v_outcome;
 end;
@@ -422,13 +422,13 @@ comment on function auth.add_federation_code is 'Stores a code that its bearer e
 -- Spent by whoever shows it: a code without the right verifier has been seen by somebody else. The account is locked first, as when its
 -- password is set, which deletes the code.
 create or replace function auth.use_federation_code(
-  code_hash bytea, code_challenge text, sender auth.sender, out outcome text, out user_id bigint
+  code_hash bytea, code_challenge text, client_info auth.client_info, out outcome text, out user_id bigint
 ) as $$
 declare
   v_account auth.credentials;
   v_code auth.federation_codes;
 begin
-  v_account := auth.hold_account((
+  v_account := auth.lock_account((
     select codes.user_id from auth.federation_codes as codes where codes.code_hash = use_federation_code.code_hash
   ));
   delete from auth.federation_codes as code
@@ -437,10 +437,10 @@ begin
   if v_code.user_id is null or v_code.expires_at < now()
     or v_code.code_challenge is distinct from use_federation_code.code_challenge
   then
-    perform auth.log_event('federation.refused', v_code.user_id, sender, '{"reason":"code"}');
+    perform auth.log_event('federation.refused', v_code.user_id, client_info, '{"reason":"code"}');
     outcome := 'wrong';
   elsif v_account.disabled_at is not null then
-    perform auth.log_event('login.refused', v_code.user_id, sender, '{"reason":"disabled"}');
+    perform auth.log_event('login.refused', v_code.user_id, client_info, '{"reason":"disabled"}');
     outcome := 'disabled';
   else
     outcome := 'passed';
@@ -450,28 +450,28 @@ end;
 $$ language plpgsql set search_path = '';
 comment on function auth.use_federation_code is 'The user of a code for tokens. Locks the account.';
 --! EndIncluded auth/use_federation_code.sql
---! Included auth/keep_federation_session.sql
-create or replace function auth.keep_federation_session(
+--! Included auth/save_federation_session.sql
+create or replace function auth.save_federation_session(
   session_hash bytea, provider text, subject text, session_index text, sign_out_hint text
 ) returns void as $$
   insert into auth.federation_sessions (session_hash, provider, subject, session_index, sign_out_hint)
   values (
-    keep_federation_session.session_hash, keep_federation_session.provider, keep_federation_session.subject,
-    keep_federation_session.session_index, keep_federation_session.sign_out_hint
+    save_federation_session.session_hash, save_federation_session.provider, save_federation_session.subject,
+    save_federation_session.session_index, save_federation_session.sign_out_hint
   );
 $$ language sql set search_path = '';
-comment on function auth.keep_federation_session is 'Stores the provider through which a session was opened.';
---! EndIncluded auth/keep_federation_session.sql
+comment on function auth.save_federation_session is 'Stores the provider through which a session was opened.';
+--! EndIncluded auth/save_federation_session.sql
 --! Included auth/end_federation_sessions.sql
 create or replace function auth.end_federation_sessions(
-  provider text, subject text, session_index text, message_id text, message_expires_at timestamptz, sender auth.sender
+  provider text, subject text, session_index text, message_id text, message_expires_at timestamptz, client_info auth.client_info
 ) returns integer as $$
 declare
   v_issuer constant text := (select issuer from auth.providers where name = end_federation_sessions.provider);
   v_user_id bigint;
   v_ended integer := 0;
 begin
-  if not auth.take_message(v_issuer, message_id, message_expires_at) then
+  if not auth.use_message(v_issuer, message_id, message_expires_at) then
     return null;
   end if;
   for v_user_id in
@@ -482,7 +482,7 @@ begin
       returning session.user_id
   loop
     v_ended := v_ended + 1;
-    perform auth.log_event('session.closed', v_user_id, sender, jsonb_build_object('provider', provider));
+    perform auth.log_event('session.closed', v_user_id, client_info, jsonb_build_object('provider', provider));
   end loop;
   return v_ended;
 end;

@@ -211,7 +211,7 @@ async function completeSignIn(
     return { kind: "token", code: await issueCode(client, userId, codeChallenge), redirectTo: redirectTo! };
   }
   const session = await openSession(client, userId, clientInfo);
-  await client.query("select auth.keep_federation_session($1, $2, $3, $4, $5)", [
+  await client.query("select auth.save_federation_session($1, $2, $3, $4, $5)", [
     digestOf(session.id),
     provider,
     signOut.subject,
@@ -251,7 +251,7 @@ async function savePending(
     sign_out_hint: encryptHint(signOut, browser),
   };
   const values = [JSON.stringify(row), digestOf(browser)];
-  await client.query(`select auth.hold_federation($1, $2, ${PENDING_LIFETIME_SECONDS})`, values);
+  await client.query(`select auth.save_federation_login($1, $2, ${PENDING_LIFETIME_SECONDS})`, values);
 }
 
 async function findPending(asOwner: AsOwner, browser: string): Promise<VerifiedSignIn> {

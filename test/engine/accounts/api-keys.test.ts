@@ -95,7 +95,7 @@ describe("an API key", () => {
       await maker.query("begin");
       await maker.query(
         `select auth.create_api_key(sha256('open'), 'key_open', 'admin', $1, '', null,
-          jsonb_populate_record(null::auth.sender, jsonb_build_object('actor', $2::bigint)))`,
+          jsonb_populate_record(null::auth.client_info, jsonb_build_object('actor', $2::bigint)))`,
         [userId, userId],
       );
       const losing = opened.owner.query("select auth.assign_role($1, 'authenticated', null)", [userId]);

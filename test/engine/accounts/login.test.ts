@@ -178,7 +178,7 @@ describe("a login", () => {
     const { owner } = opened;
     const holder = await owner.connect();
     await holder.query("begin");
-    await holder.query("select auth.hold_account($1)", [userId]);
+    await holder.query("select auth.lock_account($1)", [userId]);
     const attempt = refusalOf(login(email));
     await until(async () => {
       const { rows } = await owner.query(
@@ -241,7 +241,7 @@ describe("the throttle", () => {
   test("blocks an address after fifty failures of any users; an IPv6 network counts as one address", async () => {
     const { email } = await newPerson(opened);
     const sql =
-      "select auth.take_attempt('spray-' || n, ('2001:db8:1:2::' || to_hex(n))::inet) as wait from generate_series(1, 52) n";
+      "select auth.count_attempt('spray-' || n, ('2001:db8:1:2::' || to_hex(n))::inet) as wait from generate_series(1, 52) n";
     const { rows } = await opened.owner.query<{ wait: number }>(sql);
     // Those attempts are still being made: it is worth asking again soon.
     expect(rows.map(({ wait }) => wait)).toEqual([...Array(50).fill(0), 1, 1]);
@@ -255,7 +255,7 @@ describe("the throttle", () => {
   test("blocks a user after a hundred failures from any addresses", async () => {
     const { email } = await newPerson(opened);
     await opened.owner.query(
-      "select auth.take_attempt($1, ('10.9.8.' || n)::inet), auth.end_attempt($1, ('10.9.8.' || n)::inet, 'failed') from generate_series(1, 100) n",
+      "select auth.count_attempt($1, ('10.9.8.' || n)::inet), auth.end_attempt($1, ('10.9.8.' || n)::inet, 'failed') from generate_series(1, 100) n",
       [email],
     );
     expect(await refusalOf(login(email))).toMatchObject({ status: 429 });
@@ -292,7 +292,7 @@ describe("the throttle", () => {
     const { email } = await newPerson(opened);
     const here = from();
     for (let n = 0; n < 5; n++) {
-      await opened.owner.query("select auth.begin_login($1, row($2::inet, null, null, null)::auth.sender)", [
+      await opened.owner.query("select auth.begin_login($1, row($2::inet, null, null, null)::auth.client_info)", [
         email,
         here.address,
       ]);

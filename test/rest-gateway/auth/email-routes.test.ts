@@ -49,7 +49,7 @@ describe("a forgotten password", () => {
     const holder = await gateways.owner.connect();
     try {
       await holder.query("begin");
-      await holder.query("select auth.hold_account($1)", [userId]);
+      await holder.query("select auth.lock_account($1)", [userId]);
       expect((await forget(email)).status).toBe(202);
     } finally {
       await holder.query("rollback");

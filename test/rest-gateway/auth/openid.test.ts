@@ -247,7 +247,7 @@ describe("tokens for an application", () => {
 
 describe("the account of a federated sign-in", () => {
   const PASS = `select outcome from auth.pass_federation(
-    'example', $1, '{}', $2, $3, jsonb_populate_record(null::auth.sender, '{}'))`;
+    'example', $1, '{}', $2, $3, jsonb_populate_record(null::auth.client_info, '{}'))`;
 
   test("is the one with the same e-mail address, if both sides have verified it", async () => {
     const { email, userId } = await newPerson(gateways);
@@ -427,7 +427,7 @@ describe("the account of a federated sign-in", () => {
     const setter = await gateways.owner.connect();
     try {
       await setter.query("begin");
-      await setter.query("select auth.hold_account($1)", [id]);
+      await setter.query("select auth.lock_account($1)", [id]);
       const waiting = gateways.owner.query(PASS, ["waiting-thief", null, new Date()]);
       // A gateway may have something to write about the account as well.
       const blocked = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()

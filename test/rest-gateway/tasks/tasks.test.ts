@@ -471,7 +471,7 @@ describe("a task", () => {
     expect(forgotten.status).toBe(204);
     await gateways.owner.query("update private.tasks set expires_at = now() where id = $1", [ids[1]]);
     for (const id of ids) expect((await look(id)).status).toBe(404);
-    await gateways.owner.query("select private.tend_tasks()");
+    await gateways.owner.query("select private.maintain_tasks()");
     const { rowCount } = await gateways.owner.query("select from private.tasks where id = $1", [ids[1]]);
     expect(rowCount).toBe(0);
   });
@@ -535,11 +535,11 @@ describe("task maintenance", () => {
     const attempt = await gateways.owner.connect();
     try {
       const id = await beginAttempt(attempt);
-      await gateways.owner.query("select private.tend_tasks()");
+      await gateways.owner.query("select private.maintain_tasks()");
       expect((await look(id)).body.status).toBe("running");
 
       await attempt.query("rollback");
-      await gateways.owner.query("select private.tend_tasks()");
+      await gateways.owner.query("select private.maintain_tasks()");
       expect((await look(id)).body).toMatchObject({ status: "failed", error: { status: 500 } });
     } finally {
       await attempt.query("rollback");

@@ -1,7 +1,7 @@
 -- An identity is found by issuer and subject, and by e-mail address only where both the provider and this service have verified the
 -- address: otherwise whoever enters another person's address first, there or here, would share the account.
 create or replace function auth.federated_user(
-  provider auth.providers, subject text, claims jsonb, sender auth.sender, out outcome text, out user_id bigint
+  provider auth.providers, subject text, claims jsonb, client_info auth.client_info, out outcome text, out user_id bigint
 ) as $$
 declare
   v_email constant text := nullif(btrim(claims ->> 'email'), '');
@@ -16,7 +16,7 @@ begin
   select * into v_identity from auth.identities
     where identities.issuer = provider.issuer and identities.subject = federated_user.subject;
   if found then
-    v_account := auth.hold_account(v_identity.user_id);
+    v_account := auth.lock_account(v_identity.user_id);
     -- Read again: the transaction that held the account may have changed it.
     select * into v_identity from auth.identities
       where identities.issuer = provider.issuer and identities.subject = federated_user.subject;
@@ -33,7 +33,7 @@ begin
 
   select * into v_user from public.users where lower(users.email) = lower(v_email) for key share;
   if found then
-    v_account := auth.hold_account(v_user.id);
+    v_account := auth.lock_account(v_user.id);
     -- Case-insensitive within ASCII only, as for mail servers: the Kelvin sign is not a k.
     if not v_is_vouched or lower(v_email collate "C") <> lower(v_user.email collate "C")
       or v_account.user_id is not null
@@ -54,10 +54,10 @@ begin
     return;
   else
     begin
-      v_user := auth.register(left(coalesce(btrim(claims ->> 'name'), v_local_part), 200), v_email, null, null, null, sender);
+      v_user := auth.register(left(coalesce(btrim(claims ->> 'name'), v_local_part), 200), v_email, null, null, null, client_info);
     exception when sqlstate 'WRONG' then
       -- The provider's name is not acceptable: use the local part. If the address is not acceptable, this raises.
-      v_user := auth.register(left(v_local_part, 200), v_email, null, null, null, sender);
+      v_user := auth.register(left(v_local_part, 200), v_email, null, null, null, client_info);
     end;
     update auth.credentials set verified_email = v_user.email where credentials.user_id = v_user.id and v_is_vouched;
     outcome := 'registered';
@@ -65,7 +65,7 @@ begin
   user_id := v_user.id;
   insert into auth.identities (issuer, subject, user_id, is_vouched)
     values (provider.issuer, federated_user.subject, v_user.id, v_is_vouched);
-  perform auth.log_event('identity.linked', v_user.id, sender, jsonb_build_object('provider', provider.name));
+  perform auth.log_event('identity.linked', v_user.id, client_info, jsonb_build_object('provider', provider.name));
 end;
 $$ language plpgsql set search_path = '';
 comment on function auth.federated_user is

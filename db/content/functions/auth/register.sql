@@ -1,6 +1,6 @@
 -- Checks beforehand what a client can get wrong, so that no row of credentials appears in the detail of an error.
 create or replace function auth.register(
-  name text, email text, age integer, username text, password_hash text, sender auth.sender
+  name text, email text, age integer, username text, password_hash text, client_info auth.client_info
 ) returns public.users as $$
 declare
   v_username text := coalesce(username, email);
@@ -32,7 +32,7 @@ begin
     raise exception 'This user name is already taken' using errcode = 'TAKEN', detail = 'username';
   end;
 
-  perform auth.log_event('account.created', v_user.id, sender);
+  perform auth.log_event('account.created', v_user.id, client_info);
   return v_user;
 end;
 $$ language plpgsql set search_path = '';

@@ -3,7 +3,7 @@ create or replace function auth.use_session(id_hash bytea, idle_seconds integer)
 returns table (user_id bigint, username text, claims jsonb, signed_in_at timestamptz, expires_at timestamptz)
 language sql
 begin atomic
-  with living as (
+  with live as (
     select session.id_hash, session.user_id, credentials.username, session.created_at, session.expires_at
     from auth.sessions as session join auth.credentials on credentials.user_id = session.user_id
     where session.id_hash = use_session.id_hash and least(session.idle_expires_at, session.expires_at) > now()
@@ -13,13 +13,13 @@ begin atomic
     set last_used_at = now(), idle_expires_at = now() + make_interval(secs => use_session.idle_seconds)
     where session.id_hash in (
       select sessions.id_hash from auth.sessions
-      where sessions.id_hash in (select living.id_hash from living)
+      where sessions.id_hash in (select live.id_hash from live)
         and sessions.last_used_at < now() - interval '15 seconds'
       for no key update skip locked
     )
   )
-  select living.user_id, living.username, auth.claims_of(living.user_id), living.created_at, living.expires_at
-  from living;
+  select live.user_id, live.username, auth.claims_of(live.user_id), live.created_at, live.expires_at
+  from live;
 end;
 
 comment on function auth.use_session is 'The user and claims of a session. No row: it has ended.';

@@ -1,14 +1,14 @@
 -- For operators, who vouch for the address. A user row without an account gets one; an existing account stays as it is, because its
 -- password belongs to somebody else.
 create or replace function auth.add_account(
-  name text, email text, role text, password_hash text, sender auth.sender
+  name text, email text, role text, password_hash text, client_info auth.client_info
 ) returns bigint as $$
 declare
   v_user_id bigint;
 begin
   select users.id into v_user_id from public.users where lower(users.email) = lower(add_account.email);
   if not found then
-    v_user_id := (auth.register(name, email, null, null, password_hash, sender)).id;
+    v_user_id := (auth.register(name, email, null, null, password_hash, client_info)).id;
   else
     begin
       insert into auth.credentials (user_id, username, password_hash)
@@ -16,11 +16,11 @@ begin
     exception when unique_violation then
       raise exception 'This e-mail address already has an account' using errcode = 'TAKEN', detail = 'email';
     end;
-    perform auth.log_event('account.created', v_user_id, sender);
+    perform auth.log_event('account.created', v_user_id, client_info);
   end if;
   update auth.credentials set verified_email = add_account.email where user_id = v_user_id;
   if role <> 'authenticated' then
-    perform auth.assign_role(v_user_id, role, sender);
+    perform auth.assign_role(v_user_id, role, client_info);
   end if;
   return v_user_id;
 end;

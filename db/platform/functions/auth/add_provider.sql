@@ -1,4 +1,4 @@
-create or replace function auth.add_provider(provider jsonb, sender auth.sender) returns void as $$
+create or replace function auth.add_provider(provider jsonb, client_info auth.client_info) returns void as $$
 begin
   insert into auth.providers (
     name, kind, issuer, client_id, client_secret, title, sign_ups, trusts_email, trusts_factor, settings
@@ -7,7 +7,7 @@ begin
       coalesce(given.sign_ups, true), coalesce(given.trusts_email, false), coalesce(given.trusts_factor, false),
       coalesce(given.settings, '{}')
     from jsonb_populate_record(null::auth.providers, add_provider.provider) as given;
-  perform auth.log_event('provider.added', null, sender, jsonb_build_object('provider', provider ->> 'name'));
+  perform auth.log_event('provider.added', null, client_info, jsonb_build_object('provider', provider ->> 'name'));
 exception
   when unique_violation then
     raise exception 'There is a provider of that name, or of that issuer, already' using errcode = 'TAKEN', detail = 'name';

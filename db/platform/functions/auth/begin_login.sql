@@ -1,13 +1,13 @@
 -- Runs the same queries whether or not the user exists. counted_name is the name that attempts are counted by: an account has one,
 -- although it can be named by user name or by e-mail address.
-create or replace function auth.begin_login(name text, sender auth.sender, out wait integer, out counted_name text,
+create or replace function auth.begin_login(name text, client_info auth.client_info, out wait integer, out counted_name text,
   out user_id bigint, out password_hash text, out factor_secret text, out backup_code_hash text
 ) as $$
 declare
   v_account constant auth.credentials := auth.find_account(name);
 begin
   counted_name := coalesce(v_account.username, name);
-  wait := auth.take_attempt(counted_name, sender.address);
+  wait := auth.count_attempt(counted_name, client_info.address);
   if wait = 0 then
     user_id := v_account.user_id;
     password_hash := v_account.password_hash;

@@ -1,16 +1,16 @@
 create or replace function auth.create_api_key(
-  key_hash bytea, prefix text, role text, owner_id bigint, name text, expires_at timestamptz, sender auth.sender
+  key_hash bytea, prefix text, role text, owner_id bigint, name text, expires_at timestamptz, client_info auth.client_info
 ) returns bigint as $$
 declare
   v_id bigint;
 begin
   -- Locks the lower id first: otherwise two transactions could deadlock.
-  perform auth.hold_account(held.id)
-    from (select distinct unnest(array[create_api_key.owner_id, (sender).actor]) as id order by id) as held;
+  perform auth.lock_account(held.id)
+    from (select distinct unnest(array[create_api_key.owner_id, (client_info).actor]) as id order by id) as held;
   -- An access token outlives a change of roles by some seconds. A role from another issuer's token is trusted.
   if exists (
     select from auth.credentials left join auth.user_roles using (user_id)
-    where credentials.user_id = (sender).actor
+    where credentials.user_id = (client_info).actor
       and (credentials.disabled_at is not null
         or credentials.tokens_valid_from > now() - interval '1 minute' and user_roles.role is distinct from 'admin')
   ) then
@@ -28,7 +28,7 @@ begin
       create_api_key.name, create_api_key.expires_at
     )
     returning id into v_id;
-  perform auth.log_event('api_key.created', owner_id, sender, jsonb_build_object('api_key', v_id, 'role', role));
+  perform auth.log_event('api_key.created', owner_id, client_info, jsonb_build_object('api_key', v_id, 'role', role));
   return v_id;
 end;
 $$ language plpgsql set search_path = '';

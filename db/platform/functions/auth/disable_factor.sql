@@ -1,19 +1,19 @@
 create or replace function auth.disable_factor(
-  counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text, sender auth.sender
+  counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text, client_info auth.client_info
 ) returns text as $$
 declare
   v_outcome text;
 begin
-  perform auth.hold_account(disable_factor.user_id);
-  v_outcome := auth.use_factor(disable_factor.user_id, factor_secret, step, backup_code_hash, sender);
+  perform auth.lock_account(disable_factor.user_id);
+  v_outcome := auth.use_factor(disable_factor.user_id, factor_secret, step, backup_code_hash, client_info);
   if v_outcome = 'wrong' then
-    perform auth.fail_login(counted_name, disable_factor.user_id, 'code', sender);
+    perform auth.fail_login(counted_name, disable_factor.user_id, 'code', client_info);
     return v_outcome;
   end if;
-  perform auth.end_attempt(counted_name, sender.address, 'undecided');
+  perform auth.end_attempt(counted_name, client_info.address, 'undecided');
   if v_outcome = 'used' then
     delete from auth.mfa_factors where mfa_factors.user_id = disable_factor.user_id;
-    perform auth.log_event('factor.disabled', disable_factor.user_id, sender);
+    perform auth.log_event('factor.disabled', disable_factor.user_id, client_info);
   end if;
   return v_outcome;
 end;

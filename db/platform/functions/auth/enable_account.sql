@@ -1,10 +1,10 @@
-create or replace function auth.enable_account(user_id bigint, sender auth.sender) returns boolean as $$
+create or replace function auth.enable_account(user_id bigint, client_info auth.client_info) returns boolean as $$
 begin
-  if (auth.hold_account(enable_account.user_id)).user_id is null then
+  if (auth.lock_account(enable_account.user_id)).user_id is null then
     return false;
   end if;
   update auth.credentials set disabled_at = null where credentials.user_id = enable_account.user_id;
-  perform auth.log_event('account.enabled', enable_account.user_id, sender);
+  perform auth.log_event('account.enabled', enable_account.user_id, client_info);
   return true;
 end;
 $$ language plpgsql set search_path = '';

@@ -1,8 +1,8 @@
 create or replace function auth.enable_factor(
-  user_id bigint, secret text, step bigint, backup_code_hashes text[], sender auth.sender
+  user_id bigint, secret text, step bigint, backup_code_hashes text[], client_info auth.client_info
 ) returns boolean as $$
 begin
-  perform auth.hold_account(enable_factor.user_id);
+  perform auth.lock_account(enable_factor.user_id);
   update auth.mfa_factors as factor set state = 'enabled', enabled_at = now(), last_used_step = step
     where factor.user_id = enable_factor.user_id and factor.secret = enable_factor.secret and factor.state = 'pending';
   if not found then
@@ -10,7 +10,7 @@ begin
   end if;
   insert into auth.mfa_backup_codes (user_id, code_hash)
     select enable_factor.user_id, code_hash from unnest(backup_code_hashes) as code_hash;
-  perform auth.log_event('factor.enabled', enable_factor.user_id, sender);
+  perform auth.log_event('factor.enabled', enable_factor.user_id, client_info);
   return true;
 end;
 $$ language plpgsql set search_path = '';

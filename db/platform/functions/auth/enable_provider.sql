@@ -1,11 +1,11 @@
-create or replace function auth.enable_provider(name text, enabled boolean, sender auth.sender) returns boolean as $$
+create or replace function auth.enable_provider(name text, enabled boolean, client_info auth.client_info) returns boolean as $$
 begin
   update auth.providers set enabled = enable_provider.enabled where providers.name = enable_provider.name;
   if not found then
     return false;
   end if;
   perform auth.log_event(
-    case when enable_provider.enabled then 'provider.enabled' else 'provider.disabled' end, null, sender,
+    case when enable_provider.enabled then 'provider.enabled' else 'provider.disabled' end, null, client_info,
     jsonb_build_object('provider', enable_provider.name)
   );
   return true;

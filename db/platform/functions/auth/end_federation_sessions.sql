@@ -1,12 +1,12 @@
 create or replace function auth.end_federation_sessions(
-  provider text, subject text, session_index text, message_id text, message_expires_at timestamptz, sender auth.sender
+  provider text, subject text, session_index text, message_id text, message_expires_at timestamptz, client_info auth.client_info
 ) returns integer as $$
 declare
   v_issuer constant text := (select issuer from auth.providers where name = end_federation_sessions.provider);
   v_user_id bigint;
   v_ended integer := 0;
 begin
-  if not auth.take_message(v_issuer, message_id, message_expires_at) then
+  if not auth.use_message(v_issuer, message_id, message_expires_at) then
     return null;
   end if;
   for v_user_id in
@@ -17,7 +17,7 @@ begin
       returning session.user_id
   loop
     v_ended := v_ended + 1;
-    perform auth.log_event('session.closed', v_user_id, sender, jsonb_build_object('provider', provider));
+    perform auth.log_event('session.closed', v_user_id, client_info, jsonb_build_object('provider', provider));
   end loop;
   return v_ended;
 end;

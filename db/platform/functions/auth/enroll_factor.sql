@@ -1,7 +1,7 @@
 -- Starting again replaces a secret that no app has confirmed.
-create or replace function auth.enroll_factor(user_id bigint, secret text, sender auth.sender) returns text as $$
+create or replace function auth.enroll_factor(user_id bigint, secret text, client_info auth.client_info) returns text as $$
 declare
-  v_account constant auth.credentials := auth.hold_account(enroll_factor.user_id);
+  v_account constant auth.credentials := auth.lock_account(enroll_factor.user_id);
 begin
   if v_account.user_id is null then
     raise exception 'There is no account to protect' using errcode = 'NTFND';
@@ -13,7 +13,7 @@ begin
     raise exception 'An authenticator app is enabled already'
       using errcode = 'TAKEN', hint = 'Disable it with one of its codes before you enrol another one.';
   end if;
-  perform auth.log_event('factor.enrolled', enroll_factor.user_id, sender);
+  perform auth.log_event('factor.enrolled', enroll_factor.user_id, client_info);
   return v_account.username;
 end;
 $$ language plpgsql set search_path = '';

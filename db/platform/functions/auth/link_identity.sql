@@ -1,8 +1,8 @@
 create or replace function auth.link_identity(
-  user_id bigint, provider auth.providers, subject text, left_at timestamptz, sender auth.sender
+  user_id bigint, provider auth.providers, subject text, left_at timestamptz, client_info auth.client_info
 ) returns text as $$
 declare
-  v_account constant auth.credentials := auth.hold_account(link_identity.user_id);
+  v_account constant auth.credentials := auth.lock_account(link_identity.user_id);
 begin
   if v_account.user_id is null or v_account.disabled_at is not null then
     return 'disabled';
@@ -17,7 +17,7 @@ begin
   if not found then
     return 'taken';
   end if;
-  perform auth.log_event('identity.linked', v_account.user_id, sender, jsonb_build_object('provider', provider.name));
+  perform auth.log_event('identity.linked', v_account.user_id, client_info, jsonb_build_object('provider', provider.name));
   return 'linked';
 end;
 $$ language plpgsql set search_path = '';

@@ -1,5 +1,5 @@
 create or replace function auth.open_session(
-  user_id bigint, id_hash bytea, idle_seconds integer, seconds integer, sender auth.sender,
+  user_id bigint, id_hash bytea, idle_seconds integer, seconds integer, client_info auth.client_info,
   out username text, out claims jsonb
 ) as $$
 begin
@@ -7,9 +7,9 @@ begin
   insert into auth.sessions (id_hash, user_id, idle_expires_at, expires_at, address, user_agent)
     values (
       open_session.id_hash, open_session.user_id, now() + make_interval(secs => idle_seconds),
-      now() + make_interval(secs => open_session.seconds), sender.address, sender.user_agent
+      now() + make_interval(secs => open_session.seconds), client_info.address, client_info.user_agent
     );
-  perform auth.log_event('session.created', open_session.user_id, sender);
+  perform auth.log_event('session.created', open_session.user_id, client_info);
   delete from auth.sessions as expired where expired.id_hash in (
     select sessions.id_hash from auth.sessions where least(idle_expires_at, expires_at) < now()
     order by least(idle_expires_at, expires_at) limit 10 for update skip locked

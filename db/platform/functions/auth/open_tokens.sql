@@ -1,7 +1,7 @@
-create or replace function auth.open_tokens(user_id bigint, token_hash bytea, seconds integer, sender auth.sender)
+create or replace function auth.open_tokens(user_id bigint, token_hash bytea, seconds integer, client_info auth.client_info)
 returns jsonb as $$
 begin
-  perform auth.log_event('refresh_token.created', open_tokens.user_id, sender);
+  perform auth.log_event('refresh_token.created', open_tokens.user_id, client_info);
   return auth.add_refresh_token(open_tokens.user_id, open_tokens.token_hash, gen_random_uuid(), seconds);
 end;
 $$ language plpgsql set search_path = '';

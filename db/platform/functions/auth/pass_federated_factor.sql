@@ -1,9 +1,9 @@
 create or replace function auth.pass_federated_factor(
   browser_hash bytea, counted_name text, user_id bigint,
-  factor_secret text, step bigint, backup_code_hash text, sender auth.sender
+  factor_secret text, step bigint, backup_code_hash text, client_info auth.client_info
 ) returns text as $$
 declare
-  v_account constant auth.credentials := auth.hold_account(pass_federated_factor.user_id);
+  v_account constant auth.credentials := auth.lock_account(pass_federated_factor.user_id);
   v_outcome text;
 begin
   v_outcome := case
@@ -13,18 +13,18 @@ begin
         and login.expires_at > now()
     ) then 'ended'
     when v_account.disabled_at is not null then 'disabled'
-    when auth.use_factor(v_account.user_id, factor_secret, step, backup_code_hash, sender) in ('used', 'none') then 'passed'
+    when auth.use_factor(v_account.user_id, factor_secret, step, backup_code_hash, client_info) in ('used', 'none') then 'passed'
     else 'code'
   end;
   if v_outcome = 'passed' then
     delete from auth.federation_logins as login where login.browser_hash = pass_federated_factor.browser_hash;
-    perform auth.end_attempt(counted_name, sender.address, 'passed');
-    perform auth.log_event('federation.signed_in', v_account.user_id, sender);
+    perform auth.end_attempt(counted_name, client_info.address, 'passed');
+    perform auth.log_event('federation.signed_in', v_account.user_id, client_info);
   elsif v_outcome = 'code' then
-    perform auth.fail_login(counted_name, v_account.user_id, 'code', sender);
+    perform auth.fail_login(counted_name, v_account.user_id, 'code', client_info);
   else
-    perform auth.end_attempt(counted_name, sender.address, 'undecided');
-    perform auth.log_event('login.refused', v_account.user_id, sender, jsonb_build_object('reason', v_outcome));
+    perform auth.end_attempt(counted_name, client_info.address, 'undecided');
+    perform auth.log_event('login.refused', v_account.user_id, client_info, jsonb_build_object('reason', v_outcome));
   end if;
   return v_outcome;
 end;

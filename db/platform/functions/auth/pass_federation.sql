@@ -1,6 +1,6 @@
 -- The result is a value, not an exception: the record that the message was used must be kept even when the sign-in is refused.
 create or replace function auth.pass_federation(
-  provider text, subject text, claims jsonb, linking bigint, left_at timestamptz, sender auth.sender,
+  provider text, subject text, claims jsonb, linking bigint, left_at timestamptz, client_info auth.client_info,
   out outcome text, out user_id bigint
 ) as $$
 declare
@@ -12,7 +12,7 @@ begin
     return;
   end if;
 
-  if claims ? 'message_id' and not auth.take_message(
+  if claims ? 'message_id' and not auth.use_message(
     v_provider.issuer, claims ->> 'message_id', (claims ->> 'message_expires_at')::timestamptz
   ) then
     outcome := 'replayed';
@@ -20,12 +20,12 @@ begin
   end if;
 
   if linking is not null then
-    outcome := auth.link_identity(linking, v_provider, subject, left_at, sender);
+    outcome := auth.link_identity(linking, v_provider, subject, left_at, client_info);
     user_id := linking;
     return;
   end if;
 
-  select * into outcome, user_id from auth.federated_user(v_provider, subject, claims, sender);
+  select * into outcome, user_id from auth.federated_user(v_provider, subject, claims, client_info);
   if user_id is null or outcome = 'conflict' then
     return;
   end if;
@@ -46,7 +46,7 @@ begin
   end;
   if outcome = 'passed' then
     perform auth.log_event(
-      'federation.signed_in', pass_federation.user_id, sender, jsonb_build_object('provider', v_provider.name)
+      'federation.signed_in', pass_federation.user_id, client_info, jsonb_build_object('provider', v_provider.name)
     );
   end if;
 end;

@@ -1,4 +1,4 @@
-create or replace function auth.reset_password(token_hash bytea, new_hash text, sender auth.sender) returns bigint as $$
+create or replace function auth.reset_password(token_hash bytea, new_hash text, client_info auth.client_info) returns bigint as $$
 declare
   v_token record;
 begin
@@ -6,7 +6,7 @@ begin
   if not found then
     return null;
   end if;
-  perform auth.hold_account(v_token.user_id);
+  perform auth.lock_account(v_token.user_id);
   delete from auth.mail_tokens as token where token.token_hash = reset_password.token_hash;
   if not found then
     return null;
@@ -18,7 +18,7 @@ begin
     select v_token.user_id, v_token.email on conflict (user_id) do nothing;
   update auth.credentials set verified_email = v_token.email where user_id = v_token.user_id;
   perform auth.set_password(v_token.user_id, new_hash);
-  perform auth.log_event('password.reset', v_token.user_id, sender);
+  perform auth.log_event('password.reset', v_token.user_id, client_info);
   return v_token.user_id;
 end;
 $$ language plpgsql set search_path = '';

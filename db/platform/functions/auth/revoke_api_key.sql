@@ -1,4 +1,4 @@
-create or replace function auth.revoke_api_key(id bigint, owner_id bigint, sender auth.sender) returns boolean as $$
+create or replace function auth.revoke_api_key(id bigint, owner_id bigint, client_info auth.client_info) returns boolean as $$
 declare
   v_owner_id bigint;
 begin
@@ -10,7 +10,7 @@ begin
     return false;
   end if;
   perform auth.log_event(
-    'api_key.revoked', v_owner_id, sender, jsonb_build_object('api_key', revoke_api_key.id)
+    'api_key.revoked', v_owner_id, client_info, jsonb_build_object('api_key', revoke_api_key.id)
   );
   return true;
 end;

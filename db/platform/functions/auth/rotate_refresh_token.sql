@@ -1,7 +1,7 @@
 -- The user is read before the account is locked and the rest afterwards: meanwhile another request may have rotated the token or
 -- revoked its family.
 create or replace function auth.rotate_refresh_token(
-  token_hash bytea, next_hash bytea, seconds integer, retry_hash bytea, sender auth.sender,
+  token_hash bytea, next_hash bytea, seconds integer, retry_hash bytea, client_info auth.client_info,
   out outcome text, out claims jsonb, out sealed_answer bytea
 ) as $$
 declare
@@ -11,7 +11,7 @@ declare
 begin
   select refresh_tokens.user_id into v_user_id
     from auth.refresh_tokens where refresh_tokens.token_hash = rotate_refresh_token.token_hash;
-  v_account := auth.hold_account(v_user_id);
+  v_account := auth.lock_account(v_user_id);
   select * into v_token from auth.refresh_tokens where refresh_tokens.token_hash = rotate_refresh_token.token_hash;
 
   if v_token.token_hash is null or v_token.revoked_at is not null or v_token.expires_at <= clock_timestamp()
@@ -34,7 +34,7 @@ begin
     outcome := 'reused';
     update auth.refresh_tokens as token set revoked_at = now()
       where token.family_id = v_token.family_id and token.revoked_at is null;
-    perform auth.log_event('refresh_token.reused', v_user_id, sender);
+    perform auth.log_event('refresh_token.reused', v_user_id, client_info);
   end if;
 end;
 $$ language plpgsql set search_path = '';

@@ -2,7 +2,7 @@
 create or replace function auth.use_api_keys(key_hashes bytea[])
 returns table (key_hash bytea, claims jsonb, expires_at timestamptz)
 begin atomic
-  with living as (
+  with live as (
     select api_keys.id, api_keys.key_hash, api_keys.role, api_keys.owner_id, api_keys.expires_at
     from auth.api_keys left join auth.credentials on credentials.user_id = api_keys.owner_id
     where api_keys.key_hash = any (use_api_keys.key_hashes) and api_keys.revoked_at is null
@@ -11,16 +11,16 @@ begin atomic
     -- To the minute, to save writes; skips rows that are locked.
     update auth.api_keys set last_used_at = now() where id in (
       select id from auth.api_keys
-      where id in (select id from living) and (last_used_at is null or last_used_at < now() - interval '1 minute')
+      where id in (select id from live) and (last_used_at is null or last_used_at < now() - interval '1 minute')
       for no key update skip locked
     )
   )
-  select living.key_hash,
+  select live.key_hash,
     jsonb_strip_nulls(jsonb_build_object(
-      'role', living.role, 'sub', living.owner_id::text, 'api_key', living.id::text
+      'role', live.role, 'sub', live.owner_id::text, 'api_key', live.id::text
     )),
-    living.expires_at
-  from living;
+    live.expires_at
+  from live;
 end;
 
 comment on function auth.use_api_keys is 'The claims of these keys, by SHA-256; called by the service as the owner.';

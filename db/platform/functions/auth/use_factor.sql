@@ -1,6 +1,6 @@
 -- RFC 6238 §5.2: a code is accepted once. The row of an accepted step or backup code stays locked until the transaction ends.
 create or replace function auth.use_factor(
-  user_id bigint, factor_secret text, step bigint, backup_code_hash text, sender auth.sender
+  user_id bigint, factor_secret text, step bigint, backup_code_hash text, client_info auth.client_info
 ) returns text as $$
 begin
   if not exists (
@@ -17,7 +17,7 @@ begin
     update auth.mfa_backup_codes set used_at = now()
       where mfa_backup_codes.user_id = use_factor.user_id and code_hash = backup_code_hash and used_at is null;
     if found then
-      perform auth.log_event('backup_code.used', use_factor.user_id, sender);
+      perform auth.log_event('backup_code.used', use_factor.user_id, client_info);
     end if;
   end if;
   return case when found then 'used' else 'wrong' end;

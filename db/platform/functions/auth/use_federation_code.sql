@@ -1,13 +1,13 @@
 -- Spent by whoever shows it: a code without the right verifier has been seen by somebody else. The account is locked first, as when its
 -- password is set, which deletes the code.
 create or replace function auth.use_federation_code(
-  code_hash bytea, code_challenge text, sender auth.sender, out outcome text, out user_id bigint
+  code_hash bytea, code_challenge text, client_info auth.client_info, out outcome text, out user_id bigint
 ) as $$
 declare
   v_account auth.credentials;
   v_code auth.federation_codes;
 begin
-  v_account := auth.hold_account((
+  v_account := auth.lock_account((
     select codes.user_id from auth.federation_codes as codes where codes.code_hash = use_federation_code.code_hash
   ));
   delete from auth.federation_codes as code
@@ -16,10 +16,10 @@ begin
   if v_code.user_id is null or v_code.expires_at < now()
     or v_code.code_challenge is distinct from use_federation_code.code_challenge
   then
-    perform auth.log_event('federation.refused', v_code.user_id, sender, '{"reason":"code"}');
+    perform auth.log_event('federation.refused', v_code.user_id, client_info, '{"reason":"code"}');
     outcome := 'wrong';
   elsif v_account.disabled_at is not null then
-    perform auth.log_event('login.refused', v_code.user_id, sender, '{"reason":"disabled"}');
+    perform auth.log_event('login.refused', v_code.user_id, client_info, '{"reason":"disabled"}');
     outcome := 'disabled';
   else
     outcome := 'passed';

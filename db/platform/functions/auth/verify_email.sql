@@ -1,4 +1,4 @@
-create or replace function auth.verify_email(token_hash bytea, sender auth.sender) returns bigint as $$
+create or replace function auth.verify_email(token_hash bytea, client_info auth.client_info) returns bigint as $$
 declare
   v_token record;
 begin
@@ -6,13 +6,13 @@ begin
   if not found then
     return null;
   end if;
-  perform auth.hold_account(v_token.user_id);
+  perform auth.lock_account(v_token.user_id);
   delete from auth.mail_tokens as token where token.token_hash = verify_email.token_hash;
   if not found then
     return null;
   end if;
   update auth.credentials set verified_email = v_token.email where user_id = v_token.user_id;
-  perform auth.log_event('email.verified', v_token.user_id, sender);
+  perform auth.log_event('email.verified', v_token.user_id, client_info);
   return v_token.user_id;
 end;
 $$ language plpgsql set search_path = '';

@@ -176,7 +176,10 @@ describe("the document of signing in", () => {
     const browser = generateSecret();
     const hint = encryptHint({ subject: "42", sessionIndex: null, proof: null }, browser);
     const login = { provider: "example", user_id: userId, mode: "session", sign_out_hint: hint };
-    await gateways.owner.query("select auth.hold_federation($1, $2, 60)", [JSON.stringify(login), digestOf(browser)]);
+    await gateways.owner.query("select auth.save_federation_login($1, $2, 60)", [
+      JSON.stringify(login),
+      digestOf(browser),
+    ]);
     const owed = { headers: { Cookie: `FEDERATION=${browser}` }, body: { code: "123456" } };
     expect((await call("identityProviders.code", owed)).body.username).toBe(email);
     expect((await call("identityProviders.code", owed)).status).toBe(400);

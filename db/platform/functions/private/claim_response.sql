@@ -1,6 +1,6 @@
 -- A stored response is returned without claiming the id, so concurrent retries do not wait for one another. Otherwise one transaction at
 -- a time has the id; a second one is told at once instead of waiting with a connection. After a rollback the id is free.
-create or replace function private.claim_answer(place text, out is_claimed boolean, out answer text) as $$
+create or replace function private.claim_response(place text, out is_claimed boolean, out answer text) as $$
 declare
   v_id bytea := decode(place, 'hex');
 begin
@@ -14,6 +14,6 @@ begin
   end if;
 end;
 $$ language plpgsql security definer set search_path = '';
-grant execute on function private.claim_answer to authenticator;
-comment on function private.claim_answer is
+grant execute on function private.claim_response to authenticator;
+comment on function private.claim_response is
   'Returns the stored response; without one claims the id until the end of the transaction, unless another transaction has it.';

@@ -1,4 +1,4 @@
-create or replace function auth.take_attempt(name text, address inet) returns integer as $$
+create or replace function auth.count_attempt(name text, address inet) returns integer as $$
 declare
   v_window constant interval := '15 minutes';
   v_now constant timestamptz := clock_timestamp();
@@ -36,5 +36,5 @@ begin
   return coalesce(v_wait, 0);
 end;
 $$ language plpgsql set search_path = '';
-comment on function auth.take_attempt is
+comment on function auth.count_attempt is
   'Counts an attempt before it is made; returns 0, or the seconds until the next one is allowed.';

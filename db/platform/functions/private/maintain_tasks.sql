@@ -1,6 +1,6 @@
 -- A process that dies leaves its jobs locked for four hours. A task that is running but locked by no transaction has died, or is about to
 -- begin; in the second case another attempt may start too, and one of them does nothing.
-create or replace function private.tend_tasks() returns void as $$
+create or replace function private.maintain_tasks() returns void as $$
 declare
   v_dead text[];
   v_hopeless integer;
@@ -31,5 +31,5 @@ begin
   );
 end;
 $$ language plpgsql set search_path = '';
-comment on function private.tend_tasks is
+comment on function private.maintain_tasks is
   'Requeues abandoned tasks, fails hopeless ones and deletes old ones; called by the service as the owner.';

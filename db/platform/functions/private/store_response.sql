@@ -1,5 +1,5 @@
 -- Each call deletes a few expired responses, so no periodic cleanup is needed.
-create or replace function private.keep_answer(place text, answer text, seconds integer) returns void as $$
+create or replace function private.store_response(place text, answer text, seconds integer) returns void as $$
 declare
   v_id bytea := decode(place, 'hex');
 begin
@@ -15,5 +15,5 @@ begin
   end if;
 end;
 $$ language plpgsql security definer set search_path = '';
-grant execute on function private.keep_answer to authenticator;
-comment on function private.keep_answer is 'Stores a response at the id that this transaction has claimed.';
+grant execute on function private.store_response to authenticator;
+comment on function private.store_response is 'Stores a response at the id that this transaction has claimed.';

@@ -1,12 +1,12 @@
 -- Locks the user first and then the account, in the order of a deletion; otherwise the two could deadlock.
-create or replace function auth.hold_account(user_id bigint) returns auth.credentials as $$
+create or replace function auth.lock_account(user_id bigint) returns auth.credentials as $$
 declare
   v_account auth.credentials;
 begin
-  perform from public.users where users.id = hold_account.user_id for key share;
-  select * into v_account from auth.credentials where credentials.user_id = hold_account.user_id for no key update;
+  perform from public.users where users.id = lock_account.user_id for key share;
+  select * into v_account from auth.credentials where credentials.user_id = lock_account.user_id for no key update;
   return v_account;
 end;
 $$ language plpgsql set search_path = '';
-comment on function auth.hold_account is
+comment on function auth.lock_account is
   'Locks the account until the end of the transaction and returns it; later queries see what the previous holder committed.';
