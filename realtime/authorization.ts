@@ -6,7 +6,7 @@ import { ApiError, toApiError } from "../engine/errors.ts";
 import type { Caller } from "../engine/identity/caller.ts";
 
 export type ChannelExtension = "broadcast" | "presence";
-/** What a caller may hear in a private channel. */
+/** What a caller may receive in a private channel. */
 export type TopicReadAccess = Readonly<Record<ChannelExtension, boolean>>;
 
 export type TopicAuthorization = {
@@ -27,7 +27,7 @@ const INSERT_PROBES = `insert into realtime.messages (id, topic, extension, priv
 const SELECT_PROBES = "select extension from realtime.messages where id in ($1, $2)";
 const INSERT_MESSAGE = "insert into realtime.messages (topic, extension, private) values ($1, $2, true)";
 
-/** Thrown to have a transaction undone, with what was found out in it. */
+/** Thrown to roll back a transaction, with what was read in it. */
 class RollbackWithExtensions {
   readonly extensions: readonly (string | null)[];
 
@@ -36,7 +36,7 @@ class RollbackWithExtensions {
   }
 }
 
-/** Has the policies on `realtime.messages` answer, by messages that are tried and undone. */
+/** Applies the policies on `realtime.messages` by writing and reading messages that are rolled back. */
 export function makeTopicAuthorization({ database, contextOf }: TopicAuthorizationOptions): TopicAuthorization {
   const contextForTopic = (caller: Caller, topic: string): StatementContext => {
     const { role, settings } = contextOf(caller);
@@ -44,7 +44,7 @@ export function makeTopicAuthorization({ database, contextOf }: TopicAuthorizati
     return {
       role,
       settings: [
-        // What is tried here is no change: a role that is to read only hears and speaks too.
+        // Nothing is changed here: a read-only role may receive and send too.
         ...settings.filter(([name]) => name !== "transaction_read_only"),
         ["realtime.topic", topic],
         ["request.jwt.claim.sub", typeof sub === "string" ? sub : ""],

@@ -3,10 +3,10 @@ import { encodeMessage, type ProtocolVersion } from "./protocol/messages.ts";
 import { encodeSocketFrame, type Outbox, Pacer } from "./protocol/outbox.ts";
 import type { GatewayMessage, GatewayRelay } from "./relay.ts";
 
-/** Shorter than for changes: the stream itself waits, and with it all who listen to it. */
+/** Shorter than for changes: the stream waits, and with it all who follow it. */
 const MAX_READER_WAIT_MS = 50;
 
-/** What somebody says goes to those here at once, and to the other gateways. */
+/** Sends broadcasts to the members of a topic in this process, and to the other gateways. */
 export class Broadcaster {
   readonly #members: TopicMembers;
   readonly #relay: GatewayRelay;
@@ -21,7 +21,7 @@ export class Broadcaster {
     return this.#relay.isCongested;
   }
 
-  /** What it answers is for whoever waits until that has been passed on, which those who read slowly may delay. */
+  /** The returned function waits until the message was sent on, which slow readers may delay. */
   send(channelTopic: ChannelTopic, broadcast: BroadcastMessage, sender: TopicMember | null): () => Promise<void> {
     const slowOutboxes = this.#members.broadcast(channelTopic, broadcast, sender);
     const { event, encoding, payload } = broadcast;
@@ -40,7 +40,7 @@ export class Broadcaster {
     };
   }
 
-  /** Another gateway, or SQL, has said it: one transaction may say more than anybody reads at once. */
+  /** A message from another gateway, or from SQL: one transaction may send more than clients read at once. */
   receive({ topic, private: isPrivate, event, encoding, payload }: GatewayMessage): void | Promise<void> {
     if (typeof topic !== "string" || typeof event !== "string" || typeof payload !== "string") return;
     const broadcast: BroadcastMessage = {
@@ -53,10 +53,10 @@ export class Broadcaster {
   }
 }
 
-/** A private and a public channel of one name are two rooms. */
+/** A private and a public channel of one name are two topics. */
 export type ChannelTopic = { readonly name: string; readonly isPrivate: boolean };
 
-/** A channel that is in a room. */
+/** A channel that has joined a topic. */
 export type TopicMember = {
   readonly version: ProtocolVersion;
   readonly topic: string;
@@ -64,11 +64,11 @@ export type TopicMember = {
   readonly outbox: Outbox;
   readonly receivesBroadcasts: boolean;
   readonly receivesPresence: boolean;
-  /** Whether it hears what it says itself. */
+  /** Whether it receives its own broadcasts. */
   readonly receivesOwnBroadcasts: boolean;
 };
 
-/** Who is where, in this process, and what is said there. */
+/** The members of each topic in this process. */
 export class TopicMembers {
   readonly #membersByTopic = new Map<string, Set<TopicMember>>();
 
@@ -88,7 +88,7 @@ export class TopicMembers {
     return this.#membersByTopic.get(topicKey(topic)) ?? [];
   }
 
-  /** To everybody there but the one who says it. Answers with whom to wait for before more is said. */
+  /** To all members but the sender. Returns the outboxes that should be waited for before more is sent. */
   broadcast(topic: ChannelTopic, broadcast: BroadcastMessage, sender: TopicMember | null): readonly Outbox[] {
     const frames = new Map<ProtocolVersion, Buffer | null>();
     const slowOutboxes: Outbox[] = [];
@@ -108,7 +108,7 @@ export function topicKey({ name, isPrivate }: ChannelTopic): string {
   return `${isPrivate ? "private" : "public"}:${name}`;
 }
 
-/** Null for raw bytes to a client that can take only text. */
+/** Null for raw bytes to a client that supports only text. */
 function encodeBroadcast(version: ProtocolVersion, topic: string, broadcast: BroadcastMessage): Buffer | null {
   const binary = version === "2.0.0" ? encodeBroadcastFrame(topic, broadcast) : null;
   if (binary) return encodeSocketFrame("binary", binary);

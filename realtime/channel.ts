@@ -42,10 +42,10 @@ export type ChannelDependencies = SubscriptionDependencies & {
 export type ChannelSocket = {
   readonly version: ProtocolVersion;
   readonly outbox: Outbox;
-  /** How much its channels may keep, of joins and of presences. */
+  /** How much memory its channels may use for joins and for presences. */
   readonly memoryQuota: ByteQuota;
   readonly presenceQuota: ByteQuota;
-  /** Who the key is that the socket was opened with. */
+  /** Authenticates a token; null: the API key that the socket was opened with. */
   identify(token: string | null): Promise<Caller>;
 };
 
@@ -54,13 +54,13 @@ type ChannelJoin = {
   readonly topic: string;
   readonly joinRef: string | null;
   readonly request: JoinRequest;
-  /** Called when it is over, whoever ended it. */
+  /** Called once when the channel is closed, for any reason. */
   readonly onEnd: () => void;
 };
 
 const TOPIC_PREFIX = "realtime:";
 const MAX_TOPIC_LENGTH = 1_000;
-/** Each of a room's members is sent the keys of all. */
+/** All members of a topic are sent the keys of all. */
 const MAX_PRESENCE_KEY_LENGTH = 1_000;
 const PUBLIC_ACCESS: TopicReadAccess = { broadcast: true, presence: true };
 
@@ -71,20 +71,20 @@ export class Channel implements TopicMember {
   readonly #dependencies: ChannelDependencies;
   readonly #join: ChannelJoin;
   readonly #presenceKey: string;
-  /** What it takes of its socket's quotas. */
+  /** What it uses of its socket's quotas. */
   readonly #reservedMemory: Reservation;
   readonly #reservedPresence: Reservation;
   #caller: Caller;
   #token: string | null;
   #access: TopicReadAccess;
   #hasPresenceState = false;
-  /** What was found out about what it may say, until it shows another token. */
+  /** The permissions that were checked with the current token. */
   #writePermissions = new Map<ChannelExtension, Promise<boolean>>();
   readonly #subscription: Subscription;
   #releaseFeeds: () => void;
   #isClosed = false;
 
-  /** Refuses by throwing. */
+  /** Throws where the join is rejected. */
   static async open(dependencies: ChannelDependencies, join: ChannelJoin): Promise<Channel> {
     const { socket, topic, request } = join;
     const name = topic.slice(TOPIC_PREFIX.length);
@@ -151,7 +151,7 @@ export class Channel implements TopicMember {
     return this.#join.joinRef;
   }
 
-  /** What it has shown last; null: nothing but the socket's key. */
+  /** The current token; null: only the socket's API key. */
   get token(): string | null {
     return this.#token;
   }
@@ -172,12 +172,12 @@ export class Channel implements TopicMember {
     return this.#join.request.broadcast.self;
   }
 
-  /** How far it has been told of changes; null where it asked for none. */
+  /** The position of the last change that was sent; null without bindings. */
   get resumeToken(): string | null {
     return this.#subscription.resumeToken;
   }
 
-  /** Answers the join, and from then on takes part. */
+  /** Replies to the join, and starts to receive messages. */
   start(reply: (response: object) => void): void {
     const { request } = this.#join;
     const { members: rooms } = this.#dependencies;
@@ -191,19 +191,19 @@ export class Channel implements TopicMember {
     if (request.broadcast.replicationReady) {
       this.#sendSystemMessage({ extension: "system", status: "ok", message: "Replication connection established" });
     }
-    // What was said may have been more than the client has read.
+    // The client may not have read what was sent, and be disconnected.
     if (this.#isClosed) return;
     rooms.add(this);
     if (request.presence.enabled) this.#sendPresenceState();
     this.#subscription.resume();
   }
 
-  /** Whether what it says is answered. */
+  /** Whether broadcasts are acknowledged. */
   get acknowledgesBroadcasts(): boolean {
     return this.#join.request.broadcast.ack;
   }
 
-  /** Refuses by throwing. */
+  /** Throws where it is rejected. */
   async broadcast(broadcast: BroadcastMessage): Promise<void> {
     const { broadcaster: speech } = this.#dependencies;
     if (!(await this.#mayWrite("broadcast"))) throw topicUnauthorized("write to", this.channelTopic);
@@ -211,7 +211,7 @@ export class Channel implements TopicMember {
     if (this.acknowledgesBroadcasts || speech.isCongested) await waitUntilSent();
   }
 
-  /** `{"type":"presence","event":"track","payload":{"name":"Alice"}}`; refuses by throwing. */
+  /** `{"type":"presence","event":"track","payload":{"name":"Alice"}}`; throws where it is rejected. */
   async handlePresence(message: unknown): Promise<void> {
     const { event, payload = {} } = isJsonObject(message) ? message : {};
     switch (stringifyValue(event ?? null).toLowerCase()) {
@@ -220,7 +220,7 @@ export class Channel implements TopicMember {
           throw new ChannelError("InvalidPresencePayload", "The payload of track must be an object");
         if (!(await this.#mayWrite("presence"))) throw topicUnauthorized("write to", this.channelTopic);
         if (this.#isClosed) break;
-        // Of what comes from now on it is told in any case: that is of no use to who does not know what was before.
+        // It receives differences from now on in any case, which are useless without the state before them.
         this.#sendPresenceState();
         await this.#track(payload);
         break;
@@ -242,7 +242,7 @@ export class Channel implements TopicMember {
     if (this.#isClosed) throw new ChannelError("ChannelError", "Changes may have been missed: join again");
   }
 
-  /** From now on all is judged by the claims of this token. */
+  /** From now on all checks use the claims of this token. */
   async updateToken(message: unknown): Promise<void> {
     const token = parseToken(isJsonObject(message) ? message.access_token : null);
     if (token === null || token === this.#token) return;
@@ -266,21 +266,21 @@ export class Channel implements TopicMember {
     }
   }
 
-  /** Over, and the client, which is told why, does not come back by itself. */
+  /** Closes the channel with the reason; the client does not join again by itself. */
   endWithError({ text }: ChannelError): void {
     if (this.#isClosed) return;
     this.#sendSystemMessage({ extension: "system", status: "error", message: text });
     this.close();
   }
 
-  /** Over. A join of the same topic takes its place, or the client has left. */
+  /** Closes the channel: another join of the topic replaces it, or the client has left. */
   close(): void {
     if (this.#isClosed) return;
     this.#pushForJoin("phx_close");
     this.#dispose();
   }
 
-  /** Over, and the client comes back: what it has missed it then reads again. */
+  /** Closes the channel so that the client joins again, and refetches what it has missed. */
   reportGap(reason: string): void {
     if (this.#isClosed) return;
     this.#dependencies.counters.gaps++;
@@ -290,7 +290,7 @@ export class Channel implements TopicMember {
     this.#dispose();
   }
 
-  /** The socket is gone, and nobody is to be told. */
+  /** The socket is closed: nothing is sent. */
   handleSocketClosed(): void {
     this.#dispose();
   }
@@ -352,7 +352,7 @@ export class Channel implements TopicMember {
     this.#send({ joinRef: null, ref: null, topic: this.topic, event }, payload);
   }
 
-  /** Bears the join's ref: the client tells by it whether its present join is meant. */
+  /** Has the join's ref: by it the client knows whether its current join is meant. */
   #pushForJoin(event: "phx_close" | "phx_error"): void {
     const { joinRef } = this;
     this.#send({ joinRef, ref: joinRef, topic: this.topic, event }, "{}");
@@ -374,7 +374,7 @@ async function readAccess(
   return access;
 }
 
-/** A client that was told of something would take it that nothing happens there. */
+/** A client that stayed joined without one of its permissions would assume that nothing happens. */
 function isReduced(now: TopicReadAccess, before: TopicReadAccess): boolean {
   return (before.broadcast && !now.broadcast) || (before.presence && !now.presence);
 }

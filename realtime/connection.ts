@@ -25,7 +25,7 @@ import { encodeSocketFrame, type Outbox } from "./protocol/outbox.ts";
 
 const CLOSE_TRY_AGAIN_LATER = 1013;
 const CLOSE_UNAUTHORIZED = 4401;
-/** In a message that has none of these, numbers are spelled by JavaScript as they were: no long ones, `1.0`, `1e400` or `-0`. */
+/** Without any of these, JavaScript writes numbers as they were: no long ones, `1.0`, `1e400` or `-0`. */
 const INEXACT_NUMBER = /\d{16}|\d\.\d|\d[eE]|-0/;
 
 const TOO_MANY_CHANNELS = new ChannelError("ChannelRateLimitReached", "Too many channels");
@@ -36,28 +36,28 @@ const TOO_MANY_MESSAGES = new ChannelError("MessagePerSecondRateLimitReached", "
 /** What a connection needs of its socket. */
 export type ConnectionSocket = {
   readonly version: ProtocolVersion;
-  /** The caller that the socket was opened by: its key, or its address where that stands for many. */
+  /** The caller who opened the socket, or its address where many use the same key. */
   readonly largeWorkOwner: string;
   readonly outbox: Outbox;
   close(code: number, reason: string): void;
 };
 
-/** One client: the channels that it has joined, and what it says. Knows no socket and no SQL. */
+/** One client: the channels that it has joined, and its messages. Knows no socket and no SQL. */
 export class ChannelConnection {
   readonly #dependencies: ChannelDependencies;
   readonly #socket: ConnectionSocket;
   readonly #apiKey: string | null;
   readonly #channels = new Map<string, Channel>();
-  /** What is done about each topic is done in the order in which it was said. */
+  /** Messages of each topic are handled in order. */
   readonly #queuesByTopic = new Map<string, Promise<void>>();
   readonly #frameReader: FrameReader;
   readonly #messageRate: RateLimiter;
   readonly #joinRate: RateLimiter;
   readonly #presenceRate: RateLimiter;
-  /** What its channels keep in memory. */
+  /** The memory that its channels use. */
   readonly #memoryQuota: ByteQuota;
   readonly #presenceQuota: ByteQuota;
-  /** How many joins are being looked at. */
+  /** How many joins are in progress. */
   #pendingJoins = 0;
   #isClosed = false;
 
@@ -78,7 +78,7 @@ export class ChannelConnection {
     return this.#channels.size;
   }
 
-  /** How many of them are told of changes. */
+  /** How many of them receive changes. */
   get subscriptions(): number {
     return [...this.#channels.values()].filter(({ receivesChanges: hearsChanges }) => hearsChanges).length;
   }
@@ -87,7 +87,7 @@ export class ChannelConnection {
     return this.#frameReader.read(data, isBinary, this.#handleFrame);
   }
 
-  /** Ends what was begun with credentials that are good no longer. */
+  /** Ends what was started with credentials that are no longer valid. */
   checkCredentials(): void {
     this.#checkToken(null, (refusal) => {
       for (const channel of [...this.#channels.values()]) channel.endWithError(refusal);
@@ -98,7 +98,7 @@ export class ChannelConnection {
     }
   }
 
-  /** It reads more slowly than things happen, and is told that it has missed some. */
+  /** Disconnects a client that reads too slowly and has missed messages. */
   closeOverwhelmed(): void {
     this.#socket.close(
       CLOSE_TRY_AGAIN_LATER,
@@ -107,7 +107,7 @@ export class ChannelConnection {
     this.handleSocketClosed();
   }
 
-  /** The socket is gone. */
+  /** The socket is closed. */
   handleSocketClosed(): void {
     this.#isClosed = true;
     for (const channel of [...this.#channels.values()]) channel.handleSocketClosed();
@@ -137,7 +137,7 @@ export class ChannelConnection {
     const channel = this.#channels.get(message.topic);
     if (message.event === "phx_join") return this.#join(message);
     if (message.event === "phx_leave") {
-      // Said of an earlier one, which ended when this one was joined.
+      // Meant an earlier join, which ended when this one replaced it.
       if (channel && message.joinRef !== null && message.joinRef !== channel.joinRef) return;
       this.#reply(message, "ok");
       return channel?.close();
@@ -219,17 +219,17 @@ export class ChannelConnection {
     }
   }
 
-  /** Says how far the client has been told, so that one which has heard nothing can go on from there too. */
+  /** Includes the position, so that a client without events can resume from there too. */
   #answerHeartbeat(message: ClientMessage): void {
     if (message.event !== "heartbeat") return;
     const tokens = new Set<string>();
     for (const { resumeToken: bookmark } of this.#channels.values()) if (bookmark) tokens.add(bookmark);
     const [position] = tokens;
-    // While one channel is told of the past, there is none that is true of all.
+    // While one channel is replayed, no position is true for all.
     this.#reply(message, "ok", position !== undefined && tokens.size === 1 ? { position } : {});
   }
 
-  /** It asks for more than it may: its channel, if it has one, is over. */
+  /** The client has exceeded a limit: its channel is closed. */
   #rejectOverLimit(message: MessageEnvelope, refusal: ChannelError): void {
     this.#dependencies.counters.limited++;
     this.#channels.get(message.topic)?.endWithError(refusal);
@@ -240,9 +240,9 @@ export class ChannelConnection {
     this.#reply(message, "error", { reason: errorReason(error) });
   }
 
-  /** By a token, or by the key that the socket was opened with. */
+  /** By the token, or by the API key that the socket was opened with. */
   async #identify(token: string | null): Promise<Caller> {
-    // It is not the same as none, for which the key stands.
+    // An empty token is not a missing one, which the API key stands for.
     if (token === "") throw malformedToken();
     try {
       return requireUnexpired(await this.#authenticate(token));
@@ -251,11 +251,11 @@ export class ChannelConnection {
     }
   }
 
-  /** As a rule the answer is known at once, and thousands of sockets are looked at in a moment. */
+  /** Usually the result is cached, and thousands of sockets are checked at once. */
   #checkToken(token: string | null, refuse: (refusal: ChannelError) => void): void {
     const fail = (error: unknown) => {
       const refusal = toTokenError(error, token ?? this.#apiKey ?? "");
-      // What cannot be found out now, while the database is away perhaps, is no reason.
+      // An account that cannot be checked now, as while the database is away, stays.
       if (refusal instanceof ChannelError) refuse(refusal);
       else this.#dependencies.log.debug({ err: error }, "an account could not be looked at");
     };
@@ -300,16 +300,16 @@ function tooManyBindings(most: number): ChannelError {
   return new ChannelError("InvalidJoinPayload", `A channel can ask for ${most} postgres_changes at most`);
 }
 
-/** Other languages tell `1.0` from `1` and have longer numbers than JavaScript, which would pass on others than it was told. */
+/** Languages with other number types distinguish `1.0` from `1` and have longer numbers: the text is passed on unchanged. */
 function exactPayload(text: string, version: ProtocolVersion): string | null {
   return INEXACT_NUMBER.test(text) ? sliceExactPayload(text, version) : null;
 }
 
-/** `{"type":"broadcast","event":"hi","payload":{…}}`, or whatever a client makes of it. */
+/** `{"type":"broadcast","event":"hi","payload":{…}}`, or a message of another form. */
 function parseBroadcast(value: unknown, exact: string | null): BroadcastMessage | null {
   if (!isJsonObject(value)) return null;
   const { type, event = "", payload, ...rest } = value;
-  // Clients compare it with texts, and fail at anything else.
+  // Clients fail at an event that is not a string.
   if (typeof event !== "string") return null;
   if (exact !== null) return { event, encoding: "whole", payload: Buffer.from(exact) };
   const isStandard = type === "broadcast" && event !== "" && payload !== undefined && Object.keys(rest).length === 0;

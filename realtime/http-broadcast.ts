@@ -14,13 +14,13 @@ import type { BroadcastMessage } from "./protocol/broadcast-frame.ts";
 import { MAX_MESSAGE_VALUES } from "./protocol/client-limits.ts";
 import { MAX_MESSAGE_DEPTH, readApiKey } from "./protocol/messages.ts";
 
-/** What is known of a request here; whoever listens on the socket says the rest. */
+/** The request, as the HTTP server passes it on. */
 export type BroadcastRequest = {
   readonly method: string;
   readonly path: string;
   readonly rawQuery: string;
   readonly headers: IncomingHttpHeaders;
-  /** Refuses a caller whose requests are too many. */
+  /** Rejects a caller who exceeds the rate limit. */
   admit(caller: Caller): void;
   readBody(limit: BodyLimit): Promise<Buffer>;
 };
@@ -43,15 +43,15 @@ export const BROADCAST_API_PATH = "/realtime/v1/api";
 const BATCH_PATH = `${BROADCAST_API_PATH}/broadcast`;
 const SINGLE_PATH = new RegExp(`^${BATCH_PATH}/(?<topic>[^/]+)/events/(?<event>[^/]+)$`);
 const ALLOWED_METHODS = "OPTIONS, POST";
-/** As large as a message is with Supabase. */
+/** The same limit as Supabase's. */
 export const MAX_BODY_BYTES = 3 * 2 ** 20;
-/** Each private room among them costs a question to the database. */
+/** Each private topic among them costs a query. */
 const MAX_MESSAGES = 1_000;
 const ACCEPTED: BroadcastResponse = { status: 202, headers: {}, body: null };
 
 type AddressedBroadcast = { readonly channelTopic: ChannelTopic; readonly broadcast: BroadcastMessage };
 
-/** Broadcasts without a socket. */
+/** Broadcasts by HTTP. */
 export function makeHttpBroadcast({
   authenticator,
   authorization,
@@ -62,7 +62,7 @@ export function makeHttpBroadcast({
     const { headers, rawQuery } = request;
     const { authorization = null } = headers;
     const apiKey = readApiKey(headers, new URLSearchParams(rawQuery));
-    // A client that has no token shows its key twice, and a key need not be a token.
+    // A client without a token sends its key twice, and a key need not be a token.
     const token = authorization === `Bearer ${apiKey}` ? null : authorization;
     const caller = await authenticator().authenticate({ authorization: token, apiKey });
     if (caller.kind === "anonymous") {
@@ -118,7 +118,7 @@ export function makeHttpBroadcast({
   };
 }
 
-/** `{"messages":[{"topic":"room1","event":"hi","payload":{…},"private":false}]}`; all are read before any is sent. */
+/** `{"messages":[{"topic":"room1","event":"hi","payload":{…},"private":false}]}`; all are validated before any is sent. */
 function parseBatch(body: unknown): readonly AddressedBroadcast[] {
   const { messages } = isJsonObject(body) ? body : {};
   if (!Array.isArray(messages)) throw invalidBroadcast("The body must be an object with a list of messages.");
@@ -139,7 +139,7 @@ function parseBatch(body: unknown): readonly AddressedBroadcast[] {
   });
 }
 
-/** What cannot be read is refused, since it could be meant for few and would be told to all. */
+/** An invalid value is rejected: treating it as false could send a private message to everybody. */
 function parsePrivate(written: unknown): boolean {
   const value = typeof written === "string" ? written.toLowerCase() : (written ?? false);
   if (value === true || value === "true") return true;
@@ -160,13 +160,13 @@ function payloadEncoding({
 
 async function readJsonBody(request: BroadcastRequest, limit: BodyLimit): Promise<unknown> {
   const body = await request.readBody(limit);
-  // The messages lie within an object.
+  // The messages are inside an object.
   const values = await checkJson(body, MAX_MESSAGE_DEPTH + 1);
   if (values > MAX_MESSAGE_VALUES) throw invalidBroadcast(`The messages have at most ${MAX_MESSAGE_VALUES} values.`);
   return parseJsonExactly(body.toString("utf8"));
 }
 
-/** How many values it has. */
+/** Returns the number of values. */
 async function checkJson(body: Buffer, maxDepth: number): Promise<number> {
   const scan = await runStepwise(scanJson(body, null, maxDepth));
   if (scan.kind === "invalid") throw invalidBroadcast("The body is not JSON.");

@@ -9,14 +9,14 @@ import { encodeSocketFrame } from "./protocol/outbox.ts";
 import type { GatewayMessage, GatewayRelay } from "./relay.ts";
 
 type PresencePayload = Readonly<Record<string, unknown>>;
-/** What one channel tells of itself under a key; `ref` tells it from others and from what it told before. */
+/** What one channel tracks under a key; `ref` distinguishes it from others and from its earlier ones. */
 type PresenceMeta = {
   readonly room: ChannelTopic;
   readonly key: string;
   readonly ref: string;
   readonly payload: PresencePayload;
 };
-/** What is known of another gateway, and when it was last heard. `version`: its count of changes; null before it has told all. */
+/** Another gateway's presences. `version`: its count of changes; null until it has sent its whole state. */
 type RemoteGateway = {
   readonly metas: Map<string, PresenceMeta>;
   version: number | null;
@@ -24,28 +24,28 @@ type RemoteGateway = {
   isStateRequested: boolean;
 };
 type PresenceChange = { readonly joins?: PresenceMeta; readonly leaves?: PresenceMeta };
-/** Who is present in one room, what that takes in memory, and how it was spelled for whoever came since it last changed. */
+/** The presences of one topic, their size in memory, and the frames that were encoded since the last change. */
 type TopicPresence = {
   readonly metas: Map<string, PresenceMeta>;
   bytes: number;
   readonly frames: Map<ProtocolVersion, Buffer>;
 };
 
-/** Whoever joins a room is sent all of its presences at once. */
+/** A client that joins a topic is sent all of its presences at once. */
 const MAX_TOPIC_BYTES = 4 * 2 ** 20;
-/** A gateway says that it is still there when others may show those who are present here. */
+/** How often a gateway with presences sends a sign of life to the others. */
 const ALIVE_INTERVAL_MS = 10_000;
 const GATEWAY_TIMEOUT_MS = 35_000;
 
-/** Who is present where, here and at the other gateways. Each gateway answers for those who are connected to it. */
+/** The presences of all topics, here and at other gateways. Each gateway publishes those of its own clients. */
 export class Presence {
   readonly #members: TopicMembers;
   readonly #relay: GatewayRelay;
-  /** Of those who are here. */
+  /** Those of this gateway. */
   readonly #own = new Map<TopicMember, PresenceMeta>();
   readonly #byTopic = new Map<string, TopicPresence>();
   readonly #gateways = new Map<string, RemoteGateway>();
-  /** How often something has changed here: who has missed a change sees it by that. */
+  /** How many changes were published: a gateway that has missed one notices it by the number. */
   #version = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -54,14 +54,14 @@ export class Presence {
     this.#relay = relay;
   }
 
-  /** Refuses by throwing where the room's presences would take too much. */
+  /** Throws where the topic's presences would take too much memory. */
   assertFits(member: TopicMember, key: string, payload: PresencePayload): void {
     const others = (this.#byTopic.get(topicKey(member.channelTopic))?.bytes ?? 0) - metaBytes(this.#own.get(member));
     if (others + estimatePresenceBytes(key, payload) <= MAX_TOPIC_BYTES) return;
     throw new ChannelError("PresenceLimitReached", "The presences of this channel take too much together: track less");
   }
 
-  /** Another track replaces the one before, unless it says the same. Resolves when the other gateways are being told. */
+  /** Replaces the channel's presence, unless it is equal. Resolves when the change is on its way to the other gateways. */
   async track(member: TopicMember, key: string, payload: PresencePayload): Promise<void> {
     const leaves = this.#own.get(member);
     if (leaves && isDeepStrictEqual(leaves.payload, payload)) return;
@@ -77,12 +77,12 @@ export class Presence {
     void this.#publish({ leaves });
   }
 
-  /** Who is in the room now: `{"alice":{"metas":[{"name":"Alice","phx_ref":"F1"}]}}` */
+  /** The state of a topic: `{"alice":{"metas":[{"name":"Alice","phx_ref":"F1"}]}}` */
   state(room: ChannelTopic): string {
     return encodeMetas([...(this.#byTopic.get(topicKey(room))?.metas.values() ?? [])]);
   }
 
-  /** The same, as it is sent to an occupant: all who come before it changes share one frame. */
+  /** The same as a frame, which is shared until the state changes. */
   stateFrame({ channelTopic: room, version, topic }: Pick<TopicMember, "channelTopic" | "version" | "topic">): Buffer {
     const present = this.#byTopic.get(topicKey(room));
     const known = present?.frames.get(version);
@@ -93,7 +93,7 @@ export class Presence {
     return frame;
   }
 
-  /** Asks the others who is present there, and tells them who is here: at the beginning, and when something may have been missed. */
+  /** Exchanges states with the other gateways: at the start, and when a message may have been missed. */
   exchangeState(): void {
     this.#sendState("presence-hello");
   }
@@ -136,7 +136,7 @@ export class Presence {
     this.#updateTimer();
   }
 
-  /** Resolves when the others have been told. */
+  /** Resolves when the others were told. */
   close(): Promise<void> {
     clearInterval(this.#timer);
     return this.#gateways.size > 0 ? this.#relay.send({ kind: "presence-bye" }) : this.#relay.flushed();
@@ -154,14 +154,14 @@ export class Presence {
     void this.#relay.send({ kind, version: this.#version, metas: [...this.#own.values()] });
   }
 
-  /** What it has said may not have come through, or it was taken for dead: then it is asked who is there. */
+  /** A message may have been lost, or the gateway was considered dead: its state is requested. */
   #requestStateIfBehind(other: RemoteGateway, version: unknown): void {
     if (other.version === version || other.isStateRequested) return;
     other.isStateRequested = true;
     this.exchangeState();
   }
 
-  /** Thousands may come or go with a gateway: each room is told of all of its own at once. */
+  /** Thousands may come or go with a gateway: each topic is sent one difference. */
   #replaceAll(known: Map<string, PresenceMeta>, metas: readonly PresenceMeta[]): void {
     const current = new Map(metas.map((meta) => [meta.ref, meta]));
     const leaves = [...known.values()].filter(({ ref }) => !current.has(ref));
@@ -174,7 +174,7 @@ export class Presence {
     }
   }
 
-  /** All of one room. */
+  /** All of one topic. */
   #apply(joins: readonly PresenceMeta[], leaves: readonly PresenceMeta[]): void {
     const first = joins[0] ?? leaves[0];
     if (!first) return;
@@ -199,7 +199,7 @@ export class Presence {
     }
   }
 
-  /** Only while there is somebody of whom, or to whom, something is to be known. */
+  /** The timer runs only while other gateways are known. */
   #updateTimer(): void {
     const isNeeded = this.#gateways.size > 0;
     if (isNeeded) this.#timer ??= setInterval(() => this.#checkGateways(), ALIVE_INTERVAL_MS).unref();

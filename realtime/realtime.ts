@@ -40,7 +40,7 @@ export const SOCKET_PATH = "/realtime/v1/websocket";
 
 export type RealtimeDependencies = {
   readonly config: Config;
-  /** Those of now: the settings they are made of may change. */
+  /** The current one: the settings that it is made from may change. */
   readonly authenticator: () => Authenticator;
   readonly csrf: Pick<CsrfProtection, "isAllowedOrigin">;
   /** The client's address, as far as the proxies in front of the service are trusted. */
@@ -48,28 +48,28 @@ export type RealtimeDependencies = {
   readonly catalog: CatalogKeeper;
   readonly database: Database;
   readonly changes: ReplicationStream;
-  /** Whose tables the changes are of. */
+  /** The publication whose tables are streamed. */
   readonly publication: string;
   readonly memory: SocketMemory;
   readonly log: Logger;
 };
 
 export type Realtime = {
-  /** What answers below each path. */
+  /** The HTTP handler for each path prefix. */
   readonly handlersByPath: Readonly<Record<string, (request: BroadcastRequest) => Promise<BroadcastResponse>>>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   statistics(): RealtimeStatistics;
-  /** Says goodbye to all who are connected. */
+  /** Closes the sockets, and waits for that. */
   closeSockets(milliseconds: number): Promise<void>;
   close(): Promise<void>;
 };
 
-/** Channels as supabase-js knows them: changes of tables, broadcasts and presence. */
+/** Channels of the protocol that supabase-js uses: table changes, broadcasts and presence. */
 export function openRealtime(dependencies: RealtimeDependencies): Realtime {
   const { config, authenticator, csrf, clientAddress, catalog, database, changes, publication, memory, log } =
     dependencies;
   const contexts = makeCallerSettings(config);
-  /** The same for all requests of a caller: what a policy says is to depend on nothing else. */
+  /** The same for all requests of a caller, since groups of subscribers are checked once. */
   const contextOf = (caller: Caller): StatementContext => {
     const { role, settings } = contexts(caller, {
       interface: "realtime",

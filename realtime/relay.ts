@@ -3,10 +3,10 @@ import { isJsonObject } from "../engine/json/json-values.ts";
 import type { Logger } from "../engine/output/log.ts";
 import type { LogicalMessage, ReplicationStream } from "../engine/replication/changes.ts";
 
-/** What gateways tell each other, and SQL tells them, by way of the stream: JSON objects that say their kind. */
+/** A message between gateways, or from SQL, through the replication stream: a JSON object with its kind. */
 export type GatewayMessage = Readonly<Record<string, unknown>> & { readonly kind: string };
 
-/** `from` is null for what SQL said. A promise is awaited before more is heard. */
+/** `gateway` is null for messages from SQL. No further message is handled before the promise resolves. */
 export type ReceiveGatewayMessage = (said: GatewayMessage, from: string | null) => void | Promise<void>;
 
 type GatewayRelayOptions = {
@@ -15,16 +15,16 @@ type GatewayRelayOptions = {
   readonly log: Pick<Logger, "warn" | "error">;
 };
 
-/** What `realtime.send` uses too. */
+/** `realtime.send` uses the same prefix. */
 const MESSAGE_PREFIX = "realtime";
-/** So many messages, or characters of them, wait at most before whoever says more waits. */
+/** When so many messages, or characters of them, are queued, senders should wait. */
 const MAX_QUEUED_MESSAGES = 500;
 const MAX_QUEUED_CHARACTERS = 8 * 2 ** 20;
 
-/** What goes together next: texts of JSON. */
+/** The JSON texts that are sent together next. */
 type RelayBatch = { readonly messages: string[]; length: number; readonly sent: Promise<void> };
 
-/** Carries what is said here to the other gateways of the database. What is said while a message is sent goes with the next one. */
+/** Sends messages to the other gateways of the database. What arrives while a batch is sent goes with the next one. */
 export class GatewayRelay {
   readonly gateway = randomUUID();
   readonly #options: GatewayRelayOptions;
@@ -36,7 +36,7 @@ export class GatewayRelay {
     this.#options = options;
   }
 
-  /** Resolves when it is on its way. That it cannot be is said in the log. */
+  /** Resolves when it was sent. A failure is logged. */
   send(said: GatewayMessage): Promise<void> {
     this.#nextBatch ??= this.#startBatch();
     const text = JSON.stringify(said);
@@ -45,7 +45,7 @@ export class GatewayRelay {
     return this.#nextBatch.sent;
   }
 
-  /** More is said than can be sent: whoever says more had better wait until it is on its way. */
+  /** More is queued than can be sent: senders should wait until it was sent. */
   get isCongested(): boolean {
     return (
       this.#nextBatch !== null &&
@@ -53,7 +53,7 @@ export class GatewayRelay {
     );
   }
 
-  /** Resolves when all that was said is on its way. */
+  /** Resolves when everything queued was sent. */
   flushed(): Promise<void> {
     return this.#nextBatch?.sent ?? this.#lastSent;
   }

@@ -9,14 +9,14 @@ type ObjectMessage = { topic: string; event: string; payload: ChannelPayload };
 type ListMessage = [joinRef: string | null, ref: string | null, topic: string, event: string, payload: ChannelPayload];
 
 /**
- * For the browser, where supabase-js then misses no change when a connection is lost:
- * `createClient(url, key, { realtime: { transport: resuming(WebSocket) } })`. It remembers how far each channel was told,
- * and says so when the channel is joined again. What the server cannot tell any more it says itself.
+ * For the browser, so that supabase-js misses no change when a connection is lost:
+ * `createClient(url, key, { realtime: { transport: resuming(WebSocket) } })`. It remembers the position of each channel, and sends it
+ * when the channel is joined again. The server reports a position that is no longer available.
  */
 export function resuming(Socket: typeof WebSocket): typeof WebSocket {
   const positions = new Map<string, string>();
 
-  /** A heartbeat is true of what this socket has joined, not of a channel that has yet to be told what it missed. */
+  /** The position of a heartbeat is valid for the channels joined on this socket, not for those that are still to be replayed. */
   const rememberPosition = ({ topic, event, payload }: ObjectMessage, joined: Set<string>): void => {
     const position = payload.data?.position ?? payload.response?.position;
     const isLost = payload.extension === "postgres_changes" && payload.status === "error";
@@ -56,7 +56,7 @@ export function resuming(Socket: typeof WebSocket): typeof WebSocket {
   };
 }
 
-/** Version 2.0.0 writes a list, 1.0.0 an object. */
+/** Version 2.0.0 uses a list, 1.0.0 an object. */
 function toObjectMessage(written: ObjectMessage | ListMessage): ObjectMessage {
   if (!Array.isArray(written)) return written;
   const [, , topic, event, payload] = written;

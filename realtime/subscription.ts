@@ -30,10 +30,10 @@ export type SubscriptionState = { readonly status: "ok" | "error"; readonly mess
 
 /** Less than the ten seconds after which the client gives up. */
 const SUBSCRIBE_TIMEOUT_MS = 8_000;
-/** For a channel that asks for no changes, hearing the other gateways is worth a short wait. */
+/** A channel without bindings waits shortly for the messages of other gateways. */
 const OPEN_TIMEOUT_MS = 2_000;
 
-/** What one channel is told of changes, by the claims of the moment. */
+/** The table changes that one channel receives, with the claims of its current token. */
 export class Subscription {
   readonly #dependencies: SubscriptionDependencies;
   readonly #options: SubscriptionOptions;
@@ -45,12 +45,12 @@ export class Subscription {
     this.#options = options;
   }
 
-  /** How far it has been told; null where nothing was asked for. */
+  /** The position of the last change; null without bindings. */
   get resumeToken(): string | null {
     return this.#subscriber && formatResumeToken(this.#dependencies.feeds.resumePointOf(this.#subscriber));
   }
 
-  /** Null where nothing was asked for. */
+  /** Null without bindings. */
   get state(): SubscriptionState | null {
     const { bindings } = this.#options.request;
     if (!this.#subscriber) return null;
@@ -60,7 +60,7 @@ export class Subscription {
       : { status: "error", message: unableToSubscribe(bindings) };
   }
 
-  /** Resolves when nothing is missed any more of what was asked for; refuses by throwing. */
+  /** Resolves when no change of its bindings is missed any more; throws where the join is rejected. */
   async start(caller: Caller): Promise<void> {
     const { bindings, waitMs, resume } = this.#options.request;
     const { feeds } = this.#dependencies;
@@ -90,13 +90,13 @@ export class Subscription {
     }
   }
 
-  /** To be called when the join has been answered: what was missed comes from here on. */
+  /** To be called when the join was replied to: missed changes are sent after the reply. */
   resume(): void {
     if (this.#subscriber && this.#options.request.resume !== null && !this.#isEnded)
       this.#dependencies.feeds.resume(this.#subscriber);
   }
 
-  /** Resolves when all is judged by the claims of this caller, and nothing by those from before. */
+  /** Resolves when all checks use the claims of this caller. */
   async updateCaller(caller: Caller): Promise<void> {
     const old = this.#subscriber;
     if (!old) return;

@@ -20,7 +20,7 @@ export type AudienceDependencies = {
   readonly log: Pick<Logger, "warn">;
 };
 
-/** Who of the subscribers is to be told of a table's changes; null where nobody here knows the table. */
+/** Groups the subscribers to a table's changes; null where the catalogue does not have the table. */
 export type FindAudience = (
   subscribers: ReadonlySet<ChangeSubscriber>,
   relation: ReplicatedRelation,
@@ -43,7 +43,7 @@ export function makeFindAudience({
     return table?.oid === relation.oid ? table : null;
   };
 
-  /** Those who are bound by policies that read what the change does not have cannot be told of it. */
+  /** Leaves out subscribers whose policies read columns that the change does not have. */
   const withoutUncheckable = async (
     { table, groups }: ChangeAudience,
     relation: ReplicatedRelation,
@@ -63,7 +63,7 @@ export function makeFindAudience({
       if (uncheckable.length > 0)
         log.warn({ schema, name, unseen: missing }, "the publication leaves out columns that policies read");
     } else {
-      // It was made, or altered, a moment ago: what was changed before knows nothing of it.
+      // The table was created or altered a moment ago: earlier changes do not have the column.
       for (const { subscriber } of uncheckable.flatMap(({ members }) => members))
         subscriber.reportGap(alteredReason(table));
     }
@@ -82,7 +82,7 @@ function isUpToDate(table: CatalogTable | undefined, { oid, columns }: Replicate
   return table?.oid === oid && columns.every((column) => isUnalteredColumn(table, column));
 }
 
-/** A filter cannot be held against values of before its column was altered. */
+/** A filter cannot be applied to values from before its column was altered. */
 function reportAlteredFilters({ table, groups }: ChangeAudience, { columns }: ReplicatedRelation): void {
   const altered = new Set(columns.filter((column) => !isUnalteredColumn(table, column)).map(({ name }) => name));
   if (altered.size === 0) return;
@@ -100,23 +100,23 @@ function isCheckedWithoutRows({ visibility: rows }: SubscriberGroup): boolean {
   return typeof rows === "string";
 }
 
-/** Those to whom a table's changes matter. */
+/** The subscribers to a table's changes. */
 export type ChangeAudience = { readonly table: CatalogTable; readonly groups: readonly SubscriberGroup[] };
 
 /** Subscribers who see the same rows, so that Postgres is asked once for all of them. */
 export type SubscriberGroup = {
-  /** One of them; the others have the same role and the same claims, as far as the policies read them. */
+  /** One of them: the others have the same role, and the same values of the claims that the policies read. */
   readonly caller: Caller;
   readonly visibility: RowVisibility;
   readonly members: readonly GroupMember[];
 };
 
-/** Bindings of one subscriber that show the same columns: they are told of a change by one message. */
+/** Bindings of one subscriber that select the same columns: a change is sent for them in one message. */
 export type GroupMember = {
   readonly subscriber: ChangeSubscriber;
   readonly bindings: readonly Binding[];
   readonly columns: VisibleColumns;
-  /** Whether Postgres has to be asked what a filter says. */
+  /** Whether a filter must be evaluated by Postgres. */
   readonly needsPostgres: boolean;
 };
 
@@ -159,7 +159,7 @@ async function groupSubscribers(
   };
 }
 
-/** Those with the same claims together: claims that cannot be read are nobody else's concern. */
+/** Splits a group by all claims, so that claims which make a policy fail affect nobody else. */
 export function splitByClaims({ visibility, members }: SubscriberGroup): readonly SubscriberGroup[] {
   const parts = Map.groupBy(members, ({ subscriber }) => subscriber.caller.claimsText);
   return [...parts.values()].map((part) => ({ caller: part[0]!.subscriber.caller, visibility, members: part }));
@@ -172,7 +172,7 @@ export function matchesTable(
   return (schema === null || schema === relation.schema) && (table === null || table === relation.name);
 }
 
-/** What is asked for is read at the join: by now a column may be closed to the subscriber, altered or gone. */
+/** Bindings are validated at the join: since then a column may have been revoked, altered or dropped. */
 function isStillReadable({ filters, select }: Binding, access: TableAccess, { columns }: CatalogTable): boolean {
   const isSelected = [...(select ?? [])].every((column) => access.columns.has(column));
   const isOfType = (column: string, oid: number) => columns.get(column)?.baseType.oid === oid;
@@ -201,7 +201,7 @@ function toGroupMembers(
 
 type LapseContext = { readonly catalog: Pick<CatalogKeeper, "current">; readonly publication: Publication };
 
-/** Those who would wait in vain for something that they were granted when they joined, and why. */
+/** Subscribers who would no longer receive a table that they were granted when they joined, with the reason. */
 export async function findLapsedSubscribers(
   subscribers: readonly ChangeSubscriber[],
   { catalog, publication }: LapseContext,
@@ -213,7 +213,7 @@ export async function findLapsedSubscribers(
     const found = current.findTable({ schema, name: table });
     return found && readTableAccess(current, found, role) ? null : `${table} is no longer open to you`;
   };
-  // Subscribers are many, what they ask for is little: all of that is found out together.
+  // There are many subscribers with few different bindings: each is looked up once.
   const reasons = new Map<string, Promise<string | null>>();
   const reasonOf = (binding: Binding, role: string): Promise<string | null> => {
     const key = JSON.stringify([binding.schema, binding.table, role]);

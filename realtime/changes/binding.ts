@@ -23,10 +23,10 @@ import {
 import { readTableAccess, type TableAccess } from "./row-visibility.ts";
 
 const MAX_PATTERN_LENGTH = 100;
-/** Back references, counted repetitions and groups with an option can take longer than any text is long. */
+/** Back references, counted repetitions and groups with options can take exponential time. */
 const EXPENSIVE_PATTERN = /\\\d|\{|\(\?|^\*\*\*/;
 
-/** Which changes a client wants to hear of. */
+/** The changes that a client subscribes to: one entry of `postgres_changes` in its join. */
 export type Binding = {
   readonly id: number;
   readonly event: "*" | "INSERT" | "UPDATE" | "DELETE";
@@ -34,21 +34,21 @@ export type Binding = {
   readonly schema: string | null;
   readonly table: string | null;
   readonly filters: readonly RowFilter[];
-  /** Null: all columns that the subscriber may read. None: the key. */
+  /** Null: all columns that the subscriber may read. Empty: the key only. */
   readonly select: ReadonlySet<string> | null;
 };
 
-/** What a binding is read against. */
+/** What a binding is validated against. */
 type BindingDependencies = {
   readonly catalog: Pick<CatalogKeeper, "current" | "reload">;
   readonly role: string;
   readonly publication: Publication;
   readonly findMissingColumns: FindMissingPolicyColumns;
-  /** Of a caller whom everybody can be. */
+  /** Anonymous callers may only use patterns that are cheap to match. */
   readonly isAnonymous: boolean;
-  /** Asks Postgres as the subscriber's role; rejects with its own error. */
+  /** Queries Postgres as the subscriber's role; rejects with Postgres's error. */
   readonly query: (statement: Statement) => Promise<TextRows>;
-  /** The same of the values of a filter, which with patterns among them may take any time. */
+  /** The same for the values of a filter: reading a pattern can take long. */
   readonly readValues: (statement: Statement, hasPattern: boolean) => Promise<TextRows>;
 };
 
@@ -57,7 +57,7 @@ type TextRows = readonly (readonly (string | null)[])[];
 const BINDING_EVENTS = ["*", "INSERT", "UPDATE", "DELETE"] as const;
 const ID_BITS = 27;
 
-/** The id of each request, distinct for distinct ones: the client compares them, and none is 0. */
+/** The id of each binding, stable and distinct for distinct bindings: the client compares them, and none is 0. */
 export function assignBindingIds(requests: readonly BindingRequest[]): readonly number[] {
   const taken = new Map<number, string>();
   return requests.map((request) => {
@@ -69,7 +69,7 @@ export function assignBindingIds(requests: readonly BindingRequest[]): readonly 
   });
 }
 
-/** What one join asks for: many bindings of one table ask Postgres the same. */
+/** For one join: its bindings of one table send the same queries, which run once. */
 export function makeBindingReader(dependencies: BindingDependencies) {
   const queryOnce = memoize((statement: string) => dependencies.query(JSON.parse(statement)));
   const readValuesOnce = memoize((key: string) => {
@@ -84,7 +84,7 @@ export function makeBindingReader(dependencies: BindingDependencies) {
   return (request: BindingRequest, id: number) => resolveBinding(request, id, memoizedDependencies);
 }
 
-/** Null: nobody here may hear of such changes, and nobody is told why: that would tell what there is. */
+/** Null where the caller may not receive such changes. The reason is not told: it would disclose which tables exist. */
 async function resolveBinding(
   request: BindingRequest,
   id: number,
@@ -130,7 +130,7 @@ async function resolveBinding(
 type ReadableTable = { readonly table: CatalogTable; readonly access: TableAccess };
 type TableLookup = Pick<BindingDependencies, "catalog" | "role" | "query">;
 
-/** The table, where the role may read it and all of these columns, as far as the catalogue knows. */
+/** The table, where the catalogue says that the role may read it and all of these columns. */
 function findReadableTable(
   { catalog, role }: TableLookup,
   name: QualifiedName,
@@ -147,7 +147,7 @@ const HAS_SELECT_PRIVILEGE = `
     and coalesce(bool_and(has_column_privilege($1::text, name, 'select')), true)
   from json_array_elements_text($2::json) as name`;
 
-/** What was made, or granted, a moment ago may not be in the catalogue yet. */
+/** A table that was created or granted a moment ago may not be in the catalogue yet. */
 async function findNewlyReadableTable(
   lookup: TableLookup,
   name: QualifiedName,
@@ -166,13 +166,13 @@ async function findNewlyReadableTable(
   return findReadableTable(lookup, name, columns);
 }
 
-/** `*`, and no name at all, stand for any. */
+/** `*` and an empty name stand for any. */
 function parseNameOrWildcard(value: unknown, absent: string | null): string | null {
   if (value === undefined || value === null || value === "") return absent;
   return value === "*" ? null : stringifyValue(value);
 }
 
-/** Postgres reads the values, and says whether the operators fit; null when it refuses one. */
+/** Has Postgres parse the values and check the operators; null when it rejects one. */
 async function readFilters(
   conditions: readonly FilterCondition[],
   table: CatalogTable,
@@ -200,7 +200,7 @@ async function readFilters(
   }
 }
 
-/** What cannot be answered now is no fault of what was asked for. */
+/** An error of the server does not make the binding invalid. */
 function nullUnlessServerError(error: unknown): null {
   if (error instanceof ApiError && error.status >= 500) throw error;
   return null;
@@ -208,7 +208,7 @@ function nullUnlessServerError(error: unknown): null {
 
 type FilterProbe = { readonly condition: FilterCondition; readonly sql: string; readonly isCanonical: boolean };
 
-/** The condition held against no row at all, and its values as the column's type writes them: a cast would write a boolean otherwise. */
+/** The condition applied to null, and its values in the column type's canonical text: a cast would write a boolean differently. */
 function probeCondition(
   condition: FilterCondition,
   table: CatalogTable,
@@ -223,7 +223,7 @@ function probeCondition(
     operator === "neq" || operator === "in" || operator === "isdistinct" ? "eq" : operator;
   return values.flatMap((value) => {
     const place = parameter(value);
-    // Held against a text, so that a pattern which cannot be read is found out.
+    // A pattern is matched against a text, so that Postgres reports one that is invalid.
     const left =
       comparisonOperator === "match" || comparisonOperator === "imatch" ? `coalesce(${nullValue}, '')` : nullValue;
     const compared = probe(comparisonSql(left, comparisonOperator, place, tableColumn));
@@ -233,7 +233,7 @@ function probeCondition(
   });
 }
 
-/** Null where equal texts may be written differently, by a collation that takes no notice of capitals perhaps. */
+/** Null where equal texts may be written differently, as by a case-insensitive collation. */
 function canonicalText(value: string, { baseType, position }: CatalogColumn, { oid }: CatalogTable): string {
   const written = `concat(${value}::${castType({ baseType })})`;
   return baseType.name === "text" || baseType.name === "varchar"
@@ -242,7 +242,7 @@ function canonicalText(value: string, { baseType, position }: CatalogColumn, { o
     : written;
 }
 
-/** Whether a condition is cheap to check, whatever it is checked against: a pattern is short, and simple. */
+/** Whether a condition is cheap to evaluate on any value: a pattern must be short and simple. */
 function isCheapCondition({ operator, values }: FilterCondition): boolean {
   if (!isPattern(operator)) return true;
   const isExpression = operator === "match" || operator === "imatch";

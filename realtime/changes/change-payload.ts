@@ -15,19 +15,19 @@ const VERBATIM_TYPES = new Set(["int2", "int4", "int8", "json", "jsonb"]);
 const NUMBER_TYPES = new Set(["float4", "float8", "numeric"]);
 const TIMESTAMP_TYPES = new Set(["timestamp", "timestamptz"]);
 
-/** What a subscriber is shown of a table's rows; one object for all who are shown the same. */
+/** The columns of a table that a subscriber is sent; one object for all who are sent the same. */
 export type VisibleColumns = { readonly columns: ReadonlySet<string>; readonly includesKey: boolean };
 
-/** How a change is told: an UPDATE to somebody who may no longer see the row is a DELETE. */
+/** How a change is sent: an UPDATE of a row that the subscriber can no longer see is sent as DELETE. */
 export type DeliveredChange = {
   readonly type: "INSERT" | "UPDATE" | "DELETE";
   readonly columns: VisibleColumns;
-  /** Whether the row before is shown too. */
+  /** Whether the old row is included. */
   readonly includesOld: boolean;
 };
 
 const MAX_PAYLOAD_BYTES = 2 ** 20;
-/** What is longer is left out of a change that is too large. */
+/** Longer values are left out of a change that is too large. */
 const MAX_KEPT_CELL_BYTES = 64;
 const ERROR_TOO_LARGE = "Error 413: Payload Too Large";
 const ERROR_UNREADABLE_KEY = "Error 401: Unauthorized";
@@ -44,7 +44,7 @@ export function selectVisibleColumns(
   return { columns: selected, includesKey: readsKey };
 }
 
-/** The payload of one change, which differs by what is shown of it alone. */
+/** The payload of one change; it differs only by the columns that are visible. */
 export class ChangePayload {
   readonly #change: RowChange;
   readonly #table: CatalogTable;
@@ -90,20 +90,20 @@ export class ChangePayload {
     return `{${members.join(",")}}`;
   }
 
-  /** Why there is no row at all. */
+  /** Why the change has no row. */
   #keyError({ type, columns: view }: DeliveredChange): string | null {
     if (this.#table.primaryKey.length === 0 && type !== "DELETE") return ERROR_NO_KEY;
     return view.includesKey ? null : ERROR_UNREADABLE_KEY;
   }
 
-  /** What is missing in the row. */
+  /** Why the row is incomplete. */
   #errors(view: VisibleColumns): readonly string[] {
     const missing = this.#renamed(view);
     const altered = missing.length > 0 ? [`${ERROR_ALTERED} ${missing.join(", ")}`] : [];
     return this.#isLarge ? [ERROR_TOO_LARGE, ...altered] : altered;
   }
 
-  /** Columns that the change may have under another name: of before they were renamed. */
+  /** Columns that were renamed after the change, which has them under the old name. */
   #renamed(view: VisibleColumns): readonly string[] {
     const names = new Set(this.#change.relation.columns.map(({ name }) => name));
     const isAltered = [...names].some((name) => !this.#table.columns.has(name));
@@ -114,7 +114,7 @@ export class ChangePayload {
     const { new: row, old } = this.#change;
     const records: string[] = [];
     if (type !== "DELETE") records.push(`"record":${this.#record(row!, view)}`);
-    // Where the log has no row before, its key is the one that the row has now.
+    // Without an old row in the log, the old key is the same as the new one.
     if (type === "UPDATE")
       records.push(`"old_record":${withOld ? this.#record(old ?? this.#keyOf(row!), view) : "{}"}`);
     if (type === "DELETE") records.push(`"old_record":${this.#record(old!, view)}`);
@@ -132,7 +132,7 @@ export class ChangePayload {
     return `{${members.join(",")}}`;
   }
 
-  /** One of a type that the column no longer has is a text, which the client reads by the type that it is told with. */
+  /** A value from before its column's type was changed is a string: the client parses it by the type that the change names. */
   #value(cell: string, column: ReplicatedColumn): string {
     return isUnalteredColumn(this.#table, column)
       ? toJsonText(cell, this.#table.columns.get(column.name)!.type)
@@ -155,7 +155,7 @@ function rowBytes(row: ReplicatedRow | null): number {
   return (row ?? []).reduce((sum, cell) => sum + (cell?.length ?? 0), 0);
 }
 
-/** A value that Postgres wrote, as `to_jsonb` would have it. */
+/** The same JSON that `to_jsonb` makes from the value. */
 export function toJsonText(text: string, declared: DataType): string {
   const type = baseTypeOf(declared);
   if (type.kind === "array") return jsonArray(text, type.element);
@@ -168,12 +168,12 @@ export function toJsonText(text: string, declared: DataType): string {
   return JSON.stringify(text);
 }
 
-/** `2026-01-02 03:04:05.678+00` -> `2026-01-02T03:04:05.678+00:00`; years before Christ have ` BC` behind that. */
+/** `2026-01-02 03:04:05.678+00` -> `2026-01-02T03:04:05.678+00:00`; years before Christ end with ` BC`. */
 function isoTime(text: string): string {
   return text.replace(" ", "T").replace(/([+-]\d\d)(?= BC$|$)/, "$1:00");
 }
 
-/** `{1,2,NULL}`, `{{"a b",c}}`, `[2:3]={1,2}`, `{(1,1),(0,0);(2,2),(1,1)}` of boxes; `1 2 3` of an int2vector. */
+/** `{1,2,NULL}`, `{{"a b",c}}`, `[2:3]={1,2}`, `{(1,1),(0,0);(2,2),(1,1)}` for boxes, `1 2 3` for an int2vector. */
 function jsonArray(text: string, element: DataType): string {
   let at = text.indexOf("{");
   if (at < 0)
@@ -201,7 +201,7 @@ function jsonArray(text: string, element: DataType): string {
   return list();
 }
 
-/** `(1,"a ""b""",)`: nothing at all is null. */
+/** `(1,"a ""b""",)`: an empty item is null. */
 function jsonObject(text: string, attributes: ReadonlyMap<string, { readonly type: DataType }>): string {
   let at = 1;
   const members = [...attributes].map(([name, { type }]) => {
@@ -214,7 +214,7 @@ function jsonObject(text: string, attributes: ReadonlyMap<string, { readonly typ
 
 type ParsedItem = { readonly value: string; readonly isQuoted: boolean; readonly end: number };
 
-/** Up to the next delimiter or the closing character. A quote within quotes is escaped by a backslash or doubled. */
+/** Reads up to the next delimiter or the closing character. A quote within quotes is escaped by a backslash or doubled. */
 function readItem(text: string, start: number, ends: readonly string[]): ParsedItem {
   let value = "";
   let isQuoted = false;

@@ -12,39 +12,39 @@ import { isUnalteredColumn, type RowVersion, readOldRow } from "./row-versions.t
 import type { CheckRowVisibility } from "./row-visibility.ts";
 import type { ChangeSubscriber } from "./subscriber.ts";
 
-/** A change on its way. */
+/** A change that is to be delivered. */
 export type PendingChange = { readonly change: RowChange; readonly transaction: CommittedTransaction };
 
-/** Rows that are checked at once, and which of them are a change's row before and its row after. */
+/** Rows that are checked together, and at which positions are a change's old and new row. */
 type RowCheck = {
   readonly versions: readonly RowVersion[];
   readonly positions: ReadonlyMap<PendingChange, { readonly before: number | null; readonly after: number | null }>;
 };
-/** A check, and which of its rows are visible. */
+/** A check with its result: which rows are visible. */
 type CheckedRows = RowCheck & { readonly visible: readonly boolean[] };
 
-/** How a group sees a change: an UPDATE of a row that it sees no longer is a DELETE. */
+/** How a group sees a change: an UPDATE of a row that it can no longer see is a DELETE. */
 type VisibleChange = Pick<DeliveredChange, "type" | "includesOld"> & { readonly version: RowVersion };
 
-/** What was spelled of a change. */
+/** The messages that were encoded for a change. */
 type EncodedChange = { readonly payload: ChangePayload; readonly frames: Map<VisibleColumns, Map<string, Buffer>> };
 
 const NO_COMPARISONS = () => null;
 
-/** Some changes of one table, in their order, and those to whom they matter. */
+/** Some changes of one table, in their order, and their subscribers. */
 export class ChangeDelivery {
   readonly #changes: readonly PendingChange[];
   readonly #audience: ChangeAudience;
   readonly #history: string;
-  /** The row before of each. */
+  /** The old row of each change. */
   readonly #oldRows: ReadonlyMap<PendingChange, ReplicatedRow | null>;
   readonly #checked = new Map<SubscriberGroup, CheckedRows>();
   readonly #versions = new Map<ReplicatedRow, RowVersion>();
-  /** Made once for all whom all changes concern: there may be thousands of groups. */
+  /** Made once for all groups that every change concerns: there may be thousands. */
   readonly #wholeChecks = new Map<boolean, RowCheck>();
   readonly #filtered = new Map<GroupMember, FilterResult>();
   readonly #encoded = new Map<PendingChange, EncodedChange>();
-  /** Where each of those who are told later is a member. */
+  /** The memberships of each subscriber whose filters are evaluated by Postgres. */
   #membersBySubscriber: ReadonlyMap<ChangeSubscriber, readonly (readonly [GroupMember, CheckedRows])[]> | null = null;
 
   constructor(items: readonly PendingChange[], audience: ChangeAudience, history: string) {
@@ -54,7 +54,7 @@ export class ChangeDelivery {
     this.#oldRows = new Map(items.map((item) => [item, readOldRow(item.change, audience.table)]));
   }
 
-  /** Finds out what each group sees of the changes. One of which that cannot be found out is told that it has missed something. */
+  /** Checks which changes each group can see. A group that cannot be checked is told that it missed changes. */
   async check(checkVisibility: CheckRowVisibility): Promise<void> {
     const { table, groups } = this.#audience;
     const checkOne = async (group: SubscriberGroup): Promise<void> => {
@@ -75,7 +75,7 @@ export class ChangeDelivery {
     await Promise.all(groups.map(checkOne));
   }
 
-  /** Begins to apply filters to what was found visible. Answers with those who cannot be told before that has come to an end. */
+  /** Starts to evaluate filters on the visible rows. Returns the subscribers who must wait for that. */
   filter(
     filters: Pick<FilterEvaluator, "evaluate">,
     isActive: (subscriber: ChangeSubscriber) => boolean,
@@ -88,7 +88,7 @@ export class ChangeDelivery {
       if (requests.length === 0) continue;
       for (const [member, result] of filters.evaluate({ caller, table: this.#audience.table, requests, isActive })) {
         const known = result.then((answers) => void this.#filtered.set(member, answers));
-        // Nobody waits for it who has left by then.
+        // The subscriber may have left by then.
         known.catch(() => {});
         waiting.set(member.subscriber, [...(waiting.get(member.subscriber) ?? []), known]);
       }
@@ -96,7 +96,7 @@ export class ChangeDelivery {
     return waiting;
   }
 
-  /** Tells those of one change who are not told later. Answers with whom to wait for before more is told. */
+  /** Sends one change to the subscribers who do not wait for filters. Returns the outboxes that should be waited for. */
   deliver(item: PendingChange, isRecipient: (subscriber: ChangeSubscriber) => boolean): readonly Outbox[] {
     const encoded = this.#encode(item);
     const slowOutboxes: Outbox[] = [];
@@ -113,7 +113,7 @@ export class ChangeDelivery {
     return slowOutboxes;
   }
 
-  /** Tells one of a change later, when the filters have been applied. */
+  /** Sends one change to a subscriber whose filters have been evaluated. */
   deliverFiltered(item: PendingChange, subscriber: ChangeSubscriber): void {
     for (const [member, checked] of this.#membersOf(subscriber)) {
       const visible = this.#visibleChange(item, checked);
@@ -149,7 +149,7 @@ export class ChangeDelivery {
     return check;
   }
 
-  /** A row that the log has in part only, as it may with another replica identity than full, cannot be judged: policies could read any column. */
+  /** A row that the log has only in part (replica identity other than full) cannot be checked: policies may read any column. */
   #makeCheck(items: readonly PendingChange[], checksParts: boolean): RowCheck {
     const versions: RowVersion[] = [];
     const position = (row: ReplicatedRow | null, change: RowChange) =>
@@ -164,7 +164,7 @@ export class ChangeDelivery {
     return { versions, positions: new Map(positions) };
   }
 
-  /** As far as that can be said without asking. */
+  /** As far as can be decided without Postgres. */
   #mayMatch({ bindings }: GroupMember, item: PendingChange): boolean {
     const { change } = item;
     const rows = [change.new, this.#oldRows.get(item)!].filter((row) => row !== null);
@@ -189,7 +189,7 @@ export class ChangeDelivery {
     };
   }
 
-  /** Of the rows that the member sees those for which a filter has to be asked. */
+  /** The rows visible to the member for which Postgres must evaluate a filter. */
   #filterRequest(member: GroupMember, checked: CheckedRows): FilterRequest[] {
     const versions = this.#changes.flatMap((item) => {
       const visible = this.#visibleChange(item, checked);
@@ -235,7 +235,7 @@ function needsPostgres({ comparisons: questions }: BindingFilter): boolean {
   return questions.length > 0;
 }
 
-/** As far as that can be said without asking. */
+/** As far as can be decided without Postgres. */
 function mayMatch(filter: BindingFilter, version: RowVersion): boolean {
   return needsPostgres(filter) || filter.matches(version.get(filter.column), NO_COMPARISONS);
 }
@@ -246,7 +246,7 @@ function matchesEvent(event: Binding["event"], { type }: VisibleChange): boolean
 
 type AddressedChange = DeliveredChange & { readonly ids: string };
 
-/** The same bytes for all who are told the same under the same name. */
+/** One frame for all subscribers who are sent the same payload under the same topic. */
 function changeFrame(
   { version, topic }: ChangeSubscriber,
   { ids, ...delivered }: AddressedChange,

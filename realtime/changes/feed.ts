@@ -37,22 +37,22 @@ export type FeedDependencies = AudienceDependencies & {
 };
 
 type ChangeFeedOptions = FeedDependencies & {
-  /** Where it begins; null: now. */
+  /** Where it starts; null: now. */
   readonly since: StreamPosition | null;
-  /** What others have told by way of the stream, which waits for it. */
+  /** Handles messages of other gateways; the stream waits for it. */
   readonly onMessage?: (message: LogicalMessage) => void | Promise<void>;
-  /** Called when that may have been missed. */
+  /** Called when messages may have been missed. */
   readonly onGap?: () => void;
 };
 
-/** Done in its turn, behind all that the stream had told before. */
+/** Run in order with the changes: after everything that the stream delivered before it. */
 type FeedStep = { readonly kind: "step"; readonly run: () => void };
 /** The end of a transaction. */
 type FeedCommit = { readonly kind: "commit"; readonly position: StreamPosition };
 type FeedEntry = PendingChange | FeedStep | FeedCommit;
 
 type DeliveriesByRelation = ReadonlyMap<ReplicatedRelation, ChangeDelivery>;
-/** Changes that are told together: all, those of them that were not told before, and how far everybody has been told then. */
+/** Changes that are delivered together: all, those not delivered before, and the position after them. */
 type DeliveryRound = {
   readonly items: readonly PendingChange[];
   readonly delivered: readonly PendingChange[];
@@ -67,18 +67,18 @@ type DeliveryRun = {
 const NO_DELIVERIES: DeliveriesByRelation = new Map();
 const NO_SUBSCRIBERS: ReadonlySet<ChangeSubscriber> = new Set();
 
-/** How many changes are judged together, of which each subscriber may have its own view. */
+/** How many changes are checked together: each subscriber may see a different version of each. */
 const MAX_BATCH = 500;
 const MIN_BATCH = 20;
 const MAX_BATCH_DELIVERIES = 50_000;
-/** How many may wait until the stream is made to wait. */
+/** How much may be queued before the stream is paused. */
 const MAX_QUEUED_CHANGES = 2_000;
 const MAX_QUEUED_BYTES = 8 * 2 ** 20;
 const MARKER_PREFIX = "realtime:mark";
-/** What the database says when its schema changes, ahead of the changes that are to be judged by it. */
+/** The prefix of the message that the database writes to the stream ahead of the changes made under a new schema. */
 const SCHEMA_CHANGED_PREFIX = "schema";
 
-/** The changes of the stream from one place on, told to those who subscribe, in commit order. */
+/** Delivers the changes of the stream, from one position on, to its subscribers in commit order. */
 export class ChangeFeed {
   readonly #options: ChangeFeedOptions;
   readonly #following: ChangeSubscription;
@@ -86,20 +86,20 @@ export class ChangeFeed {
   readonly #awaitMarkerTogether: (key: string) => Promise<void>;
   readonly #pacer = new Pacer();
   readonly #backlogs = new FilterBacklogs();
-  /** Whose tables are decoded, and who of them are told. */
+  /** Subscribers whose tables are decoded, and those of them who are sent changes. */
   readonly #subscribers = new Set<ChangeSubscriber>();
   readonly #active = new Set<ChangeSubscriber>();
   readonly #findAudience: FindAudience;
   #entries: FeedEntry[] = [];
   #bytes = 0;
   #capacity: PromiseWithResolvers<void> | null = null;
-  /** Resolves when the catalogue is no older than what has been heard. */
+  /** Resolves when the catalogue is at least as new as the stream. */
   #upToDate: Promise<void> = Promise.resolve();
-  /** Resolves when everybody can see how the schema was changed by what has been heard. */
+  /** Resolves when the schema changes of the stream are visible to new transactions. */
   #schemaVisible: Promise<unknown> = Promise.resolve();
   /** The last transaction that changed the schema. */
   #lastSchemaXid: number | null = null;
-  /** How often the schema has changed, as far as that was heard. */
+  /** How many schema changes the stream has reported. */
   #schemaChanges = 0;
   #gaps = 0;
   #isRunning = false;
@@ -112,17 +112,17 @@ export class ChangeFeed {
     this.#deliveredTo = options.since ?? endOfTransaction(0n);
     this.#awaitMarkerTogether = batchLookups(() => this.#awaitMarker());
     this.#following = options.changes.follow(this.#follower(), options.since ? replayStart(options.since) : undefined);
-    // Of what has happened to the schema before, nothing was heard.
+    // Earlier schema changes were not received.
     if (options.since) this.#reloadCatalog();
     this.#following.from.then(() => this.#reloadCatalog()).catch(() => {});
   }
 
-  /** Resolves when nothing is missed any more; rejects with an ApiError where there is nothing to follow. */
+  /** Resolves when no change is missed any more; rejects with an ApiError where there is no stream. */
   async opened(): Promise<void> {
     await this.#following.from;
   }
 
-  /** Throws where the stream is refused after all, as where the publication is gone; it is taken up again by itself. */
+  /** Throws where the stream was refused meanwhile, for example because the publication was dropped; it is retried automatically. */
   assertAvailable(): void {
     const { status, reason } = this.#options.changes.state();
     if (status === "refused") throw unavailable(reason!);
@@ -144,12 +144,12 @@ export class ChangeFeed {
     return this.#subscribers.has(subscriber);
   }
 
-  /** That in which positions have a meaning here. */
+  /** The cluster and timeline in which positions are valid. */
   get history(): string {
     return this.#options.changes.state().history ?? "";
   }
 
-  /** How far everybody has been told, and that there is nothing to tell up to there. */
+  /** Everything up to here was delivered. */
   get position(): StreamPosition {
     const { position } = this.#options.changes.state();
     return this.isIdle && position !== null && position > this.#deliveredTo.commitLsn
@@ -157,18 +157,18 @@ export class ChangeFeed {
       : this.#deliveredTo;
   }
 
-  /** How far the subscriber has been told. */
+  /** Everything up to here was delivered to this subscriber. */
   positionOf(subscriber: ChangeSubscriber): StreamPosition {
     return this.#backlogs.positionOf(subscriber) ?? this.position;
   }
 
-  /** Begins with what is committed after this call, as far as the stream can know: resolves when it has come so far. */
+  /** Starts with what is committed after this call: resolves when the stream has reached that point. */
   async subscribe(subscriber: ChangeSubscriber): Promise<void> {
     this.#subscribers.add(subscriber);
     try {
       await this.opened();
       await this.#awaitMarkerTogether("");
-      // Those who are there were told of it; who comes behind that would wait in vain.
+      // The subscribers of that moment were told; a later one would wait in vain.
       this.assertAvailable();
     } catch (error) {
       this.#subscribers.delete(subscriber);
@@ -177,13 +177,13 @@ export class ChangeFeed {
     if (this.#subscribers.has(subscriber)) this.#active.add(subscriber);
   }
 
-  /** Goes on where the subscriber was told last. Only where nothing later was told here. */
+  /** Continues at the subscriber's position. Only where nothing later was delivered here. */
   addFromReplay(subscriber: ChangeSubscriber): void {
     this.#subscribers.add(subscriber);
     this.#active.add(subscriber);
   }
 
-  /** The one takes the other's place between two changes. */
+  /** Replaces a subscriber between two changes. */
   replace(old: ChangeSubscriber, successor: ChangeSubscriber): Promise<void> {
     this.#subscribers.add(successor);
     return new Promise((resolve) => {
@@ -207,7 +207,7 @@ export class ChangeFeed {
     this.#backlogs.remove(subscriber);
   }
 
-  /** All who were there. */
+  /** Returns the subscribers that were removed. */
   removeAll(): readonly ChangeSubscriber[] {
     const subscribers = [...this.#subscribers];
     this.#subscribers.clear();
@@ -221,7 +221,7 @@ export class ChangeFeed {
     this.#following.close();
     const entries = this.#entries;
     this.#entries = [];
-    // Whoever waits for a step would wait for ever.
+    // A step that never runs would leave its caller waiting.
     for (const entry of entries) if (isStep(entry)) entry.run();
     this.#capacity?.resolve();
     this.#backlogs.clear();
@@ -248,7 +248,7 @@ export class ChangeFeed {
     return this.#capacity.promise;
   }
 
-  /** The stream waits then, so what is here must be told without the end of its transaction. */
+  /** The stream is paused then, so changes are delivered before the end of their transaction. */
   get #isFull(): boolean {
     return this.#entries.length >= MAX_QUEUED_CHANGES || this.#bytes >= MAX_QUEUED_BYTES;
   }
@@ -262,7 +262,7 @@ export class ChangeFeed {
     }
   }
 
-  /** Sends a message to itself by way of the stream: what was committed before has arrived before it. */
+  /** Sends a message to itself through the stream: everything committed before it has then arrived. */
   async #awaitMarker(): Promise<void> {
     this.assertAvailable();
     const id = randomUUID();
@@ -283,13 +283,13 @@ export class ChangeFeed {
     this.#bytes = 0;
     this.#backlogs.clear();
     for (const subscriber of [...this.#active]) subscriber.reportGap(reason);
-    // A mark may have been lost too.
+    // A marker may have been lost too.
     for (const resolveMarker of this.#markers.values()) resolveMarker();
     this.#reloadCatalog();
     this.#options.onGap?.();
   }
 
-  /** Once for all that a transaction does: it is seen as a whole, which may be later than it is heard of. */
+  /** Once per transaction: its changes become visible together, which may be after they were received. */
   #handleSchemaChange(transaction: CommittedTransaction | null): void {
     if (transaction) {
       if (transaction.xid === this.#lastSchemaXid) return;
@@ -301,7 +301,7 @@ export class ChangeFeed {
     this.#push({ kind: "step", run: () => void this.#reportLapsed() });
   }
 
-  /** Those who would wait in vain from now on. */
+  /** Ends subscriptions that would wait in vain from now on. */
   async #reportLapsed(): Promise<void> {
     await this.#upToDate;
     if (this.#isClosed) return;
@@ -333,7 +333,7 @@ export class ChangeFeed {
   async #run(): Promise<void> {
     this.#isRunning = true;
     while (this.#entries.length > 0 && !this.#isClosed) {
-      // All that happens at once comes together; and whom a step lets in is there for what comes behind it.
+      // Collects what arrives in one turn. A subscriber that a step has added receives what follows the step.
       await turn();
       const entries = this.#entries.splice(0, this.#batchLength());
       if (this.#entries.length < MAX_QUEUED_CHANGES / 2) {
@@ -346,7 +346,7 @@ export class ChangeFeed {
     this.#isRunning = false;
   }
 
-  /** Whole transactions, where that is not too much, and nothing behind a step. */
+  /** Whole transactions where that is not too much, and nothing after a step. */
   #batchLength(): number {
     const step = this.#entries.findIndex(isStep);
     const end = step < 0 ? this.#entries.findLastIndex((entry) => "kind" in entry) : step;
@@ -365,7 +365,7 @@ export class ChangeFeed {
     const end = Promise.withResolvers<StreamPosition>();
     const later = this.#startFilters(deliveries, { items, delivered, end: end.promise });
     for (const entry of entries) {
-      // What was told before a gap says nothing of how far those are told who come behind it.
+      // Positions from before a gap say nothing about the subscribers after it.
       if (this.#gaps !== gaps && !isStep(entry)) continue;
       const slowOutboxes = this.#deliverEntry(entry, { deliveries, later, delivered });
       if (slowOutboxes.length > 0) await this.#pacer.wait(slowOutboxes);
@@ -375,7 +375,7 @@ export class ChangeFeed {
     await this.#backlogs.pace();
   }
 
-  /** What each subscriber sees of the changes: once more where the schema has changed meanwhile, and with it who sees the same. */
+  /** What each group sees of the changes. Repeated if the schema has changed meanwhile, since policies and groups may have changed too. */
   async #check(items: readonly PendingChange[]): Promise<DeliveriesByRelation> {
     for (;;) {
       const schemaChanges = this.#schemaChanges;
@@ -386,14 +386,14 @@ export class ChangeFeed {
         if (audience) deliveries.set(relation, new ChangeDelivery(own, audience, this.history));
       }
       const xids = new Set(items.map(({ transaction }) => transaction.xid));
-      // First: a policy that reads other tables is to find there what the same transaction has written.
+      // Before the check: a policy that reads other tables must see what the same transaction has written there.
       if (deliveries.size > 0) await this.#options.awaitVisible(xids);
       await Promise.all([...deliveries.values()].map((delivery) => delivery.check(this.#options.checkVisibility)));
       if (schemaChanges === this.#schemaChanges) return deliveries;
     }
   }
 
-  /** Begins to apply filters. Answers with those who are told behind that, and behind what they have still to be told. */
+  /** Starts to evaluate filters. Returns the subscribers who are sent these changes later: after their filters, and after their backlog. */
   #startFilters(
     deliveries: DeliveriesByRelation,
     { items, delivered, end }: DeliveryRound,
@@ -420,7 +420,7 @@ export class ChangeFeed {
     return new Set(later.keys());
   }
 
-  /** Tells one of what others have been told before. */
+  /** Sends one subscriber the changes that others were sent before. */
   async #deliverBacklog(
     items: readonly PendingChange[],
     subscriber: ChangeSubscriber,
@@ -435,7 +435,7 @@ export class ChangeFeed {
     }
   }
 
-  /** Answers with whom to wait for. */
+  /** Returns the outboxes that should be waited for. */
   #deliverEntry(entry: FeedEntry, { deliveries, later, delivered }: DeliveryRun): readonly Outbox[] {
     if ("kind" in entry) {
       if (entry.kind === "step") entry.run();

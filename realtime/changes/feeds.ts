@@ -4,21 +4,21 @@ import type { LogicalMessage } from "../../engine/replication/changes.ts";
 import { ChangeFeed, type FeedDependencies } from "./feed.ts";
 import { type ChangeSubscriber, earliestPosition, isAfter, type ResumePoint } from "./subscriber.ts";
 
-/** Whoever comes back at about the same time reads the past together. */
+/** Clients that resume at about the same time are replayed together. */
 const REPLAY_GATHER_MS = 50;
 const HANDOVER_POLL_MS = 20;
-/** For so long a stream that was refused is not asked for again. */
+/** How long a refused stream is not requested again. */
 const REFUSAL_CACHE_MS = 5_000;
 const DIFFERENT_HISTORY = "what was told last is of another database, or of a time that was undone";
 
 type FeedEvents = {
-  /** Told of what is said by way of the stream, which waits for it. */
+  /** Handles a message of the stream, which waits for it. */
   readonly onMessage: (message: LogicalMessage) => void | Promise<void>;
-  /** Called when it begins to hear, and when it may have missed something. */
+  /** Called when the stream starts, and when messages may have been missed. */
   readonly onStart: () => void;
 };
 
-/** The feed of the present, which is open while anybody is there, and those of the past for who was away. */
+/** The live feed, which is open while there are listeners, and replay feeds for clients that resume. */
 export class ChangeFeeds {
   readonly #dependencies: FeedDependencies;
   readonly #events: FeedEvents;
@@ -34,7 +34,7 @@ export class ChangeFeeds {
     this.#events = hooks;
   }
 
-  /** Somebody is there, and is to hear what others say; the answer says that they left. */
+  /** Keeps the live feed open until the returned function is called. */
   addListener(): () => void {
     this.#listeners++;
     return () => {
@@ -43,7 +43,7 @@ export class ChangeFeeds {
     };
   }
 
-  /** Resolves when what is said elsewhere is heard; rejects where that cannot be. */
+  /** Resolves when messages of other gateways are received; rejects where that is impossible. */
   async opened(): Promise<void> {
     await this.#openLiveFeed();
   }
@@ -53,7 +53,7 @@ export class ChangeFeeds {
     await feed.subscribe(subscriber);
   }
 
-  /** Tells what has happened since its position, and goes on from there; or that this is no longer known. */
+  /** Delivers what was committed since the subscriber's position, then live changes; or reports that the position is no longer available. */
   resume(subscriber: ChangeSubscriber): void {
     if (this.#returning.length === 0) setTimeout(() => this.#replay(), REPLAY_GATHER_MS);
     this.#returning.push(subscriber);
@@ -73,7 +73,7 @@ export class ChangeFeeds {
     for (const feed of [...this.#replays, this.#live]) feed?.remove(subscriber);
   }
 
-  /** How far the subscriber has been told. */
+  /** How far the subscriber was sent changes. */
   resumePointOf(subscriber: ChangeSubscriber): ResumePoint {
     const feed = [...this.#replays, this.#live].find((each) => each?.has(subscriber));
     return feed
@@ -102,7 +102,7 @@ export class ChangeFeeds {
       await feed.opened();
     } catch (error) {
       if (this.#live === feed) {
-        // Where there was nothing to follow there may be after a while.
+        // The stream may become available later.
         this.#closeLiveFeed();
         this.#refusal = { error, until: performance.now() + REFUSAL_CACHE_MS };
       }
@@ -112,7 +112,7 @@ export class ChangeFeeds {
     return feed;
   }
 
-  /** The stream itself goes on for a while. */
+  /** The stream below stays open for a while. */
   #closeLiveFeed(): void {
     this.#live?.close();
     this.#live = null;
@@ -141,7 +141,7 @@ export class ChangeFeeds {
     feed.close();
   }
 
-  /** To the present, in a moment in which that has told nothing which the past has not. */
+  /** Moves the subscribers to the live feed at a moment when it has delivered nothing that the replay has not. */
   async #handOver(feed: ChangeFeed): Promise<void> {
     for (;;) {
       const live = this.#liveFeed();

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Outbox } from "../protocol/outbox.ts";
 import type { ChangeSubscriber, StreamPosition } from "./subscriber.ts";
 
-/** Changes that wait until the filters of their subscriber have been applied. */
+/** Changes that wait until the filters of their subscriber have been evaluated. */
 export type BacklogBatch = {
-  /** Resolves when that has been done, with how far the subscriber has been told behind it. */
+  /** Resolves with the subscriber's position after the batch. */
   readonly ready: Promise<StreamPosition>;
   readonly deliver: () => Promise<void>;
   readonly changes: number;
@@ -13,23 +13,23 @@ export type BacklogBatch = {
 
 type SubscriberBacklog = {
   readonly batches: BacklogBatch[];
-  /** How far the subscriber has been told. */
+  /** How far the subscriber was sent changes. */
   position: StreamPosition;
   readonly drained: PromiseWithResolvers<void>;
 };
 
-/** What may wait for one subscriber, but for a single batch. */
+/** How much may wait for one subscriber, not counting the first batch. */
 const MAX_CHANGES = 2_000;
 const MAX_BYTES = 8 * 2 ** 20;
-/** Who has so much of that waiting is waited for, so that much at once is not too much. By then a new filter has been applied, or has failed. */
+/** A subscriber above this share of the limit is waited for. By then a new filter has been evaluated, or has failed. */
 const PACING_LOAD = 1 / 4;
 const MAX_PACING_MS = 300;
 const PACING_POLL_MS = 5;
 
-/** What waits for the filters of each subscriber: nobody else waits for them. */
+/** The changes that wait for the filters of each subscriber: nobody else waits for them. */
 export class FilterBacklogs {
   readonly #backlogs = new Map<ChangeSubscriber, SubscriberBacklog>();
-  /** Sockets that were waited for in vain, and have been told of nothing since: they are not waited for again. */
+  /** Sockets that were waited for in vain and have been sent nothing since: they are not waited for again. */
   readonly #stuck = new WeakSet<Outbox>();
 
   get isEmpty(): boolean {
@@ -40,19 +40,19 @@ export class FilterBacklogs {
     return this.#backlogs.has(subscriber);
   }
 
-  /** How far a subscriber for whom something waits has been told. */
+  /** The position of a subscriber that has a backlog. */
   positionOf(subscriber: ChangeSubscriber): StreamPosition | null {
     return this.#backlogs.get(subscriber)?.position ?? null;
   }
 
-  /** Resolves when nothing waits for the subscriber any more. */
+  /** Resolves when the subscriber has no backlog. */
   async drained(subscriber: ChangeSubscriber): Promise<void> {
     await this.#backlogs.get(subscriber)?.drained.promise;
   }
 
-  /** `position` is how far the subscriber has been told, should nothing wait for it yet. */
+  /** `position` is how far the subscriber was sent changes, where it has no backlog yet. */
   add(subscriber: ChangeSubscriber, position: StreamPosition, batch: BacklogBatch): void {
-    // It may fail before it is looked at.
+    // It may reject before it is awaited.
     batch.ready.catch(() => {});
     const known = this.#backlogs.get(subscriber);
     if (known) {
@@ -74,7 +74,7 @@ export class FilterBacklogs {
     for (const subscriber of [...this.#backlogs.keys()]) this.remove(subscriber);
   }
 
-  /** Waits a little for those who are behind. */
+  /** Waits a little for subscribers that fall behind. */
   async pace(): Promise<void> {
     const end = performance.now() + MAX_PACING_MS;
     const isFull = (subscriber: ChangeSubscriber) => backlogLoad(this.#backlogs.get(subscriber)) > PACING_LOAD;

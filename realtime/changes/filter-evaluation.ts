@@ -21,45 +21,45 @@ import { encodeRowVersions, fromRowVersions, type RowVersion } from "./row-versi
 import { retryWhileUnavailable } from "./row-visibility.ts";
 import type { ChangeSubscriber } from "./subscriber.ts";
 
-/** The visible rows that a subscriber's filters have to be held against. */
+/** The visible rows on which a subscriber's filters are evaluated. */
 export type FilterRequest = { readonly member: GroupMember; readonly versions: readonly RowVersion[] };
 export type FilterResult = ReadonlyMap<RowVersion, ComparisonResults>;
 
-/** Requests of those who see the same rows of a table. */
+/** Requests of subscribers who see the same rows of a table. */
 type FilterBatch = {
   readonly caller: Caller;
   readonly table: CatalogTable;
   readonly requests: readonly FilterRequest[];
-  /** Nothing is done for those who have left by then. */
+  /** Requests of subscribers who have left by then are skipped. */
   readonly isActive: (subscriber: ChangeSubscriber) => boolean;
 };
 
 type FilterEvaluatorOptions = {
   readonly database: Pick<Database, "run">;
   readonly contextOf: (caller: Caller) => StatementContext;
-  /** What the filters of one subscriber take longer for is not waited for. */
+  /** The time limit for the filters of one subscriber. */
   readonly timeoutMs: number;
   readonly isAnonymous: (caller: Caller) => boolean;
 };
 
-/** Who asks for a filter, and by which socket. */
+/** Who uses a filter, on which socket. */
 type FilterOwner = { readonly caller: Caller; readonly outbox: Outbox };
 type TextRows = readonly (readonly (string | null)[])[];
 type FilterSpeed = "fast" | "new" | "slow";
 
-/** Statements at a time: of filters that have proved to be fast, of new ones, and of those that were too slow for that. */
+/** Concurrent statements: for filters known to be fast, for new ones, and for those that were too slow for that. */
 const CONCURRENCY: Readonly<Record<FilterSpeed, number>> = { fast: 2, new: 1, slow: 1 };
-/** Less than this proves that a filter is fast. */
+/** A filter below this is fast. */
 const FAST_FILTER_MS = 50;
-/** The fast and the new ones keep nobody waiting for longer. An anonymous caller has no more. */
+/** The time limit for fast and new filters, and the only one for anonymous callers. */
 const SHORT_TIMEOUT_MS = 250;
 const MAX_COMPARISONS = 500;
-/** What one socket may wait for. */
+/** New filters that may wait per socket. */
 const MAX_WAITING_NEW = 300;
 const SUSPENSION_MS = 60_000;
 const NO_RESULT: FilterResult = new Map();
 
-/** Has Postgres apply the filters that only it can apply, so that the slow ones keep nobody waiting but those who have them. */
+/** Has Postgres evaluate the filters that only it can evaluate, so that slow filters delay only the subscribers that use them. */
 export class FilterEvaluator {
   readonly #options: FilterEvaluatorOptions;
   readonly #shortMs: number;
@@ -69,7 +69,7 @@ export class FilterEvaluator {
     slow: new FairWorkQueue(CONCURRENCY.slow),
   } as const;
   readonly #fastBindings = new WeakSet<Binding>();
-  /** Until when which bindings of a socket are refused. */
+  /** Bindings that are suspended on a socket, and until when. */
   readonly #suspended = new WeakMap<Outbox, Map<number, number>>();
 
   constructor(options: FilterEvaluatorOptions) {
@@ -77,7 +77,7 @@ export class FilterEvaluator {
     this.#shortMs = Math.min(SHORT_TIMEOUT_MS, options.timeoutMs);
   }
 
-  /** A filter that fails rejects for its subscribers alone. */
+  /** A filter that fails rejects only for its own subscribers. */
   evaluate(batch: FilterBatch): ReadonlyMap<GroupMember, Promise<FilterResult>> {
     const results = new Map<GroupMember, Promise<FilterResult>>();
     const { true: fast = [], false: others = [] } = Object.groupBy(batch.requests, ({ member }) =>
@@ -97,7 +97,7 @@ export class FilterEvaluator {
     return results;
   }
 
-  /** Has Postgres read the values of a new filter. */
+  /** Has Postgres parse the values of a new filter. */
   async readValues({ caller, outbox }: FilterOwner, statement: Statement, hasPattern: boolean): Promise<TextRows> {
     if (!hasPattern) return this.#run(caller, statement, {});
     if (this.#queues.new.waiting(outbox) >= MAX_WAITING_NEW)
@@ -106,12 +106,12 @@ export class FilterEvaluator {
     return this.#queues.new.run(outbox, () => this.#run(caller, statement, limits));
   }
 
-  /** Whether it has failed for this socket a moment ago. */
+  /** Whether the filter failed for this socket a moment ago. */
   isSuspended(outbox: Outbox, { id }: Binding): boolean {
     return (this.#suspended.get(outbox)?.get(id) ?? 0) > performance.now();
   }
 
-  /** What is slower than a new filter may be is asked for again, where it keeps only its like waiting. */
+  /** A filter that is slower than a new one may be is retried in the slow queue. */
   async #evaluateApart(batch: FilterBatch): Promise<FilterResult> {
     const { caller, table, requests } = batch;
     try {
@@ -143,7 +143,7 @@ export class FilterEvaluator {
   async #query({ caller, table, requests }: FilterBatch, timeoutMs: number): Promise<FilterResult> {
     const comparisons = requests.flatMap(({ member }) => memberComparisons(member));
     const versions = [...new Set(requests.flatMap((request) => request.versions))];
-    // A pattern, however fast it was until now, is not to stand before the reads of others.
+    // A pattern, however fast it was until now, must not delay the reads of others.
     const lane = comparisons.some(({ operator }) => isPattern(operator)) ? "slow" : "read";
     const statement = buildFilterQuery(table, comparisons, versions);
     const rows = await retryWhileUnavailable(() => this.#run(caller, statement, { lane, timeoutMs }));
@@ -192,13 +192,13 @@ function memberComparisons({ bindings }: GroupMember): readonly PostgresComparis
   return bindings.flatMap(({ filters: tests }) => tests.flatMap(({ comparisons: questions }) => questions));
 }
 
-/** Whether to compare the values takes no longer than to read them. */
+/** Whether comparing the values is as cheap as parsing them. */
 function isCheapFilter({ type, comparisons: questions }: RowFilter): boolean {
   const isBuiltIn = type.schema === "pg_catalog" || type.kind === "enum";
   return questions.length === 0 || (isBuiltIn && !questions.some(({ operator }) => isPattern(operator)));
 }
 
-/** As many as one statement may ask for. */
+/** Groups requests into statements of limited size. */
 function splitIntoStatements(requests: readonly FilterRequest[]): readonly (readonly FilterRequest[])[] {
   const statements: FilterRequest[][] = [];
   let remaining = 0;
@@ -214,7 +214,7 @@ function splitIntoStatements(requests: readonly FilterRequest[]): readonly (read
   return statements;
 }
 
-/** Has Postgres hold rows against filters: rows that were found visible before, since an error or a delay tells of a row, too. */
+/** Evaluates filters on rows that are known to be visible: an error or a delay would disclose a hidden row. */
 function buildFilterQuery(
   table: CatalogTable,
   comparisons: readonly PostgresComparison[],
@@ -230,7 +230,7 @@ function buildFilterQuery(
   return { text: `select ${columns.join(", ")}\n${fromRowVersions(table, versions)}`, values };
 }
 
-/** Reads a row of the result: what it says of each of these questions, or of another one that asks the same. */
+/** Reads the result of each comparison from a row of the result. */
 function makeComparisonReader(
   comparisons: readonly PostgresComparison[],
 ): (row: readonly (string | null)[]) => ComparisonResults {
@@ -252,7 +252,7 @@ function comparisonKey({ column, operator, value }: PostgresComparison): string 
   return JSON.stringify([column, operator, value]);
 }
 
-/** One sub-select answers all that is asked of a column by one operator, so that few statements differ. */
+/** One sub-select per column and operator, so that few statements differ. */
 function groupComparisons(
   comparisons: readonly PostgresComparison[],
 ): ReadonlyMap<string, readonly PostgresComparison[]> {

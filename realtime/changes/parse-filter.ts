@@ -3,7 +3,7 @@ export type FilterCondition = {
   readonly column: string;
   readonly negated: boolean;
   readonly operator: FilterOperator;
-  /** One, but for `in`. */
+  /** One value, except for `in`. */
   readonly values: readonly string[];
 };
 
@@ -26,15 +26,15 @@ const FILTER_OPERATORS = [
 ] as const;
 const CONDITION = /^(?<column>[^=]+)=(?<not>not\.)?(?<operator>[a-z]+)\.(?<value>.*)$/s;
 const MAX_LIST_VALUES = 100;
-/** A pattern that ends with an escape: Postgres finds that out only with some rows, and fails. */
+/** A pattern that ends with an escape fails in Postgres only on some rows. */
 const TRAILING_ESCAPE = /(?<!\\)(?:\\\\)*\\$/;
 const QUOTED = /^"(?:[^"\\]|\\.)*"$/s;
-/** What may follow `is`. */
+/** The values of `is`. */
 const IS_VALUES = ["null", "true", "false", "unknown"];
 
 /**
- * `id=eq.1,status=in.(draft,"sent, late"),body=not.is.null`; null for what cannot be read. Nothing at all is no condition.
- * Blanks may stand around a column; in a value they count.
+ * `id=eq.1,status=in.(draft,"sent, late"),body=not.is.null`; null for invalid syntax. An empty filter has no conditions. White space around a column
+ * is ignored; in a value it counts.
  */
 export function parseFilter(text: string): readonly FilterCondition[] | null {
   if (text.trim() === "") return [];
@@ -47,7 +47,7 @@ function parseCondition(text: string): FilterCondition | null {
   if (column === undefined || value === undefined || !isFilterOperator(operator)) return null;
   const negated = not !== undefined;
   const name = column.trim();
-  // Null is no value that the column's type could read.
+  // Null is not a value of the column's type.
   if (operator === "isdistinct" && value.trim().toLowerCase() === "null") {
     return { column: name, negated: !negated, operator: "is", values: ["null"] };
   }
@@ -70,7 +70,7 @@ function parseValues(operator: FilterOperator, text: string): readonly string[] 
   return IS_VALUES.includes(word) ? [word] : null;
 }
 
-/** `(a,b,"c,d")`; as in PostgREST, blanks behind the parenthesis are none of the first value's. */
+/** `(a,b,"c,d")`; as in PostgREST, white space after the parenthesis is not part of the first value. */
 function parseList(written: string): readonly string[] | null {
   const text = written.trim();
   if (!text.startsWith("(") || !text.endsWith(")")) return null;
@@ -78,13 +78,13 @@ function parseList(written: string): readonly string[] | null {
   return values.length <= MAX_LIST_VALUES ? values : null;
 }
 
-/** `"say \"yes\""`, blanks around which do not count, or as it stands. */
+/** `"say \"yes\""`, where white space around the quotes is ignored, or the value as it is. */
 function parseValue(written: string): string {
   const text = written.trim();
   return QUOTED.test(text) ? text.slice(1, -1).replace(/\\(.)/gs, "$1") : written;
 }
 
-/** Those outside of parentheses, and of double quotes that a value begins with. */
+/** Splits at commas outside of parentheses and of double quotes that a value starts with. */
 function splitAtCommas(text: string): string[] {
   const parts: string[] = [];
   let start = 0;

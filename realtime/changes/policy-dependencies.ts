@@ -5,7 +5,7 @@ import type { AsOwner } from "../../engine/database/owner-pool.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
 import { readJsonMembers } from "../../engine/json/json-values.ts";
 
-// What comes with Postgres is not in pg_depend, and stands in the texts. Those who read through a row type do not read its table.
+// Built-in objects are not in pg_depend; they are in the texts. A dependency on a row type does not read its table.
 const DEPENDENCIES = `
   with recursive used (class, object) as (
     select 'pg_policy'::regclass::oid, oid from pg_policy where polrelid = $1 and polcmd in ('*', 'r')
@@ -48,7 +48,7 @@ const DEPENDENCIES = `
   select json_build_object('kind', 'relation', 'isSameForAll', c.relkind in ('r', 'p', 'm') and not c.relrowsecurity)
   from used join pg_class c on used.class = 'pg_class'::regclass and c.oid = used.object`;
 
-// A policy that reads rows as a whole depends on no column in particular.
+// A policy that reads whole rows depends on no single column.
 const POLICY_COLUMNS = `
   select distinct a.attname as column
   from pg_policy p
@@ -57,19 +57,19 @@ const POLICY_COLUMNS = `
     left join pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid and a.attnum > 0
   where p.polrelid = $1 and p.polcmd in ('*', 'r')`;
 
-/** The claims on which it depends who sees a row; `all` where that cannot be told. */
+/** The claims that decide which rows are visible; `all` where that is unknown. */
 export type PolicyClaims = ReadonlySet<string> | "all";
 
 export type PolicyClaimsReader = {
   read(table: CatalogTable): Promise<PolicyClaims>;
-  /** The schema has changed: a function that a policy calls may read other claims, though the catalogue is the same. */
+  /** To be called when the schema has changed: a function that a policy calls may read other claims, though the catalogue is the same. */
   forget(): void;
 };
 
-/** Where nobody tells that the schema has changed. */
+/** For databases without the event trigger for schema changes. */
 const CACHE_MS = 5_000;
 
-/** Asks once per table, for a while. */
+/** Queries once per table and cache period. */
 export function makePolicyClaimsReader(asOwner: AsOwner): PolicyClaimsReader {
   let cache = new WeakMap<CatalogTable, { readonly claims: Promise<PolicyClaims>; readonly at: number }>();
   const read = async (table: CatalogTable): Promise<PolicyClaims> => {
@@ -80,7 +80,7 @@ export function makePolicyClaimsReader(asOwner: AsOwner): PolicyClaimsReader {
     read: (table) => {
       const last = cache.get(table);
       if (last && performance.now() - last.at < CACHE_MS) return last.claims;
-      // What was true a moment ago is better than to tell nobody anything.
+      // A failed query keeps the last result.
       const claims = last ? read(table).catch(() => last.claims) : read(table);
       cache.set(table, { claims, at: performance.now() });
       claims.catch(() => {
@@ -94,18 +94,18 @@ export function makePolicyClaimsReader(asOwner: AsOwner): PolicyClaimsReader {
   };
 }
 
-// All claims, as Postgres writes the expression.
+// All claims, as Postgres prints the expression.
 const SETTING = /current_setting\('request\.jwt\.claims'::text(?:, (?:true|false))?\)/.source;
 const ALL_CLAIMS = `\\((?:${SETTING}|NULLIF\\(${SETTING}, ''::text\\))\\)::jsonb?`;
-/** The body of a function that hands on all claims. */
+/** The body of a function that returns all claims. */
 const RETURNS_ALL_CLAIMS = new RegExp(`^RETURN ${ALL_CLAIMS}$`);
-/** Any setting may hold claims but one that is named here and is the same for all callers of a role. */
+/** Any setting may hold claims, except one with a literal name that is the same for all callers of a role. */
 const AMBIGUOUS_SETTING = /current_setting\((?!'(?!request\.jwt)[\w.]+'::text[,)])/i;
-/** Functions of Postgres that run a text as SQL, or list settings. */
+/** Built-in functions that run a text as SQL, or list settings. */
 const AMBIGUOUS_FUNCTION =
   /\b(?:(?:query|cursor|table|schema|database)_to_xml\w*|ts_stat|ts_rewrite|pg_show_all_settings|pg_input_\w+)\(/i;
 
-/** Told from the texts, as Postgres writes them: what does not look like reading one claim counts as reading all. */
+/** Works on the expressions as Postgres prints them: anything that is not clearly the reading of one claim counts as reading all. */
 function findClaims(conditions: readonly string[], dependencies: readonly PolicyDependency[]): PolicyClaims {
   const texts: string[] = [];
   const readers: string[] = [];
@@ -117,7 +117,7 @@ function findClaims(conditions: readonly string[], dependencies: readonly Policy
     else if (dependency.body !== null) texts.push(dependency.body);
     else if (!dependency.isImmutableC) return "all";
   }
-  // Rows are judged by the policies that the catalogue has: of others nobody knows here what they use.
+  // The dependencies must be those of the policies in the catalogue, which rows are checked by.
   if (!conditions.every((condition) => texts.includes(condition))) return "all";
   const calls = readers.map((name) => `${RegExp.escape(name)}\\(`).join("|") || NEVER_MATCHES;
   const source = `(?<![\\w$".])(?:${ALL_CLAIMS}|(?:${calls})\\))`;
@@ -149,36 +149,36 @@ export function claimsKey(caller: Caller, read: PolicyClaims): string {
   return key;
 }
 
-/** By the texts of the claims, which have all digits of a number. A claim that is null is not one that is missing. */
+/** Uses the text of the claims, which keeps all digits of a number. A claim that is null differs from a missing one. */
 function makeClaimsKey({ claimsText }: Caller, read: ReadonlySet<string>): string {
   const members = readJsonMembers(claimsText);
   return JSON.stringify([...read].map((name) => members.get(name) ?? null));
 }
 
-/** What the policies of a table are made of, directly or by way of functions, operators and domains. */
+/** What the policies of a table use, directly or through functions, operators and domains. */
 type PolicyDependency =
-  /** A condition of a policy or of a domain, with all names qualified. */
+  /** A condition of a policy or a domain, with all names qualified. */
   | { readonly kind: "condition"; readonly text: string }
   | FunctionDependency
   | {
       readonly kind: "relation";
-      /** Whether it has the same rows for everybody. */
+      /** Whether it has the same rows for every caller. */
       readonly isSameForAll: boolean;
     };
 
 type FunctionDependency = {
   readonly kind: "function";
-  /** As it is called in conditions. */
+  /** As conditions call it. */
   readonly name: string;
-  /** Null for a body that Postgres does not keep parsed: nobody knows what it uses. */
+  /** Null for a body that Postgres does not store parsed: what it uses is unknown. */
   readonly body: string | null;
-  /** Whether it is written in C, part of an extension and declared to depend on its arguments alone. */
+  /** Whether it is written in C, part of an extension and immutable. */
   readonly isImmutableC: boolean;
-  /** Whether it takes nothing, gives JSON and changes no setting. */
+  /** Whether it has no parameters, returns JSON and changes no setting. */
   readonly isPlainJson: boolean;
 };
 
-/** Asked of the database as it is at one moment. */
+/** In one snapshot. */
 function readPolicyDependencies(asOwner: AsOwner, { oid }: CatalogTable): Promise<readonly PolicyDependency[]> {
   return asOwner((client) =>
     inSnapshot(client, async () => {
@@ -188,12 +188,12 @@ function readPolicyDependencies(asOwner: AsOwner, { oid }: CatalogTable): Promis
   );
 }
 
-/** Which columns the policies read of a table that is known by these columns alone. To judge its rows would be to guess. */
+/** The columns that policies of a table read and that are not among these. Without their values the policies cannot be checked. */
 export type FindMissingPolicyColumns = (table: CatalogTable, known: ReadonlySet<string>) => Promise<readonly string[]>;
 
 type PolicyColumn = { readonly column: string | null };
 
-/** Asks once per table, for as long as the catalogue has the same one, and only where something is unknown. */
+/** Queries once per table of the catalogue, and only where a column is missing. */
 export function makeFindMissingPolicyColumns(asOwner: AsOwner): FindMissingPolicyColumns {
   const columnsByTable = new WeakMap<CatalogTable, Promise<readonly (string | null)[]>>();
   const read = async ({ oid }: CatalogTable): Promise<readonly (string | null)[]> => {
@@ -201,7 +201,7 @@ export function makeFindMissingPolicyColumns(asOwner: AsOwner): FindMissingPolic
     return rows.map(({ column }) => column);
   };
   return async (table, known) => {
-    // What is generated is made of the others where it is not known.
+    // Generated columns are computed from the others.
     const unknown = [...table.columns.values()].filter(({ name, generated }) => !generated && !known.has(name));
     if (unknown.length === 0 || table.policies.length === 0) return [];
     const reading = columnsByTable.get(table) ?? read(table);

@@ -2,22 +2,22 @@ import type { QualifiedName } from "../../engine/catalog/types.ts";
 import { batchLookups } from "../../engine/concurrency/batched-lookup.ts";
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
 
-/** What the stream has changes of. */
+/** The tables and columns that are in the change stream. */
 export type Publication = {
-  /** Whether of this table; null stands for any. */
+  /** Whether it has the table; null stands for any. */
   has(schema: string | null, table: string | null): Promise<boolean>;
-  /** Those of a table's columns that changes have: a publication may leave some out. Null: nothing is known to be left out. */
+  /** The columns of a table that are published. Null: all. */
   columns(table: QualifiedName): Promise<ReadonlySet<string> | null>;
 };
 
 type PublishedTable = { readonly schema: string; readonly table: string; readonly columns: readonly string[] | null };
 
-// Publications have columns since Postgres 15.
+// Postgres 15 and later publish column lists.
 const PUBLISHED_TABLES = `
   select schemaname as schema, tablename as table, to_json(published) -> 'attnames' as columns
   from pg_publication_tables as published where pubname = $1`;
 
-/** Whoever asks at about the same time is answered together. */
+/** Concurrent calls share one query. */
 export function makePublication(asOwner: AsOwner, publication: string): Publication {
   const tables = batchLookups(async () => {
     const { rows } = await asOwner((client) => client.query<PublishedTable>(PUBLISHED_TABLES, [publication]));

@@ -30,26 +30,26 @@ const DECIMAL = /^(-?)0*(\d*)(?:\.(\d*?)0*)?$/;
 
 /** A value of the row as Postgres writes it. Undefined: it is not in the log. */
 export type CellText = string | null | undefined;
-/** What Postgres said; null: unknown, as a comparison with null is. */
+/** What Postgres answered; null: unknown, like a comparison with null. */
 export type ComparisonResult = boolean | null;
 export type ComparisonResults = (question: PostgresComparison) => ComparisonResult;
 
-/** A condition of a filter, made ready to be held against rows. */
+/** A condition of a filter, prepared for evaluation on rows. */
 export type RowFilter = {
   readonly column: string;
-  /** The column's, when the condition was read. */
+  /** The column's type when the condition was prepared. */
   readonly type: DataType;
-  /** What Postgres has to be asked about each row; the rest is known by looking at it. */
+  /** What Postgres must evaluate for each row; empty where the condition is evaluated here. */
   readonly comparisons: readonly PostgresComparison[];
   matches(cell: CellText, answers: ComparisonResults): boolean;
 };
 
-/** Of these types equal values are written equally, so that they can be compared without asking. */
+/** In these types equal values have equal texts, so they are compared here. */
 const CANONICAL_TYPES = new Set(["bool", "date", "int2", "int4", "int8", "text", "uuid", "varchar"]);
 
 /**
- * `canonical` are the condition's values as Postgres writes them in the column's type; null where an equal one may be
- * written otherwise.
+ * `canonical` are the condition's values as Postgres writes them in the column's type; null where an equal value may be
+ * written differently.
  */
 export function makeRowFilter(
   condition: FilterCondition,
@@ -69,7 +69,7 @@ export function makeRowFilter(
   };
 }
 
-/** Whether what Postgres says of values of the type is said here as well, and sooner. */
+/** Whether conditions on this type are evaluated here instead of in Postgres. */
 export function isEvaluatedLocally({ operator }: FilterCondition, type: DataType): boolean {
   switch (operator) {
     case "is":
@@ -93,7 +93,7 @@ function comparisonsFor(
   return values.map((value) => ({ column, operator: comparisonOperator, value }));
 }
 
-/** Which orders of the cell and the value they let pass. */
+/** The results of the comparison that each operator accepts. */
 const ORDER_OPERATORS: Readonly<Record<string, (order: number) => boolean>> = {
   lt: (order) => order < 0,
   lte: (order) => order <= 0,
@@ -108,7 +108,7 @@ type ConditionInput = {
   readonly compare: CompareNumbers | null;
 };
 
-/** Whether the condition without its negation holds: `neq` is told as `eq` here, and `isdistinct` as its opposite. */
+/** Whether the condition holds, without its negation: `neq` counts as `eq` here, and `isdistinct` as its opposite. */
 function makeConditionTest({ operator, values }: FilterCondition, { canonical, comparisons, compare }: ConditionInput) {
   const canonicalSet = new Set(canonical);
   const passes = ORDER_OPERATORS[operator] ?? isEqual;
@@ -128,14 +128,14 @@ function makeConditionTest({ operator, values }: FilterCondition, { canonical, c
   }
 }
 
-/** What `is` means, as Postgres writes a boolean. */
+/** The operands of `is`, as Postgres writes a boolean. */
 const IS_TEXT: Readonly<Record<string, string | null>> = { null: null, unknown: null, true: "t", false: "f" };
 
 function isCanonical(type: DataType): boolean {
   return type.kind === "enum" || (type.schema === "pg_catalog" && CANONICAL_TYPES.has(type.name));
 }
 
-/** Something about a row that only Postgres knows: what a value means depends on the column's type. */
+/** A comparison that only Postgres can evaluate: it depends on the column's type. */
 export type PostgresComparison = {
   readonly column: string;
   readonly operator: ComparisonOperator;
@@ -144,36 +144,36 @@ export type PostgresComparison = {
 
 export type ComparisonOperator = keyof typeof SQL_OPERATORS;
 
-/** Whether the value is a pattern, which can take any time to be held against a text. */
+/** Whether the value is a pattern, which can take long to match. */
 export function isPattern(operator: string): boolean {
   return PATTERN_OPERATORS.includes(operator);
 }
 
-/** `"price" < $1::"pg_catalog"."numeric"`; both sides are SQL already. */
+/** `"price" < $1::"pg_catalog"."numeric"`; both sides are SQL. */
 export function comparisonSql(
   left: string,
   operator: ComparisonOperator,
   right: string,
   column: Pick<CatalogColumn, "baseType">,
 ): string {
-  // A pattern is a text whatever it is held against.
+  // A pattern is a text whatever the column's type is.
   return `${left} ${SQL_OPERATORS[operator]} ${right}::${isPattern(operator) ? "text" : castType(column)}`;
 }
 
-/** By its full name it has no modifier that would cut a value. */
+/** Its qualified name has no modifier that would truncate a value. */
 export function castType({ baseType }: Pick<CatalogColumn, "baseType">): string {
   return quotedName(baseType.schema, baseType.name);
 }
 
-/** Below, at or above zero, as the one is less than, equal to or greater than the other. Both as Postgres writes them. */
+/** Negative, positive or zero, as the first number is less than, greater than or equal to the second; both as Postgres writes them. */
 type CompareNumbers = (one: string, other: string) => number;
 
-/** How values of a type are ordered; null where only Postgres knows. */
+/** Null where only Postgres knows the order of the type. */
 export function numberComparator({ schema, name }: DataType): CompareNumbers | null {
   return schema === "pg_catalog" ? (COMPARATORS[name] ?? null) : null;
 }
 
-/** Postgres takes NaN for equal to itself, and for greater than everything else. */
+/** In Postgres NaN equals itself, and is greater than everything else. */
 function compareFloats(one: string, other: string): number {
   const [left, right] = [Number(one), Number(other)];
   if (Number.isNaN(left) || Number.isNaN(right)) return Number(Number.isNaN(left)) - Number(Number.isNaN(right));
@@ -181,7 +181,7 @@ function compareFloats(one: string, other: string): number {
 }
 
 function compareDecimals(one: string, other: string): number {
-  // Such numbers JavaScript holds; so does it the two infinities and NaN.
+  // JavaScript represents such numbers exactly, as well as the infinities and NaN.
   if (one.length <= MAX_EXACT_LENGTH && other.length <= MAX_EXACT_LENGTH) return compareFloats(one, other);
   const [left, right] = [DECIMAL.exec(one), DECIMAL.exec(other)];
   if (!left || !right) return compareFloats(one, other);

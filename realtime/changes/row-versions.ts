@@ -3,17 +3,17 @@ import { quotedName } from "../../engine/pg-client/quoted-name.ts";
 import type { ReplicatedColumn, ReplicatedRow, RowChange } from "../../engine/replication/changes.ts";
 import type { CellText } from "./row-filter.ts";
 
-/** A row as it was, by the names of its columns. */
+/** A row at the time of the change, by column name. */
 export type RowVersion = ReadonlyMap<string, CellText>;
 
-/** The rows of `$1`, in their order and under the table's own name. */
+/** The rows of `$1`, in their order, under the table's own name. */
 export function fromRowVersions(table: CatalogTable, versions: readonly RowVersion[]): string {
   return `from json_array_elements($1::json) with ordinality as "$images" ("$image", "$number")
 cross join lateral ${rowVersionSql(table, versions)}
 order by "$images"."$number"`;
 }
 
-/** Policies may read a generated column that is not in the log: a virtual one never is, and before Postgres 18 none was. */
+/** Policies may read a generated column that is not in the log: virtual columns never are, and before Postgres 18 stored ones are not either. */
 function rowVersionSql({ schema, name: table, columns }: CatalogTable, versions: readonly RowVersion[]): string {
   const alias = quotedName(table);
   const written = `json_populate_record(null::${quotedName(schema, table)}, "$images"."$image") as ${alias}`;
@@ -30,7 +30,7 @@ function rowVersionSql({ schema, name: table, columns }: CatalogTable, versions:
 
 const encodedVersions = new WeakMap<readonly RowVersion[], string>();
 
-/** What `$1` is; worked out once for all who are asked about the same rows. */
+/** The value of `$1`; encoded once for all groups that check the same rows. */
 export function encodeRowVersions(versions: readonly RowVersion[], table: CatalogTable): string {
   const text =
     encodedVersions.get(versions) ?? `[${versions.map((image) => encodeRowVersion(image, table)).join(",")}]`;
@@ -38,7 +38,7 @@ export function encodeRowVersions(versions: readonly RowVersion[], table: Catalo
   return text;
 }
 
-/** Each value is a text that its type reads, but JSON, which would be read as a JSON string. */
+/** Each value is a string that its type parses, except JSON, which would be parsed as a JSON string. */
 function encodeRowVersion(version: RowVersion, table: CatalogTable): string {
   const members: string[] = [];
   for (const [name, cell] of version) {
@@ -51,8 +51,8 @@ function encodeRowVersion(version: RowVersion, table: CatalogTable): string {
 }
 
 /**
- * The row before, as far as the log has it. Of a partition that logs its key alone, while its root logs whole rows, it
- * tells as if everything else had been null: such a row is taken for the key that it is.
+ * The old row as far as the log has it. A partition with replica identity `default` under a root with `full` logs null for all columns
+ * except the key: such a row is reduced to its key.
  */
 export function readOldRow({ old, relation }: RowChange, { kind, primaryKey }: CatalogTable): ReplicatedRow | null {
   if (!old || kind !== "partitioned table" || relation.replicaIdentity !== "full") return old;
@@ -63,8 +63,8 @@ export function readOldRow({ old, relation }: RowChange, { kind, primaryKey }: C
 }
 
 /**
- * Whether a column is still what it was when the log was written. What is told late, to somebody who resumes perhaps,
- * can be of before it was altered: its values are then none of the type that it has now.
+ * Whether a column still has the type that it had when the log was written. A change that is delivered late, as to a client that resumes, may
+ * be from before it was altered: its value then is not of the current type.
  */
 export function isUnalteredColumn(table: CatalogTable, { name, typeOid }: ReplicatedColumn): boolean {
   return table.columns.get(name)?.type.oid === typeOid;

@@ -12,13 +12,13 @@ import { encodeRowVersions, fromRowVersions, type RowVersion } from "./row-versi
 const accessCache = new WeakMap<CatalogTable, Map<string, TableAccess | null>>();
 
 const RETRY_PAUSE_MS = 200;
-/** How long a database that is away may stay away. */
+/** How long an unavailable database is retried. */
 const MAX_RETRY_MS = 30_000;
 
-/** Those whom one caller stands for. */
+/** The caller that represents a group of subscribers. */
 type RowViewer = { readonly caller: Caller; readonly visibility: RowVisibility };
 
-/** Says of each row whether it is visible. */
+/** Returns for each row whether it is visible. */
 export type CheckRowVisibility = (
   viewer: RowViewer,
   table: CatalogTable,
@@ -28,15 +28,15 @@ export type CheckRowVisibility = (
 type VisibilityCheckOptions = {
   readonly database: Pick<Database, "run">;
   readonly contextOf: (caller: Caller) => StatementContext;
-  /** What a policy takes longer for is not waited for. */
+  /** The time limit for one check. */
   readonly timeoutMs: number;
 };
 
-/** Those of whose kind one has taken too long are waited for no longer than this, for a while: nobody is to be held up again and again. */
+/** After a timeout, checks of the same role and table get only this long, for a while: other subscribers must not be delayed again and again. */
 const SHORT_TIMEOUT_MS = 200;
 const SLOW_POLICY_MEMORY_MS = 60_000;
 
-/** Asks Postgres as one of them; not at all where no policy could hide a row. */
+/** Queries Postgres as the caller, unless no policy can hide a row. */
 export function makeVisibilityCheck({ database, contextOf, timeoutMs }: VisibilityCheckOptions): CheckRowVisibility {
   const slowUntil = new Map<string, number>();
 
@@ -61,8 +61,8 @@ export function makeVisibilityCheck({ database, contextOf, timeoutMs }: Visibili
 }
 
 /**
- * Has Postgres apply policies to rows as they were when they were changed, not as they are by now: the policies' condition
- * is held against the rows themselves, under the table's own name, so that it reads as it was written.
+ * Has Postgres apply policies to rows as they were at the change, not as they are now: the policies' condition is evaluated on the row
+ * versions, under the table's own name, so that it can be used as Postgres prints it.
  */
 function buildVisibilityQuery(table: CatalogTable, using: string, versions: readonly RowVersion[]): Statement {
   return {
@@ -71,7 +71,7 @@ function buildVisibilityQuery(table: CatalogTable, using: string, versions: read
   };
 }
 
-/** What a role may see of a table. */
+/** What a role may read of a table. */
 export type TableAccess = {
   readonly columns: ReadonlySet<string>;
   /** Whether it may read the whole primary key. */
@@ -79,12 +79,12 @@ export type TableAccess = {
   readonly visibility: RowVisibility;
 };
 
-/** Every row, none, or those of which Postgres says so: `using` is the policies' condition, made of the columns of a row. */
+/** Every row, none, or those that satisfy `using`, the condition of the policies. */
 export type RowVisibility = "all" | "none" | { readonly using: string };
 
 /** Null: it may not read the table at all. */
 export function readTableAccess(catalog: Catalog, table: CatalogTable, role: string): TableAccess | null {
-  // A table of the catalogue never changes, and the next catalogue has others.
+  // Tables of the catalogue are immutable; a new catalogue has new ones.
   const byRole = accessCache.get(table) ?? new Map<string, TableAccess | null>();
   accessCache.set(table, byRole);
   let access = byRole.get(role);
@@ -121,7 +121,7 @@ function rowVisibility(catalog: Catalog, table: CatalogTable, role: string): Row
   return conditions.length === 0 ? "all" : { using: conditions.join(" and ") };
 }
 
-/** Asks again while the database is away. */
+/** Retries while the database is unavailable. */
 export async function retryWhileUnavailable<Result>(ask: () => Promise<Result>): Promise<Result> {
   const end = performance.now() + MAX_RETRY_MS;
   for (;;) {

@@ -4,37 +4,37 @@ import type { ProtocolVersion } from "../protocol/messages.ts";
 import type { Outbox } from "../protocol/outbox.ts";
 import type { Binding } from "./binding.ts";
 
-/** All of a transaction, whatever is in it. */
+/** The position after all changes of a transaction. */
 const TRANSACTION_END = Number.MAX_SAFE_INTEGER;
 const RESUME_TOKEN = /^(?<lsn>[^.@]+)(?:\.(?<index>\d{1,15}))?@(?<history>[^@]+)$/;
 
-/** A channel that hears of changes, by the claims that it has shown last. */
+/** A channel that receives changes, with the caller of its current token. */
 export type ChangeSubscriber = {
   readonly caller: Caller;
   readonly bindings: readonly Binding[];
   readonly version: ProtocolVersion;
   readonly topic: string;
   readonly outbox: Outbox;
-  /** Of the last change that it was told of, or past which it began. */
+  /** Of the last change that it was sent, or where it started. */
   position: StreamPosition;
-  /** In whose history that is, of one who resumes. */
+  /** The history that the position is valid in, for a client that resumes. */
   readonly history: string | null;
-  /** Changes may have been missed: it is told so, and joins again. */
+  /** Reports to the client that changes may have been missed: it joins again. */
   reportGap(reason: string): void;
 };
 
-/** The place of a change in the order of all changes: its transaction's, and its number in there. */
+/** The position of a change in the stream: its transaction, and its number in the transaction. */
 export type StreamPosition = { readonly commitLsn: Lsn; readonly index: number };
 
-/** As a client keeps it: it says, too, in which history of the database it has a meaning. */
+/** A position that a client stores, with the history of the database that it is valid in. */
 export type ResumePoint = { readonly position: StreamPosition; readonly history: string };
 
-/** `0/16B3748.2@5f0c2a91`, or `0/16B3748@5f0c2a91` behind a whole transaction */
+/** `0/16B3748.2@5f0c2a91`, or `0/16B3748@5f0c2a91` after a whole transaction. */
 export function formatResumeToken({ position: { commitLsn, index }, history }: ResumePoint): string {
   return `${formatLsn(commitLsn)}${index === TRANSACTION_END ? "" : `.${index}`}@${history}`;
 }
 
-/** Null for anything else. */
+/** Null for invalid tokens. */
 export function parseResumeToken(text: string): ResumePoint | null {
   const { lsn = "", index, history = "" } = RESUME_TOKEN.exec(text)?.groups ?? {};
   const commitLsn = parseLsn(lsn);
@@ -57,7 +57,7 @@ export function earliestPosition(positions: readonly StreamPosition[]): StreamPo
   );
 }
 
-/** From where to read again what comes after a position, which may be amid a transaction. */
+/** The LSN from which to replay the changes after a position, which may be inside a transaction. */
 export function replayStart({ commitLsn, index }: StreamPosition): Lsn {
   return index === TRANSACTION_END ? commitLsn : commitLsn - 1n;
 }

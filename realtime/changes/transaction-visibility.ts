@@ -1,18 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
 
-/** Resolves when whoever reads now sees what these transactions have done. */
+/** Resolves when new snapshots include these transactions. */
 export type AwaitVisible = (xids: ReadonlySet<number>) => Promise<void>;
 
 const MIN_PAUSE_MS = 1;
 const MAX_PAUSE_MS = 200;
-/** A transaction that is not seen after so long waits for a standby that is away; who hears of it then cannot read it yet. */
+/** A transaction that is still invisible then waits for a synchronous standby that is away; subscribers cannot read its rows yet. */
 const MAX_WAIT_MS = 30_000;
 const HALF_XID_RANGE = 2 ** 31;
 
 /**
- * A commit is in the log a moment before others see it, and much earlier where it waits for a synchronous standby. Who is
- * told of a row may read it at once.
+ * A commit is in the log a moment before it is visible, and long before where it waits for a synchronous standby. A client that receives a
+ * change may read the row at once.
  */
 export function makeAwaitVisible(asOwner: AsOwner): AwaitVisible {
   const read = async (): Promise<string> => {
@@ -31,10 +31,10 @@ export function makeAwaitVisible(asOwner: AsOwner): AwaitVisible {
   };
 }
 
-/** `3201:3208:3203,3205`: those before the second number are over, less those that are listed. */
+/** `3201:3208:3203,3205`: transactions below the second number are complete, except those listed. */
 export function isTransactionVisible(xid: number, snapshot: string): boolean {
   const [, next = "", running = ""] = snapshot.split(":");
-  // In the log numbers have 32 bits, and begin again.
+  // The log has 32-bit numbers, which wrap around.
   const low = (text: string) => Number(BigInt.asUintN(32, BigInt(text)));
   if (running !== "" && running.split(",").some((text) => low(text) === xid)) return false;
   const distance = (low(next) - xid) >>> 0;

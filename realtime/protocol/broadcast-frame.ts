@@ -1,8 +1,8 @@
 import type { MessageEnvelope } from "./messages.ts";
 
 /**
- * What somebody says to a room. The bytes of the payload are passed on as they came; `whole` is a message that says more,
- * or less, than an event and its payload: some clients put what they say beside the event.
+ * A broadcast. The bytes of the payload are passed on unchanged; `whole` is a message that has more or less than an event and a payload:
+ * some clients put their data beside the event.
  */
 export type BroadcastMessage = {
   readonly event: string;
@@ -20,8 +20,8 @@ const PUSH_HEADER_BYTES = 7;
 const MAX_NAME_BYTES = 255;
 
 /**
- * `03 01 01 0e 02 00 01 | "6" "7" "realtime:room1" "hi" {"a":1}`; null for anything else. Whoever calls it makes sure that a payload
- * that is to be JSON is some: it is put into the messages of others as it is, and half a value could end its message and begin another one.
+ * `03 01 01 0e 02 00 01 | "6" "7" "realtime:room1" "hi" {"a":1}`; null for anything else. The caller validates a JSON payload: it is inserted
+ * into messages unchanged, where half a value could end the message and start another.
  */
 export function parseBroadcastPush(frame: Buffer): BroadcastPush | null {
   if (frame.length < PUSH_HEADER_BYTES || frame[0] !== PUSH_KIND) return null;
@@ -38,7 +38,7 @@ export function parseBroadcastPush(frame: Buffer): BroadcastPush | null {
   return { joinRef: joinRef || null, ref: ref || null, topic, event: "broadcast", broadcast };
 }
 
-/** `04 0e 02 00 01 | "realtime:room1" "hi" {"a":1}`; null for what has no place in it. */
+/** `04 0e 02 00 01 | "realtime:room1" "hi" {"a":1}`; null for what the format cannot represent. */
 export function encodeBroadcastFrame(topic: string, { event, encoding, payload }: BroadcastMessage): Buffer | null {
   if (encoding === "whole") return null;
   const names = [Buffer.from(topic), Buffer.from(event)] as const;
@@ -53,7 +53,7 @@ export function encodeBroadcastFrame(topic: string, { event, encoding, payload }
   return Buffer.concat([header, ...names, payload]);
 }
 
-/** The same as text, which has no place for raw bytes. */
+/** The same as text, which cannot have raw bytes. */
 export function encodeBroadcastPayload({ event, encoding, payload }: BroadcastMessage): string {
   if (encoding === "whole") return payload.toString("utf8");
   return `{"type":"broadcast","event":${JSON.stringify(event)},"payload":${payload.toString("utf8")}}`;

@@ -1,6 +1,6 @@
 import { ApiError, toApiError, toChannelReason } from "../../engine/errors.ts";
 
-/** Why a channel cannot be had, or goes on no longer, in the words of Supabase: `Code: text` in a reply, the text alone at the end. */
+/** Why a join is rejected or a channel is closed, as Supabase words it: `Code: text` in a reply, the text alone when a channel closes. */
 export class ChannelError extends Error {
   readonly text: string;
 
@@ -11,7 +11,7 @@ export class ChannelError extends Error {
   }
 }
 
-/** The reason for a channel that could not be joined, whatever was thrown. */
+/** The reason in a reply, for any error. */
 export function errorReason(error: unknown): string {
   return error instanceof ChannelError ? error.message : toChannelReason(toApiError(error)).reason;
 }
@@ -33,7 +33,7 @@ export function malformedToken(): ChannelError {
   return new ChannelError("MalformedJWT", "The token provided is not a valid JWT");
 }
 
-/** Tokens are accepted a little longer, for clocks that differ; a channel, which has seen the token good, ends on time. */
+/** Requests accept tokens a little longer, as clocks differ; an open channel ends on time. */
 export function isExpired(expiresAt: number): boolean {
   return expiresAt * 1000 <= Date.now();
 }
@@ -45,7 +45,7 @@ export function expiredToken(expiresAt: number): ChannelError {
   );
 }
 
-/** Of a token whose signature was found good. */
+/** Of a token whose signature is valid. */
 function readExpiry(token: string): number | null {
   const claims = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
   return typeof claims?.exp === "number" ? claims.exp : null;

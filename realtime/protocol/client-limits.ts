@@ -5,14 +5,14 @@ import { ChannelError } from "./channel-error.ts";
 import type { BindingRequest, JoinRequest } from "./join-request.ts";
 import { type ClientMessage, isDeeperThan, MAX_MESSAGE_DEPTH } from "./messages.ts";
 
-/** So many seconds' worth may come at once. */
+/** A burst may have the amount of so many seconds. */
 const BURST_SECONDS = 5;
 
-/** As many as are parsed in a moment. */
+/** What is parsed within milliseconds. */
 export const MAX_MESSAGE_VALUES = 100_000;
 /**
- * In bytes, of messages that make the service keep something for as long as the channel is open: 100 channels of one socket are not
- * to fill the memory, and anybody may join.
+ * In bytes, for messages that take memory for as long as the channel is open: 100 channels of one socket must not fill the memory, and
+ * anybody may join.
  */
 const MAX_BYTES_BY_EVENT: ReadonlyMap<string, number> = new Map([
   ["phx_join", 64 * 2 ** 10],
@@ -21,19 +21,19 @@ const MAX_BYTES_BY_EVENT: ReadonlyMap<string, number> = new Map([
 ]);
 const MAX_RETAINED_DEPTH = 100;
 
-/** A channel that asks for nothing. */
+/** A channel without bindings. */
 const CHANNEL_BYTES = 2_048;
-/** What is made of a binding, and of each condition and each value of its filter, besides what the client wrote. */
+/** What a binding takes, and each condition and value of its filter, besides the text. */
 const BINDING_BYTES = 512;
 const FILTER_PART_BYTES = 512;
 const PRESENCE_BYTES = 512;
-/** The caller that a token stands for has its claims as a text and as values. */
+/** The caller of a token has its claims as a text and as values. */
 const CLAIMS_MEMORY_FACTOR = 3;
 
-/** What one socket may do; 0 is no limit. */
+/** The limits of one socket; 0: no limit. */
 export type ClientLimits = {
   readonly channels: number;
-  /** Changes that one channel asks for. */
+  /** Bindings of one channel. */
   readonly bindings: number;
   readonly joinsPerSecond: number;
   readonly messagesPerSecond: number;
@@ -52,7 +52,7 @@ export function readClientLimits(config: Config): ClientLimits {
   };
 }
 
-/** What comes to an amount a second over some seconds, and how much too much that is; 0 is no limit. */
+/** Limits an amount per second, averaged over some seconds; 0: no limit. */
 export class RateLimiter {
   readonly #perSecond: number;
   #taken = 0;
@@ -62,28 +62,28 @@ export class RateLimiter {
     this.#perSecond = perSecond;
   }
 
-  /** In how many milliseconds this would not have been too much; 0: it is not. */
+  /** How many milliseconds to wait until the amount is within the limit; 0: it is. */
   take(amount: number): number {
     if (this.#perSecond === 0) return 0;
     const now = performance.now();
     const max = this.#perSecond * BURST_SECONDS;
     const left = Math.max(0, this.#taken - ((now - this.#at) / 1000) * this.#perSecond);
-    // Whoever does not stop does not wait for ever.
+    // A client that does not stop must not wait for ever.
     this.#taken = Math.min(left + amount, 2 * Math.max(max, amount));
     this.#at = now;
-    // What is larger than the burst by itself may come when nothing else did.
+    // An amount above the burst is accepted when nothing was used before it.
     return left === 0 ? 0 : (Math.max(0, this.#taken - max) / this.#perSecond) * 1000;
   }
 }
 
-/** Null: a message of that kind may be so long. */
+/** Null: within the limit. */
 export function checkLength(event: string, bytes: number): ChannelError | null {
   const max = MAX_BYTES_BY_EVENT.get(event) ?? Number.POSITIVE_INFINITY;
   if (bytes <= max) return null;
   return new ChannelError("PayloadTooLarge", `A message of the kind ${event} has at most ${max} bytes`);
 }
 
-/** Null: it can be kept, or passed on. */
+/** Null: within the limit. */
 export function checkDepth({ event, payload }: ClientMessage): ChannelError | null {
   return isDeeperThan(maxDepth(event), payload) ? tooDeep(event) : null;
 }
@@ -100,7 +100,7 @@ function maxDepth(event: string): number {
   return MAX_BYTES_BY_EVENT.has(event) ? MAX_RETAINED_DEPTH : MAX_MESSAGE_DEPTH;
 }
 
-/** About how many bytes a channel takes that was joined with this. */
+/** Estimates the memory that a joined channel takes. */
 export function estimateJoinBytes({ topic, joinRef, request }: RetainedJoin, token: string | null): number {
   const { bindings, presence, resume } = request;
   const parts = bindings.reduce(
@@ -110,7 +110,7 @@ export function estimateJoinBytes({ topic, joinRef, request }: RetainedJoin, tok
   return CHANNEL_BYTES + heapSize([topic, joinRef, bindings, presence, resume]) + parts + estimateTokenBytes(token);
 }
 
-/** What one presence takes, wherever it is known. */
+/** Estimates the memory that one presence takes at each gateway. */
 export function estimatePresenceBytes(key: string, payload: object): number {
   return PRESENCE_BYTES + heapSize([key, payload]);
 }
@@ -126,7 +126,7 @@ function countFilterParts(filter: BindingRequest["filter"]): number {
   return typeof filter === "string" ? filter.split(",").length : 0;
 }
 
-/** Refuses what there is no room for by throwing; then less is held, or as much as before. */
+/** Throws where the quota is exceeded; the reservation is then unchanged or smaller. */
 export function reserveMemory(reservation: Reservation, bytes: number, quota: ByteQuota): void {
   const shortage = reservation.resize(bytes);
   if (shortage) throw memoryLimitReached(shortage, quota);

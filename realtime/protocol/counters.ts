@@ -1,25 +1,25 @@
-/** Counted since the start; whoever counts adds to it. */
+/** Counted since the start. */
 export type RealtimeCounters = {
-  /** Frames of clients, and their bytes. */
+  /** Frames from clients, and their bytes. */
   messagesIn: number;
   bytesIn: number;
   messagesOut: number;
   bytesOut: number;
-  /** Sockets that were closed because their clients read too slowly. */
+  /** Sockets closed because their clients read too slowly. */
   overwhelmed: number;
-  /** Channels that were told that they may have missed something. */
+  /** Channels that were told that they may have missed changes. */
   gaps: number;
-  /** Joins that were refused for another reason than a limit. */
+  /** Joins rejected for other reasons than a limit. */
   refusals: number;
-  /** Channels that were ended, joins that were refused and messages that were passed over as one of the limits was reached. */
+  /** Channels closed, joins rejected and messages ignored because of a limit. */
   limited: number;
 };
 
 export type RealtimeStatistics = Readonly<RealtimeCounters> & {
-  /** Of now. */
+  /** Currently open. */
   readonly sockets: number;
   readonly channels: number;
-  /** Those of them that asked for changes of tables. */
+  /** Channels with table changes. */
   readonly subscriptions: number;
 };
 

@@ -15,16 +15,16 @@ import {
   peekEnvelope,
 } from "./messages.ts";
 
-/** What a client has sent. */
+/** A frame from a client. */
 export type ClientFrame =
   | { readonly kind: "message"; readonly message: ClientMessage; readonly text: string }
   | { readonly kind: "broadcast"; readonly push: BroadcastPush }
   | { readonly kind: "unfit"; readonly envelope: MessageEnvelope; readonly refusal: ChannelError };
 
-/** Nearly all are shorter, and are read at once. */
+/** Nearly all are shorter, and are parsed at once. */
 const LARGE_BYTES = 16 * 1024;
 
-/** Reads the frames of one client in the order in which they come. Those that cannot be read are passed over. */
+/** Parses the frames of one client in order. Invalid ones are ignored. */
 export class FrameReader {
   readonly #version: ProtocolVersion;
   readonly #largeWorkOwner: string;
@@ -62,14 +62,14 @@ export class FrameReader {
     return refusal ? { kind: "unfit", envelope: message, refusal } : { kind: "message", message, text };
   }
 
-  /** What is too long is refused by what stands around its payload, and what has too many values before they are made. */
+  /** A frame that is too long is rejected by its envelope; one with too many values, before they are created. */
   async #readLargeText(data: Buffer): Promise<ClientFrame | null> {
     const envelope = peekEnvelope(data, this.#version);
     const rejected = (refusal: ChannelError | null): ClientFrame | null =>
       envelope && refusal && { kind: "unfit", envelope, refusal };
     const tooLong = envelope && rejected(checkLength(envelope.event, data.length));
     if (tooLong) return tooLong;
-    // The payload lies within a list or an object.
+    // The payload is inside a list or an object.
     const scan = await runStepwise(scanJson(data, null, MAX_MESSAGE_DEPTH + 1));
     if (scan.kind === "invalid") return null;
     if (scan.kind === "too deep") return envelope && rejected(tooDeep(envelope.event));
@@ -78,7 +78,7 @@ export class FrameReader {
     return this.#readText(data);
   }
 
-  /** Its payload is passed on, so nothing is made of it. */
+  /** The payload is passed on unparsed. */
   async #readLargePush(data: Buffer): Promise<ClientFrame | null> {
     const push = this.#readPush(data);
     if (!push) return null;

@@ -1,19 +1,19 @@
 import { isJsonObject } from "../../engine/json/json-values.ts";
 
-/** What a client asks for when it joins; whatever it leaves out or writes wrongly is as if it had not been said. */
+/** The payload of a join; missing and invalid values have their defaults. */
 export type JoinRequest = {
   readonly token: string | null;
   readonly isPrivate: boolean;
   readonly broadcast: { readonly ack: boolean; readonly self: boolean; readonly replicationReady: boolean };
   readonly presence: { readonly key: string | null; readonly enabled: boolean };
   readonly bindings: readonly BindingRequest[];
-  /** How long the reply may wait for the changes of tables; null: it does not depend on them. */
+  /** How long the reply may wait for table changes; null: it does not wait. */
   readonly waitMs: number | null;
-  /** The position of the last change that arrived, in our extension of the protocol. */
+  /** The position of the last change that the client received: our extension of the protocol. */
   readonly resume: string | null;
 };
 
-/** `{"event":"*","schema":"public","table":"items","filter":"id=eq.1","select":["id"]}`, as it came: it is echoed. */
+/** `{"event":"*","schema":"public","table":"items","filter":"id=eq.1","select":["id"]}`, unchanged, as it is echoed. */
 export type BindingRequest = Readonly<Record<string, unknown>>;
 
 const MAX_WAIT_MS = 60_000;
@@ -43,7 +43,7 @@ export function parseJoinRequest(payload: unknown): JoinRequest {
   };
 }
 
-/** A key of the new style, which some clients send in place of a token, says nothing that the socket has not said. */
+/** Some clients send an API key of the new format in place of a token; the socket has it already. */
 export function parseToken(value: unknown): string | null {
   return typeof value === "string" && !value.startsWith("sb_") ? value : null;
 }

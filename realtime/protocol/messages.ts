@@ -6,7 +6,7 @@ const API_KEY_HEADERS = ["apikey", "x-api-key"] as const;
 /** https://hexdocs.pm/phoenix/writing_a_channels_client.html; the broadcast frames are Supabase's own. */
 export type ProtocolVersion = "1.0.0" | "2.0.0";
 
-/** What a client writes. `ref` and `joinRef` are echoed as they came. */
+/** A message from a client. `ref` and `joinRef` are echoed unchanged. */
 export type ClientMessage = {
   readonly joinRef: string | null;
   readonly ref: string | null;
@@ -17,13 +17,13 @@ export type ClientMessage = {
 
 export type MessageEnvelope = Omit<ClientMessage, "payload">;
 
-/** A client that does not say speaks the first one. Null: one that is not spoken here. */
+/** The default is the first version. Null: not supported. */
 export function parseProtocolVersion(text: string | null): ProtocolVersion | null {
   if (text === null || /^1\./.test(text)) return "1.0.0";
   return /^2\./.test(text) ? "2.0.0" : null;
 }
 
-/** Null for what cannot be read, which is passed over. */
+/** Null for an invalid message, which is ignored. */
 export function parseClientMessage(text: string, version: ProtocolVersion): ClientMessage | null {
   const value = parseJson(text);
   if (version === "2.0.0") {
@@ -34,7 +34,7 @@ export function parseClientMessage(text: string, version: ProtocolVersion): Clie
   return isJsonObject(value) ? toClientMessage(value) : null;
 }
 
-// As long as a topic can be whose letters are all escaped.
+// As long as a topic whose characters are all escaped.
 const SCALAR = String.raw`(?:"(?:[^"\\]|\\.){0,6000}"|[\w.+-]{1,100})`;
 const MEMBER = String.raw`\s*"(?:topic|event|ref|join_ref)"\s*:\s*${SCALAR}\s*`;
 const BEFORE_PAYLOAD = {
@@ -43,7 +43,7 @@ const BEFORE_PAYLOAD = {
 };
 const AFTER_PAYLOAD = new RegExp(String.raw`^\s*(?:,${MEMBER})*$`);
 
-/** The payload of a message that could be read, an object, as it is spelled; null where that is not certain. */
+/** The unchanged text of the payload of a valid message; null where it cannot be located with certainty. */
 export function sliceExactPayload(text: string, version: ProtocolVersion): string | null {
   const start = BEFORE_PAYLOAD[version].exec(text)?.[0].length;
   if (start === undefined) return null;
@@ -53,10 +53,10 @@ export function sliceExactPayload(text: string, version: ProtocolVersion): strin
   return AFTER_PAYLOAD.test(text.slice(end, last)) && isJson(payload) ? payload : null;
 }
 
-/** Of a long message, so much at each end is looked at. */
+/** How much of each end of a long message is read for its envelope. */
 const PEEKED_BYTES = 16 * 1024;
 
-/** What stands around the payload of a long message, which is not read; null where that cannot be told. */
+/** The envelope of a long message, whose payload is not parsed; null where it cannot be located with certainty. */
 export function peekEnvelope(data: Buffer, version: ProtocolVersion): MessageEnvelope | null {
   const before = BEFORE_PAYLOAD[version].exec(data.toString("utf8", 0, PEEKED_BYTES))?.[0];
   if (before === undefined) return null;
@@ -64,14 +64,14 @@ export function peekEnvelope(data: Buffer, version: ProtocolVersion): MessageEnv
   return behind === null ? null : parseClientMessage(`${before}null${behind}`, version);
 }
 
-/** `,"ref":"1"}`; null where that is not certain. */
+/** `,"ref":"1"}`; null where it cannot be located with certainty. */
 function textAfterPayload(text: string, version: ProtocolVersion): string | null {
   const last = text.lastIndexOf(version === "2.0.0" ? "]" : "}");
   const end = text.lastIndexOf("}", last - 1) + 1;
   return end > 0 && AFTER_PAYLOAD.test(text.slice(end, last)) ? text.slice(end) : null;
 }
 
-/** `payload` is JSON already: it is spelled once for many receivers. */
+/** `payload` is JSON already: it is encoded once for many receivers. */
 export function encodeMessage(
   version: ProtocolVersion,
   { joinRef, ref, topic, event }: MessageEnvelope,
@@ -87,7 +87,7 @@ export function encodeMessage(
 /** How many levels a message may have. */
 export const MAX_MESSAGE_DEPTH = 1_000;
 
-/** What is written deeper than anybody would can be read, but not written again: that ends by exhausting the stack. */
+/** A deeper value can be parsed, but stringifying it would exhaust the stack. */
 export function isDeeperThan(levels: number, value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   return levels === 0 || Object.values(value).some((member) => isDeeperThan(levels - 1, member));
@@ -112,7 +112,7 @@ function encodeRef(ref: string | null): string {
   return ref === null ? "null" : JSON.stringify(ref);
 }
 
-/** A text as it is, anything else as JSON: an object that brings a toString of its own cannot be made a text. */
+/** A string unchanged, anything else as JSON: an object with its own toString may not be convertible. */
 export function stringifyValue(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
@@ -134,7 +134,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** What a socket or a request shows first of these. The address comes last: it is for browsers, which give a socket no headers. */
+/** The query parameter comes last: it is for browsers, which cannot send headers with a socket. */
 export function readApiKey(headers: IncomingHttpHeaders, query: URLSearchParams): string | null {
   const candidates = [...API_KEY_HEADERS.map((name) => headers[name]), query.get("apikey")];
   return candidates.find((key): key is string => typeof key === "string" && key !== "") ?? null;

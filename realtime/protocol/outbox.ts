@@ -6,13 +6,13 @@ import type { RealtimeCounters } from "./counters.ts";
 const FINAL = 0x80;
 const OPCODES = { text: 0x1, binary: 0x2 } as const;
 
-/** The longest that all wait for those who read slowly, and how often it is looked. */
+/** How long to wait for slow readers, and how often to check. */
 const MAX_PACING_MS = 250;
 const PACING_POLL_MS = 5;
 
-/** Of what waits for one client, when more comes. The frames of a room or a table are shared, so many slow clients cost little more than one. */
+/** How much may be unread by one client. The frames of a topic or a table are shared, so many slow clients cost little more than one. */
 const MAX_UNREAD_BYTES = 4 * 2 ** 20;
-/** From here on whoever sends much had better wait a little. */
+/** From here on senders should wait a little. */
 const PACING_BYTES = 512 * 2 ** 10;
 
 type OutboxOptions = {
@@ -22,11 +22,11 @@ type OutboxOptions = {
   readonly unsentFrames: SharedBytes<Buffer>;
   /** The client reads too slowly. */
   readonly onOverflow: () => void;
-  /** It does not read, and the clients of the process together have left too much unread. */
+  /** The client does not read, and the clients of the process together have too much unread. */
   readonly onMemoryShortage: () => void;
 };
 
-/** What is on its way to one client: all that happens at once travels in one write, and what is too much ends it. */
+/** The frames that are sent to one client: those of one turn go in one write, and a client with too much unread is disconnected. */
 export class Outbox {
   readonly #socket: Duplex;
   readonly #counters: RealtimeCounters;
@@ -34,7 +34,7 @@ export class Outbox {
   readonly #onOverflow: () => void;
   readonly #onMemoryShortage: () => void;
   #frames: Buffer[] = [];
-  /** What the socket could not pass on at once, in order. Empty as a rule: then nothing is counted. */
+  /** What the socket has not sent yet, in order. Usually empty: then nothing is counted. */
   #unsent: Buffer[] = [];
   #unsentBytes = 0;
   #bytes = 0;
@@ -61,24 +61,24 @@ export class Outbox {
     return this.#unreadBytes > PACING_BYTES;
   }
 
-  /** Full of what was sent since it was waited for: who takes a little at a time is not waited for each time. */
+  /** Full of frames sent since it was last waited for: a client that reads a little at a time is not waited for each time. */
   get needsPacing(): boolean {
     return this.#bytesSincePacing > PACING_BYTES && this.isFull;
   }
 
-  /** It is being waited for. */
+  /** To be called when it is waited for. */
   resetPacing(): void {
     this.#bytesSincePacing = 0;
   }
 
-  /** What the client has not taken yet. */
+  /** What the client has not read yet. */
   get #unreadBytes(): number {
     return this.#bytes + this.#socket.writableLength;
   }
 
   send(frame: Buffer): void {
     if (this.#isEnded) return;
-    // One that is large by itself is no sign of slow reading.
+    // A single large frame is not a sign of slow reading.
     if (this.#unreadBytes > MAX_UNREAD_BYTES) {
       this.#counters.overwhelmed++;
       this.#onOverflow();
@@ -92,7 +92,7 @@ export class Outbox {
     this.#counters.bytesOut += frame.length;
   }
 
-  /** Anything that goes another way, such as the closing frame, is to be behind what was sent before. */
+  /** To be called before anything is written directly, such as the closing frame. */
   flush(): void {
     const frames = this.#frames;
     this.#frames = [];
@@ -116,7 +116,7 @@ export class Outbox {
     if (isShort) this.#onMemoryShortage();
   }
 
-  /** The socket passes them on in order, and says how much is left. */
+  /** The socket sends them in order, and knows how much is left. */
   #releaseSent(): void {
     let count = 0;
     let left = this.#unsentBytes;
@@ -133,7 +133,7 @@ export class Outbox {
     }
   }
 
-  /** Nothing more is taken; what was, still goes. */
+  /** Nothing more is accepted; what was is still sent. */
   end(): void {
     this.flush();
     this.#isEnded = true;
@@ -141,8 +141,8 @@ export class Outbox {
 }
 
 /**
- * A whole frame as a server sends it (RFC 6455, 5.2). Made here and not by `ws`, so that what goes to a thousand sockets
- * is made once: 8.6 million messages a second instead of 0.12, when a hundred of them travel in one write.
+ * A whole unmasked frame (RFC 6455, 5.2). Encoded here and not by `ws`, so that a message to a thousand sockets is encoded
+ * once: 8.6 million messages a second instead of 0.12, with a hundred per write.
  */
 export function encodeSocketFrame(kind: keyof typeof OPCODES, data: string | Buffer): Buffer {
   const payload = typeof data === "string" ? Buffer.from(data) : data;
@@ -162,7 +162,7 @@ export function encodeSocketFrame(kind: keyof typeof OPCODES, data: string | Buf
   return frame;
 }
 
-/** Waits for readers who are slow, so that much at once is not too much for them; and not for those who do not read at all. */
+/** Waits for slow readers so that a burst does not disconnect them, but not again for those who did not read at all. */
 export class Pacer {
   readonly #stuck = new WeakSet<Outbox>();
   readonly #maxWaitMs: number;
