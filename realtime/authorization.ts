@@ -96,7 +96,7 @@ function resultIfDenied<Answer>(error: unknown, denied: Answer): Answer {
     throw new ApiError(
       403,
       "PERMISSION_DENIED",
-      "There are no private channels here: table realtime.messages is missing.",
+      "Private channels need the table realtime.messages, which does not exist.",
     );
   }
   if (status >= 500) throw error;

@@ -228,7 +228,7 @@ export class Channel implements TopicMember {
         this.#untrack();
         break;
       default:
-        throw new ChannelError("UnknownPresenceEvent", "Presence knows track and untrack");
+        throw new ChannelError("UnknownPresenceEvent", "Presence events are track and untrack");
     }
   }
 
@@ -262,7 +262,7 @@ export class Channel implements TopicMember {
       if (this.#join.request.presence.enabled) this.#sendPresenceState();
     } catch (error) {
       if (error instanceof ChannelError) this.endWithError(error);
-      else this.reportGap(`the new token could not be looked at (${errorReason(error)})`);
+      else this.reportGap(`the new token could not be checked (${errorReason(error)})`);
     }
   }
 
@@ -284,7 +284,7 @@ export class Channel implements TopicMember {
   reportGap(reason: string): void {
     if (this.#isClosed) return;
     this.#dependencies.counters.gaps++;
-    const message = `Changes may have been missed: ${reason}. Read again what you show.`;
+    const message = `Changes may have been missed: ${reason}. Refetch your data.`;
     this.#sendSystemMessage({ extension: "postgres_changes", status: "error", message });
     this.#pushForJoin("phx_error");
     this.#dispose();

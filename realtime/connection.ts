@@ -100,10 +100,7 @@ export class ChannelConnection {
 
   /** Disconnects a client that reads too slowly and has missed messages. */
   closeOverwhelmed(): void {
-    this.#socket.close(
-      CLOSE_TRY_AGAIN_LATER,
-      "More has happened than was read: join again, and read again what you show",
-    );
+    this.#socket.close(CLOSE_TRY_AGAIN_LATER, "Messages were not read fast enough: join again and refetch");
     this.handleSocketClosed();
   }
 
@@ -190,7 +187,7 @@ export class ChannelConnection {
       channel.start((response) => this.#reply(message, "ok", response));
     } catch (error) {
       this.#dependencies.counters.refusals++;
-      this.#dependencies.log.debug({ err: error }, "a channel was refused");
+      this.#dependencies.log.debug({ err: error }, "a join was rejected");
       this.#replyError(message, error);
     }
   }
@@ -214,7 +211,7 @@ export class ChannelConnection {
       if (channel.acknowledgesBroadcasts) this.#reply(push, "ok");
     } catch (error) {
       if (!(error instanceof ChannelError))
-        this.#dependencies.log.warn({ err: error }, "a broadcast could not be passed on");
+        this.#dependencies.log.warn({ err: error }, "a broadcast could not be sent");
       if (channel.acknowledgesBroadcasts) this.#replyError(push, error);
     }
   }
@@ -257,7 +254,7 @@ export class ChannelConnection {
       const refusal = toTokenError(error, token ?? this.#apiKey ?? "");
       // An account that cannot be checked now, as while the database is away, stays.
       if (refusal instanceof ChannelError) refuse(refusal);
-      else this.#dependencies.log.debug({ err: error }, "an account could not be looked at");
+      else this.#dependencies.log.debug({ err: error }, "an account could not be checked");
     };
     try {
       const caller = this.#authenticate(token);
@@ -297,7 +294,7 @@ function requireUnexpired(caller: Caller): Caller {
 }
 
 function tooManyBindings(most: number): ChannelError {
-  return new ChannelError("InvalidJoinPayload", `A channel can ask for ${most} postgres_changes at most`);
+  return new ChannelError("InvalidJoinPayload", `A channel can have at most ${most} postgres_changes`);
 }
 
 /** Languages with other number types distinguish `1.0` from `1` and have longer numbers: the text is passed on unchanged. */

@@ -66,7 +66,11 @@ export function makeHttpBroadcast({
     const token = authorization === `Bearer ${apiKey}` ? null : authorization;
     const caller = await authenticator().authenticate({ authorization: token, apiKey });
     if (caller.kind === "anonymous") {
-      throw unauthorized("AUTH_REQUIRED", "A key or a token is needed: send the header apikey.", "no credential");
+      throw unauthorized(
+        "AUTH_REQUIRED",
+        "An API key or a token is required: send the apikey header.",
+        "no credential",
+      );
     }
     request.admit(caller);
     return caller;
@@ -102,7 +106,7 @@ export function makeHttpBroadcast({
       throw new ApiError(
         403,
         "PERMISSION_DENIED",
-        "The policies on realtime.messages do not let you write to this topic.",
+        "The policies on realtime.messages do not allow you to write to this topic.",
       );
     }
     await speech.send(addressed.channelTopic, addressed.broadcast, null)();
@@ -121,7 +125,7 @@ export function makeHttpBroadcast({
 /** `{"messages":[{"topic":"room1","event":"hi","payload":{…},"private":false}]}`; all are validated before any is sent. */
 function parseBatch(body: unknown): readonly AddressedBroadcast[] {
   const { messages } = isJsonObject(body) ? body : {};
-  if (!Array.isArray(messages)) throw invalidBroadcast("The body must be an object with a list of messages.");
+  if (!Array.isArray(messages)) throw invalidBroadcast("The body must be an object with an array of messages.");
   if (messages.length > MAX_MESSAGES) throw invalidBroadcast(`At most ${MAX_MESSAGES} messages can be sent at once.`);
   return messages.map((message: unknown) => {
     const { topic, event, payload, private: isPrivate } = isJsonObject(message) ? message : {};
@@ -132,7 +136,7 @@ function parseBatch(body: unknown): readonly AddressedBroadcast[] {
       event === "" ||
       !isJsonObject(payload)
     ) {
-      throw invalidBroadcast("Each message needs a topic, an event and a payload, which is an object.");
+      throw invalidBroadcast("Each message needs a topic, an event and a payload that is an object.");
     }
     const broadcast: BroadcastMessage = { event, encoding: "json", payload: Buffer.from(JSON.stringify(payload)) };
     return { channelTopic: { name: topic, isPrivate: parsePrivate(isPrivate) }, broadcast };
@@ -144,7 +148,7 @@ function parsePrivate(written: unknown): boolean {
   const value = typeof written === "string" ? written.toLowerCase() : (written ?? false);
   if (value === true || value === "true") return true;
   if (value === false || value === "false") return false;
-  throw invalidBroadcast("Whether a message is private is said by true or false.");
+  throw invalidBroadcast("private must be true or false.");
 }
 
 function payloadEncoding({
@@ -153,7 +157,7 @@ function payloadEncoding({
   const name = type.split(";", 1)[0]!.trim().toLowerCase();
   if (name === "application/json") return "json";
   if (name === "application/octet-stream") return "raw";
-  throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", `A body of the type "${name}" cannot be sent on.`, {
+  throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", `A body of the type "${name}" is not supported.`, {
     hint: "Send application/json or application/octet-stream.",
   });
 }
@@ -162,7 +166,8 @@ async function readJsonBody(request: BroadcastRequest, limit: BodyLimit): Promis
   const body = await request.readBody(limit);
   // The messages are inside an object.
   const values = await checkJson(body, MAX_MESSAGE_DEPTH + 1);
-  if (values > MAX_MESSAGE_VALUES) throw invalidBroadcast(`The messages have at most ${MAX_MESSAGE_VALUES} values.`);
+  if (values > MAX_MESSAGE_VALUES)
+    throw invalidBroadcast(`The messages may have at most ${MAX_MESSAGE_VALUES} values.`);
   return parseJsonExactly(body.toString("utf8"));
 }
 
@@ -170,7 +175,7 @@ async function readJsonBody(request: BroadcastRequest, limit: BodyLimit): Promis
 async function checkJson(body: Buffer, maxDepth: number): Promise<number> {
   const scan = await runStepwise(scanJson(body, null, maxDepth));
   if (scan.kind === "invalid") throw invalidBroadcast("The body is not JSON.");
-  if (scan.kind === "too deep") throw invalidBroadcast(`A message has at most ${MAX_MESSAGE_DEPTH} levels.`);
+  if (scan.kind === "too deep") throw invalidBroadcast(`A message may have at most ${MAX_MESSAGE_DEPTH} levels.`);
   return scan.values;
 }
 
@@ -178,7 +183,7 @@ function decodePathSegment(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    throw invalidBroadcast("The address is not percent-encoded.");
+    throw invalidBroadcast("The path is not valid percent-encoding.");
   }
 }
 

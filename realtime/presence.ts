@@ -58,7 +58,7 @@ export class Presence {
   assertFits(member: TopicMember, key: string, payload: PresencePayload): void {
     const others = (this.#byTopic.get(topicKey(member.channelTopic))?.bytes ?? 0) - metaBytes(this.#own.get(member));
     if (others + estimatePresenceBytes(key, payload) <= MAX_TOPIC_BYTES) return;
-    throw new ChannelError("PresenceLimitReached", "The presences of this channel take too much together: track less");
+    throw new ChannelError("PresenceLimitReached", "The presences of this channel take too much memory: track less");
   }
 
   /** Replaces the channel's presence, unless it is equal. Resolves when the change is on its way to the other gateways. */

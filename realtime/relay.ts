@@ -89,12 +89,13 @@ export class GatewayRelay {
     try {
       await changes.emit(MESSAGE_PREFIX, Buffer.from(`{"gateway":"${this.gateway}","said":[${said.join(",")}]}`));
     } catch (error) {
-      log.error({ err: error }, "other gateways could not be told of a broadcast or a presence");
+      log.error({ err: error }, "a broadcast or presence could not be sent to other gateways");
     }
   }
 
   #reportIsolated(reason: string | null): void {
-    if (!this.#isIsolated) this.#options.log.warn({ reason }, "broadcasts and presences stay within this process");
+    if (!this.#isIsolated)
+      this.#options.log.warn({ reason }, "broadcasts and presences are not shared with other gateways");
     this.#isIsolated = true;
   }
 }

@@ -85,7 +85,7 @@ export class Subscription {
     if (result === TIMED_OUT) {
       throw new ChannelError(
         "PostgresChangesSubscribeTimeout",
-        "The stream of changes has not come so far yet; join again.",
+        "The change stream has not reached the start of the subscription yet; join again.",
       );
     }
   }

@@ -61,7 +61,7 @@ export function makeFindAudience({
     if (isLeftOut) {
       const { schema, name } = table;
       if (uncheckable.length > 0)
-        log.warn({ schema, name, unseen: missing }, "the publication leaves out columns that policies read");
+        log.warn({ schema, name, unseen: missing }, "the publication does not include columns that policies read");
     } else {
       // The table was created or altered a moment ago: earlier changes do not have the column.
       for (const { subscriber } of uncheckable.flatMap(({ members }) => members))
@@ -93,7 +93,7 @@ function reportAlteredFilters({ table, groups }: ChangeAudience, { columns }: Re
 }
 
 function alteredReason({ name }: CatalogTable): string {
-  return `${name} was altered meanwhile`;
+  return `the table ${name} was altered`;
 }
 
 function isCheckedWithoutRows({ visibility: rows }: SubscriberGroup): boolean {
@@ -140,7 +140,7 @@ async function groupSubscribers(
     const access = readTableAccess(catalog, table, caller.role);
     if (!access || access.visibility === "none") continue;
     if (!bindings.every((binding) => isStillReadable(binding, access, table))) {
-      subscriber.reportGap(`a column of ${table.name} that was asked for is not what it was`);
+      subscriber.reportGap(`a column of ${table.name} was revoked, altered or dropped`);
       continue;
     }
     const claimsRead = access.visibility === "all" ? "" : claimsKey(caller, await reader.read(table));
@@ -208,10 +208,10 @@ export async function findLapsedSubscribers(
 ): Promise<ReadonlyMap<ChangeSubscriber, string>> {
   const current = catalog.current();
   const reasonFor = async ({ schema, table }: Binding, role: string): Promise<string | null> => {
-    if (!(await publication.has(schema, table))) return `changes of ${table ?? "any table"} are published no longer`;
+    if (!(await publication.has(schema, table))) return `changes of ${table ?? "any table"} are no longer published`;
     if (schema === null || table === null) return null;
     const found = current.findTable({ schema, name: table });
-    return found && readTableAccess(current, found, role) ? null : `${table} is no longer open to you`;
+    return found && readTableAccess(current, found, role) ? null : `you may no longer read ${table}`;
   };
   // There are many subscribers with few different bindings: each is looked up once.
   const reasons = new Map<string, Promise<string | null>>();

@@ -68,7 +68,7 @@ export class ChangeDelivery {
           await Promise.all(parts.map(checkOne));
           return;
         }
-        const reason = `the policies of ${table.name} could not be asked (${toApiError(error).message})`;
+        const reason = `the policies of ${table.name} could not be evaluated (${toApiError(error).message})`;
         for (const { subscriber } of group.members) subscriber.reportGap(reason);
       }
     };

@@ -309,7 +309,7 @@ export class ChangeFeed {
       const lapsed = await findLapsedSubscribers([...this.#subscribers], this.#options);
       for (const [subscriber, reason] of lapsed) if (this.#subscribers.has(subscriber)) subscriber.reportGap(reason);
     } catch (error) {
-      this.#options.log.warn({ err: error }, "whether all that is asked for is still published was not found out");
+      this.#options.log.warn({ err: error }, "could not check whether subscribed tables are still published");
     }
   }
 
@@ -320,7 +320,10 @@ export class ChangeFeed {
         return this.#options.catalog.reload();
       })
       .catch((error: unknown) => {
-        this.#options.log.warn({ err: error }, "changes are judged by a catalogue that may be out of date");
+        this.#options.log.warn(
+          { err: error },
+          "the catalogue could not be reloaded: changes may be checked with an outdated one",
+        );
       });
   }
 
@@ -453,8 +456,8 @@ export class ChangeFeed {
   }
 
   #fail(error: unknown): void {
-    this.#options.log.error({ err: error }, "changes could not be told");
-    for (const subscriber of [...this.#active]) subscriber.reportGap("they could not be told");
+    this.#options.log.error({ err: error }, "changes could not be delivered");
+    for (const subscriber of [...this.#active]) subscriber.reportGap("they could not be delivered");
   }
 }
 

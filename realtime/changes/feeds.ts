@@ -9,7 +9,7 @@ const REPLAY_GATHER_MS = 50;
 const HANDOVER_POLL_MS = 20;
 /** How long a refused stream is not requested again. */
 const REFUSAL_CACHE_MS = 5_000;
-const DIFFERENT_HISTORY = "what was told last is of another database, or of a time that was undone";
+const DIFFERENT_HISTORY = "the position is from another database, or from a timeline that was abandoned";
 
 type FeedEvents = {
   /** Handles a message of the stream, which waits for it. */

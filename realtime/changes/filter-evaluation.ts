@@ -101,7 +101,7 @@ export class FilterEvaluator {
   async readValues({ caller, outbox }: FilterOwner, statement: Statement, hasPattern: boolean): Promise<TextRows> {
     if (!hasPattern) return this.#run(caller, statement, {});
     if (this.#queues.new.waiting(outbox) >= MAX_WAITING_NEW)
-      throw unavailable("Too many filters at once; join again later.");
+      throw unavailable("Too many new filters at once; join again later.");
     const limits = { lane: "slow", timeoutMs: this.#shortMs } as const;
     return this.#queues.new.run(outbox, () => this.#run(caller, statement, limits));
   }
@@ -124,7 +124,7 @@ export class FilterEvaluator {
       if (status === 503) throw error;
       for (const { member } of requests) this.#suspend(member);
       const why = isQueryCanceled(error) ? "takes too long" : `fails (${message})`;
-      throw new Error(`a filter on ${table.name} ${why}, and is refused for a minute`, { cause: error });
+      throw new Error(`a filter on ${table.name} ${why}, and is suspended for a minute`, { cause: error });
     }
   }
 

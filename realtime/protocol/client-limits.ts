@@ -80,7 +80,7 @@ export class RateLimiter {
 export function checkLength(event: string, bytes: number): ChannelError | null {
   const max = MAX_BYTES_BY_EVENT.get(event) ?? Number.POSITIVE_INFINITY;
   if (bytes <= max) return null;
-  return new ChannelError("PayloadTooLarge", `A message of the kind ${event} has at most ${max} bytes`);
+  return new ChannelError("PayloadTooLarge", `A ${event} message may have at most ${max} bytes`);
 }
 
 /** Null: within the limit. */
@@ -89,11 +89,11 @@ export function checkDepth({ event, payload }: ClientMessage): ChannelError | nu
 }
 
 export function tooDeep(event: string): ChannelError {
-  return new ChannelError("PayloadTooDeep", `A message of the kind ${event} has at most ${maxDepth(event)} levels`);
+  return new ChannelError("PayloadTooDeep", `A ${event} message may have at most ${maxDepth(event)} levels`);
 }
 
 export function tooManyValues(event: string): ChannelError {
-  return new ChannelError("PayloadTooLarge", `A message of the kind ${event} has at most ${MAX_MESSAGE_VALUES} values`);
+  return new ChannelError("PayloadTooLarge", `A ${event} message may have at most ${MAX_MESSAGE_VALUES} values`);
 }
 
 function maxDepth(event: string): number {
@@ -135,7 +135,7 @@ export function reserveMemory(reservation: Reservation, bytes: number, quota: By
 function memoryLimitReached(shortage: Shortage, { limit }: ByteQuota): ChannelError {
   const text =
     shortage === "own"
-      ? `One connection can keep about ${limit} bytes: leave other channels first, or ask for less`
-      : "The server keeps too much for its clients: try again later";
+      ? `A connection can use about ${limit} bytes: leave other channels first, or subscribe to less`
+      : "The server is short of memory: try again later";
   return new ChannelError("MemoryLimitReached", text);
 }

@@ -27,7 +27,7 @@ describe.each(["1.0.0", "2.0.0"] as const)("in version %s", (version) => {
   ])("%s that is too long is refused before it is parsed", async (_what, event, payload) => {
     const client = await open(version);
     const { payload: result } = await client.reply(client.say("realtime:x", event, payload));
-    expect(result.response.reason).toBe(`PayloadTooLarge: A message of the kind ${event} has at most 65536 bytes`);
+    expect(result.response.reason).toBe(`PayloadTooLarge: A ${event} message may have at most 65536 bytes`);
     // What is no JSON can be refused only by who has not parsed it.
     const text = JSON.stringify(
       version === "2.0.0"
@@ -46,7 +46,7 @@ describe.each(["1.0.0", "2.0.0"] as const)("in version %s", (version) => {
       event: "e",
       payload: { n: Array(100_001).fill(0) },
     });
-    expect((await says.reply(many)).payload.response.reason).toContain("has at most 100000 values");
+    expect((await says.reply(many)).payload.response.reason).toContain("may have at most 100000 values");
     const few = says.say("realtime:x", "broadcast", { type: "broadcast", event: "e", payload: { text: LONG_TEXT } });
     expect((await says.reply(few)).payload.status).toBe("ok");
     if (version === "1.0.0") {

@@ -10,8 +10,8 @@ import { type Ground, openGround, token } from "./service.ts";
 const KIB = 1024;
 /** One socket may keep 64 KiB, 8 KiB of them presences; all together 1 MiB. */
 const SETTINGS = { WEBSOCKET_MAX_BYTES: String(64 * KIB), WEBSOCKET_MAX_TOTAL_BYTES: String(1024 * KIB) };
-const OWN = /^MemoryLimitReached: One connection can keep about \d+ bytes/;
-const SHARED = /^MemoryLimitReached: The server keeps too much/;
+const OWN = /^MemoryLimitReached: A connection can use about \d+ bytes/;
+const SHARED = /^MemoryLimitReached: The server is short of memory/;
 
 let ground: Ground;
 const clients: RawClient[] = [];

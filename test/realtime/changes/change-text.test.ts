@@ -50,6 +50,6 @@ test("whoever has asked for a column by name is told that it was renamed, and ca
   await join({ select: ["title"] });
   await ground.owner.query("alter table sheets rename title to name; insert into sheets values (1, 'One', 'a')");
   const { payload } = await client.until(({ payload }) => payload.status === "error");
-  expect(payload.message).toMatch(/^Changes may have been missed: a column of sheets that was asked for/);
+  expect(payload.message).toMatch(/^Changes may have been missed: a column of sheets was revoked, altered or dropped/);
   await client.until(({ event }) => event === "phx_error");
 });

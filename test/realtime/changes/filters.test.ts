@@ -56,8 +56,8 @@ const idsIn = (client: RawClient, table = "essays") =>
 const isLost = ({ event }: Message) => event === "phx_error";
 
 test.each([
-  ["takes for ever", `body=match.${ENDLESS}`, /a filter on essays takes too long, and is refused for a minute/],
-  ["fails", "odd=lt.({})", /a filter on essays fails \(.+\), and is refused for a minute/],
+  ["takes for ever", `body=match.${ENDLESS}`, /a filter on essays takes too long, and is suspended for a minute/],
+  ["fails", "odd=lt.({})", /a filter on essays fails \(.+\), and is suspended for a minute/],
 ])("a filter that %s is noticed where the row is visible, and not where it is hidden", async (_how, filter, reason) => {
   const ada = await openAda();
   expect(await subscribe(ada, "realtime:x", { ...ESSAYS, filter }, FLASHES)).toBe("ok");

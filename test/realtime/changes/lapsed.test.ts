@@ -27,21 +27,21 @@ test.each([
     binding: NEWS,
     done: "alter publication supabase_realtime drop table public.news",
     undone: "alter publication supabase_realtime add table public.news",
-    reason: "changes of news are published no longer",
+    reason: "changes of news are no longer published",
   },
   {
     what: "is called otherwise",
     binding: NEWS,
     done: "alter table public.news rename to olds",
     undone: "alter table public.olds rename to news",
-    reason: "changes of news are published no longer",
+    reason: "changes of news are no longer published",
   },
   {
     what: "is closed to the role",
     binding: NEWS,
     done: "revoke select on public.news from anon",
     undone: "grant select on public.news to anon",
-    reason: "news is no longer open to you",
+    reason: "you may no longer read news",
   },
   {
     what: "is gone, and the publication with it,",
@@ -50,7 +50,7 @@ test.each([
         from pg_publication_tables where pubname = %L', 'supabase_realtime'); drop publication supabase_realtime; end $$`,
     undone: `do $$ begin execute (select 'create publication supabase_realtime for table ' || string_agg(name, ', ')
         || ' with (publish_via_partition_root = true)' from public.published); drop table public.published; end $$`,
-    reason: "changes of any table are published no longer",
+    reason: "changes of any table are no longer published",
   },
 ])(
   "whoever follows what $what is told so, and those who follow something else are not",
