@@ -127,7 +127,7 @@ test("what a subscriber is told, put together, is what its SELECT gives after ea
           await run("begin");
           for (const each of statements) await run(each);
           await run(commits ? "commit" : "rollback");
-          const { rows } = await run("select pg_current_wal_lsn()::text as lsn");
+          const { rows } = await run("select pg_current_wal_insert_lsn()::text as lsn");
           expected.push({ until: parseLsn(rows[0].lsn)!, states: await selectAll() });
         }
         await run("insert into ends values ($1)", [name]);
