@@ -19,6 +19,7 @@ import {
   isPattern,
   makeRowFilter,
   type RowFilter,
+  type TextRows,
 } from "./row-filter.ts";
 import { readTableAccess, type TableAccess } from "./row-visibility.ts";
 
@@ -51,8 +52,6 @@ type BindingDependencies = {
   /** The same for the values of a filter: reading a pattern can take long. */
   readonly readValues: (statement: Statement, hasPattern: boolean) => Promise<TextRows>;
 };
-
-type TextRows = readonly (readonly (string | null)[])[];
 
 const BINDING_EVENTS = ["*", "INSERT", "UPDATE", "DELETE"] as const;
 const ID_BITS = 27;

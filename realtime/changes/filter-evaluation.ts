@@ -16,6 +16,7 @@ import {
   isPattern,
   type PostgresComparison,
   type RowFilter,
+  type TextRows,
 } from "./row-filter.ts";
 import { encodeRowVersions, fromRowVersions, type RowVersion } from "./row-versions.ts";
 import { retryWhileUnavailable } from "./row-visibility.ts";
@@ -44,7 +45,6 @@ type FilterEvaluatorOptions = {
 
 /** Who uses a filter, on which socket. */
 type FilterOwner = { readonly caller: Caller; readonly outbox: Outbox };
-type TextRows = readonly (readonly (string | null)[])[];
 type FilterSpeed = "fast" | "new" | "slow";
 
 /** Concurrent statements: for filters known to be fast, for new ones, and for those that were too slow for that. */

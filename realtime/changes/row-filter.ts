@@ -28,6 +28,8 @@ const COMPARATORS: Readonly<Record<string, CompareNumbers>> = {
 const MAX_EXACT_LENGTH = 15;
 const DECIMAL = /^(-?)0*(\d*)(?:\.(\d*?)0*)?$/;
 
+/** Rows of a result, with values as Postgres writes them. */
+export type TextRows = readonly (readonly (string | null)[])[];
 /** A value of the row as Postgres writes it. Undefined: it is not in the log. */
 export type CellText = string | null | undefined;
 /** What Postgres answered; null: unknown, like a comparison with null. */
