@@ -53,9 +53,9 @@ async function collectFindings(catalog: Catalog, config: Config, postgres: Postg
     missingTriggerSql: missingWatch,
     replicas,
   });
-  const { omitted: leftOut } = await buildGraphQL(catalog, config, postgres);
+  const { omitted } = await buildGraphQL(catalog, config, postgres);
   const drift = driftFindings(await readDrift(postgres));
-  return sortBySeverity([...checked, ...addressFindings(catalog), ...graphqlFindings(leftOut), ...drift]);
+  return sortBySeverity([...checked, ...addressFindings(catalog), ...graphqlFindings(omitted), ...drift]);
 }
 
 function printFindings(findings: readonly DoctorFinding[]): void {
@@ -110,8 +110,8 @@ function qualifiedNameOf({ schema, name }: CatalogTable): string {
 }
 
 /** What callers may use and GraphQL does not have. */
-export function graphqlFindings(leftOut: readonly OmittedObject[]): DoctorFinding[] {
-  return leftOut.map(({ object, reason, fix }) => {
+export function graphqlFindings(omitted: readonly OmittedObject[]): DoctorFinding[] {
+  return omitted.map(({ object, reason, fix }) => {
     return { kind: "advice", problem: `GraphQL is served without ${object}: ${reason}.`, fix };
   });
 }

@@ -1,16 +1,7 @@
 import { gatherConfig } from "postgraphile/graphile-build";
 import { entityPermissions, type Introspection, type PgProc } from "postgraphile/graphile-build-pg/pg-introspection";
+import { pgServiceOf } from "./gather-query.ts";
 import { functionSignature, inputTypesOf, type OmittedObject } from "./omitted-objects.ts";
-
-/** What GraphQL can show of the pseudo-types. */
-const SUPPORTED_PSEUDO_TYPES: ReadonlySet<string> = new Set(["void", "record"]);
-/** `anyelement`, `anycompatiblearray`, …: what they stand for is known from a call only. `any` and `internal` cannot be passed at all. */
-const POLYMORPHIC_TYPE_NAME = /^any./;
-const UNSUPPORTED_KINDS: Readonly<Record<string, { readonly object: string; readonly reason: string }>> = {
-  a: { object: "aggregate", reason: "GraphQL calls no aggregates" },
-  p: { object: "procedure", reason: "GraphQL calls no procedures" },
-  w: { object: "function", reason: "GraphQL calls no window functions" },
-};
 
 declare global {
   namespace GraphileConfig {
@@ -23,41 +14,42 @@ declare global {
   }
   namespace GraphileBuild {
     interface BuildInput {
-      /** Functions that clients may execute and the schema does not have. */
+      /** Functions that clients may execute and that the schema omits. */
       omittedFunctions?: readonly OmittedObject[];
     }
   }
 }
 
-type CallableFunctionsState = {
-  procs: readonly PgProc[];
-  omitted: readonly OmittedObject[];
-  /** Names that several of them have. */
-  shared: ReadonlySet<string>;
-  /** Those that have become resources. */
-  readonly resources: Set<PgProc>;
+/** The pseudo-types that GraphQL can return. */
+const SUPPORTED_PSEUDO_TYPES: ReadonlySet<string> = new Set(["void", "record"]);
+/** `anyelement`, `anycompatiblearray`, …: resolved per call only. `any` and `internal` cannot be passed at all. */
+const POLYMORPHIC_TYPE_NAME = /^any./;
+const UNSUPPORTED_KINDS: Readonly<Record<string, { readonly object: string; readonly reason: string }>> = {
+  a: { object: "aggregate", reason: "GraphQL calls no aggregates" },
+  p: { object: "procedure", reason: "GraphQL calls no procedures" },
+  w: { object: "function", reason: "GraphQL calls no window functions" },
 };
 
 export const CallableFunctionsPlugin: GraphileConfig.Plugin = {
   name: "CallableFunctionsPlugin",
   description:
-    "Of functions those that clients may execute and GraphQL can call; of several by one name the first, and those that a comment names",
+    "Functions that clients may execute and GraphQL can call; of several with one name, the oldest and those renamed by a comment",
   gather: gatherConfig({
     namespace: "callableFunctions",
     helpers: {},
     initialState: (): CallableFunctionsState => ({ procs: [], omitted: [], shared: new Set(), resources: new Set() }),
     hooks: {
       pgIntrospection_introspection({ state, resolvedPreset }, { introspection, serviceName }) {
-        const { schemas = ["public"] } = resolvedPreset.pgServices!.find(({ name }) => name === serviceName)!;
-        const { callable, omitted: leftOut } = chooseCallableFunctions(introspection, schemas);
+        const { schemas = ["public"] } = pgServiceOf(resolvedPreset, serviceName);
+        const { callable, omitted } = chooseCallableFunctions(introspection, schemas);
         const byName = Map.groupBy(callable, functionNameOf);
         const shared = new Set([...byName].filter(([, procs]) => procs.length > 1).map(([name]) => name));
-        Object.assign(state, { procs: introspection.procs, leftOut, shared });
-        // In place: core holds this very array.
+        Object.assign(state, { procs: introspection.procs, omitted, shared });
+        // In place: core holds a reference to this array.
         introspection.procs.splice(0, introspection.procs.length, ...callable);
       },
       async pgIntrospection_proc({ state, helpers }, { entity: proc, serviceName }) {
-        // Core takes none of several by one name.
+        // Core omits all overloads of a function.
         if (state.shared.has(functionNameOf(proc))) await helpers.pgProcedures.getResourceOptions(serviceName, proc);
       },
       pgProcedures_PgResourceOptions({ state }, { pgProc }) {
@@ -72,6 +64,15 @@ export const CallableFunctionsPlugin: GraphileConfig.Plugin = {
   }),
 };
 
+type CallableFunctionsState = {
+  procs: readonly PgProc[];
+  omitted: readonly OmittedObject[];
+  /** Names of overloaded functions. */
+  shared: ReadonlySet<string>;
+  /** Functions that have a resource. */
+  readonly resources: Set<PgProc>;
+};
+
 function functionNameOf({ proname, pronamespace }: PgProc): string {
   return `${pronamespace}.${proname}`;
 }
@@ -80,8 +81,8 @@ function toOmittedFunction(proc: PgProc): OmittedObject {
   const signature = functionSignature(proc);
   return {
     object: `function ${signature}`,
-    reason: "GraphQL has no type for what it takes or returns",
-    fix: `-- Take and return other types, or revoke execute on function ${signature}.`,
+    reason: "GraphQL has no type for a parameter or the result",
+    fix: `-- Use other parameter and result types, or revoke execute on function ${signature}.`,
     isBuildFault: false,
   };
 }
@@ -91,7 +92,7 @@ type ChosenFunctions = {
   readonly omitted: readonly OmittedObject[];
 };
 
-/** The functions of these schemas that GraphQL can call; those that clients may execute and GraphQL cannot call are named. */
+/** Splits the executable functions of these schemas into those that GraphQL can call and those that it omits. */
 function chooseCallableFunctions(introspection: Introspection, schemas: readonly string[]): ChosenFunctions {
   const extensionMembers = findExtensionMembers(introspection);
   const constructors = findRangeConstructors(introspection);
@@ -152,7 +153,7 @@ function findObstacle(proc: PgProc): string | null {
   return null;
 }
 
-/** Of triggers, languages, types and indexes: nobody calls those from SQL. */
+/** Functions of triggers, languages, types and indexes, which SQL cannot call. */
 function isInternalFunction(proc: PgProc): boolean {
   return [proc.getReturnType(), ...proc.getArguments().map(({ type }) => type)].some(
     (type) =>
@@ -160,14 +161,14 @@ function isInternalFunction(proc: PgProc): boolean {
   );
 }
 
-/** Whether it would have the name that others in its place have too: a comment neither names nor hides it. */
+/** Whether the field has the default name, which overloads share: no comment names or hides it. */
 function hasDefaultFieldName(proc: PgProc): boolean {
   const { name, fieldName, omit, behavior } = proc.getTags();
   const isHidden = omit !== undefined || [behavior ?? []].flat().join(" ").split(/\s+/).includes("-*");
   return typeof name !== "string" && typeof fieldName !== "string" && !isHidden && fieldScopeOf(proc) !== null;
 }
 
-/** What a function is a field of: functions of one name in several places are no trouble. Null for actions, which GraphQL does not have. */
+/** Identifies the type that the function is a field of; overloads on different types do not clash. Null for mutations of a row, which GraphQL omits. */
 function fieldScopeOf(proc: PgProc): string | null {
   const [first] = inputTypesOf(proc);
   const isOfRow = first?.typtype === "c";
@@ -180,7 +181,7 @@ function qualifiedFunctionName({ pronamespace, proname }: PgProc): string {
   return `${pronamespace}.${proname}`;
 }
 
-/** Of a range type core takes no function for one. */
+/** Core omits the constructor functions of range types. */
 function findRangeConstructors({ types }: Introspection): ReadonlySet<string> {
   return new Set(types.filter(({ typtype }) => typtype === "r").map((type) => `${type.typnamespace}.${type.typname}`));
 }

@@ -9,20 +9,20 @@ declare global {
   }
   namespace DataplanPg {
     interface PgResourceExtensions {
-      /** Only roles that policies do not bind were granted anything of it. */
+      /** Only roles that bypass RLS have grants on it. */
       isServerOnly?: boolean;
     }
   }
 }
 
 /**
- * PgRBACPlugin shows what any role that requests can become was granted. A role that policies do not bind is a server's
- * own and was granted everything: counted in, it would put every internal column into the inputs of documented types. So it counts
- * for those tables only of which nobody else was granted anything.
+ * PgRBACPlugin shows everything granted to any role that requests can switch to. A role that bypasses RLS is for servers and has all
+ * grants: it would put every internal column into the inputs of documented types. So its grants count only for tables on which no
+ * other role has any.
  */
 export const ClientRolesPlugin: GraphileConfig.Plugin = {
   name: "ClientRolesPlugin",
-  description: "Of tables for clients the schema has what clients were granted; the others are for servers",
+  description: "Grants of roles that bypass RLS count only for tables on which clients have no grants",
   gather: {
     hooks: {
       pgIntrospection_introspection(_info, { introspection }) {
@@ -56,12 +56,12 @@ const serverOnlyClasses = new WeakSet<PgClass>();
 type GrantList = readonly string[] | null;
 type Grantees = { readonly serverRoles: ReadonlySet<string>; readonly clientRoles: ReadonlySet<string> };
 
-/** What requests can become, as grants call them. */
+/** The roles that requests can switch to, spelled as in grants. */
 function granteesOf({ roles, auth_members: memberships, current_user: login }: Introspection): Grantees {
   const byId = new Map(roles.map((role) => [role._id, role]));
   const byMember = Map.groupBy(memberships, ({ member }) => member);
   const reachable = new Set(roles.filter(({ rolname }) => rolname === login));
-  // Those that are added while it is gone through are gone through, too.
+  // The iteration includes roles that are added during it.
   for (const { _id } of reachable) {
     for (const { roleid } of byMember.get(_id) ?? []) {
       const role = byId.get(roleid);
@@ -87,7 +87,7 @@ function granteesOfGrants(grants: GrantList): string[] {
   return grants?.map(granteeOf) ?? [];
 }
 
-/** `reader` of `reader=r/owner`, which is how Postgres writes a grant. */
+/** `reader` of the ACL item `reader=r/owner`. */
 function granteeOf(grant: string): string {
   return /^(?:"(?:[^"]|"")*"|[^"=]*)/.exec(grant)![0];
 }

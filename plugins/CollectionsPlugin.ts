@@ -12,7 +12,7 @@ declare global {
   }
   namespace GraphileBuild {
     interface PgResourceTags {
-      /** A plain list at the root, with limit and offset, instead of a connection. */
+      /** A plain list with limit and offset in the query type, instead of a connection. */
       list: true;
     }
   }
@@ -31,7 +31,7 @@ export const CollectionsPlugin: GraphileConfig.Plugin = {
           callback(behavior, resource) {
             if (!isTable(resource))
               return [behavior, "-queryField:resource:connection", "-typeField:resource:connection"];
-            // A cursor needs to know one row from another.
+            // Cursors need a key.
             const isList = resource.extensions?.tags?.list || keyOf(resource) === null;
             return [behavior, isList ? "-query:resource:connection" : "-query:resource:list"];
           },

@@ -15,7 +15,7 @@ declare global {
   }
 }
 
-/** Core sends each value of a composite type back to Postgres to have its fields taken out. They are here already. */
+/** Core sends each composite value back to Postgres to extract its fields, which the value already contains. */
 export const CompositeTypesPlugin: GraphileConfig.Plugin = {
   name: "CompositeTypesPlugin",
   description:
@@ -34,7 +34,7 @@ export const CompositeTypesPlugin: GraphileConfig.Plugin = {
         inferred: {
           after: ["inferred"],
           provides: ["compositeTypes"],
-          // A function of such a value would need it in Postgres again.
+          // A function of such a value would have to send it back to Postgres.
           callback: (behavior, { parameters }) =>
             isCompositeValue(parameters?.[0]?.codec) ? [behavior, "-typeField"] : behavior,
         },
@@ -63,7 +63,7 @@ export const CompositeTypesPlugin: GraphileConfig.Plugin = {
         if (!pgAttribute || !apply || !(fieldName in Object.prototype)) return field;
         const guarded: GrafastInputFieldConfig = {
           ...field,
-          // What every object of JavaScript has under that name: it was left out.
+          // A method of Object.prototype with that name: the client sent no such field.
           apply: (target, value, info) => (typeof value === "function" ? undefined : apply(target, value, info)),
         };
         return guarded;
@@ -72,7 +72,7 @@ export const CompositeTypesPlugin: GraphileConfig.Plugin = {
   },
 };
 
-/** Core takes the values apart in `from`, where Postgres makes a row of nulls of one that is null. */
+/** Core expands the items in `from`, where Postgres turns a null item into a row of nulls. */
 function listCastOf(cast: (value: SQL) => SQL) {
   return (list: SQL): SQL => {
     const [items, item] = [sql.identifier(Symbol("items")), sql.identifier("item")];
@@ -81,14 +81,14 @@ function listCastOf(cast: (value: SQL) => SQL) {
   };
 }
 
-/** A composite type that is the row of no table. */
+/** Whether it is a composite type and not the row type of a table. */
 function isCompositeValue(codec: Codec | undefined): boolean {
   return Boolean(codec?.attributes) && codec?.extensions?.isTableLike === false;
 }
 
 /**
- * The row of a table has relations and functions, which only Postgres can follow. The statement that reads the value follows them
- * too, where it can be added to; else there is nothing to be followed from null.
+ * The row of a table has relations and functions, which need Postgres. They are added to the statement that reads the value, where it
+ * can be extended; otherwise a statement of their own runs unless the value is null.
  */
 function planTableRow(table: SchemaResource, $row: Step): Step {
   const $record = canExtendStatement($row) ? $row : inhibitOnNull($row);

@@ -41,14 +41,14 @@ export const ConnectionShapePlugin: GraphileConfig.Plugin = {
 
 type Connection = ReturnType<typeof connection>;
 
-/** PostGraphile looks one row ahead, never back. A cursor is some row's place, so there is something on its other side. */
+/** PostGraphile looks one row ahead, never back. A given cursor is the position of a row, so there is a page on its other side. */
 function planHasMore(
   side: "hasNextPage" | "hasPreviousPage",
   cursorOf: ($connection: Connection) => Step | null,
 ): FieldPlanResolver {
   return ($parent) => {
     const $page = $parent as ReturnType<Connection["pageInfo"]>;
-    // biome-ignore lint/complexity/useLiteralKeys: it is protected, and the only way from a page to its connection.
+    // biome-ignore lint/complexity/useLiteralKeys: protected, and the only access from a page to its connection.
     const $cursor = cursorOf($page["getDepOptions"]<Connection>(0).step);
     const $more = $page.get(side);
     return $cursor ? lambda([$more, $cursor], ([more, cursor]) => more || cursor != null) : $more;

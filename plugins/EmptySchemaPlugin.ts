@@ -10,16 +10,17 @@ declare global {
   }
 }
 
-/** GraphQL has no type without fields, and no schema without queries. */
+/** GraphQL requires a query type with at least one field. */
 export const IS_EMPTY_FIELD: GrafastFieldConfig<Step> = {
   type: new GraphQLNonNull(GraphQLBoolean),
-  description: "Your role was granted nothing here. A grant in SQL makes tables and functions appear.",
+  description:
+    "Your role has no privileges in the exposed schemas. Grant some in SQL to see tables and functions here.",
   plan: () => constant(true),
 };
 
 export const EmptySchemaPlugin: GraphileConfig.Plugin = {
   name: "EmptySchemaPlugin",
-  description: "A database that shows nothing yet has a schema all the same, which says so",
+  description: "A database without visible objects has a schema with the field isEmpty",
   schema: {
     hooks: {
       GraphQLObjectType_fields(fields, build, { scope }) {

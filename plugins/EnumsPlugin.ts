@@ -10,21 +10,21 @@ declare global {
   }
   namespace GraphileBuild {
     interface PgCodecTags {
-      /** `ARCHIVED Delete it instead.`: a value that clients should stop using, and why. */
+      /** `ARCHIVED Delete it instead.`: a deprecated value and the reason. */
       deprecatedValue: string | string[];
     }
   }
 }
 
-/** GraphQL reads these as something else. */
+/** GraphQL does not allow these as enum values. */
 const RESERVED_VALUES: ReadonlySet<string> = new Set(["true", "false", "null"]);
 
 export const EnumsPlugin: GraphileConfig.Plugin = {
   name: "EnumsPlugin",
-  description: "Labels of enums become names, whatever they are made of, and can be deprecated",
+  description: "Labels of enums become valid names, and can be deprecated",
   inflection: {
     replace: {
-      // Core looks for the label among signs that have a name, in an object that has this by itself.
+      // Core looks the label up in a table of symbols that inherits from Object.prototype.
       enumValue(previous, _preset, label, codec) {
         return label in Object.prototype ? this.coerceToGraphQLName(label) : previous!(label, codec);
       },

@@ -8,37 +8,6 @@ import { assignUniqueNames } from "./name-claims.ts";
 import { type Codec, inputTypeOf, isTable, keyOf, type PgTable, resourcesOf } from "./table.ts";
 import { mayExecute, mayUse, type VisibilityRule, withVisibility } from "./VisibilityPlugin.ts";
 
-const EQUALITY_METHODS: ReadonlySet<string> = new Set(["btree", "hash"]);
-const RANGE_METHODS: ReadonlySet<string> = new Set(["btree", "brin"]);
-const TIME_TYPES: ReadonlySet<string> = new Set(["timestamptz", "timestamp", "date"]);
-
-/** What an index can answer: equality, times after and before, an element of a list; and functions that find rows. */
-const tableFiltersOf = memoizePerObject((table: PgTable, build: GraphileBuild.Build): TableFilter[] => {
-  const { codec } = table;
-  const key = keyOf(table);
-  const isTagged = (column: string) => Boolean(codec.attributes[column]!.extensions?.tags?.filterable);
-  const columns = Object.keys(codec.attributes).filter(
-    (column) =>
-      (isTagged(column) || codec.attributes[column]!.extensions?.indexedBy) &&
-      !(key?.length === 1 && key[0] === column) &&
-      build.behavior.pgCodecAttributeMatches([codec, column], "attribute:filterBy"),
-  );
-  const hasTaggedColumns = columns.some(isTagged);
-  const byColumn = columns.flatMap((column) =>
-    columnFilters(build, table, column).map((filter) => ({ column, ...filter })),
-  );
-  const byFunction = functionFilters(build, table);
-  const renamed = resolveFilterNames([...byColumn, ...byFunction]);
-  return [
-    ...byColumn.map((filter) => ({
-      ...filter,
-      name: renamed.get(filter) ?? filter.name,
-      isArgument: hasTaggedColumns ? isTagged(filter.column) : filter.isFieldArgument,
-    })),
-    ...byFunction.map((filter) => ({ ...filter, name: renamed.get(filter) ?? filter.name })),
-  ];
-});
-
 declare global {
   namespace GraphileConfig {
     interface Plugins {
@@ -52,15 +21,33 @@ declare global {
     interface ScopeInputObject {
       isTableFilter?: boolean;
     }
+    interface PgCodecAttributeTags {
+      /** Makes the column an argument of the connection, indexed or not. Other columns of the table are then fields of `filter` only. */
+      filterable: true;
+    }
+    interface PgResourceTags {
+      /** A function of one argument that returns rows of the table: also a filter of the connection. */
+      filter: true;
+    }
+  }
+  namespace DataplanPg {
+    interface PgCodecAttributeExtensions {
+      /** The access methods of the indexes that begin with this column: btree, gin, … */
+      indexedBy?: readonly string[];
+    }
   }
 }
 
-/** Arguments of a connection that are no filters. */
+const EQUALITY_METHODS: ReadonlySet<string> = new Set(["btree", "hash"]);
+const RANGE_METHODS: ReadonlySet<string> = new Set(["btree", "brin"]);
+const TIME_TYPES: ReadonlySet<string> = new Set(["timestamptz", "timestamp", "date"]);
+
+/** Arguments of a connection that are not filters. */
 const RESERVED_ARGUMENTS: ReadonlySet<string> = new Set(["first", "last", "before", "after", "filter"]);
 
 export const FiltersPlugin: GraphileConfig.Plugin = {
   name: "FiltersPlugin",
-  description: "Connections are filtered by what has an index",
+  description: "Connections are filtered by indexed columns",
   gather: {
     hooks: {
       pgCodecs_attribute(_info, { pgClass, pgAttribute, attribute }) {
@@ -88,7 +75,7 @@ export const FiltersPlugin: GraphileConfig.Plugin = {
             build.inflection.filterType(table),
             { isTableFilter: true },
             () => ({
-              description: `Which of the ${build.inflection._allRows(table)} to return: those that meet every condition given.`,
+              description: `Selects the ${build.inflection._allRows(table)} that meet every given condition.`,
               fields: () =>
                 Object.fromEntries(
                   tableFiltersOf(table, build).map((filter) => [filter.name, filterInputField(filter)]),
@@ -104,9 +91,7 @@ export const FiltersPlugin: GraphileConfig.Plugin = {
         if (!isPgFieldConnection || !table || !isTable(table)) return args;
         const filters = tableFiltersOf(table, build);
         if (filters.length === 0) return args;
-        const flat = filters.filter(
-          ({ name, isFieldArgument: isArgument }) => isArgument && !RESERVED_ARGUMENTS.has(name),
-        );
+        const flat = filters.filter(({ name, isFieldArgument }) => isFieldArgument && !RESERVED_ARGUMENTS.has(name));
         const added: GrafastFieldConfigArgumentMap = Object.fromEntries(
           flat.map((filter) => [filter.name, filterArgument(filter)]),
         );
@@ -120,6 +105,33 @@ export const FiltersPlugin: GraphileConfig.Plugin = {
   },
 };
 
+/** Filters that an index serves (equality, times after and before, an element of an array), and functions that find rows. */
+const tableFiltersOf = memoizePerObject((table: PgTable, build: GraphileBuild.Build): TableFilter[] => {
+  const { codec } = table;
+  const key = keyOf(table);
+  const isTagged = (column: string) => Boolean(codec.attributes[column]!.extensions?.tags?.filterable);
+  const columns = Object.keys(codec.attributes).filter(
+    (column) =>
+      (isTagged(column) || codec.attributes[column]!.extensions?.indexedBy) &&
+      !(key?.length === 1 && key[0] === column) &&
+      build.behavior.pgCodecAttributeMatches([codec, column], "attribute:filterBy"),
+  );
+  const hasTaggedColumns = columns.some(isTagged);
+  const byColumn = columns.flatMap((column) =>
+    columnFilters(build, table, column).map((filter) => ({ column, ...filter })),
+  );
+  const byFunction = functionFilters(build, table);
+  const renamed = resolveFilterNames([...byColumn, ...byFunction]);
+  return [
+    ...byColumn.map((filter) => ({
+      ...filter,
+      name: renamed.get(filter) ?? filter.name,
+      isFieldArgument: hasTaggedColumns ? isTagged(filter.column) : filter.isFieldArgument,
+    })),
+    ...byFunction.map((filter) => ({ ...filter, name: renamed.get(filter) ?? filter.name })),
+  ];
+});
+
 type FilterBuilder = PgSelectQueryBuilder;
 type FilteredConnection = ReturnType<typeof connection>;
 type ApplyPlan = NonNullable<GrafastArgumentConfig<Step, FilteredConnection>["applyPlan"]>;
@@ -129,7 +141,7 @@ function filterInputField({ type, description, apply, visibility: rule }: TableF
     type,
     description,
     apply: (builder: FilterBuilder, value: unknown) => {
-      // A function is what every object of JavaScript has under the name of a column: it was left out.
+      // A function is a method of Object.prototype with the name of a column: the client sent no such field.
       if (value != null && typeof value !== "function") apply(builder, value);
     },
   };
@@ -152,36 +164,17 @@ function rowsOfConnection($connection: FilteredConnection): PgSelectStep {
   return $connection.getSubplan() as Step as PgSelectStep;
 }
 
-declare global {
-  namespace DataplanPg {
-    interface PgCodecAttributeExtensions {
-      /** The access methods of the indexes that begin with this column: btree, gin, … */
-      indexedBy?: readonly string[];
-    }
-  }
-  namespace GraphileBuild {
-    interface PgCodecAttributeTags {
-      /** An argument of the connection, with an index or without. Where a table has such, its other filters are none. */
-      filterable: true;
-    }
-    interface PgResourceTags {
-      /** A function that finds rows by one value: it filters the connection as well. */
-      filter: true;
-    }
-  }
-}
-
 type TableFilter = {
   readonly name: string;
   readonly description: string;
   readonly type: GraphQLInputType;
-  /** An argument of the field itself, besides being one of `filter`. */
+  /** Also an argument of the field itself, not only a field of `filter`. */
   readonly isFieldArgument: boolean;
   readonly apply: (builder: PgSelectQueryBuilder, value: unknown) => void;
   readonly visibility: VisibilityRule;
 };
 
-/** A column `tag` keeps its name from what the column `tags` has among its own. */
+/** Arguments of the field keep their names; a column `tag` comes before the element filter of a column `tags`. */
 function resolveFilterNames(filters: readonly TableFilter[]): ReadonlyMap<TableFilter, string> {
   const renamed = new Map<TableFilter, string>();
   const inOrder = filters.toSorted((one, other) => Number(other.isFieldArgument) - Number(one.isFieldArgument));

@@ -3,21 +3,74 @@ import type { GrafastFieldConfig, Step } from "postgraphile/grafast";
 import { columnsShownAsRelations } from "./relation-names.ts";
 import { type Codec, isTable, outputTypeOf, type PgTable, resourcesOf } from "./table.ts";
 
-export const KeyColumnsPlugin: GraphileConfig.Plugin = {
-  name: "KeyColumnsPlugin",
-  description: "The columns of foreign keys are fields too, by names that nothing else has",
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      ForeignKeysPlugin: true;
+    }
+  }
+  namespace DataplanPg {
+    interface PgCodecRelationExtensions {
+      /** A temporal foreign key: its rows do not match by equality. */
+      isTemporal?: boolean;
+    }
+    interface PgResourceUniqueExtensions {
+      /** A unique index and not a constraint. */
+      isFromIndex?: true;
+    }
+  }
+  namespace GraphileBuild {
+    interface BehaviorStrings {
+      /** A foreign-key column that is shown as a relation is a field as well. */
+      "key:attribute:select": true;
+    }
+  }
+}
+
+export const ForeignKeysPlugin: GraphileConfig.Plugin = {
+  name: "ForeignKeysPlugin",
+  description:
+    "A foreign key is read as a relation and written as an id; its column is a field too, under a unique name",
+  gather: {
+    hooks: {
+      // The referenced columns are unique, possibly by an index, which core ignores.
+      pgTables_PgResourceOptions(_info, { pgClass, resourceOptions }) {
+        const referenced = pgClass
+          .getForeignConstraints()
+          .map((key) => key.getForeignAttributes()?.map(({ attname }) => attname) ?? [])
+          .filter((columns) => columns.length > 0);
+        const uniques = [...(resourceOptions.uniques ?? [])];
+        for (const columns of referenced) {
+          const isKnown = uniques.some(({ attributes }) => attributes.every((column) => columns.includes(column)));
+          if (!isKnown) uniques.push({ attributes: columns, extensions: { isFromIndex: true } });
+        }
+        resourceOptions.uniques = uniques;
+      },
+      // The constraint's comment is the message for its violation, and no description.
+      pgRelations_relation(_info, { pgConstraint, relation }) {
+        if (pgConstraint.conperiod) relation.extensions = { ...relation.extensions, isTemporal: true };
+        const { localCodec, localAttributes, isReferencee, extensions } = relation;
+        if (isReferencee) return;
+        const [column] = localAttributes.length === 1 ? localAttributes : [];
+        const said = extensions?.tags?.forwardDescription;
+        const description = typeof said === "string" ? said : column && localCodec.attributes[column]?.description;
+        if (description) relation.description = description;
+        else delete relation.description;
+      },
+    },
+  },
   schema: {
     behaviorRegistry: {
       add: {
         "key:attribute:select": {
-          description: "can this column of a foreign key be selected beside what it refers to?",
+          description: "is this foreign-key column a field beside its relation?",
           entities: ["pgCodecAttribute"],
         },
       },
     },
     hooks: {
       GraphQLObjectType_fields: {
-        // Whatever else is a field keeps its name.
+        // All other fields keep their names.
         after: ["PgAttributesPlugin", "PgRelationsPlugin", "PgRefsPlugin", "PgCustomTypeFieldPlugin"],
         callback(fields, build, { scope: { pgCodec, isPgClassType }, fieldWithHooks }) {
           if (!isPgClassType || !pgCodec?.attributes) return fields;
@@ -33,59 +86,6 @@ export const KeyColumnsPlugin: GraphileConfig.Plugin = {
         },
       },
     },
-  },
-};
-
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      ForeignKeysPlugin: true;
-    }
-  }
-  namespace DataplanPg {
-    interface PgCodecRelationExtensions {
-      /** Its rows do not go together by equal values. */
-      isTemporal?: boolean;
-    }
-    interface PgResourceUniqueExtensions {
-      /** An index makes it unique, which is no constraint. */
-      isFromIndex?: true;
-    }
-  }
-}
-
-export const ForeignKeysPlugin: GraphileConfig.Plugin = {
-  name: "ForeignKeysPlugin",
-  description: "A foreign key is read as the thing it refers to, and written as an id",
-  gather: {
-    hooks: {
-      // What a foreign key refers to is unique, be it by an index, of which core knows nothing.
-      pgTables_PgResourceOptions(_info, { pgClass, resourceOptions }) {
-        const referenced = pgClass
-          .getForeignConstraints()
-          .map((key) => key.getForeignAttributes()?.map(({ attname }) => attname) ?? [])
-          .filter((columns) => columns.length > 0);
-        const uniques = [...(resourceOptions.uniques ?? [])];
-        for (const columns of referenced) {
-          const isKnown = uniques.some(({ attributes }) => attributes.every((column) => columns.includes(column)));
-          if (!isKnown) uniques.push({ attributes: columns, extensions: { isFromIndex: true } });
-        }
-        resourceOptions.uniques = uniques;
-      },
-      // The comment on the constraint says what is wrong when it is broken.
-      pgRelations_relation(_info, { pgConstraint, relation }) {
-        if (pgConstraint.conperiod) relation.extensions = { ...relation.extensions, isTemporal: true };
-        const { localCodec, localAttributes, isReferencee, extensions } = relation;
-        if (isReferencee) return;
-        const [column] = localAttributes.length === 1 ? localAttributes : [];
-        const said = extensions?.tags?.forwardDescription;
-        const description = typeof said === "string" ? said : column && localCodec.attributes[column]?.description;
-        if (description) relation.description = description;
-        else delete relation.description;
-      },
-    },
-  },
-  schema: {
     entityBehavior: {
       pgCodecRelation: {
         inferred: {
@@ -95,7 +95,7 @@ export const ForeignKeysPlugin: GraphileConfig.Plugin = {
             if (extensions?.isTemporal) {
               return [behavior, "-singularRelation:resource:single", "-manyRelation:resource:list"];
             }
-            // Its column may have its name, and is for clients.
+            // The column may be for clients and have the relation's name.
             return !isReferencee && remoteResource.extensions?.isServerOnly && !isServerOnlyRow(build, localCodec)
               ? [behavior, "-singularRelation:resource:single"]
               : behavior;
@@ -129,24 +129,8 @@ function isServerOnlyRow({ input }: GraphileBuild.Build, codec: Codec): boolean 
   return resourcesOf(input.pgRegistry, codec).find(isTable)?.extensions?.isServerOnly === true;
 }
 
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      KeyColumnsPlugin: true;
-    }
-  }
-  namespace GraphileBuild {
-    interface BehaviorStrings {
-      /** A column that ForeignKeysPlugin shows as what it refers to is a field as well. */
-      "key:attribute:select": true;
-    }
-  }
-}
-
-type SchemaBuild = GraphileBuild.Build;
-
-/** Those that are no fields yet, and no rows themselves. */
-function hiddenKeyColumns(build: SchemaBuild, row: PgCodecWithAttributes): string[] {
+/** Foreign-key columns that are no fields yet. */
+function hiddenKeyColumns(build: GraphileBuild.Build, row: PgCodecWithAttributes): string[] {
   const { behavior, input } = build;
   return [...columnsShownAsRelations(row, input.pgRegistry)].filter((column) => {
     const { codec } = row.attributes[column]!;
@@ -159,7 +143,7 @@ function hiddenKeyColumns(build: SchemaBuild, row: PgCodecWithAttributes): strin
   });
 }
 
-/** `parentId` of a column `parent`, whose name has what it refers to; `parentId_` where that is taken. */
+/** `parentId` for a column `parent` whose name the relation has; `parentId_` where that is taken. */
 function uniqueFieldName(fields: object, wanted: string): string {
   let name = Object.hasOwn(fields, wanted) && !wanted.endsWith("Id") ? `${wanted}Id` : wanted;
   while (Object.hasOwn(fields, name)) name += "_";
@@ -167,7 +151,7 @@ function uniqueFieldName(fields: object, wanted: string): string {
 }
 
 function keyColumnField(
-  build: SchemaBuild,
+  build: GraphileBuild.Build,
   codec: Codec,
   column: string,
   row: PgCodecWithAttributes,

@@ -1,13 +1,33 @@
-import {
-  type PgResourceParameter,
-  type PgSelectArgumentDigest,
-  withPgClientFromPgService,
-} from "postgraphile/@dataplan/pg";
+import type { PgResourceParameter, PgSelectArgumentDigest } from "postgraphile/@dataplan/pg";
 import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
 import { gatherConfig } from "postgraphile/graphile-build";
 import type { GraphQLArgumentConfig } from "postgraphile/graphql";
+import { pgServiceOf, queryWhileGathering } from "./gather-query.ts";
 import { deprecationReasonOfPart, withNonNullItems } from "./graphql-types.ts";
 import type { SchemaResource } from "./table.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      FunctionArgumentsPlugin: true;
+    }
+    interface GatherHelpers {
+      functionArguments: Record<string, never>;
+    }
+  }
+  namespace GraphileBuild {
+    interface PgResourceTags {
+      /** `limit Use first.`: a deprecated argument and the reason. */
+      deprecatedArgument: string | string[];
+    }
+  }
+  namespace DataplanPg {
+    interface PgResourceParameterExtensions {
+      /** The parameter's default, if it is a constant. */
+      default?: string | number | boolean;
+    }
+  }
+}
 
 const READ_DEFAULTS = `
   select json_object_agg(
@@ -27,24 +47,25 @@ const READ_DEFAULTS = `
   join pg_catalog.pg_namespace on pg_namespace.oid = pronamespace
   where nspname = any ($1::text[]) and pronargdefaults > 0`;
 
-export const FunctionDefaultsPlugin: GraphileConfig.Plugin = {
-  name: "FunctionDefaultsPlugin",
-  description: "Reads the defaults of functions' parameters, which the introspection leaves out",
+const INTEGER_TYPE = /^int[248]\b/;
+
+export const FunctionArgumentsPlugin: GraphileConfig.Plugin = {
+  name: "FunctionArgumentsPlugin",
+  description:
+    "Arguments of functions have SQL's defaults, which core does not read, and deprecations; their lists have no null items",
   gather: gatherConfig({
-    namespace: "functionDefaults",
+    namespace: "functionArguments",
     helpers: {},
-    initialState: (): { ofService: Map<string, DefaultsByFunction> } => ({ ofService: new Map() }),
+    initialState: (): { defaults: Map<string, DefaultsByFunction> } => ({ defaults: new Map() }),
     hooks: {
       async pgIntrospection_introspection({ state, resolvedPreset }, { serviceName }) {
-        const pgService = resolvedPreset.pgServices!.find(({ name }) => name === serviceName)!;
-        const settings = pgService.pgSettingsForIntrospection ?? null;
-        const { rows } = await withPgClientFromPgService(pgService, settings, (client) =>
-          client.query<{ defaults: string | null }>({ text: READ_DEFAULTS, values: [pgService.schemas ?? ["public"]] }),
-        );
-        state.ofService.set(serviceName, JSON.parse(rows[0]?.defaults ?? "{}"));
+        const pgService = pgServiceOf(resolvedPreset, serviceName);
+        const schemas = pgService.schemas ?? ["public"];
+        const rows = await queryWhileGathering<{ defaults: string | null }>(pgService, READ_DEFAULTS, [schemas]);
+        state.defaults.set(serviceName, JSON.parse(rows[0]?.defaults ?? "{}"));
       },
       pgProcedures_PgResourceOptions({ state }, { serviceName, pgProc, resourceOptions }) {
-        const defaults = state.ofService.get(serviceName)?.[pgProc._id];
+        const defaults = state.defaults.get(serviceName)?.[pgProc._id];
         const { parameters } = resourceOptions;
         if (!defaults || !parameters) return;
         const { expressions, isOverloaded } = defaults;
@@ -56,29 +77,6 @@ export const FunctionDefaultsPlugin: GraphileConfig.Plugin = {
       },
     },
   }),
-};
-
-const INTEGER_TYPE = /^int[248]\b/;
-
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      FunctionArgumentsPlugin: true;
-    }
-  }
-  namespace GraphileBuild {
-    interface PgResourceTags {
-      /** `limit Use first.`: an argument that clients should stop sending, and why. */
-      deprecatedArgument: string | string[];
-    }
-  }
-}
-
-type ArgumentDetailsOf = GraphileBuild.Build["pgGetArgDetailsFromParameters"];
-
-export const FunctionArgumentsPlugin: GraphileConfig.Plugin = {
-  name: "FunctionArgumentsPlugin",
-  description: "Arguments of functions show SQL's defaults and deprecations; their lists have no holes",
   schema: {
     hooks: {
       build: {
@@ -91,6 +89,11 @@ export const FunctionArgumentsPlugin: GraphileConfig.Plugin = {
     },
   },
 };
+
+type ParameterDefaults = { readonly expressions: readonly (string | null)[]; readonly isOverloaded: boolean };
+type DefaultsByFunction = Readonly<Record<string, ParameterDefaults>>;
+
+type ArgumentDetailsOf = GraphileBuild.Build["pgGetArgDetailsFromParameters"];
 
 function withArgumentConfigs(detailsOf: ArgumentDetailsOf): ArgumentDetailsOf {
   return (resource, parameters = resource.parameters, offset = 0) => {
@@ -114,34 +117,14 @@ function toArgumentConfig(
   return {
     type: withNonNullItems(argument.inputType),
     ...(extensions?.default !== undefined && { defaultValue: extensions.default }),
-    // GraphQL does not let what is required be deprecated.
+    // GraphQL does not allow required arguments to be deprecated.
     ...(reason !== undefined && argument.optional && { deprecationReason: reason }),
   };
 }
 
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      FunctionDefaultsPlugin: true;
-    }
-    interface GatherHelpers {
-      functionDefaults: Record<string, never>;
-    }
-  }
-  namespace DataplanPg {
-    interface PgResourceParameterExtensions {
-      /** What SQL takes when the argument is left out, where that is a constant. */
-      default?: string | number | boolean;
-    }
-  }
-}
-
-type ParameterDefaults = { readonly expressions: readonly (string | null)[]; readonly isOverloaded: boolean };
-type DefaultsByFunction = Readonly<Record<string, ParameterDefaults>>;
-
 type FunctionFrom = (...provided: readonly PgSelectArgumentDigest[]) => SQL;
 
-/** Postgres would take what is left out for a call of another function of that name, which takes fewer arguments. */
+/** With an argument omitted, Postgres would call the overload with fewer parameters; so defaults are passed explicitly. */
 function fillDefaults(
   provided: readonly PgSelectArgumentDigest[],
   parameters: readonly PgResourceParameter[],
@@ -171,14 +154,14 @@ function exposeDefault(parameter: PgResourceParameter, expression: string | null
 }
 
 /**
- * What is left out Postgres fills in. GraphQL cannot write every value: one such default, as `{}` of type jsonb, would make all
- * questions about the schema fail; and objects such as intervals are read from another spelling than that of a default.
+ * Postgres fills in omitted arguments, so showing a default is optional. GraphQL cannot print every value: a default such as `{}` of
+ * type jsonb would make introspection fail, and objects such as intervals have another input format than the default's.
  */
 function isPlainValue(value: unknown): value is string | number | boolean {
   return typeof value === "string" || typeof value === "boolean" || Number.isFinite(value);
 }
 
-/** `'DRAFT'::article_status`, `5`, `true`: the text of the value; null for what is no constant, such as now(). */
+/** The text of a constant (`'DRAFT'::article_status`, `5`, `true`); null for other expressions, such as now(). */
 export function parseSqlConstant(expression: string): string | null {
   const quoted = /^'((?:[^'\\]|'')*)'(?:::[\w\s."[\]]+(?:\([\d,]+\))?)?$/.exec(expression);
   if (quoted) return quoted[1]!.replaceAll("''", "'");

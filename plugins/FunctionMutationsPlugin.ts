@@ -20,13 +20,13 @@ declare global {
       "function:mutationField": true;
     }
     interface PgResourceTags {
-      /** The result may be null: a mutation's never is otherwise. */
+      /** The mutation's result may be null; it is non-null otherwise. */
       nullable: true;
     }
   }
 }
 
-/** The parameter that stays an argument, beside the input made of all others. */
+/** The parameter that becomes an argument; all others become fields of the input. */
 const ID_PARAMETER = "id";
 
 export const FunctionMutationsPlugin: GraphileConfig.Plugin = {
@@ -59,7 +59,7 @@ export const FunctionMutationsPlugin: GraphileConfig.Plugin = {
             inflection.customMutationInput({ resource }),
             { isMutationInput: true },
             () => ({
-              description: `What ${inflection.customMutationField({ resource })} is given.`,
+              description: `The input of ${inflection.customMutationField({ resource })}.`,
               fields: () => argumentsOf(build, resource).input,
             }),
             `the function ${sqlNameOf(resource)}`,
@@ -81,14 +81,14 @@ export const FunctionMutationsPlugin: GraphileConfig.Plugin = {
   },
 };
 
-/** Functions that may change something, by the name of their field. */
+/** The functions that are mutations. */
 export function functionMutationsOf({ behavior, pgResources }: GraphileBuild.Build): SchemaResource[] {
   return (Object.values(pgResources) as SchemaResource[]).filter((resource) =>
     behavior.pgResourceMatches(resource, "function:mutationField"),
   );
 }
 
-/** What takes a row is an action on that row: a client here has its id only. */
+/** Such a function is an action on a row, of which a client has only the id. */
 function takesRow({ parameters }: SchemaResource): boolean {
   return Boolean(parameters[0]?.codec.extensions?.isTableLike);
 }
@@ -127,7 +127,7 @@ function resultTypeOf(build: GraphileBuild.Build, resource: SchemaResource): Gra
   return isUnique ? type : new GraphQLList(build.nullableIf(mayHoldNulls(resource), type));
 }
 
-/** The function's arguments where a client writes them. */
+/** Redirects the function's arguments to `id` and `input`. */
 function argumentsWithInput(args: FieldArgs): FieldArgs {
   const at = ([name, ...path]: readonly string[]) =>
     name === ID_PARAMETER ? [ID_PARAMETER, ...path] : ["input", name!, ...path];

@@ -16,7 +16,7 @@ const inferredPhase = { after: ["inferred"], provides: ["functionsFirst"] };
 
 export const FunctionsFirstPlugin: GraphileConfig.Plugin = {
   name: "FunctionsFirstPlugin",
-  description: "A function takes the place of what would be generated under its name",
+  description: "A function replaces a generated field of the same name",
   schema: {
     entityBehavior: {
       pgResource: {
@@ -63,7 +63,7 @@ export const FunctionsFirstPlugin: GraphileConfig.Plugin = {
   },
 };
 
-/** What the field of a relation is called, on the table from which it leads; null where the registry has no such relation. */
+/** The name of a relation's field on its local table; null when the registry does not have the relation. */
 function relationFieldName(relation: PgRelation, build: GraphileBuild.Build): string | null {
   const registry = build.input.pgRegistry;
   const { inflection } = build;
@@ -80,12 +80,12 @@ type FunctionsByField = ReadonlyMap<string, SchemaResource>;
 
 const NO_FUNCTIONS: FunctionsByField = new Map();
 
-/** The functions that are fields of the query type, by the names of these fields. */
+/** The functions that are fields of the query type, by field name. */
 export function functionsAtRoot(build: GraphileBuild.Build): FunctionsByField {
   return functionsOf(build).root;
 }
 
-/** The functions that are fields of a row. */
+/** The functions that are fields of a row type, by field name. */
 export function functionsOfType(build: GraphileBuild.Build, codec: Codec): FunctionsByField {
   return functionsOf(build).types.get(codec) ?? NO_FUNCTIONS;
 }

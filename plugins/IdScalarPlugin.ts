@@ -1,17 +1,8 @@
 import type { PgResourceParameter } from "postgraphile/@dataplan/pg";
 import type { PgAttribute, PgClass } from "postgraphile/graphile-build-pg/pg-introspection";
 import { ApiError } from "../engine/errors.ts";
+import { baseCodecOf } from "./codecs.ts";
 import type { Codec } from "./table.ts";
-
-const INTEGER_BITS: Readonly<Record<string, number>> = { int2: 16, int4: 32, int8: 64 };
-const UUID_TEXT = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
-const NUMBER_ID_TYPES: ReadonlySet<string> = new Set(["int2", "int4", "int8", "uuid"]);
-const TEXT_ID_TYPES: ReadonlySet<string> = new Set(["text", "varchar", "bpchar", "citext"]);
-
-const idCodecs = new WeakMap<Codec, Map<MalformedIdPolicy, Codec>>();
-/** An ID, and what it is of. */
-const originalCodecs = new WeakMap<Codec, Codec>();
 
 declare global {
   namespace GraphileConfig {
@@ -21,11 +12,17 @@ declare global {
   }
 }
 
+const INTEGER_BITS: Readonly<Record<string, number>> = { int2: 16, int4: 32, int8: 64 };
+const UUID_TEXT = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+const NUMBER_ID_TYPES: ReadonlySet<string> = new Set(["int2", "int4", "int8", "uuid"]);
+const TEXT_ID_TYPES: ReadonlySet<string> = new Set(["text", "varchar", "bpchar", "citext"]);
+
 const ID_NAME = /(^|_)id$/i;
 
 export const IdScalarPlugin: GraphileConfig.Plugin = {
   name: "IdScalarPlugin",
-  description: "Keys, what refers to them, and what is called an id are ID",
+  description: "Keys, foreign keys and columns named id are ID",
   gather: {
     hooks: {
       pgCodecs_attribute(_info, { pgClass, pgAttribute, attribute }) {
@@ -59,7 +56,11 @@ export const IdScalarPlugin: GraphileConfig.Plugin = {
   },
 };
 
-/** The only column of a primary key, or of a foreign key (which then refers to such). */
+const idCodecs = new WeakMap<Codec, Map<MalformedIdPolicy, Codec>>();
+/** The codec that an ID codec was made from. */
+const originalCodecs = new WeakMap<Codec, Codec>();
+
+/** The only column of a primary key, or of a foreign key. */
 function isSingleColumnKey(pgClass: PgClass, { attnum }: PgAttribute): boolean {
   return pgClass
     .getConstraints()
@@ -69,8 +70,8 @@ function isSingleColumnKey(pgClass: PgClass, { attnum }: PgAttribute): boolean {
 }
 
 /**
- * A function that needs an id decides itself what no row at all means. Where it could do without, a malformed id must not
- * become "none was given".
+ * A function with a required id decides itself what an unknown row means. For an optional one, a malformed id must not
+ * become "not given".
  */
 function withIdCodec(parameter: PgResourceParameter): PgResourceParameter {
   const codec: Codec = parameter.codec;
@@ -78,16 +79,16 @@ function withIdCodec(parameter: PgResourceParameter): PgResourceParameter {
   return { ...parameter, codec: toIdCodec(codec, parameter.optional ? "is refused" : "matches nothing") };
 }
 
-/** Whether values of this type can be ids: `number` is one by its name alone, `word` only where it is a key. */
+/** Whether values of this type can be ids: `number` by the column's name or as a key, `word` only as a key. */
 export function idKindOf(codec: Codec): "number" | "word" | null {
   const { name } = baseCodecOf(codec);
   return NUMBER_ID_TYPES.has(name) ? "number" : TEXT_ID_TYPES.has(name) ? "word" : null;
 }
 
-/** What a text that is no id at all means: the id of nothing, or a fault of the client. */
+/** How a malformed id is handled. */
 type MalformedIdPolicy = "matches nothing" | "is refused";
 
-/** The same type of Postgres, as GraphQL's ID. */
+/** A codec of the same Postgres type, shown as GraphQL's ID. */
 export function toIdCodec(codec: Codec, malformed: MalformedIdPolicy): Codec {
   if (originalCodecs.has(codec)) return codec;
   const existing = idCodecs.get(codec)?.get(malformed);
@@ -95,7 +96,7 @@ export function toIdCodec(codec: Codec, malformed: MalformedIdPolicy): Codec {
   const parseId = idParserOf(baseCodecOf(codec).name);
   const idCodec: Codec = {
     ...codec,
-    // With a sign that no other codec has in its name.
+    // A colon occurs in no other codec's name.
     name: `${codec.name}${malformed === "is refused" ? ":strictId" : ":id"}`,
     fromPg: String,
     toPg: (value: unknown) => {
@@ -113,20 +114,16 @@ export function isIdCodec(codec: Codec): boolean {
   return originalCodecs.has(codec);
 }
 
-/** The type that Postgres knows. */
+/** The codec before `toIdCodec`. */
 export function toOriginalCodec(codec: Codec): Codec {
   return originalCodecs.get(codec) ?? codec;
 }
 
 export function invalidIdError(value: unknown): ApiError {
-  return new ApiError(400, "VALIDATION_ERROR", `"${String(value).slice(0, 40)}" is not an id.`);
+  return new ApiError(400, "VALIDATION_ERROR", `"${String(value).slice(0, 40)}" is not a valid id.`);
 }
 
-function baseCodecOf(codec: Codec): Codec {
-  return codec.domainOfCodec ? baseCodecOf(codec.domainOfCodec) : codec;
-}
-
-/** The id as Postgres would write it, so that two spellings of one id are equal; null for what is none. */
+/** Parses an id to Postgres's spelling, so that equal ids are equal texts; null when malformed. */
 function idParserOf(type: string): (text: string) => string | null {
   const bits = INTEGER_BITS[type];
   if (bits !== undefined) return (text) => (/^-?\d{1,19}$/.test(text) ? parseIntegerId(BigInt(text), bits) : null);

@@ -11,13 +11,6 @@ import {
 import { uniqueRelationName } from "./relation-names.ts";
 import type { Codec, SchemaResource } from "./table.ts";
 
-/** Ends a name that something else has already. It is no part of what clients see. */
-const UNIQUE_SUFFIX = /~\d+/;
-
-const CORE_CODEC_NAMES: ReadonlySet<string> = new Set(["ltree", ...Object.values(TYPES).map(({ name }) => name)]);
-
-const ownersByInflection = new WeakMap<Inflection, Map<string, string>>();
-
 declare global {
   namespace GraphileConfig {
     interface Plugins {
@@ -26,24 +19,24 @@ declare global {
   }
   namespace GraphileBuild {
     interface Inflection {
-      /** The collection of such things. */
+      /** The field with all rows. */
       allRowsOf(this: Inflection, thing: string): string;
-      /** What the input and the connection of a function are named after. */
+      /** The base name of a function's input and connection. */
       functionType(this: Inflection, resource: SchemaResource): string;
     }
   }
 }
 
-/** Who had to be renamed, to what. */
-const typeNames = new WeakMap<Codec, string>();
-const resourceNames = new WeakMap<SchemaResource, string>();
-const functionTypeNames = new WeakMap<SchemaResource, string>();
+/** Makes a registry name unique. Clients do not see it. */
+const UNIQUE_SUFFIX = /~\d+/;
+
+const CORE_CODEC_NAMES: ReadonlySet<string> = new Set(["ltree", ...Object.values(TYPES).map(({ name }) => name)]);
 
 const UNNAMED_FIELD = "unnamed";
 
 export const NameClashesPlugin: GraphileConfig.Plugin = {
   name: "NameClashesPlugin",
-  description: "Of two things that would have one name in GraphQL, the second is renamed",
+  description: "Of two objects with the same GraphQL name, the second is renamed",
   after: ["NamesPlugin"],
   inflection: {
     add: {
@@ -145,7 +138,7 @@ export const NameClashesPlugin: GraphileConfig.Plugin = {
   schema: {
     hooks: {
       init: {
-        // All that needs no database is registered by then, and keeps its name.
+        // Types that do not come from the database are registered by then and keep their names.
         after: ["pg-standard-types", "TimeScalarPlugin"],
         before: ["PgCodecs", "QuickTablesPlugin"],
         callback(_, build) {
@@ -161,6 +154,13 @@ export const NameClashesPlugin: GraphileConfig.Plugin = {
     },
   },
 };
+
+const ownersByInflection = new WeakMap<Inflection, Map<string, string>>();
+
+/** The names that replace clashing ones. */
+const typeNames = new WeakMap<Codec, string>();
+const resourceNames = new WeakMap<SchemaResource, string>();
+const functionTypeNames = new WeakMap<SchemaResource, string>();
 
 const columnNames = memoizePerObject(
   (codec: Codec, nameOf: (column: string) => string): ReadonlyMap<string, string> => {
@@ -193,7 +193,7 @@ const argumentNames = memoizePerObject(
         derivedNames: (name) => [name],
         rename: (name) => found.set(parameter, name),
       })),
-      // A mutation takes the one of exactly that name beside its input, and all others in it.
+      // A mutation's `id` is an argument beside its input.
       (name) => name === "id" && resource.isMutation && !hasId,
     );
     return found;
@@ -202,7 +202,7 @@ const argumentNames = memoizePerObject(
 
 type Inflection = GraphileBuild.Inflection;
 
-/** Core keeps all codecs, all resources and the relations of one table under one name each; SQL has no such rule. */
+/** Core needs unique names for all codecs, for all resources, and for the relations of one table; SQL does not. */
 function uniqueRegistryName(inflection: Inflection, kind: string, name: string, id: string): string {
   const known = ownersByInflection.get(inflection) ?? new Map<string, string>();
   ownersByInflection.set(inflection, known);

@@ -9,7 +9,7 @@ declare global {
   }
 }
 
-/** Names that GraphQL or this schema need for themselves, and that a table could well have too. */
+/** Type names that GraphQL or this schema use, and that a table may have. */
 const RESERVED_TYPE_NAMES: ReadonlySet<string> = new Set([
   "Query",
   "Mutation",
@@ -23,24 +23,24 @@ const RESERVED_TYPE_NAMES: ReadonlySet<string> = new Set([
   "Time",
 ]);
 
-/** Ends the name of a function's resource, where a table has that name already. */
+/** Appended to the name of a function's resource when a table has that name. */
 const SHARED_NAME_SUFFIX = "()";
 
 export const NamesPlugin: GraphileConfig.Plugin = {
   name: "NamesPlugin",
-  description: "thing(id), things, author for author_id: names without the way by which something is found",
+  description: "Names such as thing(id), things, and author for author_id, without the ByKey suffixes of core",
   after: ["TransliterationPlugin"],
   inflection: {
     replace: {
-      // SQL lets anything be a name. Letters were transliterated before.
+      // SQL names may have any characters; letters are transliterated already.
       coerceToGraphQLName(previous, _preset, name) {
         return previous!(name)
           .replace(/\W+/g, "_")
           .replace(/^(?=\d)/, "_");
       },
-      // A year at the end of a name is no noun.
+      // A number at the end has no plural.
       pluralize: (previous, _preset, word) => (/\d$/.test(word) ? word : previous!(word)),
-      // PostGraphile would call it rowId, keeping id for its global ids.
+      // PostGraphile names it rowId and keeps id for its global ids.
       _attributeName(_previous, _preset, { attributeName, codec }) {
         return this.coerceToGraphQLName(codec.attributes[attributeName]?.extensions?.tags?.name ?? attributeName);
       },
@@ -48,7 +48,7 @@ export const NamesPlugin: GraphileConfig.Plugin = {
         const name = previous!(codec);
         return RESERVED_TYPE_NAMES.has(name) ? `${name}Record` : name;
       },
-      // Core keeps tables and functions under one name each, and Postgres lets them share it.
+      // Core needs one name each for tables and functions, which may share one in Postgres.
       functionResourceName(previous, _preset, details) {
         const { pgProc } = details;
         const isTaken = pgProc.getNamespace()?.getClass({ name: pgProc.proname });

@@ -17,19 +17,19 @@ declare global {
   }
   namespace DataplanPg {
     interface PgResourceExtensions {
-      /** Some callers may not see some rows. */
+      /** RLS may hide rows from some callers. */
       mayHideRows?: boolean;
     }
   }
   namespace DataplanPg {
     interface PgCodecRelationExtensions {
-      /** Some rows may refer to none. */
+      /** Some rows may reference a missing row. */
       mayBeUnresolved?: boolean;
     }
   }
   namespace GraphileBuild {
     interface PgCodecAttributeTags {
-      /** No element of the array is null; what SQL has no type for. */
+      /** The array has no null items, which SQL cannot declare. */
       notNullItems: true;
     }
     interface PgCodecRelationTags {
@@ -40,7 +40,7 @@ declare global {
 
 export const NonNullPlugin: GraphileConfig.Plugin = {
   name: "NonNullPlugin",
-  description: "What cannot be null says so: collections, their items, and what a required foreign key refers to",
+  description: "Collections, their items and the targets of required foreign keys are non-null",
   gather: {
     hooks: {
       async pgTables_PgResourceOptions({ helpers }, { serviceName, pgClass, resourceOptions }) {
@@ -50,7 +50,7 @@ export const NonNullPlugin: GraphileConfig.Plugin = {
           mayHideRows: mayHideRows(pgClass, introspection),
         };
       },
-      // Its values are checked where they are stored; a query can give null for any of them.
+      // A domain's NOT NULL is checked for stored values only; a query can return null of any domain.
       pgCodecs_PgCodec(_info, { pgCodec }) {
         if (pgCodec.domainOfCodec) pgCodec.notNull = false;
       },
@@ -90,8 +90,8 @@ export const NonNullPlugin: GraphileConfig.Plugin = {
 };
 
 /**
- * A policy may hide the row that a foreign key refers to, or it is not there, and a null where none may be takes the whole answer
- * with it. So only where each caller sees all rows, and Postgres has checked that each refers to one.
+ * A null in a non-null field nulls its parent, up to the whole response. So the relation is non-null only where no policy can hide the
+ * referenced row and Postgres has validated the foreign key.
  */
 function alwaysRefersToVisibleRow({
   registry,
@@ -107,13 +107,13 @@ function alwaysRefersToVisibleRow({
   );
 }
 
-/** `not valid`, `not enforced`, or of a table whose children do not inherit it. */
+/** `not valid`, `not enforced`, or on a table with children, which do not inherit it. */
 function mayBeUnresolved(key: PgConstraint): boolean {
   const { convalidated, conenforced = true } = key;
   return !convalidated || !conenforced || hasChildren(key.getClass());
 }
 
-/** What is said of a domain, outside of tables; a constraint that has not been checked yet, or holds for a table without its children. */
+/** Whether NOT NULL comes from a domain outside of a table, is not validated, or does not apply to the table's children. */
 function mayHoldNull(pgClass: PgClass, { attnum, attnotnull }: PgAttribute): boolean {
   if (pgClass.relkind !== "r" && pgClass.relkind !== "p") return !attnotnull;
   const constraint = pgClass.getConstraints().find(({ contype, conkey }) => contype === "n" && conkey?.[0] === attnum);
@@ -121,7 +121,7 @@ function mayHoldNull(pgClass: PgClass, { attnum, attnotnull }: PgAttribute): boo
   return !constraint.convalidated || (constraint.connoinherit === true && hasChildren(pgClass));
 }
 
-/** Partitions have the keys of their table. */
+/** Partitions have the constraints of their table. */
 function hasChildren(pgClass: PgClass | undefined): boolean {
   return pgClass?.relkind === "r" && pgClass.relhassubclass === true;
 }
@@ -140,7 +140,7 @@ const selectPoliciesByTable = memoizePerObject(({ policies }: Introspection) =>
   ),
 );
 
-/** `using (true)`, of no role in particular. Policies come as trees: type 16 is boolean, and the value is true. */
+/** `using (true)` to public. `polqual` is a node tree: a constant of type 16, boolean, whose value is true. */
 function showsAllRowsToPublic({ polroles, polqual }: Introspection["policies"][number]): boolean {
   return (
     Boolean(polroles?.includes("0")) &&

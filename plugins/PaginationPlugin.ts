@@ -16,23 +16,6 @@ import { castToComparable } from "./codecs.ts";
 import { type Codec, isTable, keyOf, type PgTable, sqlNameOf } from "./table.ts";
 import { TIME_CODECS } from "./time-codecs.ts";
 
-const ORDER_TERM = /^\s*(?<column>.+?)(?:\s+(?<direction>asc|desc))?\s*$/i;
-
-const cursorCodecOf = memoizePerObject((codec: Codec): Codec => {
-  // These are selected in this spelling anyway.
-  if (EXACT_TEXT_CODECS.has(codec)) return codec;
-  const { castFromPg: _, ...plain } = codec;
-  return { ...plain, fromPg: (text) => text };
-});
-
-const EXACT_TEXT_CODECS: ReadonlySet<Codec> = new Set([
-  TIME_CODECS.timestamptz,
-  TIME_CODECS.timestamp,
-  TIME_CODECS.date,
-]);
-
-const DEFAULT_PAGE_SIZE = 10;
-
 declare global {
   namespace GraphileConfig {
     interface Plugins {
@@ -43,21 +26,31 @@ declare global {
     interface BehaviorStrings {
       "manyRelation:resource:list:offset": true;
     }
+    interface PgResourceTags {
+      /** `created_at desc, title`: the order of lists and connections; the key is appended. */
+      order: string;
+    }
   }
 }
 
-type PagedFieldScope = GraphileBuild.ScopeObjectFieldsField;
-type SelectedRows = PgSelectStep<PgTable>;
-type PagedConnection = ReturnType<typeof connection>;
+const ORDER_TERM = /^\s*(?<column>.+?)(?:\s+(?<direction>asc|desc))?\s*$/i;
+
+const EXACT_TEXT_CODECS: ReadonlySet<Codec> = new Set([
+  TIME_CODECS.timestamptz,
+  TIME_CODECS.timestamp,
+  TIME_CODECS.date,
+]);
+
+const DEFAULT_PAGE_SIZE = 10;
 
 export const PaginationPlugin: GraphileConfig.Plugin = {
   name: "PaginationPlugin",
-  description: "limit and offset on lists, cursors on connections, an order that is total, and an end to both",
+  description: "limit and offset on lists, cursors on connections, a total order, and a maximum page size",
   schema: {
     behaviorRegistry: {
       add: {
         "manyRelation:resource:list:offset": {
-          description: "may rows be skipped here?",
+          description: "does this list have an offset?",
           entities: ["pgCodecRelation"],
         },
       },
@@ -87,6 +80,17 @@ export const PaginationPlugin: GraphileConfig.Plugin = {
   },
 };
 
+const cursorCodecOf = memoizePerObject((codec: Codec): Codec => {
+  // These are selected as exact text anyway.
+  if (EXACT_TEXT_CODECS.has(codec)) return codec;
+  const { castFromPg: _, ...plain } = codec;
+  return { ...plain, fromPg: (text) => text };
+});
+
+type PagedFieldScope = GraphileBuild.ScopeObjectFieldsField;
+type SelectedRows = PgSelectStep<PgTable>;
+type PagedConnection = ReturnType<typeof connection>;
+
 function pagingArguments(
   { graphql: { GraphQLInt, GraphQLString }, behavior }: GraphileBuild.Build,
   scope: PagedFieldScope,
@@ -97,16 +101,16 @@ function pagingArguments(
     return {
       first: {
         type: GraphQLInt,
-        description: `So many from the beginning, or after the cursor: ${DEFAULT_PAGE_SIZE} unless last is given.`,
+        description: `The number of edges from the start, or after the cursor; ${DEFAULT_PAGE_SIZE} unless last is given.`,
       },
-      after: { type: GraphQLString, description: "The cursor of an edge: what comes after it." },
-      last: { type: GraphQLInt, description: "So many from the end, or before the cursor." },
-      before: { type: GraphQLString, description: "The cursor of an edge: what comes before it." },
+      after: { type: GraphQLString, description: "The cursor of an edge: returns the edges after it." },
+      last: { type: GraphQLInt, description: "The number of edges from the end, or before the cursor." },
+      before: { type: GraphQLString, description: "The cursor of an edge: returns the edges before it." },
     };
   }
   if (!isPgFieldSimpleCollection) return null;
-  const limit = { type: GraphQLInt, defaultValue: DEFAULT_PAGE_SIZE, description: "At most so many." };
-  const offset = { type: GraphQLInt, defaultValue: 0, description: "Without so many at the beginning." };
+  const limit = { type: GraphQLInt, defaultValue: DEFAULT_PAGE_SIZE, description: "The maximum number of items." };
+  const offset = { type: GraphQLInt, defaultValue: 0, description: "The number of items to skip." };
   const relation = pgRelationDetails && relationOf(pgRelationDetails);
   const skips = !relation || behavior.pgCodecRelationMatches(relation, "manyRelation:resource:list:offset");
   return skips ? { limit, offset } : { limit };
@@ -116,7 +120,7 @@ function relationOf({ registry, codec, relationName }: GraphileBuild.PgRelations
   return registry.pgRelations[codec.name]?.[relationName];
 }
 
-/** A function says itself how many rows it returns, and in which order; only the deployment's limit comes on top. */
+/** A function determines its rows and their order itself; only the maximum page size applies. */
 function planFunctionRows(plan: FieldPlanResolver, maxPageSize: number): FieldPlanResolver {
   return ($parent, args, info) => {
     const $rows = plan($parent, args, info) as SelectedRows;
@@ -141,7 +145,7 @@ function planList(plan: FieldPlanResolver, order: RowOrder, maxPageSize: number)
 
 type Count = number | null | undefined;
 
-/** What the statement is given, and what fails where the client's number is refused. One that stands in the document is looked at once. */
+/** The number for the statement, and a step that fails when the client's is refused; a literal is checked while planning. */
 function checkedCount(
   $given: Step<Count>,
   read: (count: Count) => number,
@@ -178,26 +182,17 @@ function planConnection(plan: FieldPlanResolver, order: RowOrder, maxPageSize: n
   };
 }
 
-declare global {
-  namespace GraphileBuild {
-    interface PgResourceTags {
-      /** `created_at desc, title`: how rows come in lists and connections; the key completes it. */
-      order: string;
-    }
-  }
-}
-
 type RowOrderTerm = { readonly attribute: string; readonly direction: "ASC" | "DESC" };
 
 type RowOrder = {
   readonly terms: readonly RowOrderTerm[];
-  /** No two rows share their place, so that a cursor can mean one. */
+  /** No two rows are equal in it, so a cursor identifies one row. */
   readonly isTotal: boolean;
 };
 
 /**
- * Rows come in the order that the comment of the table says, and within it by key, in the same direction so that one
- * index serves both. Without a key any order will do that is the same each time: by all columns that can be compared.
+ * The order that the table's comment gives, then the key, in the same direction so that one index serves both. Without a key: all
+ * comparable columns, which at least is a stable order.
  */
 function rowOrderOf(table: PgTable, isSortable: (column: string) => boolean): RowOrder {
   const tagged = parseOrderTag(table);
@@ -211,8 +206,8 @@ function rowOrderOf(table: PgTable, isSortable: (column: string) => boolean): Ro
 }
 
 /**
- * Core's conditions for what follows a cursor take nulls for the wrong end (@dataplan/pg 1.1.2). Whether there is a value
- * becomes a term of its own then; so an index serves only where the columns of the order are not null.
+ * Core's cursor conditions put nulls at the wrong end (@dataplan/pg 1.1.2). So `is null` becomes an order term of its own for nullable
+ * columns, and an index serves only orders over columns that are not null.
  */
 function applyOrder($rows: PgSelectStep<PgTable>, { terms, isTotal }: RowOrder): void {
   const { attributes } = $rows.resource.codec;
@@ -227,8 +222,8 @@ function applyOrder($rows: PgSelectStep<PgTable>, { terms, isTotal }: RowOrder):
 }
 
 /**
- * A cursor holds the values that a row is ordered by, and is compared with them as Postgres reads them. Core puts in what it
- * shows of them instead, which is another value for null, NaN, intervals, bytes and others.
+ * A cursor must hold the order values as Postgres writes them, since it is compared with them. Core uses the values that it shows
+ * to clients, which differ for null, NaN, intervals, bytes and others.
  */
 function toCursorComparison(column: SQL, codec: Codec, isNullable: boolean): [SQL, Codec, boolean] {
   const [compared, comparedCodec] = castToComparable(column, codec);
@@ -248,7 +243,7 @@ function parseOrderTag(table: PgTable): RowOrderTerm[] {
 
 type CountInput = number | null | undefined;
 
-/** `limit`: never more than the deployment allows, however much was asked. */
+/** The effective `limit`, at most `max`. */
 export function readLimit(limit: CountInput, max: number): number {
   return Math.min(requireNonNegative("limit", limit ?? DEFAULT_PAGE_SIZE), max);
 }
@@ -257,14 +252,13 @@ export function readOffset(offset: CountInput): number {
   return requireNonNegative("offset", offset ?? 0);
 }
 
-/** A page is counted from the one end or from the other; without either it is the first page. */
+/** The effective `first` and `last`; without either, the first page. */
 export function readPage(
   first: CountInput,
   last: CountInput,
   max: number,
 ): { readonly first: number | null; readonly last: number | null } {
-  if (first != null && last != null)
-    throw new ApiError(400, "VALIDATION_ERROR", "Ask for first or last, not for both.");
+  if (first != null && last != null) throw new ApiError(400, "VALIDATION_ERROR", "Give first or last, not both.");
   if (last != null) return { first: null, last: Math.min(requireNonNegative("last", last), max) };
   return { first: Math.min(requireNonNegative("first", first ?? DEFAULT_PAGE_SIZE), max), last: null };
 }
@@ -277,8 +271,8 @@ function requireNonNegative(name: string, count: number): number {
 type SelectedItems = ReturnType<PgSelectStep["items"]>;
 
 /**
- * The rows of a list whose arguments may be refused. The list is often a part of its parent's statement, which would fail with
- * its arguments; so it is read with others in their place, and fails itself.
+ * The rows of a list whose arguments may be refused. The list is often part of its parent's statement, which an error would fail
+ * as a whole; so the list is read with replacement arguments and fails by itself.
  */
 class CheckedRowsStep extends Step {
   static override $$export = { moduleName: import.meta.filename, exportName: "CheckedRowsStep" };

@@ -10,7 +10,7 @@ declare global {
 
 type BehaviorText = { readonly behaviorString: string };
 
-/** What core's behaviors have that decides what each table, column and relation becomes. All but the first is private there. */
+/** The methods of core's behaviors that are memoized here. All but the first are private. */
 type CoreBehavior = {
   entityMatches(type: string, entity: unknown, filter: string): boolean | undefined;
   getBehaviorForEntity(type: string, entity: unknown): BehaviorText;
@@ -20,12 +20,13 @@ type CoreBehavior = {
 
 export const QuickBehaviorsPlugin: GraphileConfig.Plugin = {
   name: "QuickBehaviorsPlugin",
-  description: "Behaviors are texts, of which a schema has few: each is parsed and compared once, not for each column",
+  description:
+    "Memoizes behavior strings, of which a schema has few, so that each is parsed and compared once and not per column",
   schema: {
     hooks: {
       build(build) {
         let behavior: CoreBehavior;
-        // Core freezes its behaviors right after it has put them here.
+        // Core freezes its behaviors right after this assignment.
         Object.defineProperty(build, "behavior", {
           enumerable: true,
           get: () => behavior,

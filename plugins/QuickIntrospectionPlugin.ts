@@ -1,11 +1,10 @@
-import type {} from "postgraphile";
-import { withPgClientFromPgService } from "postgraphile/@dataplan/pg";
 import { PgIntrospectionPlugin } from "postgraphile/graphile-build-pg";
 import {
   type Introspection,
   makeIntrospectionQuery,
   parseIntrospectionResults,
 } from "postgraphile/graphile-build-pg/pg-introspection";
+import { queryWhileGathering } from "./gather-query.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -15,14 +14,16 @@ declare global {
   }
   namespace GraphileBuild {
     interface GatherOptions {
-      /** Lets others have a turn, when it is time. */
+      /** Yields to the event loop when a time slice is over. */
       yieldToLoop?: () => Promise<void>;
     }
   }
 }
 
-type PgServiceConfig = GraphileConfig.PgServiceConfiguration;
-type IntrospectedService = { readonly pgService: PgServiceConfig; readonly introspection: Introspection };
+type IntrospectedService = {
+  readonly pgService: GraphileConfig.PgServiceConfiguration;
+  readonly introspection: Introspection;
+};
 type IntrospectionState = {
   introspected: readonly IntrospectedService[] | Promise<readonly IntrospectedService[]> | null;
   readonly indexes: Map<string, Promise<IntrospectionIndex>>;
@@ -35,20 +36,20 @@ type IntrospectionInfo = Parameters<NonNullable<NonNullable<typeof PgIntrospecti
 const { name, description } = PgIntrospectionPlugin;
 const coreGather = PgIntrospectionPlugin.gather!;
 
-/** Core looks for an entity among all of its kind each time, and has all tables gathered at once, side by side. */
+/** Core scans all entities of a kind for each lookup, and gathers all tables concurrently. */
 export const QuickIntrospectionPlugin: GraphileConfig.Plugin = {
   ...PgIntrospectionPlugin,
   name: "QuickIntrospectionPlugin",
-  description: `${description}, one after the other, in a time that does not grow with the square of their number`,
+  description: `${description}, one after the other, in linear time`,
   provides: [name],
   gather: {
     ...coreGather,
-    initialState: (...given) => ({ ...coreGather.initialState!(...given), introspected: null, lookups: new Map() }),
+    initialState: (...given) => ({ ...coreGather.initialState!(...given), introspected: null, indexes: new Map() }),
     helpers: {
       ...coreGather.helpers,
       getIntrospection({ state, ...info }: IntrospectionInfo) {
         state.introspected ??= introspectServices(info, (introspected) => {
-          // From now on whoever asks does not wait for what it is asked by.
+          // Hooks called below may ask again and must not wait for this promise.
           state.introspected = introspected;
         });
         return state.introspected;
@@ -67,12 +68,12 @@ export const QuickIntrospectionPlugin: GraphileConfig.Plugin = {
   } as typeof coreGather,
 };
 
-/** From the time on when other plugins have taken away what they do not want. */
+/** Built after the plugins that remove entities have run. */
 function introspectionIndexOf(info: IntrospectionInfo, service: string): Promise<IntrospectionIndex> {
-  const { lookups } = info.state;
-  const known = lookups.get(service) ?? info.helpers.pgIntrospection.getService(service).then(indexIntrospection);
-  lookups.set(service, known);
-  return known;
+  const { indexes } = info.state;
+  const index = indexes.get(service) ?? info.helpers.pgIntrospection.getService(service).then(indexIntrospection);
+  indexes.set(service, index);
+  return index;
 }
 
 function indexIntrospection({ introspection }: { readonly introspection: Introspection }) {
@@ -80,10 +81,10 @@ function indexIntrospection({ introspection }: { readonly introspection: Introsp
   const arrays = types.filter(({ typarray }) => typarray !== null);
   return {
     classes: new Map(classes.map((entity) => [entity._id, entity])),
-    // A dot may be part of a name.
+    // A name may contain a dot, so several may share a key.
     classesByName: Map.groupBy(classes, (entity) => `${entity.getNamespace()?.nspname}.${entity.relname}`),
     types: new Map(types.map((entity) => [entity._id, entity])),
-    // Of several the first counts, as in core.
+    // The first of several wins, as in core.
     typesByArray: new Map(arrays.toReversed().map((entity) => [entity.typarray!, entity])),
   };
 }
@@ -95,9 +96,9 @@ async function introspectServices(
   const { yieldToLoop = async () => {} } = info.options;
   const introspected: IntrospectedService[] = [];
   for (const pgService of info.resolvedPreset.pgServices ?? []) {
-    const text = await queryIntrospection(pgService);
+    const [row] = await queryWhileGathering<{ introspection: string }>(pgService, makeIntrospectionQuery());
     await yieldToLoop();
-    introspected.push({ pgService, introspection: parseIntrospectionResults(text) });
+    introspected.push({ pgService, introspection: parseIntrospectionResults(row!.introspection) });
     await yieldToLoop();
   }
   onIntrospected(introspected);
@@ -106,7 +107,7 @@ async function introspectServices(
     await info.process("pgIntrospection_introspection", { introspection, serviceName });
     for (const entity of introspection.classes) {
       await info.process("pgIntrospection_class", { entity, serviceName });
-      // It has been begun, and its fault is told where its resource is wanted.
+      // The error is reported where the resource is used.
       await info.helpers.pgTables.getResourceOptions(serviceName, entity).then(undefined, () => {});
       await yieldToLoop();
     }
@@ -116,12 +117,4 @@ async function introspectServices(
     }
   }
   return introspected;
-}
-
-async function queryIntrospection(pgService: PgServiceConfig): Promise<string> {
-  const settings = pgService.pgSettingsForIntrospection ?? null;
-  const { rows } = await withPgClientFromPgService(pgService, settings, (client) =>
-    client.query<{ introspection: string }>({ text: makeIntrospectionQuery() }),
-  );
-  return rows[0]!.introspection;
 }

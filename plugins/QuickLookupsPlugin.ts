@@ -2,14 +2,59 @@ import { PgPolymorphismPlugin, PgTablesPlugin } from "postgraphile/graphile-buil
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { type Codec, resourcesOf } from "./table.ts";
 
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      QuickLookupsPlugin: true;
+      QuickTablesPlugin: true;
+      QuickPolymorphismPlugin: true;
+    }
+  }
+}
+
+export const QuickLookupsPlugin: GraphileConfig.Plugin = {
+  name: "QuickLookupsPlugin",
+  description: "Indexes the lookups for which core scans all tables or all columns",
+  after: ["PgBasicsPlugin"],
+  schema: {
+    hooks: {
+      build(unfinished) {
+        const build = unfinished as GraphileBuild.Build;
+        const { pgTableResource } = build;
+        build.pgTableResource = (codec, isStrict = true) => {
+          const found = resourcesOf(build.input.pgRegistry, codec).filter(
+            ({ parameters, executor, isVirtual, isUnique }) =>
+              !parameters && executor === codec.executor && !(isStrict && (isVirtual || isUnique)),
+          );
+          if (found.length > 1) return pgTableResource(codec, isStrict);
+          return (found[0] as ReturnType<typeof pgTableResource<typeof codec>>) ?? null;
+        };
+        return build;
+      },
+      init: {
+        before: ["PgCodecs"],
+        callback(_, { behavior }) {
+          // biome-ignore lint/complexity/useLiteralKeys: private, and the only access to the caches.
+          for (const memory of Object.values<BehaviorCaches>(behavior["behaviorEntities"])) {
+            // Core scans the list for an equal pair; the caches below are keyed by the pair's elements instead.
+            memory.listCache.get = () => undefined;
+            for (const cache of [memory.fullCache, memory.inferredCache, memory.overrideCache]) indexPairs(cache);
+          }
+          return _;
+        },
+      },
+    },
+  },
+};
+
 const { name: tablesPluginName, description: tablesDescription, schema: tablesSchema } = PgTablesPlugin;
 const registerTableTypes = tablesSchema!.hooks!.init as GraphileBuild.Hook<object, GraphileBuild.ContextInit>;
 
-/** For each type of row core looks through all resources for its table. So it is given one type at a time, with its own resources. */
+/** For each row type, core scans all resources for its table. So the hook gets one row type at a time, with its resources only. */
 export const QuickTablesPlugin: GraphileConfig.Plugin = {
   ...PgTablesPlugin,
   name: "QuickTablesPlugin",
-  description: `${tablesDescription}, in a time that does not grow with the square of their number`,
+  description: `${tablesDescription}, in linear time`,
   provides: [tablesPluginName],
   schema: {
     ...tablesSchema,
@@ -35,11 +80,11 @@ const {
 } = PgPolymorphismPlugin;
 const addPolymorphicInterfaces = polymorphismSchema!.hooks!.GraphQLObjectType_interfaces as InterfacesHook;
 
-/** For each type core looks among all types of rows for those that are polymorphic, of which most databases have none. */
+/** For each type, core scans all row types for polymorphic ones, of which most databases have none. */
 export const QuickPolymorphismPlugin: GraphileConfig.Plugin = {
   ...PgPolymorphismPlugin,
   name: "QuickPolymorphismPlugin",
-  description: `${polymorphismDescription ?? polymorphismPluginName}, in a time that does not grow with the square of the number of tables`,
+  description: `${polymorphismDescription ?? polymorphismPluginName}, in linear time`,
   provides: [polymorphismPluginName],
   schema: {
     ...polymorphismSchema,
@@ -58,52 +103,9 @@ const hasPolymorphism = memoizePerObject(({ pgCodecs }: PolymorphismRegistry) =>
   Object.values(pgCodecs).some(({ polymorphism }) => polymorphism !== undefined),
 );
 
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      QuickLookupsPlugin: true;
-    }
-  }
-}
-
-export const QuickLookupsPlugin: GraphileConfig.Plugin = {
-  name: "QuickLookupsPlugin",
-  description: "What core looks for among all tables, or all columns, each time, is found at once",
-  after: ["PgBasicsPlugin"],
-  schema: {
-    hooks: {
-      build(unfinished) {
-        const build = unfinished as GraphileBuild.Build;
-        const { pgTableResource } = build;
-        build.pgTableResource = (codec, isStrict = true) => {
-          const found = resourcesOf(build.input.pgRegistry, codec).filter(
-            ({ parameters, executor, isVirtual, isUnique }) =>
-              !parameters && executor === codec.executor && !(isStrict && (isVirtual || isUnique)),
-          );
-          if (found.length > 1) return pgTableResource(codec, isStrict);
-          return (found[0] as ReturnType<typeof pgTableResource<typeof codec>>) ?? null;
-        };
-        return build;
-      },
-      init: {
-        before: ["PgCodecs"],
-        callback(_, { behavior }) {
-          // biome-ignore lint/complexity/useLiteralKeys: it is private, and the only way to what is remembered.
-          for (const memory of Object.values<BehaviorCaches>(behavior["behaviorEntities"])) {
-            // Among the pairs of before core would look for the same one, which is now known by what it consists of.
-            memory.listCache.get = () => undefined;
-            for (const cache of [memory.fullCache, memory.inferredCache, memory.overrideCache]) indexPairs(cache);
-          }
-          return _;
-        },
-      },
-    },
-  },
-};
-
 type BehaviorCache = Map<unknown, unknown>;
 
-/** What core knows of the behavior of one kind of thing: a table, or the pair of a table and the name of a column. */
+/** Core's behavior caches for one kind of entity: a table, or the pair of a table and a column name. */
 type BehaviorCaches = {
   readonly listCache: BehaviorCache;
   readonly fullCache: BehaviorCache;
@@ -123,22 +125,6 @@ function indexPairs(cache: BehaviorCache): void {
     pairs.set(first, (pairs.get(first) ?? new Map()).set(second, value));
     return cache;
   };
-}
-
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      QuickTablesPlugin: true;
-    }
-  }
-}
-
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      QuickPolymorphismPlugin: true;
-    }
-  }
 }
 
 type SchemaHooks = NonNullable<NonNullable<GraphileConfig.Plugin["schema"]>["hooks"]>;

@@ -11,12 +11,12 @@ declare global {
 }
 
 /**
- * Whether a joined row is there, core reads from any cheap column that is never null, and so asks callers for a privilege
- * that their query does not need. Whoever may read a table may read its key.
+ * To find out whether a joined row exists, core selects any cheap column that is not null, and so needs a privilege that the caller's
+ * query does not. Roles that may read a table may read its key.
  */
 export const RowPresencePlugin: GraphileConfig.Plugin = {
   name: "RowPresencePlugin",
-  description: "A row is there when its key is, or whatever it holds where it has none",
+  description: "A joined row exists when its key, or without a key any column, is not null",
   gather: {
     hooks: {
       pgCodecs_attribute(_info, { attribute }) {
@@ -43,26 +43,26 @@ export const RowPresencePlugin: GraphileConfig.Plugin = {
   },
 };
 
-/** The rows of such a type are read out of values and lists as well, where one of which all is null is the null it stood for. */
+/** Codecs of columns: rows of these types are also read from values and lists, where a row of nulls stands for null. */
 function columnCodecs(codecs: Iterable<Codec>): ReadonlySet<Codec> {
   const columns = [...codecs].flatMap(({ attributes }) => Object.values(attributes ?? {}));
   return new Set(columns.flatMap(({ codec }) => withInnerCodecs(codec)));
 }
 
-/** A type, and what it is a list of or a domain over. */
+/** A codec and those that it is a list of or a domain over. */
 function withInnerCodecs(codec: Codec): Codec[] {
   const inner = codec.arrayOfCodec ?? codec.domainOfCodec;
   return inner ? [codec, ...withInnerCodecs(inner)] : [codec];
 }
 
-/** As the row of `max(price)` over nothing. Where one row at most is returned, or a list, it stands for none. */
+/** Such as the row of `max(price)` over no rows. From a function that returns one row or a list, it stands for no row. */
 function mayBeAllNull({ isUnique, isList, codec }: SchemaResource): boolean {
   const { attributes, notNullExpression } = codec as Codec;
   if (isUnique || isList || !attributes || notNullExpression) return false;
   return !Object.values(attributes).some(({ notNull }) => notNull);
 }
 
-/** Of a row that is joined and not there nothing is; core asks whether any column holds something. */
+/** A missing joined row is null as a whole; core checks whether any column is not null. */
 function rowExistsExpression(row: SQL): SQL {
   return sql`(${row} is distinct from null)::text`;
 }

@@ -21,7 +21,7 @@ type MakeStringType = GraphileBuild.Build["stringTypeSpec"];
 export const ScalarInputPlugin: GraphileConfig.Plugin = {
   name: "ScalarInputPlugin",
   description:
-    "What is written as text may be a number too, in a document as in a variable; what is refused, says where",
+    "Scalars that are written as text also accept numbers, in documents and variables; errors have locations",
   schema: {
     hooks: {
       build(build) {
@@ -34,10 +34,10 @@ export const ScalarInputPlugin: GraphileConfig.Plugin = {
   },
 };
 
-/** Core takes numbers from variables only, and makes `[object Object]` of an object there. */
+/** Core accepts numbers in variables only, and converts an object there to `[object Object]`. */
 function acceptNumbers(typeOf: MakeStringType): MakeStringType {
   return (description, coerce, name) => {
-    const refusal = `${name ?? "This type"} takes a text or a number.`;
+    const refusal = `${name ?? "This type"} must be a string or a number.`;
     const read = (text: string) => (coerce ? coerce(text) : text);
     return {
       ...typeOf(description, coerce, name),
@@ -46,7 +46,7 @@ function acceptNumbers(typeOf: MakeStringType): MakeStringType {
         if (isExactNumber(value)) return read(integerText(value));
         if (typeof value !== "string" && typeof value !== "number") throw new GraphQLError(refusal);
         if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
-          throw new GraphQLError("Write a number as large as this as a text: it has lost digits.");
+          throw new GraphQLError("The number is too large and has lost digits: send it as a string.");
         }
         return read(String(value));
       },
@@ -60,7 +60,7 @@ function acceptNumbers(typeOf: MakeStringType): MakeStringType {
   };
 }
 
-/** `1.0` may be given for a whole number. */
+/** `1.0` is accepted as an integer. */
 function integerText({ rawJSON }: ExactNumber): string {
   const number = Number(rawJSON);
   return Number.isSafeInteger(number) ? String(number) : rawJSON;
@@ -69,9 +69,9 @@ function integerText({ rawJSON }: ExactNumber): string {
 function withLocation(type: string, parse: GraphQLScalarLiteralParser<unknown>): GraphQLScalarLiteralParser<unknown> {
   return (node, variables) => {
     const enumValue = findEnumValue(node);
-    // Grafast finds it when it plans, and that would be a fault of ours.
+    // Grafast would find it while planning, and report an internal error.
     if (enumValue)
-      throw new GraphQLError(`${type} has no value ${enumValue.value}: put it into quotes.`, { nodes: enumValue });
+      throw new GraphQLError(`${type} has no value ${enumValue.value}: put it in quotes.`, { nodes: enumValue });
     try {
       return parse(node, variables);
     } catch (error) {
@@ -80,7 +80,7 @@ function withLocation(type: string, parse: GraphQLScalarLiteralParser<unknown>):
   };
 }
 
-/** The first one within a list or an object; what stands alone is refused already. */
+/** The first enum value within a list or an object; a single one is refused already. */
 function findEnumValue(node: ValueNode): EnumValueNode | undefined {
   const values =
     node.kind === Kind.LIST ? node.values : node.kind === Kind.OBJECT ? node.fields.map(({ value }) => value) : [];

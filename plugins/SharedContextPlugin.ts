@@ -9,10 +9,10 @@ declare global {
   }
 }
 
-/** Only statements of the same context are joined; without this, what stands below a mutation would have one of its own. */
+/** Only statements of the same context are joined; without this, steps below a mutation have a context of their own. */
 export const SharedContextPlugin: GraphileConfig.Plugin = {
   name: "SharedContextPlugin",
-  description: "All steps of an operation ask Postgres in the same context, those after a side effect too",
+  description: "All steps of an operation use the same context, also after a side effect",
   schema: {
     hooks: {
       init(_, { input }) {

@@ -18,7 +18,27 @@ import { type Codec, inputTypeOf, isTable, keyOf, outputTypeOf, type PgTable, sq
 import { isInstantCodec } from "./time-codecs.ts";
 import { maySelectKey, withVisibility } from "./VisibilityPlugin.ts";
 
-/** What clients write as Postgres does. */
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      SubscriptionsPlugin: true;
+    }
+  }
+  namespace GraphileBuild {
+    interface PgResourceTags {
+      /** `onThingAdded on:insert by:owner_id notNull`; `by:owner_id?` makes the argument optional. */
+      subscription: string | string[];
+    }
+  }
+  namespace Grafast {
+    interface Context {
+      /** The source of row events, by topic (`topicOf`). */
+      events?: GrafastSubscriber<Record<string, RowEvent>>;
+    }
+  }
+}
+
+/** Types whose values have one spelling, in GraphQL as in Postgres. */
 const CANONICAL_TYPES: ReadonlySet<string> = new Set([
   "int2",
   "int4",
@@ -30,7 +50,7 @@ const CANONICAL_TYPES: ReadonlySet<string> = new Set([
   "uuid",
 ]);
 
-/** What a domain is made of, at last: whoever may not look into its schema cannot name it. */
+/** Resolves domains to their base type: a role without usage on a domain's schema cannot name the domain. */
 const RESOLVE_COLUMN_TYPE = `
   with recursive typed as (
     select atttypid as type, atttypmod as modifier from pg_attribute
@@ -40,41 +60,12 @@ const RESOLVE_COLUMN_TYPE = `
   )
   select format_type(type, modifier) from typed join pg_type on pg_type.oid = type where typtype <> 'd'`;
 
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      SubscriptionsPlugin: true;
-    }
-  }
-  namespace GraphileBuild {
-    interface PgResourceTags {
-      /** `onThingAdded on:insert by:owner_id notNull`; `by:owner_id?` when it may be left out. */
-      subscription: string | string[];
-    }
-  }
-  namespace Grafast {
-    interface Context {
-      /** Where the events of triggers come from, by topicOf(). */
-      events?: GrafastSubscriber<Record<string, RowEvent>>;
-    }
-  }
-}
-
-type SubscriptionTag = {
-  readonly table: PgTable;
-  readonly field: string;
-  readonly operation: string;
-  readonly filterColumn: string | null;
-  readonly isFilterOptional: boolean;
-  readonly isNotNull: boolean;
-};
-
 const SUBSCRIPTION_TAG =
   /^(?<field>[A-Za-z]\w*)\s+on:(?<operation>insert|update)(?:\s+by:(?<by>\w+)(?<optional>\?)?)?(?<notNull>\s+notNull)?\s*$/;
 
 export const SubscriptionsPlugin: GraphileConfig.Plugin = {
   name: "SubscriptionsPlugin",
-  description: "Subscriptions that the comments of tables ask for; each event is the row as the subscriber may see it",
+  description: "Subscriptions declared in comments of tables; each event is the row as the subscriber may see it",
   schema: {
     hooks: {
       GraphQLObjectType_fields(fields, build, { scope, fieldWithHooks }) {
@@ -91,6 +82,15 @@ export const SubscriptionsPlugin: GraphileConfig.Plugin = {
       },
     },
   },
+};
+
+type SubscriptionTag = {
+  readonly table: PgTable;
+  readonly field: string;
+  readonly operation: string;
+  readonly filterColumn: string | null;
+  readonly isFilterOptional: boolean;
+  readonly isNotNull: boolean;
 };
 
 function parseSubscriptionTags(table: PgTable): SubscriptionTag[] {
@@ -126,7 +126,7 @@ function subscriptionField(build: GraphileBuild.Build, subscription: Subscriptio
       : topicOf(change, [filterColumn!, value]);
   };
   return {
-    description: `Each row of ${build.inflection._allRows(table)} from now on, after its ${operation}.`,
+    description: `Emits each row of ${build.inflection._allRows(table)} after its ${operation}.`,
     type: build.nullableIf(!isNotNull, outputTypeOf(build, codec)!),
     args:
       argument === null
@@ -152,12 +152,12 @@ function subscriptionField(build: GraphileBuild.Build, subscription: Subscriptio
   };
 }
 
-/** An event tells keys in Postgres's own words, not as clients write them. */
+/** Events carry keys in Postgres's text format, not in the clients'. */
 function textCodecOf(codec: Codec): Codec {
   return { ...codec, toPg: (text) => text };
 }
 
-/** The value of a column as events tell it: in Postgres's own words. Null for null. */
+/** The value of a column in Postgres's spelling, as events carry it. Null for null. */
 function canonicalTopicValue({ codec: row, executor, extensions }: PgTable, column: string, $value: Step): Step {
   const { codec } = row.attributes[column]!;
   if (hasCanonicalText(codec)) return lambda($value, (value) => (value == null ? null : toCanonicalText(codec, value)));
@@ -179,7 +179,7 @@ function hasCanonicalText(codec: Codec): boolean {
 }
 
 function toCanonicalText(codec: Codec, value: unknown): string {
-  // JSON's true, not Postgres's t.
+  // `true` as in JSON, not Postgres's `t`.
   const text = typeof value === "boolean" ? String(value) : codec.toPg(value);
   if (text === null) throw invalidIdError(value);
   return String(text);

@@ -34,41 +34,6 @@ import {
   withVisibility,
 } from "./VisibilityPlugin.ts";
 
-/** What PostGraphile's behaviors call them. */
-const WRITE_BEHAVIORS = { create: "insert", update: "update", delete: "delete" } as const;
-
-/** What clients may do to tables, where no function of that name does it. */
-const tableMutationsOf = memoizePerObject((build: GraphileBuild.Build): TableMutation[] =>
-  Object.values(build.pgResources)
-    .filter(isTable)
-    .flatMap((table) => mutationsOfTable(table, build)),
-);
-
-export const mutationsOfTable = memoizePerObject((table: PgTable, build: GraphileBuild.Build): TableMutation[] =>
-  [
-    ...mutationOf(build, table, "create"),
-    ...mutationOf(build, table, "update"),
-    ...mutationOf(build, table, "delete"),
-  ].filter(({ name }) => !functionMutationNames(build).has(name)),
-);
-
-const functionMutationNames = memoizePerObject((build: GraphileBuild.Build): ReadonlySet<string> => {
-  return new Set(functionMutationsOf(build).map((resource) => build.inflection.customMutationField({ resource })));
-});
-
-export const GeneratedColumnsPlugin: GraphileConfig.Plugin = {
-  name: "GeneratedColumnsPlugin",
-  description: "What Postgres computes is no input",
-  gather: {
-    hooks: {
-      pgCodecs_attribute(_info, { pgAttribute, attribute }) {
-        if (!pgAttribute.attgenerated) return;
-        attribute.extensions = { ...attribute.extensions, isInsertable: false, isUpdatable: false };
-      },
-    },
-  },
-};
-
 declare global {
   namespace GraphileConfig {
     interface Plugins {
@@ -83,7 +48,11 @@ declare global {
   }
 }
 
-type MutationBuild = GraphileBuild.Build;
+/** PostGraphile's behavior names. */
+const WRITE_BEHAVIORS = { create: "insert", update: "update", delete: "delete" } as const;
+
+const FIELD_BUILDERS = { create: createField, update: updateField, delete: deleteField };
+const DONE_TYPE = new GraphQLNonNull(GraphQLBoolean);
 
 export const TableMutationsPlugin: GraphileConfig.Plugin = {
   name: "TableMutationsPlugin",
@@ -98,6 +67,14 @@ export const TableMutationsPlugin: GraphileConfig.Plugin = {
       },
     },
   },
+  gather: {
+    hooks: {
+      pgCodecs_attribute(_info, { pgAttribute, attribute }) {
+        if (!pgAttribute.attgenerated) return;
+        attribute.extensions = { ...attribute.extensions, isInsertable: false, isUpdatable: false };
+      },
+    },
+  },
   schema: {
     entityBehavior: { pgResource: ["resource:insert", "resource:update", "resource:delete"] },
     hooks: {
@@ -108,7 +85,7 @@ export const TableMutationsPlugin: GraphileConfig.Plugin = {
             build.inflection.tableMutationInput(mutation),
             { isMutationInput: true },
             () => ({
-              description: `What ${name} is given.`,
+              description: `The input of ${name}.`,
               fields: () => Object.fromEntries(columns.map((column) => inputField(build, mutation, column))),
             }),
             `the table ${sqlNameOf(table)}`,
@@ -130,22 +107,38 @@ export const TableMutationsPlugin: GraphileConfig.Plugin = {
   },
 };
 
-const FIELD_BUILDERS = { create: createField, update: updateField, delete: deleteField };
-const DONE_TYPE = new GraphQLNonNull(GraphQLBoolean);
+/** The generated mutations of all tables; a function of the same name replaces one. */
+const tableMutationsOf = memoizePerObject((build: GraphileBuild.Build): TableMutation[] =>
+  Object.values(build.pgResources)
+    .filter(isTable)
+    .flatMap((table) => mutationsOfTable(table, build)),
+);
+
+export const mutationsOfTable = memoizePerObject((table: PgTable, build: GraphileBuild.Build): TableMutation[] =>
+  [
+    ...mutationOf(build, table, "create"),
+    ...mutationOf(build, table, "update"),
+    ...mutationOf(build, table, "delete"),
+  ].filter(({ name }) => !functionMutationNames(build).has(name)),
+);
+
+const functionMutationNames = memoizePerObject((build: GraphileBuild.Build): ReadonlySet<string> => {
+  return new Set(functionMutationsOf(build).map((resource) => build.inflection.customMutationField({ resource })));
+});
 
 function mutationVisibility({ verb, table }: TableMutation): VisibilityRule {
   const mayWrite = mayUse(WRITE_BEHAVIORS[verb], table);
   return verb === "create" ? mayWrite : allRules([mayWrite, maySelectKey(table)]);
 }
 
-function createField(build: MutationBuild, mutation: TableMutation): GrafastFieldConfig<Step> {
+function createField(build: GraphileBuild.Build, mutation: TableMutation): GrafastFieldConfig<Step> {
   const { table, isReadable } = mutation;
   const insert = (args: FieldArgs) => {
     const $row = new InsertedRowStep(table);
     args.apply($row, "input", (builder: PgInsertSingleQueryBuilder) => builder.setBuilder());
     return $row;
   };
-  // A caller who may add rows and read none learns that it was done.
+  // A caller who may insert and not select gets true.
   return {
     description: `Adds a row to ${build.inflection._allRows(table)}.`,
     args: { input: inputArgument(build, mutation) },
@@ -156,38 +149,38 @@ function createField(build: MutationBuild, mutation: TableMutation): GrafastFiel
   };
 }
 
-function updateField(build: MutationBuild, mutation: TableMutation): GrafastFieldConfig<Step> {
+function updateField(build: GraphileBuild.Build, mutation: TableMutation): GrafastFieldConfig<Step> {
   const { table } = mutation;
   return {
-    description: `Changes a row of ${build.inflection._allRows(table)}. What is left out stays as it is.`,
+    description: `Updates a row of ${build.inflection._allRows(table)}. Fields that are not given keep their values.`,
     args: { ...keyArguments(build, table), input: inputArgument(build, mutation) },
     type: new GraphQLNonNull(outputTypeOf(build, table.codec)!),
     plan(_$root, args) {
       const $row = new UpdatedRowStep(table, keySteps(build, table, args));
       args.apply($row, "input", (builder: PgUpdateSingleQueryBuilder, input: object) => {
         if (Object.keys(input).length > 0) return builder.setBuilder();
-        throw new ApiError(400, "VALIDATION_ERROR", "The input names nothing to change.");
+        throw new ApiError(400, "VALIDATION_ERROR", "The input is empty: give at least one field to change.");
       });
       return $row;
     },
   };
 }
 
-function deleteField(build: MutationBuild, { table }: TableMutation): GrafastFieldConfig<Step> {
+function deleteField(build: GraphileBuild.Build, { table }: TableMutation): GrafastFieldConfig<Step> {
   return {
-    description: `Deletes a row of ${build.inflection._allRows(table)}. False when there was none that the caller may delete.`,
+    description: `Deletes a row of ${build.inflection._allRows(table)}. Returns false when the caller may delete no such row.`,
     args: keyArguments(build, table),
     type: DONE_TYPE,
     plan: (_$root, args) => deleteRow(table, keySteps(build, table, args)),
   };
 }
 
-function inputArgument({ inflection, getInputTypeByName }: MutationBuild, mutation: TableMutation) {
+function inputArgument({ inflection, getInputTypeByName }: GraphileBuild.Build, mutation: TableMutation) {
   return { type: new GraphQLNonNull(getInputTypeByName(inflection.tableMutationInput(mutation))) };
 }
 
 function inputField(
-  build: MutationBuild,
+  build: GraphileBuild.Build,
   { table, verb }: TableMutation,
   column: string,
 ): [string, GrafastInputFieldConfig] {
@@ -198,9 +191,9 @@ function inputField(
     description,
     type: build.nullableIf(!isRequired, withNonNullItems(inputTypeOf(build, codec)!)),
     apply(target: SetterCapable<Record<string, unknown>>, value, { schema, field: { type } }) {
-      // What every object of JavaScript has under the name of a column: it was left out.
+      // A method of Object.prototype with the name of a column: the client sent no such field.
       if (typeof value === "function") return;
-      // In a filter it would match nothing; written, it would become null.
+      // A malformed id matches nothing in a filter, but must not be written as null.
       if (value != null && isIdCodec(codec) && codec.toPg(value) === null) throw invalidIdError(value);
       target.set(column, bakedInputRuntime(schema, type, value));
     },
@@ -209,7 +202,7 @@ function inputField(
   return [name, withVisibility(field, mayUse(WRITE_BEHAVIORS[verb], table, [column]))];
 }
 
-function keyArguments(build: MutationBuild, table: PgTable) {
+function keyArguments(build: GraphileBuild.Build, table: PgTable) {
   const { codec } = table;
   return Object.fromEntries(
     keyOf(table)!.map((column) => {
@@ -219,13 +212,13 @@ function keyArguments(build: MutationBuild, table: PgTable) {
   );
 }
 
-function keySteps(build: MutationBuild, table: PgTable, args: FieldArgs): KeySteps {
+function keySteps(build: GraphileBuild.Build, table: PgTable, args: FieldArgs): KeySteps {
   return Object.fromEntries(
     keyOf(table)!.map((column) => [column, args.getRaw(keyArgumentName(build, table, column))]),
   );
 }
 
-function keyArgumentName({ inflection }: MutationBuild, { codec }: PgTable, column: string): string {
+function keyArgumentName({ inflection }: GraphileBuild.Build, { codec }: PgTable, column: string): string {
   const name = inflection.attribute({ attributeName: column, codec });
   return name === "input" ? "input_" : name;
 }
@@ -236,7 +229,7 @@ type TableMutation = {
   readonly verb: MutationVerb;
   readonly table: PgTable;
   readonly name: string;
-  /** What its input may hold. */
+  /** The columns of its input. */
   readonly columns: readonly string[];
   /** Whether anybody may see the row afterwards. */
   readonly isReadable: boolean;
@@ -249,7 +242,7 @@ function mutationOf(
 ): TableMutation[] {
   if (!behavior.pgResourceMatches(table, `resource:${WRITE_BEHAVIORS[verb]}`)) return [];
   const isReadable = behavior.pgResourceMatches(table, "resource:select") === true;
-  // Who names a row by its key has to be able to read that.
+  // Addressing a row by its key requires select on the key.
   if (verb !== "create" && (keyOf(table) === null || !isReadable)) return [];
   const name = inflection.tableMutation({ verb, table });
   if (verb === "delete") return [{ verb, table, name, columns: [], isReadable }];
@@ -259,10 +252,10 @@ function mutationOf(
   return columns.length > 0 ? [{ verb, table, name, columns, isReadable }] : [];
 }
 
-/** The steps that name a row: each column of the key and its value. */
+/** The key of a row: the step of each column's value. */
 type KeySteps = Readonly<Record<string, Step>>;
 
-/** The row that was added. Rejects when a trigger let it fall, or put it elsewhere; core would give a row of nulls. */
+/** The inserted row. Rejects when a trigger skipped or redirected it, where core returns a row of nulls. */
 class InsertedRowStep extends PgInsertSingleStep<PgTable> {
   override async execute(details: ExecutionDetails) {
     const rows = await super.execute(details);
@@ -273,7 +266,7 @@ class InsertedRowStep extends PgInsertSingleStep<PgTable> {
   }
 }
 
-/** The row as it has become. Rejects when there is none that the caller may change; core would give null. */
+/** The updated row. Rejects when the caller may update no such row, where core returns null. */
 class UpdatedRowStep extends PgUpdateSingleStep<PgTable> {
   override async execute(details: ExecutionDetails) {
     const rows = await super.execute(details);
@@ -281,7 +274,7 @@ class UpdatedRowStep extends PgUpdateSingleStep<PgTable> {
   }
 }
 
-/** Whether there was a row that the caller might delete. */
+/** Resolves to whether a row was deleted. */
 function deleteRow(table: PgTable, key: KeySteps): Step<boolean> {
   const columns = Object.keys(key);
   const from = table.from as SQL;
@@ -298,21 +291,13 @@ function deleteRow(table: PgTable, key: KeySteps): Step<boolean> {
 }
 
 function rowNotInsertedError(table: PgTable): ApiError {
-  return new ApiError(404, "RESOURCE_NOT_FOUND", "A trigger took the row: it left it out, or put it elsewhere.", {
+  return new ApiError(404, "RESOURCE_NOT_FOUND", "The row was not inserted: a trigger skipped or redirected it.", {
     details: sqlNameOf(table),
   });
 }
 
 function rowNotFoundError(table: PgTable): ApiError {
-  return new ApiError(404, "RESOURCE_NOT_FOUND", "There is no such row, or it is not yours to change.", {
+  return new ApiError(404, "RESOURCE_NOT_FOUND", "Row not found, or you may not change it.", {
     details: sqlNameOf(table),
   });
-}
-
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      GeneratedColumnsPlugin: true;
-    }
-  }
 }

@@ -1,7 +1,6 @@
 import { GraphQLError, Kind } from "postgraphile/graphql";
-import { memoizePerObject } from "../engine/cache/memoize.ts";
-import { domainScalarNames } from "./graphql-types.ts";
-import type { Codec } from "./table.ts";
+import { findBuiltInCodec } from "./codecs.ts";
+import { scalarNamesOver } from "./graphql-types.ts";
 import { isInstantCodec, parseIsoTime, TIME_CODECS, TIME_LIST_CODECS, toIsoTime } from "./time-codecs.ts";
 
 declare global {
@@ -12,13 +11,13 @@ declare global {
   }
 }
 
-/** PostGraphile's name -> ours; what it calls Time is the time of a day. */
+/** PostGraphile's name → ours. Its `Time` is a time of day. */
 const SCALAR_NAMES: Readonly<Record<string, string>> = { Datetime: "Time", Time: "LocalTime" };
 const LOCAL_DATE_TIME = "LocalDateTime";
 
 export const TimeScalarPlugin: GraphileConfig.Plugin = {
   name: "TimeScalarPlugin",
-  description: "timestamptz is Time: ISO 8601 in UTC, whatever zone the session has",
+  description: "timestamptz is Time: ISO 8601 in UTC, whatever the session's time zone",
   before: ["PgCodecsPlugin"],
   inflection: {
     replace: {
@@ -27,11 +26,7 @@ export const TimeScalarPlugin: GraphileConfig.Plugin = {
   },
   gather: {
     hooks: {
-      pgCodecs_findPgCodec(_info, event) {
-        const { typname } = event.pgType;
-        if (event.pgCodec || event.pgType.getNamespace()?.nspname !== "pg_catalog") return;
-        event.pgCodec = (TIME_CODECS as Readonly<Record<string, Codec>>)[typname] ?? TIME_LIST_CODECS[typname] ?? null;
-      },
+      pgCodecs_findPgCodec: findBuiltInCodec({ ...TIME_CODECS, ...TIME_LIST_CODECS }),
     },
   },
   schema: {
@@ -39,7 +34,7 @@ export const TimeScalarPlugin: GraphileConfig.Plugin = {
       init: {
         before: ["PgCodecs"],
         callback(_, build) {
-          const description = "A date and a time of day, of no particular time zone.";
+          const description = "A date and time without a time zone.";
           build.registerScalarType(
             LOCAL_DATE_TIME,
             {},
@@ -77,14 +72,10 @@ export const TimeScalarPlugin: GraphileConfig.Plugin = {
   },
 };
 
-/** Time, and the domains over timestamptz: their values are written and read as its are. */
-const timeScalarNames = memoizePerObject(
-  (build: GraphileBuild.Build): ReadonlySet<string> =>
-    new Set([SCALAR_NAMES.Datetime!, ...domainScalarNames(build, isInstantCodec)]),
-);
+const timeScalarNames = scalarNamesOver("Datetime", isInstantCodec);
 
 function parseTimeInput(value: unknown): string {
   const time = typeof value === "string" ? parseIsoTime(value) : null;
-  if (time === null) throw new GraphQLError("A Time is written in ISO 8601, such as 2026-11-20T10:15:00Z.");
+  if (time === null) throw new GraphQLError("Time must be ISO 8601, such as 2026-11-20T10:15:00Z.");
   return time;
 }

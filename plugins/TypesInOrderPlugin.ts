@@ -19,7 +19,7 @@ declare global {
 
 export const TypesInOrderPlugin: GraphileConfig.Plugin = {
   name: "TypesInOrderPlugin",
-  description: "The types of the schema are collected in core's order, however long the paths between them are",
+  description: "Collects the types of the schema in core's order without recursion",
   provides: ["CollectReferencedTypesPlugin"],
   schema: {
     hooks: {
@@ -32,9 +32,8 @@ export const TypesInOrderPlugin: GraphileConfig.Plugin = {
 };
 
 /**
- * The types that can be reached from these, in the order in which the constructor of a GraphQLSchema finds them. That one calls
- * itself for each type, and a path of some thousand types exceeds the stack; what it is given in its `types` it has found already.
- * Yields once for each type.
+ * The types reachable from these, in the order in which the constructor of GraphQLSchema collects them. The constructor recurses per
+ * type, so a path of some thousand types exceeds the stack; it skips types that are in its `types` option. Yields once per type.
  */
 export function* collectTypesInOrder(roots: Iterable<GraphQLType>): Stepwise<GraphQLNamedType[]> {
   const found = new Set<GraphQLNamedType>();

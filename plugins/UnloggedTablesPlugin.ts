@@ -10,7 +10,7 @@ declare global {
 
 export const UnloggedTablesPlugin: GraphileConfig.Plugin = {
   name: "UnloggedTablesPlugin",
-  description: "An unlogged table is a table; core leaves it out",
+  description: "Unlogged tables are part of the schema; core omits them",
   gather: {
     hooks: {
       pgIntrospection_introspection(_info, { introspection }) {

@@ -3,9 +3,46 @@ import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { functionsAtRoot, functionsOfType } from "./FunctionsFirstPlugin.ts";
 import { type Codec, keyOf, type PgRelation, type PgTable, type SchemaResource } from "./table.ts";
 
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      VisibilityPlugin: true;
+    }
+  }
+  namespace DataplanPg {
+    interface PgResourceExtensions {
+      /** Of a function: its oid, and whether it runs with the privileges of its owner. */
+      routine?: { readonly oid: string; readonly isSecurityDefiner: boolean };
+    }
+  }
+}
+
+export const VisibilityPlugin: GraphileConfig.Plugin = {
+  name: "VisibilityPlugin",
+  description: "Core's fields for tables and functions carry the privileges that they need",
+  gather: {
+    hooks: {
+      pgProcedures_PgResourceOptions(_info, { pgProc, resourceOptions }) {
+        const routine = { oid: pgProc._id, isSecurityDefiner: pgProc.prosecdef === true };
+        resourceOptions.extensions = { ...resourceOptions.extensions, routine };
+      },
+    },
+  },
+  schema: {
+    hooks: {
+      GraphQLObjectType_fields_field: (field, build, { scope }) =>
+        withDefaultRule(field, () => ruleOfField(build, scope)),
+      GraphQLInterfaceType_fields_field: (field, build, { scope }) =>
+        withDefaultRule(field, () => ruleOfField(build, scope)),
+      GraphQLInputObjectType_fields_field: (field, _build, { scope }) =>
+        withDefaultRule(field, () => ruleOfInputField(scope)),
+    },
+  },
+};
+
 const alwaysVisible: VisibilityRule = () => true;
 
-/** For row types of tables, who gets such rows as values: from functions, and from columns of that type. */
+/** For the row type of each table: the rules by which a role gets such rows as values, from functions and from columns. */
 const rowSourceRulesOf = memoizePerObject(
   ({ pgResources, allPgCodecs }: GraphileBuild.Build): ReadonlyMap<Codec, VisibilityRule[]> => {
     const sources = new Map<Codec, VisibilityRule[]>();
@@ -30,40 +67,7 @@ const rowSourceRulesOf = memoizePerObject(
   },
 );
 
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      VisibilityPlugin: true;
-    }
-  }
-}
-
-type SchemaBuild = GraphileBuild.Build;
-
-export const VisibilityPlugin: GraphileConfig.Plugin = {
-  name: "VisibilityPlugin",
-  description: "Fields that core makes of tables and functions know which privileges they need",
-  gather: {
-    hooks: {
-      pgProcedures_PgResourceOptions(_info, { pgProc, resourceOptions }) {
-        const routine = { oid: pgProc._id, isSecurityDefiner: pgProc.prosecdef === true };
-        resourceOptions.extensions = { ...resourceOptions.extensions, routine };
-      },
-    },
-  },
-  schema: {
-    hooks: {
-      GraphQLObjectType_fields_field: (field, build, { scope }) =>
-        withDefaultRule(field, () => ruleOfField(build, scope)),
-      GraphQLInterfaceType_fields_field: (field, build, { scope }) =>
-        withDefaultRule(field, () => ruleOfField(build, scope)),
-      GraphQLInputObjectType_fields_field: (field, _build, { scope }) =>
-        withDefaultRule(field, () => ruleOfInputField(scope)),
-    },
-  },
-};
-
-/** Plugins of ours have said it of their own fields. */
+/** Fields of our own plugins have a rule already. */
 function withDefaultRule<Field extends object>(field: Field, ruleOf: () => VisibilityRule | null): Field {
   if (visibilityRuleOf(field)) return field;
   const rule = ruleOf();
@@ -72,7 +76,7 @@ function withDefaultRule<Field extends object>(field: Field, ruleOf: () => Visib
 
 type FieldScope = Partial<GraphileBuild.ScopeObjectFieldsField>;
 
-function ruleOfField(build: SchemaBuild, scope: FieldScope): VisibilityRule | null {
+function ruleOfField(build: GraphileBuild.Build, scope: FieldScope): VisibilityRule | null {
   const { pgCodec, pgFieldAttribute, pgRelationDetails, pgRefDetails, pgFieldResource, pgFieldResourceUnique } = scope;
   if (pgFieldAttribute) return maySeeColumn(build, pgCodec!, columnOf(pgCodec!, pgFieldAttribute));
   if (pgRelationDetails) {
@@ -85,16 +89,16 @@ function ruleOfField(build: SchemaBuild, scope: FieldScope): VisibilityRule | nu
   return pgFieldResource ? mayUse("select", pgFieldResource, pgFieldResourceUnique?.attributes) : null;
 }
 
-/** Where a function returns one value, the field does not say of which function it is. */
+/** The scope of a field that returns a single value does not name its function. */
 function functionOf(
-  build: SchemaBuild,
+  build: GraphileBuild.Build,
   { fieldName, fieldBehaviorScope, pgCodec }: FieldScope,
 ): SchemaResource | undefined {
   if (fieldBehaviorScope === "queryField:single") return functionsAtRoot(build).get(fieldName!);
   return fieldBehaviorScope === "typeField:single" ? functionsOfType(build, pgCodec!).get(fieldName!) : undefined;
 }
 
-/** A reference leads over several relations, and in several ways at once. */
+/** A ref has one or more paths, each over several relations. */
 function relationsOf({ registry, codec, ref }: GraphileBuild.PgRelationsPluginRefDetails): PgRelation[] {
   return ref.paths.flatMap((path) => {
     let from: Codec = codec;
@@ -106,7 +110,7 @@ function relationsOf({ registry, codec, ref }: GraphileBuild.PgRelationsPluginRe
   });
 }
 
-/** Of a row that a function takes. */
+/** The rule for a field of a row that a function takes as argument. */
 function ruleOfInputField({ pgCodec, pgAttribute }: GraphileBuild.ScopeInputObjectFieldsField): VisibilityRule | null {
   const table = pgCodec && pgAttribute ? tableIdentityOf(pgCodec) : null;
   if (!table) return null;
@@ -121,21 +125,12 @@ function columnOf({ attributes }: Codec, attribute: object): string {
   return Object.keys(attributes!).find((name) => attributes![name] === attribute)!;
 }
 
-declare global {
-  namespace DataplanPg {
-    interface PgResourceExtensions {
-      /** Of a function: its oid, and whether it runs with the privileges of its owner. */
-      routine?: { readonly oid: string; readonly isSecurityDefiner: boolean };
-    }
-  }
-}
-
 type TableIdentity = { readonly schemaName: string; readonly name: string };
 export type TableAction = "select" | "insert" | "update" | "delete";
 
-/** The privileges of one role, or of several together. */
+/** The privileges of one role, or the union of several. */
 export type RolePrivileges = {
-  /** On the column, or without one on the table or any of its columns. */
+  /** Without a column: on the table or any of its columns. */
   may(privilege: TableAction, table: TableIdentity, column?: string): boolean;
   mayExecute(oid: string): boolean;
 };
@@ -145,18 +140,18 @@ export type VisibilityRule = (role: RolePrivileges) => boolean;
 type WithExtensions = { readonly extensions?: object | null | undefined };
 type VisibilityExtensions = { readonly visibilityRule?: VisibilityRule; readonly fallbackType?: GraphQLOutputType };
 
-/** A field, argument or input field that only those roles see for which the rule holds. */
+/** Hides a field, argument or input field from roles for which the rule does not hold. */
 export function withVisibility<Part extends object>(part: Part & WithExtensions, rule: VisibilityRule): Part {
   const own: VisibilityExtensions = { visibilityRule: rule };
   return { ...part, extensions: { ...part.extensions, ...own } };
 }
 
-/** Null for what everybody may see. */
+/** Null when every role may see it. */
 export function visibilityRuleOf({ extensions }: WithExtensions): VisibilityRule | null {
   return (extensions as VisibilityExtensions | undefined)?.visibilityRule ?? null;
 }
 
-/** Extensions of a field that has another type where its own is not visible. */
+/** Extensions of a field that has this type where its own is hidden. */
 export function fallbackTypeExtension(type: GraphQLOutputType): VisibilityExtensions {
   return { fallbackType: type };
 }
@@ -170,7 +165,7 @@ export function mayExecute({ extensions }: SchemaResource): VisibilityRule {
   return oid === undefined ? alwaysVisible : (role) => role.mayExecute(oid);
 }
 
-/** Without columns: any of them. */
+/** Without columns: a privilege on any of them. */
 export function mayUse(privilege: TableAction, resource: SchemaResource, columns?: readonly string[]): VisibilityRule {
   const table = tableIdentityOf(resource.codec);
   if (!table) return alwaysVisible;
@@ -178,17 +173,17 @@ export function mayUse(privilege: TableAction, resource: SchemaResource, columns
   return (role) => columns.every((column) => role.may(privilege, table, column));
 }
 
-/** Whoever names a row by its key has to be able to read that. */
+/** Addressing a row by its key requires select on the key. */
 export function maySelectKey(table: PgTable): VisibilityRule {
   return mayUse("select", table, keyOf(table) ?? undefined);
 }
 
-/** A row that is a value, as the result of a function is, can be read without privileges on its table. */
+/** A row that is a value, such as the result of a function, is readable without privileges on its table. */
 function maySeeColumn(build: GraphileBuild.Build, codec: Codec, column: string): VisibilityRule {
   const table = tableIdentityOf(codec);
   if (!table) return alwaysVisible;
   const attribute = codec.attributes?.[column];
-  // What is computed, or of another table, has no privileges under this name.
+  // A computed attribute, or one of another table, has no column privilege.
   const own = attribute?.via || attribute?.expression ? undefined : column;
   const sources = rowSourceRulesOf(build).get(codec) ?? [];
   return (role) => role.may("select", table, own) || sources.some((source) => source(role));
@@ -205,8 +200,8 @@ export function allRules(rules: readonly VisibilityRule[]): VisibilityRule {
 }
 
 /**
- * A definer function shows whole rows to those who may execute it. Another one selects as its caller does; to a role that may
- * select no column of the table it can still give rows that it has from elsewhere.
+ * A SECURITY DEFINER function shows whole rows to roles that may execute it. Any other function reads with its caller's privileges;
+ * to a role without select on the table it can still return rows that it has constructed.
  */
 function mayReadFunctionResult(resource: SchemaResource, table: TableIdentity): VisibilityRule {
   const mayCall = mayExecute(resource);
@@ -214,7 +209,7 @@ function mayReadFunctionResult(resource: SchemaResource, table: TableIdentity): 
   return (role) => mayCall(role) && !role.may("select", table);
 }
 
-/** The row types of tables among a type and the types that it is made of. */
+/** The row types of tables within a type. */
 function rowTypesWithin(codec: Codec): ReadonlySet<Codec> {
   const rows = new Set<Codec>();
   const seen = new Set<Codec>();
@@ -230,7 +225,7 @@ function rowTypesWithin(codec: Codec): ReadonlySet<Codec> {
   return rows;
 }
 
-/** Null for a composite type, which is nobody's to grant. */
+/** Null for a composite type, which has no privileges. */
 function tableIdentityOf({ attributes, extensions }: Codec): TableIdentity | null {
   return attributes && extensions?.isTableLike ? (extensions.pg ?? null) : null;
 }

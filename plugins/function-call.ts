@@ -11,14 +11,14 @@ import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
 import { type ExecutionDetails, type GrafastResultsList, Step } from "postgraphile/grafast";
 import type { SchemaResource } from "./table.ts";
 
-/** Where a call leaves what it returns for the statement that is sent along with it. */
+/** The setting that holds the result of a call for the statement sent after it. */
 const RESULT_SETTING = "mutation.result";
 
-/** A call of a function that changes something. It is sent ahead of the statement that has it among its values, as its first step. */
+/** A call of a volatile function. It is sent before the statement that has it among its values. */
 export class FunctionCall {
   readonly text: string;
   readonly values: readonly unknown[];
-  /** What stands in its place among the values. */
+  /** The value that replaces it in that statement. */
   readonly result = RESULT_SETTING;
 
   constructor(text: string, values: readonly unknown[]) {
@@ -28,8 +28,8 @@ export class FunctionCall {
 }
 
 /**
- * Calls a function and reads what it returns by another statement of the same transaction and round trip: one that begins when
- * the function is over sees what it has changed, and joins whatever else is wanted, so that nothing has to be asked afterwards.
+ * Calls a function and reads its result with another statement of the same transaction and round trip: a statement that begins after
+ * the call sees its changes, and can join everything else that was selected, so no further statement is needed.
  */
 export function callFunctionAndRead(resource: SchemaResource, args: readonly PgSelectArgumentSpec[]): Step {
   if (!fitsInSetting(resource)) return resource.execute(args, "mutation");
@@ -37,7 +37,7 @@ export function callFunctionAndRead(resource: SchemaResource, args: readonly PgS
   const $rows = pgSelect({
     resource,
     identifiers: [],
-    // One row has no order that a join could disturb.
+    // A join cannot disturb the order of a single row.
     ...(resource.isUnique && { hasImplicitOrder: false }),
     from: {
       callback: ($root) => {
@@ -49,12 +49,12 @@ export function callFunctionAndRead(resource: SchemaResource, args: readonly PgS
   return resource.isUnique ? $rows.single() : $rows;
 }
 
-/** What it returns must have a type with a name, and be no array: one of arrays would lose its inner borders. */
+/** The result must have a named type and be no array: an array of arrays would lose its inner boundaries. */
 function fitsInSetting({ codec, sqlPartitionByIndex }: SchemaResource): boolean {
   return !codec.isAnonymous && !codec.arrayOfCodec && codec !== TYPES.void && !sqlPartitionByIndex;
 }
 
-/** It comes as it is to where statements are sent from. */
+/** Passes the call unchanged to the client that sends statements. */
 const FUNCTION_CALL_CODEC: PgCodec = { ...TYPES.text, toPg: (call) => call };
 
 class FunctionCallStep extends Step<FunctionCall> {
@@ -66,7 +66,7 @@ class FunctionCallStep extends Step<FunctionCall> {
   constructor(resource: SchemaResource, args: readonly PgSelectArgumentSpec[]) {
     super();
     this.hasSideEffects = true;
-    // Grafast may move a step that is; unsaid, it takes it for none and warns in development.
+    // Grafast may move steps that are; left unset, it warns in development.
     this.isSyncAndSafe = false;
     this.#resource = resource;
     this.#analysis = generatePgParameterAnalysis(resource.parameters);

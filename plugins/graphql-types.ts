@@ -8,9 +8,11 @@ import {
   isNonNullType,
   isScalarType,
 } from "postgraphile/graphql";
+import { memoizePerObject } from "../engine/cache/memoize.ts";
+import { baseCodecOf } from "./codecs.ts";
 import type { Codec } from "./table.ts";
 
-/** Extensions of a scalar whose `parseValue` takes an ExactNumber in the place of a number. */
+/** Extensions of a scalar whose `parseValue` accepts an ExactNumber instead of a number. */
 export const TAKES_EXACT_NUMBERS: ExactNumbersExtension = { takesExactNumbers: true };
 
 const DEFAULT_DEPRECATION = "No longer supported";
@@ -35,31 +37,36 @@ export function takesExactNumbers(type: object | undefined): boolean {
   return isScalarType(type) && (type.extensions as ExactNumbersExtension).takesExactNumbers === true;
 }
 
-/** GraphQL's own: it takes a number for the text that JavaScript makes of it. */
+/** GraphQL's own ID, which converts numbers by JavaScript's rules. */
 export function isIdScalar(type: object): boolean {
   return type === GraphQLID;
 }
 
-/** The names of the scalars of domains over some types: core copies what it knows of those types, without what plugins changed of them. */
-export function domainScalarNames(
-  { allPgCodecs, inflection }: GraphileBuild.Build,
-  isBaseCodec: (codec: Codec) => boolean,
-): string[] {
-  return [...allPgCodecs]
-    .filter(({ domainOfCodec }) => domainOfCodec && isBaseCodec(domainOfCodec))
-    .map((codec) => inflection.scalarCodecTypeName(codec as PgCodecAnyScalar));
+/**
+ * The names of a built-in scalar and of the scalars of domains over it: for a domain, core copies the scalar that it knows, without
+ * the changes of plugins.
+ */
+export function scalarNamesOver(
+  builtIn: string,
+  isOfScalar: (baseCodec: Codec) => boolean,
+): (build: GraphileBuild.Build) => ReadonlySet<string> {
+  return memoizePerObject(({ allPgCodecs, inflection }: GraphileBuild.Build) => {
+    const domains = [...allPgCodecs].filter((codec) => codec.domainOfCodec && isOfScalar(baseCodecOf(codec)));
+    const names = domains.map((codec) => inflection.scalarCodecTypeName(codec as PgCodecAnyScalar));
+    return new Set([inflection.builtin(builtIn), ...names]);
+  });
 }
 
 type DeprecationTag = null | true | string | readonly (string | true)[] | undefined;
 
-/** What `@deprecated Use that instead.` says. */
+/** The reason given by `@deprecated Use that instead.` */
 export function deprecationReasonOf(tag: DeprecationTag): string | undefined {
   if (tag == null) return undefined;
   const lines = [tag].flat().filter((line) => typeof line === "string");
   return lines.join("\n") || DEFAULT_DEPRECATION;
 }
 
-/** What a tag of a whole says about one of its parts: `@deprecatedValue ARCHIVED Delete it.` */
+/** The reason that a tag gives for one part: `@deprecatedValue ARCHIVED Delete it.` */
 export function deprecationReasonOfPart(tag: DeprecationTag, part: string): string | undefined {
   const lines = [tag].flat().filter((line) => typeof line === "string");
   const line = lines.find((text) => text === part || text.startsWith(`${part} `));

@@ -3,16 +3,15 @@ import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { type Codec, isTable, type PgTable, type SchemaResource, sqlNameOf } from "./table.ts";
 import { TIME_CODECS } from "./time-codecs.ts";
 
-type SchemaBuild = GraphileBuild.Build;
 type AssignedNames<Key extends object> = WeakMap<Key, string>;
 
-/** Of these core has objects, which need an input beside them. */
+/** Types that core shows as objects, which need an input type too. */
 const OBJECT_CODECS: ReadonlySet<unknown> = new Set([
   TIME_CODECS.interval,
   ...(["point", "line", "lseg", "box", "path", "polygon", "circle"] as const).map((name) => TYPES[name]),
 ]);
 
-/** What core calls the values that Postgres has ranges of. */
+/** Core's names for the element types of Postgres's ranges. */
 const RANGE_ELEMENT_NAMES: Readonly<Record<string, string>> = {
   int4: "Int",
   int8: "BigInt",
@@ -24,8 +23,8 @@ const RANGE_ELEMENT_NAMES: Readonly<Record<string, string>> = {
 
 const UNQUOTED_PATH = /^[a-z0-9_.]+$/;
 
-/** One row of each table, in the names of fields and inputs. */
-export function rowNameClaims(build: SchemaBuild, assigned: AssignedNames<SchemaResource>): NameClaim[] {
+/** The name of a single row of each table, used in fields and inputs. */
+export function rowNameClaims(build: GraphileBuild.Build, assigned: AssignedNames<SchemaResource>): NameClaim[] {
   const { inflection } = build;
   return tablesInOrder(build).map((table) => ({
     preferred: inflection._singularizedResourceName(table),
@@ -39,8 +38,11 @@ export function rowNameClaims(build: SchemaBuild, assigned: AssignedNames<Schema
   }));
 }
 
-/** The fields of functions: those that read, those that write, and those of each type. */
-export function functionFieldClaims(build: SchemaBuild, assigned: AssignedNames<SchemaResource>): NameClaim[][] {
+/** The fields of functions, grouped by the type that they are on: Query, Mutation or a row type. */
+export function functionFieldClaims(
+  build: GraphileBuild.Build,
+  assigned: AssignedNames<SchemaResource>,
+): NameClaim[][] {
   const { inflection } = build;
   const rowOf = ({ parameters }: SchemaResource) => {
     const codec: Codec | undefined = parameters[0]?.codec;
@@ -63,10 +65,10 @@ export function functionFieldClaims(build: SchemaBuild, assigned: AssignedNames<
 type TypeClaim = NameClaim & { readonly codec: Codec };
 
 /**
- * Tables come first, then other rows, which are composite types and what functions return, then enums and domains. But a type that
- * is older than every table of its name goes before the tables: what clients know does not change by what is added.
+ * Tables come first, then other row types (composite types and results of functions), then enums and domains. But a type that
+ * is older than every table of its name precedes them, so that adding a table renames nothing.
  */
-export function typeClaims(build: SchemaBuild, assigned: AssignedNames<Codec>): NameClaim[] {
+export function typeClaims(build: GraphileBuild.Build, assigned: AssignedNames<Codec>): NameClaim[] {
   const tables = tablesInOrder(build).map(({ codec }) => codec);
   const tableCodecs: ReadonlySet<Codec> = new Set(tables);
   const others = [...build.allPgCodecs].filter(
@@ -88,13 +90,13 @@ export function typeClaims(build: SchemaBuild, assigned: AssignedNames<Codec>): 
   return [...olderThanTables, ...tableClaims, ...newerThanTables];
 }
 
-/** All kinds of things are numbered by one counter of Postgres, in the order of their creation. */
+/** Postgres numbers objects of all kinds in the order of their creation. */
 function oidOf({ extensions }: Codec): number {
   return Number(extensions?.oid ?? Number.POSITIVE_INFINITY);
 }
 
 function rowTypeClaim(
-  { inflection }: SchemaBuild,
+  { inflection }: GraphileBuild.Build,
   assigned: AssignedNames<Codec>,
   codec: PgCodecWithAttributes,
   isOfTable: boolean,
@@ -116,8 +118,8 @@ function rowTypeClaim(
   };
 }
 
-/** The types of enums and domains. */
-function valueTypeClaims(build: SchemaBuild, assigned: AssignedNames<Codec>): TypeClaim[] {
+/** Types of enums and domains. */
+function valueTypeClaims(build: GraphileBuild.Build, assigned: AssignedNames<Codec>): TypeClaim[] {
   const { inflection } = build;
   const codecs = [...build.allPgCodecs] as Codec[];
   const inRanges = new Set(codecs.map(({ rangeOfCodec }) => rangeOfCodec));
@@ -139,9 +141,9 @@ function valueTypeClaims(build: SchemaBuild, assigned: AssignedNames<Codec>): Ty
   }));
 }
 
-/** The inputs and connections of functions: those in the place of what a table would have, and the others. */
+/** Inputs and connections of functions; `inPlace` are those that replace a generated mutation of a table. */
 export function functionTypeClaims(
-  build: SchemaBuild,
+  build: GraphileBuild.Build,
   assigned: AssignedNames<SchemaResource>,
 ): { inPlace: NameClaim[]; others: NameClaim[] } {
   const { inflection } = build;
@@ -163,8 +165,8 @@ export function functionTypeClaims(
   return { inPlace: inPlace.map(claim), others: others.map(claim) };
 }
 
-/** Names that follow from what has its name already: the inputs of tables, and ranges. */
-export function derivedTypeNames(build: SchemaBuild): ReadonlySet<string> {
+/** Type names that follow from names assigned before: inputs of table mutations, and ranges. */
+export function derivedTypeNames(build: GraphileBuild.Build): ReadonlySet<string> {
   const { inflection } = build;
   const functions = new Set(
     functionsOf(build)
@@ -181,30 +183,30 @@ export function derivedTypeNames(build: SchemaBuild): ReadonlySet<string> {
   return new Set([...inputs, ...ranges]);
 }
 
-function tableMutations(build: SchemaBuild): { verb: "create" | "update"; table: PgTable }[] {
+function tableMutations(build: GraphileBuild.Build): { verb: "create" | "update"; table: PgTable }[] {
   return tablesInOrder(build).flatMap((table) => (["create", "update"] as const).map((verb) => ({ verb, table })));
 }
 
-const functionsOf = memoizePerObject((build: SchemaBuild): SchemaResource[] => {
+const functionsOf = memoizePerObject((build: GraphileBuild.Build): SchemaResource[] => {
   const functions = (Object.values(build.pgResources) as SchemaResource[]).filter(({ parameters }) => parameters);
   return sortByPrecedence(functions, (resource) => build.inflection.functionType(resource), build);
 });
 
-/** By what a comment names; then what was created first, so that no table takes the name of another when it is added. */
-const tablesInOrder = memoizePerObject((build: SchemaBuild): PgTable[] => {
+/** Tables named by a comment first, then by age, so that adding a table renames no other. */
+const tablesInOrder = memoizePerObject((build: GraphileBuild.Build): PgTable[] => {
   const rankOf = ({ extensions, codec }: PgTable) => [!extensions?.tags?.name, oidOf(codec)];
   const tables = Object.values(build.pgResources).filter(isTable);
   return tables.sort((one, other) => compareRanks(rankOf(one), rankOf(other)));
 });
 
 /**
- * By what a comment names, what clients see, short names, which others are made of, names that SQL takes without quotes,
- * plurals; the alphabet.
+ * Functions named by a comment first, then those that clients see, shorter names (which others extend), names that need no quotes in
+ * SQL, plurals; then alphabetically.
  */
 function sortByPrecedence<Some extends SchemaResource>(
   resources: Some[],
   nameOf: (resource: Some) => string,
-  { inflection }: SchemaBuild,
+  { inflection }: GraphileBuild.Build,
 ): Some[] {
   const ranked = resources.map((resource) => {
     const { tags, canSelect, canExecute, isServerOnly: isForServers } = resource.extensions ?? {};
@@ -224,7 +226,7 @@ function compareRanks(one: PrecedenceRank, other: PrecedenceRank): number {
   return at < 0 ? 0 : one[at]! < other[at]! ? -1 : 1;
 }
 
-function rangeTypeNames({ inflection }: SchemaBuild, name: string): string[] {
+function rangeTypeNames({ inflection }: GraphileBuild.Build, name: string): string[] {
   return [`${name}Range`, `${name}RangeBound`].flatMap((type) => [type, inflection.inputType(type)]);
 }
 
@@ -237,21 +239,21 @@ function isObjectDomain({ domainOfCodec }: Codec): boolean {
   );
 }
 
-/** One of its own, since what it returns is no row of a table. */
+/** Whether the function has a connection type of its own, since it returns no rows of a table. */
 function hasOwnConnection({ isUnique, codec }: SchemaResource): boolean {
   return !isUnique && !codec.arrayOfCodec && (!codec.attributes || codec.isAnonymous === true);
 }
 
-/** A name that is wanted, and all the names that would come with it. */
+/** A preferred name, and all the names that derive from it. */
 type NameClaim = {
   readonly preferred: string;
-  /** Ends the name when somebody else has it. */
+  /** Appended when the name is taken. */
   readonly suffix: string;
   readonly derivedNames: (name: string) => readonly string[];
   readonly rename: (name: string) => void;
 };
 
-/** Who comes first keeps its name; who comes second is renamed, so that nothing it needs is anybody else's. */
+/** Assigns names in order; a later claim is renamed until none of its derived names is taken. */
 export function assignUniqueNames(
   claims: readonly NameClaim[],
   isTaken: (name: string) => boolean = () => false,

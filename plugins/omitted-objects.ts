@@ -5,33 +5,33 @@ import type { SchemaResource } from "./table.ts";
 
 const UNQUOTED_NAME = /^[a-z_][a-z0-9_$]*$/;
 
-/** An object of the database of which the GraphQL schema has nothing although callers may use it. */
+/** A database object that callers may use and the GraphQL schema omits. */
 export type OmittedObject = {
   /** `function public.search(text, text)` */
   readonly object: string;
   /** A clause: "it takes VARIADIC arguments". */
   readonly reason: string;
-  /** SQL that changes it. */
+  /** SQL that makes it appear, or silences the finding. */
   readonly fix: string;
-  /** The schema cannot be built with it; false where a documented rule leaves it out. */
+  /** True when the schema cannot be built with it; false when a documented rule omits it. */
   readonly isBuildFault: boolean;
 };
 
-/** Functions that were to become fields and did not, because GraphQL has no type for what they take or return. */
+/** Functions without a field, because GraphQL has no type for a parameter or the result. */
 export function findFunctionsWithoutField(build: GraphileBuild.Build, schema: GraphQLSchema): OmittedObject[] {
   const functions = (Object.values(build.pgResources) as SchemaResource[]).filter(({ parameters }) => parameters);
   return functions.flatMap((resource): OmittedObject[] => {
     const place = fieldPlaceOf(resource, build);
     const type = place && schema.getType(place.type);
-    // Of a type that callers see nothing of, its functions are not missed.
+    // Functions of a row type that callers cannot see are not reported.
     if (!place || (place.type !== "Mutation" && !isObjectType(type))) return [];
     if (isObjectType(type) && type.getFields()[place.field]) return [];
     const signature = resourceSignature(resource);
     return [
       {
         object: `function ${signature}`,
-        reason: "GraphQL has no type for what it takes or returns",
-        fix: `-- Take and return other types, or revoke execute on function ${signature}.`,
+        reason: "GraphQL has no type for a parameter or the result",
+        fix: `-- Use other parameter and result types, or revoke execute on function ${signature}.`,
         isBuildFault: false,
       },
     ];
@@ -54,12 +54,12 @@ function fieldPlaceOf(resource: SchemaResource, { behavior, inflection }: Graphi
   return null;
 }
 
-/** Core identifies it as `main.public.search(text,int4)`. */
+/** `public.search(text,int4)` of the identifier `main.public.search(text,int4)`. */
 function resourceSignature({ identifier }: SchemaResource): string {
   return identifier.slice(identifier.indexOf(".") + 1);
 }
 
-/** `public.things`, as somebody would write it in SQL. */
+/** `public.things`, quoted where SQL needs it. */
 export function quoteSqlName(...parts: readonly string[]): string {
   return parts.map((part) => (UNQUOTED_NAME.test(part) ? part : quotedName(part))).join(".");
 }

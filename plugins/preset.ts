@@ -1,5 +1,5 @@
 import { PostGraphileAmberPreset } from "postgraphile/presets/amber";
-import { LinePlugin, PlainTypesPlugin, RangesPlugin } from "./BuiltInTypesPlugin.ts";
+import { BuiltInTypesPlugin } from "./BuiltInTypesPlugin.ts";
 import { CallableFunctionsPlugin } from "./CallableFunctionsPlugin.ts";
 import { ClientRolesPlugin } from "./ClientRolesPlugin.ts";
 import { CollectionsPlugin } from "./CollectionsPlugin.ts";
@@ -7,10 +7,10 @@ import { CompositeTypesPlugin } from "./CompositeTypesPlugin.ts";
 import { ConnectionShapePlugin } from "./ConnectionShapePlugin.ts";
 import { EmptySchemaPlugin } from "./EmptySchemaPlugin.ts";
 import { EnumsPlugin } from "./EnumsPlugin.ts";
-import { JsonCastsPlugin, OtherTypesPlugin } from "./ExtensionTypesPlugin.ts";
+import { ExtensionTypesPlugin } from "./ExtensionTypesPlugin.ts";
 import { FiltersPlugin } from "./FiltersPlugin.ts";
-import { ForeignKeysPlugin, KeyColumnsPlugin } from "./ForeignKeysPlugin.ts";
-import { FunctionArgumentsPlugin, FunctionDefaultsPlugin } from "./FunctionArgumentsPlugin.ts";
+import { ForeignKeysPlugin } from "./ForeignKeysPlugin.ts";
+import { FunctionArgumentsPlugin } from "./FunctionArgumentsPlugin.ts";
 import { FunctionMutationsPlugin } from "./FunctionMutationsPlugin.ts";
 import { FunctionsFirstPlugin } from "./FunctionsFirstPlugin.ts";
 import { IdScalarPlugin } from "./IdScalarPlugin.ts";
@@ -25,9 +25,9 @@ import { QuickLookupsPlugin, QuickPolymorphismPlugin, QuickTablesPlugin } from "
 import { RowPresencePlugin } from "./RowPresencePlugin.ts";
 import { ScalarInputPlugin } from "./ScalarInputPlugin.ts";
 import { SharedContextPlugin } from "./SharedContextPlugin.ts";
-import { BinaryScalarPlugin, OidScalarPlugin } from "./StrictScalarsPlugin.ts";
+import { StrictScalarsPlugin } from "./StrictScalarsPlugin.ts";
 import { SubscriptionsPlugin } from "./SubscriptionsPlugin.ts";
-import { GeneratedColumnsPlugin, TableMutationsPlugin } from "./TableMutationsPlugin.ts";
+import { TableMutationsPlugin } from "./TableMutationsPlugin.ts";
 import { TimeScalarPlugin } from "./TimeScalarPlugin.ts";
 import { TypesInOrderPlugin } from "./TypesInOrderPlugin.ts";
 import { UnloggedTablesPlugin } from "./UnloggedTablesPlugin.ts";
@@ -35,7 +35,7 @@ import { VisibilityPlugin } from "./VisibilityPlugin.ts";
 
 export type PresetOptions = {
   readonly pgService: GraphileConfig.PgServiceConfiguration;
-  /** The most that one list or connection returns, whatever was asked. */
+  /** The most rows that one list or connection returns. */
   readonly maxPageSize: number;
 };
 
@@ -47,7 +47,7 @@ declare global {
   }
 }
 
-/** How the catalogue becomes a GraphQL schema. */
+/** How the catalog becomes a GraphQL schema. */
 export function makePreset({ pgService, maxPageSize }: PresetOptions): GraphileConfig.Preset {
   return {
     extends: [PostGraphileAmberPreset],
@@ -64,28 +64,21 @@ export function makePreset({ pgService, maxPageSize }: PresetOptions): GraphileC
       IdScalarPlugin,
       TimeScalarPlugin,
       JsonScalarPlugin,
-      OidScalarPlugin,
-      PlainTypesPlugin,
-      BinaryScalarPlugin,
-      LinePlugin,
+      BuiltInTypesPlugin,
+      StrictScalarsPlugin,
       ScalarInputPlugin,
       NamesPlugin,
       NameClashesPlugin,
       CollectionsPlugin,
       ForeignKeysPlugin,
-      KeyColumnsPlugin,
-      GeneratedColumnsPlugin,
       FunctionsFirstPlugin,
       PaginationPlugin,
       ConnectionShapePlugin,
       FiltersPlugin,
       FunctionArgumentsPlugin,
-      FunctionDefaultsPlugin,
       FunctionMutationsPlugin,
       EnumsPlugin,
-      JsonCastsPlugin,
-      OtherTypesPlugin,
-      RangesPlugin,
+      ExtensionTypesPlugin,
       NonNullPlugin,
       TableMutationsPlugin,
       SubscriptionsPlugin,
@@ -97,18 +90,18 @@ export function makePreset({ pgService, maxPageSize }: PresetOptions): GraphileC
     ],
     disablePlugins: DISABLED_PLUGINS,
     pgServices: [pgService],
-    // What it warns of is in nobody's power here: foreign keys of the same columns are one relation.
+    // It warns of several foreign keys over the same columns, which are one relation here.
     gather: { pgStrictFunctions: true, installWatchFixtures: false, muteWarnings: true },
     schema: { pgForbidSetofFunctionsToReturnNull: true, defaultBehavior: "list connection", maxPageSize },
   };
 }
 
 const DISABLED_PLUGINS: (keyof GraphileConfig.Plugins)[] = [
-  // QuickIntrospectionPlugin, QuickPolymorphismPlugin and QuickTablesPlugin are these, in our wrapping.
+  // Replaced by QuickIntrospectionPlugin, QuickPolymorphismPlugin and QuickTablesPlugin.
   "PgIntrospectionPlugin",
   "PgPolymorphismPlugin",
   "PgTablesPlugin",
-  // TypesInOrderPlugin does it, without a call within a call for each type.
+  // Replaced by TypesInOrderPlugin, which does not recurse per type.
   "CollectReferencedTypesPlugin",
   "SwallowErrorsPlugin",
   "NodePlugin",

@@ -3,7 +3,7 @@ import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { assignUniqueNames } from "./name-claims.ts";
 import { isTable, type PgRelation, resourcesOf } from "./table.ts";
 
-/** Those of which it is being found out what they want to be called. */
+/** Row types whose preferred relation names are being computed: ends the recursion. */
 const codecsInProgress = new WeakSet<PgCodecWithAttributes>();
 
 const renamedRelations = memoizePerObject(
@@ -36,8 +36,8 @@ type Registry = GraphileBuild.PgRelationsPluginRelationDetails["registry"];
 type RelationNames = ReadonlyMap<string, string>;
 
 /**
- * What the relations of a table are called, all decided together so that no two fields share a name. Names stay when
- * tables and foreign keys are added: the short one belongs to who came first, by the position of the column.
+ * The field names of a table's relations, assigned together so that none is used twice. Adding tables and foreign keys renames
+ * none: the foreign key of the first column has the short name.
  */
 export const relationNamesOf = memoizePerObject(
   (codec: PgCodecWithAttributes, registry: Registry, inflection: Inflection): RelationNames => {
@@ -56,8 +56,8 @@ export const relationNamesOf = memoizePerObject(
 );
 
 /**
- * The columns that the schema shows as the things they refer to. A column of the key stays beside its thing, since clients
- * address rows by it; unless both would have one name.
+ * The columns that the schema shows as relations. A column of the primary key stays a field beside its relation, since clients
+ * address rows by it; unless both have the same name.
  */
 export const columnsShownAsRelations = memoizePerObject(
   (codec: PgCodecWithAttributes, registry: Registry): ReadonlySet<string> => {
@@ -114,7 +114,7 @@ function nameOfReferencingRows(inflection: Inflection, { remoteResource, isUniqu
   return inflection.camelCase(isUnique ? thing : inflection.pluralize(thing));
 }
 
-/** How the other table calls this one in the same foreign key. */
+/** The name of the reverse relation, on the other table. */
 function reciprocalNameOf(
   inflection: Inflection,
   registry: Registry,
@@ -164,7 +164,7 @@ function relationsOf(registry: Registry, codec: PgCodecWithAttributes): [string,
 type NamedRelationDetails = GraphileBuild.PgRelationsPluginRelationDetails;
 type RelationInflection = GraphileBuild.Inflection;
 
-/** What the relation is called, where others of its table, or a column, have the name that it wants. */
+/** The name of a relation; another one when a relation or column of its table has the preferred name. */
 export function uniqueRelationName(
   inflection: RelationInflection,
   details: NamedRelationDetails,

@@ -1,6 +1,6 @@
 import { toIsoTime } from "./time-codecs.ts";
 
-/** What a trigger tells on channel `graphql` (private.tg__event in db/): which row changed, by its keys as text. */
+/** The payload of a trigger's NOTIFY on channel `graphql` (private.tg__event in db/): operation, table, and keys of the row as text. */
 export type RowEvent = {
   readonly s: string;
   readonly t: string;
@@ -11,22 +11,22 @@ export type RowEvent = {
 type TableOperation = Pick<RowEvent, "s" | "t" | "op">;
 type TopicKey = readonly [column: string, value: string | null];
 
-/** `["public","things","update","id","7"]`: JSON, so that no name and no value can be taken for another. */
+/** `["public","things","update","id","7"]`: JSON, so that topics are unambiguous whatever names and values contain. */
 export function topicOf({ s, t, op }: TableOperation, key: TopicKey | [] = []): string {
   return JSON.stringify([s, t, op, ...key]);
 }
 
 /**
- * For a column of times, which are told in the zone of whoever wrote the row. An event does not say of what type a key is, and
- * a text that reads like a time is itself only: so these have topics of their own.
+ * The topic for a timestamptz key, which an event carries in the writer's time zone. An event does not carry the key's type, and a text
+ * column may hold text that looks like a time; so times have topics of their own.
  */
 export function timeTopicOf({ s, t, op }: TableOperation, column: string, time: string): string {
   const utcTime = toIsoTime(time);
-  // Infinity is told in one way.
+  // Infinity has one spelling only.
   return JSON.stringify([s, t, op, column, utcTime, ...(utcTime === time ? [] : ["UTC"])]);
 }
 
-/** Every topic that an event belongs to: all changes of that kind, and those of each key it names. */
+/** All topics of an event: one for the operation, and those of each key. */
 export function topicsOf({ k, ...change }: RowEvent): string[] {
   return [topicOf(change), ...Object.entries(k).flatMap(([column, value]) => topicsOfKey(change, column, value))];
 }
@@ -37,7 +37,7 @@ function topicsOfKey(change: TableOperation, column: string, value: string | nul
   return timeTopic === topic ? [topic] : [topic, timeTopic];
 }
 
-/** What a trigger told; null for anything else, since whoever can connect can notify. */
+/** Null for other payloads: any role that can connect can send notifications. */
 export function parseRowEvent(payload: string): NumberedEvent | null {
   try {
     const event: unknown = JSON.parse(payload);
@@ -47,7 +47,7 @@ export function parseRowEvent(payload: string): NumberedEvent | null {
   }
 }
 
-/** Triggers of others need not number their events. */
+/** `n` numbers the events of our triggers; other triggers need not send it. */
 type NumberedEvent = RowEvent & { readonly n?: unknown };
 
 function isRowEvent(event: unknown): event is NumberedEvent {

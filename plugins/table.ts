@@ -2,10 +2,10 @@ import type { PgCodec, PgCodecRelation, PgCodecWithAttributes, PgResource } from
 import type { GraphQLInputType, GraphQLOutputType, GraphQLSchema } from "postgraphile/graphql";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 
-/** Whatever rows can be read from: tables, views, functions. */
+/** PostGraphile's resource: a table, view or function. */
 export type SchemaResource = GraphileBuild.BehaviorEntities["pgResource"];
 
-/** A table or view, with the columns that a request can name. */
+/** A table or view. */
 export type PgTable = PgResource<string, PgCodecWithAttributes>;
 
 export type Codec = PgCodec;
@@ -18,7 +18,7 @@ export function isTable(resource: SchemaResource): resource is PgTable {
 
 type SchemaRegistry = GraphileBuild.BuildInput["pgRegistry"];
 
-/** All that gives rows of this type: its table, and functions. */
+/** All resources that return rows of this type: its table, and functions. */
 export function resourcesOf(registry: SchemaRegistry, codec: Codec): readonly SchemaResource[] {
   return resourcesByCodec(registry).get(codec) ?? [];
 }
@@ -27,14 +27,14 @@ const resourcesByCodec = memoizePerObject(({ pgResources }: SchemaRegistry) =>
   Map.groupBy(Object.values(pgResources) as SchemaResource[], ({ codec }): Codec => codec),
 );
 
-/** `public.things`, for messages to whoever writes the SQL. */
+/** `public.things`, for messages. */
 export function sqlNameOf({ name, extensions }: Pick<SchemaResource, "name" | "extensions">): string {
   return extensions?.pg ? `${extensions.pg.schemaName}.${extensions.pg.name}` : name;
 }
 
 /**
- * The columns that tell one row from all others: the primary key, or else columns that a constraint makes unique and that are
- * never null. Null for a view or a table without such.
+ * The columns that identify a row: the primary key, or else a unique constraint over columns that are not null. Null when there
+ * is neither.
  */
 export function keyOf({ uniques, codec }: PgTable): readonly string[] | null {
   const key =
@@ -46,7 +46,7 @@ export function keyOf({ uniques, codec }: PgTable): readonly string[] | null {
   return key?.attributes ?? null;
 }
 
-/** A function that returns several values, any of which may be null for all that SQL says; a row is there. */
+/** Whether items of the result may be null: for functions that return a set of values, not rows. */
 export function mayHoldNulls({ parameters, codec, isUnique, extensions }: SchemaResource): boolean {
   return Boolean(parameters) && !isUnique && !codec.attributes && !codec.notNull && !extensions?.tags?.notNull;
 }
@@ -59,12 +59,12 @@ export function outputTypeOf({ getGraphQLTypeByPgCodec }: GraphileBuild.Build, c
   return getGraphQLTypeByPgCodec(codec, "output") as GraphQLOutputType | null;
 }
 
-/** What a table or view is called in GraphQL. */
+/** The GraphQL names of a table or view. */
 export type GraphqlTableNames = {
   readonly schema: string;
   readonly table: string;
   readonly type: string;
-  /** Of the fields that give its rows, those that the schema has. */
+  /** The query fields that return its rows. */
   readonly fields: readonly string[];
 };
 

@@ -1,6 +1,6 @@
 import { listOfCodec, TYPES } from "postgraphile/@dataplan/pg";
 import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
-import { castListItems } from "./codecs.ts";
+import { baseCodecOf, castListItems } from "./codecs.ts";
 import type { Codec } from "./table.ts";
 
 const ISO_8601 =
@@ -8,20 +8,20 @@ const ISO_8601 =
 
 const INFINITE_TIME = /^-?infinity$/;
 
-/** JSON's, with seconds in the zone before there were time zones, and years of any length. */
+/** to_json's format: zone offsets of old dates have seconds, and years may have more than four digits. */
 const POSTGRES_TIME = /^(\d{4,}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?([+-]\d\d:\d\d(?::\d\d)?)( BC)?$/;
 
 /**
- * Core writes times with to_char, which makes null of infinity, and takes twice as long (1.9 µs against 0.8). JSON's
- * spelling is ISO 8601 too, whatever DateStyle is set to.
+ * Core formats times with to_char, which turns infinity into null and takes twice as long (1.9 µs instead of 0.8). to_json gives
+ * ISO 8601 as well, whatever DateStyle is set to.
  */
 export const TIME_CODECS = {
   timestamptz: withTextCast(TYPES.timestamptz, castToJsonText),
   timestamp: withTextCast(TYPES.timestamp, castToJsonText),
   date: withTextCast(TYPES.date, castToJsonText),
-  // Core adds it to a day, of which 24:00 is not a part.
+  // Core adds it to a date, which fails for 24:00.
   time: withTextCast(TYPES.time, (time) => sql`to_char(${time}::interval, 'HH24:MI:SS.US')`),
-  // Core shows it in the zone of the session, which is another time.
+  // Core converts it to the session's time zone, which changes the time.
   timetz: withTextCast(TYPES.timetz, (time) => sql`${time}::text`),
   interval: { ...TYPES.interval, fromPg: parseInterval } satisfies Codec,
 };
@@ -35,16 +35,16 @@ export const TIME_LIST_CODECS: Readonly<Record<string, Codec>> = {
   _date: listOfCodec(TIME_CODECS.date, { name: "date[]" }),
 };
 
-/** A point in time: timestamptz, and the domains over it. */
+/** timestamptz, and domains over it. */
 export function isInstantCodec(codec: Codec): boolean {
-  return codec === TIME_CODECS.timestamptz || Boolean(codec.domainOfCodec && isInstantCodec(codec.domainOfCodec));
+  return baseCodecOf(codec) === TIME_CODECS.timestamptz;
 }
 
 function withTextCast<Time extends Codec>(codec: Time, asText: (time: SQL) => SQL): Time {
   return { ...codec, castFromPg: asText, listCastFromPg: castListItems(asText) };
 }
 
-/** `0000_00_02_00_00_-01.-250000`: the parts as to_char writes them, each with its sign, that of the fraction too. */
+/** `0000_00_02_00_00_-01.-250000`: the parts as to_char formats them, each with its own sign, even the fraction. */
 function parseInterval(text: string) {
   const [years, months, days, hours, minutes, seconds = ""] = text.split("_");
   const size = Number(seconds.replaceAll("-", ""));
@@ -63,8 +63,8 @@ function castToJsonText(time: SQL): SQL {
 }
 
 /**
- * Postgres's time in UTC, `2026-11-20T10:15:00.123Z`. The microseconds stay where there are some: as a bound of a filter a
- * time must be the row's own. What Date cannot hold (infinity) stays as it is.
+ * A time from Postgres in UTC, `2026-11-20T10:15:00.123Z`. Microseconds are kept, since a client may use the value as a bound of
+ * a filter. Values that Date cannot hold (infinity) are returned unchanged.
  */
 export function toIsoTime(text: string): string {
   const [, local, micros = "", zone, era] = POSTGRES_TIME.exec(text) ?? [];
@@ -75,7 +75,7 @@ export function toIsoTime(text: string): string {
   return `${utc}.${fraction.endsWith("000") ? fraction.slice(0, 3) : fraction}Z`;
 }
 
-/** Years beyond four digits come with a sign, as ISO 8601 has them. Null for a time that Date cannot hold. */
+/** Years of more than four digits have a sign, as in ISO 8601. Null for a time that Date cannot hold. */
 function toUtc(local: string, zone: string, isBeforeChrist: boolean): string | null {
   const [year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0] = local.split(/[-T:]/).map(Number);
   const [hours = 0, minutes = 0, seconds = 0] = zone.slice(1).split(":").map(Number);
@@ -86,7 +86,7 @@ function toUtc(local: string, zone: string, isBeforeChrist: boolean): string | n
   return Number.isNaN(time.getTime()) ? null : time.toISOString().slice(0, -5);
 }
 
-/** What a client wrote, as Postgres reads it; null when it is neither ISO 8601 nor infinite. Without a zone it is UTC. */
+/** Converts a client's time to Postgres's format; null when it is neither ISO 8601 nor infinity. The default zone is UTC. */
 export function parseIsoTime(text: string): string | null {
   if (INFINITE_TIME.test(text)) return text;
   const { date, time = "00:00", fraction = "", zone = "Z" } = ISO_8601.exec(text.trim())?.groups ?? {};

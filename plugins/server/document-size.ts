@@ -19,7 +19,7 @@ const PUNCTUATION_BYTES = 6;
 export type DocumentLimits = {
   /** Nested levels of fields. */
   readonly depth: number;
-  /** Fields, those of fragments as often as they are spread. */
+  /** Fields, counting those of a fragment per spread. */
   readonly complexity: number;
   readonly tokens: number;
   readonly aliases: number;
@@ -30,16 +30,16 @@ export type DocumentLimits = {
 type SelectionSize = {
   readonly depth: number;
   readonly complexity: number;
-  /** Fields that ask about the schema, which have a budget of their own. */
+  /** Introspection fields, which have a limit of their own. */
   readonly introspection: number;
-  /** Fields `types`, of whatever. */
+  /** Fields named `types`. */
   readonly types: number;
-  /** Those of the schema: each is as long as the database is large. */
+  /** Fields `types` within `__schema`, each a list of all types. */
   readonly typeLists: number;
   readonly rootFields: number;
-  /** Fields with fields of their own, for which there is something to plan. */
+  /** Fields with subselections, which Grafast plans. */
   readonly branches: number;
-  /** Those of them that ask about the schema, which nobody plans. */
+  /** Branches of introspection, which are not planned. */
   readonly schemaBranches: number;
 };
 
@@ -54,24 +54,24 @@ const EMPTY_SIZE: SelectionSize = {
   schemaBranches: 0,
 };
 
-/** Tools ask some 230 to know the whole schema, whatever a deployment allows of the others. */
+/** The introspection query of tools has about 230 fields, so the limit is never below this. */
 const MIN_INTROSPECTION_LIMIT = 1000;
-/** Whoever wants to know the schema asks for them once. */
+/** The introspection query of tools selects one. */
 const MAX_TYPE_LISTS = 2;
 
 type DocumentMeasure = {
   readonly errors: readonly GraphQLError[];
-  /** What its plan will weigh, in units of about 40 kB: as much as a branch, or twenty fields, takes. */
+  /** The memory of its plan, in units of about 40 kB, which a branch or twenty fields take. */
   readonly weight: number;
-  /** How many fields the largest operation has for which there is something to plan. */
+  /** The number of fields to plan in the largest operation. */
   readonly plannedFields: number;
 };
 
 const FIELDS_PER_BRANCH = 20;
 
 /**
- * What is too large about a document. It is found without a schema, before anything whose cost grows faster than the document does.
- * `@skip` and `@include` are not looked at: what may be asked does not depend on variables.
+ * Checks the size of a document against limits. Needs no schema and runs before all steps whose cost grows faster than the document.
+ * `@skip` and `@include` are ignored: the limits do not depend on variables.
  */
 export function measureDocument(document: DocumentNode, limits: DocumentLimits): DocumentMeasure {
   const { aliases, directives } = countAliasesAndDirectives(document);
@@ -97,7 +97,7 @@ function findExcesses(operation: OperationDefinitionNode, size: SelectionSize, l
   if (size.depth > limits.depth) errors.push(tooDeepError(size.depth, limits.depth, operation));
   const counted = [
     [size.complexity, limits.complexity, "fields"],
-    [size.introspection, Math.max(limits.complexity, MIN_INTROSPECTION_LIMIT), "fields about the schema"],
+    [size.introspection, Math.max(limits.complexity, MIN_INTROSPECTION_LIMIT), "introspection fields"],
     [size.typeLists, MAX_TYPE_LISTS, "lists of all types"],
     [size.rootFields, limits.rootFields, "fields at its root"],
   ] as const;
@@ -112,14 +112,17 @@ export function tooDeepError(
   limit: number,
   operation?: OperationDefinitionNode,
 ): GraphQLError {
-  return new GraphQLError(`The operation has ${depth} levels; ${limit} are allowed. Ask for less at once.`, {
-    extensions: { code: "QUERY_TOO_DEEP" },
-    nodes: operation ?? null,
-  });
+  return new GraphQLError(
+    `The operation has ${depth} levels; ${limit} are allowed. Split it into smaller operations.`,
+    {
+      extensions: { code: "QUERY_TOO_DEEP" },
+      nodes: operation ?? null,
+    },
+  );
 }
 
 export function tooComplexError(finding: string, limit: number, operation?: OperationDefinitionNode): GraphQLError {
-  return new GraphQLError(`${finding}; ${limit} are allowed. Ask for less at once.`, {
+  return new GraphQLError(`${finding}; ${limit} are allowed. Split it into smaller operations.`, {
     extensions: { code: "QUERY_TOO_COMPLEX" },
     nodes: operation ?? null,
   });
@@ -139,7 +142,7 @@ function countAliasesAndDirectives(document: DocumentNode): { aliases: number; d
   return { aliases, directives };
 }
 
-/** Each fragment is measured once, however often it is spread; a cycle ends where it closes, and is refused by validation. */
+/** Measures each fragment once, however often it is spread. A cycle counts once, and validation refuses it. */
 function makeSelectionSizer({ definitions }: DocumentNode): (operation: OperationDefinitionNode) => SelectionSize {
   const fragments = new Map<string, FragmentDefinitionNode>();
   for (const definition of definitions) {
@@ -196,15 +199,15 @@ function makeSelectionSizer({ definitions }: DocumentNode): (operation: Operatio
   return ({ selectionSet }) => ofSelections(selectionSet);
 }
 
-/** How much larger an answer can be than the rows that it is made of. */
+/** How much larger a response can be than its rows. */
 export type ResponseAmplification = {
-  /** How often one value may be told, under aliases of its field. */
+  /** How often one value may occur, by aliases of its field. */
   readonly factor: number;
-  /** What the names of fields add to each row. */
+  /** The bytes of field names per row. */
   readonly keyBytes: number;
 };
 
-/** At least what the operation can make of its rows: what is merged, or left out by a directive, is counted too. */
+/** An upper bound: merged fields and fields excluded by directives count too. */
 export function measureAmplification(
   { selectionSet }: OperationDefinitionNode,
   { definitions }: DocumentNode,
@@ -215,7 +218,7 @@ export function measureAmplification(
   }
   const known = new Map<string, ResponseAmplification>();
 
-  // Only the same question is answered by the same rows, so at the root each question has rows of its own.
+  // Only equal fields share rows, so at the root each distinct field has rows of its own.
   return [...amplificationByField(selectionSet).values()].reduce(largerAmplification, NO_AMPLIFICATION);
 
   function amplificationByField(
@@ -255,7 +258,7 @@ export function measureAmplification(
     let spread = 0;
     let keyBytes = 0;
     for (const [fieldKey, amplification] of amplificationByField(set)) {
-      // A fragment may ask what stands beside it.
+      // A fragment may select the same fields as its siblings.
       if (fieldKey.startsWith("...")) spread += amplification.factor;
       else plain = Math.max(plain, amplification.factor);
       keyBytes += amplification.keyBytes;
@@ -272,7 +275,7 @@ function largerAmplification(one: ResponseAmplification, other: ResponseAmplific
   return { factor: Math.max(one.factor, other.factor), keyBytes: Math.max(one.keyBytes, other.keyBytes) };
 }
 
-/** What rows may become in the answer. */
+/** Estimates the size of the response for these rows. */
 export function estimateResponseBytes(
   rows: readonly (readonly (string | null)[])[],
   { factor: times, keyBytes }: ResponseAmplification,
@@ -283,7 +286,7 @@ export function estimateResponseBytes(
     for (const cell of row) {
       if (cell === null) continue;
       bytes += cell.length;
-      // Rows of nested lists come as arrays within one cell.
+      // Rows of nested lists are arrays within one cell.
       if (cell.startsWith("[")) for (let at = 0; at >= 0; at = cell.indexOf("[", at + 1)) count++;
     }
   }

@@ -39,26 +39,26 @@ type DocumentVariables = Readonly<Record<string, unknown>>;
 /** A document that may be executed. */
 type CheckedDocument = {
   readonly document: DocumentNode;
-  /** How many fields with fields of their own its largest operation has, those about the schema left out. */
+  /** The number of fields with subselections in its largest operation, without introspection. */
   readonly plannedFields: number;
-  /** Whether any of its operations asks for `__schema` or `__type`. */
+  /** Whether an operation selects `__schema` or `__type`. */
   readonly isIntrospection: boolean;
-  /** About what it takes in memory, with its plan. */
+  /** The approximate memory of the document and its plan. */
   readonly bytes: number;
-  /** The one of that name, or the only one there is. */
+  /** The operation of that name, or the only one. */
   operation(name: string | null): OperationDefinitionNode;
-  /** Of one of its operations. */
+  /** The response amplification of one of its operations. */
   amplification(operation: OperationDefinitionNode): ResponseAmplification;
-  /** Of one of its operations; null where its variables have lost no digits. */
+  /** Null when no variable of the operation can have lost digits. */
   restoreDigits(operation: OperationDefinitionNode): RestoreDigits | null;
   /**
-   * Refuses a null where the operation needs a value: what a default makes up for is an absent variable only. Leaves in them
-   * only what was sent.
+   * Refuses a null where the operation needs a value, since a default replaces absent variables only. Removes the prototypes of
+   * their objects where a field name could match a method.
    */
   checkVariables(operation: OperationDefinitionNode, variables: DocumentVariables): void;
 };
 
-/** Why a request is not executed at all. */
+/** Thrown when a request is refused before execution. */
 export class GraphqlRefusal extends Error {
   override name = "Refusal";
   readonly errors: readonly GraphQLError[];
@@ -69,37 +69,37 @@ export class GraphqlRefusal extends Error {
   }
 }
 
-/** Grafast keeps as many plans. */
+/** Grafast caches as many plans. */
 const MAX_CACHED_DOCUMENTS = 500;
 const BYTES_PER_WEIGHT = 40_000;
-/** The document itself is kept too, as a tree with places: as much for so many characters. */
+/** The AST with its locations is cached too: one weight unit per so many characters. */
 const CHARACTERS_PER_WEIGHT = 500;
-/** Those are read and planned in a few milliseconds. */
+/** Documents up to this length are parsed and planned in a few milliseconds. */
 const SHORT_DOCUMENT_LENGTH = 1_000;
-/** Longer ones are read anew each time. */
+/** Longer documents are not cached. */
 const MAX_CACHED_LENGTH = 100_000;
 const PAGE_SIZE_ARGUMENTS: ReadonlySet<string> = new Set(["first", "last", "limit", "offset"]);
-/** More than these help nobody, and finding them costs. */
+/** Validation stops after so many errors. */
 const MAX_VALIDATION_ERRORS = 20;
 
 type DocumentReaderOptions = {
   readonly schema: GraphQLSchema;
   readonly limits: DocumentLimits;
-  /** What is remembered of all schemas together. */
+  /** Shared by all schemas. */
   readonly memory: PlanBudget;
   readonly hits?: CacheHits | undefined;
-  /** Called when a document does not fit the schema. */
+  /** Called when a document fails validation. */
   readonly onInvalid?: (() => void) | undefined;
 };
 
 export type DocumentReader = {
-  /** Reads and checks a document, or refuses it by throwing. */
+  /** Parses and validates a document, or throws a GraphqlRefusal. */
   read(text: string): CheckedDocument;
-  /** Whether it has to be read anew, and takes long: its plan has to be made anew as well. */
+  /** Whether the document is long and not cached, so that parsing and planning take long. */
   isLongWork(text: string): boolean;
 };
 
-/** Reads and checks documents against one schema, each once; those that are refused are not remembered. */
+/** Parses and validates documents against one schema and caches them; refused ones are not cached. */
 export function makeDocumentReader({ schema, limits, memory, hits, onInvalid }: DocumentReaderOptions): DocumentReader {
   const cache = new RecentMap<string, CheckedDocument>(MAX_CACHED_DOCUMENTS, undefined, hits);
   const hasPrototypeNames = hasPrototypeFieldNames(schema);
@@ -151,9 +151,9 @@ function parseAndValidate(
       planned,
     };
   } catch (error) {
-    // The parser, and whatever walks over values, calls itself for each level.
+    // The parser and visitors of values recurse per level.
     if (error instanceof RangeError) throw new GraphqlRefusal([tooDeepError("too many", limits.depth)]);
-    // A rule reads the conditions at the root of a subscription as execution does, which throws where they are malformed.
+    // The validation rule for subscriptions evaluates conditions at the root, which throws when they are malformed.
     if (error instanceof GraphQLError) throw new GraphqlRefusal([withCode(error, "GRAPHQL_VALIDATION_FAILED")]);
     throw error;
   }
@@ -196,7 +196,7 @@ function memoizeOperations(document: DocumentNode): CheckedDocument["operation"]
     if (!operation) {
       const message =
         name === null
-          ? "The document has several operations: say in operationName which one."
+          ? "The document has several operations: select one with operationName."
           : `The document has no operation named "${name}".`;
       throw new GraphqlRefusal([withCode(new GraphQLError(message), "GRAPHQL_VALIDATION_FAILED")]);
     }
@@ -222,23 +222,23 @@ function makeVariableCheck(document: DocumentNode, schema: GraphQLSchema): Check
     known.set(operation, required);
     const missing = required.find((name) => variables[name] === null);
     if (missing === undefined) return;
-    const message = `Variable "$${missing}" must not be null: it stands where a value is needed.`;
+    const message = `Variable "$${missing}" must not be null: it is used where a value is required.`;
     throw new GraphqlRefusal([withCode(new GraphQLError(message), "VALIDATION_ERROR")]);
   };
 }
 
-/** Whoever leaves out a variable named as what every object of JavaScript has would have that for its value. */
+/** An absent variable with the name of a method of Object.prototype would have that method as its value. */
 function refusePrototypeNames({ variableDefinitions = [] }: OperationDefinitionNode, variables: object): void {
   for (const { variable, type, defaultValue } of variableDefinitions) {
     const name = variable.name.value;
     const isGiven = defaultValue || type.kind === Kind.NON_NULL_TYPE || Object.hasOwn(variables, name);
     if (isGiven || !(name in Object.prototype)) continue;
-    const message = `Variable "$${name}" cannot be left out here: send null, or give it another name.`;
+    const message = `Variable "$${name}" must be given: send null, or rename it.`;
     throw new GraphqlRefusal([withCode(new GraphQLError(message), "VALIDATION_ERROR")]);
   }
 }
 
-/** The variables that may be absent by their type, and stand where null may not. */
+/** The variables of nullable types that are used in non-null positions. */
 function requiredVariablesOf(
   operation: OperationDefinitionNode,
   document: DocumentNode,
@@ -257,7 +257,7 @@ function requiredVariablesOf(
     .map(({ node }) => node.name.value);
 }
 
-/** A page size that is no number is a value that is not acceptable, whether it stands in the document or in its variables. */
+/** An invalid page size is a VALIDATION_ERROR in the document as it is in variables. */
 function makeValidationError(document: DocumentNode): (error: GraphQLError) => GraphQLError {
   const pageSizes = new Set<ASTNode>();
   visit(document, {
@@ -280,8 +280,8 @@ function withCode(error: GraphQLError, code: string): GraphQLError {
 }
 
 /**
- * What is wrong with conditions at the root of subscriptions. A subscription is one field, and which one is decided before there
- * are variables; where a condition leaves none, execution would fail.
+ * Errors in `@skip` and `@include` at the root of subscriptions. A subscription has one root field, which is determined before
+ * variables are known; execution would fail when a condition excludes it.
  */
 function findSubscriptionFaults({ definitions }: DocumentNode): GraphQLError[] {
   const fragments = new Map<string, SelectionSetNode>();
@@ -298,7 +298,7 @@ function findSubscriptionFaults({ definitions }: DocumentNode): GraphQLError[] {
     if (variable.length > 0) {
       return [subscriptionFault("A condition at the root of a subscription cannot depend on a variable.", variable)];
     }
-    // A fragment that there is not is refused by validation.
+    // Validation refuses unknown fragments.
     const isSelected = selections.some(
       (selection) =>
         selection.kind === Kind.FIELD ||
@@ -306,11 +306,11 @@ function findSubscriptionFaults({ definitions }: DocumentNode): GraphQLError[] {
     );
     return isSelected
       ? []
-      : [subscriptionFault("The subscription selects nothing: a condition leaves its field out.", [definition])];
+      : [subscriptionFault("The subscription selects no field: a condition excludes it.", [definition])];
   });
 }
 
-/** Those at the root that no condition leaves out, with those of fragments in their place. */
+/** The selections at the root that no condition excludes, with fragments expanded. */
 function selectionsOf(
   { selections }: SelectionSetNode,
   fragments: ReadonlyMap<string, SelectionSetNode>,
@@ -349,8 +349,8 @@ function subscriptionFault(message: string, nodes: readonly ASTNode[]): GraphQLE
 }
 
 /**
- * Whether an input has a field, of a column `constructor`, say, that every object of JavaScript seems to have: whoever leaves
- * it out would be taken to have sent that.
+ * Whether an input has a field named like a method of Object.prototype, such as `constructor`: when a client omits it, it would seem to
+ * be given.
  */
 function hasPrototypeFieldNames(schema: GraphQLSchema): boolean {
   return Object.values(schema.getTypeMap())
@@ -358,7 +358,7 @@ function hasPrototypeFieldNames(schema: GraphQLSchema): boolean {
     .some((type) => Object.keys(type.getFields()).some((name) => name in Object.prototype));
 }
 
-/** Leaves the objects of a value that came as JSON nothing that was not sent. In place: it may be too deep to be walked by calls. */
+/** Removes the prototypes of all objects in a JSON value. Iterates, since the value may be too deep for recursion. */
 function dropPrototypes(value: unknown): void {
   const waiting = [value];
   while (waiting.length > 0) {
@@ -369,9 +369,9 @@ function dropPrototypes(value: unknown): void {
   }
 }
 
-/** How much may be kept of documents and of their plans, whatever schemas they are for. All of it is forgotten when it is full. */
+/** Limits the documents and plans cached for all schemas together. When the limit is reached, all caches are cleared. */
 export class PlanBudget {
-  remaining = MAX_PLAN_WEIGHT;
+  #remaining = MAX_PLAN_WEIGHT;
   readonly #forget: (() => void)[] = [];
 
   onFull(forget: () => void): void {
@@ -379,10 +379,10 @@ export class PlanBudget {
   }
 
   reserve(weight: number): void {
-    if (this.remaining < weight) {
+    if (this.#remaining < weight) {
       for (const forget of this.#forget) forget();
-      this.remaining = MAX_PLAN_WEIGHT;
+      this.#remaining = MAX_PLAN_WEIGHT;
     }
-    this.remaining -= weight;
+    this.#remaining -= weight;
   }
 }

@@ -31,7 +31,7 @@ type ErrorExplainerOptions = {
   readonly errors?: KeyedCounter;
 };
 
-/** Turns any error of an operation into its entry in `errors`: a sentence for people and a code for programs. */
+/** Converts any error of an operation to its entry in `errors`: a message and a code. */
 export function makeErrorExplainer({
   catalog,
   authenticator,
@@ -45,7 +45,7 @@ export function makeErrorExplainer({
   };
 
   const meaningOfDatabase = (error: pg.DatabaseError, { caller }: AuthenticationResult): ErrorMeaning | null =>
-    // With the key of strangers one is a stranger too.
+    // A caller with the anon key is anonymous too.
     meaningOfDatabaseError(error, { anonymous: caller.role === authenticator().anonymous.role, catalog: catalog() });
 
   return (error, { authentication, requestId }) => {
@@ -66,21 +66,21 @@ export function makeErrorExplainer({
 
 type ErrorMeaning = GraphqlErrorMessage & { readonly code: string; readonly requestId?: string };
 
-/** GraphQL's numbers are finite, and a list of Postgres may have lists in it, whatever its column says. */
+/** GraphQL's numbers are finite, and a Postgres array may be multidimensional, whatever its declaration. */
 const UNREPRESENTABLE_VALUE = /^(Int|Float|String|Boolean|ID) cannot represent /;
 
-/** Null for what nobody foresaw. */
+/** Null for unexpected errors. */
 function meaningOf(error: GraphQLError): ErrorMeaning | null {
   const original = error.originalError;
   if (original instanceof ApiError) return meaningOfApiError(original);
-  // The client has left: nobody reads this, and it is no fault to log.
+  // The client has disconnected: nobody reads this, and it is not an error to log.
   if (original?.name === "AbortError") return { message: "The request was aborted.", code: "SERVICE_UNAVAILABLE" };
   if (original && isStringifyOverflow(original))
     return { message: "A value is nested too deeply.", code: "VALIDATION_ERROR" };
   const { code } = error.extensions;
   if (typeof code === "string") return { message: error.message, code };
   if (original && isSafeError(original)) return { message: error.message, code: "VALIDATION_ERROR" };
-  // A variable's value was refused; nothing was executed.
+  // The value of a variable was refused; nothing was executed.
   if (error.nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION) return { message: error.message, code: "VALIDATION_ERROR" };
   if (UNREPRESENTABLE_VALUE.test(error.message)) return { message: error.message, code: "VALIDATION_ERROR" };
   if (/^Cannot return null for non-nullable field /.test(error.message) && !original) {
@@ -89,15 +89,15 @@ function meaningOf(error: GraphQLError): ErrorMeaning | null {
   return null;
 }
 
-/** A value that JSON.parse can read and JSON.stringify cannot write: about 5,000 levels. */
+/** A value that JSON.parse can read and JSON.stringify cannot write, from about 5,000 levels. */
 function isStringifyOverflow({ name, stack = "" }: Error): boolean {
   return name === "RangeError" && /^.*call stack.*\n\s+at JSON\.stringify /.test(stack);
 }
 
-/** By SQLSTATE: what has another code elsewhere. */
+/** SQLSTATEs whose code differs from the other interfaces'. */
 const CODE_OVERRIDES: Readonly<Record<string, string>> = { "25006": "PERMISSION_DENIED", "55P03": "RESOURCE_CONFLICT" };
 
-/** The name of a table, as a value of type regclass, that there is not has the code of a broken statement. */
+/** An unknown table name as a regclass value has the SQLSTATE of an invalid statement. */
 const PARAMETER_CONTEXT = /^(unnamed portal|portal ".*") parameter /;
 
 type ErrorViewer = { readonly anonymous: boolean; readonly catalog: Catalog };
@@ -105,7 +105,7 @@ type ErrorViewer = { readonly anonymous: boolean; readonly catalog: Catalog };
 function meaningOfDatabaseError(error: pg.DatabaseError, { anonymous, catalog }: ErrorViewer): ErrorMeaning | null {
   if (error instanceof ContextError) {
     if (anonymous && isRoleRefused(error)) return { message: ANONYMOUS_NOT_SERVED, code: "AUTH_REQUIRED" };
-    return { message: "The role of this token may not be used here.", code: "PERMISSION_DENIED" };
+    return { message: "This token's role is not allowed here.", code: "PERMISSION_DENIED" };
   }
   const tooLong = valueTooLongMessage(error);
   if (tooLong) return { message: tooLong, code: "VALIDATION_ERROR" };
@@ -127,13 +127,13 @@ function meaningOfApiError(error: ApiError): ErrorMeaning | null {
   return extensions.code === "INTERNAL_ERROR" ? null : { message, code: extensions.code };
 }
 
-/** Who showed a token that has expired needs a new one, not to be told to sign in. */
+/** A caller with an expired token needs a new token rather than to sign in. */
 function withTokenExpiry(meaning: ErrorMeaning, { rejection: refusal }: AuthenticationResult): ErrorMeaning {
   if (meaning.code !== "AUTH_REQUIRED" || refusal?.code !== "TOKEN_EXPIRED") return meaning;
   return { message: "Your token has expired: refresh it, or sign in again.", code: "AUTH_EXPIRED" };
 }
 
-/** The same for an error of the request as a whole. */
+/** Wraps an error of the request as a whole. */
 export function toGraphQLError(error: unknown): GraphQLError {
   if (error instanceof GraphQLError) return error;
   return new GraphQLError(error instanceof Error ? error.message : String(error), {
@@ -141,10 +141,10 @@ export function toGraphQLError(error: unknown): GraphQLError {
   });
 }
 
-/** What people are told of an error of Postgres, and which field of the input it is about. */
+/** The client's message for a Postgres error, and the input field that it is about. */
 type GraphqlErrorMessage = { readonly message: string; readonly field?: string; readonly hint?: string };
 
-/** Null for what is no doing of the client's, and not meant for its eyes. */
+/** Null for errors that the client did not cause and should not see. */
 function graphqlMessageOf(error: DatabaseError, catalog: Catalog): GraphqlErrorMessage | null {
   const sentence = sentenceOfSql(error, catalog);
   if (!sentence) return null;
@@ -157,9 +157,9 @@ function toFieldName(column: string): string {
   return column.replace(/_+(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** What an answer says beside `data` and `errors`. */
+/** The `extensions` of a response. */
 export type ResponseExtensions = {
-  /** Why the operation ran as anonymous although a credential was shown. */
+  /** Why the operation ran as anonymous although the request has a credential. */
   readonly authentication: { readonly code: string; readonly message: string };
 };
 

@@ -3,21 +3,21 @@ import pg from "pg";
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
 import type { Logger } from "../../engine/output/log.ts";
 
-/** Whether events were told until now, when that was by Postgres's clock, and which transactions may have looked before. */
+/** Whether events were emitted until now, the time by Postgres's clock, and transactions that may have checked the lease before. */
 export type LeaseRenewal = { readonly wasAwaited: boolean; readonly at: number; readonly writers: readonly string[] };
 
 export type LeaseQueries = {
-  /** Has events told for so many seconds. Null where nobody has to ask for that. */
+  /** Has triggers emit events for so many seconds. Null when they always do. */
   awaitEvents(seconds: number): Promise<LeaseRenewal | null>;
-  /** Those of these transactions that are not over. */
+  /** The ones of these transactions that still run. */
   stillWriting(writers: readonly string[]): Promise<readonly string[]>;
 };
 
 export type EventLeaseOptions = {
   readonly queries: LeaseQueries;
-  /** Events may not have been told for a while: whether any were left out, their numbers say. */
+  /** The lease may have lapsed: the event numbers tell whether any were not emitted. */
   readonly onDoubt: () => void;
-  /** There may have been events that have no number. */
+  /** Changes may have been committed without an event and so without a number. */
   readonly onMissed: () => void;
   readonly renewMs?: number;
   readonly patienceMs?: number;
@@ -26,19 +26,19 @@ export type EventLeaseOptions = {
 const LEASE_SECONDS = 60;
 const RENEW_MS = 20_000;
 const RETRY_MS = 2_000;
-/** Whoever was away for so long, by Postgres's clock, may have been away for too long. */
+/** After so long without renewal, by Postgres's clock, the lease may have lapsed. */
 const DOUBT_SECONDS = 50;
 const POLL_MS = 5;
-/** How long a subscription waits for transactions that have written before it began. */
+/** How long a subscription waits for transactions that wrote before it began. */
 const PATIENCE_MS = 500;
 
-/** Has Postgres tell events while somebody here subscribes: a commit that tells nothing does not wait for others that do. */
+/** Has Postgres emit events only while this process has subscribers, since commits with events serialize. */
 export class EventLease {
   readonly #options: Required<EventLeaseOptions>;
   #holders = 0;
-  /** Of those who hold it now. */
-  started: Promise<void> | null = null;
-  /** In seconds, by Postgres's clock. */
+  /** Resolves when the current holders' lease is in effect. */
+  #started: Promise<void> | null = null;
+  /** Seconds by Postgres's clock. */
   #renewedAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
@@ -46,35 +46,35 @@ export class EventLease {
     this.#options = { renewMs: RENEW_MS, patienceMs: PATIENCE_MS, ...options };
   }
 
-  /** Of what is committed after this resolves all is told, or else onMissed or onDoubt is called. */
+  /** After this resolves, every commit emits its events, or onMissed or onDoubt is called. */
   async hold(): Promise<void> {
     this.#holders++;
-    this.started ??= this.start();
+    this.#started ??= this.#start();
     try {
-      await this.started;
+      await this.#started;
     } catch (error) {
       this.release();
       throw error;
     }
   }
 
-  /** To be called once for each hold(). */
+  /** Call once per hold(). */
   release(): void {
     this.#holders--;
     if (this.#holders > 0) return;
-    this.started = null;
+    this.#started = null;
     clearTimeout(this.#timer);
   }
 
-  /** To be called before events are counted: what is not told is not numbered either. */
+  /** Call before counting events: changes without an event are not numbered either. */
   async renew(): Promise<void> {
-    if (this.started) await this.#renew();
+    if (this.#started) await this.#renew();
   }
 
-  async start(): Promise<void> {
+  async #start(): Promise<void> {
     this.#renewedAt = Number.NEGATIVE_INFINITY;
     await this.#renew();
-    if (this.started) this.#renewAfter(this.#options.renewMs);
+    if (this.#started) this.#renewAfter(this.#options.renewMs);
   }
 
   #renewAfter(milliseconds: number): void {
@@ -83,36 +83,36 @@ export class EventLease {
   }
 
   async #renewOrRetry(): Promise<void> {
-    const started = this.started;
+    const started = this.#started;
     try {
       const isSure = await this.#renew();
       if (!isSure) this.#options.onDoubt();
-      if (started === this.started) this.#renewAfter(this.#options.renewMs);
+      if (started === this.#started) this.#renewAfter(this.#options.renewMs);
     } catch {
-      if (started === this.started) this.#renewAfter(RETRY_MS);
+      if (started === this.#started) this.#renewAfter(RETRY_MS);
     }
   }
 
-  /** Resolves with whether it is certain that it has not lapsed before. */
+  /** Resolves to whether the lease certainly had not lapsed. */
   async #renew(): Promise<boolean> {
     const renewal = await this.#options.queries.awaitEvents(LEASE_SECONDS);
     if (!renewal) return true;
     const { wasAwaited, at, writers } = renewal;
     const isSure = wasAwaited && at - this.#renewedAt < DOUBT_SECONDS;
     this.#renewedAt = at;
-    if (!isSure) await this.waitForWriters(writers);
+    if (!isSure) await this.#waitForWriters(writers);
     return isSure;
   }
 
-  /** What has looked before does not tell of what it commits afterwards. */
-  async waitForWriters(writers: readonly string[]): Promise<void> {
+  /** Transactions that checked before the renewal emit no events when they commit. */
+  async #waitForWriters(writers: readonly string[]): Promise<void> {
     const { onMissed, patienceMs } = this.#options;
-    const over = this.untilWritersEnd(writers).then(() => true);
+    const over = this.#untilWritersEnd(writers).then(() => true);
     const isOver = await Promise.race([over, sleep(patienceMs, false, { ref: false })]);
     if (!isOver) over.then(onMissed, onMissed);
   }
 
-  async untilWritersEnd(writers: readonly string[]): Promise<void> {
+  async #untilWritersEnd(writers: readonly string[]): Promise<void> {
     const { queries, patienceMs } = this.#options;
     let rest = writers;
     for (let pause = POLL_MS; rest.length > 0; pause = Math.min(2 * pause, patienceMs)) {
@@ -131,7 +131,7 @@ const READ_STILL_WRITING = `
       and virtualtransaction = any ($1)
   ) as writers`;
 
-/** Postgres has no such schema or function: whoever tells events there does it always. */
+/** The schema or function does not exist: triggers there always emit events. */
 const NO_LEASE_SQLSTATES: readonly (string | undefined)[] = ["3F000", "42883"];
 const INSUFFICIENT_PRIVILEGE = "42501";
 
@@ -143,7 +143,7 @@ export function makeLeaseQueries({ asOwner, log }: LeaseDependencies): LeaseQuer
   const withoutLease = (error: unknown): null => {
     const code = error instanceof pg.DatabaseError ? error.code : undefined;
     if (code === INSUFFICIENT_PRIVILEGE)
-      log.warn("subscriptions hear nothing: the login may not execute private.await_events");
+      log.warn("subscriptions receive no events: the login role may not execute private.await_events");
     else if (!NO_LEASE_SQLSTATES.includes(code)) throw error;
     isNeeded = false;
     return null;

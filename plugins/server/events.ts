@@ -8,7 +8,7 @@ import { EventQueue } from "./subscription-delivery.ts";
 
 const READ_LAST_NUMBER =
   "select (case when is_called then last_value else 0 end)::float8 as last from private.event_number";
-// Whoever has taken a number holds a lock until the transaction's end. Asked afterwards, so that none can slip in between.
+// A transaction that took a number holds a lock until it ends. Queried second, so that no transaction is missed in between.
 const READ_SETTLED = `
   select not exists (
     select from pg_locks
@@ -16,10 +16,10 @@ const READ_SETTLED = `
       and database = (select oid from pg_database where datname = current_database())
   ) as "isSettled"`;
 
-/** Postgres has no such schema or sequence: events of somebody else's triggers. */
+/** The schema or sequence does not exist: events come from other triggers. */
 const UNNUMBERED_SQLSTATES: readonly (string | undefined)[] = ["3F000", "42P01"];
 
-/** Where triggers tell what changed. */
+/** The NOTIFY channel of row events. */
 const EVENT_CHANNEL = "graphql";
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 30_000;
@@ -31,119 +31,119 @@ type RowEventHubOptions = {
   readonly log: Pick<Logger, "info" | "warn">;
 };
 
-/** One LISTEN for the process, handed on in the process to those whom it concerns. */
+/** Receives row events by one LISTEN and distributes them to the subscriptions of this process. */
 export class RowEventHub {
   readonly #topics = new Map<string, Set<EventQueue>>();
-  readonly topicsOfQueue = new Map<EventQueue, string[]>();
+  readonly #topicsOfQueue = new Map<EventQueue, string[]>();
   readonly #listening: Promise<() => void>;
   readonly #stopHearingOfGaps: () => void;
-  readonly gapDetector: EventGapDetector;
+  readonly #gapDetector: EventGapDetector;
   readonly #lease: EventLease;
   readonly #log: RowEventHubOptions["log"];
-  /** One question at a time. */
-  queue: Promise<void> = Promise.resolve();
+  /** Runs one gap check at a time. */
+  #queue: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   constructor({ listener, readIssuedNumbers, leaseQueries, log }: RowEventHubOptions) {
-    this.gapDetector = new EventGapDetector(readIssuedNumbers);
+    this.#gapDetector = new EventGapDetector(readIssuedNumbers);
     this.#lease = new EventLease({
       queries: leaseQueries,
       onDoubt: () => this.#bridgeGap(),
-      onMissed: () => this.reportLoss([...this.topicsOfQueue.keys()]),
+      onMissed: () => this.#reportLoss([...this.#topicsOfQueue.keys()]),
     });
     this.#log = log;
-    this.#listening = listener.listen(EVENT_CHANNEL, (payload) => this.receive(payload));
-    // Whoever subscribes is told of a failure; nobody else waits for it.
+    this.#listening = listener.listen(EVENT_CHANNEL, (payload) => this.#receive(payload));
+    // Subscribers get the error; nobody else waits for it.
     this.#listening.catch(() => {});
     this.#stopHearingOfGaps = listener.onGap(() => this.#bridgeGap());
   }
 
-  /** For one subscription; what happens from now on arrives. */
+  /** Opens the queue of one subscription, which receives all events from now on. */
   async open(): Promise<EventQueue> {
     await this.#listening;
     await this.#lease.hold();
-    // What happened while nobody subscribed was missed by nobody.
-    if (this.topicsOfQueue.size === 0) this.enqueue(async () => void (await this.gapDetector.mayHaveMissed()));
+    // Without other subscriptions, earlier events were missed by nobody.
+    if (this.#topicsOfQueue.size === 0) this.#enqueue(async () => void (await this.#gapDetector.mayHaveMissed()));
     const queue: EventQueue = new EventQueue(
       (topic) => this.#join(topic, queue),
       () => this.#leave(queue),
     );
-    this.topicsOfQueue.set(queue, []);
+    this.#topicsOfQueue.set(queue, []);
     return queue;
   }
 
   state(): { subscriptions: number; topics: number } {
-    return { subscriptions: this.topicsOfQueue.size, topics: this.#topics.size };
+    return { subscriptions: this.#topicsOfQueue.size, topics: this.#topics.size };
   }
 
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     this.#stopHearingOfGaps();
-    for (const queue of this.topicsOfQueue.keys()) queue.close();
+    for (const queue of this.#topicsOfQueue.keys()) queue.close();
     this.#listening.then((stopListening) => stopListening()).catch(() => {});
   }
 
   #join(topic: string, queue: EventQueue): void {
-    this.topicsOfQueue.get(queue)?.push(topic);
+    this.#topicsOfQueue.get(queue)?.push(topic);
     const queues = this.#topics.get(topic) ?? new Set();
     this.#topics.set(topic, queues.add(queue));
   }
 
   #leave(queue: EventQueue): void {
-    for (const topic of this.topicsOfQueue.get(queue) ?? []) {
+    for (const topic of this.#topicsOfQueue.get(queue) ?? []) {
       const queues = this.#topics.get(topic);
       queues?.delete(queue);
       if (queues?.size === 0) this.#topics.delete(topic);
     }
-    this.topicsOfQueue.delete(queue);
+    this.#topicsOfQueue.delete(queue);
     this.#lease.release();
   }
 
-  receive(payload: string): void {
+  #receive(payload: string): void {
     const event = parseRowEvent(payload);
     if (!event) {
-      this.#log.warn({ channel: EVENT_CHANNEL }, "a notification that tells no change of a row");
+      this.#log.warn({ channel: EVENT_CHANNEL }, "ignored a notification that is not a row event");
       return;
     }
-    this.gapDetector.record(event.n);
+    this.#gapDetector.record(event.n);
     for (const topic of topicsOf(event)) for (const queue of this.#topics.get(topic) ?? []) queue.push(event);
   }
 
-  /** Tells those who were there before, unless it is certain that nothing was lost. */
+  /** Reports a gap to all current subscriptions, unless certainly no event was lost. */
   #bridgeGap(): void {
-    const present = [...this.topicsOfQueue.keys()];
-    this.enqueue(async () => {
-      // Where that fails, so will the question: then nothing is certain.
+    const present = [...this.#topicsOfQueue.keys()];
+    this.#enqueue(async () => {
+      // If this fails, so does the check, which then reports a possible gap.
       await this.#lease.renew().catch(() => {});
-      if (await this.gapDetector.mayHaveMissed()) this.reportLoss(present);
+      if (await this.#gapDetector.mayHaveMissed()) this.#reportLoss(present);
     });
   }
 
-  reportLoss(queues: readonly EventQueue[]): void {
+  #reportLoss(queues: readonly EventQueue[]): void {
     this.#log.info({ subscriptions: queues.length }, "events may have been missed");
     for (const queue of queues) queue.reportLoss("gap");
   }
 
-  /** Tries until a moment comes in which nothing is under way. */
-  retryCount(pause: number): void {
-    if (this.#isClosed || !this.gapDetector.isUncertain) return;
-    this.enqueue(async () => void (await this.gapDetector.mayHaveMissed()), Math.min(2 * pause, MAX_PAUSE_MS));
+  /** Retries until no transaction with a number is running. */
+  #retryCount(pause: number): void {
+    if (this.#isClosed || !this.#gapDetector.isUncertain) return;
+    this.#enqueue(async () => void (await this.#gapDetector.mayHaveMissed()), Math.min(2 * pause, MAX_PAUSE_MS));
   }
 
-  enqueue(check: () => Promise<void>, pause = FIRST_PAUSE_MS): void {
-    this.queue = this.queue.then(check).then(() => {
+  #enqueue(check: () => Promise<void>, pause = FIRST_PAUSE_MS): void {
+    this.#queue = this.#queue.then(check).then(() => {
       clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.retryCount(pause), pause).unref();
+      this.#timer = setTimeout(() => this.#retryCount(pause), pause).unref();
     });
   }
 }
 
-/** The last number that was given to an event, and whether all events up to it have been told or never will be. */
+/** The last event number issued, and whether all transactions with numbers up to it are over. */
 export type IssuedNumbers = { readonly last: number; readonly isSettled: boolean };
 
-/** Null where events are not numbered. */
+/** Null when events are not numbered. */
 type ReadIssuedNumbers = () => Promise<IssuedNumbers | null>;
 
 export function makeReadIssuedNumbers(asOwner: AsOwner): ReadIssuedNumbers {
@@ -159,46 +159,45 @@ export function makeReadIssuedNumbers(asOwner: AsOwner): ReadIssuedNumbers {
 }
 
 /**
- * Whether an event was missed, by its number. Numbers are given while a transaction runs and told when it commits, in any
- * order, and those of what is rolled back never: so it is counted, not compared, and a count that is wrong only means that
- * an event may have been missed.
+ * Detects missed events by counting numbers. Numbers are issued while a transaction runs and arrive when it commits, in any order, and
+ * never after a rollback: so a wrong count only means that an event may have been missed.
  */
 export class EventGapDetector {
-  readonly readIssued: ReadIssuedNumbers;
-  /** All up to this one are settled; null while that is not known, and then nothing is. */
+  readonly #readIssued: ReadIssuedNumbers;
+  /** All transactions with numbers up to this one are over; null while unknown. */
   #base: number | null = null;
-  /** Above the base. */
-  received = 0;
-  /** Heard while Postgres is being asked. */
-  receivedWhileReading: number[] | null = null;
-  /** Where there are events without numbers, one can be missed without a trace. */
+  /** Events received with a number above the base. */
+  #received = 0;
+  /** Numbers received while the query to Postgres runs. */
+  #receivedWhileReading: number[] | null = null;
+  /** False once an event without a number was received: such events can be missed unnoticed. */
   #isNumbered = true;
 
   constructor(ask: ReadIssuedNumbers) {
-    this.readIssued = ask;
+    this.#readIssued = ask;
   }
 
-  /** Asking again may help. */
+  /** Whether another query may establish a base. */
   get isUncertain(): boolean {
     return this.#isNumbered && this.#base === null;
   }
 
   record(number: unknown): void {
     if (typeof number !== "number") this.#isNumbered = false;
-    else if (this.receivedWhileReading) this.receivedWhileReading.push(number);
-    else if (this.#base !== null && number > this.#base) this.received++;
+    else if (this.#receivedWhileReading) this.#receivedWhileReading.push(number);
+    else if (this.#base !== null && number > this.#base) this.#received++;
   }
 
-  /** One question at a time. The answer may be a false alarm, and is never a false reassurance. */
+  /** Must not run concurrently. May be a false positive, never a false negative. */
   async mayHaveMissed(): Promise<boolean> {
     if (!this.#isNumbered) return true;
     const receivedWhileReading: number[] = [];
-    this.receivedWhileReading = receivedWhileReading;
-    const issued = await this.readIssued().catch(() => "unknown" as const);
-    this.receivedWhileReading = null;
+    this.#receivedWhileReading = receivedWhileReading;
+    const issued = await this.#readIssued().catch(() => "unknown" as const);
+    this.#receivedWhileReading = null;
     if (issued === null) this.#isNumbered = false;
     const mayHave = issued === null || issued === "unknown" || !this.#accountsFor(issued, receivedWhileReading);
-    this.restart(issued, receivedWhileReading);
+    this.#restart(issued, receivedWhileReading);
     return mayHave;
   }
 
@@ -206,14 +205,14 @@ export class EventGapDetector {
     const base = this.#base;
     if (base === null || !this.#isNumbered) return false;
     return (
-      last - base === this.received + receivedWhileReading.filter((number) => number > base && number <= last).length
+      last - base === this.#received + receivedWhileReading.filter((number) => number > base && number <= last).length
     );
   }
 
-  restart(issued: IssuedNumbers | "unknown" | null, receivedWhileReading: readonly number[]): void {
+  #restart(issued: IssuedNumbers | "unknown" | null, receivedWhileReading: readonly number[]): void {
     this.#base = null;
     if (issued === null || issued === "unknown" || !issued.isSettled) return;
     this.#base = issued.last;
-    this.received = receivedWhileReading.filter((number) => number > issued.last).length;
+    this.#received = receivedWhileReading.filter((number) => number > issued.last).length;
   }
 }

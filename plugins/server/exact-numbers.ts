@@ -18,13 +18,13 @@ import { isIdScalar, takesExactNumbers } from "../graphql-types.ts";
 
 export type OperationVariables = Readonly<Record<string, unknown>>;
 
-/** Gives the variables of an operation the digits that JSON.parse took from them, where their types have room for them. */
+/** Restores the digits that JSON.parse took from variables whose types can hold them. */
 export type RestoreDigits = (
   variables: OperationVariables,
   parseExactly: () => OperationVariables,
 ) => OperationVariables;
 
-/** Null where no variable can have lost digits that it could keep. */
+/** Null when no variable has a type that can hold exact numbers. */
 export function makeRestoreDigits(
   { variableDefinitions = [] }: OperationDefinitionNode,
   schema: GraphQLSchema,
@@ -87,8 +87,8 @@ function memberOf(value: unknown, name: string): unknown {
 }
 
 /**
- * Grafast makes the values of lists and objects of JSON itself, with numbers of JavaScript, and takes booleans as they stand in
- * their nodes. So numbers that would lose digits become such nodes.
+ * Grafast builds the values of JSON lists and objects itself, with JavaScript numbers, and copies the values of boolean nodes. So
+ * number literals that would lose digits become boolean nodes with an ExactNumber as value.
  */
 export function keepLiteralDigits(document: DocumentNode, schema: GraphQLSchema): DocumentNode {
   const types = new TypeInfo(schema);
@@ -108,7 +108,7 @@ export function keepLiteralDigits(document: DocumentNode, schema: GraphQLSchema)
 
 type ContainerVisitor = { readonly enter: () => void; readonly leave: () => void };
 
-/** What lies within an object of JSON is of no type. */
+/** Values within a JSON object have no type. */
 function isInJsonValue(types: TypeInfo): boolean {
   return takesExactNumbers(getNamedType(types.getInputType()) ?? undefined);
 }

@@ -16,9 +16,9 @@ import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./http-handler.ts"
 
 const MOST_FIELDS = 4;
 
-const WELCOME_QUERY = `# Ctrl-Enter runs what you write here.
-# Ctrl-Space shows what may stand at the cursor.
-# To ask as somebody, write under Headers, below:
+const WELCOME_QUERY = `# Ctrl-Enter runs the query.
+# Ctrl-Space shows completions.
+# To run it as a user, open Headers below and enter:
 #   { "Authorization": "Bearer <token>" }
 
 query Welcome {
@@ -28,7 +28,7 @@ query Welcome {
 }
 `;
 
-/** Who has signed in on a page of this server is who asks here: their cookie is refused without the token of the session. */
+/** Users signed in on this server run operations by their session cookie, which needs the session's CSRF token. */
 const CSRF_FETCH_SCRIPT = `
 const ask = globalThis.fetch;
 let token = null;
@@ -51,7 +51,7 @@ const EXPLORER_METHODS = "GET, HEAD, OPTIONS";
 
 type ExplorerPaths = { readonly explorer: string; readonly graphql: string };
 
-/** GraphiQL, in the edition of PostGraphile (ruru). The page and all its files come from this server, and from nowhere else. */
+/** Serves PostGraphile's GraphiQL (ruru). The page and all its files come from this server only. */
 export function makeExplorer({
   explorer,
   graphql,
@@ -63,7 +63,7 @@ export function makeExplorer({
     subscriptionEndpoint: graphql,
     htmlParts: {
       titleTag: "<title>GraphiQL</title>",
-      // Without one, browsers ask for /favicon.ico.
+      // Without an icon, browsers request /favicon.ico.
       headerScripts: (scripts) => `${scripts}<script>${CSRF_FETCH_SCRIPT}</script>`,
       metaTags: (tags) => `${tags}<link rel="icon" href="data:," />`,
     },
@@ -96,7 +96,7 @@ export function makeExplorer({
   };
 }
 
-/** What the page may load and run: its own files, the scripts that stand in it, and the styles that its editor writes. */
+/** Allows the page's own files, its inline scripts, and the styles that its editor inserts. */
 function contentSecurityPolicyFor(html: string): string {
   const inline = [...html.matchAll(/<script(?: type="module")?>([\s\S]*?)<\/script>/g)].map(([, script]) =>
     scriptHashOf(script!),
@@ -108,7 +108,7 @@ function contentSecurityPolicyFor(html: string): string {
     "style-src": ["'self'", "'unsafe-inline'"],
     "img-src": ["'self'", "data:"],
     "font-src": ["'self'", "data:"],
-    // Some browsers do not count a WebSocket of the same server as 'self'.
+    // In some browsers 'self' does not include WebSockets of the same server.
     "connect-src": ["'self'", "ws:", "wss:"],
     "base-uri": ["'none'"],
     "form-action": ["'none'"],
@@ -123,7 +123,7 @@ function scriptHashOf(script: string): string {
   return `'sha256-${createHash("sha256").update(script).digest("base64")}'`;
 }
 
-/** A first query for the rows of a table, for people to copy; null when its field has another name, or there is none. */
+/** An example query for the rows of a table; null when the query type has no field of that name. */
 export function sampleQuery(schema: GraphQLSchema, table: string): string | null {
   const name = table.replace(/_+([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
   const field = schema.getQueryType()?.getFields()[name];
@@ -135,7 +135,7 @@ export function sampleQuery(schema: GraphQLSchema, table: string): string | null
   return isList(field.type) ? `{ ${name}(limit: 5) { ${leavesOf(type)} } }` : null;
 }
 
-/** Of a connection: what its edges hold. */
+/** The node type of a connection. */
 function nodeOf(type: GraphQLObjectType): GraphQLObjectType | null {
   const edge = type.getFields().edges;
   const edgeType = edge && getNamedType(edge.type);

@@ -39,40 +39,40 @@ const EXPLORER_PATH = "/graphiql";
 
 export type GraphqlDependencies = {
   readonly config: Config;
-  /** Those of now: the settings they are made of may change. */
+  /** A function, since their settings may change. */
   readonly authenticator: () => Authenticator;
   readonly catalog: CatalogKeeper;
   readonly database: Database;
   readonly listener: Listener;
   readonly loginRole: string;
-  /** Of a client, as far as the proxies in front are to be believed. */
+  /** The client's address, as reported by trusted proxies. */
   readonly clientAddress: (request: IncomingMessage) => string | null;
   readonly log: Logger;
   readonly counts?: ServiceCounters;
   readonly tracing?: Tracing | null;
-  /** For how many milliseconds the first schema is waited for; then it is built on while the rest is served. */
+  /** How many milliseconds the start waits for the first schema before the service starts without it. */
   readonly patienceMs?: number | undefined;
   readonly memory: SocketMemory;
 };
 
 export type GraphqlInterface = {
-  /** What answers below each path; the explorer is among them unless it is switched off. */
+  /** Handlers by path; includes the explorer unless it is disabled. */
   readonly folders: Readonly<Record<string, (request: GraphqlHttpRequest) => Promise<GraphqlHttpResponse>>>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** A first query for a table's rows; null where its field has another name. */
+  /** An example query for a table's rows; null when its field has another name. */
   sampleQuery(table: string): string | null;
   state(): GraphqlState;
-  /** Lets operations on sockets end, for so long, and closes the sockets. */
+  /** Waits up to so many milliseconds for operations on sockets, then closes the sockets. */
   hangUp(milliseconds: number): Promise<void>;
   close(): Promise<void>;
 };
 
 export type GraphqlState = {
-  /** Why the schema that is served may be out of date, or why there is none. */
+  /** Why the served schema may be outdated, or why there is none. */
   readonly fault: string | null;
   /** The first schema is still being built. */
   readonly isAwaited: boolean;
-  /** What the schema cannot be built with, and is therefore built without. */
+  /** Objects that the schema was built without because the build failed with them. */
   readonly leftOut: readonly string[];
   readonly sockets: number;
   readonly operations: number;
@@ -80,7 +80,7 @@ export type GraphqlState = {
   readonly topics: number;
 };
 
-/** GraphQL over HTTP and WebSocket: a schema made of the catalogue, kept up with it, and everything that serves it. */
+/** Opens GraphQL over HTTP and WebSocket, with a schema that follows the catalog. */
 export async function openGraphql(services: GraphqlDependencies): Promise<GraphqlInterface> {
   const {
     config,
@@ -140,7 +140,7 @@ export async function openGraphql(services: GraphqlDependencies): Promise<Graphq
     log,
     errors: counts.errors,
   });
-  // As objects rows take about ten times their length.
+  // As objects, rows take about ten times their length.
   const byteLimits = {
     operation: Math.ceil(config.maxAnswerBytes / 4),
     together: config.maxAnswerBytes,
@@ -198,7 +198,7 @@ export async function openGraphql(services: GraphqlDependencies): Promise<Graphq
     state: () => ({
       fault: keeper.fault,
       isAwaited: keeper.isAwaited,
-      leftOut: keeper.omitted.filter(({ isBuildFault: isFault }) => isFault).map(({ object }) => object),
+      leftOut: keeper.omitted.filter(({ isBuildFault }) => isBuildFault).map(({ object }) => object),
       ...sockets.state(),
       ...events.state(),
     }),
@@ -212,7 +212,7 @@ export async function openGraphql(services: GraphqlDependencies): Promise<Graphq
   };
 }
 
-/** What the statements of an operation run as. */
+/** The role and settings with which the statements of an operation run. */
 function makeOperationContexts(
   config: Config,
   catalog: () => Catalog,
@@ -220,7 +220,7 @@ function makeOperationContexts(
   const contexts = makeCallerSettings(config);
   const footing = makeReadYourWrites(config);
   const searchPathFrom = makeSearchPathSetting(config.extraSearchPath);
-  /** Types and operators of extensions are found by it, such as those of citext. */
+  /** Needed for types and operators of extensions, such as citext's. */
   const searchPathOf = memoizePerObject((current: Catalog) =>
     searchPathFrom(exposedSchemas(current)[0]?.name ?? "public"),
   );
@@ -245,13 +245,13 @@ function makeOperationContexts(
         ...settings,
       ],
       callerKey: () => callerKey(caller.claims, requestInfo.address),
-      // What a subscription tells has only just happened.
+      // Events are newer than any replica may be.
       ...(kind !== "subscription" && footing(caller, requestInfo)),
     };
   };
 }
 
-/** Less than others have: lists within lists are asked for in a few words, by anybody. A role's own limit comes after it. */
+/** Shorter than the other interfaces' limit, since a short document can select nested lists. A role's own limit follows it. */
 function statementTimeoutSettings(ofGraphQL: number, ofAll: number): StatementContext["settings"] {
   const seconds = shorterLimit(ofGraphQL, ofAll);
   return seconds === 0 ? [] : [["statement_timeout", String(seconds * 1000)]];

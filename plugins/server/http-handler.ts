@@ -11,7 +11,13 @@ import type { CsrfProtection } from "../../http/csrf-protection.ts";
 import { readSessionCookie, setSessionCookie } from "../../http/session-cookie.ts";
 import { GraphqlRefusal } from "./documents.ts";
 import { type ExplainError, type ResponseExtensions, responseExtensions, toGraphQLError } from "./errors.ts";
-import type { OperationOutcome, OperationResult, PreparedOperation, PrepareOperation } from "./operation.ts";
+import type {
+  OperationOutcome,
+  OperationRequestInfo,
+  OperationResult,
+  PreparedOperation,
+  PrepareOperation,
+} from "./operation.ts";
 import {
   checkContentType,
   type GraphqlRequest,
@@ -25,7 +31,7 @@ import type { SchemaKeeper } from "./schema-keeper.ts";
 const JSON_MEDIA_TYPE: ResponseMediaType = "application/json";
 const GRAPHQL_MEDIA_TYPE: ResponseMediaType = "application/graphql-response+json";
 
-/** What each range stands for. Who takes anything gets what everybody can read. */
+/** The type for each range; wildcards get application/json. */
 const MEDIA_TYPES_BY_RANGE: ReadonlyMap<string, ResponseMediaType> = new Map([
   [GRAPHQL_MEDIA_TYPE, GRAPHQL_MEDIA_TYPE],
   [JSON_MEDIA_TYPE, JSON_MEDIA_TYPE],
@@ -48,73 +54,30 @@ type GraphqlHandlerDependencies = {
 type HandleGraphql = (request: GraphqlHttpRequest) => Promise<GraphqlHttpResponse>;
 
 const GRAPHQL_METHODS = "GET, HEAD, OPTIONS, POST";
-/** With so many a query is tried while the database changes. */
+/** How often a query is run again with a newer schema while the database changes. */
 const MAX_SCHEMA_ATTEMPTS = 3;
 
-/** GraphQL over HTTP. A request that cannot be read is refused by throwing; everything else is answered here. */
-export function makeGraphqlHandler(services: GraphqlHandlerDependencies): HandleGraphql {
-  const { path, authenticator, csrf, findDocument, prepare, explain, internalErrorStatus, bodyLimitOf, schema } =
-    services;
-  const runOperation = async (
-    request: GraphqlHttpRequest,
-    graphqlRequest: GraphqlRequest,
-    authentication: AuthenticationResult,
-  ): Promise<OperationResult> => {
-    const query = await findDocument(graphqlRequest);
-    const { id: requestId, method, headers, signal, addResponseHeaders: tell } = request;
-    const address = () => request.connection().address;
-    const requestInfo = {
-      authentication: authentication,
-      requestId,
-      method,
-      path,
-      headers,
-      address,
-      signal,
-      tell,
-      asText: true,
-    };
-    for (let attempts = 1; ; attempts++) {
-      const { version: edition } = schema;
-      const operation = await prepare({ ...graphqlRequest, query }, requestInfo);
-      checkOperationMethod(operation, method);
-      request.stages.enter("run");
-      request.whenSent(operation.release);
-      const result = resultOf(await operation.run());
-      const mayRetry = operation.kind === "query" && attempts < MAX_SCHEMA_ATTEMPTS && usesOutdatedSchema(result);
-      if (!mayRetry || !(await schema.isNewerThan(edition))) return result;
-      operation.release();
-    }
-  };
-
-  const authenticate = async (request: GraphqlHttpRequest): Promise<AuthenticationResult> => {
-    const session = readSessionCookie(request.headers);
-    const authentication = await authenticator().authenticateOrAnonymous({ ...readCredentials(request), session });
-    if (authentication.caller.kind === "session") {
-      csrf.checkRequest(request, session);
-      request.addResponseHeaders(setSessionCookie(session!));
-    }
-    return authentication;
-  };
-
+/** GraphQL over HTTP. Throws for requests that cannot be parsed; all other errors are in the response. */
+export function makeGraphqlHandler(dependencies: GraphqlHandlerDependencies): HandleGraphql {
+  const { path, bodyLimitOf, explain, internalErrorStatus } = dependencies;
   return async (request) => {
     if (request.path !== path) throw notFound();
     if (request.method === "OPTIONS") return { status: 204, headers: { Allow: GRAPHQL_METHODS }, body: null };
 
     const mediaType = negotiateMediaType(request.headers.accept);
-    // How much they may send depends on who they are.
-    request.stages.enter("caller");
-    const authentication = await authenticate(request);
+    // The body limit depends on the caller.
+    request.stages.enter("authenticate");
+    const authentication = await authenticate(request, dependencies);
     request.admit(authentication.caller);
     request.stages.enter("parse");
     const graphqlRequest = await readGraphqlRequest(request, authentication.caller, bodyLimitOf(authentication.caller));
-    request.stages.enter("find");
-    const result = await runOperation(request, graphqlRequest, authentication).catch(toErrorResult);
+    request.stages.enter("plan");
+    const result = await runOperation(request, graphqlRequest, authentication, dependencies).catch(toErrorResult);
 
-    request.stages.enter("send");
+    request.stages.enter("respond");
     const errors = result.errors?.map((error) => explain(error, { authentication, requestId: request.id }));
     return {
-      status: statusOf(result, errors, mediaType),
+      status: statusOf(result, errors, mediaType, internalErrorStatus),
       headers: {
         "Content-Type": `${mediaType}; charset=utf-8`,
         "Cache-Control": "no-store",
@@ -123,17 +86,68 @@ export function makeGraphqlHandler(services: GraphqlHandlerDependencies): Handle
       body: serializeResponse(result.data, errors, responseExtensions(authentication)),
     };
   };
+}
 
-  function statusOf({ data }: OperationResult, errors: FormattedErrors, mediaType: ResponseMediaType): number {
-    const isInternal = hasCode(errors, "INTERNAL_ERROR");
-    if (isInternal && internalErrorStatus !== 200) return internalErrorStatus;
-    // Clients that know no other type read errors of a 200 only.
-    if (data !== undefined || mediaType === "application/json") return 200;
-    return isInternal ? 500 : 400;
+async function authenticate(
+  request: GraphqlHttpRequest,
+  { authenticator, csrf }: GraphqlHandlerDependencies,
+): Promise<AuthenticationResult> {
+  const session = readSessionCookie(request.headers);
+  const authentication = await authenticator().authenticateOrAnonymous({ ...readCredentials(request), session });
+  if (authentication.caller.kind === "session") {
+    csrf.checkRequest(request, session);
+    request.addResponseHeaders(setSessionCookie(session!));
+  }
+  return authentication;
+}
+
+async function runOperation(
+  request: GraphqlHttpRequest,
+  graphqlRequest: GraphqlRequest,
+  authentication: AuthenticationResult,
+  { path, findDocument, prepare, schema }: GraphqlHandlerDependencies,
+): Promise<OperationResult> {
+  const query = await findDocument(graphqlRequest);
+  const { id: requestId, method, headers, signal, addResponseHeaders } = request;
+  const address = () => request.connection().address;
+  const requestInfo: OperationRequestInfo = {
+    authentication,
+    requestId,
+    method,
+    path,
+    headers,
+    address,
+    signal,
+    addResponseHeaders,
+    asText: true,
+  };
+  for (let attempts = 1; ; attempts++) {
+    const { version } = schema;
+    const operation = await prepare({ ...graphqlRequest, query }, requestInfo);
+    checkOperationMethod(operation, method);
+    request.stages.enter("run");
+    request.whenSent(operation.release);
+    const result = resultOf(await operation.run());
+    const mayRetry = operation.kind === "query" && attempts < MAX_SCHEMA_ATTEMPTS && usesOutdatedSchema(result);
+    if (!mayRetry || !(await schema.isNewerThan(version))) return result;
+    operation.release();
   }
 }
 
-/** Some of its statements name what is there no more. */
+function statusOf(
+  { data }: OperationResult,
+  errors: FormattedErrors,
+  mediaType: ResponseMediaType,
+  internalErrorStatus: number,
+): number {
+  const isInternal = hasCode(errors, "INTERNAL_ERROR");
+  if (isInternal && internalErrorStatus !== 200) return internalErrorStatus;
+  // Clients that accept only application/json expect errors with status 200.
+  if (data !== undefined || mediaType === "application/json") return 200;
+  return isInternal ? 500 : 400;
+}
+
+/** Whether a statement failed because it names an object that no longer exists. */
 function usesOutdatedSchema({ errors }: OperationResult): boolean {
   return errors?.some(({ originalError }) => isSchemaOutdated(originalError)) ?? false;
 }
@@ -166,13 +180,13 @@ async function readGraphqlRequest(
 
 function checkOperationMethod({ kind }: PreparedOperation, method: string): void {
   if (kind === "subscription") throw new GraphqlRefusal([SUBSCRIPTION_OVER_HTTP]);
-  // An address that changes something when it is opened would be a trap.
+  // A link must not change data.
   if (kind === "mutation" && method !== "POST") {
     throw new ApiError(405, "METHOD_NOT_ALLOWED", "Send mutations by POST.", { headers: { Allow: "POST" } });
   }
 }
 
-const SUBSCRIPTION_OVER_HTTP = new GraphQLError("Subscriptions are served over WebSocket, at this same address.", {
+const SUBSCRIPTION_OVER_HTTP = new GraphQLError("Subscriptions need a WebSocket connection to this path.", {
   extensions: { code: "VALIDATION_ERROR" },
 });
 
@@ -200,14 +214,14 @@ function serializeResponse(
 
 type ResponseMediaType = "application/json" | "application/graphql-response+json";
 
-/** GraphQL over HTTP, section 6.2. Of equals the one that was made for it is meant. */
+/** GraphQL over HTTP, section 6.2. At equal quality, application/graphql-response+json is preferred. */
 function negotiateMediaType(accept: string | undefined): ResponseMediaType {
   if (accept === undefined || accept === JSON_MEDIA_TYPE || accept === "*/*" || accept.trim() === "")
     return JSON_MEDIA_TYPE;
   const ranges = accept.split(",").map(parseAcceptRange);
   const best = ranges.filter(({ type, quality }) => type && quality > 0).sort(byPreference)[0];
   if (best?.type) return best.type;
-  throw new ApiError(406, "NOT_ACCEPTABLE", `Answers come as ${GRAPHQL_MEDIA_TYPE} or ${JSON_MEDIA_TYPE}.`);
+  throw new ApiError(406, "NOT_ACCEPTABLE", `Accept must allow ${GRAPHQL_MEDIA_TYPE} or ${JSON_MEDIA_TYPE}.`);
 }
 
 type AcceptRange = { readonly type: ResponseMediaType | undefined; readonly quality: number };
@@ -230,7 +244,7 @@ function byPreference(left: AcceptRange, right: AcceptRange): number {
   );
 }
 
-/** What is known of a request here; whoever listens on the socket says the rest. */
+/** The request as the gateway passes it on. */
 export type GraphqlHttpRequest = {
   readonly id: string;
   readonly method: string;
@@ -239,14 +253,14 @@ export type GraphqlHttpRequest = {
   readonly headers: IncomingHttpHeaders;
   readonly stages: { enter(name: string): void };
   readonly signal: AbortLike;
-  /** Where it came from. */
+  /** The client's connection. */
   connection(): { readonly address: string | null };
-  /** Refuses a caller whose requests are too many. */
+  /** Throws when the caller exceeds its rate limit. */
   admit(caller: Caller): void;
-  /** Headers of the answer, whatever it will be. */
+  /** Sets headers of the response. */
   addResponseHeaders(headers: Readonly<Record<string, string>>): void;
   readBody(limit: BodyLimit): Promise<Buffer>;
-  /** Calls back when the answer has been sent, or the client has left. */
+  /** Calls back when the response is sent or the client has disconnected. */
   whenSent(callback: () => void): void;
 };
 

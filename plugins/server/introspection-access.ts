@@ -2,11 +2,11 @@ import { GraphQLError } from "postgraphile/graphql";
 import type { Config } from "../../engine/config/config.ts";
 import { GraphqlRefusal } from "./documents.ts";
 
-/** Who may ask about the schema. */
+/** Which roles may use introspection. */
 export type IntrospectionAccess = {
-  /** Throws unless callers of this role may ask for `__schema` and `__type`. */
+  /** Throws unless the role may select `__schema` and `__type`. */
   check(role: string): void;
-  /** Takes graphql-js's suggestions, which are names in the schema, out of a message for callers who may not. */
+  /** Removes graphql-js's suggestions, which are names in the schema, from messages to roles without introspection. */
   redact(message: string, role: string): string;
 };
 
@@ -21,8 +21,8 @@ export function makeIntrospectionAccess({
     check(role) {
       if (isAllowed(role)) return;
       throw allowed === "off"
-        ? introspectionRefusal("Introspection is switched off.", "GRAPHQL_VALIDATION_FAILED")
-        : introspectionRefusal("Sign in to ask about the schema.", "AUTH_REQUIRED");
+        ? introspectionRefusal("Introspection is disabled.", "GRAPHQL_VALIDATION_FAILED")
+        : introspectionRefusal("Sign in to use introspection.", "AUTH_REQUIRED");
     },
     redact: (message, role) => (isAllowed(role) ? message : message.replace(/ Did you mean .*\?$/s, "")),
   };

@@ -1,6 +1,12 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { execute, subscribe } from "postgraphile/grafast";
-import type { ExecutionArgs, ExecutionResult, GraphQLError, OperationTypeNode } from "postgraphile/graphql";
+import type {
+  ExecutionArgs,
+  ExecutionResult,
+  GraphQLError,
+  OperationDefinitionNode,
+  OperationTypeNode,
+} from "postgraphile/graphql";
 import type { AbortLike } from "../../engine/concurrency/abort.ts";
 import { waitForLargeWorkSlot } from "../../engine/concurrency/event-loop-sharing.ts";
 import type { Database } from "../../engine/database/database.ts";
@@ -10,7 +16,7 @@ import type { ResultRow, StatementContext } from "../../engine/database/statemen
 import type { AuthenticationResult } from "../../engine/identity/authenticator.ts";
 import { callerKey } from "../../engine/identity/caller.ts";
 import type { Tracing } from "../../engine/observability/tracing.ts";
-import { estimateResponseBytes, tooComplexError } from "./document-size.ts";
+import { estimateResponseBytes, type ResponseAmplification, tooComplexError } from "./document-size.ts";
 import { GraphqlRefusal } from "./documents.ts";
 import type { RowEventHub } from "./events.ts";
 import type { OperationVariables } from "./exact-numbers.ts";
@@ -19,33 +25,33 @@ import { makeWithPgClient } from "./pg-client.ts";
 import type { ServedSchema } from "./role-schemas.ts";
 import { type GrafastResults, SubscriptionResults } from "./subscription-delivery.ts";
 
-/** What a client asks, by whatever way it came. */
+/** The parameters of a GraphQL request, over HTTP or WebSocket. */
 export type OperationParameters = {
   readonly query: string;
   readonly operationName: string | null;
   readonly variables: OperationVariables;
-  /** The same, with ExactNumbers among them. */
+  /** The variables with ExactNumbers. */
   readonly parseExactVariables: () => OperationVariables;
 };
 
-/** Who asks, and what is known of the way it came. */
+/** The caller and the request that an operation came with. */
 export type OperationRequestInfo = {
   readonly authentication: AuthenticationResult;
   readonly requestId: string;
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
-  /** Of the client; null where nobody knows. */
+  /** The client's address; null when unknown. */
   readonly address: () => string | null;
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the client has disconnected. */
   readonly signal?: AbortLike;
-  /** Headers of the answer, where it has any. */
+  /** Sets headers of the response, if it has any. */
   readonly addResponseHeaders?: (headers: Readonly<Record<string, string>>) => void;
-  /** The data as text, for who passes it on as it is. */
+  /** Return `data` as JSON text. */
   readonly asText?: boolean;
 };
 
-/** Data is absent when nothing was executed. */
+/** `data` is absent when nothing was executed. */
 export type OperationResult = {
   readonly data?: ExecutionResult["data"] | string;
   readonly errors?: readonly GraphQLError[] | undefined;
@@ -55,20 +61,20 @@ export type OperationOutcome =
   | { readonly kind: "result"; readonly result: OperationResult }
   | { readonly kind: "stream"; readonly results: SubscriptionResults };
 
-/** What may be executed, and has not been yet. */
+/** A checked operation that is ready to run. */
 export type PreparedOperation = ExecutionArgs & {
   readonly kind: `${OperationTypeNode}`;
-  /** About what its document takes in memory, which other operations may share. */
+  /** The approximate memory of its document, which other operations may share. */
   readonly documentBytes: number;
   run(): Promise<OperationOutcome>;
-  /** To be called when the answer has been sent, or will not be. */
+  /** Call when the response has been sent, or will not be. */
   release(): void;
 };
 
-/** At once, unless the schema of the caller's role is still to be made, or the document is large. */
+/** Synchronous, unless the schema of the caller's role must be built first or the document is large. */
 export type PrepareOperation = (
   parameters: OperationParameters,
-  circumstances: OperationRequestInfo,
+  requestInfo: OperationRequestInfo,
 ) => PreparedOperation | Promise<PreparedOperation>;
 
 type OperationDependencies = {
@@ -76,148 +82,187 @@ type OperationDependencies = {
   readonly introspection: IntrospectionAccess;
   readonly database: Database;
   readonly events: RowEventHub;
-  readonly contextOf: (circumstances: OperationRequestInfo, kind: PreparedOperation["kind"]) => StatementContext;
-  /** How many bytes may be held of one operation's rows, of those of all together, and of the answers to all together. */
+  readonly contextOf: (requestInfo: OperationRequestInfo, kind: PreparedOperation["kind"]) => StatementContext;
+  /** How many bytes are held at most: of one operation's rows, of all rows, and of all responses. */
   readonly byteLimits: { readonly operation: number; readonly together: number; readonly answers: number };
   readonly anonymous: AnonymousLimits;
-  /** Null: nobody follows what becomes of an operation. */
+  /** Null when tracing is off. */
   readonly tracing?: Tracing | null;
 };
 
-/** What an operation in the anonymous role may have that is to be planned, and how long its answer may be. */
+/** Limits for operations in the anonymous role. */
 export type AnonymousLimits = {
   readonly role: string;
   readonly maxPlannedFields: number;
   readonly maxResponseBytes: number;
 };
 
-/** Longer answers are put together one after the other: a few milliseconds of work for each mebibyte. */
+/** Larger responses are built one after the other: a few milliseconds per mebibyte. */
 const SMALL_RESPONSE_BYTES = 256 * 1024;
-/** A client that reads slowly takes the room of others for so long. */
+/** How long a slow client's response counts against the shared budget. */
 const MAX_HELD_MS = 5_000;
 
-/** Reads and checks what is asked. What cannot be executed is refused by throwing: with a Refusal when that is the client's doing. */
-export function makePrepareOperation({
-  schemaOf,
-  introspection,
-  database,
-  events,
-  contextOf,
-  byteLimits,
-  anonymous,
-  tracing = null,
-}: OperationDependencies): PrepareOperation {
-  const allRows = new ResponseBudget(byteLimits.together);
-  const allResponses = new ResponseBudget(byteLimits.answers);
-  const prepareFor = (
-    served: ServedSchema,
-    parameters: OperationParameters,
-    requestInfo: OperationRequestInfo,
-  ): PreparedOperation => {
-    const { query, operationName, variables: sentVariables, parseExactVariables } = parameters;
-    const { role, claims } = requestInfo.authentication.caller;
-    const { schema, resolvedPreset, documents } = served;
-    const checkedDocument = documents.read(query);
-    const {
-      document,
-      bytes: documentBytes,
-      plannedFields,
-      isIntrospection,
-      operation,
-      amplification,
-      checkVariables,
-    } = checkedDocument;
-    if (isIntrospection) introspection.check(role);
-    const isAnonymous = role === anonymous.role;
-    if (isAnonymous) refuseLargePlan(plannedFields, anonymous.maxPlannedFields);
-    const selected = operation(operationName);
-    const variables = checkedDocument.restoreDigits(selected)?.(sentVariables, parseExactVariables) ?? sentVariables;
-    checkVariables(selected, variables);
-    const kind = selected.operation;
-    const { signal, asText = false } = requestInfo;
-    const rowBudget = new ResponseBudget(byteLimits.operation, allRows);
-    // A subscription has no end: each of its events has a budget of its own.
-    const budgetOf = () => (kind === "subscription" ? new ResponseBudget(byteLimits.operation) : rowBudget);
-    const readOnly = kind !== "mutation";
-    // Rows are few bytes beside what aliases can make of them.
-    const responseBudget = new ResponseBudget(
-      isAnonymous ? anonymous.maxResponseBytes : byteLimits.operation,
-      allResponses,
-    );
-    const release = () => void responseBudget.giveAllBack();
-    const releaseSoon = () => {
-      if (responseBudget.isSmall) release();
-      else setTimeout(release, MAX_HELD_MS).unref();
-    };
-    const admit = (rows: readonly ResultRow[]): Promise<void> | void => {
-      if (kind === "subscription") release();
-      const bytes = estimateResponseBytes(rows, amplification(selected));
-      if (!responseBudget.take(bytes)) {
-        const refusal = readOnly ? responseBudget.refusal() : changedButResponseTooLarge();
-        release();
-        throw refusal;
-      }
-      if (kind === "subscription") releaseSoon();
-      if (bytes > SMALL_RESPONSE_BYTES) return waitForLargeWorkSlot(callerKey(claims, requestInfo.address));
-    };
-    const client = { readOnly, budgetOf, admit, ...(signal && { signal }) };
-    const withPgClient = makeWithPgClient(database, contextOf(requestInfo, kind), client);
-    const contextValue = { pgSettings: null, withPgClient };
-    // Nobody's middleware runs: what PostGraphile's own would put into the context is there already.
-    const executionArgs = { schema, document, variableValues: variables, operationName };
-    const args = { ...executionArgs, resolvedPreset, middleware: null };
-
-    const executed = async () => {
-      try {
-        return await execute({ ...args, contextValue, outputDataAsString: asText });
-      } finally {
-        rowBudget.giveAllBack();
-        releaseSoon();
-      }
-    };
-
-    const execution = async (): Promise<OperationOutcome> => {
-      const result = await executed();
-      if (Symbol.asyncIterator in result) throw new TypeError("Results are not delivered in parts");
-      return { kind: "result", result };
-    };
-
-    const subscription = async (): Promise<OperationOutcome> => {
-      const inbox = await events.open();
-      const results = await subscribe({ ...args, contextValue: { ...contextValue, events: inbox } });
-      if (Symbol.asyncIterator in results)
-        return { kind: "stream", results: new SubscriptionResults(results as GrafastResults, inbox) };
-      inbox.close();
-      return { kind: "result", result: results };
-    };
-
-    const run = kind === "subscription" ? subscription : execution;
-    if (!tracing) return { ...executionArgs, kind, documentBytes, run, release };
-    const attributes = {
-      "graphql.operation.type": kind,
-      ...(selected.name && { "graphql.operation.name": selected.name.value }),
-    };
-    return { ...executionArgs, kind, documentBytes, run: () => tracing.traceWork(kind, attributes, run), release };
+/** Prepares operations. Throws a GraphqlRefusal for those that the client must correct. */
+export function makePrepareOperation(dependencies: OperationDependencies): PrepareOperation {
+  const { schemaOf, byteLimits } = dependencies;
+  const shared: SharedBudgets = {
+    rows: new ResponseBudget(byteLimits.together),
+    responses: new ResponseBudget(byteLimits.answers),
   };
-  const prepareInTurn = (
+  const prepare = (
     served: ServedSchema,
     parameters: OperationParameters,
     requestInfo: OperationRequestInfo,
   ): PreparedOperation | Promise<PreparedOperation> => {
-    if (!served.documents.isLongWork(parameters.query)) return prepareFor(served, parameters, requestInfo);
-    const { claims } = requestInfo.authentication.caller;
-    const turn = waitForLargeWorkSlot(callerKey(claims, requestInfo.address));
-    return turn.then(() => prepareFor(served, parameters, requestInfo));
+    if (!served.documents.isLongWork(parameters.query)) {
+      return prepareOperation(dependencies, shared, served, parameters, requestInfo);
+    }
+    const slot = waitForLargeWorkSlot(callerKey(requestInfo.authentication.caller.claims, requestInfo.address));
+    return slot.then(() => prepareOperation(dependencies, shared, served, parameters, requestInfo));
   };
   return (parameters, requestInfo) => {
     const served = schemaOf(requestInfo.authentication.caller.role);
-    if (!(served instanceof Promise)) return prepareInTurn(served, parameters, requestInfo);
-    return served.then((made) => prepareInTurn(made, parameters, requestInfo));
+    if (!(served instanceof Promise)) return prepare(served, parameters, requestInfo);
+    return served.then((built) => prepare(built, parameters, requestInfo));
   };
+}
+
+function prepareOperation(
+  { introspection, database, events, contextOf, byteLimits, anonymous, tracing = null }: OperationDependencies,
+  shared: SharedBudgets,
+  served: ServedSchema,
+  { query, operationName, variables: sentVariables, parseExactVariables }: OperationParameters,
+  requestInfo: OperationRequestInfo,
+): PreparedOperation {
+  const { role, claims } = requestInfo.authentication.caller;
+  const { schema, resolvedPreset, documents } = served;
+  const checked = documents.read(query);
+  if (checked.isIntrospection) introspection.check(role);
+  const isAnonymous = role === anonymous.role;
+  if (isAnonymous) refuseLargePlan(checked.plannedFields, anonymous.maxPlannedFields);
+  const selected = checked.operation(operationName);
+  const kind = selected.operation;
+  const variables = checked.restoreDigits(selected)?.(sentVariables, parseExactVariables) ?? sentVariables;
+  checked.checkVariables(selected, variables);
+
+  const { signal, asText = false } = requestInfo;
+  const memory = new OperationMemory(shared, {
+    kind,
+    maxRowBytes: byteLimits.operation,
+    maxResponseBytes: isAnonymous ? anonymous.maxResponseBytes : byteLimits.operation,
+    amplification: () => checked.amplification(selected),
+    waitForSlot: () => waitForLargeWorkSlot(callerKey(claims, requestInfo.address)),
+  });
+  const withPgClient = makeWithPgClient(database, contextOf(requestInfo, kind), {
+    readOnly: kind !== "mutation",
+    budgetOf: () => memory.rowBudget(),
+    admit: (rows) => memory.admit(rows),
+    ...(signal && { signal }),
+  });
+  const args = { schema, document: checked.document, variableValues: variables, operationName };
+  // No middleware: PostGraphile's would only set the context values that are set here.
+  const executionArgs = { ...args, resolvedPreset, middleware: null, contextValue: { pgSettings: null, withPgClient } };
+  const run =
+    kind === "subscription"
+      ? () => runSubscription(executionArgs, events)
+      : () => runToResult({ ...executionArgs, outputDataAsString: asText }, memory);
+  return {
+    ...args,
+    kind,
+    documentBytes: checked.bytes,
+    run: tracing ? () => tracing.traceWork(kind, traceAttributes(selected), run) : run,
+    release: () => memory.release(),
+  };
+}
+
+async function runToResult(args: Parameters<typeof execute>[0], memory: OperationMemory): Promise<OperationOutcome> {
+  try {
+    const result = await execute(args);
+    if (Symbol.asyncIterator in result) throw new TypeError("Results are not delivered in parts");
+    return { kind: "result", result };
+  } finally {
+    memory.endExecution();
+  }
+}
+
+async function runSubscription(
+  args: Parameters<typeof subscribe>[0] & { readonly contextValue: object },
+  events: RowEventHub,
+): Promise<OperationOutcome> {
+  const queue = await events.open();
+  const results = await subscribe({ ...args, contextValue: { ...args.contextValue, events: queue } });
+  if (Symbol.asyncIterator in results) {
+    return { kind: "stream", results: new SubscriptionResults(results as GrafastResults, queue) };
+  }
+  queue.close();
+  return { kind: "result", result: results };
+}
+
+function traceAttributes({ operation, name }: OperationDefinitionNode): Record<string, string> {
+  return { "graphql.operation.type": operation, ...(name && { "graphql.operation.name": name.value }) };
 }
 
 function refuseLargePlan(planned: number, most: number): void {
   if (planned <= most) return;
-  const fact = `The operation of an anonymous caller has ${planned} fields with fields of their own`;
+  const fact = `The operation of an anonymous caller has ${planned} fields with subselections`;
   throw new GraphqlRefusal([tooComplexError(fact, most)]);
+}
+
+/** What all operations together may hold. */
+type SharedBudgets = { readonly rows: ResponseBudget; readonly responses: ResponseBudget };
+
+type OperationMemoryOptions = {
+  readonly kind: PreparedOperation["kind"];
+  readonly maxRowBytes: number;
+  readonly maxResponseBytes: number;
+  readonly amplification: () => ResponseAmplification;
+  readonly waitForSlot: () => Promise<void>;
+};
+
+/** Limits what one operation holds: its rows while it runs, and its response until that is sent. */
+class OperationMemory {
+  readonly #options: OperationMemoryOptions;
+  readonly #rows: ResponseBudget;
+  readonly #response: ResponseBudget;
+
+  constructor({ rows, responses }: SharedBudgets, options: OperationMemoryOptions) {
+    this.#options = options;
+    this.#rows = new ResponseBudget(options.maxRowBytes, rows);
+    // Aliases can make a response much larger than its rows.
+    this.#response = new ResponseBudget(options.maxResponseBytes, responses);
+  }
+
+  /** A subscription has no end, so each of its events has a budget of its own. */
+  rowBudget(): ResponseBudget {
+    const { kind, maxRowBytes } = this.#options;
+    return kind === "subscription" ? new ResponseBudget(maxRowBytes) : this.#rows;
+  }
+
+  /** Takes what the response for these rows will need; throws when that is too much, and waits before a large one is built. */
+  admit(rows: readonly ResultRow[]): Promise<void> | void {
+    const { kind, amplification, waitForSlot } = this.#options;
+    if (kind === "subscription") this.release();
+    const bytes = estimateResponseBytes(rows, amplification());
+    if (!this.#response.take(bytes)) {
+      const refusal = kind === "mutation" ? changedButResponseTooLarge() : this.#response.refusal();
+      this.release();
+      throw refusal;
+    }
+    if (kind === "subscription") this.#releaseSoon();
+    if (bytes > SMALL_RESPONSE_BYTES) return waitForSlot();
+  }
+
+  endExecution(): void {
+    this.#rows.giveAllBack();
+    this.#releaseSoon();
+  }
+
+  release(): void {
+    this.#response.giveAllBack();
+  }
+
+  #releaseSoon(): void {
+    if (this.#response.isSmall) this.release();
+    else setTimeout(() => this.release(), MAX_HELD_MS).unref();
+  }
 }

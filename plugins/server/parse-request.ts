@@ -8,28 +8,28 @@ import { isJsonObject, parseJsonExactly } from "../../engine/json/json-values.ts
 import { scanJson } from "../../engine/json/scan-json.ts";
 import type { OperationVariables } from "./exact-numbers.ts";
 
-/** What came in a request: GraphQL over HTTP, section 5. */
+/** A parsed request: GraphQL over HTTP, section 5. */
 export type GraphqlRequest = {
   readonly query: string | null;
   readonly operationName: string | null;
   readonly variables: OperationVariables;
-  /** The same, with ExactNumbers where those of JavaScript have lost digits. */
+  /** The variables with ExactNumbers where JavaScript numbers have lost digits. */
   readonly parseExactVariables: () => OperationVariables;
   readonly extensions: Readonly<Record<string, unknown>>;
-  /** The name of an operation that the server knows. */
+  /** The id of a persisted operation. */
   readonly documentId: string | null;
 };
 
-/** As much as is parsed in a moment, and as deep as anybody writes. An address, which is short, may have any of them. */
+/** Bounds for parsing a body quickly. Query strings are short and have no such limits. */
 const MAX_BODY_VALUES = 50_000;
 const MAX_BODY_LEVELS = 1_000;
 
-/** Nearly all requests are shorter. */
+/** Larger bodies are parsed one after the other per client. */
 export const LARGE_BODY_BYTES = 16 * 1024;
 
 type BodyScan = "invalid" | "too deep" | "too many values" | "fit";
 
-/** Counts what was sent before anything is made of it. */
+/** Counts the values and levels of a body before it is parsed. */
 export function* scanBody(body: Buffer): Stepwise<BodyScan> {
   const scan = yield* scanJson(body, null, MAX_BODY_LEVELS);
   if (scan.kind === "too deep" || scan.kind === "invalid") return scan.kind;
@@ -37,12 +37,12 @@ export function* scanBody(body: Buffer): Stepwise<BodyScan> {
 }
 
 const SCAN_MESSAGES = {
-  invalid: "The body is no JSON.",
+  invalid: "The body is not valid JSON.",
   "too deep": `The body may have at most ${MAX_BODY_LEVELS} levels.`,
   "too many values": `The body may have at most ${MAX_BODY_VALUES} values.`,
 } as const;
 
-/** The body of a POST request, whose sender's turn for large work is waited for where it is large. */
+/** Parses the body of a POST request. A large one waits for its client's turn. */
 export async function parseBody(
   body: Buffer,
   { owner, signal }: { readonly owner: () => string; readonly signal: AbortLike },
@@ -62,11 +62,11 @@ export function parseQueryString(rawQuery: string): GraphqlRequest {
   const parameters = new URLSearchParams(rawQuery);
   const parseParameter = (name: string) => {
     const text = parameters.get(name);
-    return text === null ? null : parseJson(text, `${name} is no JSON.`);
+    return text === null ? null : parseJson(text, `${name} is not valid JSON.`);
   };
   const body = {
     query: parameters.get("query"),
-    // In an address, and only there, an empty name is none.
+    // In a query string, unlike a body, an empty name means none.
     operationName: parameters.get("operationName") || null,
     documentId: parameters.get("documentId"),
     variables: parseParameter("variables"),
@@ -75,9 +75,9 @@ export function parseQueryString(rawQuery: string): GraphqlRequest {
   return parseParameters(body, () => ({ variables: parseJsonExactly(parameters.get("variables") ?? "null") }));
 }
 
-/** `parseAgain` gives the same with ExactNumbers. */
+/** `parseAgain` parses the same body with ExactNumbers. */
 export function parseParameters(body: unknown, parseAgain: () => unknown): GraphqlRequest {
-  if (Array.isArray(body)) throw malformedRequest("Send one operation per request: batches are not taken.");
+  if (Array.isArray(body)) throw malformedRequest("Send one operation per request: batches are not supported.");
   if (!isJsonObject(body)) throw malformedRequest("Send a JSON object with the operation in query.");
   return {
     query: stringIn(body, "query"),
@@ -89,7 +89,7 @@ export function parseParameters(body: unknown, parseAgain: () => unknown): Graph
   };
 }
 
-/** It is parsed by functions that call each other for each level. */
+/** The exact parser recurses per level. */
 function parseExactAgain(parseAgain: () => unknown): OperationVariables {
   try {
     return parseAgain() as OperationVariables;
@@ -99,8 +99,8 @@ function parseExactAgain(parseAgain: () => unknown): OperationVariables {
 }
 
 /**
- * Other types are refused, not guessed: forms and plain text are what a page of a stranger may send in the name of a browser's
- * user without being asked (CORS's simple requests).
+ * Refuses other types: any site can make a browser send forms and plain text with the user's cookies without a CORS preflight (simple
+ * requests).
  */
 export function checkContentType(contentType: string | undefined): void {
   const [type = "", ...parameters] = (contentType ?? "").toLowerCase().replaceAll(/[\s"]/g, "").split(";");
@@ -121,7 +121,7 @@ function parseJson(text: string, message: string): unknown {
 
 function stringIn(body: Readonly<Record<string, unknown>>, name: string): string | null {
   const value = body[name] ?? null;
-  if (value !== null && typeof value !== "string") throw malformedRequest(`${name} must be a text.`);
+  if (value !== null && typeof value !== "string") throw malformedRequest(`${name} must be a string.`);
   return value;
 }
 
@@ -145,7 +145,7 @@ export function readCredentials({ headers, rawQuery }: CredentialSource): Creden
   return { authorization, apiKey: inHeader ?? inQuery };
 }
 
-/** The same in a socket's first message, in letters of any case, on top or among `headers`: browsers cannot give a socket headers. */
+/** Credentials in a socket's init message, since browsers cannot set headers: names in any case, at the top level or in `headers`. */
 export function readConnectionCredentials(parameters: unknown): Credentials | null {
   const lowerCased = withLowerCaseKeys(parameters);
   return credentialsAmong(lowerCased) ?? credentialsAmong(withLowerCaseKeys(lowerCased.headers));

@@ -6,25 +6,25 @@ import { ApiError } from "../../engine/errors.ts";
 import { GraphqlRefusal } from "./documents.ts";
 import type { GraphqlRequest } from "./parse-request.ts";
 
-/** The document that a request means. */
+/** Finds the document of a request. */
 export type FindDocument = (request: GraphqlRequest) => string | Promise<string>;
 
 export type PersistedOperationsOptions = {
-  /** Holds `<id>.graphql` for each operation; null: there are none. */
+  /** Contains `<id>.graphql` for each operation; null when there are none. */
   readonly folder: string | null;
-  /** Whether nothing else is run. */
+  /** Whether only persisted operations are run. */
   readonly only: boolean;
 };
 
 const MAX_CACHED_OPERATIONS = 2_000;
-/** A hash, as tools make them; nothing that leads out of the folder. */
+/** Such as a hash; cannot contain a path. */
 const OPERATION_ID = /^[\w-]{1,128}$/;
 
-/** Finds operations that were registered, by the names that Apollo, Relay and others give them in requests. */
+/** Finds persisted operations by the ids that Apollo, Relay and others send. */
 export async function makeFindDocument({ folder, only }: PersistedOperationsOptions): Promise<FindDocument> {
   if (folder === null) return (request) => request.query ?? refuseMissingDocument(request);
   const stats = await stat(folder).catch(() => null);
-  if (!stats?.isDirectory()) throw new Error(`GRAPHQL_PERSISTED_OPERATIONS names no folder: ${folder}`);
+  if (!stats?.isDirectory()) throw new Error(`GRAPHQL_PERSISTED_OPERATIONS is not a folder: ${folder}`);
 
   const cache = new RecentMap<string, string>(MAX_CACHED_OPERATIONS);
   const readOperation = async (id: string): Promise<string> => {
@@ -41,7 +41,7 @@ export async function makeFindDocument({ folder, only }: PersistedOperationsOpti
     const id = operationIdOf(request);
     if (id !== null) return cache.get(id) ?? readOperation(id);
     if (request.query === null) return refuseMissingDocument(request);
-    throw persistedRefusal("Only registered operations are run here: send the id of one.", "PERMISSION_DENIED");
+    throw persistedRefusal("Only persisted operations are allowed: send an operation id.", "PERMISSION_DENIED");
   };
 }
 
@@ -50,7 +50,7 @@ function operationIdOf({ documentId, extensions }: GraphqlRequest): string | nul
   return typeof sha256Hash === "string" ? sha256Hash : documentId;
 }
 
-/** Apollo's clients know these two messages and send the document then. */
+/** On these two messages, Apollo's clients send the document. */
 function refuseMissingDocument(request: GraphqlRequest): never {
   if (operationIdOf(request) !== null)
     throw persistedRefusal("PersistedQueryNotSupported", "PERSISTED_QUERY_NOT_SUPPORTED");

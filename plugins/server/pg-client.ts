@@ -8,18 +8,18 @@ import type { QueryInTransaction } from "../../engine/database/transaction.ts";
 import { FunctionCall } from "../function-call.ts";
 
 type PgClientOptions = {
-  /** What only reads may be asked again when its connection is lost, and goes where reads go. */
+  /** Whether statements only read: they then use the read pools and are retried when a connection is lost. */
   readonly readOnly: boolean;
-  /** For each statement: what may be held of its rows. */
+  /** The memory budget for the rows of each statement. */
   readonly budgetOf?: () => ResponseBudget;
-  /** Told of the rows of each statement; may refuse what they would become, and have it waited for. */
+  /** Called with the rows of each statement; may refuse or delay them. */
   readonly admit?: (rows: StatementResult["rows"]) => Promise<void> | void;
   readonly signal?: AbortLike;
 };
 
 /**
- * What a plan runs its SQL through. The caller stands fixed, so the settings that a plan hands over are not looked at: they travel
- * with each statement, in the engine's single round trip, and each statement is a transaction of its own.
+ * The client through which a plan runs its SQL. The caller is fixed, so the settings that the plan passes are ignored: the engine sends
+ * the caller's with each statement, in one round trip and one transaction.
  */
 export function makeWithPgClient(
   database: CallerDatabase,
@@ -30,14 +30,14 @@ export function makeWithPgClient(
   return async (_settings, work) => work(client);
 }
 
-/** What of the engine's database a plan needs. */
+/** The part of the engine's database that plans use. */
 export type CallerDatabase = Pick<Database, "run" | "runEach" | "transaction">;
 
 class CallerClient implements PgClient {
   readonly #database: CallerDatabase;
   readonly #context: StatementContext;
   readonly #options: PgClientOptions;
-  batch: { readonly statement: Statement; readonly resolve: (result: Promise<StatementResult>) => void }[] = [];
+  #batch: { readonly statement: Statement; readonly resolve: (result: Promise<StatementResult>) => void }[] = [];
 
   constructor(database: CallerDatabase, context: StatementContext, options: PgClientOptions) {
     this.#database = database;
@@ -47,13 +47,13 @@ class CallerClient implements PgClient {
 
   async query<Row>(query: PgClientQuery): Promise<PgClientResult<Row>> {
     const mayShare = this.#options.readOnly && query.arrayMode;
-    const result = await (mayShare ? this.readInBatch(toStatement(query)) : this.runQuery(query));
+    const result = await (mayShare ? this.#readInBatch(toStatement(query)) : this.#runQuery(query));
     const admitted = this.#options.admit?.(result.rows);
     if (admitted) await admitted;
     return toClientResult(result);
   }
 
-  runQuery(query: PgClientQuery): Promise<StatementResult> {
+  #runQuery(query: PgClientQuery): Promise<StatementResult> {
     const { readOnly, signal, budgetOf } = this.#options;
     const call = query.values?.find((value) => value instanceof FunctionCall);
     const before = call && toStatement(call);
@@ -61,16 +61,16 @@ class CallerClient implements PgClient {
     return this.#database.run(this.#context, toStatement(query), options);
   }
 
-  /** With what else the plan reads in this turn of the event loop, such as a page and the count of all. */
-  readInBatch(statement: Statement): Promise<StatementResult> {
+  /** Batches the reads of this turn of the event loop, such as a page and its total count. */
+  #readInBatch(statement: Statement): Promise<StatementResult> {
     return new Promise((resolve) => {
-      if (this.batch.push({ statement, resolve }) === 1) process.nextTick(this.runBatch);
+      if (this.#batch.push({ statement, resolve }) === 1) process.nextTick(this.#runBatch);
     });
   }
 
-  readonly runBatch = (): void => {
+  readonly #runBatch = (): void => {
     const { signal, budgetOf } = this.#options;
-    const batch = this.batch.splice(0);
+    const batch = this.#batch.splice(0);
     const statements = batch.map(({ statement }) => statement);
     const results = Promise.try(() =>
       this.#database.runEach(this.#context, statements, { signal, budget: budgetOf?.() }),
@@ -88,7 +88,7 @@ class CallerClient implements PgClient {
   }
 }
 
-/** Within a transaction; another one within it is a savepoint. */
+/** A client within a transaction; nested transactions are savepoints. */
 class TransactionClient implements PgClient {
   readonly #query: QueryInTransaction;
   readonly #depth: number;
@@ -104,18 +104,18 @@ class TransactionClient implements PgClient {
 
   async withTransaction<T>(work: (client: this) => Promise<T>): Promise<T> {
     const savepoint = `inner_${this.#depth}`;
-    await this.execute(`savepoint ${savepoint}`);
+    await this.#execute(`savepoint ${savepoint}`);
     try {
       const result = await work(new TransactionClient(this.#query, this.#depth + 1) as PgClient as this);
-      await this.execute(`release savepoint ${savepoint}`);
+      await this.#execute(`release savepoint ${savepoint}`);
       return result;
     } catch (error) {
-      await this.execute(`rollback to savepoint ${savepoint}`);
+      await this.#execute(`rollback to savepoint ${savepoint}`);
       throw error;
     }
   }
 
-  async execute(text: string): Promise<void> {
+  async #execute(text: string): Promise<void> {
     await this.#query({ text, values: [] });
   }
 }
@@ -124,7 +124,7 @@ function toStatement({ text, values = [] }: PgClientQuery | FunctionCall): State
   return { text, values: values.map((value) => (value instanceof FunctionCall ? value.result : toPgText(value))) };
 }
 
-/** Rows as arrays, unless their columns were asked for. */
+/** Rows are arrays, unless the query wants objects. */
 function toClientResult<Row>({ rows, rowCount, fields }: StatementResult): PgClientResult<Row> {
   const named = fields && rows.map((row) => Object.fromEntries(fields.map(({ name }, index) => [name, row[index]])));
   return { rows: (named ?? rows) as readonly Row[], rowCount };
@@ -133,27 +133,27 @@ function toClientResult<Row>({ rows, rowCount, fields }: StatementResult): PgCli
 type PgServiceOptions = {
   readonly database: Database;
   readonly schemas: readonly string[];
-  /** The schema shows what this login can become; introspecting as the owner would show what no request may do. */
+  /** The schema shows what this login role can access; introspection as the owner would show more. */
   readonly loginRole: string;
 };
 
-/** The database as PostGraphile is told of it: its SQL goes through the engine, in no pool of its own. */
+/** The engine's database as a PostGraphile service, without a pool of its own. */
 export function makePgService({
   database,
   schemas,
   loginRole,
 }: PgServiceOptions): GraphileConfig.PgServiceConfiguration {
-  // The catalogue is as large as it is: 10 kB for each table.
+  // Unlimited: the introspection takes 10 kB per table.
   const budgetOf = () => new ResponseBudget(Number.POSITIVE_INFINITY);
   const introspect = makeWithPgClient(database, { role: loginRole, settings: [] }, { readOnly: true, budgetOf });
   return {
     name: "main",
     schemas: [...schemas],
     adaptor: {
-      // The types know node-postgres's adaptor alone, whose clients have one property more that nobody reads.
+      // The types require node-postgres's client, which has one more property that is never used.
       createWithPgClient: () => introspect as WithPgClient<NodePostgresPgClient>,
       makePgService: () => {
-        throw new TypeError("The service is made of the engine's database");
+        throw new TypeError("The service uses the engine's database");
       },
     },
     pgSettingsKey: "pgSettings",
@@ -161,7 +161,7 @@ export function makePgService({
   };
 }
 
-/** A value of a plan as Postgres's text format has it: what node-postgres would send. */
+/** Converts a value to Postgres's text format, as node-postgres does. */
 export function toPgText(value: unknown): ParameterValue {
   switch (typeof value) {
     case "string":

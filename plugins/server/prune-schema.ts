@@ -33,7 +33,7 @@ import { fallbackTypeOf, type RolePrivileges, visibilityRuleOf } from "../Visibi
 type OutputCompositeType = GraphQLObjectType | GraphQLInterfaceType;
 type SchemaField = GraphQLField<unknown, unknown>;
 
-/** The schema without its hidden parts. A type that loses nothing, and leads to none that does, stays the same object. */
+/** The schema without the hidden elements. A type that is unchanged, and refers to no changed type, stays the same object. */
 export function* pruneSchema(schema: GraphQLSchema, hidden: HiddenElements): Stepwise<GraphQLSchema> {
   const { query, mutation, subscription, extensions, types, ...config } = schema.toConfig();
   const references = yield* collectReferences(schema, hidden);
@@ -44,7 +44,7 @@ export function* pruneSchema(schema: GraphQLSchema, hidden: HiddenElements): Ste
     return (pruned.get(type as GraphQLNamedType) ?? type) as never;
   };
   for (const type of changedTypes(references, hidden)) pruned.set(type, pruneType(type, hidden, prunedTypeOf));
-  // The constructor of the schema asks for all of them.
+  // Evaluated in steps here, since the schema's constructor evaluates all at once.
   for (const type of pruned.values()) {
     if (isComposite(type) || isInputObjectType(type)) type.getFields();
     yield;
@@ -62,12 +62,12 @@ export function* pruneSchema(schema: GraphQLSchema, hidden: HiddenElements): Ste
   });
 }
 
-/** A type of the whole schema, as it is in the pruned one. */
+/** Maps a type of the whole schema to the pruned one. */
 type PrunedTypeOf = <Type extends GraphQLType>(type: Type) => Type;
 
 type TypeReferences = ReadonlyMap<GraphQLNamedType, readonly GraphQLNamedType[]>;
 
-/** The types that can be reached, each with those that it refers to. */
+/** The reachable types, each with the types that it refers to. */
 function* collectReferences(schema: GraphQLSchema, hidden: HiddenElements): Stepwise<TypeReferences> {
   const roots = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()];
   const reached = new Set<GraphQLNamedType>(roots.filter((root) => root != null && !hidden.has(root)) as never);
@@ -93,7 +93,7 @@ function referencesOf(type: GraphQLNamedType, schema: GraphQLSchema, hidden: Hid
   return [...type.getInterfaces(), ...implementations.objects, ...implementations.interfaces, ...ofFields];
 }
 
-/** Those that lose something, and those that refer to one that changes. */
+/** Types that lose an element, and types that refer to a changed type. */
 function changedTypes(references: TypeReferences, hidden: HiddenElements): ReadonlySet<GraphQLNamedType> {
   const referring = new Map<GraphQLNamedType, GraphQLNamedType[]>([...references.keys()].map((type) => [type, []]));
   for (const [type, referred] of references) for (const other of referred) referring.get(other)!.push(type);
@@ -173,7 +173,7 @@ function isComposite(type: GraphQLNamedType): type is OutputCompositeType {
   return isObjectType(type) || isInterfaceType(type);
 }
 
-/** GraphQL has no schema without queries. */
+/** GraphQL requires a query type. */
 function emptyQuery({ name, description }: GraphQLObjectType): GraphQLObjectType {
   const isEmpty = objectFieldSpec(IS_EMPTY_FIELD, `${name}.isEmpty`);
   return new GraphQLObjectType({ name, description, fields: { isEmpty } });
@@ -184,7 +184,7 @@ type SchemaElement = GraphQLNamedType | OutputField | GraphQLArgument | GraphQLI
 
 export type HiddenElements = ReadonlySet<SchemaElement>;
 
-/** What the role has no privileges for in a schema, and what is useless without that. */
+/** Finds the elements of a schema for which the role has no privileges, and those that are unusable without them. */
 export function* findHiddenElements(schema: GraphQLSchema, role: RolePrivileges): Stepwise<HiddenElements> {
   const types = Object.values(schema.getTypeMap()).filter(({ name }) => !name.startsWith("__"));
   const hidden = new Set<SchemaElement>();
@@ -212,14 +212,14 @@ function forbiddenElements(type: GraphQLNamedType, schema: GraphQLSchema, role: 
   );
 }
 
-/** An interface has the fields that all of its types have. */
+/** The field, and for an interface also its implementations. */
 function implementationsOf(field: OutputField, type: GraphQLNamedType, schema: GraphQLSchema): OutputField[] {
   if (!isInterfaceType(type)) return [field];
   const { objects, interfaces } = schema.getImplementations(type);
   return [field, ...[...objects, ...interfaces].flatMap((other) => other.getFields()[field.name] ?? [])];
 }
 
-/** What is of a type that is hidden, and types with nothing in them. */
+/** Elements of hidden types, and types without visible fields. */
 function unusableElements(type: GraphQLNamedType, hidden: HiddenElements): SchemaElement[] {
   const isHidden = (of: GraphQLType) => hidden.has(getNamedType(of));
   if (isUnionType(type)) return type.getTypes().every(isHidden) ? [type] : [];
@@ -236,7 +236,7 @@ function unusableElements(type: GraphQLNamedType, hidden: HiddenElements): Schem
   });
 }
 
-/** None for what is no object and no interface. */
+/** Empty for types other than objects and interfaces. */
 function outputFieldsOf(type: GraphQLNamedType): OutputField[] {
   return isObjectType(type) || isInterfaceType(type) ? Object.values(type.getFields()) : [];
 }

@@ -10,23 +10,23 @@ import type {
 } from "postgraphile/graphile-build-pg/pg-introspection";
 import { functionSignature, inputTypesOf, quoteSqlName, sqlTypeName } from "../omitted-objects.ts";
 
-/** Something of the database that a schema can be built without. */
+/** A database object that can be left out of a schema build. */
 export type SchemaPart = {
   readonly kind: "table" | "column" | "function" | "comment";
-  /** As the person who made it calls it: `function public.bump(integer)` */
+  /** As in SQL: `function public.bump(integer)` */
   readonly object: string;
-  /** Words by which an error may mean it, the surest first. */
+  /** Names by which an error message may refer to it, the most specific first. */
   readonly searchTerms: readonly string[];
   readonly fix: string;
-  /** Takes it out of what the schema is made of. */
+  /** Removes it from the introspection. */
   readonly remove: () => void;
 };
 
 type CommentedEntity = PgNamespace | PgClass | PgAttribute | PgConstraint | PgType | PgProc;
 
 /**
- * Everything that a schema is made of, in an order in which no part needs a later one: tables without columns, their
- * columns, functions, and the lines of comments that begin with `@`.
+ * All parts of a schema, in an order in which none depends on a later one: tables without columns, their columns, functions, and
+ * the smart tags of comments.
  */
 export function listSchemaParts(introspection: Introspection, schemas: readonly string[]): SchemaPart[] {
   const { attributes, classes, constraints, namespaces, procs, types } = introspection;
@@ -36,7 +36,7 @@ export function listSchemaParts(introspection: Introspection, schemas: readonly 
   const functions = procs.filter(isServed);
   const commented: readonly (readonly [string, ...CommentedEntity[]])[] = [
     ...namespaces.map((schema) => [`schema ${quoteSqlName(schema.nspname)}`, schema] as const),
-    // Core asks for the comment on a composite type at its class, too.
+    // Core also reads the comment on a composite type from its class.
     ...types.map((type) => [`type ${sqlTypeName(type)}`, type, ...compositeClasses(type)] as const),
     ...classes.filter(({ relkind }) => relkind !== "c").map((table) => [describeRelation(table), table] as const),
     ...attributes.map((column) => [describeColumn(column), column] as const),
@@ -73,14 +73,14 @@ function functionPart(proc: PgProc, { procs }: Introspection): SchemaPart {
     searchTerms: [proc.proname, ...rows.map(({ typname }) => typname)],
     fix: `comment on function ${signature} is '@behavior -*';`,
     remove: () => {
-      // In place: core holds this very array.
+      // In place: core holds a reference to this array.
       const at = procs.indexOf(proc);
       if (at >= 0) procs.splice(at, 1);
     },
   };
 }
 
-/** Each line is one, so that a comment keeps those that are in order. */
+/** One part per tag value, so that a comment keeps its valid lines. */
 function commentParts(object: string, entities: readonly CommentedEntity[]): SchemaPart[] {
   return Object.entries(entities[0]!.getTags()).flatMap(([tag, values]) =>
     toTagValues(values).map((value): SchemaPart => {

@@ -1,22 +1,23 @@
 import pg from "pg";
 import { ApiError } from "../../engine/errors.ts";
+import { pgServiceOf } from "../gather-query.ts";
 import type { OmittedObject } from "../omitted-objects.ts";
 import { listSchemaParts, type SchemaPart } from "./removable-parts.ts";
 import { type BuiltSchema, buildSchemaInSteps } from "./stepwise-build.ts";
 
-/** What errors of earlier builds came from: a text of an error, and the object that was left out then. */
+/** Error texts of earlier builds, and the object that each led to. */
 export type KnownBuildFaults = Map<string, string>;
 
 type BuildAttempt = { readonly built: BuiltSchema } | { readonly error: Error; readonly parts: readonly SchemaPart[] };
 
 type FaultyPart = Pick<SchemaPart, "object" | "fix"> & { readonly error: Error };
 
-/** Of the parts that an error names so many are tried before it is searched for among all. */
+/** How many parts named by an error are tried before the binary search over all. */
 const MAX_SUSPECTS = 8;
 
 /**
- * Builds the schema of all that it can be built of. An object that it cannot be built with is left out, alone: the one that the
- * error names, if the schema can be built without it, else the one that is found by halving what the schema is made of.
+ * Builds the schema without the objects that make the build fail. The faulty object is one that the error names, if removing it changes
+ * the error, else it is found by binary search over all parts.
  */
 export async function buildServableSchema(
   preset: GraphileConfig.Preset,
@@ -39,23 +40,23 @@ export async function buildServableSchema(
   return { ...built, omitted: [...built.omitted, ...[...faulty.values()].map(toOmittedObject)] };
 }
 
-/** Null: nothing is left out. */
+/** Null: nothing is removed. */
 type IsRemoved = (object: string) => boolean;
 type TryBuild = (isRemoved: IsRemoved | null) => Promise<BuildAttempt>;
 
 type FaultSearch = {
   readonly attempt: TryBuild;
-  /** Left out already. */
+  /** Removed before. */
   readonly isRemoved: IsRemoved;
   readonly candidates: readonly SchemaPart[];
   readonly error: Error;
   readonly known: KnownBuildFaults;
 };
 
-/** `error`: what it is at fault for. `next`: what comes of leaving it out. */
+/** `error`: the error that the part causes. `next`: the build without it. */
 type FoundFault = { readonly part: SchemaPart; readonly error: Error; readonly next: BuildAttempt };
 
-/** The part without which there is another error, or none; and what came of trying. */
+/** Finds the part whose removal changes or ends the error. */
 async function findFaulty({ attempt, isRemoved, candidates, error, known }: FaultSearch): Promise<FoundFault> {
   for (const part of listSuspects(candidates, error, known)) {
     const next = await attempt((object) => isRemoved(object) || object === part.object);
@@ -79,7 +80,7 @@ async function findFaulty({ attempt, isRemoved, candidates, error, known }: Faul
   return { part, error: fault, next: await attempt((object) => isRemoved(object) || object === part.object) };
 }
 
-/** What the error may mean: what it meant the last time, then what it names, and of that what is missed least. */
+/** The parts that may cause the error: the one found for it before, then those that it names, the most dispensable kind first. */
 function listSuspects(candidates: readonly SchemaPart[], error: Error, known: KnownBuildFaults): SchemaPart[] {
   const text = errorTextOf(error);
   const errorLetters = toPlainLetters(text);
@@ -95,7 +96,7 @@ function listSuspects(candidates: readonly SchemaPart[], error: Error, known: Kn
   return [...new Set([...before, ...named.slice(0, MAX_SUSPECTS).map(({ part }) => part)])];
 }
 
-/** A table is often named for one of its columns, which the search finds. */
+/** Without tables: an error often names the table of a faulty column, which the search finds. */
 const SUSPECT_KINDS: readonly SchemaPart["kind"][] = ["comment", "function", "column"];
 
 function compareRanks(one: readonly number[], other: readonly number[]): number {
@@ -103,7 +104,7 @@ function compareRanks(one: readonly number[], other: readonly number[]): number 
   return at < 0 ? 0 : one[at]! - other[at]!;
 }
 
-/** Also as GraphQL would spell it: `order_lines` in `OrderLinesInput`. Short words are in many others. */
+/** Also in GraphQL's spelling: `order_lines` in `OrderLinesInput`. Short terms occur in many others. */
 function isMentioned(term: string, errorLetters: string): boolean {
   const termLetters = toPlainLetters(term);
   return termLetters.length >= MIN_TERM_LENGTH && errorLetters.includes(termLetters);
@@ -121,7 +122,7 @@ type CompletedBuild = {
   readonly built: BuiltSchema;
 };
 
-/** Of several that were left out one may be innocent: its absence may have changed nothing but the words of an error. */
+/** Of several removed parts one may be innocent: its removal may only have changed the text of an error. */
 async function restoreInnocentParts({ attempt, faulty, built }: CompletedBuild): Promise<BuiltSchema> {
   if (faulty.size < 2) return built;
   let best = built;
@@ -134,7 +135,7 @@ async function restoreInnocentParts({ attempt, faulty, built }: CompletedBuild):
   return best;
 }
 
-/** One build. Throws what has nothing to do with the schema. */
+/** Builds once. Throws errors that the schema does not cause. */
 async function attemptBuild(
   preset: GraphileConfig.Preset,
   signal: AbortSignal,
@@ -151,7 +152,7 @@ async function attemptBuild(
 
 type PartRemoval = { readonly plugin: GraphileConfig.Plugin; readonly parts: () => readonly SchemaPart[] };
 
-/** Parts are listed when something goes wrong. */
+/** A plugin that removes parts from the introspection. Without a filter, parts are listed only when the build has failed. */
 function makePartRemoval(isRemoved: IsRemoved | null): PartRemoval {
   let list = (): readonly SchemaPart[] => [];
   const plugin: GraphileConfig.Plugin = {
@@ -161,7 +162,7 @@ function makePartRemoval(isRemoved: IsRemoved | null): PartRemoval {
         pgIntrospection_introspection: {
           after: ["CallableFunctionsPlugin"],
           callback({ resolvedPreset }, { introspection, serviceName }) {
-            const { schemas = ["public"] } = resolvedPreset.pgServices!.find(({ name }) => name === serviceName)!;
+            const { schemas = ["public"] } = pgServiceOf(resolvedPreset, serviceName);
             list = () => listSchemaParts(introspection, schemas);
             if (!isRemoved) return;
             const parts = list();
@@ -175,13 +176,13 @@ function makePartRemoval(isRemoved: IsRemoved | null): PartRemoval {
   return { plugin, parts: () => list() };
 }
 
-/** Of a build that may succeed the next time. */
+/** Whether the build may succeed when tried again. */
 export function isConnectionError(error: unknown): boolean {
   if (error instanceof ApiError || error instanceof pg.DatabaseError) return true;
   return error instanceof Error && error.cause !== undefined && isConnectionError(error.cause);
 }
 
-/** All that it says, and what was thrown beneath it, without colours. */
+/** The messages of an error, of its causes and of the errors that it aggregates, without colors. */
 function errorTextOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const inner = error instanceof AggregateError ? error.errors : [];
@@ -190,7 +191,7 @@ function errorTextOf(error: unknown): string {
     ...inner.map(errorTextOf),
     ...(error.cause === undefined ? [] : [errorTextOf(error.cause)]),
   ];
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is how colours begin.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: ANSI color codes begin with it.
   return texts.join("\n").replace(/\u001b\[[\d;]*m/g, "");
 }
 

@@ -16,36 +16,36 @@ const routinesOf = memoizePerObject(({ schemas }: Catalog): ReadonlyMap<string, 
   return new Map(routines.map((routine) => [String(routine.oid), routine]));
 });
 
-/** The schema of a role, and what was read against it. An operation ends with the one that it began with, a subscription too. */
+/** The schema of a role, and the documents checked against it. Operations and subscriptions keep the schema that they began with. */
 export type ServedSchema = ExecutableSchema & { readonly documents: DocumentReader };
 
 export type RoleSchemasOptions = ExecutableSchema & {
-  /** Of the time when the schema was made. */
+  /** The catalog that the schema was built with. */
   readonly catalog: Catalog;
   readonly anonRole: string;
   readonly limits: DocumentLimits;
-  /** Of documents that were read before. */
+  /** Counts cache hits of documents. */
   readonly hits?: CacheHits | undefined;
-  /** Called when a document does not fit the schema. */
+  /** Called when a document fails validation. */
   readonly onInvalid?: (() => void) | undefined;
-  /** Of all schemas together; beyond them all are forgotten. */
+  /** The limit for all schemas together; beyond it, all are dropped. */
   readonly maxTypes?: number;
 };
 
-/** What an anonymous caller becomes by signing in. */
+/** The role of anonymous callers after sign-in. */
 const SIGNED_IN_ROLE = "authenticated";
-/** About 1 kB each. A database of 10,000 tables has 50,000. */
+/** About 1 kB each. A database with 10,000 tables has 50,000. */
 const MAX_TYPES = 100_000;
-/** Of one operation: `@skip` and `@include` make a plan of their own for each combination of their variables. */
+/** Per operation: each combination of `@skip` and `@include` variables has its own plan. */
 const MAX_PLANS = 4;
 
 /**
- * What is left of one schema for each role. Roles that may use the same things share theirs. Anonymous callers see what they could
- * use after signing in, so that they are told to do so, and tools need no credentials.
+ * The schema pruned for each role. Roles with the same visible elements share one. Anonymous callers see what they could use after
+ * sign-in, so that errors tell them to sign in and tools need no credentials.
  */
 export class RoleSchemas {
   readonly #options: RoleSchemasOptions;
-  /** In the order in which they were first asked for. */
+  /** In the order of first use. */
   readonly #byRole = new Map<string, ServedSchema | Promise<ServedSchema>>();
   readonly #byHiddenParts = new Map<string, ServedSchema>();
   readonly #numbers = new Map<object, number>();
@@ -60,21 +60,21 @@ export class RoleSchemas {
     return this.#options.catalog;
   }
 
-  /** Those that were asked for first. */
+  /** The roles used first. */
   firstRoles(count: number): string[] {
     return [...this.#byRole.keys()].slice(0, count);
   }
 
   /**
-   * At once, where it is known or the whole schema is small. A role that the service cannot become gets that of anonymous callers;
-   * its operations are refused when they run.
+   * Synchronous when cached or when the schema is small. A role that the service cannot switch to gets the anonymous schema; its
+   * operations are refused when they run.
    */
   schemaOf(role: string): ServedSchema | Promise<ServedSchema> {
     const known = this.#byRole.get(role);
     if (known) return known;
     const { catalog, anonRole } = this.#options;
     if (!catalog.roles.has(role) && role !== anonRole) return this.schemaOf(anonRole);
-    const served = runStepwise(this.makeSchema(role === anonRole ? [role, SIGNED_IN_ROLE] : [role]));
+    const served = runStepwise(this.#makeSchema(role === anonRole ? [role, SIGNED_IN_ROLE] : [role]));
     this.#byRole.set(role, served);
     if (served instanceof Promise) {
       served.then(
@@ -85,14 +85,14 @@ export class RoleSchemas {
     return served;
   }
 
-  *makeSchema(roles: readonly string[]): Stepwise<ServedSchema> {
+  *#makeSchema(roles: readonly string[]): Stepwise<ServedSchema> {
     const { schema, resolvedPreset, catalog, limits, hits, onInvalid } = this.#options;
     const hidden = yield* findHiddenElements(schema, privilegesOf(catalog, roles));
-    const key = this.keyOf(hidden);
+    const key = this.#keyOf(hidden);
     const known = this.#byHiddenParts.get(key);
     if (known) return known;
     const own = withPlanCache(hidden.size === 0 ? schema : yield* pruneSchema(schema, hidden));
-    this.makeRoom(Object.keys(own.getTypeMap()).length);
+    this.#makeRoom(Object.keys(own.getTypeMap()).length);
     const memory = this.#memory;
     memory.onFull(() => forgetPlans(own));
     const documents = makeDocumentReader({ schema: own, limits, memory, hits, onInvalid });
@@ -101,8 +101,8 @@ export class RoleSchemas {
     return served;
   }
 
-  /** The same for the same parts. */
-  keyOf(hidden: HiddenElements): string {
+  /** Equal for equal sets of elements. */
+  #keyOf(hidden: HiddenElements): string {
     const numberOf = (part: object) => {
       const number = this.#numbers.get(part) ?? this.#numbers.size;
       this.#numbers.set(part, number);
@@ -113,7 +113,7 @@ export class RoleSchemas {
       .join();
   }
 
-  makeRoom(types: number): void {
+  #makeRoom(types: number): void {
     const { maxTypes = MAX_TYPES } = this.#options;
     if (this.#types + types > maxTypes) {
       this.#byRole.clear();
@@ -125,7 +125,7 @@ export class RoleSchemas {
   }
 }
 
-/** Grafast keeps the plans of a schema with it, under symbols of its own. */
+/** Grafast caches plans in the schema's extensions, under its own symbols. */
 function withPlanCache(schema: GraphQLSchema): GraphQLSchema {
   const shared = Object.fromEntries(Object.entries(schema.extensions.grafast ?? {}));
   schema.extensions = {
@@ -135,13 +135,13 @@ function withPlanCache(schema: GraphQLSchema): GraphQLSchema {
   return schema;
 }
 
-/** It counts its plans and does not weigh them: 500 large ones would be gigabytes. */
+/** Grafast limits its plans by number only: 500 large ones would be gigabytes. */
 function forgetPlans({ extensions }: GraphQLSchema): void {
   const kept = extensions.grafast as Record<symbol, unknown>;
   for (const symbol of Object.getOwnPropertySymbols(kept)) delete kept[symbol];
 }
 
-/** What the catalogue says that at least one of these roles may do. */
+/** The union of the privileges of these roles, from the catalog. */
 export function privilegesOf(catalog: Catalog, roles: readonly string[]): RolePrivileges {
   const rolesWithin = memoize((schemaName: string): readonly string[] => {
     const schema = catalog.schemas.get(schemaName);

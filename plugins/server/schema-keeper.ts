@@ -16,36 +16,36 @@ export type SchemaKeeperOptions = {
   readonly catchUp: CatalogRefresh;
   readonly anonRole: string;
   readonly limits: DocumentLimits;
-  /** Of documents that were read before. */
+  /** Counts cache hits of documents. */
   readonly hits?: CacheHits;
-  /** Called when a document does not fit the schema, which may have changed a moment ago. */
+  /** Called when a document fails validation, since the schema may just have changed. */
   readonly onInvalid?: () => void;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
 };
 
-/** A script of DDL tells of each statement; what comes within this time is one change. */
+/** Notifications of one DDL script, one per statement, arrive within this time and cause one build. */
 const DEBOUNCE_MS = 50;
-/** Of so many roles the schema is made before it is served. */
+/** The number of roles whose schemas are prepared before a new schema is served. */
 const MAX_PREPARED_ROLES = 4;
-/** How long a start waits for the first schema. That of thousands of tables takes longer, and the rest can be served without it. */
+/** How long a start waits for the first schema, which takes longer with thousands of tables. The other interfaces do not need it. */
 const FIRST_BUILD_WAIT_MS = 10_000;
 
-/** Builds the schema, and builds it anew when the database has changed; the old one serves until the new one is there. */
+/** Builds the schema, and rebuilds it when the database has changed; the old one is served meanwhile. */
 export class SchemaKeeper {
   readonly #options: SchemaKeeperOptions;
   readonly #builds: Coalescer;
   #served: RoleSchemas | null = null;
   #fault: Error | null = null;
-  #leftOut: readonly OmittedObject[] = [];
+  #omitted: readonly OmittedObject[] = [];
   readonly #knownFaults: KnownBuildFaults = new Map();
   readonly #closing = new AbortController();
 
   constructor(options: SchemaKeeperOptions) {
     this.#options = options;
-    this.#builds = new Coalescer(() => this.buildAndLog(), DEBOUNCE_MS);
+    this.#builds = new Coalescer(() => this.#buildAndLog(), DEBOUNCE_MS);
   }
 
-  /** Resolves when there has been a first attempt, however it went, or when that takes too long. */
+  /** Resolves after the first build, successful or not, or after a timeout. */
   async start(patienceMs = FIRST_BUILD_WAIT_MS): Promise<void> {
     const attempt = this.#builds.request(0).catch(() => {});
     await Promise.race([attempt, sleep(patienceMs, undefined, { ref: false })]);
@@ -53,35 +53,35 @@ export class SchemaKeeper {
       this.#options.log.info("the GraphQL schema is still being built; the service starts without it");
   }
 
-  /** To be called when the database has changed. */
+  /** Call when the database has changed. */
   rebuild(): void {
     void this.#builds.request();
   }
 
-  /** The schema as this role sees it. */
+  /** The schema for this role. */
   current(role: string): ServedSchema | Promise<ServedSchema> {
-    if (this.isAwaited) throw unavailable("GraphQL is not served yet: its schema is still being built.");
+    if (this.isAwaited) throw unavailable("GraphQL is not available yet: its schema is being built.");
     if (!this.#served) {
-      throw unavailable("GraphQL is not served: its schema could not be made of this database. The log says why.");
+      throw unavailable("GraphQL is not available: its schema could not be built. See the log.");
     }
     return this.#served.schemaOf(role);
   }
 
-  /** Another object for each schema that is built. */
+  /** A different object for each schema. */
   get version(): object | null {
     return this.#served;
   }
 
-  /** Resolves with whether a newer schema is served than that one, which the database did not agree with. */
-  async isNewerThan(edition: object | null): Promise<boolean> {
+  /** Resolves to whether a newer schema than that one is served; waits for a rebuild when the catalog has changed. */
+  async isNewerThan(version: object | null): Promise<boolean> {
     const served = this.#served;
-    if (served === null || served !== edition) return served !== null;
+    if (served === null || served !== version) return served !== null;
     if (!(await this.#options.catchUp(served.catalog))) return false;
     await this.#builds.request().catch(() => {});
     return this.#served !== served;
   }
 
-  /** The first attempt goes on. */
+  /** The first build is running. */
   get isAwaited(): boolean {
     return this.#served === null && this.#fault === null;
   }
@@ -90,23 +90,23 @@ export class SchemaKeeper {
     return this.#served !== null;
   }
 
-  /** Why what is served may be out of date, or cannot be served at all. */
+  /** Why the served schema may be outdated, or why there is none. */
   get fault(): string | null {
     return this.#fault?.message ?? null;
   }
 
-  /** What callers may use and the schema that is served does not have. */
+  /** Objects that callers may use and the served schema omits. */
   get omitted(): readonly OmittedObject[] {
-    return this.#leftOut;
+    return this.#omitted;
   }
 
-  /** A build that is going on ends at its next turn, and is not waited for. */
+  /** A running build is aborted at its next step, and not waited for. */
   close(): void {
     this.#closing.abort();
     void this.#builds.close();
   }
 
-  async buildAndLog(): Promise<void> {
+  async #buildAndLog(): Promise<void> {
     const { log } = this.#options;
     const startedAt = performance.now();
     try {
@@ -115,8 +115,8 @@ export class SchemaKeeper {
       log.info({ ms: Math.round(performance.now() - startedAt) }, "the GraphQL schema was built");
     } catch (error) {
       if (this.#closing.signal.aborted) return;
-      this.logFault(error as Error);
-      // Then it is tried again; what is wrong with the schema itself stays wrong until it changes.
+      this.#logFault(error as Error);
+      // Rethrown to be retried; other errors persist until the database changes.
       if (isConnectionError(error)) throw error;
     }
   }
@@ -124,33 +124,33 @@ export class SchemaKeeper {
   async #build(): Promise<RoleSchemas> {
     const { preset, catalog, anonRole, limits, hits, onInvalid } = this.#options;
     const built = await buildServableSchema(preset(), this.#closing.signal, this.#knownFaults);
-    const { schema, resolvedPreset, omitted: leftOut } = built;
-    this.logOmitted(leftOut);
+    const { schema, resolvedPreset, omitted } = built;
+    this.#logOmitted(omitted);
     const made = { schema, resolvedPreset, catalog: catalog() };
     const schemas = new RoleSchemas({ ...made, anonRole, limits, hits, onInvalid });
-    // So that the first operations do not wait for them.
+    // Built ahead, so that first operations do not wait for them.
     for (const role of [anonRole, ...(this.#served?.firstRoles(MAX_PREPARED_ROLES) ?? [])])
       await schemas.schemaOf(role);
     return schemas;
   }
 
-  logOmitted(leftOut: readonly OmittedObject[]): void {
-    const isNews = JSON.stringify(leftOut) !== JSON.stringify(this.#leftOut);
-    this.#leftOut = leftOut;
-    if (!isNews || leftOut.length === 0) return;
-    const objects = leftOut.map(({ object, reason }) => `${object}: ${reason}`);
+  #logOmitted(omitted: readonly OmittedObject[]): void {
+    const isNew = JSON.stringify(omitted) !== JSON.stringify(this.#omitted);
+    this.#omitted = omitted;
+    if (!isNew || omitted.length === 0) return;
+    const objects = omitted.map(({ object, reason }) => `${object}: ${reason}`);
     this.#options.log.warn(
-      { omitted: objects },
-      "GraphQL is served without objects of the database; npm run doctor says more",
+      { leftOut: objects },
+      "GraphQL is served without some objects of the database: see npm run doctor",
     );
   }
 
-  logFault(error: Error): void {
+  #logFault(error: Error): void {
     const { log } = this.#options;
-    const isNews = this.#fault?.message !== error.message;
+    const isNew = this.#fault?.message !== error.message;
     this.#fault = error;
-    if (!isNews) return;
-    if (this.#served) log.warn({ err: error }, "the GraphQL schema cannot be built; the old one stays");
-    else log.error({ err: error }, "the GraphQL schema cannot be built, so GraphQL is not served");
+    if (!isNew) return;
+    if (this.#served) log.warn({ err: error }, "the GraphQL schema cannot be built; the previous one is still served");
+    else log.error({ err: error }, "the GraphQL schema cannot be built; GraphQL is not served");
   }
 }

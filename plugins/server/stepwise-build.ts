@@ -15,13 +15,12 @@ import {
   type PgTable,
 } from "../table.ts";
 
-/** Some field, for who only asks whether a type has any. */
+/** A placeholder for core's check whether a type has fields. */
 const PLACEHOLDER_FIELDS: ObjectFields = { some: {} as ObjectFields[string] };
 
-/** Inflectors that make a text of a text, and nothing else. A schema has them spell the same few words over and over. */
+/** Pure inflectors, which a schema build calls with the same few words over and over. */
 const PURE_INFLECTORS = ["camelCase", "upperCamelCase", "coerceToGraphQLName", "pluralize", "singularize"] as const;
 
-type SchemaBuild = GraphileBuild.Build;
 type YieldToLoop = () => Promise<void>;
 
 export type ExecutableSchema = {
@@ -30,18 +29,18 @@ export type ExecutableSchema = {
 };
 
 export type BuiltSchema = ExecutableSchema & {
-  /** What callers may use and the schema does not have. */
+  /** Objects that callers may use and the schema omits. */
   readonly omitted: readonly OmittedObject[];
-  /** Worked out when it is asked for. */
+  /** Computed on demand. */
   readonly tableNames: () => readonly GraphqlTableNames[];
 };
 
-/** How long requests wait for their turn, wherever a step can be left for a while. */
+/** How long a build runs before it yields to requests. */
 const STEP_MS = 10;
 const TYPES_VALIDATED_AT_ONCE = 100;
 const ROOT_TYPES = ["Query", "Mutation", "Subscription"] as const;
 
-/** As PostGraphile's makeSchema does, which leaves nobody else a turn until it is done: with thousands of tables, for many seconds. */
+/** PostGraphile's makeSchema in steps: its own holds the event loop until it is done, for many seconds with thousands of tables. */
 export async function buildSchemaInSteps(preset: GraphileConfig.Preset, signal: AbortSignal): Promise<BuiltSchema> {
   const yieldToLoop = makeYieldToLoop(signal);
   const withoutFields = new Set<string>();
@@ -51,7 +50,7 @@ export async function buildSchemaInSteps(preset: GraphileConfig.Preset, signal: 
   }
 }
 
-/** Null when a type has no fields that seemed to have some. */
+/** Null when a type turned out to have no fields; `withoutFields` then has it. */
 async function attemptStepwiseBuild(
   basePreset: GraphileConfig.Preset,
   withoutFields: Set<string>,
@@ -80,7 +79,7 @@ async function attemptStepwiseBuild(
   return { schema, resolvedPreset, omitted, tableNames: () => listGraphqlTableNames(build, schema) };
 }
 
-/** Lets others have a turn, when it is time. */
+/** Yields to the event loop when a time slice is over. */
 function makeYieldToLoop(signal: AbortSignal): YieldToLoop {
   let startedAt = performance.now();
   return async () => {
@@ -99,7 +98,7 @@ async function runSteps<T>(steps: Stepwise<T>, yieldToLoop: YieldToLoop): Promis
   }
 }
 
-/** Where one table comes after the other: to give way among what is done side by side would change the order of the schema. */
+/** Yields where tables are processed one after the other: yielding within concurrent work would change the order of the schema. */
 function makeStepwisePlugin(yieldToLoop: YieldToLoop, introspections: Introspection[]): GraphileConfig.Plugin {
   return {
     name: "InTurnsPlugin",
@@ -114,7 +113,7 @@ function makeStepwisePlugin(yieldToLoop: YieldToLoop, introspections: Introspect
   };
 }
 
-/** Core keeps what it has read of the catalogue with each codec, where nobody looks any more: that is half of what a schema takes in memory. */
+/** Core keeps the introspection with each codec and no longer uses it: half of a schema's memory. */
 async function clearIntrospection(introspection: Introspection, yieldToLoop: YieldToLoop): Promise<void> {
   for (const entities of Object.values(introspection).filter(Array.isArray)) {
     for (const entity of entities) {
@@ -126,8 +125,12 @@ async function clearIntrospection(introspection: Introspection, yieldToLoop: Yie
   for (const key of Object.keys(introspection)) Reflect.set(introspection, key, undefined);
 }
 
-/** What is done at the beginning of buildSchema, which does it no more. */
-async function initializeInSteps(builder: SchemaBuilder, build: SchemaBuild, yieldToLoop: YieldToLoop): Promise<void> {
+/** Runs the init hooks in steps, and keeps buildSchema from running them again. */
+async function initializeInSteps(
+  builder: SchemaBuilder,
+  build: GraphileBuild.Build,
+  yieldToLoop: YieldToLoop,
+): Promise<void> {
   const hooks = builder.hooks.init.splice(0);
   for (const hook of hooks) {
     await yieldToLoop();
@@ -139,16 +142,16 @@ async function initializeInSteps(builder: SchemaBuilder, build: SchemaBuild, yie
   builder.initBuild(build);
 }
 
-/** They ask whether each column may be written, which takes longer than all that is made of the answers. */
-async function findMutationsInSteps(build: SchemaBuild, yieldToLoop: YieldToLoop): Promise<void> {
+/** Precomputes the mutations per table: checking the behavior of each column is the costly part of this hook. */
+async function findMutationsInSteps(build: GraphileBuild.Build, yieldToLoop: YieldToLoop): Promise<void> {
   for (const table of tablesOf(build)) {
     await yieldToLoop();
     mutationsOfTable(table, build);
   }
 }
 
-/** Returns whether each type has the fields that it seemed to have. Yields between the types. */
-function* makeTypes(build: SchemaBuild, deferred: DeferredFields): Stepwise<boolean> {
+/** Returns false when a deferred type turned out to have no fields. Yields between the types. */
+function* makeTypes(build: GraphileBuild.Build, deferred: DeferredFields): Stepwise<boolean> {
   for (const table of tablesOf(build)) {
     if (!build.behavior.pgResourceMatches(table, "resource:select")) continue;
     const isShown = outputTypeOf(build, table.codec) !== null;
@@ -162,14 +165,14 @@ function* makeTypes(build: SchemaBuild, deferred: DeferredFields): Stepwise<bool
     build.getTypeByName(build.inflection.builtin(root));
     if (!(yield* deferred.settle())) return false;
   }
-  // Each of them is asked for what it refers to, which the schema's constructor does again.
+  // Evaluates the fields of all types in steps, before the schema's constructor does at once.
   const roots = ROOT_TYPES.map((root) => build.getTypeByName(build.inflection.builtin(root)));
   yield* collectTypesInOrder(roots.filter((type) => type != null));
   return true;
 }
 
-/** Names of types that the fields of the root types refer to. */
-function relatedTypeNames(table: PgTable, build: SchemaBuild): string[] {
+/** Names of types that the root fields of the table refer to. */
+function relatedTypeNames(table: PgTable, build: GraphileBuild.Build): string[] {
   const { behavior, inflection } = build;
   const inputs = mutationsOfTable(table, build).filter(({ columns }) => columns.length > 0);
   const isConnected = behavior.pgResourceMatches(table, "query:resource:connection");
@@ -179,7 +182,7 @@ function relatedTypeNames(table: PgTable, build: SchemaBuild): string[] {
   ];
 }
 
-/** As validateSchema does, which core is kept from by `assumeValid`. */
+/** validateSchema in steps; `assumeValid` keeps core from calling it. */
 async function validateInSteps(schema: GraphQLSchema, yieldToLoop: YieldToLoop): Promise<void> {
   const types = Object.entries(schema.getTypeMap());
   const errors: GraphQLError[] = [];
@@ -195,22 +198,20 @@ async function validateInSteps(schema: GraphQLSchema, yieldToLoop: YieldToLoop):
   if (errors.length > 0) throw new AggregateError(errors, `The schema is not valid: ${errors[0]!.message}`);
 }
 
-function tablesOf({ pgResources }: SchemaBuild): PgTable[] {
+function tablesOf({ pgResources }: GraphileBuild.Build): PgTable[] {
   return Object.values(pgResources).filter(isTable);
 }
 
-type DeferredBuild = GraphileBuild.Build;
 type TypeScope = { readonly pgCodec?: Codec };
 type ObjectFields = ReturnType<GraphQLObjectType["getFields"]>;
 
 /**
- * Core asks each type for its fields as soon as it has made it, and thereby makes the types of these, and theirs: one within the
- * other, so that a long path of foreign keys exceeds the stack. With this, the row types of tables wait for their turn; all other
- * types refer to few that are not row types. Yields once for each type whose turn it was.
+ * Core evaluates the fields of each type as soon as it is made, which makes the types of these fields recursively, so a long path of
+ * foreign keys exceeds the stack. This defers the fields of row types; other types refer to few types that are not row types.
  */
 class DeferredFields {
   readonly #waiting: GraphQLObjectType[] = [];
-  /** Names of types that turned out to have no fields: those do not wait, so that core leaves them out. */
+  /** Names of types that turned out to have no fields: these are not deferred, so that core omits them. */
   readonly #withoutFields: Set<string>;
 
   constructor(builder: SchemaBuilder, withoutFields: Set<string>) {
@@ -218,12 +219,12 @@ class DeferredFields {
     const { newWithHooks } = builder;
     builder.newWithHooks = (build, Type, spec, scope) => {
       const type = newWithHooks(build, Type, spec, scope);
-      if (type instanceof GraphQLObjectType && this.isDeferrable(type, scope as TypeScope, build)) this.defer(type);
+      if (type instanceof GraphQLObjectType && this.#isDeferrable(type, scope as TypeScope, build)) this.#defer(type);
       return type;
     };
   }
 
-  /** Returns whether each of them has fields, as was assumed; one without ends it. */
+  /** Evaluates the deferred types; returns false at the first one without fields. Yields once per type. */
   *settle(): Stepwise<boolean> {
     for (let type = this.#waiting.pop(); type; type = this.#waiting.pop()) {
       if (Object.keys(type.getFields()).length === 0) {
@@ -235,15 +236,15 @@ class DeferredFields {
     return true;
   }
 
-  isDeferrable({ name }: GraphQLObjectType, { pgCodec }: TypeScope, { behavior }: DeferredBuild): boolean {
+  #isDeferrable({ name }: GraphQLObjectType, { pgCodec }: TypeScope, { behavior }: GraphileBuild.Build): boolean {
     if (!pgCodec?.attributes || this.#withoutFields.has(name)) return false;
     return Object.keys(pgCodec.attributes).some((column) =>
       behavior.pgCodecAttributeMatches([pgCodec as never, column], "attribute:select"),
     );
   }
 
-  defer(type: GraphQLObjectType): void {
-    // Core's only question right after it has made a type: are there any?
+  #defer(type: GraphQLObjectType): void {
+    // Core's first call after making a type only checks whether it has fields.
     type.getFields = () => {
       Reflect.deleteProperty(type, "getFields");
       return PLACEHOLDER_FIELDS;
@@ -254,7 +255,7 @@ class DeferredFields {
 
 type Inflection = GraphileBuild.Inflection;
 
-/** The same inflection, which works out each spelling once. */
+/** Memoizes the pure inflectors, in place. */
 function memoizeInflection(inflection: Inflection): Inflection {
   for (const name of PURE_INFLECTORS) {
     const inflect = inflection[name] as (text: string) => string;

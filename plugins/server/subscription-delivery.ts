@@ -4,36 +4,36 @@ import { type ExecutionResult, GraphQLError } from "postgraphile/graphql";
 import { isSchemaOutdated } from "../../engine/database/database-errors.ts";
 import type { RowEvent } from "../row-events.ts";
 
-/** A bulk insert of this many rows reaches a subscriber that reads; one more, and it must read anew. An event that waits takes 8 bytes. */
+/** The queue of a subscription overflows after so many events; the client must then refetch. A queued event takes 8 bytes. */
 const MAX_QUEUED = 10_000;
-/** How many events may be on their way through a plan, before their results are taken. Grafast would take all there are. */
+/** How many events may be in execution before their results are taken. Grafast would take all. */
 const MAX_IN_PLAN = 16;
 const END_OF_EVENTS: EventStep = { done: true, value: undefined };
 
 type ResultStep = IteratorResult<ExecutionResult, undefined>;
-/** As Grafast gives them. */
+/** The stream that Grafast returns. */
 export type GrafastResults = AsyncGenerator<ExecutionResult, void, void>;
 const END_OF_RESULTS: ResultStep = { done: true, value: undefined };
 
 /**
- * The results of a subscription as its subscriber gets them: without those about rows that it may not see, and with a word
- * where events were lost. Grafast's own stream takes events as fast as they come, however slowly they are read, and forgets
- * an error that comes while nobody waits; so the flow is governed here, and losses are told from here.
+ * The results of a subscription as its subscriber receives them: without rows that it may not see, and with an error where events
+ * were lost. Grafast's own stream consumes events however slowly its results are read, and drops errors that occur while nobody waits;
+ * so flow control and loss reports are here.
  */
 export class SubscriptionResults implements AsyncGenerator<ExecutionResult, undefined, undefined> {
   readonly #results: GrafastResults;
   readonly #inbox: EventQueue;
-  /** What the stream has given and nobody has taken. */
+  /** A result of the stream that is not taken yet. */
   #step: IteratorResult<ExecutionResult, void> | null = null;
   #failure: { readonly error: unknown } | null = null;
-  isRequesting = false;
+  #isRequesting = false;
   #isOver = false;
-  change = Promise.withResolvers<void>();
+  #change = Promise.withResolvers<void>();
 
   constructor(results: GrafastResults, inbox: EventQueue) {
     this.#results = results;
     this.#inbox = inbox;
-    inbox.onLoss = () => this.wake();
+    inbox.onLoss = () => this.#wake();
   }
 
   [Symbol.asyncIterator](): this {
@@ -43,9 +43,9 @@ export class SubscriptionResults implements AsyncGenerator<ExecutionResult, unde
   async next(): Promise<ResultStep> {
     while (!this.#isOver) {
       const loss = this.#inbox.takeLoss();
-      if (loss) return this.emitLoss(loss);
-      this.requestNext();
-      if (!this.#step && !this.#failure) await this.change.promise;
+      if (loss) return this.#emitLoss(loss);
+      this.#requestNext();
+      if (!this.#step && !this.#failure) await this.#change.promise;
       if (this.#failure) {
         const { error } = this.#failure;
         await this.return();
@@ -56,7 +56,7 @@ export class SubscriptionResults implements AsyncGenerator<ExecutionResult, unde
       if (step?.done) await this.return();
       else if (step) {
         this.#inbox.confirmDelivery();
-        // No event will read better.
+        // The schema is outdated: every further event would fail as well.
         if (step.value.errors?.some(({ originalError }) => isSchemaOutdated(originalError))) await this.return();
         if (!isInvisibleRow(step.value)) return { done: false, value: step.value };
       }
@@ -68,7 +68,7 @@ export class SubscriptionResults implements AsyncGenerator<ExecutionResult, unde
     if (!this.#isOver) {
       this.#isOver = true;
       this.#inbox.close();
-      this.wake();
+      this.#wake();
       await this.#results.return();
     }
     return END_OF_RESULTS;
@@ -83,43 +83,43 @@ export class SubscriptionResults implements AsyncGenerator<ExecutionResult, unde
     await this.return();
   }
 
-  requestNext(): void {
-    if (this.isRequesting || this.#step) return;
-    this.isRequesting = true;
+  #requestNext(): void {
+    if (this.#isRequesting || this.#step) return;
+    this.#isRequesting = true;
     this.#results.next().then(
       (step) => {
-        this.isRequesting = false;
+        this.#isRequesting = false;
         this.#step = step;
-        this.wake();
+        this.#wake();
       },
       (error: unknown) => {
         this.#failure = { error };
-        this.wake();
+        this.#wake();
       },
     );
   }
 
-  wake(): void {
-    this.change.resolve();
-    this.change = Promise.withResolvers();
+  #wake(): void {
+    this.#change.resolve();
+    this.#change = Promise.withResolvers();
   }
 
-  async emitLoss(loss: EventLoss): Promise<ResultStep> {
+  async #emitLoss(loss: EventLoss): Promise<ResultStep> {
     if (loss === "overflow") await this.return();
     return { done: false, value: { errors: [lossError(loss)] } };
   }
 }
 
 const LOSS_MESSAGES: Readonly<Record<EventLoss, string>> = {
-  gap: "Some events may have been missed: read again what you show. The subscription goes on.",
-  overflow: "More has happened than was read, so events were dropped: read again what you show, and subscribe anew.",
+  gap: "Some events may have been missed: refetch your data. The subscription continues.",
+  overflow: "Events were dropped because the client reads too slowly: refetch your data and subscribe again.",
 };
 
 function lossError(loss: EventLoss): GraphQLError {
   return new GraphQLError(LOSS_MESSAGES[loss], { extensions: { code: "EVENTS_MISSED" } });
 }
 
-/** What the subscriber may not see, or what is gone already, is nothing that happened to it. */
+/** Whether the row is hidden from the subscriber or deleted already: such events are not delivered. */
 function isInvisibleRow({ data, errors = [] }: ExecutionResult): boolean {
   return Object.values(data ?? {}).every((value) => value === null) && errors.every(isInvisibilityError);
 }
@@ -133,20 +133,20 @@ function isInvisibilityError({ path, message, originalError }: GraphQLError): bo
 type EventTopics = Record<string, RowEvent>;
 type EventStep = IteratorResult<RowEvent, undefined>;
 
-/** `gap`: notifications may have been lost. `overflow`: more has happened than the subscriber has read, and the rest is dropped. */
+/** `gap`: notifications may have been lost. `overflow`: the subscriber reads too slowly, and further events are dropped. */
 type EventLoss = "gap" | "overflow";
 
-/** What has happened since one subscription began, and has not been delivered to it. */
+/** The events of one subscription that are not delivered yet. */
 export class EventQueue implements GrafastSubscriber<EventTopics> {
-  /** Called when there is a loss to tell. */
+  /** Called when there is a loss to report. */
   onLoss: () => void = () => {};
   readonly #join: (topic: string, inbox: EventQueue) => void;
   readonly #leave: (inbox: EventQueue) => void;
   #waiting: RowEvent[] = [];
-  /** Of `#waiting`: shifting a long array costs more than counting. */
-  head = 0;
-  inPlan = 0;
-  resolveNext: ((step: EventStep) => void) | null = null;
+  /** Index of the next event in `#waiting`: shifting a long array costs more. */
+  #head = 0;
+  #inPlan = 0;
+  #resolveNext: ((step: EventStep) => void) | null = null;
   #loss: EventLoss | null = null;
   #isOver = false;
 
@@ -168,14 +168,14 @@ export class EventQueue implements GrafastSubscriber<EventTopics> {
 
   push(event: RowEvent): void {
     if (this.#isOver || this.#loss === "overflow") return;
-    if (this.#waiting.length - this.head >= MAX_QUEUED) {
+    if (this.#waiting.length - this.#head >= MAX_QUEUED) {
       this.#waiting = [];
-      this.head = 0;
+      this.#head = 0;
       this.reportLoss("overflow");
       return;
     }
     this.#waiting.push(event);
-    this.deliverNext();
+    this.#deliverNext();
   }
 
   reportLoss(loss: EventLoss): void {
@@ -189,10 +189,10 @@ export class EventQueue implements GrafastSubscriber<EventTopics> {
     return loss;
   }
 
-  /** The result of one event has left the plan. */
+  /** Call when the result of an event was taken. */
   confirmDelivery(): void {
-    this.inPlan--;
-    this.deliverNext();
+    this.#inPlan--;
+    this.#deliverNext();
   }
 
   close(): void {
@@ -202,25 +202,25 @@ export class EventQueue implements GrafastSubscriber<EventTopics> {
   #next(): Promise<EventStep> {
     if (this.#isOver) return Promise.resolve(END_OF_EVENTS);
     return new Promise((resolve) => {
-      this.resolveNext = resolve;
-      this.deliverNext();
+      this.#resolveNext = resolve;
+      this.#deliverNext();
     });
   }
 
-  deliverNext(): void {
-    if (!this.resolveNext || this.head === this.#waiting.length || this.inPlan >= MAX_IN_PLAN) return;
-    const event = this.#waiting[this.head++]!;
-    if (this.head === this.#waiting.length) {
+  #deliverNext(): void {
+    if (!this.#resolveNext || this.#head === this.#waiting.length || this.#inPlan >= MAX_IN_PLAN) return;
+    const event = this.#waiting[this.#head++]!;
+    if (this.#head === this.#waiting.length) {
       this.#waiting = [];
-      this.head = 0;
+      this.#head = 0;
     }
-    this.inPlan++;
-    this.resolve({ done: false, value: event });
+    this.#inPlan++;
+    this.#resolve({ done: false, value: event });
   }
 
-  resolve(step: EventStep): void {
-    const resolveStep = this.resolveNext;
-    this.resolveNext = null;
+  #resolve(step: EventStep): void {
+    const resolveStep = this.#resolveNext;
+    this.#resolveNext = null;
     resolveStep?.(step);
   }
 
@@ -229,7 +229,7 @@ export class EventQueue implements GrafastSubscriber<EventTopics> {
       this.#isOver = true;
       this.#waiting = [];
       this.#leave(this);
-      this.resolve(END_OF_EVENTS);
+      this.#resolve(END_OF_EVENTS);
     }
     return END_OF_EVENTS;
   }

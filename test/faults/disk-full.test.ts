@@ -71,9 +71,9 @@ async function mendAndCompare(
   mend: () => Promise<unknown>,
 ): Promise<void> {
   await mend();
-  const fixed = performance.now();
+  const mended = performance.now();
   await until(async () => (await write("short")) === null);
-  const recoveryMs = performance.now() - fixed;
+  const recoveryMs = performance.now() - mended;
   const rows = await asOwner("select id from marks");
   const stored = new Set(rows.map(({ id }) => Number(id)));
   const lost = acknowledged.filter((id) => !stored.has(id));

@@ -49,9 +49,9 @@ export async function suffer(
   await strike();
   await sleep(LASTS_MS);
   await mend(traffic.refusals);
-  const fixed = performance.now();
+  const mended = performance.now();
   await traffic.allWell();
-  const recoveryMs = performance.now() - fixed;
+  const recoveryMs = performance.now() - mended;
   await until(() => traffic.acknowledged.length >= WRITES);
   await traffic.quiet();
   const { stored, received } = await whenAllReceived(traffic, postgres);

@@ -67,7 +67,7 @@ describe("of functions of one name", () => {
       object: "function public.me(int4)",
       reason: "public.me() was created before it and has its name",
       fix: "comment on function public.me(int4) is '@name another_name';",
-      isFault: false,
+      isBuildFault: false,
     });
   });
 
@@ -98,7 +98,7 @@ describe("a function that GraphQL cannot call", () => {
       ["aggregate public.total(int4)", "GraphQL calls no aggregates"],
       ["function public.any_one(anyelement)", "it takes or returns anyelement, which stands for any type"],
       ["function public.anything()", "it returns record without saying which columns that has"],
-      ["function public.choose(int4)", "GraphQL has no type for what it takes or returns"],
+      ["function public.choose(int4)", "GraphQL has no type for a parameter or the result"],
       ["function public.vary(int4[])", "it takes VARIADIC arguments"],
       ["procedure public.proceed()", "GraphQL calls no procedures"],
     ]);

@@ -42,7 +42,7 @@ describe("a number of any length", () => {
     // biome-ignore lint/correctness/noPrecisionLoss: that is what it is about.
     const { data, faults } = await large(9007199254740993);
     expect(data).toBeUndefined();
-    expect(faults).toMatchObject([{ message: expect.stringContaining("as a text") }]);
+    expect(faults).toMatchObject([{ message: expect.stringContaining("send it as a string") }]);
   });
 });
 
@@ -50,13 +50,13 @@ describe("what is neither a text nor a number", () => {
   test.each([[{ a: 1 }], [["<a/>"]], [true]])("is refused in a variable: %j", async (up: unknown) => {
     const { data, faults } = await generated.ask(anonymous, "query ($up: XML!) { marked(up: $up) }", { up });
     expect(data).toBeUndefined();
-    expect(faults).toMatchObject([{ message: expect.stringContaining("XML takes a text or a number.") }]);
+    expect(faults).toMatchObject([{ message: expect.stringContaining("XML must be a string or a number.") }]);
   });
 
   test.each(["{ marked(up: {a: 1}) }", '{ marked(up: ["<a/>"]) }', "{ marked(up: true) }"])(
     "is refused where it stands in a document: %s",
     (source) => {
-      expect(refusalsOf(source)).toEqual([{ message: "XML takes a text or a number.", column: 14 }]);
+      expect(refusalsOf(source)).toEqual([{ message: "XML must be a string or a number.", column: 14 }]);
     },
   );
 });
@@ -79,7 +79,7 @@ describe("JSON in a document", () => {
 
   test("is refused where a word in it has no quotes", () => {
     expect(refusalsOf("{ kept(value: {a: [1, {b: WORD}]}) }")).toEqual([
-      { message: "JSON has no value WORD: put it into quotes.", column: 27 },
+      { message: "JSON has no value WORD: put it in quotes.", column: 27 },
     ]);
   });
 });

@@ -26,7 +26,7 @@ describe("an id", () => {
 
   test("is refused where its absence would mean something else", () => {
     expect(toIdCodec(TYPES.bigint, "is refused").toPg("7")).toBe("7");
-    expect(() => toIdCodec(TYPES.bigint, "is refused").toPg("abc")).toThrow('"abc" is not an id.');
+    expect(() => toIdCodec(TYPES.bigint, "is refused").toPg("abc")).toThrow('"abc" is not a valid id.');
   });
 
   test("is made once of each type", () => {

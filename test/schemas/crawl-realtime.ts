@@ -6,21 +6,16 @@ import type { Findings } from "./findings.ts";
 import { insertOneMore, qualified, quoted } from "./rows.ts";
 import { type Served, tokenOf } from "./served.ts";
 
-export type TestResponse = {
-  readonly type: string;
-  readonly table: string;
-  readonly record: Json;
-  readonly oldRecord: Json;
-};
+export type Told = { readonly type: string; readonly table: string; readonly record: Json; readonly oldRecord: Json };
 
 /** Follows every table of the schema, until `changes` has been made and all that came of it has been told. */
 export async function followChanges(
   { schema, service, owner, caller }: Served,
   changes: () => Promise<void>,
-): Promise<readonly TestResponse[]> {
+): Promise<readonly Told[]> {
   const address = `${service.url.replace("http", "ws")}/realtime/v1/websocket?apikey=${tokenOf(caller)}&vsn=2.0.0`;
   const socket = new WebSocket(address);
-  const result: TestResponse[] = [];
+  const told: Told[] = [];
   const problems: string[] = [];
   let last: (() => void) | null = null;
   const joined = Promise.withResolvers<void>();
@@ -32,7 +27,7 @@ export async function followChanges(
     if (event !== "postgres_changes" || !isRecord(payload.data)) return;
     const { type, table, record = null, old_record: oldRecord = null, errors } = payload.data;
     if (table === END) last?.();
-    else result.push({ type: String(type), table: String(table), record, oldRecord });
+    else told.push({ type: String(type), table: String(table), record, oldRecord });
     if (Array.isArray(errors)) problems.push(canonical(errors));
   });
   await once(socket, "open");
@@ -48,7 +43,7 @@ export async function followChanges(
   await ended;
   socket.close();
   await once(socket, "close");
-  return result;
+  return told;
 }
 
 /** A table of the crawler's own, whose change says that there are no more before it. */
@@ -76,7 +71,7 @@ export async function crawlRealtime(served: Served, findings: Findings): Promise
   const { owner, tables } = served;
   const stored = tables.filter(isTold);
   const inserted = new Set<Table>();
-  const result = await followChanges(served, async () => {
+  const told = await followChanges(served, async () => {
     // Triggers would change other rows than those that are looked at.
     await owner.query("set session_replication_role = replica");
     for (const table of stored) {
@@ -86,7 +81,7 @@ export async function crawlRealtime(served: Served, findings: Findings): Promise
     }
     await owner.query("set session_replication_role = origin");
   });
-  const byTable = Map.groupBy(result, ({ table }) => table);
+  const byTable = Map.groupBy(told, ({ table }) => table);
   for (const table of stored) {
     const rows = new Set(await loggedRows(served, table));
     const events = byTable.get(table.name) ?? [];

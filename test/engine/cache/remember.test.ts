@@ -2,15 +2,15 @@ import { expect, test } from "vitest";
 import { memoizeRecent } from "../../../engine/cache/memoize.ts";
 
 test("a question that was asked lately is not worked out again", () => {
-  const request: string[] = [];
+  const asked: string[] = [];
   const lettersOf = memoizeRecent(10, (word: string) => {
-    request.push(word);
+    asked.push(word);
     return [...word];
   });
   expect(lettersOf("cat")).toEqual(["c", "a", "t"]);
   expect(lettersOf("cat")).toBe(lettersOf("cat"));
   expect(lettersOf("dog")).toEqual(["d", "o", "g"]);
-  expect(request).toEqual(["cat", "dog"]);
+  expect(asked).toEqual(["cat", "dog"]);
 });
 
 test("what is refused is refused each time, and nothing is kept of it", () => {

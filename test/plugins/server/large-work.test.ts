@@ -46,7 +46,7 @@ test("an anonymous caller has less planned at once than one who is signed in", a
   expect((await graphql.ask(documentOf(33))).errors).toBeUndefined();
   const { errors } = await graphql.ask(documentOf(34));
   expect(errors[0].extensions.code).toBe("QUERY_TOO_COMPLEX");
-  expect(errors[0].message).toContain("102 fields with fields of their own; 100 are allowed");
+  expect(errors[0].message).toContain("102 fields with subselections; 100 are allowed");
   expect((await graphql.ask(documentOf(34), { token: token() })).errors).toBeUndefined();
 });
 

@@ -93,5 +93,5 @@ test("without a folder an id is told to be of no use, and a folder that is not t
   });
   await plain.stop();
   const settings = { GRAPHQL_PERSISTED_OPERATIONS: join(folder, "nowhere") };
-  await expect(serveGraphQL({ database: graphql.database, settings })).rejects.toThrow("names no folder");
+  await expect(serveGraphQL({ database: graphql.database, settings })).rejects.toThrow("is not a folder");
 });

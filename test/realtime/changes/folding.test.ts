@@ -134,21 +134,21 @@ test("what a subscriber is told, put together, is what its SELECT gives after ea
 
         for (const [number, client] of clients.entries()) {
           await client.until(({ payload }) => payload.data?.table === "ends" && payload.data.record.run === name);
-          const result = client.items.filter(
+          const told = client.items.filter(
             ({ topic, payload }) => topic === `realtime:${name}` && payload.data?.table === "things",
           );
           const rows = new Map<number, object>();
           let next = 0;
           for (const { until, states } of expected) {
-            for (; next < result.length; next++) {
-              const { type, record, old_record: before, position } = result[next]!.payload.data;
+            for (; next < told.length; next++) {
+              const { type, record, old_record: before, position } = told[next]!.payload.data;
               if (parseResumeToken(position)!.position.commitLsn > until) break;
               if (before?.id !== undefined) rows.delete(before.id);
               if (type !== "DELETE") rows.set(record.id, record);
             }
             expect(stateOf(rows)).toBe(states[number]);
           }
-          expect(next).toBe(result.length);
+          expect(next).toBe(told.length);
           await client.reply(client.say(`realtime:${name}`, "phx_leave", {}));
           client.items.length = 0;
         }

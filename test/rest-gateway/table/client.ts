@@ -4,7 +4,7 @@ import { SECRET } from "../../secret.ts";
 
 export type Claims = { readonly role: string; readonly [claim: string]: unknown };
 
-export type TestRequest = {
+export type Asked = {
   readonly method?: string;
   readonly headers?: OutgoingHttpHeaders;
   /** An object goes as JSON. */
@@ -13,7 +13,7 @@ export type TestRequest = {
   readonly as?: Claims;
 };
 
-export type TestResponse = {
+export type Told = {
   readonly status: number;
   readonly reason: string;
   readonly headers: IncomingHttpHeaders;
@@ -24,7 +24,7 @@ export type TestResponse = {
 };
 
 export type Client = {
-  ask(path: string, sent?: TestRequest): Promise<TestResponse>;
+  ask(path: string, asked?: Asked): Promise<Told>;
   close(): void;
 };
 
@@ -39,8 +39,8 @@ export function openClient(
   const { hostname, port } = new URL(serviceUrl);
   const apikey = tokenOf({ role: "anon" });
 
-  const ask = (path: string, { method = "GET", headers = {}, body = null, as: caller = as }: TestRequest = {}) =>
-    new Promise<TestResponse>((resolve, reject) => {
+  const ask = (path: string, { method = "GET", headers = {}, body = null, as: caller = as }: Asked = {}) =>
+    new Promise<Told>((resolve, reject) => {
       const content = body === null || typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body);
       const sent = request(
         {
@@ -68,7 +68,7 @@ export function openClient(
   return { ask, close: () => agent.destroy() };
 }
 
-async function read(response: IncomingMessage): Promise<TestResponse> {
+async function read(response: IncomingMessage): Promise<Told> {
   const chunks: Buffer[] = [];
   for await (const chunk of response) chunks.push(chunk);
   const text = Buffer.concat(chunks).toString("utf8");

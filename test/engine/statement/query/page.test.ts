@@ -37,16 +37,16 @@ function behind<T extends Paged>(intent: T, values: CursorPosition["values"]): T
 type Row = Record<string, unknown>;
 
 /** The rows of all pages, from the first one on. */
-async function walk(intent: Paged, options?: Wishes): Promise<Row[]> {
+async function walk(intent: Paged, wishes?: Wishes): Promise<Row[]> {
   const rows: Row[] = [];
-  let request: Paged = { ...intent, page: { kind: "first" } };
+  let asked: Paged = { ...intent, page: { kind: "first" } };
   for (;;) {
-    const { body, page, position: place } = await museum.ask(request, options);
+    const { body, page, position: place } = await museum.ask(asked, wishes);
     rows.push(...(JSON.parse(body!) as Row[]));
     if (!place) return rows;
-    expect(place, JSON.stringify(request)).not.toEqual([]);
+    expect(place, JSON.stringify(asked)).not.toEqual([]);
     expect(page).toBe(intent.selection.ranges[0]!.value.limit);
-    request = behind(intent, place);
+    asked = behind(intent, place);
   }
 }
 

@@ -82,10 +82,10 @@ export function remove(path: string, options: Options = {}): Case {
 }
 
 /** The rows come back, so that a write shows what it did. */
-export function returning(request: Case): Case {
-  const { Prefer: preferences } = request.headers;
+export function returning(asked: Case): Case {
+  const { Prefer: preferences } = asked.headers;
   const Prefer = preferences ? `${preferences}, return=representation` : "return=representation";
-  return { ...request, name: `${request.name} → rows`, headers: { ...request.headers, Prefer } };
+  return { ...asked, name: `${asked.name} → rows`, headers: { ...asked.headers, Prefer } };
 }
 
 export function ask(method: string, path: string, body: Body, options: Options = {}): Case {
