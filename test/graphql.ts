@@ -6,7 +6,7 @@ import { cloneDatabase, type TestDatabase } from "./database.ts";
 import { SECRET } from "./secret.ts";
 import { serve } from "./serve.ts";
 
-export type Told = {
+export type TestResponse = {
   readonly status: number;
   readonly headers: Headers;
   // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what its test says.
@@ -15,7 +15,7 @@ export type Told = {
   readonly errors: any;
 };
 
-type Asked = {
+type TestRequest = {
   readonly variables?: Readonly<Record<string, unknown>>;
   readonly operationName?: string;
   readonly token?: string;
@@ -29,7 +29,7 @@ export type GraphQLService = {
   readonly url: string;
   /** `ws://…/graphql` */
   readonly socketUrl: string;
-  ask(query: string, asked?: Asked): Promise<Told>;
+  ask(query: string, request?: TestRequest): Promise<TestResponse>;
   /** As the owner of the database. */
   sql<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>;
   stop(): Promise<void>;
@@ -71,7 +71,7 @@ export async function serveGraphQL(options: Options = {}): Promise<GraphQLServic
         },
         body: JSON.stringify({ query, variables, operationName }),
       });
-      const { data, errors } = (await response.json()) as Pick<Told, "data" | "errors">;
+      const { data, errors } = (await response.json()) as Pick<TestResponse, "data" | "errors">;
       return { status: response.status, headers: response.headers, data, errors };
     },
     sql: async (text, values) => (await owner.query(text, values)).rows,

@@ -81,8 +81,8 @@ describe("the rules of the house", () => {
 
   test("a migration comes with the line ends that its hash was made of, whatever git is set to elsewhere", () => {
     const migration = files.find((file) => file.startsWith("db/platform/committed/"))!;
-    const told = execFileSync("git", ["check-attr", "eol", migration], { cwd: REPOSITORY, encoding: "utf8" });
-    expect(told).toBe(`${migration}: eol: lf\n`);
+    const result = execFileSync("git", ["check-attr", "eol", migration], { cwd: REPOSITORY, encoding: "utf8" });
+    expect(result).toBe(`${migration}: eol: lf\n`);
   });
 
   test("one copy of pg serves all, so that instanceof means what it says", () => {

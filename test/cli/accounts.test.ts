@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeFindApiKey } from "../../engine/identity/api-key-lookup.ts";
 import { cloneDatabase } from "../database.ts";
 import { claimsOf, from, type Opened, openAccounts, PASSWORD } from "../engine/accounts/open-accounts.ts";
-import { runCommand, type Told } from "./run-command.ts";
+import { type CommandResult, runCommand } from "./run-command.ts";
 
 let opened: Opened;
 beforeAll(async () => {
@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => opened.close());
 
-function run(line: string, database: { url: string; ownerUrl: string } = opened.database): Promise<Told> {
+function run(line: string, database: { url: string; ownerUrl: string } = opened.database): Promise<CommandResult> {
   const [name, ...words] = line.split(" ");
   return runCommand(name!, words, database);
 }

@@ -70,8 +70,8 @@ describe("a database", () => {
     expect(await runCommand("backup", [first], source)).toMatchObject({ code: 0 });
     expect((await stat(first)).mode & 0o777).toBe(0o600);
     expect(await runCommandWith("restore", [first], embedded)).toMatchObject({ code: 0 });
-    const told = await runCommandWith("backup", [second], embedded);
-    expect(told).toMatchObject({ code: 0, stdout: expect.stringContaining("secrets.json") });
+    const result = await runCommandWith("backup", [second], embedded);
+    expect(result).toMatchObject({ code: 0, stdout: expect.stringContaining("secrets.json") });
     expect(await runCommand("restore", [second], target)).toMatchObject({ code: 0 });
     expect(await digests(target.ownerUrl)).toEqual(await digests(source.ownerUrl));
 
@@ -132,8 +132,8 @@ describe("a database", () => {
     await withClient(source.ownerUrl, (client) => client.query(`${ODD_TABLE}; create table public."Odd one" (id int)`));
     const nowhere = join(folder, "no/such.gz");
     expect((await runCommand("backup", [nowhere], source)).stderr).toBe(`${nowhere} cannot be written: ENOENT.\n`);
-    const told = await runCommand("backup", [file], source);
-    expect(told).toMatchObject({
+    const result = await runCommand("backup", [file], source);
+    expect(result).toMatchObject({
       code: 0,
       stderr: expect.stringContaining("No migration creates public.Odd one, public.odd,"),
     });
@@ -202,8 +202,8 @@ describe("an embedded database", () => {
       const refused = await runCommandWith("sql", ["select 1"], { DATA_DIR: dataDir });
       expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("npm run upgrade") });
 
-      const told = await runCommandWith("upgrade", [], { DATA_DIR: dataDir });
-      expect(told).toMatchObject({ code: 0 });
+      const result = await runCommandWith("upgrade", [], { DATA_DIR: dataDir });
+      expect(result).toMatchObject({ code: 0 });
       const again = await runCommandWith("upgrade", [], { DATA_DIR: dataDir });
       expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("nothing to upgrade") });
       expect((await readFile(join(old, "PG_VERSION"), "utf8")).trim()).toBe("18");

@@ -44,13 +44,13 @@ describe("npm run migrate -- --watch-only", () => {
     await withClient(foreign.ownerUrl, async (client) => {
       const { rows } = await client.query("select to_regnamespace('graphile_migrate') as history");
       expect(rows).toEqual([{ history: null }]);
-      const told: string[] = [];
-      client.on("notification", ({ payload }) => told.push(String(payload)));
+      const result: string[] = [];
+      client.on("notification", ({ payload }) => result.push(String(payload)));
       await client.query("listen pgrst");
       const tellsOf = async (sql: string) => {
-        told.length = 0;
+        result.length = 0;
         await client.query(sql);
-        return told.length > 0;
+        return result.length > 0;
       };
       expect(await tellsOf("create table public.notes (id int primary key)")).toBe(true);
       expect(await tellsOf("create temporary table passing (id int)")).toBe(false);

@@ -7,7 +7,7 @@ import { makeTokenKeys } from "../../engine/identity/token-keys.ts";
 import { type Opened, openAccounts } from "../engine/accounts/open-accounts.ts";
 import { PROVIDER_CERTIFICATE } from "../rest-gateway/auth/saml-keys.ts";
 import { SECRET } from "../secret.ts";
-import { runCommand, type Told } from "./run-command.ts";
+import { type CommandResult, runCommand } from "./run-command.ts";
 
 const CLIENT_SECRET = "a-secret-of-the-client";
 
@@ -25,7 +25,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-function run(line: string): Promise<Told> {
+function run(line: string): Promise<CommandResult> {
   const words = line.split(" ").map((word) => word.replace("FOLDER", folder));
   return runCommand("provider", words, opened.database);
 }

@@ -6,7 +6,7 @@ import { COMPILE_CACHE } from "../program.ts";
 import { REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
 
-export type Told = { readonly stdout: string; readonly stderr: string; readonly code: number };
+export type CommandResult = { readonly stdout: string; readonly stderr: string; readonly code: number };
 
 /** A command as a person runs it, on that database. */
 export function runCommand(
@@ -14,17 +14,21 @@ export function runCommand(
   words: readonly string[],
   { url, ownerUrl }: Pick<TestDatabase, "url" | "ownerUrl">,
   settings: NodeJS.ProcessEnv = {},
-): Promise<Told> {
+): Promise<CommandResult> {
   const own = { DATABASE_URL: url, OWNER_DATABASE_URL: ownerUrl, JWT_SECRET: SECRET };
   return runCommandWith(name, words, { ...own, ...settings });
 }
 
 /** The same with these settings and no other. */
-export function runCommandWith(name: string, words: readonly string[], settings: NodeJS.ProcessEnv): Promise<Told> {
+export function runCommandWith(
+  name: string,
+  words: readonly string[],
+  settings: NodeJS.ProcessEnv,
+): Promise<CommandResult> {
   const line = [join(REPOSITORY, `cli/${name}.ts`), ...words];
   const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILE_CACHE, ...settings };
   return promisify(execFile)(process.execPath, line, { cwd: REPOSITORY, env }).then(
     ({ stdout, stderr }) => ({ stdout, stderr, code: 0 }),
-    (error) => error as Told,
+    (error) => error as CommandResult,
   );
 }

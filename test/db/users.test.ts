@@ -18,8 +18,8 @@ describe("the door for everybody", () => {
     ["table", "owner", ["42501", 0, 0]],
     ["realtime", "open", ["42501", 0, 0]],
   ])("on %s with users_access %s lets a stranger insert, update, delete: %j", async (door, usersAccess, outcome) => {
-    for (const stranger of [anonymous, alice]) {
-      const caller = { ...stranger, interface: door, usersAccess };
+    for (const anonymousClient of [anonymous, alice]) {
+      const caller = { ...anonymousClient, interface: door, usersAccess };
       const tried = [];
       for (const statement of [INSERT, UPDATE, DELETE]) tried.push(await attempt(content.requests, caller, statement));
       expect(tried).toEqual(outcome);

@@ -23,14 +23,14 @@ let folder: string;
 let port: number;
 let cluster: Cluster;
 let authority: Authority;
-let stranger: Authority;
+let anonymous: Authority;
 let login: Signed;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "tls-"));
   await chmod(folder, 0o755);
   authority = await makeAuthority(folder, "authority");
-  stranger = await makeAuthority(folder, "stranger");
+  anonymous = await makeAuthority(folder, "stranger");
   login = await authority.sign("certified");
   const server = await authority.sign("localhost");
   await chownTo(await chooseAccount(), server.key);
@@ -127,7 +127,7 @@ describe("sslmode=verify-full", () => {
   });
 
   test("a server of another authority is refused, and so is one that nobody vouches for", async () => {
-    for (const sslrootcert of [stranger.certificate, "system"]) {
+    for (const sslrootcert of [anonymous.certificate, "system"]) {
       await expect(reach(urlOf({ sslmode: "verify-full", sslrootcert }))).rejects.toThrow(
         /localhost:\d+ \(DATABASE_URL\) cannot be used: .*certificate.*; the authority that signed .* sslrootcert/,
       );
@@ -143,7 +143,7 @@ describe("sslmode=verify-full", () => {
 
   test("the owner's connection is held to the same, by its own name", async () => {
     const verified = urlOf({ sslmode: "verify-full", sslrootcert: authority.certificate });
-    const wrong = urlOf({ sslmode: "verify-full", sslrootcert: stranger.certificate });
+    const wrong = urlOf({ sslmode: "verify-full", sslrootcert: anonymous.certificate });
     await expect(reach(verified, wrong)).rejects.toThrow("(OWNER_DATABASE_URL) cannot be used");
   });
 });
@@ -152,7 +152,7 @@ describe("other modes mean what they mean to libpq", () => {
   test("verify-ca asks who signed, and not for the name", async () => {
     const parameters = { sslmode: "verify-ca", sslrootcert: authority.certificate };
     await reach(urlOf(parameters, { host: "127.0.0.1" }));
-    const other = { sslmode: "verify-ca", sslrootcert: stranger.certificate };
+    const other = { sslmode: "verify-ca", sslrootcert: anonymous.certificate };
     await expect(reach(urlOf(other, { host: "127.0.0.1" }))).rejects.toThrow("sslrootcert");
   });
 

@@ -71,9 +71,9 @@ async function mendAndCompare(
   mend: () => Promise<unknown>,
 ): Promise<void> {
   await mend();
-  const mended = performance.now();
+  const fixed = performance.now();
   await until(async () => (await write("short")) === null);
-  const recoveryMs = performance.now() - mended;
+  const recoveryMs = performance.now() - fixed;
   const rows = await asOwner("select id from marks");
   const stored = new Set(rows.map(({ id }) => Number(id)));
   const lost = acknowledged.filter((id) => !stored.has(id));

@@ -49,9 +49,9 @@ export async function suffer(
   await strike();
   await sleep(LASTS_MS);
   await mend(traffic.refusals);
-  const mended = performance.now();
+  const fixed = performance.now();
   await traffic.allWell();
-  const recoveryMs = performance.now() - mended;
+  const recoveryMs = performance.now() - fixed;
   await until(() => traffic.acknowledged.length >= WRITES);
   await traffic.quiet();
   const { stored, received } = await whenAllReceived(traffic, postgres);

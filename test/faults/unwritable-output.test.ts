@@ -70,7 +70,7 @@ async function startUnheard(options: RunOptions, settings: NodeJS.ProcessEnv = {
 }
 
 async function fillLog(url: string): Promise<void> {
-  for (let asked = 0; asked < REQUESTS; asked += 20) {
+  for (let request = 0; request < REQUESTS; request += 20) {
     await Promise.all(Array.from({ length: 20 }, async () => (await fetch(url + LONG_PATH)).arrayBuffer()));
   }
 }
@@ -86,7 +86,7 @@ async function servesUnheard(service: Unheard): Promise<void> {
   await until(async () => (await droppedLines()) > 0);
   // It says so on standard output, and several processes are replaced by others, which inherit what nobody reads.
   child.kill("SIGUSR2");
-  for (let asked = 0; asked < 20; asked++) expect((await fetch(`${url}/health`)).status).toBe(200);
+  for (let request = 0; request < 20; request++) expect((await fetch(`${url}/health`)).status).toBe(200);
   expect(await stop()).toBe(0);
 }
 
@@ -132,8 +132,8 @@ describe("standard output and standard error that are", () => {
     await until(async () => (await logged()).some((line) => line.includes("could not be written")));
     const lost = (await logged()).filter((line) => !line.endsWith("}"));
     expect(lost.length).toBeLessThanOrEqual(1);
-    const [told] = (await logged()).filter((line) => line.includes("could not be written"));
-    expect(JSON.parse(told!).dropped).toBe(await service.droppedLines());
+    const [result] = (await logged()).filter((line) => line.includes("could not be written"));
+    expect(JSON.parse(result!).dropped).toBe(await service.droppedLines());
     expect(await service.stop()).toBe(0);
   });
 });

@@ -50,7 +50,7 @@ const CREATE = gql`
   }
 `;
 
-type Told = {
+type TestResponse = {
   readonly user: { readonly name: string };
   readonly articles: {
     readonly edges: readonly { readonly node: { readonly title: string } }[];
@@ -67,10 +67,10 @@ describe("Apollo Client", () => {
         createArticle: { success: true, article: { title, status: "DRAFT" }, errors: null },
       });
     }
-    const first = await client.query<Told>({ query: ARTICLES, variables: { first: 2 } });
+    const first = await client.query<TestResponse>({ query: ARTICLES, variables: { first: 2 } });
     expect(first.data!.articles).toMatchObject({ totalCount: 3, pageInfo: { hasNextPage: true } });
     const after = first.data!.articles.pageInfo.endCursor;
-    const second = await client.query<Told>({ query: ARTICLES, variables: { first: 2, after } });
+    const second = await client.query<TestResponse>({ query: ARTICLES, variables: { first: 2, after } });
     expect(second.data!.articles.edges.map(({ node }) => node.title)).toEqual(["First one"]);
     expect(client.cache.extract()).toMatchObject({ "User:1": { name: "Ann" } });
     await close();
@@ -91,8 +91,8 @@ describe("Apollo Client", () => {
     expect((refused as CombinedGraphQLErrors).errors).toMatchObject([
       { path: ["me"], extensions: { code: "AUTH_REQUIRED" } },
     ]);
-    const told = await client.query({ query: gql`{ user(id: 1) { name } nobody: user(id: 99) { name } }` });
-    expect(told.data).toMatchObject({ user: { name: "Ann" }, nobody: null });
+    const response = await client.query({ query: gql`{ user(id: 1) { name } nobody: user(id: 99) { name } }` });
+    expect(response.data).toMatchObject({ user: { name: "Ann" }, nobody: null });
     await close();
   });
 
@@ -118,7 +118,7 @@ describe("Apollo Client", () => {
     const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
     const link = new PersistedQueryLink({ sha256 }).concat(new HttpLink({ uri: graphql.url }));
     const client = new ApolloClient({ link, cache: new InMemoryCache() });
-    const { data } = await client.query<Told>({ query: gql`{ user(id: 1) { name } }` });
+    const { data } = await client.query<TestResponse>({ query: gql`{ user(id: 1) { name } }` });
     expect(data?.user).toMatchObject({ name: "Ann" });
     client.stop();
   });

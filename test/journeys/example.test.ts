@@ -23,8 +23,8 @@ test("the example says what is missing, or whose port is taken, without a stack"
   await once(taken, "listening");
   const { port } = taken.address() as AddressInfo;
   try {
-    const told = expect.stringContaining(`Port ${port} of 127.0.0.1 cannot be had (EADDRINUSE)`);
-    expect(await run({ ANON_KEY: anonKey, PORT: String(port) })).toEqual({ said: [told], code: 1 });
+    const result = expect.stringContaining(`Port ${port} of 127.0.0.1 cannot be had (EADDRINUSE)`);
+    expect(await run({ ANON_KEY: anonKey, PORT: String(port) })).toEqual({ said: [result], code: 1 });
   } finally {
     taken.close();
   }

@@ -187,8 +187,8 @@ describe("any JSON", () => {
           );
           expect(stored!.doc).toBe(stored!.meant);
           for (const [name, value] of read) {
-            const [told] = await graphql.sql("select $1::jsonb::text as doc", [JSON.stringify(value)]);
-            expect({ name, ...told }).toEqual({ name, doc: stored!.meant });
+            const [result] = await graphql.sql("select $1::jsonb::text as doc", [JSON.stringify(value)]);
+            expect({ name, ...result }).toEqual({ name, doc: stored!.meant });
           }
         }),
         {
@@ -218,9 +218,9 @@ describe("any JSON", () => {
     await ask("/realtime/v1/api/broadcast/room/events/alone", { body: payload, headers });
     const said = `{"type": "broadcast", "event": "socket", "payload": ${payload}}`;
     socket.send(`{"topic": "realtime:room", "event": "broadcast", "ref": "2", "join_ref": "1", "payload": ${said}}`);
-    const told = () => heard.filter((text) => text.includes('"event":"broadcast"'));
-    await until(() => told().length === 3);
-    expect(told().filter((text) => text.includes(payload))).toEqual(told());
+    const result = () => heard.filter((text) => text.includes('"event":"broadcast"'));
+    await until(() => result().length === 3);
+    expect(result().filter((text) => text.includes(payload))).toEqual(result());
     socket.close();
   });
 

@@ -4,7 +4,7 @@ import { type Client, clientOf, type Ground, Inbox, makeClient, openGround, subs
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of unknown tables.
 type Payload = RealtimePostgresChangesPayload<any>;
-type Told = { extension: string; status: string; message: string };
+type TestResponse = { extension: string; status: string; message: string };
 
 let ground: Ground;
 const clients: Client[] = [];
@@ -28,24 +28,24 @@ function keep(client: Client): Client {
 
 /** Everything a client is told about a table; `end` is the last change, which everybody sees. */
 async function listen(client: Client, filter: object, name: string = crypto.randomUUID()) {
-  const told = new Inbox<Payload>();
-  const system = new Inbox<Told>();
+  const result = new Inbox<Payload>();
+  const system = new Inbox<TestResponse>();
   const channel = client
     .channel(name)
     // biome-ignore lint/suspicious/noExplicitAny: the overloads want each event by itself.
-    .on("postgres_changes", { event: "*", schema: "public", ...filter } as any, told.put)
+    .on("postgres_changes", { event: "*", schema: "public", ...filter } as any, result.put)
     .on("system", {}, system.put);
   await subscribed(channel);
-  return { told, system, channel };
+  return { told: result, system, channel };
 }
 
 describe("changes of a table, with supabase-js", () => {
   test("every kind of change arrives with the row after and the row before", async () => {
-    const { told, system } = await listen(anonymous(), { table: "news" });
+    const { told: result, system } = await listen(anonymous(), { table: "news" });
     await run(`insert into news values (1, 'One', true, '{a,"b c"}', '{"x":[1]}', '2026-01-02 03:04:05.678+00', 1.50)`);
     await run("update news set title = 'Uno' where id = 1");
     await run("delete from news where id = 1");
-    const [inserted, updated, deleted] = await told.count(3);
+    const [inserted, updated, deleted] = await result.count(3);
     const row = {
       id: 1,
       title: "One",
@@ -123,15 +123,15 @@ describe("changes of a table, with supabase-js", () => {
     ["tags=eq.{a}", [10]],
     ["", [10, 11, 12, 13]],
   ])("the filter %s lets through %j", async (filter, ids) => {
-    const { told } = await listen(anonymous(), { table: "news", filter });
+    const { told: result } = await listen(anonymous(), { table: "news", filter });
     const everything = await listen(anonymous(), { table: "news", event: "INSERT" });
     await run(`insert into news (id, title, seen, price, at, tags) values
       (10, 'ten', true, 10.00, '2026-01-01', '{a}'), (11, 'eleven', false, 9.49, '2026-12-01', '{b}'),
       (12, 'twelve, or so', null, 12, null, null), (13, null, null, null, null, null)`);
     // A control, and behind it all that was to come has come: the later channel is told later.
     expect((await everything.told.count(4)).map((payload) => payload.new.id)).toEqual([10, 11, 12, 13]);
-    await told.count(ids.length);
-    expect(told.items.map((payload) => (payload.new as { id: number }).id)).toEqual(ids);
+    await result.count(ids.length);
+    expect(result.items.map((payload) => (payload.new as { id: number }).id)).toEqual(ids);
     await run("delete from news");
   });
 
@@ -145,18 +145,18 @@ describe("changes of a table, with supabase-js", () => {
     { table: "absent" },
     { table: "credentials", schema: "auth" },
     { table: "news", select: ["nothing"] },
-  ])("what cannot be had is told, and the channel stands: %j", async (asked) => {
-    const { system, told } = await listen(await known({ role: "authenticated", sub: "alice" }), asked);
+  ])("what cannot be had is told, and the channel stands: %j", async (request) => {
+    const { system, told: result } = await listen(await known({ role: "authenticated", sub: "alice" }), request);
     const [said] = await system.count(1);
     expect(said).toMatchObject({ extension: "postgres_changes", status: "error" });
     expect(said!.message).toContain("Unable to subscribe to changes with given parameters");
-    expect(told.items).toEqual([]);
+    expect(result.items).toEqual([]);
   });
 
   test("a selection shows those columns and the key", async () => {
-    const { told } = await listen(anonymous(), { table: "news", select: ["title"] });
+    const { told: result } = await listen(anonymous(), { table: "news", select: ["title"] });
     await run("insert into news (id, title, seen) values (20, 'x', true); delete from news where id = 20");
-    const [inserted, deleted] = await told.count(2);
+    const [inserted, deleted] = await result.count(2);
     expect([inserted!.new, deleted!.old]).toEqual([
       { id: 20, title: "x" },
       { id: 20, title: "x" },
@@ -167,7 +167,7 @@ describe("changes of a table, with supabase-js", () => {
     const alice = await listen(await known({ role: "authenticated", sub: "alice" }), { table: "notes" });
     const bob = await listen(await known({ role: "authenticated", sub: "bob" }), { table: "notes" });
     const server = await listen(await known({ role: "service_role" }), { table: "notes" });
-    const stranger = await listen(anonymous(), { table: "notes" });
+    const anonymousClient = await listen(anonymous(), { table: "notes" });
     await run("insert into notes (id, owner, body, secret) values (1, 'alice', 'hers', 's'), (2, 'bob', 'his', 's')");
     await run("update notes set body = 'changed'");
     await run("delete from notes");
@@ -188,8 +188,8 @@ describe("changes of a table, with supabase-js", () => {
     expect(JSON.stringify(alice.told.items)).not.toContain("secret");
     expect((await bob.told.count(3)).map(({ eventType }) => eventType)).toEqual(["INSERT", "UPDATE", "DELETE"]);
     expect(JSON.stringify(bob.told.items)).not.toContain("alice");
-    expect(stranger.told.items).toEqual([]);
-    expect(stranger.system.items).toMatchObject([{ status: "error" }]);
+    expect(anonymousClient.told.items).toEqual([]);
+    expect(anonymousClient.system.items).toMatchObject([{ status: "error" }]);
   });
 
   test("a row that leaves somebody's sight is told as deleted, and one that comes into it as updated", async () => {
@@ -222,23 +222,23 @@ describe("changes of a table, with supabase-js", () => {
   });
 
   test("a policy, a grant and a column take effect for what comes behind them, in the same transaction too", async () => {
-    const { told } = await listen(anonymous(), { table: "news" });
+    const { told: result } = await listen(anonymous(), { table: "news" });
     await run(
       "begin; alter table news add column extra text; insert into news (id, extra) values (30, 'seen'); commit",
     );
-    await told.count(1);
+    await result.count(1);
     await run("begin; alter table news enable row level security; insert into news (id) values (31); commit");
     await run("create policy later on news for select using (id > 32)");
     await run("insert into news (id) values (32), (33)");
-    await told.count(2);
+    await result.count(2);
     await run("revoke select on news from anon; grant select (id) on news to anon");
     await run("insert into news (id, extra) values (34, 'unseen')");
-    await told.count(3);
+    await result.count(3);
     await run(
       "alter table news disable row level security; grant select on news to anon; alter table news drop column extra",
     );
     await run("delete from news where id = 31");
-    const items = await told.count(4);
+    const items = await result.count(4);
     expect(items.map(({ eventType, new: row, old }) => [eventType, eventType === "DELETE" ? old : row])).toEqual([
       ["INSERT", expect.objectContaining({ id: 30, extra: "seen" })],
       ["INSERT", expect.objectContaining({ id: 33 })],
@@ -249,10 +249,10 @@ describe("changes of a table, with supabase-js", () => {
   });
 
   test("a table that is made while somebody listens is told of", async () => {
-    const { told } = await listen(anonymous(), {});
+    const { told: result } = await listen(anonymous(), {});
     await run("create table public.late (id int primary key); grant select on public.late to anon");
     await run("insert into late values (1)");
-    expect((await told.until(({ table }) => table === "late")).new).toEqual({ id: 1 });
+    expect((await result.until(({ table }) => table === "late")).new).toEqual({ id: 1 });
     await run("alter publication supabase_realtime drop table public.late");
     const { system } = await listen(anonymous(), { table: "late" });
     expect(await system.count(1)).toMatchObject([{ status: "error" }]);
@@ -271,11 +271,11 @@ describe("changes of a table, with supabase-js", () => {
   });
 
   test("a change that is too large arrives without its long values", async () => {
-    const { told } = await listen(anonymous(), { table: "news" });
+    const { told: result } = await listen(anonymous(), { table: "news" });
     await run(
       "insert into news (id, title, data) values (40, 'short', to_jsonb(repeat('x', 2000000))); delete from news",
     );
-    const [inserted, deleted] = await told.count(2);
+    const [inserted, deleted] = await result.count(2);
     expect(inserted).toMatchObject({ errors: ["Error 413: Payload Too Large"], new: { id: 40, title: "short" } });
     expect(inserted!.new).not.toHaveProperty("data");
     expect(deleted).toMatchObject({ errors: ["Error 413: Payload Too Large"] });
@@ -285,9 +285,9 @@ describe("changes of a table, with supabase-js", () => {
     await run(
       `insert into news (id, title) select 41, string_agg(md5(n::text), '') from generate_series(1, 2000) as n`,
     );
-    const { told } = await listen(anonymous(), { table: "news" });
+    const { told: result } = await listen(anonymous(), { table: "news" });
     await run("update news set seen = true where id = 41");
-    const [updated] = await told.count(1);
+    const [updated] = await result.count(1);
     expect((updated!.new as { title: string }).title).toHaveLength(64_000);
     await run("delete from news");
   });
@@ -309,11 +309,11 @@ describe("changes of a table, with supabase-js", () => {
   });
 
   test("everything comes in the order of the commits, and nothing that was rolled back", async () => {
-    const { told } = await listen(anonymous(), { table: "news", event: "INSERT" });
+    const { told: result } = await listen(anonymous(), { table: "news", event: "INSERT" });
     await run("insert into news (id) select n from generate_series(100, 1099) as n");
     await run("begin; insert into news (id) values (1); rollback");
     await run("insert into news (id) select n from generate_series(1100, 1199) as n");
-    const items = await told.count(1_100);
+    const items = await result.count(1_100);
     expect(items.map((payload) => (payload.new as { id: number }).id)).toEqual(
       Array.from({ length: 1_100 }, (_, at) => at + 100),
     );

@@ -301,20 +301,20 @@ describe("tokens, with supabase-js", () => {
     let claims = { role: "authenticated", sub: "alice" };
     const client = keep(makeClient(ground.service.url, async () => token(claims)));
     await client.realtime.setAuth();
-    const told = new Inbox<{ new: { owner: string } }>();
+    const result = new Inbox<{ new: { owner: string } }>();
     const system = new Inbox<{ status: string }>();
     const channel = client
       .channel("notes")
-      .on("postgres_changes", { event: "INSERT", schema: "public", table: "notes" }, told.put as never)
+      .on("postgres_changes", { event: "INSERT", schema: "public", table: "notes" }, result.put as never)
       .on("system", {}, system.put);
     await subscribed(channel);
     await run("insert into notes (owner) values ('alice'), ('bob')");
-    await told.count(1);
+    await result.count(1);
     claims = { role: "authenticated", sub: "bob" };
     await client.realtime.setAuth();
     await system.count(2);
     await run("insert into notes (owner) values ('alice'), ('bob')");
-    expect((await told.count(2)).map((payload) => payload.new.owner)).toEqual(["alice", "bob"]);
+    expect((await result.count(2)).map((payload) => payload.new.owner)).toEqual(["alice", "bob"]);
   });
 
   test("a token that expires ends the channel, and says so", async () => {
@@ -405,10 +405,10 @@ describe("a connection, with supabase-js", () => {
     }
     const client = keep(makeClient(ground.service.url, null, Watched as typeof WebSocket));
     const statuses = new Inbox<string>();
-    const told = new Inbox<object>();
+    const result = new Inbox<object>();
     client
       .channel("back")
-      .on("postgres_changes", { event: "INSERT", schema: "public", table: "news" }, told.put)
+      .on("postgres_changes", { event: "INSERT", schema: "public", table: "news" }, result.put)
       .subscribe((status) => statuses.put(status));
     await statuses.count(1);
     sockets[0]!.close();
@@ -416,7 +416,7 @@ describe("a connection, with supabase-js", () => {
     while (statuses.items.filter((status) => status === "SUBSCRIBED").length < 2)
       await statuses.count(statuses.items.length + 1);
     await run("insert into news (id) values (1)");
-    expect(await told.count(1)).toHaveLength(1);
+    expect(await result.count(1)).toHaveLength(1);
     await run("delete from news");
   });
 

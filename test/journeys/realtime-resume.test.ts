@@ -83,17 +83,17 @@ async function listening(transport: typeof WebSocket, { url = ground.service.url
   const client = makeClient(url, null, transport, version);
   clients.push(client);
   const ids: number[] = [];
-  const told = new Inbox<number>();
+  const result = new Inbox<number>();
   const system = new Inbox<{ status: string; message: string }>();
   const channel = client
     .channel("news")
     .on("postgres_changes", { event: "INSERT", schema: "public", table: "news" }, ({ new: row }) => {
       ids.push(row.id);
-      told.put(row.id);
+      result.put(row.id);
     })
     .on("system", {}, system.put);
   await subscribed(channel);
-  return { ids, told, system };
+  return { ids, told: result, system };
 }
 
 describe("a client that says how far it has been told", () => {
@@ -186,15 +186,15 @@ describe("a client that says how far it has been told", () => {
     const again = await new RawClient(ground.service.url).opened();
     await again.join("realtime:things", { ...THINGS, resume: payload.response.position });
     await again.until(({ payload }) => payload.data?.record?.id === 3);
-    const told = again.items.flatMap(({ payload }) => payload.data ?? []);
-    expect(told.map(({ record }) => record)).toEqual([
+    const result = again.items.flatMap(({ payload }) => payload.data ?? []);
+    expect(result.map(({ record }) => record)).toEqual([
       { id: 1, mark: "007", data: '{"a": 1}' },
       { id: 2, mark: "8", data: "1}]" },
       { id: 1, mark: 7, data: "0" },
       { id: 2, mark: 8, data: "0" },
       { id: 3, mark: 9, data: { b: 2 } },
     ]);
-    expect(told[0].columns[1]).toEqual({ name: "mark", type: "text" });
+    expect(result[0].columns[1]).toEqual({ name: "mark", type: "text" });
     await again.close();
 
     const choosy = await new RawClient(ground.service.url).opened();
@@ -210,17 +210,17 @@ describe("a client that says how far it has been told", () => {
     const Socket = resuming(WebSocket);
     const open = async () => {
       const socket = new Socket(`${ground.service.url.replace("http", "ws")}/realtime/v1/websocket?apikey=${anonKey}`);
-      const told = new Inbox<{ topic: string; event: string; ref: string; payload: Payload }>();
-      socket.addEventListener("message", ({ data }) => told.put(JSON.parse(data)));
+      const result = new Inbox<{ topic: string; event: string; ref: string; payload: Payload }>();
+      socket.addEventListener("message", ({ data }) => result.put(JSON.parse(data)));
       await new Promise((resolve) => socket.addEventListener("open", resolve));
       let last = 0;
       const say = (topic: string, event: string, payload: object) => {
         const ref = String(++last);
         socket.send(JSON.stringify({ topic, event, payload, ref }));
-        return told.until((message) => message.event === "phx_reply" && message.ref === ref);
+        return result.until((message) => message.event === "phx_reply" && message.ref === ref);
       };
       const join = (topic: string, more: object = {}) => say(topic, "phx_join", { config: NEWS, ...more });
-      return { socket, told, say, join };
+      return { socket, told: result, say, join };
     };
     const first = await open();
     await Promise.all(["realtime:a", "realtime:b"].map((topic) => first.join(topic)));
@@ -241,8 +241,8 @@ describe("a client that says how far it has been told", () => {
   test("is told when that is not known any more, and comes back without", async () => {
     const client = await new RawClient(ground.service.url).opened();
     await client.join("realtime:news", { ...NEWS, resume: "0/1" });
-    const told = await client.until(({ event, payload }) => event === "system" && payload.status === "error");
-    expect(told.payload).toMatchObject({ extension: "postgres_changes", message: expect.stringContaining("missed") });
+    const result = await client.until(({ event, payload }) => event === "system" && payload.status === "error");
+    expect(result.payload).toMatchObject({ extension: "postgres_changes", message: expect.stringContaining("missed") });
     await client.until(({ event }) => event === "phx_error");
     await client.close();
   });
@@ -257,14 +257,14 @@ describe("a client that says how far it has been told", () => {
           sockets.push(this);
         }
       }
-      const { ids, told } = await listening(resuming(Watched as typeof WebSocket), { version });
+      const { ids, told: result } = await listening(resuming(Watched as typeof WebSocket), { version });
       for (let batch = 0; batch < 20; batch++) {
         await insert(batch * 100 + 1, batch * 100 + 100);
         if (batch % 5 === 2) sockets.at(-1)!.close();
         if (batch % 5 === 4) await cutStreams();
         await sleep(20);
       }
-      await told.until((id) => id === 2_000);
+      await result.until((id) => id === 2_000);
       expect(ids).toEqual(upTo(2_000));
     },
   );
@@ -272,18 +272,18 @@ describe("a client that says how far it has been told", () => {
 
 describe("a client that says nothing", () => {
   test("misses nothing while the stream is cut and taken up again", async () => {
-    const { ids, told, system } = await listening(WebSocket);
+    const { ids, told: result, system } = await listening(WebSocket);
     for (let batch = 0; batch < 10; batch++) {
       await insert(batch * 100 + 1, batch * 100 + 100);
       if (batch % 3 === 1) await cutStreams();
     }
-    await told.until((id) => id === 1_000);
+    await result.until((id) => id === 1_000);
     expect(ids).toEqual(upTo(1_000));
     expect(system.items.filter(({ status }) => status === "error")).toEqual([]);
   });
 
   test("is told of a gap, and joins again", async () => {
-    const { told, system } = await listening(WebSocket);
+    const { told: result, system } = await listening(WebSocket);
     // The log that a stream would go on from is gone.
     await run(`do $$ begin
       for attempt in 1..500 loop
@@ -301,19 +301,19 @@ describe("a client that says nothing", () => {
     expect(said.message).toContain("may have been missed");
     await until(() => system.items.filter(({ status }) => status === "ok").length >= 2);
     await insert(11, 11);
-    await told.until((id) => id === 11);
+    await result.until((id) => id === 11);
   });
 });
 
 test("where there is no stream any more, who joins is told why, and can join when there is one again", async () => {
   const client = await new RawClient(ground.service.url).opened();
   const joinUntil = async (status: string) => {
-    let told: Payload;
+    let result: Payload;
     await until(async () => {
-      told = (await client.join("realtime:news", NEWS)).payload;
-      return told.status === status;
+      result = (await client.join("realtime:news", NEWS)).payload;
+      return result.status === status;
     });
-    return told;
+    return result;
   };
   await client.join("realtime:news", NEWS);
   await run("alter publication supabase_realtime rename to put_aside");
@@ -376,8 +376,8 @@ describe("much at once", () => {
       client.until(({ payload }) => payload.payload?.n === SAID),
       once(client.socket, "close").then(([code]) => Promise.reject(new Error(`Closed with code ${code}`))),
     ]);
-    const told = client.items.filter(({ event }) => event === "broadcast");
-    expect(told.map(({ payload }) => payload.payload.n)).toEqual(upTo(SAID));
+    const result = client.items.filter(({ event }) => event === "broadcast");
+    expect(result.map(({ payload }) => payload.payload.n)).toEqual(upTo(SAID));
     await client.close();
     await stopped(gateway, "SIGTERM");
   });
@@ -404,14 +404,14 @@ describe("much at once", () => {
 
 test("a gateway that is killed loses nothing for a client that resumes at the one that takes its place", async () => {
   const first = await startGateway(ground.database);
-  const { ids, told } = await listening(resuming(WebSocket), { url: first.url });
+  const { ids, told: result } = await listening(resuming(WebSocket), { url: first.url });
   await insert(1, 500);
-  await told.until((id) => id === 100);
+  await result.until((id) => id === 100);
   await first.kill();
   await insert(501, 1_000);
   const second = await startGateway(ground.database, { PORT: new URL(first.url).port });
   await insert(1_001, 1_200);
-  await told.until((id) => id === 1_200);
+  await result.until((id) => id === 1_200);
   expect(ids).toEqual(upTo(1_200));
   await stopped(second, "SIGTERM");
 });

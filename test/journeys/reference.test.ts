@@ -19,8 +19,8 @@ describeInBrowser("/docs in a browser", () => {
     page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
     page.on("pageerror", (error) => complaints.push(String(error)));
     page.on("request", (request) => {
-      const { origin: asked, protocol } = new URL(request.url());
-      if (protocol.startsWith("http") && asked !== origin) complaints.push(`asked ${request.url()}`);
+      const { origin: sent, protocol } = new URL(request.url());
+      if (protocol.startsWith("http") && sent !== origin) complaints.push(`asked ${request.url()}`);
     });
     await page.goto(`${origin}/docs`);
     await page.waitForSelector(".opblock");

@@ -71,8 +71,8 @@ describe("supabase-js on the content service", () => {
   test("a key is needed, and a wrong one is refused", async () => {
     const bare = await fetch(`${service.url}/rest/v1/articles`);
     expect(bare.status).toBe(401);
-    const stranger = createClient(service.url, jwt.sign({ role: "anon" }, "signed by nobody that the service knows"));
-    const { error, status } = await stranger.from("articles").select();
+    const anonymous = createClient(service.url, jwt.sign({ role: "anon" }, "signed by nobody that the service knows"));
+    const { error, status } = await anonymous.from("articles").select();
     expect(status).toBe(401);
     expect(error).toMatchObject({ code: expect.stringMatching(/^PGRST30/) });
   });

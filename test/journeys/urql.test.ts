@@ -43,12 +43,12 @@ const COMMENT = gql`
 describe("urql", () => {
   test("reads by POST and by GET", async () => {
     const query = gql`query One($id: ID!) { article(id: $id) { title author { name } } }`;
-    const told = { article: { title: "First one", author: { name: "Ann" } } };
+    const result = { article: { title: "First one", author: { name: "Ann" } } };
     for (const preferGetMethod of [false, "force"]) {
       const { client, close } = connect(undefined, { preferGetMethod });
       const { data, error } = await client.query(query, { id: "1" }).toPromise();
       expect(error).toBeUndefined();
-      expect(data).toMatchObject(told);
+      expect(data).toMatchObject(result);
       await close();
     }
   });
@@ -59,11 +59,11 @@ describe("urql", () => {
     expect((await ann.client.mutation(COMMENT, variables).toPromise()).data).toMatchObject({
       createComment: { content: "Well said", author: { name: "Ann" } },
     });
-    const nobody = connect();
-    const { error } = await nobody.client.mutation(COMMENT, variables).toPromise();
+    const anonymous = connect();
+    const { error } = await anonymous.client.mutation(COMMENT, variables).toPromise();
     expect(error).toBeInstanceOf(CombinedError);
     expect(error?.graphQLErrors).toMatchObject([{ extensions: { code: "AUTH_REQUIRED" } }]);
-    await Promise.all([ann.close(), nobody.close()]);
+    await Promise.all([ann.close(), anonymous.close()]);
   });
 
   test("is told what is wrong with a document", async () => {

@@ -29,11 +29,11 @@ test.each([
     fragment points on Line { a { x y } b { x y } }`,
     { input },
   );
-  const told = createWall.way;
-  expect(createWall.ways).toEqual([told]);
+  const result = createWall.way;
+  expect(createWall.ways).toEqual([result]);
   const { rows } = await generated.owner.query(
     `select line(point($2, $3), point($4, $5)) = way as is_same from public.walls where id = $1`,
-    [createWall.id, told.a.x, told.a.y, told.b.x, told.b.y],
+    [createWall.id, result.a.x, result.a.y, result.b.x, result.b.y],
   );
   expect(rows).toEqual([{ is_same: true }]);
 });

@@ -14,9 +14,9 @@ const generated = useGeneratedSchema({
 
 test("values of char(n) are the same in rows, in rows within rows and in lists, with the blanks that SQL has", async () => {
   const flight = "{ gate cityId city { code aliases } }";
-  const told = { gate: "A1  ", cityId: "B    ", city: { code: "B    ", aliases: ["X  "] } };
+  const result = { gate: "A1  ", cityId: "B    ", city: { code: "B    ", aliases: ["X  "] } };
   expect(await generated.read(alice, `{ flight(id: 1) ${flight} city(code: "B") { code flights ${flight} } }`)).toEqual(
-    { flight: told, city: { code: "B    ", flights: [told] } },
+    { flight: result, city: { code: "B    ", flights: [result] } },
   );
 });
 

@@ -83,7 +83,7 @@ beforeAll(async () => {
 });
 
 /** What a subscriber is told of what happens. */
-async function toldOf(
+async function resultOf(
   caller: Caller,
   source: string,
   variables: Record<string, unknown>,
@@ -92,15 +92,15 @@ async function toldOf(
 ): Promise<unknown[]> {
   const stream = await generated.subscribe(caller, source, variables, events);
   if (!(Symbol.asyncIterator in stream)) throw new Error(JSON.stringify(stream.errors));
-  const told: unknown[] = [];
+  const result: unknown[] = [];
   const next = stream[Symbol.asyncIterator]();
   const first = next.next();
   await vi.waitFor(() => expect(events.isHeard()).toBe(true));
   await generated.owner.query(sql);
-  told.push(structuredClone((await first).value));
-  while (told.length < count) told.push(structuredClone((await next.next()).value));
+  result.push(structuredClone((await first).value));
+  while (result.length < count) result.push(structuredClone((await next.next()).value));
   await next.return?.();
-  return told;
+  return result;
 }
 
 const CREATED = "subscription { onArticleCreated { id title author { name } } }";
@@ -111,7 +111,7 @@ const COMMENTED =
 describe("a subscriber", () => {
   test("is told of each new article", async () => {
     const sql = "insert into public.articles (title, content, author_id) values ('First', '', 1), ('Second', '', 2)";
-    expect(await toldOf(anonymous, CREATED, {}, sql, 2)).toEqual([
+    expect(await resultOf(anonymous, CREATED, {}, sql, 2)).toEqual([
       { data: { onArticleCreated: { id: "3", title: "First", author: { name: "Alice" } } } },
       { data: { onArticleCreated: { id: "4", title: "Second", author: { name: "Bob" } } } },
     ]);
@@ -120,7 +120,7 @@ describe("a subscriber", () => {
   test("is told of comments on the article that was named, however its id is spelt", async () => {
     const sql =
       "insert into public.comments (article_id, author_id, content) values (2, 1, 'Elsewhere'), (1, 2, 'Here')";
-    expect(await toldOf(anonymous, COMMENTED, { articleId: "01" }, sql, 1)).toEqual([
+    expect(await resultOf(anonymous, COMMENTED, { articleId: "01" }, sql, 1)).toEqual([
       { data: { onCommentAdded: { content: "Here", author: { name: "Bob" }, article: { id: "1" } } } },
     ]);
   });
@@ -129,12 +129,12 @@ describe("a subscriber", () => {
     const sql =
       "update public.articles set status = 'PUBLISHED' where id = 1; update public.articles set status = 'ARCHIVED' where id = 2";
     const archived = { data: { onArticleUpdated: { id: "2", status: "ARCHIVED" } } };
-    expect(await toldOf(anonymous, UPDATED, { id: 2 }, sql, 1)).toEqual([archived]);
-    expect(await toldOf(anonymous, UPDATED, {}, sql, 2)).toEqual([
+    expect(await resultOf(anonymous, UPDATED, { id: 2 }, sql, 1)).toEqual([archived]);
+    expect(await resultOf(anonymous, UPDATED, {}, sql, 2)).toEqual([
       { data: { onArticleUpdated: { id: "1", status: "PUBLISHED" } } },
       archived,
     ]);
-    expect(await toldOf(anonymous, UPDATED, { id: null }, sql, 2)).toHaveLength(2);
+    expect(await resultOf(anonymous, UPDATED, { id: null }, sql, 2)).toHaveLength(2);
   });
 
   test("is refused an id that is none", async () => {
@@ -150,10 +150,10 @@ describe("a subscriber", () => {
   test("sees rows by every column of their key, and only with its own rights", async () => {
     const source = "subscription { onNoteWritten { ownerId number body } }";
     const sql = "insert into public.notes values (1, 1, 'Of Alice')";
-    expect(await toldOf(alice, source, {}, sql, 1)).toEqual([
+    expect(await resultOf(alice, source, {}, sql, 1)).toEqual([
       { data: { onNoteWritten: { ownerId: "1", number: 1, body: "Of Alice" } } },
     ]);
-    const [hidden] = await toldOf(anonymous, source, {}, "insert into public.notes values (1, 2, 'Of Alice too')", 1);
+    const [hidden] = await resultOf(anonymous, source, {}, "insert into public.notes values (1, 2, 'Of Alice too')", 1);
     expect(hidden).toMatchObject({ data: null });
     expect(JSON.stringify(hidden)).not.toContain("Of Alice");
   });
@@ -163,7 +163,7 @@ test("a row is found by a key of any type", async () => {
   const source = "subscription { onReading(isFinal: true) { raw value } }";
   const sql = String.raw`
     insert into public.readings values (false, '[1,5)', '\x00ff', '2026-01-01Z', 1), (true, '[1,5)', '\x00ff', '2026-01-01Z', 2)`;
-  expect(await toldOf(anonymous, source, {}, sql, 1)).toEqual([{ data: { onReading: { raw: "AP8=", value: 2 } } }]);
+  expect(await resultOf(anonymous, source, {}, sql, 1)).toEqual([{ data: { onReading: { raw: "AP8=", value: 2 } } }]);
 });
 
 describe("a value that can be spelt in several ways", () => {
@@ -188,7 +188,7 @@ describe("a value that can be spelt in several ways", () => {
       insert into public.signals (id, ${column}) values (2, '${value}');
       reset timezone`;
     const name = field.replace(/\(.*/, "");
-    expect(await toldOf(anonymous, `subscription { ${field} { id } }`, {}, sql, 1)).toEqual([
+    expect(await resultOf(anonymous, `subscription { ${field} { id } }`, {}, sql, 1)).toEqual([
       { data: { [name]: { id: "2" } } },
     ]);
   });
@@ -201,7 +201,7 @@ describe("a value that can be spelt in several ways", () => {
       ["2026-01-01T10:00:00.000Z", "2"],
     ]) {
       await generated.owner.query("delete from public.signals");
-      expect(await toldOf(anonymous, `subscription { onNote(note: "${note}") { id } }`, {}, sql, 1)).toEqual([
+      expect(await resultOf(anonymous, `subscription { onNote(note: "${note}") { id } }`, {}, sql, 1)).toEqual([
         { data: { onNote: { id } } },
       ]);
     }

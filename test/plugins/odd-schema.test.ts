@@ -187,18 +187,18 @@ describe("values", () => {
 
   test("of a day's end and of less than nothing are told exactly", async () => {
     const shift = "{ ends others drift { days minutes seconds } drifts { seconds } }";
-    const told = {
+    const result = {
       ends: "24:00:00.000000",
       others: ["24:00:00.000000", "12:30:00.500000", null],
       drift: { days: -2, minutes: 0, seconds: -1.25 },
       drifts: [{ seconds: -0.5 }, { seconds: 1.000001 }, null],
     };
-    expect(await read(`{ shift(id: 1) ${shift} }`)).toEqual({ shift: told });
+    expect(await read(`{ shift(id: 1) ${shift} }`)).toEqual({ shift: result });
 
-    const input = { id: 2, ...told, others: [told.ends], drifts: [{ seconds: -0.5 }] };
+    const input = { id: 2, ...result, others: [result.ends], drifts: [{ seconds: -0.5 }] };
     expect(
       await read(`mutation ($input: CreateShiftInput!) { createShift(input: $input) ${shift} }`, { input }),
-    ).toEqual({ createShift: { ...told, others: [told.ends], drifts: [{ seconds: -0.5 }] } });
+    ).toEqual({ createShift: { ...result, others: [result.ends], drifts: [{ seconds: -0.5 }] } });
   });
 
   test("go in as they come out", async () => {

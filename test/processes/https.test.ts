@@ -46,8 +46,8 @@ const start = (settings: NodeJS.ProcessEnv = {}) =>
 
 /** On a connection of its own. */
 async function visit(path: string, { url = program.url, trust = ca } = {}) {
-  const asked = get(`${url}${path}`, { ca: trust, agent: false });
-  const [answer] = (await once(asked, "response")) as [IncomingMessage];
+  const request = get(`${url}${path}`, { ca: trust, agent: false });
+  const [answer] = (await once(request, "response")) as [IncomingMessage];
   const { serialNumber } = (answer.socket as TLSSocket).getPeerCertificate();
   answer.resume();
   await once(answer, "end");
@@ -59,13 +59,13 @@ describe("HTTPS_CERT_FILE and HTTPS_KEY_FILE", () => {
     expect(program.url).toMatch(/^https:\/\/localhost:\d+$/);
     expect((await visit("/health")).status).toBe(200);
     await makeAuthority(folder, "stranger");
-    const stranger = await readFile(join(folder, "stranger.crt"));
-    await expect(visit("/health", { trust: stranger })).rejects.toThrow("unable to verify");
+    const anonymous = await readFile(join(folder, "stranger.crt"));
+    await expect(visit("/health", { trust: anonymous })).rejects.toThrow("unable to verify");
   });
 
   test("refuse plain HTTP", async () => {
-    const asked = plainRequest(`${program.url.replace("https", "http")}/health`).end();
-    await expect(once(asked, "response")).rejects.toThrow("socket hang up");
+    const request = plainRequest(`${program.url.replace("https", "http")}/health`).end();
+    await expect(once(request, "response")).rejects.toThrow("socket hang up");
   });
 
   test.each([

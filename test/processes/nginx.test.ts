@@ -177,8 +177,8 @@ describe.runIf(existsSync(NGINX))("deploy/nginx.conf", () => {
 
   test("proxies GraphQL subscriptions", async () => {
     const client = createClient({ url: `${url.replace("https", "wss")}/graphql`, webSocketImpl: TrustingSocket });
-    const told = client.iterate({ query: "subscription { onArticleCreated { title } }" });
-    const first = told.next();
+    const result = client.iterate({ query: "subscription { onArticleCreated { title } }" });
+    const first = result.next();
     let isTold = false;
     first.then(() => (isTold = true));
     await until(async () => {

@@ -2,18 +2,25 @@ import { once } from "node:events";
 import { Agent, type IncomingMessage, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 
-export type Told = { readonly status: number; readonly headers: IncomingMessage["headers"]; readonly text: string };
+export type TestResponse = {
+  readonly status: number;
+  readonly headers: IncomingMessage["headers"];
+  readonly text: string;
+};
 
-type Asked = {
+type TestRequest = {
   readonly agent?: Agent | false;
   readonly headers?: Readonly<Record<string, string>>;
   readonly method?: string;
 };
 
 /** One request, on a connection of its own unless an agent keeps one. */
-export async function ask(url: string, { agent = false, headers = {}, method = "GET" }: Asked = {}): Promise<Told> {
-  const asked = request(url, { agent, headers, method }).end();
-  const [answer] = (await once(asked, "response")) as [IncomingMessage];
+export async function ask(
+  url: string,
+  { agent = false, headers = {}, method = "GET" }: TestRequest = {},
+): Promise<TestResponse> {
+  const sent = request(url, { agent, headers, method }).end();
+  const [answer] = (await once(sent, "response")) as [IncomingMessage];
   let text = "";
   for await (const chunk of answer) text += chunk;
   return { status: answer.statusCode!, headers: answer.headers, text };

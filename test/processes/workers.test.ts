@@ -152,7 +152,7 @@ describe("two workers at one address", () => {
     await until(() => heard.every(({ size }) => size === 4));
     await Promise.all(clients.map((client) => client.removeAllChannels()));
 
-    const told: string[] = [];
+    const result: string[] = [];
     const listeners = Array.from({ length: 4 }, () =>
       createClient({ url: at("/graphql").replace("http", "ws"), webSocketImpl: WebSocket, lazy: false }),
     );
@@ -161,7 +161,7 @@ describe("two workers at one address", () => {
       listener.subscribe(
         { query },
         {
-          next: ({ data }) => void told.push(`${n} ${(data!.onArticleCreated as { title: string }).title}`),
+          next: ({ data }) => void result.push(`${n} ${(data!.onArticleCreated as { title: string }).title}`),
           error() {},
           complete() {},
         },
@@ -172,7 +172,7 @@ describe("two workers at one address", () => {
       await owner.query("insert into public.articles (title, content, author_id) values ($1, 'By hand.', 1)", [
         `Article ${++written}`,
       ]);
-      return Array.from({ length: 4 }, (_, n) => n).every((n) => told.some((line) => line.startsWith(`${n} `)));
+      return Array.from({ length: 4 }, (_, n) => n).every((n) => result.some((line) => line.startsWith(`${n} `)));
     });
     for (const listener of listeners) await listener.dispose();
   });

@@ -7,6 +7,6 @@ const MODULE = join(import.meta.dirname, "../../processes/process-lifecycle.ts")
 
 test("this version of V8 knows the flag", async () => {
   const program = `import { keepYoungGenerationMemory } from ${JSON.stringify(MODULE)}; keepYoungGenerationMemory();`;
-  const told = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program]);
-  expect(told).toEqual({ stdout: "", stderr: "" });
+  const result = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program]);
+  expect(result).toEqual({ stdout: "", stderr: "" });
 });

@@ -33,12 +33,12 @@ const refused = (reason: string) => ({ status: "error", response: { reason: expe
 describe("a join", () => {
   test("is answered with its bindings as they were asked for, in their order, each with an id", async () => {
     const client = await open();
-    const asked = [NEWS, { ...NEWS, filter: "id=eq.1", extra: [1] }, { event: "INSERT", schema: "public" }, NEWS];
-    const { payload } = await client.join("realtime:x", { postgres_changes: asked });
-    const told: { id: number }[] = payload.response.postgres_changes;
-    expect(told).toEqual(asked.map((each) => ({ ...each, id: expect.any(Number) })));
-    expect(told.every(({ id }) => id > 0 && id < 2 ** 27)).toBe(true);
-    expect(new Set(told.map(({ id }) => id)).size).toBe(3);
+    const request = [NEWS, { ...NEWS, filter: "id=eq.1", extra: [1] }, { event: "INSERT", schema: "public" }, NEWS];
+    const { payload } = await client.join("realtime:x", { postgres_changes: request });
+    const result: { id: number }[] = payload.response.postgres_changes;
+    expect(result).toEqual(request.map((each) => ({ ...each, id: expect.any(Number) })));
+    expect(result.every(({ id }) => id > 0 && id < 2 ** 27)).toBe(true);
+    expect(new Set(result.map(({ id }) => id)).size).toBe(3);
     const system = await client.until(({ event }) => event === "system");
     expect(system.payload).toEqual({
       extension: "postgres_changes",
@@ -48,7 +48,7 @@ describe("a join", () => {
     });
     await ground.owner.query("insert into news (id) values (1)");
     const change = await client.until(({ event }) => event === "postgres_changes");
-    expect(change.payload.ids.sort()).toEqual([...new Set(told.map(({ id }) => id))].sort());
+    expect(change.payload.ids.sort()).toEqual([...new Set(result.map(({ id }) => id))].sort());
     await ground.owner.query("delete from news");
   });
 
@@ -90,8 +90,8 @@ describe("a join", () => {
     await client.join("realtime:z", { postgres_changes: [NEWS] });
     await ground.owner.query("delete from news");
     await client.until(({ topic, payload }) => topic === "realtime:z" && payload.data?.type === "DELETE");
-    const told = client.items.filter(({ topic, event }) => topic === "realtime:x" && event === "postgres_changes");
-    expect(told.map(({ payload }) => payload.data.type)).toEqual(["INSERT", "DELETE"]);
+    const result = client.items.filter(({ topic, event }) => topic === "realtime:x" && event === "postgres_changes");
+    expect(result.map(({ payload }) => payload.data.type)).toEqual(["INSERT", "DELETE"]);
   });
 
   test("is refused without a name, beyond the limit, and with a token that is no good", async () => {
@@ -133,9 +133,9 @@ describe("a join", () => {
     expect(await join({ filter: null, select: null })).toMatchObject({ status: "ok" });
     const { client } = await join({ select: [] });
     await ground.owner.query("insert into news (id, title) values (4, 'x')");
-    const told = await client.until(({ payload }) => payload.data?.type === "INSERT");
-    expect(told.payload.data).toMatchObject({ columns: [{ name: "id", type: "int4" }], record: { id: 4 } });
-    expect(Object.keys(told.payload.data.record)).toEqual(["id"]);
+    const result = await client.until(({ payload }) => payload.data?.type === "INSERT");
+    expect(result.payload.data).toMatchObject({ columns: [{ name: "id", type: "int4" }], record: { id: 4 } });
+    expect(Object.keys(result.payload.data.record)).toEqual(["id"]);
     await ground.owner.query("delete from news");
   });
 
@@ -213,8 +213,8 @@ describe("a channel", () => {
     await second.join("realtime:x", { presence: { enabled: false, key: "b" } });
     for (const name of ["B", "C"])
       await second.reply(second.say("realtime:x", "presence", { event: "track", payload: { name } }));
-    const told = second.items.filter(({ event }) => event.startsWith("presence_"));
-    expect(told.map(({ event, payload }) => [event, Object.keys(payload.joins ?? payload)])).toEqual([
+    const result = second.items.filter(({ event }) => event.startsWith("presence_"));
+    expect(result.map(({ event, payload }) => [event, Object.keys(payload.joins ?? payload)])).toEqual([
       ["presence_state", ["7"]],
       ["presence_diff", ["b"]],
       ["presence_diff", ["b"]],
@@ -232,8 +232,8 @@ describe("a channel", () => {
       const reply = await client.reply(client.say("realtime:x", "presence", { event: "track", payload }));
       expect(reply.payload).toEqual(ok());
     }
-    const told = client.items.filter(({ event }) => event === "presence_diff");
-    expect(told.map(({ payload }) => payload.joins.me.metas[0].at)).toEqual([[1], [2]]);
+    const result = client.items.filter(({ event }) => event === "presence_diff");
+    expect(result.map(({ payload }) => payload.joins.me.metas[0].at)).toEqual([[1], [2]]);
   });
 
   test("that shows no token where it had one is closed, and told why", async () => {
@@ -294,8 +294,8 @@ describe("a broadcast as text", () => {
       expect((await sayer.reply(sayer.say("realtime:x", "broadcast", form))).payload).toEqual(ok());
     }
     for (const client of [young, old, far]) {
-      const told = await client.count(1 + FORMS.length);
-      expect(told.slice(1).map(({ event, payload }) => [event, payload])).toEqual(
+      const result = await client.count(1 + FORMS.length);
+      expect(result.slice(1).map(({ event, payload }) => [event, payload])).toEqual(
         FORMS.map((form) => ["broadcast", form]),
       );
     }
@@ -338,8 +338,8 @@ describe("a broadcast as text", () => {
     for (const client of [hears, sayer]) await client.join("realtime:x");
     sayer.say("realtime:x", "broadcast", { type: "broadcast", event: 5, payload: {} });
     sayer.say("realtime:x", "broadcast", { event: "last" });
-    const told = await hears.until(({ event }) => event === "broadcast");
-    expect(told.payload).toEqual({ event: "last" });
+    const result = await hears.until(({ event }) => event === "broadcast");
+    expect(result.payload).toEqual({ event: "last" });
   });
 });
 
@@ -367,8 +367,8 @@ test("a broadcast that is no JSON reaches nobody, as it could end one message an
     sayer.socket.send(Buffer.concat([Buffer.from([3, 1, 1, 10, 1, 0, 1]), Buffer.from(`12realtime:xj${payload}`)]));
   say('{}},"event":"phx_close","payload":{"a":{}');
   say('{"a":1}');
-  const told = await victim.until(({ event }) => event !== "phx_reply");
-  expect(told).toMatchObject({ event: "broadcast", payload: { payload: { a: 1 } } });
+  const result = await victim.until(({ event }) => event !== "phx_reply");
+  expect(result).toMatchObject({ event: "broadcast", payload: { payload: { a: 1 } } });
 });
 
 test("a broadcast as long as a message may be throws nobody out", async () => {
@@ -408,8 +408,8 @@ test("texts are equal where the column's collation says so", async () => {
   const ids = payload.response.postgres_changes.map(({ id }: { id: number }) => id);
   await ground.owner.query("insert into words values (1, 'ten'), (2, 'eleven'), (3, 'TEN')");
   await client.until(({ payload }) => payload.data?.record.id === 3);
-  const told = client.items.flatMap(({ payload }) => (payload.data ? [payload.ids] : []));
-  expect(told).toEqual([[ids[0], ids[2]], [ids[1]], [ids[0], ids[2]]]);
+  const result = client.items.flatMap(({ payload }) => (payload.data ? [payload.ids] : []));
+  expect(result).toEqual([[ids[0], ids[2]], [ids[1]], [ids[0], ids[2]]]);
   await ground.owner.query("drop table words; drop collation lenient");
 });
 
@@ -449,9 +449,11 @@ test.each([
   await ada!.until(({ payload }) => payload.data?.record.id === 3);
   await ground.owner.query("insert into news (id) values (2)");
   await bob!.until(({ payload }) => payload.data?.table === "news" && payload.data.record.id === 2);
-  const told = bob!.items.flatMap(({ payload }) => (payload.data?.table === "sheets" ? [payload.data.record.id] : []));
-  expect(told).toHaveLength(1);
-  expect(told).not.toContain(3);
+  const result = bob!.items.flatMap(({ payload }) =>
+    payload.data?.table === "sheets" ? [payload.data.record.id] : [],
+  );
+  expect(result).toHaveLength(1);
+  expect(result).not.toContain(3);
   await ground.owner.query(`delete from news; ${clean}`);
 });
 
@@ -468,18 +470,18 @@ test("of a partition that logs its key alone, an old row is that key, and nobody
     await client.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "parts" }] });
   await ground.owner.query("insert into parts values (1, 'x'), (11, 'x')");
   await ground.owner.query("update parts set id = id + 1; delete from parts; insert into parts values (3, null)");
-  const told = async (client: RawClient) => {
+  const result = async (client: RawClient) => {
     await client.until(({ payload }) => payload.data?.record?.id === 3);
     const data = client.items.flatMap(({ payload }) => payload.data ?? []);
     return data.filter(({ type }) => type !== "INSERT").map(({ type, old_record: old }) => [type, old]);
   };
-  expect(await told(free)).toEqual([
+  expect(await result(free)).toEqual([
     ["UPDATE", { id: 1 }],
     ["UPDATE", { id: 11, hidden: "x" }],
     ["DELETE", { id: 2 }],
     ["DELETE", { id: 12, hidden: "x" }],
   ]);
-  expect(await told(bound)).toEqual([]);
+  expect(await result(bound)).toEqual([]);
   await ground.owner.query("drop table parts");
 });
 
@@ -512,8 +514,8 @@ test("a policy reads a virtual column though it is not in the log", async () => 
   const client = await open();
   await client.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "levels" }] });
   await ground.owner.query("insert into levels values (1, 9), (2, 1)");
-  const told = await client.until(({ event }) => event === "postgres_changes");
-  expect(told.payload.data.record).toEqual({ id: 2, level: 1 });
+  const result = await client.until(({ event }) => event === "postgres_changes");
+  expect(result.payload.data.record).toEqual({ id: 2, level: 1 });
   await ground.owner.query("drop table levels");
 });
 
@@ -524,10 +526,10 @@ test("a policy that fails hides the row, and whom it concerns is told that somet
   const client = await open();
   await client.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "shares" }] });
   await ground.owner.query("insert into shares values (1, 0)");
-  const told = await client.until(
+  const result = await client.until(
     ({ payload }) => payload.status === "error" && payload.extension === "postgres_changes",
   );
-  expect(told.payload.message).toMatch(/^Changes may have been missed: .*division by zero/);
+  expect(result.payload.message).toMatch(/^Changes may have been missed: .*division by zero/);
   await client.until(({ event }) => event === "phx_error");
   expect(client.items.filter(({ event }) => event === "postgres_changes")).toEqual([]);
   // The channel is open to a new join, and the row that does not fail arrives.
@@ -544,19 +546,19 @@ test("a policy that takes too long holds nobody up for long, and whom it concern
   const [waits, sees] = [await open(), await open({ key: token({ role: "service_role" }) })];
   for (const client of [waits, sees])
     await client.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "dear" }] });
-  const told = async (id: number) => {
+  const result = async (id: number) => {
     const startedAt = performance.now();
     await ground.owner.query("insert into dear values ($1)", [id]);
     await sees.until(({ payload }) => payload.data?.record.id === id);
     return performance.now() - startedAt;
   };
-  expect(await told(1)).toBeGreaterThan(1_900);
+  expect(await result(1)).toBeGreaterThan(1_900);
   const refused = await waits.until(({ event, payload }) => event === "system" && payload.status === "error");
   expect(refused.payload.message).toMatch(/^Changes may have been missed: .*dear/);
   await waits.until(({ event }) => event === "phx_error");
   // Whoever comes back with the same policy is not waited for so long again.
   await waits.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "dear" }] });
-  expect(await told(2)).toBeLessThan(1_900);
+  expect(await result(2)).toBeLessThan(1_900);
   await ground.owner.query("drop table dear");
 });
 
@@ -597,8 +599,8 @@ describe("a publication that leaves out a column", () => {
     const client = await open();
     await client.join("realtime:x", change("files"));
     await ground.owner.query("insert into files values (3, 'a', true), (4, 'b', false)");
-    const told = await client.until(({ event }) => event === "postgres_changes");
-    expect(told.payload.data.record).toEqual({ id: 4, name: "b", hidden: false });
+    const result = await client.until(({ event }) => event === "postgres_changes");
+    expect(result.payload.data.record).toEqual({ id: 4, name: "b", hidden: false });
   });
 });
 

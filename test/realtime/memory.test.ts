@@ -81,8 +81,8 @@ describe("what a socket keeps", () => {
     await client.join("realtime:a", {}, { access_token: token({ role: "anon", size: "small" }) });
     const long = token({ role: "anon", size: "x".repeat(12 * KIB) });
     client.say("realtime:a", "access_token", { access_token: long });
-    const told = await client.until(({ event, payload }) => event === "system" && payload.status === "error");
-    expect(`MemoryLimitReached: ${told.payload.message}`).toMatch(OWN);
+    const result = await client.until(({ event, payload }) => event === "system" && payload.status === "error");
+    expect(`MemoryLimitReached: ${result.payload.message}`).toMatch(OWN);
     expect((await client.join("realtime:a", {}, { access_token: long })).payload.response.reason).toMatch(OWN);
   });
 
@@ -138,10 +138,10 @@ describe("what all sockets keep together", () => {
   });
 
   test("messages that never end are cut off when they take too much, and those of others arrive", async () => {
-    const strangers = await Promise.all(Array.from({ length: 20 }, open));
-    const endings = strangers.map(({ socket }) => once(socket, "close").then(([code]) => code as number));
-    for (const stranger of strangers) {
-      const wire = wireOf(stranger);
+    const anonymousClients = await Promise.all(Array.from({ length: 20 }, open));
+    const endings = anonymousClients.map(({ socket }) => once(socket, "close").then(([code]) => code as number));
+    for (const anonymous of anonymousClients) {
+      const wire = wireOf(anonymous);
       wire.on("error", () => {});
       wire.write(frameHead(1024 * KIB));
       wire.write(Buffer.alloc(60 * KIB));
@@ -150,7 +150,7 @@ describe("what all sockets keep together", () => {
     expect([1006, 1013]).toContain(await Promise.race(endings));
     const honest = await open();
     expect((await joinWith(honest, "realtime:a", 10)).payload.status).toBe("ok");
-    for (const { socket } of strangers) socket.terminate();
+    for (const { socket } of anonymousClients) socket.terminate();
   });
 
   test("pings and pongs between whole messages are no unfinished message", async () => {

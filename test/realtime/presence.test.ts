@@ -114,10 +114,10 @@ test("many who leave with their gateway are told of at once, and nobody is throw
     outbox.flush();
   }
   expect(one.whoIsThere()).toHaveLength(30);
-  const told = tally.messagesOut;
+  const result = tally.messagesOut;
   await other.presence.close();
   await pass(1);
   expect(one.whoIsThere()).toEqual([]);
-  expect(tally.messagesOut - told).toBe(1);
+  expect(tally.messagesOut - result).toBe(1);
   expect(tally.overwhelmed).toBe(0);
 });

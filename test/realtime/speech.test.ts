@@ -15,13 +15,13 @@ function speechTo(...names: readonly string[]) {
   const [first, ...others] = names.map((name): ChannelTopic => {
     const room = { name, isPrivate: false };
     const { outbox } = outboxTo(new Duplex({ read() {}, write() {} }));
-    const told = { receivesBroadcasts: true, receivesPresence: false, receivesOwnBroadcasts: false } as const;
+    const result = { receivesBroadcasts: true, receivesPresence: false, receivesOwnBroadcasts: false } as const;
     rooms.add({
       version: "2.0.0",
       topic: `realtime:${name}`,
       channelTopic: room,
       outbox,
-      ...told,
+      ...result,
     } satisfies TopicMember);
     return room;
   });

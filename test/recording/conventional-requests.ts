@@ -21,11 +21,11 @@ async function documentedRequests(url: string, caller: CallerName, version: numb
   const response = await fetch(`${url}/openapi.json?version=${version}`, { headers: authorizationOf(caller) });
   const document = readDocument((await response.json()) as Json);
   return document.operations.flatMap((operation, index) =>
-    (["as documented", "wild"] as const).flatMap((manner, which) => {
+    (["as documented", "wild"] as const).flatMap((responseOptions, which) => {
       const numRuns = EXPENSIVE.test(operation.id) ? 1 : 3;
       const seed = SEED + 1_000 * index + 10 * which + version;
       return fc
-        .sample(requestsOf(operation, document, manner), { seed, numRuns })
+        .sample(requestsOf(operation, document, responseOptions), { seed, numRuns })
         .map(({ url: path, headers, body }) => ({
           method: operation.method,
           path,

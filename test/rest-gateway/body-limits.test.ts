@@ -156,10 +156,10 @@ describe("while there is no memory left for bodies", () => {
     ["/graphql", BEARER, graphql],
     ["/realtime/v1/api/broadcast", SERVICE, resource],
     ["/auth/login", NOBODY, resource],
-  ])("%s refuses a large one for now, in its own words, and takes a small one", async (path, headers, told) => {
+  ])("%s refuses a large one for now, in its own words, and takes a small one", async (path, headers, response) => {
     const refused = await post(path, headers, bodyOf(25_000));
     expect([refused.status, refused.retryAfter]).toEqual([503, "1"]);
-    expect(JSON.parse(refused.text)).toEqual(told);
+    expect(JSON.parse(refused.text)).toEqual(response);
     expect((await post(path, headers, bodyOf(1_000))).status).toBeLessThan(500);
   });
 });

@@ -37,8 +37,8 @@ async function ask(path: string, query?: string) {
 
 describe("without a role for callers without credentials", () => {
   test("the log says so at the start, and how to serve them", () => {
-    const told = warnings.filter((words) => words.includes(ROLE));
-    expect(told).toEqual([
+    const result = warnings.filter((words) => words.includes(ROLE));
+    expect(result).toEqual([
       `callers without credentials are refused: requests cannot become "${ROLE}" (PGRST_DB_ANON_ROLE). ` +
         `To serve them: create role "${ROLE}"; grant "${ROLE}" to "authenticator";`,
     ]);

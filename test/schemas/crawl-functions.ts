@@ -35,21 +35,21 @@ export async function crawlFunctions(served: Served, { schema }: GraphQLShapes, 
     const again = await callInSql(served, routine, values as string[]);
     const isSteady = same(expected) === same(again);
     if (routine.arguments.every(({ name }) => name !== "")) {
-      const told = await callByTable(served, routine, values as string[]);
+      const result = await callByTable(served, routine, values as string[]);
       const isAmbiguous = overloads.some((other) => other !== routine && namesOf(other) === namesOf(routine));
-      if (isAmbiguous) findings.compare("table", subject, "call", "refused: PGRST203", same(told));
-      else compare("table", told);
+      if (isAmbiguous) findings.compare("table", subject, "call", "refused: PGRST203", same(result));
+      else compare("table", result);
       if (overloads.length > 1) continue;
       const byGraphQL = await callByGraphQL(served, schema, routine, values as string[]);
       if (byGraphQL) compare("graphql", byGraphQL);
       else findings.note("graphql", subject, "field", false, "a field", "none");
     }
 
-    function compare(where: "table" | "graphql", told: Outcome): void {
+    function compare(where: "table" | "graphql", result: Outcome): void {
       // GraphQL has codes of its own, and forms of its own for what is not one plain value.
-      const isSame = isSteady && (where === "table" || (!("code" in told) && PLAIN.has(routine.returns)));
-      const isRight = isSame ? same(expected) === same(told) : "code" in expected === "code" in told;
-      findings.note(where, subject, "call", isRight, same(expected), same(told));
+      const isSame = isSteady && (where === "table" || (!("code" in result) && PLAIN.has(routine.returns)));
+      const isRight = isSame ? same(expected) === same(result) : "code" in expected === "code" in result;
+      findings.note(where, subject, "call", isRight, same(expected), same(result));
     }
   }
 }
@@ -82,8 +82,8 @@ async function callInSql(
   const call = `${quoted(schema)}.${quoted(name)}(${given})`;
   try {
     const rows = await sql(`select to_jsonb(_value) as value from ${call} as _value`, values);
-    const told = rows.map((row) => (isRecord(row) ? row.value! : row));
-    return { rows: returnsSet ? sorted(told) : told[0]! };
+    const result = rows.map((row) => (isRecord(row) ? row.value! : row));
+    return { rows: returnsSet ? sorted(result) : result[0]! };
   } catch (error) {
     return { code: (error as { readonly code: string }).code };
   }

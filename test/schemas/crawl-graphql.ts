@@ -132,17 +132,17 @@ function compareRows(shape: Shape, check: string, rows: Json, nodes: Json, findi
   }
   const columns = table.columns.filter(({ name }) => fields.has(name));
   const expected = sorted(rows.map((row) => expectedRow(columns, row)));
-  const told = sorted(nodes.map((node) => toldRow(shape, columns, node)));
-  if (canonical(expected) === canonical(told)) {
+  const result = sorted(nodes.map((node) => toldRow(shape, columns, node)));
+  if (canonical(expected) === canonical(result)) {
     // Each value counts: all of them have been compared.
     for (const { name } of columns) findings.note("graphql", `${table.name}.${name}`, check, true, "", "");
     return;
   }
   for (const column of columns) {
     const valuesOf = (each: Json) => sorted((each as Json[]).map((row) => (isRecord(row) ? row[column.name]! : null)));
-    findings.compare("graphql", `${table.name}.${column.name}`, check, valuesOf(expected), valuesOf(told));
+    findings.compare("graphql", `${table.name}.${column.name}`, check, valuesOf(expected), valuesOf(result));
   }
-  findings.compare("graphql", table.name, check, expected, told);
+  findings.compare("graphql", table.name, check, expected, result);
 }
 
 function expectedRow(columns: readonly Column[], row: Json): Json {
@@ -191,8 +191,8 @@ async function compareRowsByKey(
   }
   for (const row of rows.slice(0, 3)) {
     const { json } = await served.graphql(`{ row: ${single!.name}(${keyOf(row)}) { ${columnsOf(shape)} } }`);
-    const told = isRecord(json) && isRecord(json.data) ? [json.data.row!] : json;
-    compareRows(shape, "row by key", [row], told, findings);
+    const result = isRecord(json) && isRecord(json.data) ? [json.data.row!] : json;
+    compareRows(shape, "row by key", [row], result, findings);
   }
 }
 
@@ -233,7 +233,7 @@ async function compareRelations(
       .map(canonical)
       .sort()
       .join();
-    const told = candidates
+    const result = candidates
       .map((candidate, index) => ({ ...candidate, index }))
       .filter((candidate) => candidate.target === there)
       .map(({ index, field }) => ({
@@ -243,14 +243,14 @@ async function compareRelations(
           .sort()
           .join(),
       }));
-    const isRight = told.some(({ text }) => text === right);
+    const isRight = result.some(({ text }) => text === right);
     findings.note(
       "graphql",
       subject,
       "relation",
       isRight,
       right,
-      told.map(({ name, text }) => `${name}: ${text}`).join("; ") || "no field",
+      result.map(({ name, text }) => `${name}: ${text}`).join("; ") || "no field",
     );
   }
 
@@ -299,13 +299,13 @@ async function compareFilters(served: Served, shape: Shape, rows: readonly Json[
     const { json } = await served.graphql(
       `{ rows: ${list.name}(first: 1, filter: { ${field.name}: ${literal(field.type, value)} }) { totalCount } }`,
     );
-    const told = isRecord(json) && isRecord(json.data) && isRecord(json.data.rows) ? json.data.rows.totalCount : json;
+    const result = isRecord(json) && isRecord(json.data) && isRecord(json.data.rows) ? json.data.rows.totalCount : json;
     findings.compare(
       "graphql",
       `${table.name}.${column.name}`,
       "filter",
       isRecord(expected) ? expected.count : null,
-      told,
+      result,
     );
   }
 }
@@ -332,8 +332,8 @@ function nodeOf(connection: GraphQLObjectType): unknown {
 /** A column's own field, by the name in camelCase; what leads to another table is a relation. */
 function fieldsOf(table: Table, type: GraphQLObjectType): ReadonlyMap<string, Field> {
   const fields = Object.values(type.getFields());
-  const isValue = ({ type: told, args }: Field) => {
-    const named = getNamedType(told);
+  const isValue = ({ type: result, args }: Field) => {
+    const named = getNamedType(result);
     return args.length === 0 && (isLeafType(named) || /^(Interval|.*Range|Point|Cidr)$/.test(named.name));
   };
   return new Map(

@@ -6,16 +6,21 @@ import type { Findings } from "./findings.ts";
 import { insertOneMore, qualified, quoted } from "./rows.ts";
 import { type Served, tokenOf } from "./served.ts";
 
-export type Told = { readonly type: string; readonly table: string; readonly record: Json; readonly oldRecord: Json };
+export type TestResponse = {
+  readonly type: string;
+  readonly table: string;
+  readonly record: Json;
+  readonly oldRecord: Json;
+};
 
 /** Follows every table of the schema, until `changes` has been made and all that came of it has been told. */
 export async function followChanges(
   { schema, service, owner, caller }: Served,
   changes: () => Promise<void>,
-): Promise<readonly Told[]> {
+): Promise<readonly TestResponse[]> {
   const address = `${service.url.replace("http", "ws")}/realtime/v1/websocket?apikey=${tokenOf(caller)}&vsn=2.0.0`;
   const socket = new WebSocket(address);
-  const told: Told[] = [];
+  const result: TestResponse[] = [];
   const problems: string[] = [];
   let last: (() => void) | null = null;
   const joined = Promise.withResolvers<void>();
@@ -27,7 +32,7 @@ export async function followChanges(
     if (event !== "postgres_changes" || !isRecord(payload.data)) return;
     const { type, table, record = null, old_record: oldRecord = null, errors } = payload.data;
     if (table === END) last?.();
-    else told.push({ type: String(type), table: String(table), record, oldRecord });
+    else result.push({ type: String(type), table: String(table), record, oldRecord });
     if (Array.isArray(errors)) problems.push(canonical(errors));
   });
   await once(socket, "open");
@@ -43,7 +48,7 @@ export async function followChanges(
   await ended;
   socket.close();
   await once(socket, "close");
-  return told;
+  return result;
 }
 
 /** A table of the crawler's own, whose change says that there are no more before it. */
@@ -71,7 +76,7 @@ export async function crawlRealtime(served: Served, findings: Findings): Promise
   const { owner, tables } = served;
   const stored = tables.filter(isTold);
   const inserted = new Set<Table>();
-  const told = await followChanges(served, async () => {
+  const result = await followChanges(served, async () => {
     // Triggers would change other rows than those that are looked at.
     await owner.query("set session_replication_role = replica");
     for (const table of stored) {
@@ -81,7 +86,7 @@ export async function crawlRealtime(served: Served, findings: Findings): Promise
     }
     await owner.query("set session_replication_role = origin");
   });
-  const byTable = Map.groupBy(told, ({ table }) => table);
+  const byTable = Map.groupBy(result, ({ table }) => table);
   for (const table of stored) {
     const rows = new Set(await loggedRows(served, table));
     const events = byTable.get(table.name) ?? [];

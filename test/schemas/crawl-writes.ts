@@ -84,14 +84,14 @@ async function sendToGraphQL(
   );
   const input = update?.args.map((argument) => getNamedType(argument.type)).find(isInputObjectType);
   if (!update || !find || !input || !isObjectType(type)) return null;
-  const told = Object.values((input as GraphQLInputObjectType).getFields()).flatMap((wanted) => {
+  const response = Object.values((input as GraphQLInputObjectType).getFields()).flatMap((wanted) => {
     const field = type.getFields()[wanted.name];
     return field && isObjectType(getNamedType(field.type)) === isInputObjectType(getNamedType(wanted.type))
       ? [field]
       : [];
   });
-  if (told.length === 0) return null;
-  const selection = told.map((field) => `${field.name}${leavesOf(getNamedType(field.type))}`).join(" ");
+  if (response.length === 0) return null;
+  const selection = response.map((field) => `${field.name}${leavesOf(getNamedType(field.type))}`).join(" ");
   const key = (field: GraphQLField<unknown, unknown>) =>
     primaryKey.map((column) => {
       const argument = field.args.find((each) => normalName(each.name) === normalName(column))!;

@@ -27,7 +27,7 @@ async function rowsOf({ sql, tables }: Served): Promise<number> {
 async function compareChanges(served: Served, findings: Findings): Promise<void> {
   const { owner, tables } = served;
   const stored = tables.filter((table) => isTold(table) && table.primaryKey.length > 0);
-  const told = await followChanges(served, async () => {
+  const response = await followChanges(served, async () => {
     await owner.query("set session_replication_role = replica");
     for (const table of stored) {
       const { name } = table.columns.find(({ generated }) => !generated)!;
@@ -37,7 +37,7 @@ async function compareChanges(served: Served, findings: Findings): Promise<void>
   });
   for (const table of stored) {
     const expected = [...(await loggedRows(served, table))].sort();
-    const got = told.filter((each) => each.table === table.name).map(({ record }) => canonical(record));
+    const got = response.filter((each) => each.table === table.name).map(({ record }) => canonical(record));
     findings.note("realtime", table.name, "update", expected.join() === got.sort().join(), expected.join(), got.join());
   }
 }

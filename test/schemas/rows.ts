@@ -86,11 +86,11 @@ async function insertRow(
         ? `(${names.map(quoted).join(", ")}) overriding system value values (${values})`
         : "default values";
     try {
-      const told = await client.query<Row>(
+      const result = await client.query<Row>(
         `insert into ${qualified(table)} ${into} returning ${returning}`,
         Object.values(row),
       );
-      return told.rows[0]!;
+      return result.rows[0]!;
     } catch (error) {
       if (!(error instanceof pg.DatabaseError)) throw error;
     }

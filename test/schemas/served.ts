@@ -139,8 +139,8 @@ async function readAs(
 /** What anybody does who serves such a database: rights for the roles, and a publication of what may be told on channels. */
 function grantsOf({ name, ownRoles = [] }: PublicSchema, tables: readonly Table[]): string {
   const to = ["anon", "authenticated", "service_role", ...ownRoles].map(quoted).join(", ");
-  const told = tables.filter(isTold);
-  const whole = told.filter(({ columns }) => !columns.some(({ virtual }) => virtual));
+  const result = tables.filter(isTold);
+  const whole = result.filter(({ columns }) => !columns.some(({ virtual }) => virtual));
   return `
     grant usage on schema ${quoted(name)} to ${to};
     grant all on all tables in schema ${quoted(name)} to ${to};
@@ -149,7 +149,7 @@ function grantsOf({ name, ownRoles = [] }: PublicSchema, tables: readonly Table[
     ${whole.map((table) => `alter table ${qualified(table)} replica identity full;`).join("\n")}
     ${endTable(name)};
     grant select on ${quoted(name)}.${END} to ${to};
-    create publication supabase_realtime for table ${[...told.map(qualified), `${quoted(name)}.${END}`].join(", ")}
+    create publication supabase_realtime for table ${[...result.map(qualified), `${quoted(name)}.${END}`].join(", ")}
       with (publish_via_partition_root = true, publish_generated_columns = stored);`;
 }
 

@@ -31,9 +31,9 @@ describe("passwords are compared", () => {
   test("a few at a time; others wait, and beyond a full queue they are refused", async () => {
     const passwords = makePasswords({ concurrency: 1, maxWaiting: 2 });
     const order: number[] = [];
-    const asked = [0, 1, 2, 3].map((n) => passwords.hash("secret").then(() => order.push(n)));
-    await expect(asked[3]).rejects.toMatchObject({ status: 503, retryAfterSeconds: 1 });
-    await Promise.all(asked.slice(0, 3));
+    const request = [0, 1, 2, 3].map((n) => passwords.hash("secret").then(() => order.push(n)));
+    await expect(request[3]).rejects.toMatchObject({ status: 503, retryAfterSeconds: 1 });
+    await Promise.all(request.slice(0, 3));
     expect(order).toEqual([0, 1, 2]);
     await expect(passwords.hash("secret")).resolves.toBeTruthy();
   });

@@ -2,15 +2,15 @@ import { expect, test } from "vitest";
 import { memoizeRecent } from "../../../engine/cache/memoize.ts";
 
 test("a question that was asked lately is not worked out again", () => {
-  const asked: string[] = [];
+  const request: string[] = [];
   const lettersOf = memoizeRecent(10, (word: string) => {
-    asked.push(word);
+    request.push(word);
     return [...word];
   });
   expect(lettersOf("cat")).toEqual(["c", "a", "t"]);
   expect(lettersOf("cat")).toBe(lettersOf("cat"));
   expect(lettersOf("dog")).toEqual(["d", "o", "g"]);
-  expect(asked).toEqual(["cat", "dog"]);
+  expect(request).toEqual(["cat", "dog"]);
 });
 
 test("what is refused is refused each time, and nothing is kept of it", () => {

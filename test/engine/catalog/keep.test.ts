@@ -133,17 +133,17 @@ describe("a new catalogue", () => {
   test("has the next version and is told to those who follow, with the one before", async () => {
     const keeper = await keep();
     const first = keeper.current();
-    const told: [Catalog, Catalog][] = [];
+    const result: [Catalog, Catalog][] = [];
     keeper.onChange(() => {
       throw new Error("a follower that fails must not stop the others");
     });
-    keeper.onChange((catalog, previous) => told.push([catalog, previous]));
-    const leave = keeper.onChange(() => told.push([first, first]));
+    keeper.onChange((catalog, previous) => result.push([catalog, previous]));
+    const leave = keeper.onChange(() => result.push([first, first]));
     leave();
     await fixture.owner.query("comment on table api.films is 'changed'");
     await keeper.reload();
     expect(keeper.current().version).toBe(first.version + 1);
-    expect(told).toEqual([[keeper.current(), first]]);
+    expect(result).toEqual([[keeper.current(), first]]);
     expect(tableOf(first, "films").comment).toBe("A film");
   });
 
@@ -300,18 +300,18 @@ test("what could not be read is not read any more when it is not asked for any m
 });
 
 test("a closed keeper asks nothing more", async () => {
-  let asked = 0;
+  let request = 0;
   const keeper = await keep({
     pollIntervalMs: 10,
     asOwner: (work) => {
-      asked++;
+      request++;
       return lend(work);
     },
   });
-  await until(() => asked > 2);
+  await until(() => request > 2);
   await keeper.close();
-  asked = 0;
+  request = 0;
   await sleep(50);
-  expect(asked).toBe(0);
+  expect(request).toBe(0);
   await expect(keeper.reload()).rejects.toThrow();
 });

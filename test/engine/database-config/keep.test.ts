@@ -191,19 +191,19 @@ describe("when it is told to reload", () => {
   test("what is wrong is told once, and again after it was mended", async () => {
     const keeper = await keep({}, listen());
     await follow(keeper);
-    const told = () => logged.filter((line) => line.includes("The old settings stay")).length;
+    const result = () => logged.filter((line) => line.includes("The old settings stay")).length;
     await say("pgrst.db_max_rows", "many");
     await keeper.reload();
     await keeper.reload();
-    expect(told()).toBe(1);
+    expect(result()).toBe(1);
     await say("pgrst.db_max_rows", "lots");
     await keeper.reload();
-    expect(told()).toBe(2);
+    expect(result()).toBe(2);
     await say("pgrst.db_max_rows", "6");
     await keeper.reload();
     await say("pgrst.db_max_rows", "lots");
     await keeper.reload();
-    expect(told()).toBe(3);
+    expect(result()).toBe(3);
   });
 
   test("a function that fails leaves the old ones in force", async () => {

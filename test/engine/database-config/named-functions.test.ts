@@ -25,7 +25,7 @@ test.each([null, "settings.check_caller", "root", "public.root"])("%s is there, 
 });
 
 test.each(["settings.check_calle", "check_caller", "nowhere.root"])("%s is missed by its setting", async (name) => {
-  const told = expect.stringMatching(new RegExp(`^PGRST_DB_PRE_REQUEST names the function ${name},`));
-  expect(await missing(name)).toEqual([told]);
+  const result = expect.stringMatching(new RegExp(`^PGRST_DB_PRE_REQUEST names the function ${name},`));
+  expect(await missing(name)).toEqual([result]);
   expect(await missing(null, name)).toEqual([expect.stringContaining("PGRST_DB_ROOT_SPEC")]);
 });

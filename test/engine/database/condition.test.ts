@@ -2,34 +2,34 @@ import { describe, expect, test } from "vitest";
 import { AvailabilityMonitor } from "../../../engine/database/connection-pools.ts";
 
 function keeper() {
-  const told: string[] = [];
+  const result: string[] = [];
   const logged: string[] = [];
   const log = {
     info: (_fields: object, message: string) => void logged.push(message),
     warn: (_fields: object, message: string) => void logged.push(message),
   };
-  return { told, logged, condition: new AvailabilityMonitor(log, ({ status }) => told.push(status)) };
+  return { told: result, logged, condition: new AvailabilityMonitor(log, ({ status }) => result.push(status)) };
 }
 
 describe("the condition of the database", () => {
   test("each change is logged and told once", () => {
-    const { told, logged, condition } = keeper();
+    const { told: result, logged, condition } = keeper();
     for (const _ of [1, 2]) condition.up();
     for (const _ of [1, 2, 3]) condition.down(new Error("gone"));
     expect(condition.current).toMatchObject({ status: "down", reason: "gone" });
     for (const _ of [1, 2]) condition.up();
     expect(condition.current).toMatchObject({ status: "up", reason: null });
-    expect(told).toEqual(["up", "down", "up"]);
+    expect(result).toEqual(["up", "down", "up"]);
     expect(logged).toEqual(["the database is away; trying to reach it until it answers", "the database is back"]);
   });
 
   test("a refused further connection is logged once until one succeeds", () => {
-    const { told, logged, condition } = keeper();
+    const { told: result, logged, condition } = keeper();
     condition.up();
     for (const _ of [1, 2]) condition.exhausted(new Error("too many"));
     condition.up();
     condition.exhausted(new Error("too many"));
     expect(logged).toHaveLength(2);
-    expect(told).toEqual(["up"]);
+    expect(result).toEqual(["up"]);
   });
 });

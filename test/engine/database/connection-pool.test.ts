@@ -27,7 +27,7 @@ beforeEach(() => {
 
 /** A lane of its own, driven by hand. */
 function makeLane(depth: number, most: number, least = 0): ConnectionPool {
-  const lane = new ConnectionPool({
+  const pool = new ConnectionPool({
     depth,
     least,
     open: async (events) => {
@@ -37,12 +37,12 @@ function makeLane(depth: number, most: number, least = 0): ConnectionPool {
     },
     refusal: acquireTimeout,
   });
-  lane.resize(most);
-  return lane;
+  pool.resize(most);
+  return pool;
 }
 
 function ask(
-  lane: ConnectionPool,
+  pool: ConnectionPool,
   text: string,
   { patience = HOUR, expires = Number.POSITIVE_INFINITY, readOnly = true, earlierRuns = [] as number[] } = {},
 ): Promise<string> {
@@ -65,30 +65,30 @@ function ask(
   };
   const rows = CollectedRows.ofStrings();
   return new Promise((resolve, reject) => {
-    new StatementExecution(lane, question, rows, { resolve: () => resolve(rows.rows[0]![0]!), reject }).submit();
+    new StatementExecution(pool, question, rows, { resolve: () => resolve(rows.rows[0]![0]!), reject }).submit();
   });
 }
 
-const nap = (lane: ConnectionPool, seconds: number) =>
-  ask(lane, `select pg_sleep(${seconds})::text || pg_backend_pid()`);
+const nap = (pool: ConnectionPool, seconds: number) =>
+  ask(pool, `select pg_sleep(${seconds})::text || pg_backend_pid()`);
 
 describe("a lane", () => {
   test("opens links as they are needed, up to its size, and the others wait in line", async () => {
-    const lane = makeLane(1, 3);
-    expect(lane.connections).toHaveLength(0);
-    const pids = await Promise.all(Array.from({ length: 9 }, () => nap(lane, 0.02)));
-    expect(lane.connections).toHaveLength(3);
+    const pool = makeLane(1, 3);
+    expect(pool.connections).toHaveLength(0);
+    const pids = await Promise.all(Array.from({ length: 9 }, () => nap(pool, 0.02)));
+    expect(pool.connections).toHaveLength(3);
     expect(new Set(pids).size).toBe(3);
-    await lane.drain();
+    await pool.drain();
   });
 
   test("keeps to one link while one is enough", async () => {
-    const lane = makeLane(4, 4);
-    for (let index = 0; index < 10; index++) await nap(lane, 0);
-    expect(lane.connections).toHaveLength(1);
-    await Promise.all(Array.from({ length: 64 }, () => nap(lane, 0.002)));
-    expect(lane.connections.length).toBeGreaterThan(1);
-    await lane.drain();
+    const pool = makeLane(4, 4);
+    for (let index = 0; index < 10; index++) await nap(pool, 0);
+    expect(pool.connections).toHaveLength(1);
+    await Promise.all(Array.from({ length: 64 }, () => nap(pool, 0.002)));
+    expect(pool.connections.length).toBeGreaterThan(1);
+    await pool.drain();
   });
 
   test.each([
@@ -96,41 +96,41 @@ describe("a lane", () => {
     { what: "spreads what is not brief, or not known to be", earlierRuns: [2, 2, 20, 2], links: 2 },
     { what: "spreads what is new", earlierRuns: [], links: 2 },
   ])("$what", async ({ earlierRuns, links }) => {
-    const lane = makeLane(4, 2, 2);
-    await until(() => lane.connections.length >= 2);
-    const pid = () => ask(lane, "select pg_backend_pid()::text", { earlierRuns });
+    const pool = makeLane(4, 2, 2);
+    await until(() => pool.connections.length >= 2);
+    const pid = () => ask(pool, "select pg_backend_pid()::text", { earlierRuns });
     const pids = await Promise.all([pid(), pid(), pid(), pid()]);
     expect(new Set(pids).size).toBe(links);
-    await lane.drain();
+    await pool.drain();
   });
 
   test("does not wait for company when a link has all that it can take", async () => {
-    const lane = makeLane(4, 2, 2);
-    await until(() => lane.connections.length >= 2);
-    const pid = () => ask(lane, "select pg_backend_pid()::text", { earlierRuns: [0.1, 0.1, 0.1] });
+    const pool = makeLane(4, 2, 2);
+    await until(() => pool.connections.length >= 2);
+    const pid = () => ask(pool, "select pg_backend_pid()::text", { earlierRuns: [0.1, 0.1, 0.1] });
     const pids = await Promise.all([pid(), pid(), pid(), pid(), pid()]);
     expect(new Set(pids.slice(0, 4)).size).toBe(1);
     expect(pids[4]).not.toBe(pids[0]);
-    await lane.drain();
+    await pool.drain();
   });
 
   test("pipelines reads as long as they are expected to take little time together, and the others wait", async () => {
-    const lane = makeLane(64, 1, 1);
-    await until(() => lane.connections.length >= 1);
+    const pool = makeLane(64, 1, 1);
+    await until(() => pool.connections.length >= 1);
     const askAll = (earlierRuns: number[]) =>
-      Array.from({ length: 50 }, () => ask(lane, "select 'read'", { earlierRuns }));
+      Array.from({ length: 50 }, () => ask(pool, "select 'read'", { earlierRuns }));
     const brief = askAll([0.1, 0.1, 0.1]);
-    expect([lane.inFlight, lane.waiting]).toEqual([50, 0]);
+    expect([pool.inFlight, pool.waiting]).toEqual([50, 0]);
     await Promise.all(brief);
     const longer = askAll(new Array(50).fill(2.9));
-    expect([lane.inFlight, lane.waiting]).toEqual([4, 46]);
+    expect([pool.inFlight, pool.waiting]).toEqual([4, 46]);
     await Promise.all(longer);
-    await lane.drain();
+    await pool.drain();
   });
 
   test("sends everything that comes up in one turn of the event loop in one write", async () => {
-    const lane = makeLane(64, 1, 1);
-    await until(() => lane.connections.length >= 1);
+    const pool = makeLane(64, 1, 1);
+    await until(() => pool.connections.length >= 1);
     const [socket] = sockets;
     const { write } = socket!;
     let writes = 0;
@@ -140,96 +140,96 @@ describe("a lane", () => {
         write(chunks);
       },
     });
-    await Promise.all(Array.from({ length: 50 }, () => ask(lane, "select 'read'", { earlierRuns: [0.1, 0.1, 0.1] })));
+    await Promise.all(Array.from({ length: 50 }, () => ask(pool, "select 'read'", { earlierRuns: [0.1, 0.1, 0.1] })));
     expect(writes).toBe(1);
-    await lane.drain();
+    await pool.drain();
   });
 
   test("serves those who wait in their order", async () => {
-    const lane = makeLane(1, 1);
+    const pool = makeLane(1, 1);
     const order: number[] = [];
-    await Promise.all(Array.from({ length: 20 }, (_, index) => nap(lane, 0.001).then(() => order.push(index))));
+    await Promise.all(Array.from({ length: 20 }, (_, index) => nap(pool, 0.001).then(() => order.push(index))));
     expect(order).toEqual(Array.from({ length: 20 }, (_, index) => index));
-    await lane.drain();
+    await pool.drain();
   });
 
   test("refuses those who have waited too long, and too many at once", async () => {
-    const lane = makeLane(1, 1);
-    const running = nap(lane, 0.2);
-    const late = ask(lane, "select 1", { expires: performance.now() + 10 });
+    const pool = makeLane(1, 1);
+    const running = nap(pool, 0.2);
+    const late = ask(pool, "select 1", { expires: performance.now() + 10 });
     const outcome = expect(late).rejects.toMatchObject({ status: 504, code: "PGRST003" });
     await sleep(20);
-    lane.sweep(performance.now());
+    pool.sweep(performance.now());
     await outcome;
-    const crowd = Array.from({ length: 10_002 }, () => ask(lane, "select ''"));
+    const crowd = Array.from({ length: 10_002 }, () => ask(pool, "select ''"));
     const refused = (await Promise.allSettled(crowd)).filter(({ status }) => status === "rejected");
     expect(refused.length).toBeGreaterThan(0);
     expect(refused.length).toBeLessThan(10);
     await running;
-    await lane.drain();
+    await pool.drain();
   });
 
   test("closes links that have been idle, down to those that are always there", async () => {
-    const lane = makeLane(1, 4, 1);
-    await Promise.all(Array.from({ length: 4 }, () => nap(lane, 0.02)));
-    lane.sweep(performance.now());
-    expect(lane.connections).toHaveLength(4);
-    lane.sweep(performance.now() + 61_000);
-    expect(lane.connections).toHaveLength(1);
-    await lane.drain();
+    const pool = makeLane(1, 4, 1);
+    await Promise.all(Array.from({ length: 4 }, () => nap(pool, 0.02)));
+    pool.sweep(performance.now());
+    expect(pool.connections).toHaveLength(4);
+    pool.sweep(performance.now() + 61_000);
+    expect(pool.connections).toHaveLength(1);
+    await pool.drain();
   });
 
   test("closes what is too many, but not what is at work", async () => {
-    const lane = makeLane(1, 4);
-    const running = Array.from({ length: 4 }, () => nap(lane, 0.1));
-    await until(() => lane.inFlight >= 4);
-    lane.resize(2);
-    lane.sweep(performance.now());
-    expect(lane.connections).toHaveLength(4);
+    const pool = makeLane(1, 4);
+    const running = Array.from({ length: 4 }, () => nap(pool, 0.1));
+    await until(() => pool.inFlight >= 4);
+    pool.resize(2);
+    pool.sweep(performance.now());
+    expect(pool.connections).toHaveLength(4);
     await Promise.all(running);
-    lane.sweep(performance.now());
-    expect(lane.connections).toHaveLength(2);
-    await lane.drain();
+    pool.sweep(performance.now());
+    expect(pool.connections).toHaveLength(2);
+    await pool.drain();
   });
 
   test("replaces links that have served for long", async () => {
-    const lane = makeLane(1, 2, 1);
-    const before = await nap(lane, 0);
-    lane.sweep(performance.now() + 2 * HOUR);
-    const after = await nap(lane, 0);
+    const pool = makeLane(1, 2, 1);
+    const before = await nap(pool, 0);
+    pool.sweep(performance.now() + 2 * HOUR);
+    const after = await nap(pool, 0);
     expect(after).not.toBe(before);
-    await lane.drain();
+    await pool.drain();
   });
 
   test("gives a request to another link when the first was lost before it was sent, even one that writes", async () => {
-    const lane = makeLane(1, 1);
+    const pool = makeLane(1, 1);
     await opened.owner.query("create table unsent (id int); grant all on unsent to anon");
-    const before = await nap(lane, 0);
+    const before = await nap(pool, 0);
     sockets[0]!.destroy();
     const insert = "insert into unsent values (1) returning pg_backend_pid()::text";
-    expect(await ask(lane, insert, { readOnly: false })).not.toBe(before);
+    expect(await ask(pool, insert, { readOnly: false })).not.toBe(before);
     expect((await opened.owner.query("select * from unsent")).rowCount).toBe(1);
-    await lane.drain();
+    await pool.drain();
   });
 
   test("drops a link whose server has fallen silent, and a read runs on another one", async () => {
-    const lane = makeLane(4, 1);
-    const before = await nap(lane, 0);
-    const running = ask(lane, "select pg_sleep(0.3)::text || pg_backend_pid() -- silent", { patience: 1_000 });
+    const pool = makeLane(4, 1);
+    const before = await nap(pool, 0);
+    const running = ask(pool, "select pg_sleep(0.3)::text || pg_backend_pid() -- silent", { patience: 1_000 });
     await sleep(50);
-    lane.sweep(performance.now());
-    lane.sweep(performance.now() + 5_000);
-    expect(lane.inFlight).toBe(1);
-    lane.sweep(performance.now() + 20_000);
+    pool.sweep(performance.now());
+    pool.sweep(performance.now() + 5_000);
+    expect(pool.inFlight).toBe(1);
+    pool.sweep(performance.now() + 20_000);
     expect(await running).not.toBe(before);
-    await lane.drain();
+    await pool.drain();
   });
 });
 
 describe("a connection that is lost on its way to the lane", () => {
   test.each(["before anybody listens to it", "before the lane has it"])("%s is no link of it", async (when) => {
     let isFirst = true;
-    const lane = new ConnectionPool({
+    const pool = new ConnectionPool({
       depth: 1,
       least: 0,
       open: async (events) => {
@@ -246,10 +246,10 @@ describe("a connection that is lost on its way to the lane", () => {
       },
       refusal: acquireTimeout,
     });
-    lane.resize(1);
-    expect(await ask(lane, "select 'answered'")).toBe("answered");
-    expect(lane.connections).toHaveLength(1);
-    await lane.drain();
+    pool.resize(1);
+    expect(await ask(pool, "select 'answered'")).toBe("answered");
+    expect(pool.connections).toHaveLength(1);
+    await pool.drain();
   });
 });
 

@@ -73,33 +73,33 @@ describe("reads that come up together", () => {
     };
     await until(isShared);
     for (const order of [0, 1]) {
-      const asked = order === 0 ? [quotient("0"), other] : [other, quotient("0")];
-      const answers = database.runEach(alice, asked);
+      const request = order === 0 ? [quotient("0"), other] : [other, quotient("0")];
+      const answers = database.runEach(alice, request);
       await expect(answers[order]).rejects.toMatchObject({ code: "22012" });
       expect((await answers[1 - order]!).rows[0]![1]).toBe("2");
     }
   });
 
   test("are not asked again one by one of a database that answers nobody", async () => {
-    const asked: number[] = [];
+    const request: number[] = [];
     const observe = (_context: StatementContext, texts: readonly string[]) => {
-      asked.push(texts.length);
+      request.push(texts.length);
       return () => {};
     };
     await using own = await open(SCHEMA, { observe });
     const both = () => own.database.runEach(alice, [sql("select 1"), sql("select 2")]);
     await until(async () => {
       await Promise.all(both());
-      return asked.at(-1) === 2;
+      return request.at(-1) === 2;
     });
-    asked.length = 0;
+    request.length = 0;
     await own.database.close();
     const answers = await Promise.allSettled(both());
     expect(answers.map((answer) => answer.status === "rejected" && answer.reason.code)).toEqual([
       "PGRST001",
       "PGRST001",
     ]);
-    expect(asked).toEqual([2]);
+    expect(request).toEqual([2]);
   });
 
   test("hold together no more than they may", async () => {
@@ -173,9 +173,9 @@ describe("one round trip", () => {
 
   test("row-level security follows the role and the claims, request by request", async () => {
     const notes = sql("select id from notes order by id");
-    const asked = [alice, bob, anon, caller("service_role"), bob, alice];
+    const request = [alice, bob, anon, caller("service_role"), bob, alice];
     const seen = [];
-    for (const context of asked) seen.push((await rowsOf(context, notes)).flat().join());
+    for (const context of request) seen.push((await rowsOf(context, notes)).flat().join());
     expect(seen).toEqual(["1", "2,3", "", "1,2,3", "2,3", "1"]);
   });
 

@@ -225,7 +225,7 @@ describe("when the server has no connection left", () => {
     await read();
     await Promise.all(Array.from({ length: 200 }, () => database.run(anon, sql("select pg_sleep(0.01)"))));
     const { lanes } = database.state();
-    const most = Object.values(lanes).reduce((sum, lane) => sum + lane.most, 0);
+    const most = Object.values(lanes).reduce((sum, pool) => sum + pool.most, 0);
     expect(most).toBeLessThanOrEqual(MOST_CONNECTIONS / 2);
     expect(lanes.write.links).toBe(lanes.write.most);
   });

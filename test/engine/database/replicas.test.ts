@@ -52,11 +52,11 @@ const onStandby = (statement: string) =>
 
 describe("the engine", () => {
   let database: Database;
-  let told: string[];
+  let result: string[];
   let ids = 0;
 
   beforeEach(async () => {
-    told = [];
+    result = [];
     database = openDatabase({
       url: pair.primary("authenticator", "postgres"),
       ownerUrl: pair.primary("postgres", "postgres"),
@@ -73,7 +73,7 @@ describe("the engine", () => {
   const as = (subject: string, after: bigint | null = 0n): StatementContext => ({
     role: "anon",
     settings: [],
-    footing: { subject, seat: 1, after, wrote: (place) => void told.push(formatLsn(place)) },
+    footing: { subject, seat: 1, after, wrote: (place) => void result.push(formatLsn(place)) },
   });
   const servedBy = async (context: StatementContext) =>
     (await database.run(context, WHO, { readOnly: true })).rows[0]![0];
@@ -131,7 +131,7 @@ describe("the engine", () => {
     await until(async () => (await servedBy(as("other"))) === "replica");
     await onStandby("select pg_wal_replay_pause()");
     await write(as("writer"));
-    const [high, low] = told.at(-1)!.split("/");
+    const [high, low] = result.at(-1)!.split("/");
     const place = (BigInt(`0x${high}`) << 32n) | BigInt(`0x${low}`);
     expect(await servedBy(as("other", place))).toBe("primary");
     expect(await servedBy(as("other", null))).toBe("primary");

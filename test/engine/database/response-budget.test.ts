@@ -58,19 +58,19 @@ describe("the answer to a read", () => {
       Array.from({ length: 12 }, (_, index) =>
         index % 3 === 1 ? read(cell(20 * MOST), { lane: "read" }) : read(PID, { lane: "read" }),
       );
-    let asked: ReturnType<typeof ask> = [];
+    let request: ReturnType<typeof ask> = [];
     // All on one link at once, so that answers stand in front of and behind what is dropped; what is not known to be fast
     // goes elsewhere, and on a busy machine that is known for a moment only.
     await until(async () => {
       await read(PID);
-      asked = ask();
+      request = ask();
       const areTogether = database.state().lanes.read.inFlight > 1;
-      if (!areTogether) await Promise.allSettled(asked);
+      if (!areTogether) await Promise.allSettled(request);
       return areTogether;
     });
-    for (const [index, told] of (await Promise.allSettled(asked)).entries()) {
-      if (index % 3 === 1) expect(told).toMatchObject({ status: "rejected", reason: TOO_LARGE });
-      else expect(told).toMatchObject({ status: "fulfilled", value: { rows: [[expect.stringMatching(/^\d+$/)]] } });
+    for (const [index, result] of (await Promise.allSettled(request)).entries()) {
+      if (index % 3 === 1) expect(result).toMatchObject({ status: "rejected", reason: TOO_LARGE });
+      else expect(result).toMatchObject({ status: "fulfilled", value: { rows: [[expect.stringMatching(/^\d+$/)]] } });
     }
   });
 
@@ -120,8 +120,8 @@ describe("the answer to a write", () => {
 
   test("is dropped where a budget is given, and it is told that the change was made", async () => {
     const before = (await written())!;
-    const asked = database.run(anon, sql("select write(2000000)"), { budget: new ResponseBudget(MOST) });
-    await expect(asked).rejects.toMatchObject({ ...TOO_LARGE, message: expect.stringContaining("was made") });
+    const request = database.run(anon, sql("select write(2000000)"), { budget: new ResponseBudget(MOST) });
+    await expect(request).rejects.toMatchObject({ ...TOO_LARGE, message: expect.stringContaining("was made") });
     expect(await written()).toBe(before + 1);
     const failing = sql("select repeat('x', 2000000), 1 / (n - 2) from generate_series(1, 2) n");
     const failed = database.run(anon, failing, { budget: new ResponseBudget(MOST) });

@@ -41,19 +41,19 @@ const newReads = (context: StatementContext, from = "") =>
   Promise.all(Array.from({ length: 10 }, () => newRead(context, from)));
 
 const running = async (text: string): Promise<number> => {
-  const asked = "select count(*)::int as n from pg_stat_activity where state = 'active' and strpos(query, $1) = 1";
-  return (await opened.owner.query(asked, [text])).rows[0].n;
+  const request = "select count(*)::int as n from pg_stat_activity where state = 'active' and strpos(query, $1) = 1";
+  return (await opened.owner.query(request, [text])).rows[0].n;
 };
 
 describe("statements that take long", () => {
   const NAP = "select pg_sleep(600)";
 
   test("of one anonymous caller leave connections to others, anonymous ones too, and to new statements of her own", async () => {
-    const stranger = by(anon, "address 192.0.2.1");
-    for (let index = 0; index < 12; index++) occupy(stranger, NAP);
+    const anonymous = by(anon, "address 192.0.2.1");
+    for (let index = 0; index < 12; index++) occupy(anonymous, NAP);
     await newReads(alice);
     await newReads(by(anon, "address 192.0.2.2"));
-    await newReads(stranger);
+    await newReads(anonymous);
     expect(opened.database.state().lanes.slow.waiting).toBeGreaterThan(0);
   });
 
@@ -150,11 +150,11 @@ describe("a locked table", () => {
 
 test("a table that was locked has all connections for writes again when one to it was fast", async () => {
   const write = () => opened.database.run(alice, sql("insert into public.locked values (1)"));
-  const lane = () => opened.database.state().lanes.write;
+  const pool = () => opened.database.state().lanes.write;
   const atOnce = async () => {
     await opened.owner.query("begin; lock table locked in access exclusive mode");
-    const writes = Array.from({ length: 2 * lane().most }, write);
-    const { inFlight } = lane();
+    const writes = Array.from({ length: 2 * pool().most }, write);
+    const { inFlight } = pool();
     // Longer than anybody waits who is not remembered for it.
     await sleep(3 * LONG_MS);
     await opened.owner.query("rollback");
@@ -165,7 +165,7 @@ test("a table that was locked has all connections for writes again when one to i
   // On a busy machine it may not be fast.
   await until(async () => {
     await write();
-    return (await atOnce()) === lane().most;
+    return (await atOnce()) === pool().most;
   });
 });
 

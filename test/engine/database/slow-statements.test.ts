@@ -7,7 +7,7 @@ const lines: Record<string, unknown>[] = [];
 const log = { warn: (line: object) => void lines.push(line as Record<string, unknown>) };
 const said = () => lines.splice(0);
 
-const asker = {
+const client = {
   ...caller("anon"),
   settings: [
     ["request.id", "request-17"],
@@ -23,9 +23,9 @@ afterAll(() => opened[Symbol.asyncDispose]());
 
 describe("the log of slow statements", () => {
   test("has a line for one that took long, which leads to its request and its session, and holds no value", async () => {
-    await opened.database.run(asker, PID, { readOnly: true });
+    await opened.database.run(client, PID, { readOnly: true });
     expect(said()).toEqual([]);
-    await opened.database.run(asker, slow, { readOnly: true });
+    await opened.database.run(client, slow, { readOnly: true });
     const [line, ...others] = said();
     expect(others).toEqual([]);
     expect(line).toMatchObject({
@@ -45,21 +45,21 @@ describe("the log of slow statements", () => {
   test("has one for what failed in the end, in transactions and in streams too", async () => {
     const { database } = opened;
     const failing = sql("select 1 / (pg_sleep(0.11)::text = 'x')::int");
-    await expect(database.run(asker, failing)).rejects.toMatchObject({ code: "22012" });
+    await expect(database.run(client, failing)).rejects.toMatchObject({ code: "22012" });
     expect(said()).toMatchObject([{ code: "22012" }]);
-    await database.transaction(asker, async (query) => {
+    await database.transaction(client, async (query) => {
       await query(PID);
       await query(slow);
     });
     expect(said()).toMatchObject([{ statement: slow.text, rows: 2 }]);
-    for await (const chunk of database.stream(asker, slow, { separator: "," })) chunk.release();
+    for await (const chunk of database.stream(client, slow, { separator: "," })) chunk.release();
     expect(said()).toMatchObject([{ statement: slow.text, rows: 2 }]);
   });
 
   test("tells apart what a statement waited for a connection and what Postgres needed", async () => {
     const one = await open("", { poolSize: 4, observe: logSlowStatements({ log, milliseconds: 100 }) });
     try {
-      await Promise.all(Array.from({ length: 8 }, () => one.database.run(asker, slow)));
+      await Promise.all(Array.from({ length: 8 }, () => one.database.run(client, slow)));
       const waited = said().map((line) => Number(line.waited));
       expect(Math.max(...waited)).toBeGreaterThan(100);
       expect(Math.min(...waited)).toBeLessThan(100);

@@ -37,9 +37,9 @@ test("exactly one of many processes takes over the claim of a dead owner, and th
     await Promise.all(rivals.map(({ stdout }) => once(stdout, "data")));
     const answers = rivals.map(async ({ stdout }) => String((await once(stdout, "data"))[0]).trim());
     for (const { stdin } of rivals) stdin.write("go\n");
-    const told = await Promise.all(answers);
-    const winner = rivals[told.indexOf("null")]!.pid;
-    expect(told.toSorted()).toEqual(["null", ...Array(5).fill(String(winner))].toSorted());
+    const result = await Promise.all(answers);
+    const winner = rivals[result.indexOf("null")]!.pid;
+    expect(result.toSorted()).toEqual(["null", ...Array(5).fill(String(winner))].toSorted());
     expect(await readdir(folder)).toEqual(["service.pid"]);
   } finally {
     for (const rival of rivals) rival.kill("SIGKILL");

@@ -12,9 +12,9 @@ saySkipped("A full disk below a server that is to be started again");
 test.runIf(MAY_MOUNT)("a server that crashes on a full disk is restarted when there is space", async () => {
   await using disk = await mountSmallDisk("120m");
   const dataDir = join(disk.folder, "data");
-  const told: string[] = [];
+  const result: string[] = [];
   const givenUp: Error[] = [];
-  const cluster = await superviseCluster({ dataDir, port: null, tell: (step) => told.push(step) }, (reason) =>
+  const cluster = await superviseCluster({ dataDir, port: null, tell: (step) => result.push(step) }, (reason) =>
     givenUp.push(reason),
   );
   await using _stopped = { [Symbol.asyncDispose]: () => cluster.stop() };
@@ -22,7 +22,7 @@ test.runIf(MAY_MOUNT)("a server that crashes on a full disk is restarted when th
   const { bavail, bsize } = await statfs(disk.folder);
   await writeFile(ballast, Buffer.alloc(bavail * bsize));
   process.kill(await postmasterOf(dataDir), "SIGKILL");
-  await until(() => givenUp.length > 0 || told.some((step) => step.includes("could not be started")));
+  await until(() => givenUp.length > 0 || result.some((step) => step.includes("could not be started")));
   expect(givenUp).toEqual([]);
   await rm(ballast);
   const answers = () => withClient(cluster.url("postgres", "postgres"), (client) => client.query("select"));

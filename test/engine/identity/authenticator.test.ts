@@ -241,8 +241,8 @@ describe("a token whose claims are no longer valid", () => {
   });
 
   test("is anonymous for interfaces that check access per field", async () => {
-    const asker = await authenticator.authenticateOrAnonymous(bearer(tokenOf("asked")));
-    expect(asker.caller).toBe(authenticator.anonymous);
+    const client = await authenticator.authenticateOrAnonymous(bearer(tokenOf("asked")));
+    expect(client.caller).toBe(authenticator.anonymous);
   });
 
   test("does not delay tokens that are valid", async () => {

@@ -2,13 +2,13 @@ import { expect, test } from "vitest";
 import { makeMissingRoleWarning } from "../../../engine/identity/missing-role-warning.ts";
 
 test("a missing role is logged once for as long as it is missing", () => {
-  const told: unknown[] = [];
-  const warn = makeMissingRoleWarning({ warn: (about: object) => told.push(about) });
+  const result: unknown[] = [];
+  const warn = makeMissingRoleWarning({ warn: (about: object) => result.push(about) });
   const look = (anonRole: string, ...roles: string[]) => {
-    told.length = 0;
+    result.length = 0;
     const known = new Map(roles.map((name) => [name, {}]));
     warn({ anonRole, loginRole: "authenticator", catalog: { roles: known as never } });
-    return [...told];
+    return [...result];
   };
   expect(look("anon", "anon")).toEqual([]);
   expect(look("anon")).toEqual([{ role: "anon" }]);

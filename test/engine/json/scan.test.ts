@@ -10,7 +10,7 @@ const scan = (text: string): JsonScan => runToCompletion(scanJson(Buffer.from(te
 function records(text: string) {
   const bytes = Buffer.from(text);
   const slice = (start: number, end: number) => bytes.toString("utf8", start, end);
-  const told: unknown[] = [];
+  const result: unknown[] = [];
   let members: unknown[] = [];
   const visitor: RecordVisitor = {
     beginRecord: () => {
@@ -18,11 +18,11 @@ function records(text: string) {
     },
     member: (nameStart, nameEnd, start, end, values) =>
       members.push([slice(nameStart, nameEnd), slice(start, end), values]),
-    endRecord: (start, end) => told.push({ text: slice(start, end), members }),
-    other: () => told.push("other"),
+    endRecord: (start, end) => result.push({ text: slice(start, end), members }),
+    other: () => result.push("other"),
   };
   runToCompletion(scanJson(bytes, visitor));
-  return told;
+  return result;
 }
 
 describe("a JSON text", () => {

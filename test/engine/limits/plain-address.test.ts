@@ -13,6 +13,6 @@ test.each([
   ["2001:db8::1:4711", "2001:db8::1:4711"],
   ["fe80::1%eth0", "fe80::1"],
   ["somewhere", "somewhere"],
-])("%j is %j", (told, address) => {
-  expect(normalizeAddress(told)).toBe(address);
+])("%j is %j", (result, address) => {
+  expect(normalizeAddress(result)).toBe(address);
 });

@@ -45,7 +45,7 @@ function admittedOf(limit: RequestLimit, caller: string, requests: number): numb
   return admitted;
 }
 
-async function toldOf(caller: string): Promise<number> {
+async function resultOf(caller: string): Promise<number> {
   const { rows } = await pool.query("select points from private.rate_limits where key = $1", [caller]);
   return rows[0]?.points ?? 0;
 }
@@ -53,8 +53,8 @@ async function toldOf(caller: string): Promise<number> {
 describe("a request limit", () => {
   test("admits as many requests as the limit and counts down", async () => {
     const limit = open({ limit: 3 });
-    const told = [limit.count("alice"), limit.count("alice"), limit.count("alice")];
-    expect(told.map(({ isAdmitted, remaining }) => [isAdmitted, remaining])).toEqual([
+    const result = [limit.count("alice"), limit.count("alice"), limit.count("alice")];
+    expect(result.map(({ isAdmitted, remaining }) => [isAdmitted, remaining])).toEqual([
       [true, 2],
       [true, 1],
       [true, 0],
@@ -88,7 +88,7 @@ describe("a request limit", () => {
     for (let round = 0; round < 8; round++) {
       for (const gateway of gateways) admitted += admittedOf(gateway, "dora", 10);
       // Ten requests are more than a twentieth of the limit, so each of them tells at once.
-      await vi.waitFor(async () => expect(await toldOf("dora")).toBe(admitted), { timeout: 10_000 });
+      await vi.waitFor(async () => expect(await resultOf("dora")).toBe(admitted), { timeout: 10_000 });
     }
     expect(admitted).toBeGreaterThanOrEqual(LIMIT);
     expect(admitted).toBeLessThanOrEqual(LIMIT * 1.5);
@@ -100,7 +100,7 @@ describe("a request limit", () => {
     const limit = open({ limit: 1_000_000 });
     const before = statements;
     admittedOf(limit, "erin", 5_000);
-    await vi.waitFor(async () => expect(await toldOf("erin")).toBe(5_000), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await resultOf("erin")).toBe(5_000), { timeout: 10_000 });
     expect(statements - before).toBeLessThan(10);
   });
 
@@ -113,7 +113,7 @@ describe("a request limit", () => {
     await pool.query("insert into private.rate_limits values ('long ago', 5, 1)");
     const limit = open();
     admittedOf(limit, "gina", 10);
-    await vi.waitFor(async () => expect(await toldOf("gina")).toBeGreaterThan(0), { timeout: 10_000 });
-    expect(await toldOf("long ago")).toBe(0);
+    await vi.waitFor(async () => expect(await resultOf("gina")).toBeGreaterThan(0), { timeout: 10_000 });
+    expect(await resultOf("long ago")).toBe(0);
   });
 });

@@ -61,16 +61,16 @@ describe("a follower", () => {
   test("is asked once per transaction what it wants, and told of nothing else", async () => {
     await followed.owner.query("create table others (id int); alter publication followed add table others");
     const changes = followed.open();
-    const asked: string[] = [];
+    const request: string[] = [];
     const picky = new Followed();
-    picky.wants = (({ name }: { name: string }) => asked.push(name) > 0 && name === "items") as Followed["wants"];
+    picky.wants = (({ name }: { name: string }) => request.push(name) > 0 && name === "items") as Followed["wants"];
     await changes.follow(picky).from;
     await followed.owner.query("insert into others select generate_series(1, 3)");
     await followed.owner.query(
       "begin; insert into others values (4), (5); insert into items values (2001), (2002); commit",
     );
     await until(() => picky.committed.length === 1);
-    expect(asked).toEqual(["others", "others", "items"]);
+    expect(request).toEqual(["others", "others", "items"]);
     expect(picky.begun).toHaveLength(1);
     // Numbers count what others want.
     expect(picky.changes.map(({ index }) => index)).toEqual([2, 3]);
@@ -130,7 +130,7 @@ describe("a follower", () => {
     const changes = followed.open();
     const record = new Followed();
     const rows = 30_000;
-    let told = 0;
+    let result = 0;
     let most = 0;
     const buffersInUse = () => {
       collectGarbage();
@@ -138,8 +138,8 @@ describe("a follower", () => {
     };
     record.change = async ({ new: row }) => {
       if (row?.[1]?.length !== 2_000) return;
-      if (++told % 1_000 === 0) await sleep(5);
-      if (told % 5_000 === 0) most = Math.max(most, buffersInUse());
+      if (++result % 1_000 === 0) await sleep(5);
+      if (result % 5_000 === 0) most = Math.max(most, buffersInUse());
     };
     await changes.follow(record).from;
     const before = buffersInUse();
@@ -148,7 +148,7 @@ describe("a follower", () => {
       [rows],
     );
     await until(() => record.committed.length === 1);
-    expect(told).toBe(rows);
+    expect(result).toBe(rows);
     // Which is 60 MB long.
     expect(most - before).toBeLessThan(30_000_000);
     await followed.owner.query("truncate items");
@@ -157,7 +157,7 @@ describe("a follower", () => {
 
 describe("what is read", () => {
   /** The changes that a follower is told of while the statements run. */
-  async function toldOf(...statements: string[]): Promise<Followed["changes"]> {
+  async function resultOf(...statements: string[]): Promise<Followed["changes"]> {
     const changes = followed.open();
     const record = new Followed();
     await changes.follow(record).from;
@@ -178,7 +178,7 @@ describe("what is read", () => {
       alter role postgres in database ${followed.database.name} set datestyle = 'German';
       alter role postgres in database ${followed.database.name} set timezone = 'Asia/Tokyo';
       alter role postgres in database ${followed.database.name} set bytea_output = 'escape'`);
-    const [change] = await toldOf(
+    const [change] = await resultOf(
       `insert into kinds values (1, '2026-01-02 03:04:05.6+00', '2026-01-02', '1 day 2 h', 0.1, '\\x00ff', '{a,"b c"}',
          'good', 7, '{"ü": 1}', true, null)`,
     );
@@ -220,7 +220,7 @@ describe("what is read", () => {
       alter table longs alter column long set storage external, replica identity full;
       alter publication followed add table longs;
       insert into longs values (1, 'a', repeat('x', 10000))`);
-    const [whole, part] = await toldOf(
+    const [whole, part] = await resultOf(
       "update longs set short = 'b'",
       "alter table longs replica identity default",
       "update longs set short = 'c'",
@@ -237,7 +237,7 @@ describe("what is read", () => {
       create table keyed (id int primary key, name text);
       alter publication followed add table keyed;
       insert into keyed values (1, 'a')`);
-    const [update, remove] = await toldOf("update keyed set id = 2", "delete from keyed");
+    const [update, remove] = await resultOf("update keyed set id = 2", "delete from keyed");
     expect([update!.old, update!.new, remove!.old]).toEqual([
       ["1", undefined],
       ["2", "a"],
@@ -250,7 +250,7 @@ describe("what is read", () => {
     await followed.owner.query(
       "create table moving (id int, name text); alter table moving replica identity full; alter publication followed add table moving",
     );
-    const told = await toldOf(
+    const result = await resultOf(
       "insert into moving values (1, 'a')",
       "begin; insert into moving values (2, 'b'); alter table moving add size int default 5; insert into moving values (3, 'c'); commit",
       "alter table moving drop name",
@@ -262,7 +262,7 @@ describe("what is read", () => {
       "alter publication followed drop table moved; insert into moved values (6)",
     );
     expect(
-      told.map(({ relation, new: row }) => [relation.name, relation.columns.map(({ name }) => name), row]),
+      result.map(({ relation, new: row }) => [relation.name, relation.columns.map(({ name }) => name), row]),
     ).toEqual([
       ["moving", ["id", "name"], ["1", "a"]],
       ["moving", ["id", "name"], ["2", "b"]],
@@ -281,8 +281,8 @@ describe("what is read", () => {
       alter table parts_low replica identity full;
       alter table parts_high replica identity full;
       alter publication followed add table parts`);
-    const told = await toldOf("insert into parts values (1)", "update parts set id = 11");
-    expect(told.map(({ kind, relation }) => [kind, relation.name])).toEqual([
+    const result = await resultOf("insert into parts values (1)", "update parts set id = 11");
+    expect(result.map(({ kind, relation }) => [kind, relation.name])).toEqual([
       ["INSERT", "parts"],
       ["DELETE", "parts"],
       ["INSERT", "parts"],
@@ -293,8 +293,8 @@ describe("what is read", () => {
     await followed.owner.query(
       "create table one (id int); create table two (id int); alter publication followed add table one, two",
     );
-    const told = await toldOf("truncate one, two");
-    expect(told.map(({ kind, relation, index }) => [kind, relation.name, index])).toEqual([
+    const result = await resultOf("truncate one, two");
+    expect(result.map(({ kind, relation, index }) => [kind, relation.name, index])).toEqual([
       ["TRUNCATE", "one", 0],
       ["TRUNCATE", "two", 1],
     ]);
@@ -302,7 +302,7 @@ describe("what is read", () => {
 
   test("a row of some megabytes comes whole", async () => {
     await followed.owner.query("truncate items");
-    const [change] = await toldOf("insert into items values (1, repeat('ä', 5000000))");
+    const [change] = await resultOf("insert into items values (1, repeat('ä', 5000000))");
     expect(change!.new![1]).toBe("ä".repeat(5_000_000));
   });
 });

@@ -34,8 +34,8 @@ describe("after the connection is lost", () => {
   test("nothing is missed, nothing comes twice, and the order stays, in the middle of a transaction too", async () => {
     const changes = followed.open();
     const record = new Followed();
-    let told = 0;
-    record.beforeEach = () => (++told % 100 === 0 ? sleep(1) : undefined);
+    let result = 0;
+    record.beforeEach = () => (++result % 100 === 0 ? sleep(1) : undefined);
     await changes.follow(record).from;
     let kills = 0;
     const written = await write(2_500, async () => {

@@ -178,11 +178,11 @@ test("where the server bounds nothing, no slot is left behind, unless that is as
   await cautious.follow(new Followed()).from;
   expect(await slots()).toEqual([true]);
   await cautious.close();
-  const asked = changesOf(url, { keep: "always" });
-  await asked.follow(new Followed()).from;
+  const request = changesOf(url, { keep: "always" });
+  await request.follow(new Followed()).from;
   await until(async () => (await slots()).length === 2);
   expect(await slots()).toEqual([false, true]);
-  await asked.close();
+  await request.close();
 });
 
 test("a server that has no slot to spare is asked again until it has, and nothing is missed meanwhile", async () => {

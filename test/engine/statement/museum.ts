@@ -15,12 +15,12 @@ export type Museum = {
   readonly owner: pg.Client;
   catalog: Catalog;
   reload(): Promise<void>;
-  plan(intent: Intent, wishes?: Wishes): Plan;
-  text(intent: Intent, wishes?: Wishes): string;
+  plan(intent: Intent, options?: Wishes): Plan;
+  text(intent: Intent, options?: Wishes): string;
   /** What the statement answers; whatever it does is undone. */
-  ask(intent: Intent, wishes?: Wishes): Promise<ResponseRow>;
+  ask(intent: Intent, options?: Wishes): Promise<ResponseRow>;
   /** The body of the answer, as it is read from JSON. */
-  rows(intent: Intent, wishes?: Wishes): Promise<unknown>;
+  rows(intent: Intent, options?: Wishes): Promise<unknown>;
   /** The rows of any query for the intent. */
   lines(query: StatementTemplate, intent: Intent, role?: string): Promise<(string | null)[][]>;
   drop(): Promise<void>;
@@ -60,17 +60,17 @@ export async function openMuseum(more = ""): Promise<Museum> {
     async reload() {
       museum.catalog = (await loadCatalog(owner, SCHEMAS)).catalog;
     },
-    plan(intent, wishes = {}) {
-      const all = { ...USUAL, ...wishes };
+    plan(intent, options = {}) {
+      const all = { ...USUAL, ...options };
       return makeRequestPlanner(all)(intent, all, museum.catalog, all.role).plan;
     },
-    text: (intent, wishes) => buildQuery(museum.plan(intent, wishes)).text,
-    async ask(intent, wishes = {}) {
-      const plan = museum.plan(intent, wishes);
-      const [row] = await museum.lines(buildQuery(plan), intent, wishes.role);
+    text: (intent, options) => buildQuery(museum.plan(intent, options)).text,
+    async ask(intent, options = {}) {
+      const plan = museum.plan(intent, options);
+      const [row] = await museum.lines(buildQuery(plan), intent, options.role);
       return readResponseRow(row!, plan);
     },
-    rows: async (intent, wishes) => JSON.parse((await museum.ask(intent, wishes)).body!),
+    rows: async (intent, options) => JSON.parse((await museum.ask(intent, options)).body!),
     async lines({ text, parameters: slots }, intent, role = "anon") {
       await client.query("begin");
       try {

@@ -6,11 +6,11 @@ const frame = { opening: "[", separator: ",", closing: "]" };
 
 /** Chunks of two rows each, which tell what becomes of them. */
 function source(...texts: readonly string[]) {
-  const told: string[] = [];
+  const result: string[] = [];
   const sizes: StreamedSize[] = [];
   async function* read(): AsyncGenerator<RowChunk, undefined> {
     for (const [index, text] of texts.entries()) {
-      const release = () => void told.push(`${text} is released`);
+      const release = () => void result.push(`${text} is released`);
       yield { data: Buffer.from(text), rows: 2, last: index === texts.length - 1, head: null, release };
     }
   }
@@ -19,11 +19,11 @@ function source(...texts: readonly string[]) {
     const first = (await chunks.next()).value!;
     return new RowBodyStream({ first, chunks, frame, onEnd: (size) => sizes.push(size) });
   };
-  return { begin, told, sizes, chunks };
+  return { begin, told: result, sizes, chunks };
 }
 
 test("rows come between what opens and what closes them, and their size is told with the last one", async () => {
-  const { begin, told, sizes } = source("1,2", ",3,4", ",5,6");
+  const { begin, told: result, sizes } = source("1,2", ",3,4", ",5,6");
   let text = "";
   for await (const { data, release } of await begin()) {
     expect(sizes).toHaveLength(text.endsWith("4") || text.endsWith("6") ? 1 : 0);
@@ -31,7 +31,7 @@ test("rows come between what opens and what closes them, and their size is told 
     release();
   }
   expect(text).toBe("[1,2,3,4,5,6]");
-  expect(told).toEqual(["1,2 is released", ",3,4 is released", ",5,6 is released"]);
+  expect(result).toEqual(["1,2 is released", ",3,4 is released", ",5,6 is released"]);
   expect(sizes).toEqual([{ rows: 6, bytes: 11 }]);
 });
 

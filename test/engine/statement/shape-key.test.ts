@@ -13,12 +13,12 @@ beforeAll(async () => {
 });
 afterAll(() => museum.drop());
 
-const manner = { formats: [JSON_FORMAT], includesBody: true, maxAffected: null };
+const responseOptions = { formats: [JSON_FORMAT], includesBody: true, maxAffected: null };
 
 /** What a plan comes to, a refusal included. */
-function outcome(...[intent, wishes]: Parameters<Museum["plan"]>): string {
+function outcome(...[intent, options]: Parameters<Museum["plan"]>): string {
   try {
-    return JSON.stringify(buildQuery(museum.plan(intent, wishes)));
+    return JSON.stringify(buildQuery(museum.plan(intent, options)));
   } catch (error) {
     if (error instanceof ApiError) return JSON.stringify([error.code, error.message]);
     throw error;
@@ -26,14 +26,14 @@ function outcome(...[intent, wishes]: Parameters<Museum["plan"]>): string {
 }
 
 test("intents that differ in one place have different keys, unless their statement or refusal is the same", () => {
-  const asked = fc.tuple(intents({ name: fc.constant("x"), value: fc.constant("1") }), manners(fc.constant("x")));
+  const request = fc.tuple(intents({ name: fc.constant("x"), value: fc.constant("1") }), manners(fc.constant("x")));
   let different = 0;
-  for (const [intent, wishes] of fc.sample(asked, 150)) {
-    const key = statementShapeKey(intent, wishes);
-    const expected = outcome(intent, wishes);
+  for (const [intent, options] of fc.sample(request, 150)) {
+    const key = statementShapeKey(intent, options);
+    const expected = outcome(intent, options);
     const others = [
-      ...neighbours(intent).map((other) => [other, wishes] as const),
-      ...neighbours(wishes).map((other) => [intent, other] as const),
+      ...neighbours(intent).map((other) => [other, options] as const),
+      ...neighbours(options).map((other) => [intent, other] as const),
     ];
     for (const [otherIntent, otherWishes] of others) {
       if (statementShapeKey(otherIntent, otherWishes) === key) expect(outcome(otherIntent, otherWishes)).toBe(expected);
@@ -87,7 +87,7 @@ test("values make no difference, whatever they are", () => {
     fc.property(text, text, (one, other) => {
       const keys = [one, other].map((value) => {
         const list = filter("title", { kind: "in", values: [value, value].slice(0, value.length % 3) });
-        return statementShapeKey(read("works", { where: [eq("title", value), list] }), manner);
+        return statementShapeKey(read("works", { where: [eq("title", value), list] }), responseOptions);
       });
       expect(keys[0]).toBe(keys[1]);
     }),
@@ -96,15 +96,18 @@ test("values make no difference, whatever they are", () => {
 
 test("where a page begins makes none either, but whether it begins at a null does", () => {
   const key = (order: string, ...values: (string | null)[]) =>
-    statementShapeKey(read("works", {}, { page: { kind: "after", position: { order, values } } }), manner);
+    statementShapeKey(read("works", {}, { page: { kind: "after", position: { order, values } } }), responseOptions);
   expect(key("x", "1", "2")).toBe(key("x", "3", "null"));
   const others = [key("y", "1", "2"), key("x", null, "2"), key("x", "1", null), key("x", "1"), key("x", "1", "2", "3")];
-  const first = statementShapeKey(read("works", {}, { page: { kind: "first" } }), manner);
-  expect(new Set([...others, key("x", "1", "2"), first, statementShapeKey(read("works"), manner)]).size).toBe(8);
+  const first = statementShapeKey(read("works", {}, { page: { kind: "first" } }), responseOptions);
+  expect(new Set([...others, key("x", "1", "2"), first, statementShapeKey(read("works"), responseOptions)]).size).toBe(
+    8,
+  );
 });
 
 test("whether a body is an object does", () => {
-  const key = (body: unknown) => statementShapeKey({ ...post("echo_json", body), argument: argumentOf(body) }, manner);
+  const key = (body: unknown) =>
+    statementShapeKey({ ...post("echo_json", body), argument: argumentOf(body) }, responseOptions);
   const argumentOf = (body: unknown) => ({
     kind: "json" as const,
     body: Buffer.from(` \n\t${JSON.stringify(body)}`),
@@ -115,7 +118,7 @@ test("whether a body is an object does", () => {
 });
 
 test("a zero byte in a name is refused, and the letters that spell one in JSON are not", () => {
-  const key = (name: string) => statementShapeKey(read("works", { select: [column(name)] }), manner);
+  const key = (name: string) => statementShapeKey(read("works", { select: [column(name)] }), responseOptions);
   expect(() => key("a\0")).toThrow(expect.objectContaining({ status: 400, code: "22021" }));
   expect(() => key("\\\0")).toThrow(expect.objectContaining({ code: "22021" }));
   expect(() => key("\\u0000")).not.toThrow();

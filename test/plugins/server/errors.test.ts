@@ -101,9 +101,9 @@ describe("an error", () => {
         extensions: { code: "RESOURCE_CONFLICT" },
       },
     ],
-  ])("of a function that is %s is told in words for people, with its code", async (name, told) => {
+  ])("of a function that is %s is told in words for people, with its code", async (name, result) => {
     const error = await fault(name);
-    expect(error).toMatchObject(told);
+    expect(error).toMatchObject(result);
     expect(error.path).toHaveLength(1);
     expect(error.locations).toEqual([{ line: 1, column: 3 }]);
   });
@@ -301,6 +301,6 @@ test("while the database is away an operation fails with a code that says so, an
   await graphql.sql(
     "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'authenticator' and datname = current_database()",
   );
-  const told = await Promise.all(Array.from({ length: 20 }, () => graphql.ask("{ user(id: 1) { name } }")));
-  for (const { data } of told) expect(data).toEqual({ user: { name: "Ann" } });
+  const result = await Promise.all(Array.from({ length: 20 }, () => graphql.ask("{ user(id: 1) { name } }")));
+  for (const { data } of result) expect(data).toEqual({ user: { name: "Ann" } });
 });

@@ -42,12 +42,12 @@ describe("the count of events", () => {
   });
 
   test("takes into account what is heard while it asks", async () => {
-    const asked = Promise.withResolvers<IssuedNumbers>();
-    const count = counted(settled(7), asked.promise, settled(10));
+    const request = Promise.withResolvers<IssuedNumbers>();
+    const count = counted(settled(7), request.promise, settled(10));
     await count.mayHaveMissed();
     const answer = count.mayHaveMissed();
     for (const number of [8, 9, 10]) count.record(number);
-    asked.resolve(settled(9));
+    request.resolve(settled(9));
     expect(await answer).toBe(false);
     expect(await count.mayHaveMissed()).toBe(false);
   });

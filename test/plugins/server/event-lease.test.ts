@@ -15,64 +15,64 @@ const NO_LOG = { warn: () => {} };
 describe("the lease of events", () => {
   /** What it was asked, and what it said. */
   function leased(answers: (Partial<LeaseRenewal> | Error | null)[], stillWriting: () => readonly string[] = () => []) {
-    const told: string[] = [];
+    const result: string[] = [];
     const ask: LeaseQueries = {
       awaitEvents: async () => {
-        told.push("asked");
+        result.push("asked");
         const answer = answers.length > 1 ? answers.shift()! : answers[0]!;
         if (answer instanceof Error) throw answer;
         return answer && { wasAwaited: true, at: 0, writers: [], ...answer };
       },
       stillWriting: async () => stillWriting(),
     };
-    const onDoubt = () => void told.push("doubt");
-    const onMissed = () => void told.push("missed");
+    const onDoubt = () => void result.push("doubt");
+    const onMissed = () => void result.push("missed");
     const lease = new EventLease({ queries: ask, onDoubt, onMissed, renewMs: 5, patienceMs: 50 });
-    return { lease, told, heard: (what: string) => expect.poll(() => told).toContain(what) };
+    return { lease, told: result, heard: (what: string) => expect.poll(() => result).toContain(what) };
   }
 
   test("is asked for by the first who holds it, and renewed until the last lets go", async () => {
-    const { lease, told } = leased([{}]);
+    const { lease, told: result } = leased([{}]);
     await Promise.all([lease.hold(), lease.hold()]);
-    expect(told).toEqual(["asked"]);
+    expect(result).toEqual(["asked"]);
     lease.release();
-    await expect.poll(() => told.length).toBeGreaterThan(3);
+    await expect.poll(() => result.length).toBeGreaterThan(3);
     lease.release();
     await sleep(5);
-    const { length } = told;
+    const { length } = result;
     await sleep(30);
-    expect(told).toEqual(new Array(length).fill("asked"));
+    expect(result).toEqual(new Array(length).fill("asked"));
   });
 
   test.each([
     ["nobody awaited events before it was renewed", [{}, { wasAwaited: false }, {}]],
     ["it was renewed late", [{ at: 100 }, { at: 155 }]],
   ])("is in doubt when %s", async (_, answers) => {
-    const { lease, told, heard } = leased(answers);
+    const { lease, told: result, heard } = leased(answers);
     await lease.hold();
     await heard("doubt");
-    expect(told.slice(0, 3)).toEqual(["asked", "asked", "doubt"]);
+    expect(result.slice(0, 3)).toEqual(["asked", "asked", "doubt"]);
     lease.release();
   });
 
   test("begins when those have ended who wrote before", async () => {
     let writing = true;
-    const { lease, told } = leased([{ writers: ["3/7"] }], () => (writing ? ["3/7"] : []));
+    const { lease, told: result } = leased([{ writers: ["3/7"] }], () => (writing ? ["3/7"] : []));
     let isHeld = false;
     const held = lease.hold().then(() => (isHeld = true));
     await sleep(20);
     expect(isHeld).toBe(false);
     writing = false;
     await held;
-    expect(told).not.toContain("missed");
+    expect(result).not.toContain("missed");
     lease.release();
   });
 
   test("does not wait for long, but says afterwards that something may have been missed", async () => {
     let writing = true;
-    const { lease, told, heard } = leased([{ writers: ["3/7"] }], () => (writing ? ["3/7"] : []));
+    const { lease, told: result, heard } = leased([{ writers: ["3/7"] }], () => (writing ? ["3/7"] : []));
     await lease.hold();
-    expect(told).not.toContain("missed");
+    expect(result).not.toContain("missed");
     writing = false;
     await heard("missed");
     lease.release();
@@ -86,12 +86,12 @@ describe("the lease of events", () => {
   });
 
   test("is not renewed by who does not hold it", async () => {
-    const { lease, told } = leased([{}]);
+    const { lease, told: result } = leased([{}]);
     await lease.renew();
-    expect(told).toEqual([]);
+    expect(result).toEqual([]);
     await lease.hold();
     await lease.renew();
-    expect(told).toEqual(["asked", "asked"]);
+    expect(result).toEqual(["asked", "asked"]);
     lease.release();
   });
 });

@@ -65,11 +65,11 @@ describe("an event", () => {
   test("reaches those who may see its row, and nobody else hears that there was one", async () => {
     const query = "subscription { onNoteAdded { text } }";
     const [ann, bob] = [await subscribe(query, tokenFor(1)), await subscribe(query, tokenFor(2))];
-    const nobody = await Wire.open(graphql.socketUrl, "graphql-transport-ws");
-    ends.push(() => nobody.close());
-    nobody.say({ type: "connection_init" });
-    expect(await nobody.hear()).toEqual({ type: "connection_ack" });
-    nobody.say({ type: "subscribe", id: "s", payload: { query: "subscription { onNoteAdded { id } }" } });
+    const anonymous = await Wire.open(graphql.socketUrl, "graphql-transport-ws");
+    ends.push(() => anonymous.close());
+    anonymous.say({ type: "connection_init" });
+    expect(await anonymous.hear()).toEqual({ type: "connection_ack" });
+    anonymous.say({ type: "subscribe", id: "s", payload: { query: "subscription { onNoteAdded { id } }" } });
     await expect.poll(() => graphql.service.graphql.state().subscriptions).toBe(3);
     await note(1, "hers");
     await note(2, "his");
@@ -79,7 +79,7 @@ describe("an event", () => {
     expect(await bob.next()).toEqual({ data: { onNoteAdded: { text: "his" } } });
     // There is nothing to wait for but time.
     await sleep(200);
-    expect(nobody.unheard).toEqual([]);
+    expect(anonymous.unheard).toEqual([]);
   });
 
   test("whose field may be null is not sent as null either", async () => {

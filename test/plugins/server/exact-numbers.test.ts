@@ -102,10 +102,10 @@ describe("numbers within JSON keep their digits", () => {
       `insert into public.bigs (id, data, plain, own, list) values (1, ${STORED}, ${STORED}, ${STORED}, array[${STORED}])`,
     );
     const answer = await ask(bodyOf("{ big(id: 1) { data plain own list } }", "{}"));
-    const [{ told }] = (await graphql.sql<{ told: string }>(`select replace(${STORED}::text, ' ', '') as told`)) as [
-      { told: string },
-    ];
-    expect(answer).toBe(`{"data":{"big":{"data":${told},"plain":${told},"own":${told},"list":[${told}]}}}`);
+    const [{ told: result }] = (await graphql.sql<{ told: string }>(
+      `select replace(${STORED}::text, ' ', '') as told`,
+    )) as [{ told: string }];
+    expect(answer).toBe(`{"data":{"big":{"data":${result},"plain":${result},"own":${result},"list":[${result}]}}}`);
   });
 });
 

@@ -200,11 +200,11 @@ describe("the caller", () => {
     ["a token that is none", "nonsense"],
     ["a token that was signed by somebody else", jwt.sign({ sub: "1", role: "authenticated" }, `not ${SECRET}`)],
   ])("is nobody with %s, and what is public is still served", async (_, token) => {
-    const asked = token === undefined ? {} : { token };
-    const told = await graphql.ask(`{ user(id: 1) { name } ${query.slice(1)}`, asked);
-    expect(told.status).toBe(200);
-    expect(told.errors).toMatchObject([{ path: ["me"], extensions: { code: "AUTH_REQUIRED" } }]);
-    expect((await graphql.ask("{ user(id: 1) { name } }", asked)).data).toEqual({ user: { name: "Ann" } });
+    const request = token === undefined ? {} : { token };
+    const response = await graphql.ask(`{ user(id: 1) { name } ${query.slice(1)}`, request);
+    expect(response.status).toBe(200);
+    expect(response.errors).toMatchObject([{ path: ["me"], extensions: { code: "AUTH_REQUIRED" } }]);
+    expect((await graphql.ask("{ user(id: 1) { name } }", request)).data).toEqual({ user: { name: "Ann" } });
   });
 
   test("is told when the token has expired, where it is needed", async () => {

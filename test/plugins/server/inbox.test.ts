@@ -44,10 +44,10 @@ describe("an inbox", () => {
 
   test("drops everything when it is full, and says so until the end", async () => {
     const { inbox, events } = open();
-    let told = 0;
-    inbox.onLoss = () => told++;
+    let result = 0;
+    inbox.onLoss = () => result++;
     for (let number = 0; number <= 10_000; number++) inbox.push(event(number));
-    expect(told).toBe(1);
+    expect(result).toBe(1);
     expect([inbox.takeLoss(), inbox.takeLoss()]).toEqual(["overflow", "overflow"]);
     inbox.push(event(1));
     inbox.reportLoss("gap");

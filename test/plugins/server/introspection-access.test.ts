@@ -22,8 +22,8 @@ const open = async (introspection: string) => {
 const TOKEN = tokenFor(1);
 const BY_VARIABLE = "query ($filter: ThingFilterInput) { things(filter: $filter) { totalCount } }";
 
-const errorsOf = async (query: string, asked = {}) => {
-  const { errors = [] } = await graphql.ask(query, asked);
+const errorsOf = async (query: string, request = {}) => {
+  const { errors = [] } = await graphql.ask(query, request);
   return errors.map((error: { message: string; extensions: { code: string } }) => [
     error.extensions.code,
     error.message,
@@ -34,13 +34,13 @@ describe("GRAPHQL_INTROSPECTION", () => {
   test("off: nobody learns of the schema, not from suggestions either", async () => {
     await open("off");
     const refused = [["GRAPHQL_VALIDATION_FAILED", "Introspection is disabled."]];
-    for (const asked of [{}, { token: TOKEN }]) {
-      expect(await errorsOf(getIntrospectionQuery(), asked)).toEqual(refused);
-      expect(await errorsOf(`{ ... on Query { type: __type(name: "Thing") { name } } }`, asked)).toEqual(refused);
-      expect(await errorsOf("{ thing(id: 1) { nam } }", asked)).toEqual([
+    for (const request of [{}, { token: TOKEN }]) {
+      expect(await errorsOf(getIntrospectionQuery(), request)).toEqual(refused);
+      expect(await errorsOf(`{ ... on Query { type: __type(name: "Thing") { name } } }`, request)).toEqual(refused);
+      expect(await errorsOf("{ thing(id: 1) { nam } }", request)).toEqual([
         ["GRAPHQL_VALIDATION_FAILED", `Cannot query field "nam" on type "Thing".`],
       ]);
-      expect(await errorsOf(BY_VARIABLE, { ...asked, variables: { filter: { nme: "x" } } })).toEqual([
+      expect(await errorsOf(BY_VARIABLE, { ...request, variables: { filter: { nme: "x" } } })).toEqual([
         ["VALIDATION_ERROR", expect.not.stringContaining("Did you mean")],
       ]);
     }

@@ -101,13 +101,13 @@ describe("the schema", () => {
         reason: "GraphQL is served without an object of the database that its schema cannot be built with.",
         leftOut: [OBJECT],
       });
-    const told = () =>
+    const result = () =>
       lines.filter(({ msg, leftOut }) => String(msg).includes("served without") && String(leftOut).startsWith(OBJECT));
-    expect(told()).toMatchObject([{ level: 40 }]);
+    expect(result()).toMatchObject([{ level: 40 }]);
     await graphql.sql("create table public.later (id int primary key); grant select on public.later to anon");
     await answers("{ later(id: 1) { id } }").toEqual({ later: null });
     expect((await graphql.ask("{ users { email } }")).data).toEqual({ users: [{ email: "ann@example.org" }] });
-    expect(told()).toHaveLength(1);
+    expect(result()).toHaveLength(1);
 
     await graphql.sql("drop table public.user, public.later");
     await expect.poll(() => health()).toEqual({ status: "ok" });
@@ -175,19 +175,19 @@ describe("at the start", () => {
     wire.say({ type: "subscribe", id: "s", payload: { query: "subscription { onThingAdded { id } }" } });
     expect(await wire.hear()).toMatchObject({ type: "error", id: "s", payload: errors });
 
-    const asked = async (path: string) => (await fetch(`${url}${path}`)).status;
-    expect(await Promise.all(["/rest/v1/things", "/health/ready", "/", "/graphiql"].map(asked))).toEqual([
+    const request = async (path: string) => (await fetch(`${url}${path}`)).status;
+    expect(await Promise.all(["/rest/v1/things", "/health/ready", "/", "/graphiql"].map(request))).toEqual([
       200, 200, 200, 200,
     ]);
     const conditionNow = async () => (await fetch(`${url}/health`)).json();
     expect(await conditionNow()).toEqual({ status: "degraded", reason: "The GraphQL schema is still being built." });
-    const told = (what: string) => heard.filter(({ msg }) => String(msg).includes(what)).length;
-    expect([told("starts without it"), told("schema was built")]).toEqual([1, 0]);
+    const result = (what: string) => heard.filter(({ msg }) => String(msg).includes(what)).length;
+    expect([result("starts without it"), result("schema was built")]).toEqual([1, 0]);
 
     await owner.query("rollback");
     await expect.poll(async () => (await ask()).status).toBe(200);
     expect(await conditionNow()).toEqual({ status: "ok" });
-    expect([told("starts without it"), told("schema was built")]).toEqual([1, 1]);
+    expect([result("starts without it"), result("schema was built")]).toEqual([1, 1]);
     wire.close();
   });
 

@@ -33,16 +33,16 @@ beforeAll(async () => {
 });
 afterAll(() => graphql.stop());
 
-const told = Object.fromEntries(Object.entries(COLUMNS).map(([name, [, sent, other]]) => [name, other ?? sent]));
+const result = Object.fromEntries(Object.entries(COLUMNS).map(([name, [, sent, other]]) => [name, other ?? sent]));
 
 test("values of every type go in and come out as they were", async () => {
   const input = Object.fromEntries(Object.entries(COLUMNS).map(([name, [, sent]]) => [name, sent]));
   const query = `mutation ($input: CreateSampleInput!) { createSample(input: $input) { id ${names.join(" ")} } }`;
   const { data, errors } = await graphql.ask(query, { variables: { input } });
   expect(errors).toBeUndefined();
-  expect(data.createSample).toEqual({ id: "1", ...told });
+  expect(data.createSample).toEqual({ id: "1", ...result });
   const again = await graphql.ask(`{ sample(id: 1) { ${names.join(" ")} } }`);
-  expect(again.data.sample).toEqual(told);
+  expect(again.data.sample).toEqual(result);
 });
 
 test("what is null stays null", async () => {

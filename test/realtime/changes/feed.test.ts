@@ -23,8 +23,8 @@ test("a transaction of few rows that are more bytes than may wait is told to its
     `insert into notes (id, owner, secret) select n, 'ada', repeat('x', 900000) from generate_series(1, ${ROWS}) as n`,
   );
   await client.until(({ payload }) => payload.data?.record.id === ROWS);
-  const told = client.items.filter(({ event }) => event === "postgres_changes");
-  expect(told.map(({ payload }) => payload.data.record.id)).toEqual(Array.from({ length: ROWS }, (_, at) => at + 1));
+  const result = client.items.filter(({ event }) => event === "postgres_changes");
+  expect(result.map(({ payload }) => payload.data.record.id)).toEqual(Array.from({ length: ROWS }, (_, at) => at + 1));
   await client.close();
 });
 
@@ -71,8 +71,8 @@ test.each([
 test("what was on its way at a gap says nothing of what comes behind it, where positions begin again", async () => {
   const stream = new StreamByHand();
   const hanging = Promise.withResolvers<void>();
-  const asked: ReadonlySet<number>[] = [];
-  const awaitVisible = (xids: ReadonlySet<number>) => (asked.push(xids) === 1 ? hanging.promise : Promise.resolve());
+  const request: ReadonlySet<number>[] = [];
+  const awaitVisible = (xids: ReadonlySet<number>) => (request.push(xids) === 1 ? hanging.promise : Promise.resolve());
   const services = await servicesWith(stream, { owner: ground.owner, awaitVisible });
   const feed = new ChangeFeed({ ...services, since: null });
   const subscribe = async (listener: Listener) => {
@@ -84,7 +84,7 @@ test("what was on its way at a gap says nothing of what comes behind it, where p
   const before = new Listener();
   await (await subscribe(before)).subscribed;
   stream.insert(1_000n, "41");
-  await until(() => asked.length === 1);
+  await until(() => request.length === 1);
   stream.gap(500n);
   expect(before.lost).toBe("a gap");
   feed.remove(before);

@@ -8,51 +8,56 @@ const START = endOfTransaction(0n);
 
 /** Batches that are ready when it is said, and what was told of them. */
 function batches() {
-  const told: number[] = [];
+  const result: number[] = [];
   const ends: PromiseWithResolvers<StreamPosition>[] = [];
   const next = (changes = 1, bytes = 1) => {
     const number = ends.length;
     const ready = Promise.withResolvers<StreamPosition>();
     ends.push(ready);
-    const deliver = async () => void told.push(number);
+    const deliver = async () => void result.push(number);
     return { ready: ready.promise, deliver, changes, bytes };
   };
   const ready = async (number: number) => {
     ends[number]!.resolve(endOfTransaction(BigInt(number + 1)));
     await turn();
   };
-  return { told, next, ready, fail: (number: number, reason: string) => ends[number]!.reject(new Error(reason)) };
+  return {
+    told: result,
+    next,
+    ready,
+    fail: (number: number, reason: string) => ends[number]!.reject(new Error(reason)),
+  };
 }
 
 test("batches are told in their order, and the position follows them", async () => {
-  const [backlogs, listener, { told, next, ready }] = [new FilterBacklogs(), new Listener(), batches()];
+  const [backlogs, listener, { told: result, next, ready }] = [new FilterBacklogs(), new Listener(), batches()];
   for (let number = 0; number < 3; number++) backlogs.add(listener, START, next());
   await ready(1);
-  expect([told, backlogs.positionOf(listener)]).toEqual([[], START]);
+  expect([result, backlogs.positionOf(listener)]).toEqual([[], START]);
   await ready(0);
-  expect([told, backlogs.positionOf(listener)]).toEqual([[0, 1], endOfTransaction(2n)]);
+  expect([result, backlogs.positionOf(listener)]).toEqual([[0, 1], endOfTransaction(2n)]);
   const drained = backlogs.drained(listener);
   await ready(2);
   await drained;
-  expect([told, backlogs.has(listener), backlogs.isEmpty]).toEqual([[0, 1, 2], false, true]);
+  expect([result, backlogs.has(listener), backlogs.isEmpty]).toEqual([[0, 1, 2], false, true]);
 });
 
 test("where one fails the subscriber is told why, and of nothing more", async () => {
-  const [backlogs, listener, { told, next, ready, fail }] = [new FilterBacklogs(), new Listener(), batches()];
+  const [backlogs, listener, { told: result, next, ready, fail }] = [new FilterBacklogs(), new Listener(), batches()];
   for (let number = 0; number < 2; number++) backlogs.add(listener, START, next());
   const drained = backlogs.drained(listener);
   fail(0, "too slow");
   await ready(1);
   await drained;
-  expect([told, listener.lost, backlogs.has(listener)]).toEqual([[], "too slow", false]);
+  expect([result, listener.lost, backlogs.has(listener)]).toEqual([[], "too slow", false]);
 });
 
 test("who has left is told of nothing", async () => {
-  const [backlogs, listener, { told, next, ready }] = [new FilterBacklogs(), new Listener(), batches()];
+  const [backlogs, listener, { told: result, next, ready }] = [new FilterBacklogs(), new Listener(), batches()];
   backlogs.add(listener, START, next());
   backlogs.remove(listener);
   await ready(0);
-  expect([told, listener.lost]).toEqual([[], null]);
+  expect([result, listener.lost]).toEqual([[], null]);
 });
 
 test.each([
@@ -68,15 +73,15 @@ test.each([
 });
 
 test("a new subscriber who is behind is waited for, and not again after that was in vain", async () => {
-  const [backlogs, listener, { told, next, ready }] = [new FilterBacklogs(), new Listener(), batches()];
+  const [backlogs, listener, { told: result, next, ready }] = [new FilterBacklogs(), new Listener(), batches()];
   for (let number = 0; number < 2; number++) backlogs.add(listener, START, next(400));
   const paced = backlogs.pace();
   await ready(0);
   await paced;
-  expect(told).toEqual([0]);
+  expect(result).toEqual([0]);
 
   for (let number = 0; number < 2; number++) backlogs.add(listener, START, next(400));
   await backlogs.pace();
   const again = await Promise.race([backlogs.pace().then(() => "not waited for"), turn("waited for")]);
-  expect([again, told, listener.lost]).toEqual(["not waited for", [0], null]);
+  expect([again, result, listener.lost]).toEqual(["not waited for", [0], null]);
 });

@@ -36,8 +36,8 @@ const openAda = () => open({ role: "authenticated", sub: "ada" });
 async function subscribe(client: RawClient, topic: string, ...bindings: object[]): Promise<string> {
   const { length } = client.items;
   await client.join(topic, { postgres_changes: bindings });
-  const told = await client.until((item) => client.items.indexOf(item) >= length && isSystem(item, topic));
-  return told.payload.status;
+  const result = await client.until((item) => client.items.indexOf(item) >= length && isSystem(item, topic));
+  return result.payload.status;
 }
 
 function isSystem({ topic, event }: Message, of: string): boolean {
@@ -68,8 +68,8 @@ test.each([
 
   await write("s", "ada");
   await ada.until(isLost);
-  const told = ada.items.find((item) => isSystem(item, "realtime:x") && item.payload.status === "error");
-  expect(told!.payload.message).toMatch(reason);
+  const result = ada.items.find((item) => isSystem(item, "realtime:x") && item.payload.status === "error");
+  expect(result!.payload.message).toMatch(reason);
 });
 
 test("a filter that has failed is refused to its socket for a while, and to nobody else", async () => {
@@ -114,8 +114,8 @@ test("a channel is told in the order of the commits, whatever its filters have t
     }
   }
   await client.until(({ payload }) => payload.data?.record.id === last);
-  const told = client.items.flatMap(({ payload }) => (payload.data ? [payload.data.record.id] : []));
-  expect(told).toEqual(written);
+  const result = client.items.flatMap(({ payload }) => (payload.data ? [payload.data.record.id] : []));
+  expect(result).toEqual(written);
 });
 
 test.each([

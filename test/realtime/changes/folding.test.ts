@@ -134,21 +134,21 @@ test("what a subscriber is told, put together, is what its SELECT gives after ea
 
         for (const [number, client] of clients.entries()) {
           await client.until(({ payload }) => payload.data?.table === "ends" && payload.data.record.run === name);
-          const told = client.items.filter(
+          const result = client.items.filter(
             ({ topic, payload }) => topic === `realtime:${name}` && payload.data?.table === "things",
           );
           const rows = new Map<number, object>();
           let next = 0;
           for (const { until, states } of expected) {
-            for (; next < told.length; next++) {
-              const { type, record, old_record: before, position } = told[next]!.payload.data;
+            for (; next < result.length; next++) {
+              const { type, record, old_record: before, position } = result[next]!.payload.data;
               if (parseResumeToken(position)!.position.commitLsn > until) break;
               if (before?.id !== undefined) rows.delete(before.id);
               if (type !== "DELETE") rows.set(record.id, record);
             }
             expect(stateOf(rows)).toBe(states[number]);
           }
-          expect(next).toBe(told.length);
+          expect(next).toBe(result.length);
           await client.reply(client.say(`realtime:${name}`, "phx_leave", {}));
           client.items.length = 0;
         }

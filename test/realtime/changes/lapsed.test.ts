@@ -17,8 +17,8 @@ beforeEach(async () => {
 
 async function isSubscribed(topic: string, binding: object): Promise<boolean> {
   await client.join(topic, { postgres_changes: [binding] });
-  const told = await client.until((message) => message.topic === topic && message.event === "system");
-  return told.payload.status === "ok";
+  const result = await client.until((message) => message.topic === topic && message.event === "system");
+  return result.payload.status === "ok";
 }
 
 test.each([
@@ -58,8 +58,8 @@ test.each([
     expect(await isSubscribed("realtime:followed", binding)).toBe(true);
     expect(await isSubscribed("realtime:others", { event: "*", schema: "public", table: "articles" })).toBe(true);
     await ground.owner.query(done);
-    const told = await client.until(({ payload }) => payload.message?.includes(reason));
-    expect(told).toMatchObject({
+    const result = await client.until(({ payload }) => payload.message?.includes(reason));
+    expect(result).toMatchObject({
       topic: "realtime:followed",
       payload: { status: "error", extension: "postgres_changes" },
     });

@@ -178,14 +178,14 @@ test("a subscriber is told of the rows that its SELECT gives, whatever the polic
       fc.constantFrom(...JWT_BODIES),
       fc.array(row, { minLength: 1, maxLength: 6 }),
       filter,
-      async (made, jwtBody, rows, [asked, where]) => {
+      async (made, jwtBody, rows, [request, where]) => {
         const name = crypto.randomUUID();
         const topic = `realtime:${name}`;
         await run("truncate things");
         await run(`create or replace function auth.jwt() returns jsonb stable ${jwtBody}`);
         await replacePolicies(made);
         const bindings = [
-          { event: "INSERT", schema: "public", table: "things", ...(asked && { filter: asked }) },
+          { event: "INSERT", schema: "public", table: "things", ...(request && { filter: request }) },
           { event: "INSERT", schema: "public", table: "ends" },
         ];
         await Promise.all(clients.map((client) => client.join(topic, { postgres_changes: bindings })));
@@ -199,8 +199,8 @@ test("a subscriber is told of the rows that its SELECT gives, whatever the polic
             ({ topic: of, event, payload }) =>
               of === topic && (event === "phx_error" || payload.data?.table === "ends"),
           );
-          const told = client.items.filter((item) => item.topic === topic && item.payload.data?.table === "things");
-          const ids = last.event === "phx_error" ? null : told.map(({ payload }) => payload.data.record.id);
+          const result = client.items.filter((item) => item.topic === topic && item.payload.data?.table === "things");
+          const ids = last.event === "phx_error" ? null : result.map(({ payload }) => payload.data.record.id);
           // Who is told of nothing does not learn that its SELECT would fail.
           const wanted = expected[number] ?? (ids && []);
           expect([CALLERS[number], ids]).toEqual([CALLERS[number], wanted]);

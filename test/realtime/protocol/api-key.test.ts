@@ -10,9 +10,9 @@ beforeAll(async () => {
 });
 afterAll(() => ground.close());
 
-type Shown = { readonly query?: string; readonly headers?: Readonly<Record<string, string>> };
+type PageView = { readonly query?: string; readonly headers?: Readonly<Record<string, string>> };
 
-async function socketStatus({ query = "", headers = {} }: Shown): Promise<number> {
+async function socketStatus({ query = "", headers = {} }: PageView): Promise<number> {
   const url = `${ground.service.url.replace("http", "ws")}/realtime/v1/websocket?vsn=2.0.0${query}`;
   const socket = new WebSocket(url, { headers });
   socket.on("error", () => {});
@@ -23,7 +23,7 @@ async function socketStatus({ query = "", headers = {} }: Shown): Promise<number
   return status;
 }
 
-async function broadcastStatus({ query = "", headers = {} }: Shown): Promise<number> {
+async function broadcastStatus({ query = "", headers = {} }: PageView): Promise<number> {
   const { status } = await fetch(`${ground.service.url}/realtime/v1/api/broadcast?${query}`, {
     method: "POST",
     headers: { "Content-Type": "application/json", ...headers },
@@ -46,7 +46,7 @@ test.each([
   ["in X-API-Key comes before the address", true, { headers: { "X-API-Key": anonKey }, query: `&apikey=${BAD}` }],
   ["is not looked for behind one that is no good", false, { headers: { apikey: BAD, "X-API-Key": anonKey } }],
   ["is looked for behind an empty one", true, { headers: { apikey: "" }, query: `&apikey=${anonKey}` }],
-])("a key %s, for a socket as for a request", async (_, isGood, shown: Shown) => {
+])("a key %s, for a socket as for a request", async (_, isGood, shown: PageView) => {
   expect([await socketStatus(shown), await broadcastStatus(shown)]).toEqual(isGood ? [101, 202] : [401, 401]);
 });
 

@@ -96,8 +96,8 @@ test("more bytes than may come are read later, and none is lost", async () => {
       event: "hi",
       payload: { said, text: "x".repeat(100_000) },
     });
-  const told = await hears.binary.count(9);
-  expect(told.map((frame) => /"said":(\d)/.exec(frame.toString())![1])).toEqual([..."012345678"]);
+  const result = await hears.binary.count(9);
+  expect(result.map((frame) => /"said":(\d)/.exec(frame.toString())![1])).toEqual([..."012345678"]);
   expect(performance.now() - startedAt).toBeGreaterThan(1_500);
 });
 

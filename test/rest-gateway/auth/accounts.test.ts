@@ -63,9 +63,9 @@ describe("a token of a disabled or deleted user", () => {
   test("is refused with the reason", async () => {
     const { pair, userId } = await newPerson(gateways);
     await gateways.owner.query("select auth.disable_account($1, null)", [userId]);
-    const told = await gateways.post(at("/auth/logout"), undefined, { token: pair.accessToken });
-    expect(told).toMatchObject({ status: 401, body: { error: { code: "INVALID_TOKEN" } } });
-    expect(told.headers.get("www-authenticate")).toContain("The account is disabled");
+    const result = await gateways.post(at("/auth/logout"), undefined, { token: pair.accessToken });
+    expect(result).toMatchObject({ status: 401, body: { error: { code: "INVALID_TOKEN" } } });
+    expect(result.headers.get("www-authenticate")).toContain("The account is disabled");
   });
 
   test("another issuer that shares the keys may use any subject", async () => {
@@ -108,8 +108,8 @@ test("a new signing secret is used for new tokens", async () => {
       return body.accessToken as string;
     };
     await until(async () => isSignedBy(secret, await login()));
-    const told = await changing.post(`${changing.one.url}/auth/logout`, undefined, { token: await login() });
-    expect(told.status).toBe(200);
+    const result = await changing.post(`${changing.one.url}/auth/logout`, undefined, { token: await login() });
+    expect(result.status).toBe(200);
   } finally {
     await changing.close();
   }
@@ -130,9 +130,9 @@ test("a database without accounts has no sign-in routes, which is logged once", 
       expect((await without.post(`${without.one.url}${path}`, {})).status).toBe(404);
     }
     expect((await without.get(`${without.one.url}/health`)).status).toBe(200);
-    const told = without.logged().match(/nobody can sign in/g);
+    const result = without.logged().match(/nobody can sign in/g);
     // By each of the two gateways.
-    expect(told).toHaveLength(2);
+    expect(result).toHaveLength(2);
   } finally {
     await without.close();
   }
@@ -203,10 +203,10 @@ test("logs and errors contain no secrets", async () => {
     cookie,
     csrf,
   ];
-  const told = [gateways.logged(), ...refusals.map(({ text }) => text)].join("\n");
+  const result = [gateways.logged(), ...refusals.map(({ text }) => text)].join("\n");
   const further = [...mailTokens, half, made.body.key, root.body.accessToken, root.body.refreshToken];
   for (const each of [...secrets, ...further, ...hashes, ...backupCodes, secret, SECRET])
-    expect(told).not.toContain(each);
-  for (const each of [code, next]) expect(told).not.toMatch(new RegExp(`\\b${each}\\b`));
+    expect(result).not.toContain(each);
+  for (const each of [code, next]) expect(result).not.toMatch(new RegExp(`\\b${each}\\b`));
   expect(gateways.logged()).toContain('"path":"/auth/login"');
 });

@@ -92,9 +92,9 @@ describe("an API key that an administrator creates", () => {
     [{ role: "anon", expires: "2099-02-30" }, "VALIDATION_ERROR", "expires"],
     [{ role: "anon", owner: "7" }, "VALIDATION_ERROR", "owner"],
   ])("%j is refused: %s", async (key, code, field) => {
-    const told = await create(key);
-    expect(told).toMatchObject({ status: 400, body: { error: { code } } });
-    expect(told.body.error.details[0].field).toBe(field);
+    const result = await create(key);
+    expect(result).toMatchObject({ status: 400, body: { error: { code } } });
+    expect(result.body.error.details[0].field).toBe(field);
   });
 
   test("for an unknown user is 404", async () => {

@@ -22,8 +22,8 @@ test("Basic credentials authenticate over HTTPS, also of a trusted proxy, and fr
 
 test("Basic credentials over plain HTTP are refused without being checked", async () => {
   const { email } = await newPerson(gateways);
-  const told = await enable(basic(email));
-  expect(told).toMatchObject({ status: 403, body: { error: { code: "PERMISSION_DENIED" } } });
+  const result = await enable(basic(email));
+  expect(result).toMatchObject({ status: 403, body: { error: { code: "PERMISSION_DENIED" } } });
 });
 
 test.each([
@@ -34,9 +34,9 @@ test.each([
   ["nothing", () => "Basic", "INVALID_CREDENTIALS"],
 ])("%s is 401 with the challenge", async (_what, authorization, code) => {
   const { email } = await newPerson(gateways);
-  const told = await enable(authorization(email), HTTPS);
-  expect(told).toMatchObject({ status: 401, body: { error: { code } } });
-  expect(told.headers.get("www-authenticate")).toBe('Basic realm="content-service", charset="UTF-8"');
+  const result = await enable(authorization(email), HTTPS);
+  expect(result).toMatchObject({ status: 401, body: { error: { code } } });
+  expect(result.headers.get("www-authenticate")).toBe('Basic realm="content-service", charset="UTF-8"');
 });
 
 test("Basic credentials are throttled like logins", async () => {
@@ -56,6 +56,6 @@ test("an account with an authenticator app cannot use Basic credentials", async 
 
 test("Basic credentials that a browser sends for a page of another site are refused", async () => {
   const { email } = await newPerson(gateways);
-  const told = await enable(basic(email), { ...HTTPS, "Sec-Fetch-Site": "cross-site" });
-  expect(told).toMatchObject({ status: 403, body: { error: { code: "PERMISSION_DENIED" } } });
+  const result = await enable(basic(email), { ...HTTPS, "Sec-Fetch-Site": "cross-site" });
+  expect(result).toMatchObject({ status: 403, body: { error: { code: "PERMISSION_DENIED" } } });
 });

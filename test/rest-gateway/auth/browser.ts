@@ -1,6 +1,6 @@
 import { newAddress } from "../../new-address.ts";
 
-export type Shown = {
+export type PageView = {
   readonly status: number;
   readonly url: URL;
   readonly headers: Headers;
@@ -13,9 +13,9 @@ type Sent = { readonly form?: Readonly<Record<string, string>>; readonly headers
 
 /** As much of a browser as a sign-in needs: cookies, redirects, forms. It leaves what it cannot reach unvisited. */
 export type Browser = {
-  go(url: string | URL, sent?: Sent): Promise<Shown>;
+  go(url: string | URL, sent?: Sent): Promise<PageView>;
   /** One request, and no redirect. */
-  ask(url: string | URL, sent?: Sent): Promise<Shown>;
+  ask(url: string | URL, sent?: Sent): Promise<PageView>;
   cookies(url: string): ReadonlyMap<string, string>;
 };
 

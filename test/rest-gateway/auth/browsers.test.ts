@@ -23,10 +23,10 @@ describe("a session at /graphql", () => {
   test("authenticates with its CSRF token, and each use renews it", async () => {
     const session = await newSession(gateways, ada.email);
     await gateways.owner.query("update auth.sessions set last_used_at = now() - interval '20 minutes'");
-    const told = await ask(session);
-    expect(told).toMatchObject({ status: 200, body: MINE() });
-    expect(told.headers.get("set-cookie")).toMatch(/^SESSION=[\w-]{43}; Path=\/; .*Max-Age=1800$/);
-    expect(cookieOf(told)).toBe(session.Cookie);
+    const response = await ask(session);
+    expect(response).toMatchObject({ status: 200, body: MINE() });
+    expect(response.headers.get("set-cookie")).toMatch(/^SESSION=[\w-]{43}; Path=\/; .*Max-Age=1800$/);
+    expect(cookieOf(response)).toBe(session.Cookie);
     const { rows } = await gateways.owner.query(
       "select last_used_at > now() - interval '1 minute' as renewed from auth.sessions where user_id = $1",
       [ada.userId],
@@ -37,9 +37,9 @@ describe("a session at /graphql", () => {
   test("without a CSRF token, or with another one, is 403, for queries too", async () => {
     const { Cookie } = await newSession(gateways, ada.email);
     for (const headers of [{ Cookie }, { Cookie, "X-CSRF-Token": "guessed" }]) {
-      const told = await ask(headers);
-      expect(told.status).toBe(403);
-      expect(told.body.errors[0].extensions.code).toBe("PERMISSION_DENIED");
+      const response = await ask(headers);
+      expect(response.status).toBe(403);
+      expect(response.body.errors[0].extensions.code).toBe("PERMISSION_DENIED");
     }
   });
 
@@ -55,8 +55,10 @@ describe("a session at /graphql", () => {
 
   test("can read by GET without a CSRF token, because other pages cannot read the response", async () => {
     const { Cookie } = await newSession(gateways, ada.email);
-    const told = await gateways.get(at(`/graphql?query=${encodeURIComponent(QUERY.query)}`), { headers: { Cookie } });
-    expect(told).toMatchObject({ status: 200, body: MINE() });
+    const response = await gateways.get(at(`/graphql?query=${encodeURIComponent(QUERY.query)}`), {
+      headers: { Cookie },
+    });
+    expect(response).toMatchObject({ status: 200, body: MINE() });
   });
 
   test("that has ended is anonymous, and an access token takes precedence", async () => {
@@ -64,10 +66,10 @@ describe("a session at /graphql", () => {
     const { Cookie } = await newSession(gateways, eve.email);
     expect(await ask({ Cookie }, ada.pair.accessToken)).toMatchObject({ status: 200, body: MINE() });
     await gateways.owner.query("delete from auth.sessions");
-    const told = await ask({ Cookie });
-    expect(told.status).toBe(200);
-    expect(told.body.errors[0].extensions.code).toBe("AUTH_REQUIRED");
-    expect(told.headers.get("set-cookie")).toBeNull();
+    const response = await ask({ Cookie });
+    expect(response.status).toBe(200);
+    expect(response.body.errors[0].extensions.code).toBe("AUTH_REQUIRED");
+    expect(response.headers.get("set-cookie")).toBeNull();
   });
 });
 
@@ -97,9 +99,9 @@ describe("a session that opens a socket", () => {
 
   test("without an Origin is anonymous, and a token in the first message takes precedence", async () => {
     const { Cookie } = await newSession(gateways, ada.email);
-    const nobody = await open({ Cookie });
-    expect(JSON.stringify(await who(nobody))).toContain("AUTH_REQUIRED");
-    nobody.close();
+    const anonymous = await open({ Cookie });
+    expect(JSON.stringify(await who(anonymous))).toContain("AUTH_REQUIRED");
+    anonymous.close();
     const eve = await newPerson(gateways);
     const Origin = FRIEND;
     const wire = await open({ Cookie, Origin }, { Authorization: `Bearer ${eve.pair.accessToken}` });

@@ -52,7 +52,7 @@ test("after a gateway is killed at any moment, one refresh token of a family is 
   for (const moment of MOMENTS_MS) {
     const doomed = await startGateway(gateways.database);
     const pairs = await Promise.all(Array.from({ length: CLIENTS }, () => newFamily(String(userId))));
-    const asked = pairs.map(({ refreshToken }) => {
+    const request = pairs.map(({ refreshToken }) => {
       const key = randomUUID();
       const headers = { "Idempotency-Key": key };
       const answer = orNothing(post(`${doomed.url}/auth/refresh`, { refreshToken }, { headers }));
@@ -62,11 +62,11 @@ test("after a gateway is killed at any moment, one refresh token of a family is 
     await sleep(moment);
     await doomed.kill();
 
-    for (const { old, key, answer } of asked) {
-      const told = await answer;
-      if (told === null) lost++;
+    for (const { old, key, answer } of request) {
+      const result = await answer;
+      if (result === null) lost++;
       expect(await usable(old)).toBe(1);
-      const { status, body } = told ?? (await refresh(old, key));
+      const { status, body } = result ?? (await refresh(old, key));
       expect(status).toBe(200);
       expect(await usable(old)).toBe(1);
       const next = await refresh(body.refreshToken);

@@ -39,8 +39,8 @@ describe("a forgotten password", () => {
 
   test("gets the same response whether or not the account exists", async () => {
     const { email } = await newPerson(gateways);
-    const [somebody, nobody] = await Promise.all([forget(email), forget(`${randomUUID()}@example.org`)]);
-    expect([somebody.status, somebody.text]).toEqual([nobody.status, nobody.text]);
+    const [somebody, anonymous] = await Promise.all([forget(email), forget(`${randomUUID()}@example.org`)]);
+    expect([somebody.status, somebody.text]).toEqual([anonymous.status, anonymous.text]);
     expect(await forget(undefined)).toMatchObject({ status: 400, body: { error: { code: "MISSING_FIELD" } } });
   });
 
@@ -144,8 +144,8 @@ describe("the e-mail address of a new user", () => {
     const first = await tokenIn(email, CONFIRM);
     await gateways.owner.query("update auth.mail_tokens set created_at = created_at - interval '1 minute'");
     expect((await post(at("/auth/resend-verification"))).status).toBe(401);
-    const told = await post(at("/auth/resend-verification"), undefined, { token: pair.accessToken });
-    expect(told.status).toBe(202);
+    const response = await post(at("/auth/resend-verification"), undefined, { token: pair.accessToken });
+    expect(response.status).toBe(202);
     let second = first;
     while (second === first) second = await tokenIn(email, CONFIRM);
     expect((await post(at("/auth/verify-email"), { token: first })).status).toBe(400);
@@ -162,8 +162,8 @@ test("a deployment without a mail server says so, and registers users anyway", a
       ["/auth/forgot-password", { email: "ada@example.org" }],
       ["/auth/resend-verification", undefined],
     ] as const) {
-      const told = await silent.post(`${silent.one.url}${path}`, body, { token: pair.accessToken });
-      expect(told).toMatchObject({ status: 501, body: { error: { code: "NOT_IMPLEMENTED" } } });
+      const response = await silent.post(`${silent.one.url}${path}`, body, { token: pair.accessToken });
+      expect(response).toMatchObject({ status: 501, body: { error: { code: "NOT_IMPLEMENTED" } } });
     }
   } finally {
     await silent.close();

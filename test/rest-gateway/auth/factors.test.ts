@@ -77,8 +77,8 @@ describe("a two-factor code", () => {
   test("of the backup codes works once, also for two concurrent logins", async () => {
     const { email, pair } = await newPerson(gateways);
     const { backupCodes } = await newFactor(gateways, pair.accessToken);
-    const told = await Promise.all([login(email, backupCodes[0]), login(email, backupCodes[0], atOther)]);
-    expect(told.map(({ status }) => status).sort()).toEqual([200, 401]);
+    const result = await Promise.all([login(email, backupCodes[0]), login(email, backupCodes[0], atOther)]);
+    expect(result.map(({ status }) => status).sort()).toEqual([200, 401]);
     const session = { username: email, password: PASSWORD, code: backupCodes[1] };
     expect((await post(at("/api/auth/login"), session)).status).toBe(200);
   });

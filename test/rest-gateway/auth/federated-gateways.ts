@@ -2,7 +2,7 @@ import { makeProviders, type NewProvider } from "../../../engine/accounts/federa
 import { makeTokenKeys } from "../../../engine/identity/token-keys.ts";
 import { lender } from "../../engine/accounts/open-accounts.ts";
 import { SECRET } from "../../secret.ts";
-import { type Browser, openBrowser, type Shown } from "./browser.ts";
+import { type Browser, openBrowser, type PageView } from "./browser.ts";
 import { type Gateways, openGateways } from "./gateways.ts";
 
 /** Where clients reach the service, as far as they know. */
@@ -49,7 +49,7 @@ export async function openFederatedGateways(settings: NodeJS.ProcessEnv = {}): P
 export const at = (path: string) => `${SITE}${path}`;
 
 /** Who the browser is signed in as; null for nobody. */
-export async function whoIs(browser: Browser): Promise<Shown["body"]> {
+export async function whoIs(browser: Browser): Promise<PageView["body"]> {
   const shown = await browser.ask(at("/api/auth/me"));
   return shown.status === 200 ? shown.body : null;
 }

@@ -13,7 +13,7 @@ export type Forger = {
   /** What it says at an address instead of what is right. */
   say(
     path: string,
-    answer: (asked: { form: URLSearchParams; request: IncomingMessage }) => Answer | Promise<Answer>,
+    answer: (request: { form: URLSearchParams; request: IncomingMessage }) => Answer | Promise<Answer>,
   ): void;
   /** What its discovery document has besides, or instead. */
   metadata: Record<string, unknown>;
@@ -31,7 +31,7 @@ export async function openForger(clientId: string): Promise<Forger> {
   await once(server, "listening");
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const answers = new Map<string, Parameters<Forger["say"]>[1]>();
-  let asked: string[] = [];
+  let sent: string[] = [];
 
   const forger: Forger = {
     issuer,
@@ -40,10 +40,10 @@ export async function openForger(clientId: string): Promise<Forger> {
     say: (path, answer) => void answers.set(path, answer),
     forget() {
       answers.clear();
-      asked = [];
+      sent = [];
       forger.metadata = {};
     },
-    asked: () => asked,
+    asked: () => sent,
     idToken(claims, header = {}) {
       const now = Math.floor(Date.now() / 1000);
       const all = { iss: issuer, aud: clientId, sub: "forged", iat: now, exp: now + 300, ...claims };
@@ -75,7 +75,7 @@ export async function openForger(clientId: string): Promise<Forger> {
 
   server.on("request", async (request, response) => {
     const { pathname } = new URL(request.url!, issuer);
-    asked.push(pathname);
+    sent.push(pathname);
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const form = new URLSearchParams(Buffer.concat(chunks).toString());

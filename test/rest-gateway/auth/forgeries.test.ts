@@ -74,12 +74,12 @@ describe("the state parameter", () => {
   test("that is unknown, of another browser, or without its cookie is refused: 400", async () => {
     const { state, nonce } = await leave();
     giveIdToken(forger.idToken({ nonce, ...PERSON }));
-    const stranger = gateways.browser();
-    await stranger.ask(at(`/auth/providers/${name()}/sign-in`));
+    const anonymous = gateways.browser();
+    await anonymous.ask(at(`/auth/providers/${name()}/sign-in`));
     const attempts = [
       await comeBack({ state: "a".repeat(43) }),
       await comeBack({}),
-      await comeBack({ state }, stranger),
+      await comeBack({ state }, anonymous),
       await comeBack({ state }, gateways.browser()),
     ];
     for (const attempt of attempts) {
@@ -97,8 +97,8 @@ describe("the state parameter", () => {
     const Cookie = `FEDERATION=${browser.cookies(SITE).get("FEDERATION")}`;
     const path = `/auth/providers/${name()}/callback?code=a-code&state=${state}`;
     const urls = [gateways.one, gateways.two].map(({ url }) => url + path);
-    const told = await Promise.all(urls.map((url) => gateways.get(url, { headers: { Cookie } })));
-    expect(told.map(({ status }) => status).sort()).toEqual([200, 400]);
+    const result = await Promise.all(urls.map((url) => gateways.get(url, { headers: { Cookie } })));
+    expect(result.map(({ status }) => status).sort()).toEqual([200, 400]);
   });
 
   test("of one provider is not valid for another", async () => {
@@ -167,10 +167,10 @@ describe("an ID token is refused, 401,", () => {
   test.each(Object.keys(forgeries))("%s", async (forgery) => {
     const { state, nonce } = await leave();
     giveIdToken(forgeries[forgery]!(nonce));
-    const told = await comeBack({ state });
-    expect(told).toMatchObject({ status: 401, body: { error: { code: "INVALID_ASSERTION" } } });
-    expect(told.headers.get("www-authenticate")).toBe("Bearer");
-    expect(told.headers.getSetCookie().join()).not.toContain("SESSION=");
+    const result = await comeBack({ state });
+    expect(result).toMatchObject({ status: 401, body: { error: { code: "INVALID_ASSERTION" } } });
+    expect(result.headers.get("www-authenticate")).toBe("Bearer");
+    expect(result.headers.getSetCookie().join()).not.toContain("SESSION=");
     expect(await gateways.lastRefusal()).toMatchObject({ provider: name(), reason: "INVALID_ASSERTION" });
     expect(await whoIs(browser)).toBeNull();
     // Nor does it work afterwards.
@@ -210,11 +210,11 @@ describe("a second factor that the provider has verified", () => {
     const { body } = await gateways.post(`${gateways.one.url}/auth/providers/exchange`, { code });
     await newFactor(gateways, body.accessToken);
 
-    const asked = { status: 401, body: { error: { code: "MFA_REQUIRED" } } };
-    expect(await comeBackWith(["pwd", "mfa"])).toMatchObject(asked);
+    const request = { status: 401, body: { error: { code: "MFA_REQUIRED" } } };
+    expect(await comeBackWith(["pwd", "mfa"])).toMatchObject(request);
     await gateways.owner.query("update auth.providers set trusts_factor = true");
-    expect(await comeBackWith(undefined)).toMatchObject(asked);
-    expect(await comeBackWith(["pwd"])).toMatchObject(asked);
+    expect(await comeBackWith(undefined)).toMatchObject(request);
+    expect(await comeBackWith(["pwd"])).toMatchObject(request);
     expect(await comeBackWith(["pwd", "mfa"])).toMatchObject({ status: 200 });
   });
 });
@@ -224,26 +224,26 @@ describe("the authorization response is refused", () => {
     forger.metadata = { authorization_response_iss_parameter_supported: true };
     const { state, nonce } = await leave();
     giveIdToken(forger.idToken({ nonce, ...PERSON }));
-    const told = await comeBack({ state, ...(iss !== null && { iss }) });
-    expect(told).toMatchObject({ status: 401, body: { error: { code: "INVALID_ASSERTION" } } });
+    const result = await comeBack({ state, ...(iss !== null && { iss }) });
+    expect(result).toMatchObject({ status: 401, body: { error: { code: "INVALID_ASSERTION" } } });
     expect(forger.asked()).not.toContain("/token");
   });
 
   test("with the provider's reason, which is not returned to the client", async () => {
     const { state } = await leave();
-    const told = await comeBack({ state, error: "access_denied", error_description: "<script>" });
-    expect(told).toMatchObject({ status: 401, body: { error: { code: "PROVIDER_REFUSED" } } });
-    expect(told.text).not.toContain("script");
+    const result = await comeBack({ state, error: "access_denied", error_description: "<script>" });
+    expect(result).toMatchObject({ status: 401, body: { error: { code: "PROVIDER_REFUSED" } } });
+    expect(result.text).not.toContain("script");
     expect(await gateways.lastRefusal()).toMatchObject({ because: "The provider returned the error access_denied" });
   });
 
   test("with a page for browsers", async () => {
     browser = gateways.browser({ accept: "text/html" });
     const { state } = await leave();
-    const told = await comeBack({ state, error: "access_denied" });
-    expect(told.status).toBe(401);
-    expect(told.headers.get("content-type")).toBe("text/html; charset=utf-8");
-    expect(told.text).toContain("The provider did not sign you in.");
+    const result = await comeBack({ state, error: "access_denied" });
+    expect(result.status).toBe(401);
+    expect(result.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(result.text).toContain("The provider did not sign you in.");
   });
 });
 

@@ -14,7 +14,7 @@ import { serve } from "../../serve.ts";
 
 export const PASSWORD = "Tangerine-Boat-7";
 
-export type Told = {
+export type TestResponse = {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -40,8 +40,8 @@ export type Gateways = {
   logged(): string;
   /** The link in the last mail to somebody about that. */
   linkIn(mail: { readonly to: string; readonly about: string }): Promise<URL>;
-  post(url: string, body?: unknown, sent?: Sent): Promise<Told>;
-  get(url: string, sent?: Sent): Promise<Told>;
+  post(url: string, body?: unknown, sent?: Sent): Promise<TestResponse>;
+  get(url: string, sent?: Sent): Promise<TestResponse>;
   close(): Promise<void>;
 };
 
@@ -133,7 +133,7 @@ export async function newSession({ one, post, get }: Gateways, email: string) {
 }
 
 /** `SESSION=…`, as the browser would send it back. */
-export function cookieOf({ headers }: Told): string | null {
+export function cookieOf({ headers }: TestResponse): string | null {
   return headers.get("set-cookie")?.split(";", 1)[0] ?? null;
 }
 

@@ -2,12 +2,12 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import Provider, { type Configuration } from "oidc-provider";
-import type { Browser, Shown } from "./browser.ts";
+import type { Browser, PageView } from "./browser.ts";
 
 export type OpenIdProvider = {
   readonly issuer: string;
   /** Signs in and agrees, in the provider's own forms. */
-  signIn(browser: Browser, start: string | URL, login: string): Promise<Shown>;
+  signIn(browser: Browser, start: string | URL, login: string): Promise<PageView>;
   close(): Promise<void>;
 };
 
@@ -51,8 +51,8 @@ export async function openOpenIdProvider(
   return {
     issuer,
     async signIn(browser, start, login) {
-      const asked = await browser.go(start);
-      const agreed = await browser.go(actionOf(asked), { form: { prompt: "login", login, password: "any" } });
+      const request = await browser.go(start);
+      const agreed = await browser.go(actionOf(request), { form: { prompt: "login", login, password: "any" } });
       return browser.go(actionOf(agreed), { form: { prompt: "consent" } });
     },
     async close() {
@@ -63,6 +63,6 @@ export async function openOpenIdProvider(
   };
 }
 
-function actionOf({ text, url }: Shown): URL {
+function actionOf({ text, url }: PageView): URL {
   return new URL(/action="([^"]+)"/.exec(text)![1]!, url);
 }

@@ -114,14 +114,14 @@ describe("a sign-in through an OpenID Connect provider", () => {
 
   test("can start at one gateway and end at another", async () => {
     const browser = gateways.browser();
-    const asked = await browser.ask(SIGN_IN);
-    const back = await provider.signIn(gateways.browser(), asked.headers.get("location")!, "wanderer");
+    const request = await browser.ask(SIGN_IN);
+    const back = await provider.signIn(gateways.browser(), request.headers.get("location")!, "wanderer");
     // Without the cookie of the browser that left, it ends in front of the door.
     expect(back.status).toBe(400);
     const cookie = `FEDERATION=${browser.cookies(SITE).get("FEDERATION")}`;
     const callback = `${gateways.two.url}${back.url.pathname}${back.url.search}`;
-    const told = await gateways.get(callback, { headers: { Cookie: cookie } });
-    expect(told).toMatchObject({ status: 200, body: { username: "wanderer@example.org" } });
+    const result = await gateways.get(callback, { headers: { Cookie: cookie } });
+    expect(result).toMatchObject({ status: 200, body: { username: "wanderer@example.org" } });
   });
 
   test("can redirect to this service or to an allowed URL", async () => {
@@ -154,8 +154,8 @@ describe("a sign-in through an OpenID Connect provider", () => {
     expect(shown.text).toContain("You are signed in as reader@example.org.");
     expect(shown.headers.get("content-security-policy")).toContain("default-src 'none'");
 
-    const asked = await browser.ask(`${SIGN_IN}?redirect_to=/health`);
-    const back = await browser.ask(asked.headers.get("location")!);
+    const request = await browser.ask(`${SIGN_IN}?redirect_to=/health`);
+    const back = await browser.ask(request.headers.get("location")!);
     const callback = back.headers.get("location")!;
     expect(callback).toContain("/callback?code=");
     const last = await browser.ask(callback, { headers: { "Sec-Fetch-Site": "cross-site" } });
@@ -166,8 +166,8 @@ describe("a sign-in through an OpenID Connect provider", () => {
 
 test("a code that the provider refuses because it was used is 401", async () => {
   const [thief, browser] = [gateways.browser(), gateways.browser()];
-  const asked = await browser.ask(SIGN_IN);
-  const departure = new URL(asked.headers.get("location")!);
+  const request = await browser.ask(SIGN_IN);
+  const departure = new URL(request.headers.get("location")!);
   const back = await provider.signIn(gateways.browser(), departure, "robbed");
   const used = await browser.ask(back.url);
   expect(used.status).toBe(200);
@@ -192,9 +192,9 @@ describe("tokens for an application", () => {
     expect([...url.searchParams.keys()]).toEqual(["code"]);
     expect(headers.getSetCookie().join()).not.toContain("SESSION=");
     const code = url.searchParams.get("code");
-    const told = await exchange(code, verifier);
-    expect(told).toMatchObject({ status: 200, body: { tokenType: "Bearer", expiresIn: 3600 } });
-    const me = await gateways.post(`${gateways.one.url}/auth/logout`, undefined, { token: told.body.accessToken });
+    const result = await exchange(code, verifier);
+    expect(result).toMatchObject({ status: 200, body: { tokenType: "Bearer", expiresIn: 3600 } });
+    const me = await gateways.post(`${gateways.one.url}/auth/logout`, undefined, { token: result.body.accessToken });
     expect(me.status).toBe(200);
     expect(await exchange(code, verifier)).toMatchObject({ status: 400, body: { error: { code: "SIGN_IN_ENDED" } } });
   });
@@ -319,8 +319,8 @@ describe("the account of a federated sign-in", () => {
 
   test("can be linked by its signed-in user, whatever the address", async () => {
     const { userId, pair } = await newPerson(gateways);
-    const told = await link(pair.accessToken, "unverified-linked");
-    expect(told).toMatchObject({ status: 200, body: { message: expect.any(String) } });
+    const result = await link(pair.accessToken, "unverified-linked");
+    expect(result).toMatchObject({ status: 200, body: { message: expect.any(String) } });
     const later = gateways.browser();
     await signIn("unverified-linked", "", later);
     expect((await whoIs(later)).userId).toBe(userId);
@@ -328,12 +328,12 @@ describe("the account of a federated sign-in", () => {
 
   test("is not linked with a forbidden redirect, which is refused with its field", async () => {
     const { pair } = await newPerson(gateways);
-    const asked = await gateways.post(
+    const request = await gateways.post(
       `${gateways.one.url}/auth/providers/example/link`,
       { redirectTo: "https://evil.example.org/" },
       { token: pair.accessToken },
     );
-    expect(asked).toMatchObject({ status: 400, body: { error: { details: [{ field: "redirectTo" }] } } });
+    expect(request).toMatchObject({ status: 400, body: { error: { details: [{ field: "redirectTo" }] } } });
   });
 
   test("loses identities that were linked before a password reset by e-mail", async () => {
@@ -358,12 +358,12 @@ describe("the account of a federated sign-in", () => {
 
   test("is not linked with a forbidden redirect, which is refused with its field", async () => {
     const { pair } = await newPerson(gateways);
-    const asked = await gateways.post(
+    const request = await gateways.post(
       `${gateways.one.url}/auth/providers/example/link`,
       { redirectTo: "https://evil.example.org/" },
       { token: pair.accessToken },
     );
-    expect(asked).toMatchObject({ status: 400, body: { error: { details: [{ field: "redirectTo" }] } } });
+    expect(request).toMatchObject({ status: 400, body: { error: { details: [{ field: "redirectTo" }] } } });
   });
 
   test("loses identities that were linked before the address was verified and the password reset", async () => {
@@ -406,8 +406,8 @@ describe("the account of a federated sign-in", () => {
 
   test("is not linked by a sign-in that started before a password change", async () => {
     const { email, pair } = await newPerson(gateways);
-    const told = await link(pair.accessToken, "unverified-thief", () => resetPassword(email));
-    expect(told).toMatchObject({ status: 400, body: { error: { code: "SIGN_IN_ENDED" } } });
+    const result = await link(pair.accessToken, "unverified-thief", () => resetPassword(email));
+    expect(result).toMatchObject({ status: 400, body: { error: { code: "SIGN_IN_ENDED" } } });
     expect((await userOf(email)).identities).toBe(0);
   });
 
@@ -465,8 +465,8 @@ describe("the account of a federated sign-in", () => {
 
   test("is created once by two concurrent first sign-ins", async () => {
     const [one, two] = [gateways.browser(), gateways.browser({ gateway: "two" })];
-    const told = await Promise.all([signIn("twins", "", one), signIn("twins", "", two)]);
-    expect(told.map(({ status }) => status)).toEqual([200, 200]);
+    const result = await Promise.all([signIn("twins", "", one), signIn("twins", "", two)]);
+    expect(result.map(({ status }) => status)).toEqual([200, 200]);
     expect((await userOf("twins@example.org")).identities).toBe(1);
   });
 });
@@ -509,14 +509,14 @@ describe("an account with an authenticator app", () => {
   test("shows browsers a page for the code, with errors", async () => {
     const { secret } = await newGuarded("paged");
     const browser = gateways.browser({ accept: "text/html" });
-    const asked = await signIn("paged", "", browser);
-    expect(asked.url.pathname).toBe("/auth/providers/code");
-    expect(asked.text).toContain('name="code"');
-    const wrong = await browser.go(asked.url, { form: { code: "000000" } });
+    const request = await signIn("paged", "", browser);
+    expect(request.url.pathname).toBe("/auth/providers/code");
+    expect(request.text).toContain('name="code"');
+    const wrong = await browser.go(request.url, { form: { code: "000000" } });
     expect(wrong.status).toBe(401);
     expect(wrong.text).toContain('role="alert"');
     await gateways.owner.query("update auth.mfa_factors set last_used_step = null");
-    const right = await browser.go(asked.url, { form: { code: await generate({ secret }) } });
+    const right = await browser.go(request.url, { form: { code: await generate({ secret }) } });
     expect(right.text).toContain("You are signed in as paged@example.org.");
   });
 
@@ -565,19 +565,19 @@ describe("a sign-out", () => {
   test("ends the session here and at the provider and returns", async () => {
     const browser = gateways.browser();
     await signIn("leaver", "", browser);
-    const told = await signOut(browser, { redirectTo: "/health" });
-    expect(told.status).toBe(200);
+    const result = await signOut(browser, { redirectTo: "/health" });
+    expect(result.status).toBe(200);
     expect(await whoIs(browser)).toBeNull();
-    const address = new URL(told.body.address);
+    const address = new URL(result.body.address);
     expect(address.origin).toBe(provider.issuer);
     expect(address.searchParams.get("post_logout_redirect_uri")).toBe(at("/auth/providers/example/signed-out"));
     expect(address.searchParams.get("id_token_hint")).toMatch(/^ey/);
 
-    const asked = await browser.go(address);
+    const request = await browser.go(address);
     const form = Object.fromEntries(
-      [...asked.text.matchAll(/name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [name!, value!]),
+      [...request.text.matchAll(/name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [name!, value!]),
     );
-    const action = new URL(/action="([^"]+)"/.exec(asked.text)![1]!, asked.url);
+    const action = new URL(/action="([^"]+)"/.exec(request.text)![1]!, request.url);
     expect((await browser.go(action, { form: { ...form, logout: "yes" } })).url.href).toBe(at("/health"));
   });
 
@@ -605,8 +605,8 @@ describe("a sign-out", () => {
     const Cookie = login.headers.get("set-cookie")!.split(";", 1)[0]!;
     const { csrfToken } = (await gateways.get(`${gateways.one.url}/csrf-token`, { headers: { Cookie } })).body;
     const headers = { Cookie, "X-CSRF-Token": csrfToken };
-    const told = await gateways.post(`${gateways.one.url}/auth/providers/example/sign-out`, {}, { headers });
-    expect(told).toMatchObject({ status: 200, body: { address: null } });
+    const result = await gateways.post(`${gateways.one.url}/auth/providers/example/sign-out`, {}, { headers });
+    expect(result).toMatchObject({ status: 200, body: { address: null } });
   });
 });
 
@@ -615,8 +615,8 @@ describe("endpoints of providers", () => {
     const unnamed = await openFederatedGateways({ PUBLIC_URL: "" });
     const path = "/auth/providers/any/sign-in?mode=token";
     const { port } = new URL(unnamed.one.url);
-    const told = await fetch(`http://localhost:${port}${path}`, { redirect: "manual" });
-    expect([told.status, told.headers.get("location")]).toEqual([303, unnamed.one.url + path]);
+    const result = await fetch(`http://localhost:${port}${path}`, { redirect: "manual" });
+    expect([result.status, result.headers.get("location")]).toEqual([303, unnamed.one.url + path]);
     expect((await unnamed.get(unnamed.one.url + path)).status).toBe(404);
     await unnamed.close();
     expect((await gateways.get(gateways.one.url + path)).status).toBe(404);
@@ -646,8 +646,8 @@ describe("endpoints of providers", () => {
 test("logs and audit log contain no secret, code or token of a sign-in", async () => {
   const browser = gateways.browser();
   const secrets = new Set([CLIENT.secret]);
-  const asked = await browser.ask(`${SIGN_IN}?mode=token&redirect_to=${encodeURIComponent(PROGRAM)}`);
-  const departure = new URL(asked.headers.get("location")!);
+  const request = await browser.ask(`${SIGN_IN}?mode=token&redirect_to=${encodeURIComponent(PROGRAM)}`);
+  const departure = new URL(request.headers.get("location")!);
   for (const name of ["state", "nonce"]) secrets.add(departure.searchParams.get(name)!);
   const back = await provider.signIn(gateways.browser(), departure, "secretive");
   secrets.add(back.url.searchParams.get("code")!);

@@ -3,7 +3,7 @@ import type { Server } from "node:http";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import express from "express";
-import type { Browser, Shown } from "./browser.ts";
+import type { Browser, PageView } from "./browser.ts";
 import { PROVIDER_CERTIFICATE, PROVIDER_KEY, SERVICE_CERTIFICATE } from "./saml-keys.ts";
 
 type Assertion = Readonly<Record<string, unknown>>;
@@ -14,7 +14,7 @@ export type SamlProvider = {
   /** Who is signed in there. */
   user: User;
   /** Through the provider's page, which sends the form by itself. */
-  signIn(browser: Browser, start: string | URL): Promise<Shown>;
+  signIn(browser: Browser, start: string | URL): Promise<PageView>;
   /** A response as it makes them, as XML. */
   respond(options: Assertion): Promise<string>;
   close(): Promise<void>;
@@ -151,7 +151,7 @@ export async function openSamlProvider({
 }
 
 /** What the script of the page does in a browser that runs it. */
-export function submit(browser: Browser, { text, url }: Shown): Promise<Shown> {
+export function submit(browser: Browser, { text, url }: PageView): Promise<PageView> {
   const action = /action="([^"]+)"/.exec(text)![1]!;
   const fields = [...text.matchAll(/name="([^"]+)"\s+value="([^"]*)"/g)].map(([, name, value]) => [
     name!,

@@ -100,14 +100,14 @@ describe("a sign-in through a SAML provider", () => {
 
 describe("an assertion is refused, 401,", () => {
   const strangerKey = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
-  const stranger = createPrivateKey(strangerKey.export({ type: "pkcs8", format: "pem" })).export({
+  const anonymous = createPrivateKey(strangerKey.export({ type: "pkcs8", format: "pem" })).export({
     type: "pkcs8",
     format: "pem",
   });
   const options: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     "that is not signed": { signAssertion: false },
     "that is not signed itself, though the response is": { signAssertion: false, signResponse: true },
-    "signed by somebody else": { key: stranger },
+    "signed by somebody else": { key: anonymous },
     "signed by a key whose certificate it brings along": { key: SERVICE_KEY, cert: SERVICE_CERTIFICATE },
     "signed by a weak digest": { signatureAlgorithm: "rsa-sha1", digestAlgorithm: "sha1" },
     "of another issuer": { issuer: "urn:example:other" },
@@ -121,9 +121,9 @@ describe("an assertion is refused, 401,", () => {
 
   test.each(Object.keys(options))("%s", async (what) => {
     const { requestId, state } = await leave();
-    const told = await send(await respond(requestId, options[what]), state);
-    expect(told).toMatchObject(REFUSED);
-    expect(told.headers.getSetCookie().join()).not.toContain("SESSION=");
+    const response = await send(await respond(requestId, options[what]), state);
+    expect(response).toMatchObject(REFUSED);
+    expect(response.headers.getSetCookie().join()).not.toContain("SESSION=");
     expect(await gateways.lastRefusal()).toMatchObject({ provider: "office", reason: "INVALID_ASSERTION" });
     expect(await whoIs(browser)).toBeNull();
   });
@@ -191,8 +191,8 @@ describe("an assertion is refused, 401,", () => {
     const { requestId, state } = await leave();
     const xml = await respond(requestId);
     expect(changes[what]!(xml)).not.toBe(xml);
-    const told = await send(changes[what]!(xml), state);
-    expect(told.status).toBe(what === "that goes on and on" ? 413 : 401);
+    const response = await send(changes[what]!(xml), state);
+    expect(response.status).toBe(what === "that goes on and on" ? 413 : 401);
     expect(await whoIs(browser)).toBeNull();
   });
 
@@ -235,8 +235,8 @@ describe("an assertion is refused, 401,", () => {
   });
 
   test("that is not sent as a form, 415, or whose provider refuses", async () => {
-    const told = await gateways.post(`${gateways.one.url}/auth/providers/office/callback`, { SAMLResponse: "x" });
-    expect(told.status).toBe(415);
+    const response = await gateways.post(`${gateways.one.url}/auth/providers/office/callback`, { SAMLResponse: "x" });
+    expect(response.status).toBe(415);
     const { requestId, state } = await leave();
     const no = (await respond(requestId)).replace(/status:Success/, "status:Responder");
     expect(await send(no.replace(assertionOf(no), ""), state)).toMatchObject(REFUSED);
@@ -261,14 +261,14 @@ describe("a SAML logout", () => {
     await fetch(`${provider.origin}/begin-logout`);
     const { csrfToken } = (await gateways.get(`${gateways.one.url}/csrf-token`, { headers: slo(browser) })).body;
     const headers = { ...slo(browser), "X-CSRF-Token": csrfToken };
-    const told = await gateways.post(
+    const response = await gateways.post(
       `${gateways.one.url}/auth/providers/office/sign-out`,
       { redirectTo: "/health" },
       { headers },
     );
-    expect(told.status).toBe(200);
+    expect(response.status).toBe(200);
     expect(await whoIs(browser)).toBeNull();
-    const address = new URL(told.body.address);
+    const address = new URL(response.body.address);
     expect(address.searchParams.get("Signature")).not.toBeNull();
     const answered = await browser.go(address);
     expect(answered.text).toContain("SAMLResponse");
@@ -280,12 +280,12 @@ describe("a SAML logout", () => {
   test("can be requested by the provider, which gets the result", async () => {
     await provider.signIn(browser, SIGN_IN);
     await fetch(`${provider.origin}/begin-logout`);
-    const asked = await gateways.browser().go(`${provider.origin}/slo`);
-    expect(asked.text).toContain("SAMLRequest");
-    const told = await submit(gateways.browser({ gateway: "two" }), asked);
+    const request = await gateways.browser().go(`${provider.origin}/slo`);
+    expect(request.text).toContain("SAMLRequest");
+    const response = await submit(gateways.browser({ gateway: "two" }), request);
     expect(await isSignedIn(browser)).toBe(false);
-    expect([told.url.origin, told.url.pathname, told.status]).toEqual([provider.origin, "/slo", 200]);
-    expect(told.url.searchParams.get("SAMLResponse")).not.toBeNull();
+    expect([response.url.origin, response.url.pathname, response.status]).toEqual([provider.origin, "/slo", 200]);
+    expect(response.url.searchParams.get("SAMLResponse")).not.toBeNull();
   });
 
   /** The provider's request, by a redirect. */
@@ -323,7 +323,7 @@ describe("a SAML logout", () => {
 
   test("is refused unsigned, with another key, issuer or destination, or out of time", async () => {
     await provider.signIn(browser, SIGN_IN);
-    const stranger = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
+    const anonymous = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
     const good = new URL(await requestOf());
     const unsigned = new URL(good);
     for (const name of ["Signature", "SigAlg"]) unsigned.searchParams.delete(name);
@@ -334,7 +334,7 @@ describe("a SAML logout", () => {
     const requests: readonly (readonly [string | URL, number])[] = [
       [unsigned, 401],
       [await requestOf({ signatureAlgorithm: "sha1" }), 401],
-      [await requestOf({ privateKey: stranger.export({ type: "pkcs8", format: "pem" }) }), 401],
+      [await requestOf({ privateKey: anonymous.export({ type: "pkcs8", format: "pem" }) }), 401],
       [await requestOf({ issuer: "urn:example:other" }), 401],
       [`${SIGNED_OUT}${elsewhere.search}`, 401],
       [shifted, 401],

@@ -18,11 +18,11 @@ const login = (username: string, password = PASSWORD, headers = {}) =>
 describe("a session", () => {
   test("starts with a cookie that scripts and other sites cannot read", async () => {
     const { email } = await newPerson(gateways);
-    const told = await login(email);
-    expect(told.status).toBe(200);
-    expect(told.body).toEqual({ username: email, role: "authenticated", message: expect.any(String) });
-    expect(told.headers.get("cache-control")).toBe("no-store");
-    const [id, ...attributes] = told.headers.get("set-cookie")!.split("; ");
+    const response = await login(email);
+    expect(response.status).toBe(200);
+    expect(response.body).toEqual({ username: email, role: "authenticated", message: expect.any(String) });
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    const [id, ...attributes] = response.headers.get("set-cookie")!.split("; ");
     expect(id).toMatch(/^SESSION=[\w-]{43}$/);
     expect(attributes).toEqual(["Path=/", "HttpOnly", "Secure", "SameSite=Strict", "Max-Age=1800"]);
   });
@@ -31,11 +31,11 @@ describe("a session", () => {
     const { email, userId } = await newPerson(gateways);
     const before = Date.now();
     const cookie = cookieOf(await login(email))!;
-    const told = await me(cookie, atOther);
-    expect(told.status).toBe(200);
-    expect(told.body).toEqual({ userId, username: email, role: "authenticated", loginTime: expect.any(String) });
-    expect(Math.abs(Date.parse(told.body.loginTime) - before)).toBeLessThan(60_000);
-    expect(cookieOf(told)).toBe(cookie);
+    const response = await me(cookie, atOther);
+    expect(response.status).toBe(200);
+    expect(response.body).toEqual({ userId, username: email, role: "authenticated", loginTime: expect.any(String) });
+    expect(Math.abs(Date.parse(response.body.loginTime) - before)).toBeLessThan(60_000);
+    expect(cookieOf(response)).toBe(cookie);
   });
 
   test("has a new id at each login, never one that the browser sent", async () => {
@@ -66,17 +66,17 @@ describe("a session", () => {
   test.each(["", "SESSION=", "SESSION=nonsense", `OTHER=${"a".repeat(43)}`, `SESSION=${"a".repeat(43)}`])(
     "does not exist for the cookie %j: 401",
     async (cookie) => {
-      const told = await me(cookie);
-      expect(told).toMatchObject({ status: 401, body: { error: { code: "AUTH_REQUIRED" } } });
-      expect(told.headers.get("www-authenticate")).toBe("Bearer");
+      const response = await me(cookie);
+      expect(response).toMatchObject({ status: 401, body: { error: { code: "AUTH_REQUIRED" } } });
+      expect(response.headers.get("www-authenticate")).toBe("Bearer");
     },
   );
 
   test("is not created with a wrong password, an unknown user or a disabled account", async () => {
     const { email, userId } = await newPerson(gateways);
-    const [wrong, nobody] = await Promise.all([login(email, "Wrong-Boat-7"), login("nobody@example.org")]);
-    expect([wrong.status, nobody.status]).toEqual([401, 401]);
-    expect(wrong.body.error.message).toBe(nobody.body.error.message);
+    const [wrong, anonymous] = await Promise.all([login(email, "Wrong-Boat-7"), login("nobody@example.org")]);
+    expect([wrong.status, anonymous.status]).toEqual([401, 401]);
+    expect(wrong.body.error.message).toBe(anonymous.body.error.message);
     expect(cookieOf(wrong)).toBeNull();
     await gateways.owner.query("select auth.disable_account($1, null)", [userId]);
     expect(await login(email)).toMatchObject({ status: 403, body: { error: { code: "ACCOUNT_DISABLED" } } });
@@ -96,9 +96,9 @@ describe("a sign-out", () => {
   test("ends the session everywhere and deletes the cookie", async () => {
     const { email } = await newPerson(gateways);
     const headers = await newSession(gateways, email);
-    const told = await post(atOther("/api/auth/logout"), undefined, { headers });
-    expect(told).toMatchObject({ status: 200, body: { message: expect.any(String) } });
-    expect(told.headers.get("set-cookie")).toMatch(/^SESSION=; .*Max-Age=0$/);
+    const response = await post(atOther("/api/auth/logout"), undefined, { headers });
+    expect(response).toMatchObject({ status: 200, body: { message: expect.any(String) } });
+    expect(response.headers.get("set-cookie")).toMatch(/^SESSION=; .*Max-Age=0$/);
     expect((await me(headers.Cookie)).status).toBe(401);
     expect((await post(at("/api/auth/logout"), undefined, { headers })).status).toBe(401);
   });
@@ -118,8 +118,8 @@ describe("a state-changing request with a cookie", () => {
     const session = await newSession(gateways, ada.email);
     const { "X-CSRF-Token": other } = await newSession(gateways, eve.email);
     for (const headers of [{ Cookie: session.Cookie }, { ...session, "X-CSRF-Token": other }]) {
-      const told = await post(at(path), undefined, { headers });
-      expect(told).toMatchObject({ status: 403, body: { error: { code: "PERMISSION_DENIED" } } });
+      const response = await post(at(path), undefined, { headers });
+      expect(response).toMatchObject({ status: 403, body: { error: { code: "PERMISSION_DENIED" } } });
     }
     expect((await me(session.Cookie)).status).toBe(200);
   });
@@ -142,18 +142,18 @@ describe("a state-changing request with a cookie", () => {
   test("needs no CSRF token if an access token authenticates it", async () => {
     const { email, pair } = await newPerson(gateways);
     const { Cookie } = await newSession(gateways, email);
-    const told = await post(at("/auth/logout"), undefined, { token: pair.accessToken, headers: { Cookie } });
-    expect(told.status).toBe(200);
+    const response = await post(at("/auth/logout"), undefined, { token: pair.accessToken, headers: { Cookie } });
+    expect(response.status).toBe(200);
   });
 
   test("to change the password ends other sessions and gives this one a new id", async () => {
     const { email, pair } = await newPerson(gateways);
     const headers = await newSession(gateways, email);
     const change = { currentPassword: PASSWORD, newPassword: "Marmalade-Kite-9" };
-    const told = await post(at("/auth/password"), change, { headers });
-    expect(told).toMatchObject({ status: 200, body: { message: expect.any(String) } });
+    const response = await post(at("/auth/password"), change, { headers });
+    expect(response).toMatchObject({ status: 200, body: { message: expect.any(String) } });
     expect((await me(headers.Cookie)).status).toBe(401);
-    expect((await me(cookieOf(told)!, atOther)).status).toBe(200);
+    expect((await me(cookieOf(response)!, atOther)).status).toBe(200);
     expect((await post(at("/auth/refresh"), { refreshToken: pair.refreshToken })).status).toBe(401);
   });
 

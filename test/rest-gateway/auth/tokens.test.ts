@@ -82,9 +82,9 @@ describe("a request body", () => {
     ["of many letters", JSON.stringify({ username: "a".repeat(70_000) }), "application/json", 413, "PAYLOAD_TOO_LARGE"],
     ["of nothing", "", "application/json", 400, "MISSING_FIELD"],
   ])("%s is refused", async (_what, text, type, status, code) => {
-    const told = await post(at("/auth/login"), text, { headers: { "Content-Type": type } });
-    expect(told).toMatchObject({ status, body: { error: { code, requestId: expect.any(String) } } });
-    expect(told.headers.get("cache-control")).toBe("no-store");
+    const response = await post(at("/auth/login"), text, { headers: { "Content-Type": type } });
+    expect(response).toMatchObject({ status, body: { error: { code, requestId: expect.any(String) } } });
+    expect(response.headers.get("cache-control")).toBe("no-store");
   });
 });
 
@@ -113,13 +113,13 @@ describe("a login", () => {
 
   test("returns the same error for a wrong password and an unknown user, with a challenge", async () => {
     const { email } = await newPerson(gateways);
-    const [wrong, nobody] = await Promise.all(
+    const [wrong, anonymous] = await Promise.all(
       [email, "nobody@example.org"].map((username) => post(at("/auth/login"), { username, password: "Wrong-Boat-7" })),
     );
     expect(wrong).toMatchObject({ status: 401, body: { error: { code: "INVALID_CREDENTIALS" } } });
     expect(wrong!.headers.get("www-authenticate")).toBe("Bearer");
-    expect(nobody!.status).toBe(401);
-    expect(nobody!.body.error.message).toBe(wrong!.body.error.message);
+    expect(anonymous!.status).toBe(401);
+    expect(anonymous!.body.error.message).toBe(wrong!.body.error.message);
   });
 
   test("is 429 with Retry-After after five failures at any gateways", async () => {
@@ -141,8 +141,8 @@ describe("a login", () => {
   test("of a disabled account is 403", async () => {
     const { email, userId } = await newPerson(gateways);
     await gateways.owner.query("select auth.disable_account($1, null)", [userId]);
-    const told = await post(at("/auth/login"), { username: email, password: PASSWORD });
-    expect(told).toMatchObject({ status: 403, body: { error: { code: "ACCOUNT_DISABLED" } } });
+    const response = await post(at("/auth/login"), { username: email, password: PASSWORD });
+    expect(response).toMatchObject({ status: 403, body: { error: { code: "ACCOUNT_DISABLED" } } });
   });
 });
 
@@ -175,8 +175,8 @@ describe("a refresh", () => {
 
   test("succeeds once of many concurrent ones", async () => {
     const { pair } = await newPerson(gateways);
-    const told = await Promise.all([at, atOther, at, atOther].map((to) => refresh(pair.refreshToken, {}, to)));
-    expect(told.map(({ status }) => status).sort()).toEqual([200, 401, 401, 401]);
+    const response = await Promise.all([at, atOther, at, atOther].map((to) => refresh(pair.refreshToken, {}, to)));
+    expect(response.map(({ status }) => status).sort()).toEqual([200, 401, 401, 401]);
   });
 
   test("without a token, or with an access token, is 400", async () => {
@@ -203,8 +203,8 @@ describe("a logout", () => {
   test("revokes all refresh tokens of that user only", async () => {
     const [ada, eve] = [await newPerson(gateways), await newPerson(gateways)];
     const { body: elsewhere } = await post(atOther("/auth/login"), { username: ada.email, password: PASSWORD });
-    const told = await post(at("/auth/logout"), undefined, { token: ada.pair.accessToken });
-    expect(told).toMatchObject({ status: 200, body: { message: expect.any(String) } });
+    const response = await post(at("/auth/logout"), undefined, { token: ada.pair.accessToken });
+    expect(response).toMatchObject({ status: 200, body: { message: expect.any(String) } });
     expect((await refresh(ada.pair.refreshToken, {}, atOther)).status).toBe(401);
     expect((await refresh(elsewhere.refreshToken)).status).toBe(401);
     expect((await refresh(eve.pair.refreshToken)).status).toBe(200);
@@ -233,8 +233,8 @@ describe("a logout", () => {
       ["", { "X-API-Key": key }],
       [`?api_key=${key}`, {}],
     ] as const) {
-      const told = await post(at(`/auth/logout${path}`), undefined, { headers });
-      expect(told).toMatchObject({ status: 403, body: { error: { code: "PERMISSION_DENIED" } } });
+      const response = await post(at(`/auth/logout${path}`), undefined, { headers });
+      expect(response).toMatchObject({ status: 403, body: { error: { code: "PERMISSION_DENIED" } } });
     }
     expect((await post(at("/auth/logout?api_key=unknown"))).status).toBe(401);
     expect((await refresh(pair.refreshToken)).status).toBe(200);
@@ -293,8 +293,8 @@ describe("the key set", () => {
       const confused = jwt.sign({ sub: "1", role: "admin" }, key.export({ type: "spki", format: "pem" }) as string, {
         algorithm: "HS256",
       });
-      const told = await signing.post(`${signing.one.url}/auth/logout`, undefined, { token: confused });
-      expect(told).toMatchObject({ status: 401, body: { error: { code: "INVALID_TOKEN" } } });
+      const response = await signing.post(`${signing.one.url}/auth/logout`, undefined, { token: confused });
+      expect(response).toMatchObject({ status: 401, body: { error: { code: "INVALID_TOKEN" } } });
     } finally {
       await signing.close();
     }
@@ -327,9 +327,9 @@ describe("a gateway with a rotated secret", () => {
 });
 
 test("other methods are 405 with Allow", async () => {
-  const told = await gateways.get(at("/auth/login"));
-  expect(told.status).toBe(405);
-  expect(told.headers.get("allow")).toBe("OPTIONS, POST");
+  const response = await gateways.get(at("/auth/login"));
+  expect(response.status).toBe(405);
+  expect(response.headers.get("allow")).toBe("OPTIONS, POST");
 });
 
 describe("a gateway whose clock is an hour behind the database's", () => {

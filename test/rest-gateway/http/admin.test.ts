@@ -100,22 +100,22 @@ describe("the operators' port", () => {
 
   test("tells what the docs name, and what the alerts look at", async () => {
     const text = await (await fetch(`${admin.url}/metrics`)).text();
-    const told = new Set([...text.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name!));
-    const ours = [...told].filter((name) => name.startsWith("content_service_"));
+    const result = new Set([...text.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name!));
+    const ours = [...result].filter((name) => name.startsWith("content_service_"));
     expect(ours.length).toBeGreaterThan(40);
     const docs = await readFile("docs/observability.md", "utf8");
     expect(ours.filter((name) => !docs.includes(`\`${name.replace("content_service_", "")}\``))).toEqual([]);
     const rules = await readFile("deploy/prometheus-rules.yml", "utf8");
     const watched = [...rules.matchAll(/\b(?:content_service|nodejs)_\w+/g)].map(([name]) => name);
     expect(watched.length).toBeGreaterThan(6);
-    expect(watched.filter((name) => !told.has(name))).toEqual([]);
+    expect(watched.filter((name) => !result.has(name))).toEqual([]);
   });
 
   test("shows what Postgres is asked at this moment, by request and by session", async () => {
     await owner.query("select pg_advisory_lock(4711)");
     const waiting = ask("/rest/v1/rpc/wait_for_lock", { headers: { "x-request-id": "request-17" } });
-    const asked = async () => (await (await fetch(`${admin.url}/statements`)).json()) as Record<string, unknown>[];
-    const ours = async () => (await asked()).find(({ request }) => request === "request-17");
+    const request = async () => (await (await fetch(`${admin.url}/statements`)).json()) as Record<string, unknown>[];
+    const ours = async () => (await request()).find(({ request }) => request === "request-17");
     await until(async () => (await ours()) !== undefined);
     const { pid, ...rest } = (await ours())!;
     expect(rest).toMatchObject({

@@ -41,10 +41,10 @@ describe("drain", () => {
     let answered = 0;
     const clients = Array.from({ length: 50 }, async () => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-      for (let told: string | undefined; told !== "close"; answered++) {
-        const asked = get({ host: "127.0.0.1", port, agent });
-        const [answer] = (await once(asked, "response")) as [IncomingMessage];
-        told = answer.headers.connection;
+      for (let response: string | undefined; response !== "close"; answered++) {
+        const request = get({ host: "127.0.0.1", port, agent });
+        const [answer] = (await once(request, "response")) as [IncomingMessage];
+        response = answer.headers.connection;
         answer.resume();
         await once(answer, "end");
       }
@@ -59,11 +59,11 @@ describe("drain", () => {
     const server = await start((_request, response) => {
       release = () => response.writeHead(200, ["X-Kept", "yes"]).end();
     });
-    const asked = fetch(serverUrl(server, "127.0.0.1"));
+    const request = fetch(serverUrl(server, "127.0.0.1"));
     await once(server, "request");
     const drained = drain(server, 60_000);
     release();
-    const { headers } = await asked;
+    const { headers } = await request;
     expect([headers.get("connection"), headers.get("x-kept")]).toEqual(["close", "yes"]);
     await drained;
   });

@@ -15,8 +15,8 @@ import { type GatewayRoutes, makeRouter } from "../../../rest-gateway/http/route
 const routes: GatewayRoutes = {
   "/things": {
     GET: () => jsonResponse(200, { thing: 1 }),
-    POST: async (asked) =>
-      jsonResponse(201, { bytes: (await asked.readBody({ bytes: 10_000, isAnonymous: false })).length }),
+    POST: async (sent) =>
+      jsonResponse(201, { bytes: (await sent.readBody({ bytes: 10_000, isAnonymous: false })).length }),
   },
   "/conflict": {
     GET: () => {
@@ -169,8 +169,8 @@ describe("a request for a whole URL, as proxies send it", () => {
     const server = start().app.listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
-    const asked = get({ host: "127.0.0.1", port, path: target, agent: false });
-    const [answer] = (await once(asked, "response")) as [IncomingMessage];
+    const sent = get({ host: "127.0.0.1", port, path: target, agent: false });
+    const [answer] = (await once(sent, "response")) as [IncomingMessage];
     answer.resume();
     expect(answer.statusCode).toBe(status);
     server.close();
@@ -230,9 +230,9 @@ describe("request ids", () => {
     const { app, lines } = start();
     await once(app.listen(0, "127.0.0.1"), "listening");
     const { port } = app.address() as AddressInfo;
-    const asked = get({ port, host: "127.0.0.1", path: "/rest/v1/never", agent: false }).on("error", () => {});
+    const sent = get({ port, host: "127.0.0.1", path: "/rest/v1/never", agent: false }).on("error", () => {});
     await once(app, "request");
-    asked.destroy();
+    sent.destroy();
     await vi.waitFor(() => expect(lines).toMatchObject([{ path: "/rest/v1/never", status: 499, aborted: true }]));
     app.close();
   });
@@ -275,8 +275,8 @@ describe("headers for browsers", () => {
       "access-control-allow-credentials": "true",
       vary: "Origin",
     });
-    const stranger = await request(app).get("/things").set("Origin", "https://evil.example");
-    expect(stranger.headers["access-control-allow-origin"]).toBeUndefined();
+    const anonymous = await request(app).get("/things").set("Origin", "https://evil.example");
+    expect(anonymous.headers["access-control-allow-origin"]).toBeUndefined();
   });
 
   test("what an answer depends on is told beside the origin", async () => {

@@ -71,9 +71,9 @@ async function start(handle: GatewayHandler) {
 }
 
 async function get(port: number, method = "GET"): Promise<IncomingMessage> {
-  const asked = ask({ port, host: "127.0.0.1", method, path: "/rest/v1", agent: false }).on("error", () => {});
-  asked.end();
-  const [answer] = (await once(asked, "response")) as [IncomingMessage];
+  const request = ask({ port, host: "127.0.0.1", method, path: "/rest/v1", agent: false }).on("error", () => {});
+  request.end();
+  const [answer] = (await once(request, "response")) as [IncomingMessage];
   return answer;
 }
 
@@ -240,7 +240,7 @@ describe("a body that is too large", () => {
 test.each([
   ["none at all", "", "", "0 bytes"],
   ["one in pieces", "Transfer-Encoding: chunked\r\n", "2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n", "5 bytes"],
-])("a body is read to its end: %s", async (_what, header, content, told) => {
+])("a body is read to its end: %s", async (_what, header, content, result) => {
   const { port } = await start(async ({ readBody }) => {
     return { status: 200, headers: {}, body: `${(await readBody(LIMIT)).length} bytes` };
   });
@@ -248,7 +248,7 @@ test.each([
   let said = "";
   socket.on("data", (chunk) => (said += chunk));
   await until(() => said.includes("bytes"));
-  expect(said.endsWith(told)).toBe(true);
+  expect(said.endsWith(result)).toBe(true);
 });
 
 describe("a client that leaves", () => {

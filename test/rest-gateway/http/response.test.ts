@@ -32,9 +32,9 @@ async function ask(): Promise<Socket> {
   const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
   socket.on("error", () => {});
   socket.pause();
-  const asked = responses.length;
+  const request = responses.length;
   socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-  await until(() => responses.length > asked);
+  await until(() => responses.length > request);
   return socket;
 }
 

@@ -38,9 +38,9 @@ async function ask(path: string, headers: Readonly<Record<string, string>> = {},
     },
   };
   const port = await open(interfaces, options);
-  const asked = request({ port, path, headers: { Connection: "Upgrade", Upgrade: "websocket", ...headers } });
-  asked.end();
-  const [response] = await once(asked, "response");
+  const sent = request({ port, path, headers: { Connection: "Upgrade", Upgrade: "websocket", ...headers } });
+  sent.end();
+  const [response] = await once(sent, "response");
   response.resume();
   return { status: response.statusCode as number, taken };
 }
@@ -70,8 +70,8 @@ describe("a request for a WebSocket", () => {
     };
     const port = await open({ "/one": accept, "/other": accept }, { maxConnections: 2 });
     const connect = async (path: string) => {
-      const asked = request({ port, path, headers: { Connection: "Upgrade", Upgrade: "websocket" } }).end();
-      const [response] = await Promise.race([once(asked, "upgrade"), once(asked, "response")]);
+      const sent = request({ port, path, headers: { Connection: "Upgrade", Upgrade: "websocket" } }).end();
+      const [response] = await Promise.race([once(sent, "upgrade"), once(sent, "response")]);
       return response as IncomingMessage;
     };
     expect([(await connect("/one")).statusCode, (await connect("/other")).statusCode]).toEqual([101, 101]);

@@ -4,7 +4,7 @@ import type { Service } from "../../../service.ts";
 import { startGateway } from "../../program.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { type Client, openClient, type Told } from "../table/client.ts";
+import { type Client, openClient, type TestResponse } from "../table/client.ts";
 import { newOrder, openShop, type Shop } from "./orders.ts";
 import { openTunnel, type Tunnel } from "./tunnel.ts";
 
@@ -27,7 +27,7 @@ afterAll(async () => {
   await shop.drop();
 });
 
-const isReplay = ({ headers }: Told) => headers["idempotent-replayed"] === "true";
+const isReplay = ({ headers }: TestResponse) => headers["idempotent-replayed"] === "true";
 /** The sessions that are making a slow change. */
 const underWay = async () => {
   const { rows } = await shop.owner.query<{ pid: number }>(
@@ -47,15 +47,15 @@ describe("a gateway that is killed", () => {
     const { child, url } = await startDoomed();
     const doomed = openClient(url);
     const { item, headers } = newOrder();
-    const asked = { method: "POST", body: { item }, headers: { ...headers, Prefer: "return=representation" } };
+    const request = { method: "POST", body: { item }, headers: { ...headers, Prefer: "return=representation" } };
     const ended = once(child, "close");
     tunnel.loseCommits(() => child.kill("SIGKILL"));
-    await expect(doomed.ask("/orders", asked)).rejects.toThrow();
+    await expect(doomed.ask("/orders", request)).rejects.toThrow();
     await ended;
     doomed.close();
     expect(await shop.ordered(item)).toBe(1);
 
-    const again = await client.ask("/orders", asked);
+    const again = await client.ask("/orders", request);
     expect(again).toMatchObject({ status: 201, body: [{ item }] });
     expect(isReplay(again)).toBe(true);
     expect(await shop.ordered(item)).toBe(1);
@@ -65,8 +65,8 @@ describe("a gateway that is killed", () => {
     const { child, url } = await startDoomed();
     const doomed = openClient(url);
     const { item, headers } = newOrder();
-    const asked = { method: "POST", body: { item, seconds: 1 }, headers };
-    const first = expect(doomed.ask("/rpc/order_slowly", asked)).rejects.toThrow();
+    const request = { method: "POST", body: { item, seconds: 1 }, headers };
+    const first = expect(doomed.ask("/rpc/order_slowly", request)).rejects.toThrow();
     await begun();
     child.kill("SIGKILL");
     await first;
@@ -74,7 +74,7 @@ describe("a gateway that is killed", () => {
 
     // The server has not noticed yet, and still works on what nobody will commit.
     expect(await underWay()).toHaveLength(1);
-    const again = await client.ask("/rpc/order_slowly", asked);
+    const again = await client.ask("/rpc/order_slowly", request);
     expect(again).toMatchObject({ status: 200, body: 1 });
     expect(isReplay(again)).toBe(false);
     expect(await shop.ordered(item)).toBe(1);
@@ -86,15 +86,15 @@ describe("a connection that is lost", () => {
     const gateway = await serve({ ...shop, url: tunnel.url });
     const asking = openClient(gateway.url);
     const { item, headers } = newOrder();
-    const asked = { method: "POST", body: { item }, headers: { ...headers, Prefer: "return=representation" } };
+    const request = { method: "POST", body: { item }, headers: { ...headers, Prefer: "return=representation" } };
     let isCut = false;
     tunnel.loseCommits(() => {
       isCut = true;
     });
-    const told = await asking.ask("/orders", asked);
+    const response = await asking.ask("/orders", request);
     expect(isCut).toBe(true);
-    expect(told).toMatchObject({ status: 201, body: [{ item }] });
-    expect(isReplay(told)).toBe(true);
+    expect(response).toMatchObject({ status: 201, body: [{ item }] });
+    expect(isReplay(response)).toBe(true);
     expect(await shop.ordered(item)).toBe(1);
     asking.close();
     await gateway.stop();
@@ -102,25 +102,25 @@ describe("a connection that is lost", () => {
 
   test("during the change rolls it back, and the retry makes it", async () => {
     const { item, headers } = newOrder();
-    const asked = { method: "POST", body: { item, seconds: 2 }, headers };
-    const first = client.ask("/rpc/order_slowly", asked);
+    const request = { method: "POST", body: { item, seconds: 2 }, headers };
+    const first = client.ask("/rpc/order_slowly", request);
     await begun();
     await shop.owner.query("select pg_terminate_backend($1)", await underWay());
     expect((await first).status).toBe(503);
     expect(await shop.ordered(item)).toBe(0);
-    expect(await client.ask("/rpc/order_slowly", asked)).toMatchObject({ status: 200, body: 1 });
+    expect(await client.ask("/rpc/order_slowly", request)).toMatchObject({ status: 200, body: 1 });
     expect(await shop.ordered(item)).toBe(1);
   });
 
   test("to the client does not stop the change, and a retry gets its response", async () => {
     const { item, headers } = newOrder();
-    const asked = { method: "POST", body: { item, seconds: 1 }, headers };
+    const request = { method: "POST", body: { item, seconds: 1 }, headers };
     const hasty = openClient(service.url);
-    const first = expect(hasty.ask("/rpc/order_slowly", asked)).rejects.toThrow();
+    const first = expect(hasty.ask("/rpc/order_slowly", request)).rejects.toThrow();
     await begun();
     hasty.close();
     await first;
-    const again = await client.ask("/rpc/order_slowly", asked);
+    const again = await client.ask("/rpc/order_slowly", request);
     expect(again).toMatchObject({ status: 200, body: 1 });
     expect(isReplay(again)).toBe(true);
     expect(await shop.ordered(item)).toBe(1);

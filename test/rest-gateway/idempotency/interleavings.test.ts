@@ -5,7 +5,7 @@ import type { Service } from "../../../service.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { openClient, type Told } from "../table/client.ts";
+import { openClient, type TestResponse } from "../table/client.ts";
 import { newOrder, openShop, type Shop } from "./orders.ts";
 
 let shop: Shop;
@@ -41,17 +41,17 @@ test("a change is made once with the same response for any interleaving of retri
   await fc.assert(
     fc.asyncProperty(story, fc.constantFrom(0, 0.02, 0.05), async (events, seconds) => {
       const changes = Array.from({ length: CHANGES }, newOrder);
-      const told: Told[][] = changes.map(() => []);
+      const result: TestResponse[][] = changes.map(() => []);
 
       const ask = async (change: number, gateway: number, patience: number | null) => {
         const client = openClient(gateways[gateway]!.url);
         const { item, headers } = changes[change]!;
-        const asked = client.ask("/rpc/order_slowly", { method: "POST", body: { item, seconds }, headers });
+        const request = client.ask("/rpc/order_slowly", { method: "POST", body: { item, seconds }, headers });
         const left = patience === null ? null : sleep(patience).then(() => client.close());
-        const answer = await asked.catch(() => null);
+        const answer = await request.catch(() => null);
         await left;
         client.close();
-        if (answer) told[change]!.push(answer);
+        if (answer) result[change]!.push(answer);
         return answer?.status ?? null;
       };
       await Promise.all(
@@ -66,10 +66,10 @@ test("a change is made once with the same response for any interleaving of retri
 
       for (const [change, { item }] of changes.entries()) {
         expect(await shop.ordered(item)).toBe(1);
-        const statuses = new Set(told[change]!.map(({ status }) => status));
+        const statuses = new Set(result[change]!.map(({ status }) => status));
         statuses.delete(503);
         expect(statuses).toEqual(new Set([200]));
-        const made = told[change]!.filter(({ status }) => status === 200);
+        const made = result[change]!.filter(({ status }) => status === 200);
         expect(new Set(made.map(({ text }) => text))).toEqual(new Set(["1"]));
         expect(made.filter(({ headers }) => headers["idempotent-replayed"] === undefined).length).toBeLessThanOrEqual(
           1,

@@ -55,8 +55,8 @@ function rotation(token: string, key: string): IdempotentChange {
 describe("an idempotent change", () => {
   test("is made once while its response is stored, also by concurrent requests, and again after it expired", async () => {
     const [token, key] = [randomUUID(), randomUUID()];
-    const told = await Promise.all([once(rotation(token, key)), once(rotation(token, key))]);
-    const bodies = [...told, await once(rotation(token, key))].map(({ body }) => String(body));
+    const result = await Promise.all([once(rotation(token, key)), once(rotation(token, key))]);
+    const bodies = [...result, await once(rotation(token, key))].map(({ body }) => String(body));
     expect(new Set(bodies).size).toBe(1);
     expect(await shop.ordered(token)).toBe(1);
 
@@ -73,11 +73,11 @@ describe("an idempotent change", () => {
       attempts++;
       return transact(work);
     };
-    const told = await Promise.all(
+    const result = await Promise.all(
       Array.from({ length: 20 }, () => once({ ...rotation(token, key), transact: counted })),
     );
-    for (const { headers } of told) expect(headers).toHaveProperty("Idempotent-Replayed");
-    expect(attempts).toBe(told.length);
+    for (const { headers } of result) expect(headers).toHaveProperty("Idempotent-Replayed");
+    expect(attempts).toBe(result.length);
   });
 
   test("is separate for another key, another caller or another part of the service", async () => {

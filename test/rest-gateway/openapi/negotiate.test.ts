@@ -44,8 +44,8 @@ describe("which document a client gets", () => {
     ["text/csv", "text/csv"],
     ["application/vnd.oai.openapi+json;version=3.0", "application/vnd.oai.openapi+json;version=3.0"],
     ["text/csv, application/json;q=0", "text/csv"],
-  ])("%s cannot be had", (accept, asked) => {
-    const message = `None of these media types are available: ${asked}`;
+  ])("%s cannot be had", (accept, request) => {
+    const message = `None of these media types are available: ${request}`;
     expect(() => formOf(accept)).toThrow(expect.objectContaining({ status: 406, code: "PGRST107", message }));
   });
 });

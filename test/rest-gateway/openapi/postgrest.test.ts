@@ -116,8 +116,8 @@ describe.skipIf(!isPostgrestInstalled)("beside PostgREST itself, the Swagger doc
     [{ role: "user", schema: "other", mode: "follow-privileges" }, [...NEWER, NEWER_TABLES[0]!, NOTHING_THERE[0]!]],
     [{ role: "anon", schema: "other", mode: "follow-privileges" }, [...NEWER, ...NOTHING_THERE]],
     [{ role: "stranger", schema: "api", mode: "follow-privileges" }, [...NEWER, ...NOTHING_THERE]],
-  ])("is the same but for what is explained: %o", async (asked, explanations) => {
-    const found = await compare(asked);
+  ])("is the same but for what is explained: %o", async (request, explanations) => {
+    const found = await compare(request);
     const unexplained = found.filter(({ at }) => !explanations.some(([where]) => where.test(at)));
     expect(unexplained).toEqual([]);
     const unused = explanations.filter(([where]) => !found.some(({ at }) => where.test(at)));

@@ -100,8 +100,8 @@ describe("a database without the content schema", () => {
 
 describe("keys and numbers", () => {
   test("numbers beyond JavaScript's keep every digit, in and out", async () => {
-    const told = await ask("/api/v1/numbers/9007199254740993");
-    expect(told.text).toContain('"n":9007199254740993');
+    const response = await ask("/api/v1/numbers/9007199254740993");
+    expect(response.text).toContain('"n":9007199254740993');
     const body = '{"n": 9223372036854775807, "word": "last"}';
     const made = await ask("/api/v1/numbers?links=true", { method: "POST", body });
     expect([made.status, made.headers.get("location")]).toEqual([201, "/api/v1/numbers/9223372036854775807"]);
@@ -435,8 +435,8 @@ describe("privileges", () => {
 
   test("who may write by a policy, and read by none, is told that it was written", async () => {
     const post = (body: object, path = "/api/v1/letters", headers = {}) => ask(path, { method: "POST", body, headers });
-    const told = await post({ line: "Hm" });
-    expect([told.status, told.text, told.headers.get("location")]).toEqual([201, "", null]);
+    const response = await post({ line: "Hm" });
+    expect([response.status, response.text, response.headers.get("location")]).toEqual([201, "", null]);
     expect((await post([{ line: "Oh" }, { line: "Ah" }])).status).toBe(201);
     expect((await post({ line: "Eh" }, "/api/v1/people/1/letters")).status).toBe(201);
     expect(codeOf(await post({ line: "spam" }))).toEqual([401, "AUTH_REQUIRED"]);

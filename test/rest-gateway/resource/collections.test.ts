@@ -123,9 +123,9 @@ describe("lists", () => {
   });
 
   test("what is unknown is refused by its name", async () => {
-    const told = await ask("/api/v1/articles?statsu=DRAFT");
-    expect(codeOf(told)).toEqual([400, "VALIDATION_ERROR"]);
-    expect(told.body.error.details).toEqual([{ field: "statsu", message: expect.stringContaining('"status"') }]);
+    const response = await ask("/api/v1/articles?statsu=DRAFT");
+    expect(codeOf(response)).toEqual([400, "VALIDATION_ERROR"]);
+    expect(response.body.error.details).toEqual([{ field: "statsu", message: expect.stringContaining('"status"') }]);
     expect(codeOf(await ask("/api/v1/article"))).toEqual([404, "RESOURCE_NOT_FOUND"]);
     expect(codeOf(await ask("/api/v1/articles/1/authors"))).toEqual([404, "RESOURCE_NOT_FOUND"]);
   });
@@ -140,16 +140,16 @@ describe("rows", () => {
     expect(status).toBe(201);
     expect(made).toMatchObject({ ...body, status: "DRAFT", author_id: ada, updated_at: null });
     expect(headers.get("location")).toBe(`/api/v1/articles/${made.id}`);
-    const nobody = await ask("/api/v1/articles", { method: "POST", body });
-    expect([...codeOf(nobody), nobody.headers.get("www-authenticate")]).toEqual([401, "AUTH_REQUIRED", "Bearer"]);
+    const anonymous = await ask("/api/v1/articles", { method: "POST", body });
+    expect([...codeOf(anonymous), anonymous.headers.get("www-authenticate")]).toEqual([401, "AUTH_REQUIRED", "Bearer"]);
     const wrong = await ask("/api/v1/articles", { headers: { Authorization: "Bearer nonsense" } });
     expect(codeOf(wrong)).toEqual([401, "INVALID_TOKEN"]);
   });
 
   test("a broken rule is 422 with the field and the constraint's own words", async () => {
-    const told = await ask("/api/v1/articles", { method: "POST", body: { ...body, title: "Tiny" }, as: ada });
-    expect(codeOf(told)).toEqual([422, "VALIDATION_ERROR"]);
-    expect(told.body.errors).toEqual([{ field: "title", message: "Give a title of at least 5 characters." }]);
+    const response = await ask("/api/v1/articles", { method: "POST", body: { ...body, title: "Tiny" }, as: ada });
+    expect(codeOf(response)).toEqual([422, "VALIDATION_ERROR"]);
+    expect(response.body.errors).toEqual([{ field: "title", message: "Give a title of at least 5 characters." }]);
     const { id } = await create(ada);
     const patched = await ask(`/api/v1/articles/${id}`, { method: "PATCH", body: { title: "Tiny" }, as: ada });
     expect([patched.status, patched.body.errors.length]).toEqual([422, 1]);
@@ -417,9 +417,9 @@ describe("hypermedia", () => {
     ["?links=true", "*/*", "application/json"],
     ["", "application/hal+json", "application/hal+json"],
   ])("_links lead on from a row (%s, %s)", async (query, accept, type) => {
-    const told = await ask(`/api/v1/articles/2${query}`, { headers: { Accept: accept }, as: ada });
-    expect(told.body).toMatchObject({ id: 2, title: "Title 2" });
-    expect(told.body._links).toEqual({
+    const response = await ask(`/api/v1/articles/2${query}`, { headers: { Accept: accept }, as: ada });
+    expect(response.body).toMatchObject({ id: 2, title: "Title 2" });
+    expect(response.body._links).toEqual({
       self: { href: "/api/v1/articles/2" },
       author: { href: `/api/v1/users/${ada}` },
       "article-translations": { href: "/api/v1/articles/2/article-translations" },
@@ -428,7 +428,7 @@ describe("hypermedia", () => {
       delete: { href: "/api/v1/articles/2", method: "DELETE" },
       publish: { href: "/api/v1/articles/2/publish", method: "POST" },
     });
-    expect(told.headers.get("content-type")).toBe(`${type}; charset=utf-8`);
+    expect(response.headers.get("content-type")).toBe(`${type}; charset=utf-8`);
   });
 
   test("lists have them in each row, and only of what the caller may", async () => {
@@ -460,9 +460,9 @@ describe("HTTP", () => {
       ["PUT", "/api/v1/articles"],
       ["POST", "/users/1"],
     ] as const) {
-      const told = await ask(path, { method });
-      expect(codeOf(told)).toEqual([405, "METHOD_NOT_ALLOWED"]);
-      expect(told.headers.get("allow")).toBe(await allow(path));
+      const response = await ask(path, { method });
+      expect(codeOf(response)).toEqual([405, "METHOD_NOT_ALLOWED"]);
+      expect(response.headers.get("allow")).toBe(await allow(path));
     }
   });
 

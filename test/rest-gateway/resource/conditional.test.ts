@@ -13,8 +13,8 @@ afterAll(() => resources.close());
 
 async function newUser() {
   const body = { name: "Ada", email: `conditional-${++made}@example.org`, age: 1 };
-  const told = await ask("/users", { method: "POST", body });
-  return { path: `/users/${told.body.id}`, tag: told.headers.get("etag")!, body: told.body };
+  const response = await ask("/users", { method: "POST", body });
+  return { path: `/users/${response.body.id}`, tag: response.headers.get("etag")!, body: response.body };
 }
 
 const codeOf = ({ status, body }: { status: number; body: { error: { code: string } } }) => [status, body.error.code];
@@ -82,8 +82,8 @@ describe("If-Modified-Since", () => {
       [body.id, at],
     );
     await resources.owner.query("alter table users enable trigger _100_timestamps");
-    const told = await ask(path);
-    expect(Date.parse(told.headers.get("last-modified")!)).toBe(Math.floor(at.getTime() / 1000) * 1000);
+    const response = await ask(path);
+    expect(Date.parse(response.headers.get("last-modified")!)).toBe(Math.floor(at.getTime() / 1000) * 1000);
   });
 
   test("a row that shows others has no date, for they change without it", async () => {
@@ -95,9 +95,9 @@ describe("If-Modified-Since", () => {
     const headers = { "If-Modified-Since": since };
     expect((await ask(own, { headers })).status).toBe(304);
     for (const others of ["author.name", "comments.content"]) {
-      const told = await ask(`${own},${others}`, { headers });
-      expect([told.status, told.headers.get("last-modified")]).toEqual([200, null]);
-      const tag = told.headers.get("etag")!;
+      const response = await ask(`${own},${others}`, { headers });
+      expect([response.status, response.headers.get("last-modified")]).toEqual([200, null]);
+      const tag = response.headers.get("etag")!;
       expect((await ask(`${own},${others}`, { headers: { "If-None-Match": tag } })).status).toBe(304);
     }
   });
@@ -156,8 +156,11 @@ describe("If-Match", () => {
     const tag = (await ask(path)).headers.get("etag")!;
     const patch = (title: string) =>
       ask(path, { method: "PATCH", headers: { "If-Match": tag }, body: { title }, as: ada });
-    const told = await patch("Another title");
-    expect([told.status, told.body]).toEqual([200, { title: "Another title", author: { name: "Ada" }, comments: [] }]);
+    const response = await patch("Another title");
+    expect([response.status, response.body]).toEqual([
+      200,
+      { title: "Another title", author: { name: "Ada" }, comments: [] },
+    ]);
     expect((await patch("A third title")).status).toBe(412);
   });
 
@@ -222,12 +225,12 @@ describe("If-Unmodified-Since", () => {
 
   test("of those who show one date one alone succeeds", async () => {
     const { path, since } = await dated();
-    const told = await Promise.all(
+    const response = await Promise.all(
       Array.from({ length: 12 }, (_, age) =>
         ask(path, { method: "PATCH", body: { age }, headers: { "If-Unmodified-Since": since } }),
       ),
     );
-    expect(told.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 11 }, () => 412)]);
+    expect(response.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 11 }, () => 412)]);
   });
 
   test("a row that is only read is the one that was meant, or 412", async () => {
@@ -241,14 +244,14 @@ describe("many at once", () => {
   test("of those who send one tag one alone succeeds", async () => {
     for (let round = 0; round < 5; round++) {
       const { path, tag } = await newUser();
-      const told = await Promise.all(
+      const response = await Promise.all(
         Array.from({ length: 12 }, (_, age) =>
           ask(path, { method: "PATCH", body: { age }, headers: { "If-Match": tag } }),
         ),
       );
-      const statuses = told.map(({ status }) => status).sort();
+      const statuses = response.map(({ status }) => status).sort();
       expect(statuses).toEqual([200, ...Array.from({ length: 11 }, () => 412)]);
-      const winner = told.find(({ status }) => status === 200)!;
+      const winner = response.find(({ status }) => status === 200)!;
       expect((await ask(path)).body).toEqual(winner.body);
     }
   });

@@ -90,8 +90,8 @@ describe("a write that is repeated with its Idempotency-Key", () => {
   test("sent many times at once makes one user", async () => {
     const body = newUser();
     const sent = { method: "POST", body, ...keyed(randomUUID()) };
-    const told = await Promise.all(Array.from({ length: 12 }, () => ask("/users", sent)));
-    expect(new Set(told.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
-    expect([told[0]!.status, told.filter((one) => !isReplay(one)).length]).toEqual([201, 1]);
+    const response = await Promise.all(Array.from({ length: 12 }, () => ask("/users", sent)));
+    expect(new Set(response.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect([response[0]!.status, response.filter((one) => !isReplay(one)).length]).toEqual([201, 1]);
   });
 });

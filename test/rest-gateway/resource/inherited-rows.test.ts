@@ -31,8 +31,8 @@ test.each([
   ["PUT", { id: 1, name: "Cat" }],
   ["DELETE", undefined],
 ])("%s of an id that a row of an inheriting table has too is refused, and changes neither", async (method, body) => {
-  const { status, body: told } = await ask(method, "animals/1", body);
-  expect([status, told.error.code]).toEqual([409, "RESOURCE_CONFLICT"]);
+  const { status, body: response } = await ask(method, "animals/1", body);
+  expect([status, response.error.code]).toEqual([409, "RESOURCE_CONFLICT"]);
   expect(await served.sql("select id, name from animals order by name")).toEqual([
     { id: 2, name: "Alone" },
     { id: 1, name: "Animal" },

@@ -89,8 +89,8 @@ describe("a body of rows", () => {
   test("may not have a row that is larger than one may be", async () => {
     const large = `{"name":"${"x".repeat(4 * 2 ** 20)}"}`;
     for (const body of [large, `[{"name":"a"},${large}]`]) {
-      const { status, body: told } = await post(body);
-      expect([status, told.error.code]).toEqual([413, "PAYLOAD_TOO_LARGE"]);
+      const { status, body: response } = await post(body);
+      expect([status, response.error.code]).toEqual([413, "PAYLOAD_TOO_LARGE"]);
     }
   });
 });

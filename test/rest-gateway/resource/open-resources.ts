@@ -6,7 +6,7 @@ import { cloneDatabase } from "../../database.ts";
 import { SECRET } from "../../secret.ts";
 import { serve } from "../../serve.ts";
 
-export type Told = {
+export type TestResponse = {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -27,7 +27,7 @@ export type Sent = {
 export type Resources = {
   readonly service: Service;
   readonly owner: pg.Pool;
-  ask(path: string, sent?: Sent): Promise<Told>;
+  ask(path: string, sent?: Sent): Promise<TestResponse>;
   /** Makes a user in SQL; the id. */
   addUser(name?: string): Promise<number>;
   /** Resolves when the catalogue has been read again. */
@@ -49,7 +49,7 @@ export async function openResources({ template, settings = {}, sql = "", log }: 
   if (sql !== "") await owner.query(sql);
   const service = await serve(database, settings, log && { log });
 
-  const ask = async (path: string, { method = "GET", headers = {}, body, as }: Sent = {}): Promise<Told> => {
+  const ask = async (path: string, { method = "GET", headers = {}, body, as }: Sent = {}): Promise<TestResponse> => {
     const response = await fetch(service.url + path, {
       method,
       redirect: "manual",

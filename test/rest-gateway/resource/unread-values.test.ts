@@ -110,8 +110,8 @@ describe("a value that Postgres cannot read is named", () => {
 
   test("and where several may be meant, none is", async () => {
     for (const body of [{ pairs: 3 }, { more_pairs: 3 }]) {
-      const { status, body: told } = await ask("/api/v1/socks/2", { method: "PATCH", body });
-      expect([status, told.error.code, told.error.details ?? []]).toEqual([422, "VALIDATION_ERROR", []]);
+      const { status, body: response } = await ask("/api/v1/socks/2", { method: "PATCH", body });
+      expect([status, response.error.code, response.error.details ?? []]).toEqual([422, "VALIDATION_ERROR", []]);
     }
   });
 

@@ -184,9 +184,9 @@ describe("creating", () => {
     [{ name: 5, email: "z@example.org" }, "VALIDATION_ERROR", "name"],
     [{ name: "Ada", email: "z@example.org", role: "admin" }, "VALIDATION_ERROR", "role"],
   ])("%j is 400 %s, naming %s", async (body, code, field) => {
-    const told = await ask("/users", { method: "POST", body });
-    expect(codeOf(told)).toEqual([400, code]);
-    expect(told.body.error.details).toContainEqual({ field, message: expect.any(String) });
+    const response = await ask("/users", { method: "POST", body });
+    expect(codeOf(response)).toEqual([400, code]);
+    expect(response.body.error.details).toContainEqual({ field, message: expect.any(String) });
   });
 
   test.each([
@@ -195,8 +195,8 @@ describe("creating", () => {
     ["-0.0", 0],
   ])("the age %s is the whole number that JSON takes it for", async (age, whole) => {
     const body = `{"name": "Ada", "email": "${newEmail()}", "age": ${age}}`;
-    const told = await ask("/users", { method: "POST", body });
-    expect([told.status, told.body.age]).toEqual([201, whole]);
+    const response = await ask("/users", { method: "POST", body });
+    expect([response.status, response.body.age]).toEqual([201, whole]);
   });
 
   test.each(["30.5", "30.00000000000000000001", "1e400"])("the age %s is no whole number", async (age) => {
@@ -211,8 +211,8 @@ describe("creating", () => {
   test("a body that is nested too deeply is told so, and not called anything but JSON", async () => {
     const deep = 100_000;
     const body = `{"name": ${"[".repeat(deep)}${"]".repeat(deep)}}`;
-    const told = await ask("/users", { method: "POST", body });
-    expect([...codeOf(told), told.body.error.message]).toEqual([
+    const response = await ask("/users", { method: "POST", body });
+    expect([...codeOf(response), response.body.error.message]).toEqual([
       400,
       "VALIDATION_ERROR",
       "The body is nested too deeply.",
@@ -223,9 +223,9 @@ describe("creating", () => {
     const email = newEmail();
     await ask("/users", { method: "POST", body: { name: "Ada", email } });
     for (const again of [email, email.toUpperCase()]) {
-      const told = await ask("/users", { method: "POST", body: { name: "Eve", email: again } });
-      expect(codeOf(told)).toEqual([409, "RESOURCE_CONFLICT"]);
-      expect(told.body.error.details).toEqual([{ field: "email", message: told.body.error.message }]);
+      const response = await ask("/users", { method: "POST", body: { name: "Eve", email: again } });
+      expect(codeOf(response)).toEqual([409, "RESOURCE_CONFLICT"]);
+      expect(response.body.error.details).toEqual([{ field: "email", message: response.body.error.message }]);
     }
   });
 
@@ -325,8 +325,8 @@ test("PUT_SEMANTICS=merge keeps the fields that are not sent", async () => {
   try {
     const body = { name: "Ada", email: "ada@example.org", age: 36 };
     const { id } = (await merging.ask("/users", { method: "POST", body })).body;
-    const told = await merging.ask(`/users/${id}`, { method: "PUT", body: { name: "Eve" } });
-    expect([told.status, told.body]).toMatchObject([200, { name: "Eve", email: "ada@example.org", age: 36 }]);
+    const response = await merging.ask(`/users/${id}`, { method: "PUT", body: { name: "Eve" } });
+    expect([response.status, response.body]).toMatchObject([200, { name: "Eve", email: "ada@example.org", age: 36 }]);
   } finally {
     await merging.close();
   }
@@ -373,9 +373,9 @@ describe("USERS_ACCESS=owner", () => {
     const [ada, eve] = [await closed.addUser(), await closed.addUser()];
     const patch = (as?: number | { role: string; sub: string }) =>
       closed.ask(`/users/${ada}`, { method: "PATCH", body: { age: 40 }, ...(as !== undefined && { as }) });
-    const nobody = await patch();
-    expect(codeOf(nobody)).toEqual([401, "AUTH_REQUIRED"]);
-    expect(nobody.headers.get("www-authenticate")).toBe("Bearer");
+    const anonymous = await patch();
+    expect(codeOf(anonymous)).toEqual([401, "AUTH_REQUIRED"]);
+    expect(anonymous.headers.get("www-authenticate")).toBe("Bearer");
     expect(codeOf(await patch(eve))).toEqual([403, "PERMISSION_DENIED"]);
     expect((await patch(ada)).status).toBe(200);
     expect((await patch({ role: "admin", sub: String(eve) })).status).toBe(200);

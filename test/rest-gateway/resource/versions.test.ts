@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../../until.ts";
-import { openResources, type Resources, type Told } from "./open-resources.ts";
+import { openResources, type Resources, type TestResponse } from "./open-resources.ts";
 
 let resources: Resources;
 let ask: Resources["ask"];
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => resources.close());
 
-const codeOf = ({ status, body }: Told) => [status, body.error.code];
+const codeOf = ({ status, body }: TestResponse) => [status, body.error.code];
 
 const V1 = ["id", "title", "content", "summary", "status", "author_id", "tags", "created_at", "updated_at"];
 const V2 = ["id", "title", "content", "summary", "status", "authorId", "tags", "createdAt", "updatedAt"];
@@ -72,9 +72,9 @@ describe("asking for a version", () => {
     ["/users", { Accept: "application/vnd.x.v1.0.0+json" }],
     ["/api/articles", { Accept: "application/vnd.x.v2-beta+json" }],
   ])("%s with %j is not served: 400 with those that are", async (path, headers) => {
-    const told = await ask(path, { headers: headers as Record<string, string> });
-    expect(codeOf(told)).toEqual([400, "UNSUPPORTED_VERSION"]);
-    expect(told.body.supportedVersions).toEqual([1, 2]);
+    const response = await ask(path, { headers: headers as Record<string, string> });
+    expect(codeOf(response)).toEqual([400, "UNSUPPORTED_VERSION"]);
+    expect(response.body.supportedVersions).toEqual([1, 2]);
   });
 });
 
@@ -128,8 +128,8 @@ describe("api.versions", () => {
     await until(async () => (await ask("/users")).headers.get("x-api-warn") !== null);
     const refused = (path: string) => ask(path, { headers: { Authorization: "Bearer nonsense" } });
     for (const path of ["/users", "/api/v1/articles/1"]) {
-      const told = await refused(path);
-      expect([...codeOf(told), told.headers.get("x-api-warn")]).toEqual([
+      const response = await refused(path);
+      expect([...codeOf(response), response.headers.get("x-api-warn")]).toEqual([
         401,
         "INVALID_TOKEN",
         "Version 1 is deprecated. Move to version 2.",
@@ -174,10 +174,10 @@ describe("api.versions", () => {
   test("a retired version is gone", async () => {
     await resources.owner.query("update api.versions set status = 'retired', sunset = '2020-01-01Z' where number = 1");
     await until(async () => (await ask("/users")).status === 410);
-    const told = await ask("/api/v1/articles");
-    expect(codeOf(told)).toEqual([410, "VERSION_RETIRED"]);
-    expect(told.headers.get("x-api-sunset")).toBe("Wed, 01 Jan 2020 00:00:00 GMT");
-    expect(told.headers.get("link")).toBe("</api/v2/articles>; rel=successor-version");
+    const response = await ask("/api/v1/articles");
+    expect(codeOf(response)).toEqual([410, "VERSION_RETIRED"]);
+    expect(response.headers.get("x-api-sunset")).toBe("Wed, 01 Jan 2020 00:00:00 GMT");
+    expect(response.headers.get("link")).toBe("</api/v2/articles>; rel=successor-version");
     expect((await ask("/api/v2/articles")).status).toBe(200);
     expect((await ask("/users?version=9")).body.supportedVersions).toEqual([2]);
   });

@@ -112,11 +112,11 @@ describe("a body beyond the limit", () => {
   });
 
   test("is one, too, that would go beyond all limits as JSON", async () => {
-    const { status, body: told } = await insert(
+    const { status, body: result } = await insert(
       `${"n".repeat(1e6)}\n${"1\n".repeat(1e6)}`,
       "text/csv",
       "return=minimal",
     );
-    expect([status, told.code]).toEqual([413, "PAYLOAD_TOO_LARGE"]);
+    expect([status, result.code]).toEqual([413, "PAYLOAD_TOO_LARGE"]);
   });
 });

@@ -4,7 +4,7 @@ import { SECRET } from "../../secret.ts";
 
 export type Claims = { readonly role: string; readonly [claim: string]: unknown };
 
-export type Asked = {
+export type TestRequest = {
   readonly method?: string;
   readonly headers?: OutgoingHttpHeaders;
   /** An object goes as JSON. */
@@ -13,7 +13,7 @@ export type Asked = {
   readonly as?: Claims;
 };
 
-export type Told = {
+export type TestResponse = {
   readonly status: number;
   readonly reason: string;
   readonly headers: IncomingHttpHeaders;
@@ -24,7 +24,7 @@ export type Told = {
 };
 
 export type Client = {
-  ask(path: string, asked?: Asked): Promise<Told>;
+  ask(path: string, sent?: TestRequest): Promise<TestResponse>;
   close(): void;
 };
 
@@ -39,8 +39,8 @@ export function openClient(
   const { hostname, port } = new URL(serviceUrl);
   const apikey = tokenOf({ role: "anon" });
 
-  const ask = (path: string, { method = "GET", headers = {}, body = null, as: caller = as }: Asked = {}) =>
-    new Promise<Told>((resolve, reject) => {
+  const ask = (path: string, { method = "GET", headers = {}, body = null, as: caller = as }: TestRequest = {}) =>
+    new Promise<TestResponse>((resolve, reject) => {
       const content = body === null || typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body);
       const sent = request(
         {
@@ -68,7 +68,7 @@ export function openClient(
   return { ask, close: () => agent.destroy() };
 }
 
-async function read(response: IncomingMessage): Promise<Told> {
+async function read(response: IncomingMessage): Promise<TestResponse> {
   const chunks: Buffer[] = [];
   for await (const chunk of response) chunks.push(chunk);
   const text = Buffer.concat(chunks).toString("utf8");

@@ -5,7 +5,7 @@ import type { Service } from "../../../service.ts";
 import type { TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { type Asked, type Client, openClient, type Told } from "./client.ts";
+import { type Client, openClient, type TestRequest, type TestResponse } from "./client.ts";
 import { openMuseum } from "./differential/fixture.ts";
 import { like, post, REFUSALS, type Refusal } from "./refusals.ts";
 
@@ -96,23 +96,26 @@ const HIDDEN = [
   "lock_both",
 ];
 
-function expectPlainError({ text, body, headers }: Told, asked: Asked & { readonly path: string }): void {
+function expectPlainError(
+  { text, body, headers }: TestResponse,
+  request: TestRequest & { readonly path: string },
+): void {
   expect(headers["content-type"]).toBe("application/json; charset=utf-8");
   expect(headers["proxy-status"]).toBe(`PostgREST; error=${body.code}`);
   expect(Object.keys(body).sort()).toEqual(["code", "details", "hint", "message"]);
   expect(body.message).toEqual(like(/\S/));
   expect(text).not.toMatch(INSIDE);
-  const known = JSON.stringify(asked);
+  const known = JSON.stringify(request);
   expect(HIDDEN.filter((name) => text.includes(name) && !known.includes(name))).toEqual([]);
 }
 
 describe("a request that is refused", () => {
   test.each(REFUSALS)(
     "$code: $method $path",
-    async ({ code, status, path, says = {}, told = {}, by = "usual", ...asked }) => {
-      const answer = await clients[by].ask(path, asked);
-      expect(answer, answer.text).toMatchObject({ status, headers: told, body: { code, ...says } });
-      expectPlainError(answer, { path, ...asked });
+    async ({ code, status, path, says = {}, told: result = {}, by = "usual", ...request }) => {
+      const answer = await clients[by].ask(path, request);
+      expect(answer, answer.text).toMatchObject({ status, headers: result, body: { code, ...says } });
+      expectPlainError(answer, { path, ...request });
     },
   );
 
@@ -209,9 +212,9 @@ describe("requests that get into each other's way", () => {
     const answer = clients.usual.ask("/rpc/reword", post({ n: 1, word: "ours" }));
     await until(isWaiting);
     await other.query("commit");
-    const told = await answer;
-    expect(told).toMatchObject({ status: 500, body: { code: "40001", message: like(/could not serialize access/) } });
-    expectPlainError(told, { path: "/rpc/reword" });
+    const result = await answer;
+    expect(result).toMatchObject({ status: 500, body: { code: "40001", message: like(/could not serialize access/) } });
+    expectPlainError(result, { path: "/rpc/reword" });
   });
 
   test("40P01: each waits for the other", async () => {
@@ -222,11 +225,11 @@ describe("requests that get into each other's way", () => {
       await until(isWaiting);
       const theirs = await other.query("update api.numbers set half = half where n = 1").catch((error) => error);
       await other.query("rollback");
-      const told = await answer;
+      const result = await answer;
       if (theirs.code === "40P01") continue;
-      expect(told).toMatchObject({ status: 500, body: { code: "40P01", message: "deadlock detected" } });
+      expect(result).toMatchObject({ status: 500, body: { code: "40P01", message: "deadlock detected" } });
       // Postgres tells the numbers of processes, and its log the statements.
-      expectPlainError(told, { path: "/rpc/lock_both" });
+      expectPlainError(result, { path: "/rpc/lock_both" });
       break;
     }
   });
@@ -251,10 +254,10 @@ describe("a database that cannot answer", () => {
       [museum.name],
     );
     for (;;) {
-      const told = await clients.usual.ask("/works?limit=1");
-      if (told.body.code !== "PGRST000") continue;
-      expect(told).toMatchObject({ status: 503, headers: RETRY });
-      expectPlainError(told, { path: "/works" });
+      const result = await clients.usual.ask("/works?limit=1");
+      if (result.body.code !== "PGRST000") continue;
+      expect(result).toMatchObject({ status: 503, headers: RETRY });
+      expectPlainError(result, { path: "/works" });
       break;
     }
     await maintenance.query(`alter database ${name} allow_connections true`);

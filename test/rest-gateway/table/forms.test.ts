@@ -37,11 +37,11 @@ function toRaw(url: string): RawTableRequest {
 }
 
 function understand(url: string): PlannedTableRequest {
-  const asked = parseTableRequest(toRaw(url), deployment);
-  if (asked.action.kind !== "statement") throw new Error(`It is ${asked.action.kind}`);
-  const { intent } = asked.action;
-  const manner = { formats: asked.accept, includesBody: true, maxAffected: null };
-  return { request: asked, intent, planned: plan(intent, manner, museum.catalog, "anon") };
+  const request = parseTableRequest(toRaw(url), deployment);
+  if (request.action.kind !== "statement") throw new Error(`It is ${request.action.kind}`);
+  const { intent } = request.action;
+  const responseOptions = { formats: request.accept, includesBody: true, maxAffected: null };
+  return { request, intent, planned: plan(intent, responseOptions, museum.catalog, "anon") };
 }
 
 function recall(
@@ -63,9 +63,9 @@ function learn(url: string) {
   return { forms, learnt };
 }
 
-function told({ request: asked, intent, planned }: PlannedTableRequest) {
+function result({ request, intent, planned }: PlannedTableRequest) {
   const { plan, statement, stream: long } = bindRequest(planned, intent);
-  return { asked, intent, plan, statement, probe: long?.probe, rows: long?.rows() };
+  return { asked: request, intent, plan, statement, probe: long?.probe, rows: long?.rows() };
 }
 
 describe("a request of a known form", () => {
@@ -84,10 +84,10 @@ describe("a request of a known form", () => {
   ])("%s, then %s: is understood as if it were read and planned anew", (one, other) => {
     const { forms, learnt } = learn(one);
     const recalled = recall(forms, other)!;
-    const { canonicalQuery, ...asked } = recalled.request;
-    expect(told({ ...recalled, request: asked })).toEqual(told(understand(other)));
-    expect(told({ ...recalled, request: asked })).not.toEqual(told(learnt));
-    expect(canonicalQuery).toBe(canonicalQueryString(asked.parameters));
+    const { canonicalQuery, ...request } = recalled.request;
+    expect(result({ ...recalled, request })).toEqual(result(understand(other)));
+    expect(result({ ...recalled, request })).not.toEqual(result(learnt));
+    expect(canonicalQuery).toBe(canonicalQueryString(request.parameters));
   });
 
   test("is not known to another role, for which it may mean something else", () => {

@@ -5,7 +5,7 @@ import type { Service } from "../../../service.ts";
 import type { TestDatabase } from "../../database.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { serve } from "../../serve.ts";
-import { type Client, openClient, type Told } from "./client.ts";
+import { type Client, openClient, type TestResponse } from "./client.ts";
 import { ask, type Case } from "./differential/case.ts";
 import { calling } from "./differential/cases/generated/calls.ts";
 import { mutilated, reading } from "./differential/cases/generated/reads.ts";
@@ -121,36 +121,36 @@ const broken: fc.Arbitrary<Case> = fc
     body: fc.array(mutation, { maxLength: 2 }),
     headers,
   })
-  .map(({ asked, method, path, body, headers }) => {
+  .map(({ asked: request, method, path, body, headers }) => {
     return {
-      ...asked,
-      method: method ?? asked.method,
-      path: `/${path.reduce(mutated, asked.path.slice(1))}`,
-      body: asked.body === null ? null : body.reduce(mutated, String(asked.body)),
-      headers: { ...asked.headers, ...headers },
+      ...request,
+      method: method ?? request.method,
+      path: `/${path.reduce(mutated, request.path.slice(1))}`,
+      body: request.body === null ? null : body.reduce(mutated, String(request.body)),
+      headers: { ...request.headers, ...headers },
     };
   });
 
-function expectSound({ method, path, headers, body }: Case, told: Told): void {
-  const context = `${method} ${path} ${JSON.stringify(headers)} ${body}\n${told.status} ${told.text.slice(0, 500)}`;
+function expectSound({ method, path, headers, body }: Case, result: TestResponse): void {
+  const context = `${method} ${path} ${JSON.stringify(headers)} ${body}\n${result.status} ${result.text.slice(0, 500)}`;
   // Two rows of an upsert with one key: PostgREST has that as a fault of the server.
-  const isTwice = told.status === 500 && told.body.code === "21000" && /a second time/.test(told.body.message);
-  expect(told.status < 500 || isTwice, context).toBe(true);
-  if (told.status >= 300 && told.text !== "") {
-    expect(told.headers["content-type"], context).toBe("application/json; charset=utf-8");
-    expect(Object.keys(told.body).sort(), context).toEqual(["code", "details", "hint", "message"]);
-    expect(told.body, context).toMatchObject({ code: expect.any(String), message: expect.any(String) });
+  const isTwice = result.status === 500 && result.body.code === "21000" && /a second time/.test(result.body.message);
+  expect(result.status < 500 || isTwice, context).toBe(true);
+  if (result.status >= 300 && result.text !== "") {
+    expect(result.headers["content-type"], context).toBe("application/json; charset=utf-8");
+    expect(Object.keys(result.body).sort(), context).toEqual(["code", "details", "hint", "message"]);
+    expect(result.body, context).toMatchObject({ code: expect.any(String), message: expect.any(String) });
     // No statement of ours is one that Postgres cannot read.
-    expect(told.body.code, context).not.toBe("42601");
+    expect(result.body.code, context).not.toBe("42601");
   }
-  if (method === "HEAD") expect(told.text, context).toBe("");
+  if (method === "HEAD") expect(result.text, context).toBe("");
 }
 
 /** Several at a time, as clients come. */
 function fuzz(
   cases: fc.Arbitrary<Case>,
   runs: number,
-  check: (asked: Case, told: Told) => void = expectSound,
+  check: (request: Case, result: TestResponse) => void = expectSound,
 ): Promise<void> {
   const crowd = fc.array(cases, { minLength: 16, maxLength: 16 });
   return fc.assert(
@@ -158,7 +158,7 @@ function fuzz(
       const answers = await Promise.all(
         together.map(({ path, method, headers, body }) => client.ask(path, { method, headers, body })),
       );
-      for (const [index, told] of answers.entries()) check(together[index]!, told);
+      for (const [index, result] of answers.entries()) check(together[index]!, result);
     }),
     { numRuns: propertyRuns(runs / 16) },
   );
@@ -166,11 +166,11 @@ function fuzz(
 
 describe("whatever a client sends, it is answered or refused", () => {
   test("when it is right", () =>
-    fuzz(valid, 1_200, (asked, told) => {
-      expectSound(asked, told);
+    fuzz(valid, 1_200, (request, result) => {
+      expectSound(request, result);
       // A page may begin behind the last row.
-      const isRead = asked.method === "GET" && !asked.path.startsWith("/rpc/");
-      if (isRead) expect([200, 206, 416], told.text).toContain(told.status);
+      const isRead = request.method === "GET" && !request.path.startsWith("/rpc/");
+      if (isRead) expect([200, 206, 416], result.text).toContain(result.status);
     }));
   test("when a character of its address is wrong", () => fuzz(mutilated, 800));
   test("when something in its address, its body, its headers or its method is wrong", () => fuzz(broken, 3_200));

@@ -5,7 +5,7 @@ import type { Service } from "../../../service.ts";
 import type { TestDatabase } from "../../database.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { serve } from "../../serve.ts";
-import { type Asked, type Client, openClient, type Told, tokenOf } from "./client.ts";
+import { type Client, openClient, type TestRequest, type TestResponse, tokenOf } from "./client.ts";
 import { openMuseum } from "./differential/fixture.ts";
 import { type StatementTap, tapStatements } from "./statement-tap.ts";
 
@@ -151,7 +151,7 @@ const hostile = fc
   )
   .filter((text) => !text.includes("\0"));
 
-type Attempt = Asked & { readonly path: string };
+type Attempt = TestRequest & { readonly path: string };
 const e = encodeURIComponent;
 /** Within quotes of a grammar, with what would end them escaped. */
 const quoted = (text: string) => `"${text.replace(/[\\"]/g, "\\$&")}"`;
@@ -300,7 +300,7 @@ const INSIDE =
   /\bselect\b.*\bfrom\b|json_agg|to_recordset|set_config|search_path|node:|\.ts:\d|node_modules|xyzzy|syntax error at or near/i;
 
 /** Refused, or answered; never broken, and nothing told that is nobody's business. */
-function expectHarmless(position: string, text: string, { status, body, text: said, headers }: Told): void {
+function expectHarmless(position: string, text: string, { status, body, text: said, headers }: TestResponse): void {
   const context = `${position} ${JSON.stringify(text)}: ${status} ${said.slice(0, 500)}`;
   // Where the database has no place for answers, it says so.
   const isUnavailable = position === "Idempotency-Key" && status === 501;
@@ -320,11 +320,11 @@ describe("hostile text", () => {
         const positions = Object.entries(POSITIONS);
         const answers = await Promise.all(
           positions.map(async ([position, attempt]) => {
-            const { path, ...asked } = attempt(text);
-            return [position, await client.ask(path, asked)] as const;
+            const { path, ...request } = attempt(text);
+            return [position, await client.ask(path, request)] as const;
           }),
         );
-        for (const [position, told] of answers) expectHarmless(position, text, told);
+        for (const [position, result] of answers) expectHarmless(position, text, result);
         expect((await owner.query(STATE)).rows).toEqual(before);
       }),
       { numRuns: propertyRuns(40) },
@@ -394,10 +394,10 @@ describe("a text is that text", () => {
       { numRuns: propertyRuns(60) },
     );
   const bodyOf = async (attempt: Attempt) => {
-    const { path, ...asked } = attempt;
-    const told = await client.ask(path, { ...asked, headers: { ...rows, ...asked.headers } });
-    expect(told.status, told.text).toBeLessThan(300);
-    return told.body;
+    const { path, ...request } = attempt;
+    const result = await client.ask(path, { ...request, headers: { ...rows, ...request.headers } });
+    expect(result.status, result.text).toBeLessThan(300);
+    return result.body;
   };
 
   test("when it is written as JSON, and found by a filter", () =>
@@ -453,8 +453,8 @@ describe("a text is that text", () => {
     is(async (text) => {
       // Clients write a header's bytes, each as a character.
       const headers = { "X-Something": Buffer.from(header(text)).toString("latin1") };
-      const told = await bodyOf({ path: "/rpc/request_header?name=x-something", headers });
-      return told === header(text) ? text : told;
+      const result = await bodyOf({ path: "/rpc/request_header?name=x-something", headers });
+      return result === header(text) ? text : result;
     }));
   test("when it is a claim", () =>
     is(async (text) => {
@@ -478,8 +478,8 @@ describe("statements", () => {
   test("hold no text from outside but what is quoted", async () => {
     for (const text of fc.sample(hostile, 5)) {
       for (const attempt of Object.values(POSITIONS)) {
-        const { path, ...asked } = attempt(text);
-        await client.ask(path, asked);
+        const { path, ...request } = attempt(text);
+        await client.ask(path, request);
       }
     }
     expect(tap.statements.size).toBeGreaterThan(100);
@@ -503,8 +503,8 @@ describe("statements", () => {
     );
     expect(only.length).toBeGreaterThan(40);
     for (const [, attempt] of only) {
-      const { path, ...asked } = attempt(`${VALUE}' "x`);
-      await client.ask(path, asked);
+      const { path, ...request } = attempt(`${VALUE}' "x`);
+      await client.ask(path, request);
     }
     expect([...tap.statements].filter((statement) => statement.includes(VALUE))).toEqual([]);
   });

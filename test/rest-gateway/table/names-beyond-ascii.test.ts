@@ -44,9 +44,9 @@ const inBytes = (text: string) => Buffer.from(text).toString("latin1");
 const readBytes = (text: unknown) => Buffer.from(String(text), "latin1").toString();
 
 test("an answer names its schema in UTF-8", async () => {
-  const told = await client.ask("/книги");
-  expect(told).toMatchObject({ status: 200, body: [{ номер: 1, title: "Идиот" }] });
-  expect(readBytes(told.headers["content-profile"])).toBe("тест");
+  const response = await client.ask("/книги");
+  expect(response).toMatchObject({ status: 200, body: [{ номер: 1, title: "Идиот" }] });
+  expect(readBytes(response.headers["content-profile"])).toBe("тест");
 });
 
 test.each([
@@ -57,44 +57,44 @@ test.each([
     `/${encodeURIComponent("книги")}`,
   ],
 ])("so does the document of the interface in %s", async (_format, accept, path) => {
-  const told = await client.ask("/", { headers: { Accept: accept } });
-  expect(told.body.paths).toHaveProperty([path]);
-  expect(readBytes(told.headers["content-profile"])).toBe("тест");
+  const response = await client.ask("/", { headers: { Accept: accept } });
+  expect(response.body.paths).toHaveProperty([path]);
+  expect(readBytes(response.headers["content-profile"])).toBe("тест");
 });
 
 test.each([
   ["тест", "/книги", "тест"],
   ["été", "/jours", "été"],
 ])("a client may name the schema %s in UTF-8", async (schema, path, named) => {
-  const told = await client.ask(path, { headers: { "Accept-Profile": inBytes(schema) } });
-  expect(told.status).toBe(200);
-  expect(readBytes(told.headers["content-profile"])).toBe(named);
+  const response = await client.ask(path, { headers: { "Accept-Profile": inBytes(schema) } });
+  expect(response.status).toBe(200);
+  expect(readBytes(response.headers["content-profile"])).toBe(named);
 });
 
 test("and in Latin-1, as browsers do where they can", async () => {
-  const told = await client.ask("/jours", { headers: { "Accept-Profile": "été" } });
-  expect(told).toMatchObject({ status: 200, body: [{ id: 7 }] });
+  const response = await client.ask("/jours", { headers: { "Accept-Profile": "été" } });
+  expect(response).toMatchObject({ status: 200, body: [{ id: 7 }] });
 });
 
 test("one that is not served is refused in the words of who asked", async () => {
-  const told = await client.ask("/jours", { headers: { "Accept-Profile": inBytes("лето") } });
-  expect(told).toMatchObject({ status: 406, body: { code: "PGRST106", message: "Invalid schema: лето" } });
+  const response = await client.ask("/jours", { headers: { "Accept-Profile": inBytes("лето") } });
+  expect(response).toMatchObject({ status: 406, body: { code: "PGRST106", message: "Invalid schema: лето" } });
 });
 
 test("a row that was inserted has its address, and its schema", async () => {
-  const told = await client.ask("/книги", {
+  const response = await client.ask("/книги", {
     method: "POST",
     body: Buffer.from('{"номер": 2}'),
     headers: { "Content-Profile": inBytes("тест"), Prefer: "return=headers-only" },
   });
-  expect(told.status).toBe(201);
-  expect(decodeURIComponent(told.headers.location!)).toBe("/книги?номер=eq.2");
+  expect(response.status).toBe(201);
+  expect(decodeURIComponent(response.headers.location!)).toBe("/книги?номер=eq.2");
 });
 
 test("what SQL says in a header goes as UTF-8, whatever the body is", async () => {
   for (const method of ["GET", "HEAD", "POST"]) {
-    const told = await client.ask("/rpc/отчёт", { method, ...(method === "POST" && { body: {} }) });
-    expect(told.status).toBe(200);
-    expect(readBytes(told.headers["content-disposition"])).toBe("attachment; filename=отчёт-é.json");
+    const response = await client.ask("/rpc/отчёт", { method, ...(method === "POST" && { body: {} }) });
+    expect(response.status).toBe(200);
+    expect(readBytes(response.headers["content-disposition"])).toBe("attachment; filename=отчёт-é.json");
   }
 });

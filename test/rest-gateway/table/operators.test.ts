@@ -125,9 +125,9 @@ afterAll(async () => {
 });
 
 async function ids(path: string, { method = "GET", body = null as object | null } = {}): Promise<number[]> {
-  const told = await client.ask(path, { method, body, headers: { Prefer: "return=representation" } });
-  expect(told, told.text).toMatchObject({ status: 200 });
-  return told.body.map(({ id }: { id: number }) => id);
+  const response = await client.ask(path, { method, body, headers: { Prefer: "return=representation" } });
+  expect(response, response.text).toMatchObject({ status: 200 });
+  return response.body.map(({ id }: { id: number }) => id);
 }
 
 /** `title`, `eq`, `a b` as parts of an address; what a logic tree would take for its own is quoted there. */

@@ -1,10 +1,10 @@
 import jwt from "jsonwebtoken";
 import { expect } from "vitest";
 import { SECRET } from "../../secret.ts";
-import type { Asked } from "./client.ts";
+import type { TestRequest } from "./client.ts";
 
 type Says = { readonly message?: unknown; readonly details?: unknown; readonly hint?: unknown };
-export type Refusal = Asked & {
+export type Refusal = TestRequest & {
   readonly code: string;
   readonly status: number;
   readonly path: string;
@@ -15,7 +15,7 @@ export type Refusal = Asked & {
 };
 
 export const like = (pattern: RegExp) => expect.stringMatching(pattern);
-export const post = (body: string | object, more: Asked = {}) => ({ ...more, method: "POST", body });
+export const post = (body: string | object, more: TestRequest = {}) => ({ ...more, method: "POST", body });
 const object = { Accept: "application/vnd.pgrst.object+json" };
 const strict = (preferences: string) => ({ Prefer: `handling=strict, ${preferences}` });
 const ada = { role: "authenticated", sub: "ada" };

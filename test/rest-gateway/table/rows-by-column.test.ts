@@ -61,10 +61,10 @@ const written = fc.constantFrom(...WRITTEN);
 const object = (entries: readonly (readonly [string, string])[]) =>
   `{${entries.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(",")}}`;
 
-type Told = { readonly status: number; readonly text: string };
+type TestResponse = { readonly status: number; readonly text: string };
 
 /** What was inserted, or why it was not. */
-async function insert(body: string, query = ""): Promise<Told> {
+async function insert(body: string, query = ""): Promise<TestResponse> {
   const select =
     "&select=a:%22a%20%5C%22b%22,code,flag,small,large,exact,rough,id,day,moment,said::text,known::text,colour,short,list";
   const { status, text } = await client.ask(`/things?${query}${select}`, {
@@ -108,7 +108,10 @@ describe("rows of the same keys in the same order", () => {
     });
     await fc.assert(
       fc.asyncProperty(row, row, async (one, other) => {
-        const [alike, mixed] = (await Promise.all(both([one, other]).map((body) => insert(body)))) as [Told, Told];
+        const [alike, mixed] = (await Promise.all(both([one, other]).map((body) => insert(body)))) as [
+          TestResponse,
+          TestResponse,
+        ];
         expect(alike.status).toBe(mixed.status);
         // Which one of several faults is told is nobody's promise.
         if (mixed.status === 201) expect(alike.text).toBe(mixed.text);
@@ -128,9 +131,9 @@ describe("rows of the same keys in the same order", () => {
         ["flag", "false"],
       ],
     ]);
-    const told = await insert(alike!, "columns=large");
-    expect(told).toEqual(await insert(mixed!, "columns=large"));
-    expect(JSON.parse(told.text)).toMatchObject([
+    const result = await insert(alike!, "columns=large");
+    expect(result).toEqual(await insert(mixed!, "columns=large"));
+    expect(JSON.parse(result.text)).toMatchObject([
       { large: 1, flag: null },
       { large: 2, flag: null },
     ]);

@@ -6,7 +6,7 @@ import type { Service } from "../../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { type Asked, type Client, openClient, type Told } from "./client.ts";
+import { type Client, openClient, type TestRequest, type TestResponse } from "./client.ts";
 
 const ROWS = `
   -- Where the content service's own are closed, these are open.
@@ -31,7 +31,7 @@ const ROWS = `
 `;
 
 /** What clients do all the time, and how it has to end every time. */
-type Habit = Asked & { readonly path: string; readonly expected: number };
+type Habit = TestRequest & { readonly path: string; readonly expected: number };
 
 const HABITS: readonly Habit[] = [
   { path: "/books?select=*&id=lt.10&order=id", expected: 200 },
@@ -72,12 +72,12 @@ function keepAsking(serviceUrl: string, habits: readonly Habit[], clients = 6): 
   const loops = Array.from({ length: clients }, async (_, first) => {
     const client = openClient(serviceUrl, { connections: 1 });
     for (let turn = first; !over; turn++) {
-      const { path, expected, ...asked } = habits[turn % habits.length]!;
+      const { path, expected, ...request } = habits[turn % habits.length]!;
       const { status, text } = await client
-        .ask(path, asked)
+        .ask(path, request)
         .catch((error: Error) => ({ status: 0, text: String(error) }));
       if (status !== expected && !isDeadlock(text))
-        surprises.push(`${asked.method ?? "GET"} ${path}: ${status} ${text}`);
+        surprises.push(`${request.method ?? "GET"} ${path}: ${status} ${text}`);
       answered += 1;
     }
     client.close();
@@ -111,16 +111,20 @@ afterAll(async () => {
 });
 
 /** Asks until the answer is right, however long it takes. */
-async function untilTold(path: string, isRight: (told: Told) => boolean, asked: Asked = {}): Promise<Told> {
+async function untilTold(
+  path: string,
+  isRight: (result: TestResponse) => boolean,
+  request: TestRequest = {},
+): Promise<TestResponse> {
   for (;;) {
-    const told = await anon.ask(path, asked);
-    if (isRight(told)) return told;
+    const result = await anon.ask(path, request);
+    if (isRight(result)) return result;
     await sleep(5);
   }
 }
 
-const ok = ({ status }: Told) => status === 200;
-const gone = ({ status }: Told) => status === 404;
+const ok = ({ status }: TestResponse) => status === 200;
+const gone = ({ status }: TestResponse) => status === 404;
 
 describe("what SQL changes while requests run", () => {
   type Change = {
@@ -129,14 +133,15 @@ describe("what SQL changes while requests run", () => {
     readonly given?: string;
     readonly sql: string;
     readonly path: string;
-    readonly asked?: Asked;
+    readonly asked?: TestRequest;
     /** That the change has not been made yet. */
-    readonly before: (told: Told) => boolean;
-    readonly after: (told: Told) => boolean;
+    readonly before: (result: TestResponse) => boolean;
+    readonly after: (result: TestResponse) => boolean;
   };
-  const refused = ({ status }: Told) => status === 400;
-  const gives = (value: unknown) => (told: Told) => ok(told) && JSON.stringify(told.body) === JSON.stringify(value);
-  const isRefusedBy = (code: string) => (told: Told) => told.body.code === code;
+  const refused = ({ status }: TestResponse) => status === 400;
+  const gives = (value: unknown) => (result: TestResponse) =>
+    ok(result) && JSON.stringify(result.body) === JSON.stringify(value);
+  const isRefusedBy = (code: string) => (result: TestResponse) => result.body.code === code;
   const rowsBack = { Prefer: "return=representation" };
   const small = (name: string) =>
     `create table public.${name} (id int primary key, name text); insert into public.${name} values (1, 'Ada'); grant select, insert on public.${name} to anon;`;
@@ -295,14 +300,14 @@ describe("what SQL changes while requests run", () => {
 
   test.each(changes)(
     "$name is there, and no request fails",
-    async ({ name, given, sql, path, asked, before, after }) => {
+    async ({ name, given, sql, path, asked: request, before, after }) => {
       if (given !== undefined) await owner.query(given);
-      await untilTold(path, before, asked);
+      await untilTold(path, before, request);
       const traffic = keepAsking(service.url, HABITS);
       await until(() => traffic.answered() >= HABITS.length * 3);
       await owner.query(sql);
       const [answeredBefore, startedAt] = [traffic.answered(), performance.now()];
-      await untilTold(path, after, asked);
+      await untilTold(path, after, request);
       const answers = traffic.answered() - answeredBefore;
       figures.push(`${(performance.now() - startedAt).toFixed(0).padStart(6)} ${String(answers).padStart(6)}  ${name}`);
       await until(() => traffic.answered() >= answeredBefore + HABITS.length * 3);
@@ -434,7 +439,7 @@ describe("what a caller may do, from the next request on", () => {
     await untilTold("/diaries", ok);
   });
   const ada = { role: "authenticated", sub: "ada" };
-  const read = (asked: Asked = {}) => anon.ask("/diaries?select=id&order=id", asked);
+  const read = (request: TestRequest = {}) => anon.ask("/diaries?select=id&order=id", request);
 
   test("a grant that is taken away is gone, and one that is given is there", async () => {
     expect(await read()).toMatchObject({ status: 200, body: [{ id: 1 }, { id: 2 }] });

@@ -48,8 +48,8 @@ export async function serveApart(
 /** Of this program alone: on Linux, what `resourceUsage` tells begins with what the process had that started it. */
 function peak(): number {
   const status = "/proc/self/status";
-  const told = existsSync(status) ? /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(status, "utf8"))?.[1] : undefined;
-  return Number(told ?? process.resourceUsage().maxRSS) / 1024;
+  const result = existsSync(status) ? /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(status, "utf8"))?.[1] : undefined;
+  return Number(result ?? process.resourceUsage().maxRSS) / 1024;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -7,7 +7,7 @@ import type { TestDatabase } from "../../database.ts";
 import { SECRET } from "../../secret.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { type Asked, type Client, openClient, tokenOf } from "./client.ts";
+import { type Client, openClient, type TestRequest, tokenOf } from "./client.ts";
 import { openMuseum } from "./differential/fixture.ts";
 
 // What PostgREST answers since release 13, of which the 12.0.2 that ours is compared with knows nothing.
@@ -37,23 +37,23 @@ afterAll(async () => {
   await museum.drop();
 });
 
-type Example = readonly [path: string, body: unknown, asked?: Asked, headers?: Readonly<Record<string, unknown>>];
-type Refused = readonly [path: string, error: object, asked?: Asked];
+type Example = readonly [path: string, body: unknown, asked?: TestRequest, headers?: Readonly<Record<string, unknown>>];
+type Refused = readonly [path: string, error: object, asked?: TestRequest];
 
 function examples(all: readonly Example[], status = 200): void {
-  for (const [path, body, asked = {}, headers = {}] of all) {
+  for (const [path, body, request = {}, headers = {}] of all) {
     test(path, async () => {
-      const told = await client.ask(path, asked);
-      expect(told, told.text).toMatchObject({ status, headers });
-      expect(told.body).toEqual(body);
+      const response = await client.ask(path, request);
+      expect(response, response.text).toMatchObject({ status, headers });
+      expect(response.body).toEqual(body);
     });
   }
 }
 
 function refusals(all: readonly Refused[], status = 400): void {
-  for (const [path, error, asked] of all) {
+  for (const [path, error, request] of all) {
     test(path, async () => {
-      expect(await client.ask(path, asked)).toMatchObject({ status, body: error });
+      expect(await client.ask(path, request)).toMatchObject({ status, body: error });
     });
   }
 }
@@ -95,10 +95,10 @@ describe("13: what is wrong with a token", () => {
     ["PGRST303", "The JWT 'nbf' claim must be a number", unchecked({ role, nbf: "soon" }), null],
     ["PGRST303", "The JWT 'aud' claim must be a string or an array of strings", unchecked({ role, aud: [7] }), null],
   ])("%s: %s", async (code, message, token, details) => {
-    const told = await client.ask("/works", { headers: { Authorization: `Bearer ${token}` } });
-    expect(told).toMatchObject({ status: 401, body: { code, message, details, hint: null } });
+    const response = await client.ask("/works", { headers: { Authorization: `Bearer ${token}` } });
+    expect(response).toMatchObject({ status: 401, body: { code, message, details, hint: null } });
     const challenge = `Bearer error="invalid_token", error_description="${message}"`;
-    expect(told.headers["www-authenticate"]).toBe(challenge);
+    expect(response.headers["www-authenticate"]).toBe(challenge);
   });
 });
 
@@ -109,9 +109,9 @@ describe("16: a relation that has an alias", () => {
     "working in a future release. Update";
 
   test("may be called by its name, which is warned of", async () => {
-    const told = await client.ask("/works?select=id,maker:artists(name)&artists.id=eq.1&limit=1");
-    expect(told.status).toBe(200);
-    expect(told.headers.warning).toBe(
+    const response = await client.ask("/works?select=id,maker:artists(name)&artists.id=eq.1&limit=1");
+    expect(response.status).toBe(200);
+    expect(response.headers.warning).toBe(
       `299 PostgREST "${words} \`artists\` to \`maker\` in query string filters, orders or limits."`,
     );
     const twice = await warningOf("/artists?select=name,a:works(id)&works.order=id&works.limit=1");
@@ -301,8 +301,8 @@ describe("13: what is not there", () => {
     404,
   );
   test.each(["POST", "PATCH", "PUT", "DELETE"])("%s has nothing to do at the root", async (method) => {
-    const told = await client.ask("/", { method, body: method === "DELETE" ? null : {} });
-    expect(told).toMatchObject({ status: 405, headers: { allow: "OPTIONS,GET,HEAD" }, body: { code: "PGRST117" } });
+    const response = await client.ask("/", { method, body: method === "DELETE" ? null : {} });
+    expect(response).toMatchObject({ status: 405, headers: { allow: "OPTIONS,GET,HEAD" }, body: { code: "PGRST117" } });
   });
 });
 
@@ -617,9 +617,9 @@ describe("16: a timezone may be an offset", () => {
   test.each(["Nowhere", "99", "05:30:15", `${"A".repeat(200)}0`, "<+05>5", "localtime; drop", ""])(
     "and is ignored when it is none: %j",
     async (timezone) => {
-      const told = await client.ask(moment, preferred(timezone));
-      expect(told).toMatchObject({ status: 200, body: at("2020-02-29T12:00:00+00:00") });
-      expect(told.headers["preference-applied"]).toBeUndefined();
+      const response = await client.ask(moment, preferred(timezone));
+      expect(response).toMatchObject({ status: 200, body: at("2020-02-29T12:00:00+00:00") });
+      expect(response.headers["preference-applied"]).toBeUndefined();
       const strict = await client.ask(moment, { headers: { Prefer: `handling=strict, timezone=${timezone}` } });
       expect(strict).toMatchObject({ status: 400, body: { code: "PGRST122" } });
     },
@@ -695,11 +695,11 @@ describe("what 12 knew, where a later release looks closer", () => {
   ]);
 
   test("a plan tells of no preference: nothing was done by one", async () => {
-    const told = await client.ask("/works?select=id", {
+    const response = await client.ask("/works?select=id", {
       headers: { Accept: "application/vnd.pgrst.plan", Prefer: "count=exact" },
     });
-    expect(told.status).toBe(200);
-    expect(told.headers["preference-applied"]).toBeUndefined();
+    expect(response.status).toBe(200);
+    expect(response.headers["preference-applied"]).toBeUndefined();
   });
 
   test.each([

@@ -8,7 +8,7 @@ import type { Service } from "../../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { type Asked, type Client, openClient, tokenOf } from "./client.ts";
+import { type Client, openClient, type TestRequest, tokenOf } from "./client.ts";
 import { serveApart } from "./serving-process.ts";
 
 const ROWS = 60_000;
@@ -61,10 +61,10 @@ const WHOLE = { Prefer: "tx=rollback" };
 /** The answer whose head has come and whose body nobody has read yet. */
 async function begin(path: string, agent?: Agent, base = service.url): Promise<[IncomingMessage, ClientRequest]> {
   const headers = { apikey: tokenOf({ role: "anon" }) };
-  const asked = get(`${base}/rest/v1${path}`, { headers, agent: agent ?? false });
-  asked.on("error", () => {});
-  const [answer] = (await once(asked, "response")) as [IncomingMessage];
-  return [answer, asked];
+  const request = get(`${base}/rest/v1${path}`, { headers, agent: agent ?? false });
+  request.on("error", () => {});
+  const [answer] = (await once(request, "response")) as [IncomingMessage];
+  return [answer, request];
 }
 
 async function textOf(answer: IncomingMessage): Promise<string> {
@@ -84,7 +84,7 @@ async function sessionsAt(mark: string): Promise<string[]> {
 }
 
 describe("an answer of many rows", () => {
-  test.each<[string, string, Asked]>([
+  test.each<[string, string, TestRequest]>([
     ["JSON", "/lines", {}],
     [
       "JSON with relations and nothing that is null",
@@ -95,12 +95,12 @@ describe("an answer of many rows", () => {
     ["CSV of some columns", "/lines?select=text,number:id,note&order=id.desc", { headers: { Accept: "text/csv" } }],
     ["a page of them", "/lines?order=id&limit=20000&offset=100", {}],
     ["the rows of a function", "/rpc/lines_from?first=7&order=id", {}],
-  ])("comes as its rows come, and is what it is when it comes whole: %s", async (_name, path, asked) => {
-    const whole = await client.ask(path, { headers: { ...asked.headers, ...WHOLE } });
+  ])("comes as its rows come, and is what it is when it comes whole: %s", async (_name, path, request) => {
+    const whole = await client.ask(path, { headers: { ...request.headers, ...WHOLE } });
     expect([whole.status, whole.headers["transfer-encoding"]]).toEqual([200, undefined]);
     // At first nobody knows how long it is going to be.
     for (const time of ["first", "second"]) {
-      const coming = await client.ask(path, asked);
+      const coming = await client.ask(path, request);
       expect([coming.status, coming.headers["transfer-encoding"]], time).toEqual([200, "chunked"]);
       expect(coming.headers["content-length"], time).toBeUndefined();
       expect(coming.headers["content-type"], time).toBe(whole.headers["content-type"]);
@@ -142,9 +142,9 @@ describe("an answer of many rows", () => {
   test("leaves its connection to the next request", async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     for (const path of ["/lines?select=text", "/lines?select=text", "/lines?select=text&limit=1"]) {
-      const [answer, asked] = await begin(path, agent);
+      const [answer, request] = await begin(path, agent);
       expect(JSON.parse(await textOf(answer)).length).toBeGreaterThan(0);
-      expect(asked.reusedSocket).toBe(path !== "/lines?select=text" || asked.reusedSocket);
+      expect(request.reusedSocket).toBe(path !== "/lines?select=text" || request.reusedSocket);
     }
     expect(Object.values(agent.freeSockets).flat()).toHaveLength(1);
     agent.destroy();
@@ -270,10 +270,12 @@ describe("a client", () => {
       create view public.sluggish as select id, text, pg_sleep(0.001 * (id % 2))::text as pause from public.lines;
       grant select on public.sluggish to anon; notify pgrst, 'reload schema'`);
     await until(async () => (await client.ask("/sluggish?limit=1")).status === 200);
-    const asked = get(`${service.url}/rest/v1/sluggish?order=text`, { headers: { apikey: tokenOf({ role: "anon" }) } });
-    asked.on("error", () => {});
+    const request = get(`${service.url}/rest/v1/sluggish?order=text`, {
+      headers: { apikey: tokenOf({ role: "anon" }) },
+    });
+    request.on("error", () => {});
     await until(async () => (await sessionsAt("sluggish")).length === 1);
-    asked.destroy();
+    request.destroy();
     await until(async () => (await sessionsAt("sluggish")).length === 0);
   });
 
@@ -300,8 +302,8 @@ describe("a client", () => {
 
 describe("the service's memory", () => {
   const begin = async (path: string, url: string, headers = {}) => {
-    const asked = get(`${url}/rest/v1${path}`, { headers: { apikey: tokenOf({ role: "anon" }), ...headers } });
-    const [answer] = (await once(asked, "response")) as [IncomingMessage];
+    const request = get(`${url}/rest/v1${path}`, { headers: { apikey: tokenOf({ role: "anon" }), ...headers } });
+    const [answer] = (await once(request, "response")) as [IncomingMessage];
     return answer;
   };
   const readThrough = async (path: string, url: string) => {

@@ -3,7 +3,7 @@ import jwt from "jsonwebtoken";
 import type { PoolClient } from "pg";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { SECRET } from "../../secret.ts";
-import { type Gateways, newPerson, openGateways, type Person, type Sent, type Told } from "../auth/gateways.ts";
+import { type Gateways, newPerson, openGateways, type Person, type Sent, type TestResponse } from "../auth/gateways.ts";
 
 /** What a DBA might write. */
 const FUNCTIONS = `
@@ -84,17 +84,21 @@ afterAll(() => gateways.close());
 
 const PATIENCE = { timeout: 60_000, interval: 100 };
 
-function call(name: string, body: object, sent: Sent, service = gateways.one): Promise<Told> {
+function call(name: string, body: object, sent: Sent, service = gateways.one): Promise<TestResponse> {
   return gateways.post(`${service.url}/rest/v1/rpc/${name}`, body, sent);
 }
 
 const asAda = () => ({ token: ada.pair.accessToken, headers: later });
 
-function look(taskId: string, token: string | undefined = ada.pair.accessToken, service = gateways.two): Promise<Told> {
+function look(
+  taskId: string,
+  token: string | undefined = ada.pair.accessToken,
+  service = gateways.two,
+): Promise<TestResponse> {
   return gateways.get(`${service.url}/api/v1/tasks/${taskId}`, { token });
 }
 
-async function outcome(taskId: string, token?: string): Promise<Told["body"]> {
+async function outcome(taskId: string, token?: string): Promise<TestResponse["body"]> {
   return vi.waitFor(async () => {
     const { body } = await look(taskId, token);
     expect(["done", "failed"]).toContain(body.status);
@@ -222,9 +226,9 @@ describe("Prefer: respond-async on a function", () => {
     expect((await call("write_down", { note: "another" }, sent)).status).toBe(422);
     expect([await notesOf(note), await notesOf("another")]).toMatchObject([[{}], []]);
     // The key is this user's: to somebody else it is a new one.
-    const stranger = await call("write_down", { note: "another" }, { ...sent, token: eve.pair.accessToken });
-    expect(stranger.status).toBe(202);
-    await outcome(stranger.body.taskId, eve.pair.accessToken);
+    const anonymous = await call("write_down", { note: "another" }, { ...sent, token: eve.pair.accessToken });
+    expect(anonymous.status).toBe(202);
+    await outcome(anonymous.body.taskId, eve.pair.accessToken);
   });
 });
 
@@ -244,8 +248,8 @@ describe("a synchronous and an asynchronous call with the same Idempotency-Key",
 
     const left = (await call("write_down", { note: second }, asAdaUnder(second))).body;
     const { result } = await outcome(left.taskId);
-    const told = await call("write_down", { note: second }, now(asAdaUnder(second)), gateways.two);
-    expect([told.headers.get("idempotent-replayed"), told.body]).toEqual(["true", result]);
+    const response = await call("write_down", { note: second }, now(asAdaUnder(second)), gateways.two);
+    expect([response.headers.get("idempotent-replayed"), response.body]).toEqual(["true", result]);
     expect(await notesOf(second)).toHaveLength(1);
   });
 
@@ -255,9 +259,9 @@ describe("a synchronous and an asynchronous call with the same Idempotency-Key",
     const sent = asAdaUnder(randomUUID());
     const { taskId } = (await call("take_long", { gate: 17 }, sent)).body;
     await vi.waitFor(async () => expect((await look(taskId)).body.status).toBe("running"), PATIENCE);
-    const told = call("take_long", { gate: 17 }, now(sent));
+    const response = call("take_long", { gate: 17 }, now(sent));
     await gate.open();
-    expect((await told).body).toBe("at last");
+    expect((await response).body).toBe("at last");
     expect(await outcome(taskId)).toMatchObject({ status: "done", result: "at last" });
     expect(await notesOf("took long")).toHaveLength(before + 1);
   });
@@ -325,8 +329,8 @@ describe("Prefer: respond-async on an action", () => {
     const url = `${gateways.one.url}/api/v1/articles`;
     const { id } = (await gateways.post(url, { title: "Not to be published", content: "…" }, { token })).body;
     const refused = async (path: string, body: unknown, headers = {}) => {
-      const told = await gateways.post(`${url}/${id}/${path}`, body, { token, headers: { ...later, ...headers } });
-      return [told.status, told.body.error.code, told.body.error.details[0]?.field];
+      const response = await gateways.post(`${url}/${id}/${path}`, body, { token, headers: { ...later, ...headers } });
+      return [response.status, response.body.error.code, response.body.error.details[0]?.field];
     };
     expect(await refused("publish", { when: "now" })).toEqual([400, "VALIDATION_ERROR", "when"]);
     expect(await refused("publish?fields=id", undefined)).toEqual([400, "VALIDATION_ERROR", "fields"]);
@@ -356,9 +360,9 @@ describe("a task", () => {
   test("is 404 for other callers", async () => {
     const { taskId } = (await call("write_down", { note: "mine" }, asAda())).body;
     await outcome(taskId);
-    const stranger = await look(taskId, eve.pair.accessToken);
-    expect(stranger.status).toBe(404);
-    expect(stranger.body.error.code).toBe("RESOURCE_NOT_FOUND");
+    const anonymous = await look(taskId, eve.pair.accessToken);
+    expect(anonymous.status).toBe(404);
+    expect(anonymous.body.error.code).toBe("RESOURCE_NOT_FOUND");
     const visitor = await gateways.get(`${gateways.one.url}/api/v1/tasks/${taskId}`);
     expect(visitor.status).toBe(404);
     const taken = await gateways.get(`${gateways.one.url}/api/v1/tasks/${taskId}`, {
@@ -374,15 +378,15 @@ describe("a task", () => {
     await outcome(taskId);
     const tasks = `${gateways.one.url}/api/v1/tasks`;
     const token = ada.pair.accessToken;
-    const told = [
+    const response = [
       await look(taskId),
       await look(taskId, eve.pair.accessToken),
       await look(taskId, "no token"),
       await gateways.get(`${tasks}/${taskId}`, { token, method: "PUT" }),
       await gateways.get(`${tasks}/${taskId}?version=3`, { token }),
     ];
-    expect(told.map(({ status }) => status)).toEqual([200, 404, 401, 405, 400]);
-    expect(new Set(told.map(({ headers }) => headers.get("cache-control")))).toEqual(new Set(["no-store"]));
+    expect(response.map(({ status }) => status)).toEqual([200, 404, 401, 405, 400]);
+    expect(new Set(response.map(({ headers }) => headers.get("cache-control")))).toEqual(new Set(["no-store"]));
   });
 
   test("can be read and deleted by an administrator", async () => {
@@ -415,8 +419,8 @@ describe("a task", () => {
       await vi.waitFor(async () => expect((await gateways.get(users)).status).toBe(410), PATIENCE);
       const { headers, body } = await call("write_down", { note: "late" }, asAda());
       expect(headers.get("location")).toBe(`/api/v2/tasks/${body.taskId}`);
-      const told = await gateways.get(`${gateways.one.url}${headers.get("location")}`, { token });
-      expect(told.body.taskId).toBe(body.taskId);
+      const response = await gateways.get(`${gateways.one.url}${headers.get("location")}`, { token });
+      expect(response.body.taskId).toBe(body.taskId);
     } finally {
       await owner.query("update api.versions set status = 'supported' where number = 1");
       for (const { url } of [gateways.one, gateways.two]) {
@@ -501,13 +505,13 @@ describe("a task", () => {
     );
     const asEve = { token: eve.pair.accessToken, headers: later };
     const { id } = (await call("write_down", { note: "a row" }, { ...asEve, headers: { apikey } })).body;
-    const told = [
+    const response = [
       await call("digits", {}, asEve),
       await gateways.post(`${gateways.one.url}/api/v1/ledger/${id}/run-out-of-time`, undefined, asEve),
     ];
     await gateways.owner.query("delete from private.tasks where owner = $1", [crowd]);
-    for (const { status, headers } of told) expect([status, headers.get("retry-after")]).toEqual([429, "1"]);
-    expect(told.map(({ body }) => body.code ?? body.error.code)).toEqual(["TOMNY", "RATE_LIMITED"]);
+    for (const { status, headers } of response) expect([status, headers.get("retry-after")]).toEqual([429, "1"]);
+    expect(response.map(({ body }) => body.code ?? body.error.code)).toEqual(["TOMNY", "RATE_LIMITED"]);
     expect((await call("digits", {}, asEve)).status).toBe(202);
   });
 

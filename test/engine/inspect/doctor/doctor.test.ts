@@ -202,8 +202,8 @@ describe("examine", () => {
         "Nobody can subscribe to row changes: the database's owner may not replicate.",
       ]);
       await withClient(content.ownerUrl, (client) => client.query(about(stream)[0]!.fix));
-      const mended = await withClient(content.ownerUrl, (client) => readReplicationFacts(client, REALTIME_PUBLICATION));
-      expect(about(mended)).toEqual([]);
+      const fixed = await withClient(content.ownerUrl, (client) => readReplicationFacts(client, REALTIME_PUBLICATION));
+      expect(about(fixed)).toEqual([]);
     } finally {
       await content.drop();
     }
@@ -237,8 +237,8 @@ describe("examine", () => {
       return found.filter(({ problem: what, fix }) => /old rows|refuses/.test(what) && fix);
     };
     const changed = async () => {
-      const told = await Promise.allSettled(TABLES.map((name) => run(`update shop.${name} set n = n`)));
-      return TABLES.filter((_, index) => told[index]!.status === "fulfilled");
+      const result = await Promise.allSettled(TABLES.map((name) => run(`update shop.${name} set n = n`)));
+      return TABLES.filter((_, index) => result[index]!.status === "fulfilled");
     };
 
     test("advises nothing by which their rows could not be changed any more", async () => {
@@ -368,7 +368,7 @@ describe("examine", () => {
       for (const { fix } of fixes) await client.query(fix);
     });
     const left = (await examined(ill)).map(({ problem: what }) => what);
-    const mended = fixes.map(({ problem: what }) => what);
-    expect(left.filter((what) => mended.includes(what))).toEqual([]);
+    const fixed = fixes.map(({ problem: what }) => what);
+    expect(left.filter((what) => fixed.includes(what))).toEqual([]);
   });
 });

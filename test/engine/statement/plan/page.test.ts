@@ -33,9 +33,9 @@ afterAll(async () => {
 const first: CursorPage = { kind: "first" };
 const window = { offset: 0, limit: 2 };
 
-function refusal(intent: Intent, wishes?: Wishes): Pick<ApiError, "status" | "code" | "details"> {
+function refusal(intent: Intent, options?: Wishes): Pick<ApiError, "status" | "code" | "details"> {
   try {
-    museum.plan(intent, wishes);
+    museum.plan(intent, options);
   } catch (error) {
     const { status, code, details } = error as ApiError;
     return { status, code, details };
@@ -44,8 +44,8 @@ function refusal(intent: Intent, wishes?: Wishes): Pick<ApiError, "status" | "co
 }
 
 /** What the rows of a page are ordered by. */
-function orderOf(name: string, order: readonly OrderTerm[], wishes?: Wishes): unknown[] {
-  const { rows } = museum.plan(read(name, { order, window }, { page: first }), wishes);
+function orderOf(name: string, order: readonly OrderTerm[], options?: Wishes): unknown[] {
+  const { rows } = museum.plan(read(name, { order, window }, { page: first }), options);
   return rows.order.map(({ value, direction }) => [value.kind === "column" && value.name, direction]);
 }
 
@@ -159,8 +159,8 @@ describe("a page is refused", () => {
     ["at the position of another order", paged("hammers", { window }, at("1")), "PGRST191"],
     ["of one value", call("add", { a: "1", b: "2" }, { window }, { page: first }), "PGRST192"],
     ["of values that are no rows", call("words", {}, { window }, { page: first }), "PGRST192"],
-  ])("%s", (_, intent, code, wishes) => {
-    expect(refusal(intent, wishes)).toMatchObject({ status: 400, code });
+  ])("%s", (_, intent, code, options) => {
+    expect(refusal(intent, options)).toMatchObject({ status: 400, code });
   });
 
   test("at a position of its order with too few values, or behind everything", () => {

@@ -31,9 +31,9 @@ afterAll(() => museum.drop());
 const OBJECT: ResponseFormat = { kind: "object", type: "application/vnd.pgrst.object+json", nulls: "kept" };
 const csv: ResponseFormat = { kind: "media", type: "text/csv" };
 
-function refusal(intent: Intent, wishes?: Wishes): ApiError {
+function refusal(intent: Intent, options?: Wishes): ApiError {
   try {
-    museum.plan(intent, wishes);
+    museum.plan(intent, options);
   } catch (error) {
     return error as ApiError;
   }
@@ -141,8 +141,8 @@ describe("a plan is refused", () => {
       { explainEnabled: false, formats: [{ kind: "plan", type: "x/plan", of: csv, as: "json", options: [] }] },
     ],
     ["a name with a zero byte", read("works", { select: [column("a\0b")] }), 400, "22021"],
-  ])("%s", (_title, intent, status, code, wishes) => {
-    expect(refusal(intent, wishes)).toMatchObject({ status, code });
+  ])("%s", (_title, intent, status, code, options) => {
+    expect(refusal(intent, options)).toMatchObject({ status, code });
   });
 
   test("in PostgREST's words", () => {
@@ -197,7 +197,7 @@ describe("a plan says", () => {
   });
 
   test("what has to be undone when it is not what was asked for", () => {
-    const guards = (intent: Intent, wishes: Wishes) => museum.plan(intent, wishes).guards.map(({ code }) => code);
+    const guards = (intent: Intent, options: Wishes) => museum.plan(intent, options).guards.map(({ code }) => code);
     const one = { formats: [OBJECT] };
     expect(guards(update("works", { year: 1 }, { where: [eq("id", "1")] }), one)).toEqual(["PGRST116"]);
     expect(guards(remove("works", { where: [eq("id", "1")] }), { ...one, maxAffected: 3 })).toEqual([

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => museum.drop());
 
-const longPlanOf = (intent: Intent, wishes?: Wishes) => toStreamedPlan(museum.plan(intent, wishes));
+const longPlanOf = (intent: Intent, options?: Wishes) => toStreamedPlan(museum.plan(intent, options));
 const as = (format: ResponseFormat): Wishes => ({ formats: [format] });
 const CSV: ResponseFormat = { kind: "media", type: "text/csv" };
 const EXPLAINED: ResponseFormat = { kind: "plan", type: "x/plan", of: JSON_FORMAT, as: "text", options: [] };
@@ -24,8 +24,8 @@ describe("an answer whose rows may come one by one", () => {
     ["a page of them", read("works", { window: { offset: 3, limit: 4 } }), {}],
     ["what a function gives", call("all_works"), {}],
     ["what a function that changes nothing gives, by whatever method", post("all_works", {}), {}],
-  ])("%s", (_name, intent, wishes) => {
-    expect(longPlanOf(intent, wishes)).not.toBeNull();
+  ])("%s", (_name, intent, options) => {
+    expect(longPlanOf(intent, options)).not.toBeNull();
   });
 
   test("names its columns where their names come before Postgres tells them", () => {
@@ -59,8 +59,8 @@ describe("an answer that can only be had whole", () => {
     ["what a function gives, counted", call("all_works", {}, {}, { count: "exact" }), {}],
     ["what a function gives, of which there may be too much", call("all_works"), { maxAffected: 3 }],
     ["what a function gives, as CSV", call("all_works"), as(CSV)],
-  ])("%s", (_name, intent, wishes) => {
-    expect(longPlanOf(intent, wishes)).toBeNull();
+  ])("%s", (_name, intent, options) => {
+    expect(longPlanOf(intent, options)).toBeNull();
   });
 
   test("what a function gives that may change something", async () => {

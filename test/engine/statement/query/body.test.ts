@@ -20,7 +20,7 @@ afterAll(() => museum.drop());
 
 const media = (type: string): { formats: ResponseFormat[] } => ({ formats: [{ kind: "media", type }] });
 const object = (nulls: "kept" | "stripped") => ({ formats: [{ kind: "object", type: "x/object", nulls } as const] });
-const bodyOf = async (intent: Intent, wishes: object) => (await museum.ask(intent, wishes)).body;
+const bodyOf = async (intent: Intent, options: object) => (await museum.ask(intent, options)).body;
 const ids = (where = compare("id", "lt", "3")) => read("works", { select: columns("id", "mood"), where: [where] });
 
 describe("a body is", () => {

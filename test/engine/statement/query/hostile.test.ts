@@ -39,8 +39,8 @@ const hostile = fc
   .filter((text) => /[^a-z/*]/i.test(text) && !text.includes("\0"));
 
 /** The same intent, with each hostile text in it replaced by a plain one of its own: what its statement should look like. */
-function tamed<T>(asked: T): T {
-  return JSON.parse(JSON.stringify(asked), (_key, value) => {
+function tamed<T>(request: T): T {
+  return JSON.parse(JSON.stringify(request), (_key, value) => {
     if (typeof value === "object" && value !== null && value.type === "Buffer") return Buffer.from(value.data);
     return typeof value === "string" && numbers.has(value) ? `plain_${numbers.get(value)}` : value;
   });
@@ -53,9 +53,9 @@ function skeleton(text: string): string {
   );
 }
 
-function statement(intent: Intent, manner: ResponseOptions): { text: string; values: unknown[] } | ApiError {
+function statement(intent: Intent, responseOptions: ResponseOptions): { text: string; values: unknown[] } | ApiError {
   try {
-    const { text, parameters: slots } = buildQuery(museum.plan(intent, { ...manner, safeWrites: false }));
+    const { text, parameters: slots } = buildQuery(museum.plan(intent, { ...responseOptions, safeWrites: false }));
     return { text, values: bindValues(slots, intent) };
   } catch (error) {
     if (error instanceof ApiError) return error;
@@ -68,14 +68,14 @@ const remembered = hostile.map((text) => {
   if (!numbers.has(text)) numbers.set(text, numbers.size);
   return text;
 });
-const asked = fc.tuple(intents({ name: remembered, value: remembered }), manners(hostile));
+const request = fc.tuple(intents({ name: remembered, value: remembered }), manners(hostile));
 
 describe("hostile text in any place of an intent", () => {
   test("leaves the statement's structure as it is for plain text", () => {
     let planned = 0;
     fc.assert(
-      fc.property(asked, ([intent, manner]) => {
-        const [ours, plain] = [statement(intent, manner), statement(tamed(intent), manner)];
+      fc.property(request, ([intent, responseOptions]) => {
+        const [ours, plain] = [statement(intent, responseOptions), statement(tamed(intent), responseOptions)];
         if (ours instanceof ApiError || plain instanceof ApiError) {
           expect(ours instanceof ApiError && plain instanceof ApiError && ours.code === plain.code).toBe(true);
           return;
@@ -91,10 +91,10 @@ describe("hostile text in any place of an intent", () => {
 
   test("is never SQL to Postgres, which refuses names and values and not the syntax", async () => {
     const codes = new Set<string>();
-    for (const [intent, manner] of fc.sample(asked, 400)) {
-      const ours = statement(intent, manner);
+    for (const [intent, responseOptions] of fc.sample(request, 400)) {
+      const ours = statement(intent, responseOptions);
       if (ours instanceof ApiError) continue;
-      const query = buildQuery(museum.plan(intent, { ...manner, safeWrites: false }));
+      const query = buildQuery(museum.plan(intent, { ...responseOptions, safeWrites: false }));
       await museum.lines(query, intent).catch((error: { code?: string; message: string }) => {
         codes.add(error.code ?? error.message);
         // A value's own syntax has the same code as a statement's.

@@ -37,16 +37,16 @@ function behind<T extends Paged>(intent: T, values: CursorPosition["values"]): T
 type Row = Record<string, unknown>;
 
 /** The rows of all pages, from the first one on. */
-async function walk(intent: Paged, wishes?: Wishes): Promise<Row[]> {
+async function walk(intent: Paged, options?: Wishes): Promise<Row[]> {
   const rows: Row[] = [];
-  let asked: Paged = { ...intent, page: { kind: "first" } };
+  let request: Paged = { ...intent, page: { kind: "first" } };
   for (;;) {
-    const { body, page, position: place } = await museum.ask(asked, wishes);
+    const { body, page, position: place } = await museum.ask(request, options);
     rows.push(...(JSON.parse(body!) as Row[]));
     if (!place) return rows;
-    expect(place, JSON.stringify(asked)).not.toEqual([]);
+    expect(place, JSON.stringify(request)).not.toEqual([]);
     expect(page).toBe(intent.selection.ranges[0]!.value.limit);
-    asked = behind(intent, place);
+    request = behind(intent, place);
   }
 }
 

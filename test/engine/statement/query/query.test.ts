@@ -32,7 +32,8 @@ beforeAll(async () => {
 });
 afterAll(() => museum.drop());
 
-const planOf = (intent: ReadIntent, wishes?: Parameters<Museum["plan"]>[1]) => museum.plan(intent, wishes) as ReadPlan;
+const planOf = (intent: ReadIntent, options?: Parameters<Museum["plan"]>[1]) =>
+  museum.plan(intent, options) as ReadPlan;
 
 describe("a total", () => {
   const window = { offset: 1, limit: 2 };
@@ -89,7 +90,7 @@ describe("a total", () => {
 describe("rows one by one", () => {
   const CSV = { formats: [{ kind: "media", type: "text/csv" }] } as const;
   const STRIPPED = { formats: [{ kind: "array", type: "x/array", nulls: "stripped" }] } as const;
-  const longPlanOf = (intent: Intent, wishes?: Wishes) => toStreamedPlan(museum.plan(intent, wishes))!;
+  const longPlanOf = (intent: Intent, options?: Wishes) => toStreamedPlan(museum.plan(intent, options))!;
   const some = read("works", {
     select: columns("id", "title"),
     where: [compare("id", "lt", "3")],
@@ -123,11 +124,11 @@ describe("rows one by one", () => {
     ["of groups", read("works", { select: [column("artist_id"), aggregate("count")] }), {}],
     ["of a function", call("works_by", { artist: "1" }, { where: [compare("id", "gt", "1")] }), {}],
     ["of a function, counted", call("all_works", {}, { window: { offset: 1, limit: 2 } }, { count: "exact" }), {}],
-  ])("are together what Postgres makes of them: %s", async (_name, intent, wishes) => {
-    const plan = longPlanOf(intent, wishes);
+  ])("are together what Postgres makes of them: %s", async (_name, intent, options) => {
+    const plan = longPlanOf(intent, options);
     const lines = await museum.lines(buildRowsQuery(plan), intent);
     const { opening, separator, closing } = bodyFrame(plan);
-    const whole = await museum.ask(intent, wishes);
+    const whole = await museum.ask(intent, options);
     expect(lines.length).toBeGreaterThan(0);
     expect(opening + lines.map(([line]) => line).join(separator) + closing).toBe(whole.body);
     expect(readResponseRow([whole.body, String(whole.page), ...lines[0]!.slice(1)], plan)).toEqual(whole);

@@ -98,18 +98,18 @@ describe("what the sockets of all clients hold together", () => {
   });
 
   test("counts messages that never end, whose sockets are cut off", async () => {
-    const strangers = await Promise.all(Array.from({ length: 20 }, () => connect()));
+    const anonymousClients = await Promise.all(Array.from({ length: 20 }, () => connect()));
     const head = Buffer.alloc(14);
     head[0] = 0x81;
     head[1] = 0xff;
     head.writeUInt32BE(1024 * KIB, 6);
-    for (const { socket } of strangers) {
+    for (const { socket } of anonymousClients) {
       const { _socket: wire } = socket as unknown as { _socket: Socket };
       wire.on("error", () => {});
       wire.write(head);
       wire.write(Buffer.alloc(60 * KIB));
     }
-    expect([1006, 1013]).toContain((await Promise.race(strangers.map((wire) => wire.closed()))).code);
+    expect([1006, 1013]).toContain((await Promise.race(anonymousClients.map((wire) => wire.closed()))).code);
     await connect();
   });
 

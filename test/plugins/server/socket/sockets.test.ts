@@ -302,7 +302,7 @@ describe("a request for a socket", () => {
   /** How it is answered when it is not taken up. */
   function ask(path: string, headers: Readonly<Record<string, string>>): Promise<number> {
     return new Promise((resolve, reject) => {
-      const asked = request(`${graphql.service.url}${path}`, {
+      const sent = request(`${graphql.service.url}${path}`, {
         headers: {
           Connection: "Upgrade",
           Upgrade: "websocket",
@@ -312,13 +312,13 @@ describe("a request for a socket", () => {
           ...headers,
         },
       });
-      asked.on("response", (response) => resolve(response.resume().statusCode!));
-      asked.on("upgrade", (_response, socket) => {
+      sent.on("response", (response) => resolve(response.resume().statusCode!));
+      sent.on("upgrade", (_response, socket) => {
         socket.destroy();
         resolve(101);
       });
-      asked.on("error", reject);
-      asked.end();
+      sent.on("error", reject);
+      sent.end();
     });
   }
 

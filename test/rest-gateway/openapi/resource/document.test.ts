@@ -37,8 +37,8 @@ describe("/openapi.json", () => {
 
   test("names no parameter twice where a column is called like one of all lists", async () => {
     const { paths, components } = await world.json("/openapi.json");
-    const told: { name?: string; $ref?: string }[] = paths["/api/v1/keyless"].get.parameters;
-    const names = told.map(({ name, $ref }) => name ?? components.parameters[$ref!.split("/").at(-1)!].name);
+    const result: { name?: string; $ref?: string }[] = paths["/api/v1/keyless"].get.parameters;
+    const names = result.map(({ name, $ref }) => name ?? components.parameters[$ref!.split("/").at(-1)!].name);
     expect(names).toEqual([...new Set(names)]);
     expect(names).toEqual(expect.arrayContaining(["word", "sort"]));
     expect(names).not.toContain("version");
@@ -65,8 +65,8 @@ describe("/openapi.json", () => {
     expect(Object.keys(paths[path])).toEqual(["post"]);
     expect(paths[path].post.responses["201"]).toEqual({ description: expect.any(String) });
     const headers = { "Content-Type": "application/json" };
-    const told = await world.ask({ method: "POST", url: path, headers, body: '{"line": "dropped"}' }, "anon");
-    expect([told.status, told.text]).toEqual([201, ""]);
+    const result = await world.ask({ method: "POST", url: path, headers, body: '{"line": "dropped"}' }, "anon");
+    expect([result.status, result.text]).toEqual([201, ""]);
   });
 
   test("has the names of its version, and /users in the first alone", async () => {

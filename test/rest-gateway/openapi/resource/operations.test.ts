@@ -32,8 +32,8 @@ type Outcome = { readonly request: Request; readonly status: number; readonly ob
 
 async function send(request: Request, document: ReadDocument, role: string): Promise<Outcome> {
   const { operation, url, headers, body } = request;
-  const told = await world.ask({ method: operation.method, url, headers, body }, role);
-  return { request, status: told.status, objection: document.judge(operation, told) };
+  const result = await world.ask({ method: operation.method, url, headers, body }, role);
+  return { request, status: result.status, objection: document.judge(operation, result) };
 }
 
 async function sendAll(requests: readonly Request[], document: ReadDocument, role: string): Promise<Outcome[]> {
@@ -54,8 +54,8 @@ function objections(outcomes: readonly Outcome[]): string[] {
   );
 }
 
-function sampled(operation: Operation, document: ReadDocument, manner: Manner, count: number): Request[] {
-  return fc.sample(requestsOf(operation, document, manner), count);
+function sampled(operation: Operation, document: ReadDocument, responseOptions: Manner, count: number): Request[] {
+  return fc.sample(requestsOf(operation, document, responseOptions), count);
 }
 
 describe("each documented operation", () => {
@@ -84,15 +84,15 @@ describe("the judge of answers", () => {
   test("objects to a status, a body and a fault that the document does not foresee, and to nothing else", async () => {
     const document = await world.documentFor("anon", 1);
     const list = document.operations.find(({ id }) => id === "root.users.list")!;
-    const told = (status: number, body: unknown) => {
+    const result = (status: number, body: unknown) => {
       return document.judge(list, { status, contentType: "application/json", text: JSON.stringify(body) });
     };
-    expect(told(200, [{ id: 1, name: "Ann" }])).toBeNull();
-    expect(told(200, [{ id: "one" }])).not.toBeNull();
-    expect(told(200, { data: [] })).not.toBeNull();
-    expect(told(202, [])).not.toBeNull();
-    expect(told(400, { message: "no" })).not.toBeNull();
-    expect(told(500, { error: {} })).not.toBeNull();
+    expect(result(200, [{ id: 1, name: "Ann" }])).toBeNull();
+    expect(result(200, [{ id: "one" }])).not.toBeNull();
+    expect(result(200, { data: [] })).not.toBeNull();
+    expect(result(202, [])).not.toBeNull();
+    expect(result(400, { message: "no" })).not.toBeNull();
+    expect(result(500, { error: {} })).not.toBeNull();
   });
 });
 

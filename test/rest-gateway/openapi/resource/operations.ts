@@ -21,13 +21,13 @@ export type Parameter = {
   readonly schema: Json;
 };
 
-export type Told = { readonly status: number; readonly contentType: string | null; readonly text: string };
+export type TestResponse = { readonly status: number; readonly contentType: string | null; readonly text: string };
 
 export type ReadDocument = {
   readonly operations: readonly Operation[];
   readonly resolve: (schema: Json) => Json;
   /** What of an answer the document does not foresee; null when it foresees it. */
-  judge(operation: Operation, told: Told): string | null;
+  judge(operation: Operation, result: TestResponse): string | null;
 };
 
 const METHODS = ["get", "post", "put", "patch", "delete"];

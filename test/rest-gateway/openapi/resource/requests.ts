@@ -12,9 +12,9 @@ export type Request = {
 export type Manner = "as documented" | "wild";
 
 /** Requests of an operation, made from nothing but the document. */
-export function requestsOf(operation: Operation, document: ReadDocument, manner: Manner): Arbitrary<Request> {
+export function requestsOf(operation: Operation, document: ReadDocument, responseOptions: Manner): Arbitrary<Request> {
   const values = makeValues(document.resolve);
-  const isWild = manner === "wild";
+  const isWild = responseOptions === "wild";
   const value = (schema: Json) =>
     isWild ? fc.oneof({ weight: 2, arbitrary: values(schema) }, { weight: 1, arbitrary: anything }) : values(schema);
 

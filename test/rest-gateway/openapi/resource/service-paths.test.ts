@@ -116,10 +116,10 @@ async function call(
 ) {
   const operation = document.operations.find((each) => each.id === id)!;
   const path = operation.path.replace(/\{(\w+)\}/g, (_, name) => String(sent.in?.[name]));
-  const told = await gateways.post(at(path), sent.body, { ...sent, method: operation.method });
-  const contentType = told.headers.get("content-type");
-  expect(document.judge(operation, { status: told.status, contentType, text: told.text })).toBeNull();
-  return told;
+  const response = await gateways.post(at(path), sent.body, { ...sent, method: operation.method });
+  const contentType = response.headers.get("content-type");
+  expect(document.judge(operation, { status: response.status, contentType, text: response.text })).toBeNull();
+  return response;
 }
 
 describe("the document of signing in", () => {

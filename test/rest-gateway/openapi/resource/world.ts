@@ -4,12 +4,15 @@ import pg from "pg";
 import { cloneDatabase } from "../../../database.ts";
 import { SECRET } from "../../../secret.ts";
 import { serve } from "../../../serve.ts";
-import { type Json, type ReadDocument, readDocument, type Told } from "./operations.ts";
+import { type Json, type ReadDocument, readDocument, type TestResponse } from "./operations.ts";
 import type { Request } from "./requests.ts";
 
 export type World = {
   readonly owner: pg.Pool;
-  ask(request: Pick<Request, "url" | "headers" | "body"> & { readonly method: string }, role: string): Promise<Told>;
+  ask(
+    request: Pick<Request, "url" | "headers" | "body"> & { readonly method: string },
+    role: string,
+  ): Promise<TestResponse>;
   json(url: string, role?: string): Promise<Json>;
   documentFor(role: string, version: number): Promise<ReadDocument>;
   /** Rows for requests to find; deletions take some away again. */

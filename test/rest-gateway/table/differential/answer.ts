@@ -20,16 +20,16 @@ const COMPARED =
 const agent = new Agent({ keepAlive: true, maxSockets: 4 });
 
 /** Asks one program. Its base address is no part of what it answers. */
-export async function answerTo(asked: Case, baseUrl: string): Promise<Answer> {
+export async function answerTo(attempt: Case, baseUrl: string): Promise<Answer> {
   const { hostname, port, pathname } = new URL(baseUrl);
   const prefix = pathname === "/" ? "" : pathname;
   const options = {
     agent,
     hostname,
     port,
-    method: asked.method,
-    path: prefix + wirePath(asked.path),
-    headers: { ...lengthOf(asked.body), ...authorization(asked.caller), ...asked.headers },
+    method: attempt.method,
+    path: prefix + wirePath(attempt.path),
+    headers: { ...lengthOf(attempt.body), ...authorization(attempt.caller), ...attempt.headers },
   };
   return new Promise((resolve, reject) => {
     const sent = request(options, async (response) => {
@@ -40,7 +40,7 @@ export async function answerTo(asked: Case, baseUrl: string): Promise<Answer> {
       resolve({ status: response.statusCode!, headers: read, ...readBody(Buffer.concat(chunks), read) });
     });
     sent.on("error", reject);
-    sent.end(asked.body);
+    sent.end(attempt.body);
   });
 }
 

@@ -82,10 +82,10 @@ export function remove(path: string, options: Options = {}): Case {
 }
 
 /** The rows come back, so that a write shows what it did. */
-export function returning(asked: Case): Case {
-  const { Prefer: preferences } = asked.headers;
+export function returning(request: Case): Case {
+  const { Prefer: preferences } = request.headers;
   const Prefer = preferences ? `${preferences}, return=representation` : "return=representation";
-  return { ...asked, name: `${asked.name} → rows`, headers: { ...asked.headers, Prefer } };
+  return { ...request, name: `${request.name} → rows`, headers: { ...request.headers, Prefer } };
 }
 
 export function ask(method: string, path: string, body: Body, options: Options = {}): Case {

@@ -5,11 +5,11 @@ import { type Difference, INTENDED, type IntendedDifference } from "./intended-d
 /** What ours has to answer, and the intended differences that make it differ from what PostgREST answered. */
 export type Expectation = { readonly answer: Answer; readonly differences: readonly IntendedDifference[] };
 
-export function expectationOf(asked: Case, theirs: Answer, ours: Answer): Expectation {
+export function expectationOf(request: Case, theirs: Answer, ours: Answer): Expectation {
   let answer = theirs;
   const differences: IntendedDifference[] = [];
   for (const [name, { today }] of Object.entries(INTENDED) as [IntendedDifference, Difference][]) {
-    const changed = today?.(answer, ours, asked) ?? null;
+    const changed = today?.(answer, ours, request) ?? null;
     if (changed === null || JSON.stringify(changed) === JSON.stringify(answer)) continue;
     answer = changed;
     differences.push(name);

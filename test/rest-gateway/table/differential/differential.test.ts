@@ -31,7 +31,7 @@ type StartProgram = (museum: TestDatabase, settings: Readonly<Record<string, str
 /** One of the two programs, with a database of its own. */
 type Side = {
   start(settings: Area["settings"]): Promise<void>;
-  ask(asked: Case): Promise<Answer>;
+  ask(request: Case): Promise<Answer>;
   stop(): Promise<void>;
   close(): Promise<void>;
 };
@@ -45,10 +45,10 @@ async function openSide(startProgram: StartProgram, path: string): Promise<Side>
     start: async (settings) => {
       program = await startProgram(museum, { ...SETTINGS, ...settings });
     },
-    ask: async (asked) => {
+    ask: async (request) => {
       // Sequences take no part in a rollback: each write finds them as they were.
-      if (!["GET", "HEAD", "OPTIONS"].includes(asked.method)) await owner.query("select private.rewind()");
-      return answerTo(asked, program.url + path);
+      if (!["GET", "HEAD", "OPTIONS"].includes(request.method)) await owner.query("select private.rewind()");
+      return answerTo(request, program.url + path);
     },
     stop: () => program.stop(),
     close: async () => {
@@ -88,19 +88,21 @@ describe.skipIf(!isPostgrestInstalled)("beside PostgREST 12.0.2", () => {
     });
 
     describe.each(groups)("$name", ({ cases }) => {
-      test.each(cases)("$name", async (asked) => {
+      test.each(cases)("$name", async (request) => {
         compared += 1;
-        const [theirs, ours] = await Promise.all([postgrest.ask(asked), service.ask(asked)]);
-        if (asked.outcome !== "any") expect(outcomeOf(theirs), "PostgREST itself").toBe(asked.outcome);
+        const [theirs, ours] = await Promise.all([postgrest.ask(request), service.ask(request)]);
+        if (request.outcome !== "any") expect(outcomeOf(theirs), "PostgREST itself").toBe(request.outcome);
 
-        if (asked.differs) {
-          shown.add(asked.differs.because);
-          expect(comparedPart(ours, asked)).not.toEqual(comparedPart(theirs, asked));
-          expect(ours, report(asked, theirs, ours)).toMatchObject(asked.differs.ours);
+        if (request.differs) {
+          shown.add(request.differs.because);
+          expect(comparedPart(ours, request)).not.toEqual(comparedPart(theirs, request));
+          expect(ours, report(request, theirs, ours)).toMatchObject(request.differs.ours);
           return;
         }
-        const expected = expectationOf(asked, theirs, ours);
-        expect(comparedPart(ours, asked), report(asked, theirs, ours)).toEqual(comparedPart(expected.answer, asked));
+        const expected = expectationOf(request, theirs, ours);
+        expect(comparedPart(ours, request), report(request, theirs, ours)).toEqual(
+          comparedPart(expected.answer, request),
+        );
         for (const difference of expected.differences) shown.add(difference);
       });
     });

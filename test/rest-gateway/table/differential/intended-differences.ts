@@ -9,7 +9,7 @@ export type Difference = {
    * What PostgREST 12 answered as it is answered today, null when the answer has nothing to do with this.
    * Without it the case itself says what ours answers.
    */
-  readonly today?: (theirs: Answer, ours: Answer, asked: Case) => Answer | null;
+  readonly today?: (theirs: Answer, ours: Answer, request: Case) => Answer | null;
 };
 
 type ErrorBody = {
@@ -35,9 +35,9 @@ export const INTENDED = {
   "a path that is not there": {
     since: "13.0.0",
     why: "PGRST125 or PGRST205 instead of an empty object",
-    today: (theirs, ours, asked) => {
+    today: (theirs, ours, request) => {
       if (theirs.status !== 404 || JSON.stringify(theirs.body) !== "{}") return null;
-      const table = /^\/([^/?]+)(\?|$)/.exec(asked.path)?.[1];
+      const table = /^\/([^/?]+)(\?|$)/.exec(request.path)?.[1];
       if (table !== undefined) return withBody(theirs, { details: null, ...tableNotFound(`api.${table}`, ours) });
       const message = "Invalid path specified in request URL";
       return withBody(theirs, { code: "PGRST125", details: null, hint: null, message });
@@ -70,10 +70,10 @@ export const INTENDED = {
   "a schema that is not served": {
     since: "13.0.7",
     why: "the message of PGRST106 names the schema, its hint those that are served",
-    today: (theirs, _ours, asked) => {
+    today: (theirs, _ours, request) => {
       const schemas = /^The schema must be one of the following: (.*)$/.exec(errorOf(theirs)?.message ?? "")?.[1];
       if (schemas === undefined) return null;
-      const profile = asked.headers["Accept-Profile"] ?? asked.headers["Content-Profile"];
+      const profile = request.headers["Accept-Profile"] ?? request.headers["Content-Profile"];
       const hint = `Only the following schemas are exposed: ${schemas}`;
       return withError(theirs, { message: `Invalid schema: ${profile}`, hint });
     },
@@ -280,10 +280,10 @@ export const INTENDED = {
     since: "13.0.0",
     why: "Proxy-Status has the error's code, also where HEAD has no body",
     today: ({ headers, ...theirs }, ours) => {
-      const { "proxy-status": told } = ours.headers;
+      const { "proxy-status": result } = ours.headers;
       const code = errorOf(ours)?.code;
-      if (told === undefined || (code !== undefined && told !== `PostgREST; error=${code}`)) return null;
-      return { ...theirs, headers: { ...headers, "proxy-status": told } };
+      if (result === undefined || (code !== undefined && result !== `PostgREST; error=${code}`)) return null;
+      return { ...theirs, headers: { ...headers, "proxy-status": result } };
     },
   },
   "writes at the root": { since: "13.0.0", why: "405 and PGRST117 instead of 404" },
@@ -313,9 +313,9 @@ export const INTENDED = {
   "what is wrong with a raised PGRST": {
     since: "12.2.0",
     why: "the details and the hint of PGRST121 tell it",
-    today: (theirs, _ours, asked) => {
+    today: (theirs, _ours, request) => {
       if (errorOf(theirs)?.code !== "PGRST121") return null;
-      const raised = asked.body === null ? { message: "x", detail: "" } : JSON.parse(String(asked.body));
+      const raised = request.body === null ? { message: "x", detail: "" } : JSON.parse(String(request.body));
       return withError(theirs, faultOfRaised(raised));
     },
   },

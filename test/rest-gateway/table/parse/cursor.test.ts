@@ -6,7 +6,7 @@ import type { Service } from "../../../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../../../database.ts";
 import { propertyRuns } from "../../../property-runs.ts";
 import { serve } from "../../../serve.ts";
-import { type Asked, type Client, openClient, type Told, tokenOf } from "../client.ts";
+import { type Client, openClient, type TestRequest, type TestResponse, tokenOf } from "../client.ts";
 
 describe("the text of a cursor", () => {
   const position = fc.record({
@@ -118,7 +118,7 @@ afterAll(async () => {
 });
 
 /** `{ next: "/items?cursor=…" }`: where the links of an answer lead. */
-function linksOf({ headers }: Told): Readonly<Record<string, string>> {
+function linksOf({ headers }: TestResponse): Readonly<Record<string, string>> {
   const links = String(headers.link ?? "").matchAll(/<\/rest\/v1([^>]*)>; rel="(\w+)"/g);
   return Object.fromEntries([...links].map(([, address, relation]) => [relation, address]));
 }
@@ -128,14 +128,14 @@ type Row = Record<string, unknown>;
 /** Every page behind the one at the address, with whatever is done between two of them. */
 async function walk(
   address: string,
-  { between = async () => {}, ...asked }: Asked & { between?: () => Promise<void> } = {},
+  { between = async () => {}, ...request }: TestRequest & { between?: () => Promise<void> } = {},
 ) {
   const pages: Row[][] = [];
   for (let next: string | undefined = address; next !== undefined; ) {
-    const told: Told = await client.ask(next, asked);
-    expect(told.status, told.text).toBe(200);
-    pages.push(told.body);
-    next = linksOf(told).next;
+    const response: TestResponse = await client.ask(next, request);
+    expect(response.status, response.text).toBe(200);
+    pages.push(response.body);
+    next = linksOf(response).next;
     if (next !== undefined) await between();
   }
   return pages;
@@ -196,9 +196,9 @@ describe("pages by cursor", () => {
   });
 
   test("are told to HEAD as well", async () => {
-    const asked = await client.ask("/items?limit=10&cursor=", { method: "HEAD" });
+    const request = await client.ask("/items?limit=10&cursor=", { method: "HEAD" });
     const got = await client.ask("/items?limit=10&cursor=");
-    expect([asked.status, asked.text, asked.headers.link]).toEqual([200, "", got.headers.link]);
+    expect([request.status, request.text, request.headers.link]).toEqual([200, "", got.headers.link]);
   });
 
   test("may be CSV, single objects, or explained", async () => {

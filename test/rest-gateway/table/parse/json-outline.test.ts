@@ -93,14 +93,14 @@ describe("keys that are more than a table can have columns", () => {
   const object = (count: number) => `{${Array.from({ length: count }, (_, index) => `"k${index}":1`).join()}}`;
 
   test.each([1_600, 1_601, 100_000])("are not told: %i", (count) => {
-    const told = count === 1_600 ? 1_600 : undefined;
+    const result = count === 1_600 ? 1_600 : undefined;
     for (const [text, kind] of [
       [object(count), "object"],
       [`[${object(count)},${object(count)}]`, "rows"],
     ] as const) {
       const found = outline(text);
       expect(found.kind).toBe(kind);
-      expect((found as { keys: readonly string[] | null }).keys?.length).toBe(told);
+      expect((found as { keys: readonly string[] | null }).keys?.length).toBe(result);
     }
   });
 

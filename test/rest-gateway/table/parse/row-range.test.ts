@@ -3,9 +3,9 @@ import type { RowRange } from "../../../../engine/statement/intent.ts";
 import { parseBound, parseRanges } from "../../../../rest-gateway/table/parse/row-range.ts";
 import { refusalOf } from "./refusal.ts";
 
-type Asked = { limit?: number; offset?: number; range?: string; method?: string };
+type TestRequest = { limit?: number; offset?: number; range?: string; method?: string };
 
-function parse({ limit, offset, range, method = "GET" }: Asked) {
+function parse({ limit, offset, range, method = "GET" }: TestRequest) {
   return parseRanges([{ path: [], limit: limit ?? null, offset: offset ?? null }], { method, range });
 }
 
@@ -13,7 +13,7 @@ const NEGATIVE = "Limit should be greater than or equal to zero.";
 const REVERSED = "The lower boundary must be lower than or equal to the upper boundary in the Range header.";
 
 describe("the rows asked for", () => {
-  test.each<[Asked, RowRange | null]>([
+  test.each<[TestRequest, RowRange | null]>([
     [{}, null],
     [{ offset: 0 }, null],
     [{ offset: -4 }, null],
@@ -53,19 +53,19 @@ describe("the rows asked for", () => {
     [{ range: "0-9", method: "HEAD" }, null],
     [{ range: "9-0", method: "POST" }, null],
     [{ offset: 0, method: "PUT" }, null],
-  ])("%j", (asked, window) => {
-    expect(parse(asked)).toEqual(window === null ? [] : [{ path: [], value: window }]);
+  ])("%j", (request, window) => {
+    expect(parse(request)).toEqual(window === null ? [] : [{ path: [], value: window }]);
   });
 
-  test.each<[Asked, string]>([
+  test.each<[TestRequest, string]>([
     [{ limit: -1 }, NEGATIVE],
     [{ limit: 0, offset: 5 }, NEGATIVE],
     [{ limit: 3, offset: -4 }, NEGATIVE],
     [{ range: "10-20", limit: 5 }, NEGATIVE],
     [{ range: "1-0" }, REVERSED],
     [{ limit: -1, method: "DELETE" }, NEGATIVE],
-  ])("%j cannot be satisfied", (asked, details) => {
-    expect(refusalOf(() => parse(asked))).toEqual({
+  ])("%j cannot be satisfied", (request, details) => {
+    expect(refusalOf(() => parse(request))).toEqual({
       status: 416,
       code: "PGRST103",
       message: "Requested range not satisfiable",
@@ -74,8 +74,8 @@ describe("the rows asked for", () => {
     });
   });
 
-  test.each([{ limit: 1 }, { limit: 0 }, { offset: 1 }])("PUT is about one row: %j is refused", (asked) => {
-    expect(refusalOf(() => parse({ ...asked, method: "PUT" }))).toMatchObject({ status: 400, code: "PGRST114" });
+  test.each([{ limit: 1 }, { limit: 0 }, { offset: 1 }])("PUT is about one row: %j is refused", (request) => {
+    expect(refusalOf(() => parse({ ...request, method: "PUT" }))).toMatchObject({ status: 400, code: "PGRST114" });
   });
 
   test("relations have windows of their own, which the header leaves alone", () => {

@@ -8,8 +8,8 @@ import { deleting, inserting, updating, upserting } from "./generated/writes.ts"
 const SEED = 20_261_120;
 
 function sample(arbitrary: fc.Arbitrary<Case>, runs: number): Case[] {
-  const cases = fc.sample(arbitrary, { seed: SEED, numRuns: runs }).map((asked) => ({ ...asked, outcome: "any" }));
-  return [...new Map(cases.map((asked) => [JSON.stringify(asked), asked])).values()];
+  const cases = fc.sample(arbitrary, { seed: SEED, numRuns: runs }).map((request) => ({ ...request, outcome: "any" }));
+  return [...new Map(cases.map((request) => [JSON.stringify(request), request])).values()];
 }
 
 export const generated: Area = {
