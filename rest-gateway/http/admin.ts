@@ -7,10 +7,10 @@ import { drain } from "./drain.ts";
 import { pathOfUrl } from "./request.ts";
 import { openServer, serverUrl } from "./server.ts";
 
-/** What operators may ask of the service, in however many processes it runs. */
+/** The operations behind the admin port, for one process or a cluster. */
 export type ServiceOperations = {
   isReady(): Promise<boolean>;
-  /** Of each process. */
+  /** The metrics of each process. */
   measure(): Promise<readonly ProcessMetrics[]>;
   underWay(): Promise<readonly RunningStatement[]>;
 };
@@ -19,14 +19,17 @@ export type AdminServer = { readonly url: string; close(): Promise<void> };
 
 type AdminOptions = {
   readonly config: Config;
-  /** Null: it does not serve yet. */
+  /** Null until the service has started. */
   readonly service: () => ServiceOperations | null;
   readonly log: Pick<Logger, "error">;
 };
 
 type AdminResponse = { readonly status: number; readonly type?: string; readonly body?: string };
 
-/** A port of its own for operators and their programs: `/live` and `/ready` as PostgREST has them, `/metrics`, `/statements`. */
+/**
+ * The admin port: `/live` and `/ready` as in PostgREST, `/metrics` for Prometheus, `/statements` for running
+ * statements.
+ */
 export async function openAdminServer({ config, service, log }: AdminOptions): Promise<AdminServer> {
   const respondTo = async (path: string): Promise<AdminResponse> => {
     const running = service();

@@ -2,12 +2,12 @@ import type { IncomingHttpHeaders } from "node:http";
 
 const WRITE_METHODS: ReadonlySet<string> = new Set(["POST", "PATCH", "PUT", "DELETE"]);
 
-/** One of the types that a client takes, as it spells it without spaces: `application/json;version=2`. */
+/** A media range of an Accept header, without spaces: `application/json;version=2`. */
 type MediaRange = {
   readonly type: string;
-  /** From 0, not at all, to 1. */
+  /** From 0 (not acceptable) to 1. */
   readonly quality: number;
-  /** Of equals the one that says more is meant. */
+  /** Of two ranges with the same quality the more specific one comes first. */
   readonly precision: number;
 };
 
@@ -19,7 +19,7 @@ export function readMediaRanges(accept: string): readonly MediaRange[] {
     .sort((a, b) => b.quality - a.quality || b.precision - a.precision);
 }
 
-/** What follows the quality is of no interest (RFC 9110, §12.5.1). */
+/** Parameters after `q` are ignored (RFC 9110, 12.5.1). */
 function toMediaRange(text: string): MediaRange {
   const [type = "", quality = ""] = text.replaceAll(/\s/g, "").split(/;q=/i, 2);
   const number = /^\d+(\.\d+)?/.exec(quality)?.[0] ?? "1";
@@ -30,12 +30,12 @@ function countCharacter(text: string, character: string): number {
   return text.split(character).length - 1;
 }
 
-/** What a request says of the schema that it is about: `Content-Profile` where it writes, else `Accept-Profile`. */
+/** The schema that the request selects: `Content-Profile` for writes, `Accept-Profile` for reads. */
 export function profileHeader(method: string, headers: IncomingHttpHeaders): string | undefined {
   return headers[WRITE_METHODS.has(method) ? "content-profile" : "accept-profile"] as string | undefined;
 }
 
-/** Clients send UTF-8, or else Latin-1, of which node has read each byte as a character. */
+/** Clients send UTF-8 or Latin-1; Node decodes header bytes as Latin-1. */
 export function decodeSchemaName(header: string, schemas: readonly string[]): string {
   return schemas.includes(header) ? header : Buffer.from(header, "latin1").toString();
 }

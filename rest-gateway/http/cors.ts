@@ -4,13 +4,13 @@ import type { Config } from "../../engine/config/config.ts";
 type CorsHeaders = Readonly<Record<string, string>>;
 
 export type CorsPolicy = {
-  /** What an answer says to the page that asked; one of a few objects. */
+  /** CORS headers of a response; one of a few shared objects. */
   headersFor(origin: string | undefined): CorsHeaders;
-  /** The answer to a preflight; null when the request is none. */
+  /** The headers of a preflight response; null if the request is not a preflight. */
   preflight(method: string, headers: IncomingHttpHeaders): CorsHeaders | null;
 };
 
-// PostgREST's methods and headers, in its order; then what is ours.
+// The methods and headers of PostgREST in its order, then ours.
 const ALLOWED_METHODS = "GET, POST, PATCH, PUT, DELETE, OPTIONS, HEAD";
 const DEFAULT_REQUEST_HEADERS = ["Accept", "Accept-Language", "Content-Language"];
 const EXPOSED_HEADERS = [
@@ -39,7 +39,9 @@ const EXPOSED_HEADERS = [
 ].join(", ");
 const MAX_AGE_SECONDS = "86400";
 
-/** Any origin without cookies, or the named ones with: a browser must never send cookies along for a stranger. */
+/**
+ * Any origin without credentials, or listed origins with credentials: cookies must not be sent for unlisted origins.
+ */
 export function makeCorsPolicy({ corsOrigins }: Pick<Config, "corsOrigins">): CorsPolicy {
   const headersFor = corsOrigins === "*" ? headersForAnyOrigin() : headersForListedOrigins(new Set(corsOrigins));
   return {
@@ -57,7 +59,7 @@ export function makeCorsPolicy({ corsOrigins }: Pick<Config, "corsOrigins">): Co
   };
 }
 
-/** Whatever the page would like to send. */
+/** All requested headers are allowed. */
 function allowedRequestHeaders(requestedHeaders = ""): string {
   const names = requestedHeaders.split(",").map((name) => name.trim());
   return ["Authorization", ...names.filter(Boolean), ...DEFAULT_REQUEST_HEADERS].join(", ");

@@ -6,39 +6,39 @@ import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises"
 import { promisify } from "node:util";
 
 const SWEEP_MS = 50;
-/** How long clients may still send what they were about to send on a connection that they hold open. */
+/** How long clients may still send requests on open connections. */
 const CLOSE_GRACE_MS = 500;
-/** The same where nobody waits for the end: by then a client that keeps asking has been told that it is to connect anew. */
+/** The same if other processes keep listening: long enough for busy clients to see `Connection: close`. */
 const LONG_CLOSE_GRACE_MS = 2_000;
-/** How long those who go on connecting are told that the service stops, before connections are refused. */
+/** How long new connections get 503 before they are refused. */
 const REFUSING_MS = 500;
 
-/** How much later those are cut off that are no HTTP (any more): WebSockets are told goodbye first. */
+/** How long WebSockets may outlive HTTP connections, since they send a close message first. */
 const WEBSOCKET_GRACE_MS = 1_000;
 
 export type DrainMode = {
-  /** Whether other processes go on listening at the same address: what is new is theirs. */
+  /** Whether other processes keep listening at the same address and take new connections. */
   readonly othersStay?: boolean;
 };
 
 type DrainOptions = DrainMode & {
-  /** Called when requests are to be answered with 503 from now on. */
+  /** Called when requests must be answered with 503 from now on. */
   readonly refuseRequests?: () => void;
 };
 
 type ServerConnections = {
-  /** All connections; `closeAllConnections` passes over those that have not finished their handshake of TLS. */
+  /** All connections; `closeAllConnections` skips those with an unfinished TLS handshake. */
   readonly connected: Set<Socket>;
   /**
-   * The latest response on each. A Set of those that are not answered yet would be simpler, but one that changes with
-   * each request keeps alive what it held (V8's scavenger sees each of its earlier tables as in use).
+   * The latest response of each connection. A Set of open responses would be simpler, but a Set that changes with each
+   * request keeps removed entries alive (V8's scavenger treats its earlier tables as in use).
    */
   readonly latest: Map<Socket, ServerResponse>;
 };
 
 const trackedServers = new WeakMap<Server, ServerConnections>();
 
-/** To be called before a server listens, and before anything else hears its requests: keeps what `drain` needs. */
+/** Call before the server listens and before other request listeners are added: tracks what `drain` needs. */
 export function trackConnections(server: Server): void {
   const connected = new Set<Socket>();
   const latest = new Map<Socket, ServerResponse>();
@@ -54,8 +54,8 @@ export function trackConnections(server: Server): void {
 }
 
 /**
- * Tells clients with each answer that it is the last one on its connection. After that, new requests are turned away
- * while requests in flight end, then no connection is taken any more, and what is left after the given time is cut off.
+ * Sends `Connection: close` with each response. Then rejects new requests while requests in flight finish, stops
+ * listening, and closes what is left after the given time.
  */
 export async function drain(
   server: Server,
@@ -78,12 +78,12 @@ export async function drain(
   announceClose(server);
   await waitForClients(server, Math.min(othersStay ? LONG_CLOSE_GRACE_MS : CLOSE_GRACE_MS, milliseconds));
   server.closeIdleConnections();
-  // A connection whose request has just been answered waits for another one that must not come.
+  // After its response a connection waits for a next request, which must not come.
   const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
   if (server.listening) {
     refuseRequests();
     await waitForResponses(server, hasNewConnections ? REFUSING_MS : 0, end);
-    // Those in the queue of the socket would be reset: they have just been accepted when a turn of the loop ends.
+    // The kernel would reset connections in the listen queue; they are all accepted after one turn of the event loop.
     await turn();
     stopListening(server);
   }
@@ -93,7 +93,7 @@ export async function drain(
   clearTimeout(destroyTimer);
 }
 
-/** Resolves after the least time, when nothing is in flight any more, or at the end. */
+/** Resolves when nothing is in flight after the minimum time, or at the deadline. */
 async function waitForResponses(server: Server, leastMilliseconds: number, end: number): Promise<void> {
   const least = performance.now() + leastMilliseconds;
   const isDue = () => performance.now() >= end || (performance.now() >= least && !isInFlight(server));
@@ -109,12 +109,12 @@ function destroy(socket: Socket): void {
   socket.destroy();
 }
 
-/** HTTP's own close would end idle connections at once, and with them requests that are on their way. */
+/** `http.Server.close` would close idle connections at once, and with them requests on their way. */
 function stopListening(server: Server): void {
   NetServer.prototype.close.call(server);
 }
 
-/** A client that is told so opens another connection, instead of sending into one that is just being closed. */
+/** A client that gets `Connection: close` opens a new connection instead of sending on one that is being closed. */
 function announceClose(server: Server): void {
   const close = (response: ServerResponse) => {
     if (!response.headersSent) response.setHeader("Connection", "close");
@@ -123,7 +123,7 @@ function announceClose(server: Server): void {
   server.prependListener("request", (_request, response) => close(response));
 }
 
-/** Resolves when no client is connected any more, or after the given time. */
+/** Resolves when no client is connected, or after the given time. */
 async function waitForClients(server: Server, milliseconds: number): Promise<void> {
   const connections = promisify(server.getConnections.bind(server));
   const end = performance.now() + milliseconds;

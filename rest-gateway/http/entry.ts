@@ -12,16 +12,16 @@ import { mayBeSecure, securityHeaders } from "./security-headers.ts";
 type EntryOptions = {
   readonly config: Config;
   readonly log: Logger;
-  /** What is answered here, ahead of Express, which would cost it a tenth of its throughput. */
+  /** Paths that are handled without Express, which costs a tenth of the throughput. */
   readonly beforeExpress: { takes(path: string): boolean; readonly answer: NodeHandler };
   readonly app: RequestListener;
   readonly count?: CountRequest | null;
 };
 
-/** What every request meets first, whoever answers it: an id, a log line, the headers of a careful server. */
+/** The first listener of every request: request id, log line, security headers, CORS. */
 export function makeEntryListener({ config, log, beforeExpress, app, count = null }: EntryOptions): RequestListener {
   const security = securityHeaders({ overHttps: mayBeSecure(config) });
-  /** There are but few, so they are put together once. */
+  /** Few combinations exist, so each is merged once. */
   const commonWith = memoize((others: BaseHeaders): BaseHeaders => ({ ...security, ...others }));
   const crossOrigin = makeCorsPolicy(config);
   const echo = makeTraceHeaderEcho(config);
@@ -37,7 +37,7 @@ export function makeEntryListener({ config, log, beforeExpress, app, count = nul
     if (preflight) {
       sendResponse(response, { status: 200, headers: { "X-Request-Id": id, ...preflight }, body: null }, base);
     } else if (beforeExpress.takes(path)) {
-      // Whoever answers has caught what went wrong; what still arrives here could not even be written.
+      // The handler catches its errors; what arrives here could not be written to the socket.
       beforeExpress.answer(request, response, base).catch(() => response.destroy());
     } else {
       for (const [name, value] of Object.entries(base)) response.setHeader(name, value);
@@ -48,7 +48,7 @@ export function makeEntryListener({ config, log, beforeExpress, app, count = nul
 
 type EchoTraceHeader = (headers: IncomingHttpHeaders, base: BaseHeaders) => BaseHeaders;
 
-/** PGRST_SERVER_TRACE_HEADER, where the request has it: `X-Request-Id` is in every answer anyhow. */
+/** Echoes the header PGRST_SERVER_TRACE_HEADER; every response has `X-Request-Id` anyway. */
 function makeTraceHeaderEcho({ traceHeader }: Pick<Config, "traceHeader">): EchoTraceHeader {
   const name = traceHeader?.toLowerCase() ?? "x-request-id";
   if (name === "x-request-id") return (_headers, base) => base;
@@ -57,7 +57,7 @@ function makeTraceHeaderEcho({ traceHeader }: Pick<Config, "traceHeader">): Echo
 
 type ExpressAppOptions = { readonly config: Config; readonly answer: NodeHandler };
 
-/** What is served through Express, in the order in which a request meets it. */
+/** The Express application. */
 export function makeExpressApp({ config, answer }: ExpressAppOptions): Express {
   const app = express();
   app.disable("x-powered-by");
@@ -67,29 +67,29 @@ export function makeExpressApp({ config, answer }: ExpressAppOptions): Express {
   app.use((request: Request, response: Response, next: NextFunction) => {
     answer(request, response).catch(next);
   });
-  // Whoever answers has caught what went wrong; what still arrives here could not even be written.
+  // The handler catches its errors; what arrives here could not be written to the socket.
   app.use((_fault: unknown, _request: Request, response: Response, _next: NextFunction) => void response.destroy());
   return app;
 }
 
-/** Told of each request when it is over. */
+/** Called when a request is finished. */
 export type CountRequest = (method: string, path: string, status: number, milliseconds: number) => void;
 
 type LoggedRequest = {
   readonly id: string;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Null: nobody counts. */
+  /** Null disables counting. */
   readonly count: CountRequest | null;
 };
 
-/** One line per request, when it is over. The query is left out: filters and keys are nobody's business. */
+/** Logs one line when a request is finished, without the query string, which may hold keys and personal data. */
 function logRequest(log: Logger, { id, request, response, count }: LoggedRequest): void {
   if (!count && !log.isLevelEnabled("error")) return;
   const startedAt = performance.now();
   const { method = "GET", url = "/" } = request;
   response.on("close", () => {
-    // Without a head the client was told nothing: that is nginx's status for one that left.
+    // Without headers sent, the client disconnected: nginx's status 499.
     const status = response.headersSent ? response.statusCode : 499;
     const duration = performance.now() - startedAt;
     const path = pathOfUrl(url);

@@ -13,10 +13,10 @@ import { type GatewayRequest, isPathUnder } from "./request.ts";
 import { type GatewayResponse, jsonResponse } from "./response.ts";
 import { TABLE_PREFIX } from "./table-prefix.ts";
 
-/** How the deployment has errors told. */
+/** Settings of error bodies. */
 export type ErrorFormat = { readonly errorBody: ErrorBodyShape; readonly tableErrorVerbosity: ErrorVerbosity };
 
-/** The refusal in the words of the interface that the path belongs to. */
+/** The error response in the format of the interface at the path. */
 export function toErrorResponse(
   refusal: ApiError,
   { id, path }: Pick<GatewayRequest, "id" | "path">,
@@ -29,16 +29,16 @@ export function toErrorResponse(
 
 const TEMPORARY_STATUSES: ReadonlySet<number> = new Set([429, 503]);
 
-/** What is refused for now says when to come back, where SQL refused it too. */
+/** Temporary errors have Retry-After, also if SQL raised them. */
 function withRetryAfter(error: ApiError): ApiError {
   const hasRetryAfter = errorHeaders(error)["Retry-After"] !== undefined;
   return hasRetryAfter || !TEMPORARY_STATUSES.has(error.status) ? error : error.withHeaders({ "Retry-After": "1" });
 }
 
-/** A code that a header can hold. */
+/** A code that is a valid header token. */
 const HEADER_TOKEN = /^[\w!#$%&'*+.^`|~:/-]+$/;
 
-/** The code stands in a header as well, for HEAD has no body. */
+/** The code is in a header too, because responses to HEAD have no body. */
 function toTableErrorResponse(error: ApiError, verbosity: ErrorVerbosity): GatewayResponse {
   const body = verbosity === "minimal" ? toMinimalTableBody(error) : toTableBody(error);
   const headers: Record<string, string> = HEADER_TOKEN.test(body.code)

@@ -3,34 +3,34 @@ import type { Database } from "../../engine/database/database.ts";
 import { type GatewayResponse, jsonResponse } from "./response.ts";
 import type { GatewayRoutes } from "./router.ts";
 
-/** How long the database may take to say that it is well. */
+/** How long the database may take to answer a ping. */
 const DATABASE_TIMEOUT_MS = 2_000;
 
 export type HealthState = {
-  /** Why the database is known to be away, without asking it; null when it is not. */
+  /** Why the database is known to be unreachable, without a query; null if it is reachable. */
   databaseFault(): string | null;
-  /** Asks the database; rejects when it cannot answer. */
+  /** Runs a query; rejects if the database does not answer. */
   pingDatabase(): Promise<void>;
-  /** Those that reads go to, in the order of their addresses; the service is well without them. */
+  /** The read replicas in the order of the setting; the service is healthy without them. */
   replicas(): readonly object[];
-  /** Why the schema that is served may be out of date; null when it is not. */
+  /** Why the served schema may be outdated; null if it is current. */
   schemaFault(): string | null;
-  /** GraphQL's first schema is still being built. */
+  /** Whether the first GraphQL schema is still being built. */
   isSchemaAwaited(): boolean;
-  /** What GraphQL's schema cannot be built with, and is therefore served without. */
+  /** Database objects that the GraphQL schema cannot be built with and leaves out. */
   leftOut(): readonly string[];
-  /** Why fewer processes serve than should; null when all do. */
+  /** Why fewer processes run than configured; null if all run. */
   workerShortage(): string | null;
-  /** False from the moment the service was told to stop. */
+  /** False as soon as the service is asked to stop. */
   acceptsWork(): boolean;
 };
 
-/** Of what is left out; the log and `npm run doctor` have all. */
+/** The most objects to list; the log and `npm run doctor` list all. */
 const MOST_LEFT_OUT_NAMED = 20;
-/** Long enough that a crowd of probes costs one question, short enough that the answer is true. */
+/** Long enough that many probes cost one query, short enough that the result is current. */
 const CACHE_MS = 250;
 
-/** `/health` for people and clients, `/health/live` and `/health/ready` for whoever restarts and routes. */
+/** `/health` for people and clients, `/health/live` and `/health/ready` for supervisors and load balancers. */
 export function healthRoutes(state: HealthState): GatewayRoutes {
   const { databaseFault, pingDatabase, replicas, workerShortage, acceptsWork } = state;
   const pingOnce = cacheFor(CACHE_MS, async () => {
@@ -41,7 +41,7 @@ export function healthRoutes(state: HealthState): GatewayRoutes {
       return false;
     }
   });
-  // What is known costs nothing, so only the question is remembered: an outage shows at once, however short.
+  // Only the query is cached: the known state is free, so an outage shows at once.
   const databaseAnswers = async () => databaseFault() === null && (await pingOnce());
 
   return {
@@ -78,7 +78,7 @@ function leftOutReason({ length }: readonly string[]): string | null {
   return `GraphQL is served without ${objects} that its schema cannot be built with.`;
 }
 
-/** Whether requests may be sent here. */
+/** Whether load balancers may send requests here. */
 export async function isReady({ acceptsWork, databaseFault, pingDatabase }: HealthState): Promise<boolean> {
   if (!acceptsWork() || databaseFault() !== null) return false;
   return pingDatabase().then(
@@ -91,7 +91,7 @@ function ok(details: object = {}): GatewayResponse {
   return jsonResponse(200, { status: "ok", ...details }, { "Cache-Control": "no-store" });
 }
 
-/** Requests are served, by the schema as it was read last, or by all but GraphQL; the log says more. */
+/** Requests are served by the last known schema, or without GraphQL; the log has the cause. */
 function degraded(reason: string, details: object): GatewayResponse {
   return jsonResponse(200, { status: "degraded", reason, ...details }, { "Cache-Control": "no-store" });
 }
@@ -100,12 +100,12 @@ function unavailable(reason: string): GatewayResponse {
   return jsonResponse(503, { status: "unavailable", reason }, { "Cache-Control": "no-store", "Retry-After": "1" });
 }
 
-/** Whoever asks meanwhile is told what the one before was told. */
+/** Concurrent and following calls share one result. */
 function cacheFor<T>(milliseconds: number, run: () => Promise<T>): () => Promise<T> {
   let answer: Promise<T> | null = null;
   let askedAt = 0;
   return () => {
-    // Not by the clock on the wall: set back, it would let one answer stand for as long.
+    // A monotonic clock: if the wall clock were set back, a result would be kept for as long.
     const now = performance.now();
     if (!answer || now - askedAt >= milliseconds) {
       askedAt = now;
@@ -122,7 +122,7 @@ type HealthDependencies = Pick<
   readonly database: Database;
 };
 
-/** How the service is, as the database knows it, and whoever wires the rest. */
+/** The health state of the service, from the database and the parts that the caller wires. */
 export function makeHealthState({ database, ...others }: HealthDependencies): HealthState {
   return {
     databaseFault() {

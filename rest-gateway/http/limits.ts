@@ -14,12 +14,12 @@ export type Admission = {
   readonly headers: () => RateLimitHeaders;
 };
 
-/** Health probes must never be refused, and a documentation page loads many files at once. */
+/** Health probes are never rejected, and a documentation page loads many files at once. */
 const UNLIMITED_PATHS = /^\/(health|graphiql|docs)([/?]|$)/;
 const NO_HEADERS: RateLimitHeaders = {};
 const UNLIMITED: Admission = { admit: () => {}, headers: () => NO_HEADERS };
 
-/** `connection` is only called when a request is counted. */
+/** Calls `connection` only when the request is counted. */
 export function makeAdmission(url: string, limit: RequestLimit | null, connection: () => ClientConnection): Admission {
   if (limit === null || UNLIMITED_PATHS.test(url)) return UNLIMITED;
   let status: RateLimitStatus | null = null;
@@ -50,7 +50,7 @@ function tooManyRequests({ limit, endsAt }: RateLimitStatus): ApiError {
 }
 
 /**
- * Limits requests that create an account or send an e-mail, per client address: they hash a password or disturb a third
+ * Limits requests that create an account or send an e-mail, per client address: they hash a password or reach a third
  * person. Throws 429 above the limit.
  */
 export type LimitExpensiveRequest = (request: Pick<GatewayRequest, "connection">) => Promise<void>;

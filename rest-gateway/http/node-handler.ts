@@ -27,7 +27,7 @@ import {
   sendStream,
 } from "./response.ts";
 
-/** How many of the largest answers may wait for clients to read them. */
+/** How many responses of the largest size may wait for clients to read them. */
 const MOST_UNREAD_RESPONSES = 8;
 
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse, base?: BaseHeaders) => Promise<void>;
@@ -45,7 +45,7 @@ type NodeHandlerSettings = Pick<
   | "trustProxy"
 >;
 
-/** The one adapter between sockets and handlers of plain values. */
+/** The adapter from Node's requests and responses to handlers of plain values. */
 export function toNodeHandler(
   handle: HandleRequest,
   config: NodeHandlerSettings,

@@ -1,9 +1,9 @@
-/** What stands before a path in links: the address that clients use; nothing where only they know it. */
+/** The prefix of links in bodies: PUBLIC_URL, or nothing if it is not set. */
 export function publicBaseUrl(publicUrl: string | null): string {
   return publicUrl?.replace(/\/$/, "") ?? "";
 }
 
-/** The same without its host, for headers that are read from where the request went: a proxy may serve us below a path. */
+/** The path of PUBLIC_URL, for headers that are relative to the requested host: a proxy may add a path prefix. */
 export function publicBasePath(publicUrl: string | null): string {
   return publicUrl === null ? "" : new URL(publicUrl).pathname.replace(/\/$/, "");
 }

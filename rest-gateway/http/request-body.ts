@@ -6,35 +6,35 @@ import { ApiError, unavailable } from "../../engine/errors.ts";
 import type { BodyLimit } from "../../http/body-limit.ts";
 import { clientDisconnected } from "./request.ts";
 
-/** Of each body that nobody wants so much is read before others have their turn, and so many at a time. */
+/** How many bytes of a discarded body are read per turn, and how many bodies per turn. */
 const DISCARDED_BYTES = 64 * 1024;
 const DISCARDED_AT_ONCE = 16;
 const DISCARD_PAUSE_MS = 20;
-/** A connection that is cut off earlier may lose the response that its client has not read yet. */
+/** A connection that is closed earlier may lose the response that its client has not read yet. */
 const LONGEST_DISCARD_MS = 10_000;
 const MOST_DISCARDED = 256;
 
-/** The oldest first. A connection that waits for its turn does not notice that its client has left, and keeps its memory. */
+/** Oldest first. A paused connection does not notice that its client has disconnected, and keeps its memory. */
 const discardedBodies = new Set<DiscardedBody>();
-/** Those that wait for their turn, in the order in which they have it. */
+/** Bodies that wait for their turn, in that order. */
 const pausedBodies = new Set<DiscardedBody>();
 let discardTimer: NodeJS.Timeout | null = null;
 
-/** For how long nothing may come of a body whose end has not come. */
+/** The longest pause while a body is being received. */
 const IDLE_MS = 15_000;
-/** A small body is taken although others hold all that there is. */
+/** A body of this size is accepted even if other bodies use all memory. */
 const SMALL_BYTES = 16 * 1024;
-/** What it takes to keep a piece of a body, however short. */
+/** The memory that a chunk takes besides its bytes. */
 const CHUNK_OVERHEAD_BYTES = 512;
-/** The largest body in pieces of 640 bytes. */
+/** Enough for the largest body in chunks of 640 bytes. */
 const MOST_CHUNKS = 16_384;
 const NO_BYTES = Buffer.alloc(0);
 
 type RequestBodyOptions = Pick<Config, "maxBodyBytes" | "maxBodyMemory"> & { readonly idleMs?: number };
 
 /**
- * The bodies of all requests in flight: together they take no more memory than `maxBodyMemory`, of which anonymous callers
- * may have half. What a request takes is given back when it is answered, or as soon as it is refused.
+ * The bodies of all requests in flight: together they take at most `maxBodyMemory`, anonymous callers at most half of
+ * it. The memory of a request is released when its response is sent or its body is rejected.
  */
 export class RequestBodies {
   readonly #mostBytes: number;
@@ -45,7 +45,7 @@ export class RequestBodies {
   readonly #shares = new WeakMap<IncomingMessage, ResponseBudget>();
 
   constructor({ maxBodyBytes, maxBodyMemory, idleMs = IDLE_MS }: RequestBodyOptions) {
-    // A single body of the largest size has to fit, in the time between its pieces and its whole twice.
+    // A single body of the largest size must fit twice: in chunks and joined.
     const most = Math.max(maxBodyMemory, 2 * maxBodyBytes);
     this.#memory = most;
     this.#mostBytes = maxBodyBytes;
@@ -54,7 +54,9 @@ export class RequestBodies {
     this.#anonymous = new ResponseBudget(most / 2, this.#all, 0);
   }
 
-  /** Once for each request. Refuses a body that is larger than the limit (413), comes too slowly (408), or does not fit (503). */
+  /**
+   * Call once per request. Rejects a body that is too large (413), too slow (408) or does not fit into memory (503).
+   */
   async read(request: IncomingMessage, response: ServerResponse, limit: BodyLimit): Promise<Buffer> {
     refuseEncoded(request);
     const most = limit.bytes < this.#mostBytes ? limit : { ...limit, bytes: this.#mostBytes };
@@ -68,7 +70,7 @@ export class RequestBodies {
     return collectBody(request, { most, share, idleMs: this.#idleMs });
   }
 
-  /** Counts what is made of the body beside it. Refuses what does not fit. */
+  /** Counts memory for what is parsed from the body. Throws if it does not fit. */
   hold(request: IncomingMessage, bytes: number): void {
     const share = this.#shares.get(request);
     if (share?.take(bytes) !== false) return;
@@ -78,7 +80,7 @@ export class RequestBodies {
 
 type CollectOptions = { readonly most: BodyLimit; readonly share: ResponseBudget; readonly idleMs: number };
 
-/** By its events, since to iterate over them costs several times as much as a small body itself. */
+/** Uses events: async iteration costs several times as much as a small body itself. */
 function collectBody(request: IncomingMessage, { most, share, idleMs }: CollectOptions): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -126,7 +128,7 @@ function joinChunks(chunks: readonly Buffer[], bytes: number): Buffer {
   return body;
 }
 
-/** Gives the memory back at once: V8 looks for what nobody holds only when something new is made, which a flood that ends is not. */
+/** Releases the memory at once: V8 collects garbage only on allocation, and none follows the end of a flood. */
 function releaseMemory({ buffer, length }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === length) buffer.transfer(0);
 }
@@ -150,7 +152,7 @@ function tooManyBodies(): ApiError {
   return unavailable("Too many request bodies are being received at once; try again shortly.");
 }
 
-/** It would not fit either if it were the only one. */
+/** It would not fit even as the only body. */
 function tooMuchMemory(): ApiError {
   return new ApiError(
     413,
@@ -162,7 +164,7 @@ function tooMuchMemory(): ApiError {
   );
 }
 
-/** Whoever goes on like this is not read any longer. */
+/** The rest of the body is not read. */
 const CLOSE_CONNECTION = { Connection: "close" };
 
 function bodyTooSlow(): ApiError {
@@ -180,9 +182,9 @@ function tooManyChunks(): ApiError {
 type DiscardedBody = { readonly request: IncomingMessage; readonly until: number };
 
 /**
- * Reads on to the end of a body whose request is answered, and slowly, however many there are. Were the connection
- * closed instead, many a client would notice that it cannot send on, and not look why. Null where there is nothing to read; else
- * resolves when nothing more comes.
+ * Reads the rest of a body whose response is sent, slowly if there are many. If the connection were closed instead,
+ * many clients would report that they cannot send and not read the response. Null if nothing is left; else resolves
+ * when the body ends or the connection closes.
  */
 export function discardBody(request: IncomingMessage): Promise<void> | null {
   if (request.complete || request.destroyed) return null;

@@ -14,7 +14,7 @@ import { TABLE_PREFIX as TABLES } from "./table-prefix.ts";
 
 const FUNCTION_CALLS = `${TABLES}/rpc/`;
 const VERSION_PREFIX = /^\/api\/v\d(?=\/|$)/;
-/** Path levels of the resource interface; actions and nested collections share a level. */
+/** Path levels of the plain REST interface; actions and nested collections share a level. */
 const RESOURCE_LEVELS = [
   "",
   "/{collection}",
@@ -76,7 +76,7 @@ function statusesOf(entry: RequestCounter): MetricSample[] {
   return [...entry.statuses].map(([status, value]) => ({ labels: { ...labelsOf(entry), status }, value }));
 }
 
-/** Counts connections and bytes, WebSockets included, from the counters of the sockets: no cost per request. */
+/** Counts connections and bytes, WebSockets included, from the sockets' own counters: no cost per request. */
 export class HttpTraffic {
   readonly #open = new Set<Socket>();
   #received = 0;

@@ -9,10 +9,10 @@ type RequestTracingOptions = {
   readonly readConnection: ReadClientConnection;
 };
 
-/** OpenTelemetry's number for a span that failed. */
+/** `SpanStatusCode.ERROR` of OpenTelemetry. */
 const ERROR = 2;
 
-/** A span around each request, by the semantic conventions for HTTP. What stands behind the question mark is left out. */
+/** Starts a span for each request, by the semantic conventions for HTTP, without the query string. */
 export function traceRequests(
   { tracing, routeOf, readConnection }: RequestTracingOptions,
   listener: RequestListener,
@@ -32,7 +32,7 @@ export function traceRequests(
       },
     });
     response.on("close", () => {
-      // As in the log: a client that left was told nothing.
+      // As in the log: 499 if the client disconnected.
       const status = response.headersSent ? response.statusCode : 499;
       span.setAttributes({
         "http.response.status_code": status,

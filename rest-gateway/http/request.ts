@@ -9,29 +9,29 @@ import type { Caller } from "../../engine/identity/caller.ts";
 import type { BodyLimit } from "../../http/body-limit.ts";
 import type { GatewayResponse, ResponseBody } from "./response.ts";
 
-/** What a handler sees of a request; no socket in sight. */
+/** A request without its socket, as handlers see it. */
 export type GatewayRequest = {
   readonly id: string;
   readonly method: string;
-  /** As the client wrote it, still percent-encoded. */
+  /** Percent-encoded, as the client sent it. */
   readonly path: string;
-  /** What follows the question mark, or "". */
+  /** The part after the question mark, or "". */
   readonly rawQuery: string;
   readonly headers: IncomingHttpHeaders;
   readonly stages: RequestStages;
-  /** Aborted when the client leaves before it is answered. */
+  /** Aborted when the client disconnects before the response. */
   readonly signal: AbortLike;
-  /** Where it came from, as far as the proxies in front are to be believed (TRUST_PROXY). */
+  /** The client's address and scheme, as far as TRUST_PROXY trusts proxies. */
   connection(): ClientConnection;
-  /** To be told as soon as it is known who asks, and before anything is done for them. Refuses what is too much. */
+  /** Call as soon as the caller is known and before any work. Throws 429 above the rate limit. */
   admit(caller: Caller | null): void;
-  /** Headers of the answer, whatever it will be; those that it has itself go before. */
+  /** Adds headers to the response, also to an error; the response's own headers take precedence. */
   addResponseHeaders(headers: Readonly<Record<string, string>>): void;
-  /** Reads the body, once. Refuses one that is larger than the limit. */
+  /** Reads the body, once. Rejects a body above the limit. */
   readBody(limit: BodyLimit): Promise<Buffer>;
-  /** To be told of memory that is taken beside the body, to make something of it. Refuses what is too much. */
+  /** Counts memory that is taken besides the body, to parse it. Throws if it does not fit. */
   holdMemory(bytes: number): void;
-  /** Calls back when the answer has been sent, or the client has left. */
+  /** Runs the callback when the response is sent or the client has disconnected. */
   whenSent(callback: () => void): void;
 };
 
@@ -66,13 +66,13 @@ export function toGatewayRequest(
   };
 }
 
-/** What stands in front of the question mark. */
+/** The part before the question mark. */
 export function pathOfUrl(target: string): string {
   const mark = target.indexOf("?");
   return mark < 0 ? target : target.slice(0, mark);
 }
 
-/** Proxies may ask for `http://host/path`; who is asked is known, so the path is what counts. */
+/** Proxies may send the absolute form `http://host/path`; only the path matters. */
 export function toOriginForm(target: string): string {
   if (target.startsWith("/")) return target;
   const path = target.replace(/^https?:\/\/[^/?]*/i, "");
@@ -83,17 +83,17 @@ export function isPathUnder(folder: string, path: string): boolean {
   return path.startsWith(folder) && (path.length === folder.length || path[folder.length] === "/");
 }
 
-/** Told to nobody but the log, in which it is no fault: with nginx's status. */
+/** Only logged, below the level of errors; 499 is nginx's status. */
 export function clientDisconnected(cause?: unknown): ApiError {
   return new ApiError(499, "CLIENT_LEFT", "The client disconnected before the response.", { cause });
 }
 
-/** Where a request came from, as far as the proxies in front are to be believed. */
+/** Finds the client's address and scheme, as far as TRUST_PROXY trusts proxies. */
 export type ReadClientConnection = (request: IncomingMessage) => ClientConnection;
 
 type TrustsProxy = (address: string, hop: number) => boolean;
 
-/** TRUST_PROXY as Express reads it, for requests that Express never sees, too. */
+/** TRUST_PROXY as Express interprets it, also for requests that bypass Express. */
 export function makeClientConnectionReader({ trustProxy }: Pick<Config, "trustProxy">): ReadClientConnection {
   if (trustProxy === null || trustProxy === false) return directConnection;
   const trust: TrustsProxy = express().set("trust proxy", trustProxy).get("trust proxy fn");
@@ -114,7 +114,7 @@ function directConnection({ socket }: IncomingMessage): ClientConnection {
   return { address: socket.remoteAddress ?? null, isSecure: (socket as Partial<TLSSocket>).encrypted === true };
 }
 
-/** Each proxy has written behind those before it whom it was asked by. */
+/** Each proxy appends the address of its client; nearest first. */
 function forwardedAddresses(chain: string | readonly string[] | undefined): string[] {
   return String(chain ?? "")
     .split(",")
@@ -123,20 +123,20 @@ function forwardedAddresses(chain: string | readonly string[] | undefined): stri
     .reverse();
 }
 
-/** The first that no trusted proxy speaks for. */
+/** The first address that is not a trusted proxy. */
 function firstUntrustedAddress(addresses: readonly string[], trust: TrustsProxy): string {
   const end = addresses.findIndex((address, hop) => !trust(address, hop));
   return end < 0 ? addresses.at(-1)! : addresses[end]!;
 }
 
-/** An id that is safe in a header, in a log line and in SQL. */
+/** A request id that is safe in headers, logs and SQL. */
 const VALID_ID = /^[\w.:+/=@-]{1,128}$/;
 
 const ID_ENDINGS = Array.from({ length: 256 }, (_, index) => index.toString(16).padStart(2, "0"));
 let idPrefix = "";
 let nextEnding = ID_ENDINGS.length;
 
-/** Takes the request's id from its sender or makes one; the answer, the log and SQL show the same. */
+/** Uses the client's request id or generates one; response, log and SQL have the same id. */
 export function identifyRequest(request: IncomingMessage): string {
   const sentId = request.headers["x-request-id"];
   const id = typeof sentId === "string" && VALID_ID.test(sentId) ? sentId : makeRequestId();
@@ -144,7 +144,7 @@ export function identifyRequest(request: IncomingMessage): string {
   return id;
 }
 
-/** To draw a UUID for each request costs a fiftieth of its time, so 256 of them differ in their last two digits. */
+/** Generating a UUID costs a fiftieth of a request, so 256 ids share one and differ in the last two digits. */
 function makeRequestId(): string {
   if (nextEnding === ID_ENDINGS.length) {
     idPrefix = randomUUID().slice(0, -2);
@@ -153,9 +153,9 @@ function makeRequestId(): string {
   return idPrefix + ID_ENDINGS[nextEnding++];
 }
 
-/** The stages of one request and how long each took, for the Server-Timing header. */
+/** The durations of a request's stages, for the Server-Timing header. */
 export type RequestStages = {
-  /** Ends the stage before and begins this one. */
+  /** Ends the current stage and begins this one. */
   enter(name: string): void;
   /** `parse;dur=0.1, run;dur=1.9` */
   header(): string;
@@ -183,5 +183,5 @@ export function makeStages(): RequestStages {
   };
 }
 
-/** When nobody wants to know. */
+/** For requests without Server-Timing. */
 export const NO_STAGES: RequestStages = { enter: () => {}, header: () => "" };

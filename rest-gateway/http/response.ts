@@ -1,11 +1,11 @@
 import { type OutgoingHttpHeader, type ServerResponse, STATUS_CODES } from "node:http";
 import { TLSSocket } from "node:tls";
 
-/** A body in pieces, each to be asked for when the one before has been sent. Whoever has one reads it to its end or calls `return`. */
+/** A body in chunks, each requested when the one before is sent. The consumer reads it to the end or calls `return`. */
 export type BodyStream = AsyncIterableIterator<BodyChunk>;
 export type BodyChunk = {
   readonly data: Buffer;
-  /** Says that the bytes have been sent and may be overwritten. */
+  /** Call when the bytes are sent and may be overwritten. */
   release(): void;
 };
 
@@ -15,7 +15,7 @@ export type GatewayResponse<B extends ResponseBody = string | Buffer> = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly body: B | null;
-  /** What stands behind the status instead of the usual words. */
+  /** A reason phrase other than the standard one. */
   readonly reason?: string | undefined;
 };
 
@@ -31,23 +31,23 @@ export function isBodyStream(body: ResponseBody | null): body is BodyStream {
   return body !== null && typeof body !== "string" && !Buffer.isBuffer(body);
 }
 
-/** What every answer says, unless it says otherwise itself. */
+/** Headers of every response; the response's own headers take precedence. */
 export type BaseHeaders = Readonly<Record<string, string>>;
 
 const NO_HEADERS: BaseHeaders = {};
 
 export function sendResponse(response: ServerResponse, gatewayResponse: GatewayResponse, base = NO_HEADERS): void {
-  // A client that has left has nothing to be told.
+  // The client has disconnected.
   if (response.destroyed) return;
   response.end(writeHead(response, gatewayResponse, base));
 }
 
-/** After the answer, a client may be read for so long that wants its connection closed. */
+/** How long the connection stays open after the response, to read the rest of the body. */
 const LONGEST_LINGER_MS = 10_000;
 
 /**
- * The connection is closed when the client has sent its body, or does not send on: one that is closed while bytes arrive is
- * reset, and the client may not have read the answer by then (RFC 9112, 9.6).
+ * Closes the connection when the client has sent its body or stops sending: a connection that is closed while bytes
+ * arrive is reset, and the client may not have read the response by then (RFC 9112, 9.6).
  */
 export function sendResponseAndLinger(
   response: ServerResponse,
@@ -65,7 +65,7 @@ export function sendResponseAndLinger(
   });
 }
 
-/** Returns the body that is to follow. */
+/** Returns the body to send after the head. */
 function writeHead(
   response: ServerResponse,
   { status, headers, body, reason }: GatewayResponse,
@@ -73,25 +73,25 @@ function writeHead(
 ): string | Buffer | null {
   const head = flattenHeaders(headers, base);
   const isHead = response.req.method === "HEAD";
-  // With HEAD it is the length that GET would have, which nobody knows where no body was made (RFC 9110, 8.6).
+  // The response to HEAD has the length of GET, which is unknown if no body was made (RFC 9110, 8.6).
   const isLengthKnown = status !== 204 && status !== 304 && !(isHead && body === null);
   if (isLengthKnown) head.push("Content-Length", String(body === null ? 0 : Buffer.byteLength(body)));
   response.writeHead(status, reasonPhrase(status, reason), head as OutgoingHttpHeader[]);
   if (isHead) return null;
-  // In front of a string node would write the head as UTF-8, in which the phrase is already.
+  // Before a string, Node would encode the head as UTF-8, which the reason phrase already is.
   return reason === undefined || body === null ? body : Buffer.from(body);
 }
 
 const LONGEST_REASON = 200;
 
-/** One line, of the bytes that UTF-8 has for it, as PostgREST sends it. Nothing where nobody knows the status. */
+/** One line of UTF-8 bytes, as PostgREST sends it. Empty for unknown statuses. */
 function reasonPhrase(status: number, reason: string | undefined): string {
   if (reason === undefined) return STATUS_CODES[status] ?? "";
   const line = reason.slice(0, LONGEST_REASON).replace(/\p{Cc}/gu, " ");
   return Buffer.from(line).toString("latin1");
 }
 
-/** What is sent as it comes, and no faster than the client takes it. Rejects when either of the two fails. */
+/** Sends the body as it is produced, no faster than the client reads it. Rejects if producing or sending fails. */
 export async function sendStream(
   response: ServerResponse,
   { status, headers, flow }: Pick<GatewayResponse, "status" | "headers"> & { readonly flow: BodyStream },
@@ -115,10 +115,10 @@ async function writeStream(flow: BodyStream, response: ServerResponse): Promise<
   }
 }
 
-/** For how long a client may take nothing: memory waits with it, and often a connection to the database. */
+/** How long a client may read nothing: memory, and often a database connection, waits for it. */
 export const CLIENT_STALL_MS = 30_000;
 
-/** Resolves when the client has taken what it was sent, or has left. */
+/** Resolves when the client has read what was sent, or has disconnected. */
 async function waitForDrain(response: ServerResponse): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const stalled = setTimeout(() => reject(new Error("The client takes nothing more")), CLIENT_STALL_MS);
@@ -132,18 +132,18 @@ async function waitForDrain(response: ServerResponse): Promise<void> {
 }
 
 /**
- * By a reset: to a client of HTTP/1.0, and many a proxy is one, an orderly end means that the answer is complete. TLS has
- * an end of its own, which does not come then.
+ * Resets the connection: to a client of HTTP/1.0, an orderly close means that the response is complete. TLS connections
+ * are destroyed, because their close_notify is not sent then.
  */
 export function abortConnection({ socket }: ServerResponse): void {
   if (socket instanceof TLSSocket) socket.destroy();
   else socket?.resetAndDestroy();
 }
 
-/** How long an answer is, and so how its end is told, is not for SQL to say. */
+/** Headers of the framing, which SQL may not set. */
 const FRAMING = /^(content-length|transfer-encoding)$/i;
 
-/** A flat list is what node writes fastest. */
+/** Node writes a flat list fastest. */
 function flattenHeaders(headers: GatewayResponse["headers"], base: BaseHeaders): (string | readonly string[])[] {
   const list: (string | readonly string[])[] = [];
   for (const name in base) if (headers[name] === undefined) list.push(name, base[name]!);
@@ -151,17 +151,17 @@ function flattenHeaders(headers: GatewayResponse["headers"], base: BaseHeaders):
   return list;
 }
 
-/** By the length first, since every answer has a dozen names. */
+/** Checks the length first, since every response has a dozen headers. */
 function isFraming(name: string): boolean {
   return (name.length === 14 || name.length === 17) && FRAMING.test(name);
 }
 
-/** To be told of each answer when all of it has been written. */
+/** Call with each response when all of it is written. */
 export type TrackUnread = (response: ServerResponse) => void;
 
 /**
- * Bounds what waits for clients who do not read: who takes nothing for a while is cut off, and where all that waits is too
- * much, who has been waited for longest. Refusing new answers instead would let a few who never read shut out everybody.
+ * Limits the memory of responses that clients do not read: closes a connection that stalls, and the longest waiting
+ * ones if all together take too much. Rejecting new requests instead would let a few such clients block everybody.
  */
 export function limitUnreadResponses(mostBytes: number, stallMs = CLIENT_STALL_MS): TrackUnread {
   const waiting = new Map<ServerResponse, number>();
@@ -174,12 +174,12 @@ export function limitUnreadResponses(mostBytes: number, stallMs = CLIENT_STALL_M
 
   return (response) => {
     const bytes = response.writableLength;
-    // As nearly always, the kernel has taken it.
+    // In most cases the kernel has taken all bytes.
     if (bytes === 0 || response.destroyed) return;
     waiting.set(response, bytes);
     unreadBytes += bytes;
     response.once("close", () => forget(response));
-    // Begins anew whenever some of it is taken; when all is, node sets it for the next request.
+    // Restarts whenever bytes are sent; Node resets it for the next request.
     response.setTimeout(stallMs, () => abortConnection(response));
     for (const [oldest] of waiting) {
       if (unreadBytes <= mostBytes || oldest === response) return;

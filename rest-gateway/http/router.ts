@@ -12,27 +12,29 @@ export type GatewayRoutes = Readonly<Record<string, Readonly<Record<string, Gate
 
 type RouterOptions = {
   readonly routes: GatewayRoutes;
-  /** Interfaces that have everything below a path, and look at methods themselves. */
+  /** Handlers of all paths below a prefix; they check methods themselves. */
   readonly folders?: Readonly<Record<string, GatewayHandler>>;
-  /** Answers every other address; without it, there is nothing at them. */
+  /** Handles all other paths; 404 without it. */
   readonly fallback?: GatewayHandler;
   readonly errorBody: ErrorBodyShape;
   readonly tableErrorVerbosity?: ErrorVerbosity;
   readonly log: Logger;
   readonly errors?: KeyedCounter;
-  /** False: the service stops, and each request is told so. */
+  /** False while the service stops: requests get 503. */
   readonly acceptsRequests?: () => boolean;
-  /** Called when a request named what the catalogue does not have. */
+  /** Called when a request names something that the catalog does not have. */
   readonly onUnknownName?: () => void;
 };
 
-/** Codes of requests for tables, columns, functions, relations and addresses that there are not, among others. */
+/** Codes of errors that unknown tables, columns, functions, relations and paths cause, among others. */
 const UNKNOWN_NAME_CODES: ReadonlySet<string> = new Set([
   ...["PGRST200", "PGRST202", "PGRST204", "PGRST205", "42703", "42883", "42P01"],
   ...["RESOURCE_NOT_FOUND", "VALIDATION_ERROR"],
 ]);
 
-/** Finds the handler and turns whatever it throws into the answer of the interface that was asked: caught once, here. */
+/**
+ * Finds the handler, and turns errors into responses in the format of the interface: the one place that catches them.
+ */
 export function makeRouter({
   routes,
   folders = {},
@@ -51,14 +53,17 @@ export function makeRouter({
 
   const route: GatewayHandler = (request) => {
     request.stages.enter("route");
-    // An address of its own goes before the folder that it lies in.
+    // An exact path takes precedence over the prefix that it lies below.
     const methods = exactPaths.get(request.path);
     if (methods) return dispatchMethod(methods, request);
     for (const [path, handle] of folderHandlers) if (isPathUnder(path, request.path)) return handle(request);
     return fallback(request);
   };
 
-  /** Each request is counted: who shows nothing by the address at once, and who was not known after all afterwards. */
+  /**
+   * Counts every request against the rate limit: without credentials at once by address, otherwise at the latest after
+   * the response.
+   */
   return async (request) => {
     try {
       if (!acceptsRequests()) throw shuttingDown();
@@ -77,7 +82,7 @@ export function makeRouter({
   };
 }
 
-/** What is to be told: that there were too many requests goes before what was wrong with this one. */
+/** A rate-limit error takes precedence over the error of the request. */
 function preferRateLimitError(request: GatewayRequest, thrown: unknown): unknown {
   try {
     request.admit(null);
@@ -87,7 +92,7 @@ function preferRateLimitError(request: GatewayRequest, thrown: unknown): unknown
   }
 }
 
-/** To the handler of the method, among those that an address has. */
+/** Calls the handler of the method; answers OPTIONS, and throws 405 for other methods. */
 export function dispatchMethod(
   methods: ReadonlyMap<string, GatewayHandler>,
   request: GatewayRequest,

@@ -2,15 +2,15 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import helmet from "helmet";
 import type { Config } from "../../engine/config/config.ts";
 
-/** Whether clients may have come by HTTPS, here or at a proxy in front. */
+/** Whether clients may use HTTPS, here or at a proxy. */
 export function mayBeSecure(settings: Pick<Config, "httpsCertificate" | "publicUrl" | "trustProxy">): boolean {
   const { httpsCertificate, publicUrl, trustProxy } = settings;
   return httpsCertificate !== null || Boolean(trustProxy) || (publicUrl?.startsWith("https:") ?? false);
 }
 
 /**
- * Of answers that are data: they cannot be sniffed, framed or run. A face that serves pages sets a policy of its own. What
- * goes over plain HTTP must not ask for HTTPS (RFC 6797, 7.2).
+ * Headers of data responses: they cannot be sniffed, framed or run; pages set a policy of their own. Plain HTTP must
+ * not send Strict-Transport-Security (RFC 6797, 7.2).
  */
 export function securityHeaders({ overHttps }: { readonly overHttps: boolean }): Readonly<Record<string, string>> {
   const headers: Record<string, string> = {};
@@ -18,7 +18,7 @@ export function securityHeaders({ overHttps }: { readonly overHttps: boolean }):
     contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
     crossOriginResourcePolicy: { policy: "cross-origin" },
     strictTransportSecurity: overHttps,
-    // These speak of pages, and of browsers that are no more.
+    // These apply to pages or to old browsers only.
     crossOriginOpenerPolicy: false,
     originAgentCluster: false,
     xDnsPrefetchControl: false,
@@ -27,7 +27,7 @@ export function securityHeaders({ overHttps }: { readonly overHttps: boolean }):
     xPermittedCrossDomainPolicies: false,
     xXssProtection: false,
   });
-  // They are the same for every answer, so helmet is asked once.
+  // The headers are the same for all responses, so helmet runs once.
   const answer = { setHeader: (name: string, value: string) => (headers[name] = value), removeHeader: () => {} };
   protect({} as IncomingMessage, answer as unknown as ServerResponse, () => {});
   return Object.freeze(headers);

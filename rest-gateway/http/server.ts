@@ -19,16 +19,16 @@ const NOT_HTTP = new ApiError(400, "VALIDATION_ERROR", "This is not a valid HTTP
 const SEVERAL_HOSTS = new ApiError(400, "VALIDATION_ERROR", "The request has more than one Host header; send one.");
 
 type ListenAddress = Pick<Config, "host" | "port" | "httpsCertificate" | "httpsKey"> & {
-  /** What the two are set by, for who is told that they cannot be had. */
+  /** The names of the settings, for error messages. */
   readonly settings?: AddressSettingNames;
 };
 type AddressSettingNames = { readonly host: string; readonly port: string };
 type ListenOptions = ListenAddress & Pick<Config, "maxHeaderBytes" | "requestTimeout" | "errorBody">;
 
 const DEFAULT_SETTING_NAMES: AddressSettingNames = { host: "HOST", port: "PORT" };
-/** Longer than the 60 seconds of common proxies, which would otherwise meet a connection that is just being closed. */
+/** Longer than the 60 seconds of common proxies, which must not reuse a connection that is being closed. */
 const KEEP_ALIVE_MS = 65_000;
-/** How often late requests are looked for; node's 30 seconds would make REQUEST_TIMEOUT_SECONDS that much longer. */
+/** How often timeouts are checked; Node's default of 30 seconds would prolong REQUEST_TIMEOUT_SECONDS by that much. */
 const LATE_CHECK_MS = 2_000;
 
 export async function openServer(
@@ -41,7 +41,7 @@ export async function openServer(
     maxHeaderSize: maxHeaderBytes,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: LATE_CHECK_MS,
-    // What has no body need not be read as a stream: a sixteenth of what a small answer costs.
+    // A request without a body needs no stream: a sixteenth of the cost of a small response.
     optimizeEmptyRequests: true,
     shouldUpgradeCallback: wantsWebSocket,
   };
@@ -56,7 +56,7 @@ export async function openServer(
   return server;
 }
 
-/** Fails before anything is started when the address cannot be had, or what it is served with. */
+/** Fails early if the address or the certificate cannot be used. */
 export async function checkListenAddress(address: ListenAddress): Promise<void> {
   await readCertificate(address);
   const server = createServer();
@@ -71,15 +71,15 @@ export function serverUrl(server: Server, host: string): string {
   return `${scheme}://${name.includes(":") ? `[${name}]` : name}:${port}`;
 }
 
-/** Connections that come from now on are shown the certificate that the files hold by now. */
+/** New connections use the certificate that the files hold now. */
 export async function reloadCertificate(server: Server, files: Parameters<typeof readCertificate>[0]): Promise<void> {
   const certificate = await readCertificate(files);
   if (certificate && server instanceof SecureServer) server.setSecureContext(certificate);
 }
 
 /**
- * One connection is accepted in a turn of the event loop. Those that come faster wait in the kernel, as many as it lets (`somaxconn`);
- * whoever does not fit there tries again after a second, and then after three.
+ * Node accepts one connection per turn of the event loop; others wait in the kernel, up to `somaxconn`. A client beyond
+ * that retries after one second, then after three.
  */
 const LISTEN_BACKLOG = 4_096;
 
@@ -120,7 +120,7 @@ function explainListenError(
 
 type TlsCertificate = { readonly cert: Buffer; readonly key: Buffer };
 
-/** What the files of HTTPS_CERT_FILE and HTTPS_KEY_FILE hold; null without them. Rejects in words. */
+/** The contents of HTTPS_CERT_FILE and HTTPS_KEY_FILE; null if they are not set. */
 async function readCertificate({
   httpsCertificate,
   httpsKey,
@@ -146,7 +146,7 @@ async function readSettingFile(setting: string, file: string): Promise<Buffer> {
   });
 }
 
-/** What is no HTTP at all never reaches a handler, but is refused in the same words. */
+/** Input that is not HTTP never reaches a handler, and gets the same error format. */
 function rejectMalformedRequests(errorBody: ErrorBodyShape): (fault: NodeJS.ErrnoException, socket: Socket) => void {
   return (fault, socket) => {
     if (fault.code === "ECONNRESET" || !socket.writable) {
@@ -157,7 +157,10 @@ function rejectMalformedRequests(errorBody: ErrorBodyShape): (fault: NodeJS.Errn
   };
 }
 
-/** RFC 9112, 3.2: a request with several `Host` fields is answered with 400, whatever it asks for. */
+/**
+ * A request with several `Host` headers is rejected with 400 (RFC 9112, 3.2): a proxy may have used another one than we
+ * do.
+ */
 function rejectSeveralHosts(handler: RequestListener, errorBody: ErrorBodyShape): RequestListener {
   return (request, response) => {
     if (!hasSeveralHostHeaders(request)) return handler(request, response);
@@ -166,11 +169,11 @@ function rejectSeveralHosts(handler: RequestListener, errorBody: ErrorBodyShape)
   };
 }
 
-/** The same of requests for a WebSocket. */
+/** The same for WebSocket upgrades. */
 function rejectUpgradeOfSeveralHosts(upgrade: UpgradeListener, errorBody: ErrorBodyShape): UpgradeListener {
   return (request, socket, head) => {
     if (!hasSeveralHostHeaders(request)) return upgrade(request, socket, head);
-    // A client that leaves now is no fault; without this it would end the process.
+    // Without a listener, the error of a client that disconnects would end the process.
     socket.on("error", () => socket.destroy());
     socket.end(toHttpMessage(SEVERAL_HOSTS, errorBody));
   };
@@ -188,14 +191,14 @@ function toRejection(error: ApiError, errorBody: ErrorBodyShape) {
   return { status: error.status, headers, body };
 }
 
-/** The whole response as text, for a connection that has no response object. */
+/** The response as text, for a connection without a response object. */
 function toHttpMessage(error: ApiError, errorBody: ErrorBodyShape): string {
   const { status, headers, body } = toRejection(error, errorBody);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, "", body].join("\r\n");
 }
 
-/** Whether there are several, of which a proxy in front may have gone by another than the one that is read here. */
+/** Node keeps one of several `Host` headers in `headers`; all are in `rawHeaders`. */
 function hasSeveralHostHeaders({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): boolean {
   let hosts = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

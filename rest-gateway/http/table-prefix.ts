@@ -1,2 +1,2 @@
-/** Below which address the table interface answers. */
+/** The path prefix of the table interface. */
 export const TABLE_PREFIX = "/rest/v1";

@@ -5,29 +5,29 @@ import { errorHeaders } from "../../http/error-headers.ts";
 import type { Admission } from "./limits.ts";
 import { identifyRequest, pathOfUrl, toOriginForm } from "./request.ts";
 
-/** Takes over the connection that a request for another protocol came by. */
+/** Takes over the socket of an upgrade request. */
 export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
-/** Anything else that a client would rather speak, such as HTTP/2, is not taken up, and its request answered in HTTP/1.1. */
+/** Other protocols, such as HTTP/2, are not upgraded to: the request is answered in HTTP/1.1. */
 export function wantsWebSocket({ headers }: Pick<IncomingMessage, "headers">): boolean {
   return headers.upgrade?.toLowerCase() === "websocket";
 }
 
-/** How an upgrade is counted: as one request of its address, for who asks is known only by what is sent later. */
+/** An upgrade counts as one request of its address, since the caller is known only from later messages. */
 export type AdmissionForUpgrade = (request: IncomingMessage) => Admission;
 
 type UpgradeOptions = {
   readonly interfaces: Readonly<Record<string, UpgradeListener>>;
   readonly admissionOf?: AdmissionForUpgrade;
-  /** How many may be open at once, of all interfaces. */
+  /** The limit of open WebSockets of all interfaces. */
   readonly maxConnections: number;
 };
 
-/** Hands a request for a WebSocket to the interface at its address. */
+/** Passes a WebSocket request to the interface at its path. */
 export function makeUpgradeRouter({ interfaces, admissionOf, maxConnections }: UpgradeOptions): UpgradeListener {
   let connections = 0;
   return (request, socket, head) => {
-    // A client that leaves now is no fault; without this it would end the process.
+    // Without a listener, the error of a client that disconnects would end the process.
     socket.on("error", () => socket.destroy());
     request.url = toOriginForm(request.url ?? "/");
     identifyRequest(request);

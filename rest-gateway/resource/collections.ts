@@ -10,51 +10,53 @@ import { commentTags, type FieldNaming, fieldNamingOf, toAddressName } from "./n
 import { type CollectionReference, type NestedCollection, nestedOf, referencesOf } from "./relations.ts";
 import { isAtRoot, tableAddresses } from "./table-addresses.ts";
 
-/** The collections of one version, as one role sees them: what parsers refuse by, and documents are made from. */
+/** The collections of one version, as one role sees them. */
 export type Collections = {
   readonly version: number;
   readonly role: string;
-  /** By the name in the address, whether or not the role may do anything with it. */
+  /** By the name in the path, also if the role may do nothing with it. */
   find(name: string): Collection | undefined;
-  /** The collection that is served at `/<name>` too. */
+  /** A collection that is also served at `/<name>`. */
   findAtRoot(name: string): Collection | undefined;
-  /** Of all, in the order in which their tables got them. */
+  /** All names, in the order in which tables get their addresses. */
   names(): Iterable<string>;
 };
 
 export type Collection = {
-  /** In addresses: lower case, with hyphens. */
+  /** The name in paths: lower case, with hyphens. */
   readonly name: string;
   readonly table: CatalogTable;
   readonly description: string | null;
-  /** Its rows follow the rules of the user resource; null for the general conventions. */
+  /** Set for collections with the rules of the user resource; null for the general ones. */
   readonly plain: UserResourceRules | null;
-  /** Those that the role may read or write, in the order of the columns. */
+  /** The fields that the role may read or write, in the order of the columns. */
   readonly fields: readonly CollectionField[];
-  /** What addresses one row, in the order of the address, whether or not the role may read it; empty when rows have none. */
+  /**
+   * The fields that identify a row in a path, in their order, also if the role may not read them; empty without a key.
+   */
   readonly key: readonly CollectionField[];
-  /** Rows of other collections that rows of this one refer to. */
+  /** Rows of other collections that rows of this one refer to by a foreign key. */
   readonly references: readonly CollectionReference[];
-  /** Collections whose rows refer to rows of this one. */
+  /** Collections with a foreign key to this one. */
   readonly nested: readonly NestedCollection[];
   readonly actions: readonly RowAction[];
-  /** Functions that find rows by a text, besides filters. */
+  /** Functions that filter rows by a text. */
   readonly searches: readonly SearchFunction[];
-  /** What the table can do at all; what the role may do is asked by `may`. */
+  /** The methods that the table supports; `privileges` has what the role may do. */
   readonly methods: { readonly collection: readonly string[]; readonly row: readonly string[] };
   readonly privileges: Readonly<Record<"read" | "create" | "update" | "delete", boolean>>;
-  /** Whether the role is shown what it has made: Postgres refuses to, where no policy lets it read any row. */
+  /** Whether inserts can return the row: Postgres refuses RETURNING if no policy lets the role read any row. */
   readonly returnsInserted: boolean;
 };
 
-/** Plain lists, 400 for every broken rule, and a code of its own for what is not there. */
+/** Plain lists, status 400 for every invalid value, and an own code for unknown rows. */
 export type UserResourceRules = { readonly notFound: string };
 
 export type RowAction = {
   readonly name: string;
   readonly routine: Routine;
   readonly description: string | null;
-  /** Those that follow the row. */
+  /** The arguments after the row. */
   readonly arguments: readonly { readonly name: string; readonly argument: RoutineArgument }[];
 };
 
@@ -66,15 +68,15 @@ const cachedCollections = memoizePerObject((catalog: Catalog) =>
   memoize((version: number) => memoize((role: string) => makeCollections(catalog, { role, version }))),
 );
 
-/** Each is worked out when it is asked for, and once for as long as the catalogue lasts. */
+/** Each collection is computed on demand and cached with the catalog. */
 export function collectionsOf(catalog: Catalog, { role, version }: CollectionsAudience): Collections {
-  // Nothing is remembered of roles that somebody made up.
+  // Unknown role names come from callers and are not cached.
   return catalog.roles.has(role)
     ? cachedCollections(catalog)(version)(role)
     : makeCollections(catalog, { role, version });
 }
 
-/** Remembered by nobody: for who goes through all of them. */
+/** Without a cache, for callers that iterate over all collections. */
 export function makeCollections(catalog: Catalog, audience: CollectionsAudience): Collections {
   const { tables, addresses } = tableAddresses(catalog);
   const make = memoize((name: string) => toCollection(name, tables.get(name)!, { catalog, addresses, ...audience }));
@@ -86,9 +88,9 @@ export function makeCollections(catalog: Catalog, audience: CollectionsAudience)
   };
 }
 
-/** Whether the role may do something with it. */
-export function isVisibleCollection({ privileges: may }: Collection): boolean {
-  return Object.values(may).some(Boolean);
+/** Whether the role may do anything with it. */
+export function isVisibleCollection({ privileges }: Collection): boolean {
+  return Object.values(privileges).some(Boolean);
 }
 
 type CollectionContext = CollectionsAudience & {
@@ -103,7 +105,7 @@ function toCollection(name: string, table: CatalogTable, context: CollectionCont
   const nameOf = fieldNamingOf(version);
   const [row] = commentTags(table.comment).get("root") ?? [];
   const key = keyOf(table, all);
-  // Of two things at one address the rows count.
+  // A nested collection takes precedence over an action of the same name.
   const isNested = (name: string) => nested.some((each) => each.name === name);
   const schema = catalog.schemas.get(table.schema);
   const nested = nestedOf(table, context);
@@ -132,7 +134,7 @@ function toCollection(name: string, table: CatalogTable, context: CollectionCont
   };
 }
 
-/** The primary key, or else the first other one that no row is without. */
+/** The primary key, or else the first unique key without nullable columns. */
 function keyOf(
   { primaryKey, uniqueKeys, columns }: CatalogTable,
   all: readonly CollectionField[],
@@ -144,7 +146,7 @@ function keyOf(
   return key.length === names.length ? key : [];
 }
 
-/** A function that changes something and takes the row first; of several by one name the one that was created first. */
+/** Volatile functions whose first argument is the row; of overloads the oldest. */
 function actionsOf(table: CatalogTable, { catalog, role }: CollectionContext, nameOf: FieldNaming): RowAction[] {
   const found = new Map<string, RowAction>();
   for (const routine of table.rowRoutines.toSorted((one, other) => one.oid - other.oid)) {
@@ -163,7 +165,7 @@ function actionsOf(table: CatalogTable, { catalog, role }: CollectionContext, na
   return [...found.values()];
 }
 
-/** `@filter` on a function of one argument that gives rows of the table. */
+/** Functions with the comment tag `@filter` that take one argument and return rows of the table. */
 function searchesOf(table: CatalogTable, { catalog, role }: CollectionContext, nameOf: FieldNaming): SearchFunction[] {
   if (table.primaryKey.length === 0) return [];
   const routines = [...(catalog.schemas.get(table.schema)?.routines.values() ?? [])].flat();
@@ -180,7 +182,7 @@ function searchesOf(table: CatalogTable, { catalog, role }: CollectionContext, n
   });
 }
 
-/** Whether what the function gives are rows of the collection. */
+/** Whether the function returns rows of the collection. */
 export function returnsRowOf({ table }: Pick<Collection, "table">, { returns }: Routine): boolean {
   const type = baseTypeOf(returns.type);
   return type.kind === "composite" && type.table?.name === table.name && type.table.schema === table.schema;

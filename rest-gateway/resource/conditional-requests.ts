@@ -5,10 +5,10 @@ import type { RowCondition } from "../../engine/statement/intent.ts";
 import type { Collection } from "./collections.ts";
 import type { CollectionField } from "./fields.ts";
 
-/** How long a change may be on its way before everybody sees it. */
+/** How long a committed change may take to become visible to everybody. */
 const SETTLED_MS = 2_000;
 
-/** Where rows show when they were made and changed; null where they don't. */
+/** The columns with the times of creation and update; null if the role cannot read both. */
 const timeMembersOf = memoizePerObject(({ fields }: Collection) => {
   const isTime = ({ readable, column }: CollectionField) => readable && column.baseType.name === "timestamptz";
   const memberOf = (column: string): TimeMember | null => {
@@ -19,18 +19,18 @@ const timeMembersOf = memoizePerObject(({ fields }: Collection) => {
   return created && updated && { created, updated };
 });
 
-/** What a client knows of the row, and whether it is to be so or not to be so. */
+/** The condition of `If-Match`, or negated of `If-None-Match`. */
 type Precondition = {
   readonly negated: boolean;
-  /** `*`: whatever there is. */
+  /** `*`: any version of the row. */
   readonly any: boolean;
   readonly digests: readonly string[];
 };
 
-/** Our own ETag is a digest of the row, and one of what is shown besides where there is more. */
+/** Our ETag is a digest of the row, and a second one of the body if that has more. */
 const TAG = /(?<weak>W\/)?"(?<digest>[^".]*)[^"]*"/g;
 
-/** What has to hold before something is written. */
+/** The conditions of a write. */
 export function parsePreconditions(headers: IncomingHttpHeaders): readonly Precondition[] {
   return [
     ...(headers["if-match"] === undefined ? [] : [parseTags(headers["if-match"], false)]),
@@ -38,7 +38,7 @@ export function parsePreconditions(headers: IncomingHttpHeaders): readonly Preco
   ];
 }
 
-/** A row that is there meets `If-Match: *` by that. */
+/** An existing row meets `If-Match: *`. */
 export function conditionOf({ negated, any, digests }: Precondition): RowCondition {
   if (any) return { kind: "row", negated: !negated, operation: { kind: "digest", values: [] } };
   return { kind: "row", negated, operation: { kind: "digest", values: digests } };
@@ -50,34 +50,34 @@ export function isMet({ negated, any, digests }: Precondition, digest: string): 
 
 function parseTags(header: string, negated: boolean): Precondition {
   if (header.trim() === "*") return { negated, any: true, digests: [] };
-  // A weak tag is never enough to write by.
+  // A weak tag never matches for a write.
   const strong = [...header.matchAll(TAG)].filter(({ groups }) => negated || groups!.weak === undefined);
   return { negated, any: false, digests: strong.map(({ groups }) => groups!.digest!) };
 }
 
-/** What Postgres computes of a row as well, to compare it with when something is written. */
+/** Postgres computes the same digest of a row, to compare it in a write. */
 export function digestOf(text: string): string {
   return hash("sha256", text, "hex");
 }
 
-/** Strong: of the row, and of the whole body where that shows more than the row. */
+/** A strong tag of the row, and of the whole body if that has more than the row. */
 export function entityTag(row: string, body: string): string {
   return row === body ? `"${digestOf(row)}"` : `"${digestOf(row)}.${digestOf(body)}"`;
 }
 
-/** `If-None-Match`: any of the tags, weak ones included, for a GET asks for nothing more. */
+/** `If-None-Match` of a read: weak tags match too. */
 export function matchesTag(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false;
   return header.trim() === "*" || [...header.matchAll(/(?:W\/)?("[^"]*")/g)].some(([, known]) => known === tag);
 }
 
-/** When a row was last changed; null where that is not known well enough to be told. */
+/** When a row was last changed; null if that is not certain. */
 type ModificationTime = Date | null;
 
 /**
- * HTTP tells times in seconds, and a row may change twice in one. So a change is dated when no other can bear its second:
- * the first version of a row at once, a later one when it is some seconds old and of a later second than the first. (It is
- * of an earlier one where a transaction that had begun before the row was made has changed it.)
+ * HTTP dates have seconds, and a row may change twice in one. So a date is given only if no other version can have the
+ * same second: to the first version at once, to a later one when it is some seconds old and in a later second than the
+ * first. (It is in an earlier one if a transaction that began before the insert has updated the row.)
  */
 export function lastModified(row: string, collection: Collection, now: number): ModificationTime {
   const times = timeMembersOf(collection);
@@ -86,7 +86,7 @@ export function lastModified(row: string, collection: Collection, now: number): 
   const updated = readMemberText(row, times.updated);
   const made = secondOf(timeOf(created));
   if (Number.isNaN(made) || updated === undefined) return null;
-  // Microseconds are told apart by the text.
+  // The texts differ in microseconds too.
   if (updated === null || updated === created) return new Date(made);
   const changed = timeOf(updated);
   const isSettled = now - changed > SETTLED_MS;
@@ -103,7 +103,7 @@ export function isModified(since: string | undefined, modified: ModificationTime
   return since !== undefined && modified !== null && modified.getTime() > Date.parse(since);
 }
 
-/** `If-Unmodified-Since` of a write: what might be another row by now is taken for one. Null where rows have no dates. */
+/** `If-Unmodified-Since` of a write: a row without a certain date counts as later. Null for rows without timestamps. */
 export function findRowChange(row: string, since: number, collection: Collection, now: number): TimestampChange | null {
   const times = timeMembersOf(collection);
   if (times === null) return null;
@@ -114,16 +114,16 @@ export function findRowChange(row: string, since: number, collection: Collection
 
 type TimestampChange = {
   readonly isLater: boolean;
-  /** As Postgres wrote it; null for a row that is as it was made. */
+  /** The update time as Postgres wrote it; null for a row that was never updated. */
   readonly at: string | null;
 };
 
-/** A column as it stands in the text of a row. */
+/** A member of the JSON text of a row. */
 type TimeMember = { readonly name: string; readonly head: string };
 
 /**
- * Of a row that holds no objects, whose members may be called the same, it is cut out: all of it is read in a multiple of
- * that time. Within a text or a name a quotation mark has a backslash before it.
+ * Cuts the value out of the text of a flat row, whose member names are unique: parsing all of it takes a multiple of
+ * the time. Inside a string, a quotation mark has a backslash before it.
  */
 function readMemberText(row: string, { name, head }: TimeMember): unknown {
   const at = row.indexOf(head);
@@ -134,7 +134,7 @@ function readMemberText(row: string, { name, head }: TimeMember): unknown {
   return row.slice(start, row.indexOf('"', start));
 }
 
-/** NaN where that is no time. */
+/** NaN if the value is not a time. */
 function timeOf(value: unknown): number {
   return typeof value === "string" ? Date.parse(value) : Number.NaN;
 }

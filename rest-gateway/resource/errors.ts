@@ -2,7 +2,7 @@ import { findClosestName } from "../../engine/edit-distance.ts";
 import { ApiError, type FieldError } from "../../engine/errors.ts";
 import type { Collection } from "./collections.ts";
 
-/** Version 1 has a code for each fault, as the user resource is documented; later ones have the general codes. */
+/** Version 1 has a code for each error of the user resource; later versions have the general codes. */
 type VersionErrorCodes = {
   readonly missingField: string;
   readonly invalidId: string;
@@ -39,7 +39,7 @@ export function rowNotFound({ plain, name }: Collection): ApiError {
   return new ApiError(404, plain.notFound, `${first.toUpperCase()}${others.join("")}.`);
 }
 
-/** A table shows the rows of tables that inherit from it, and its key tells apart its own alone. */
+/** A table includes the rows of tables that inherit from it, but its key is unique in itself only. */
 export function ambiguousRow(): ApiError {
   const hint = "Address the row in the table that it belongs to.";
   return new ApiError(409, "RESOURCE_CONFLICT", "Several rows have this id; nothing was written.", { hint });
@@ -57,7 +57,7 @@ export function permissionDenied({ anonymous }: { readonly anonymous: boolean })
     : new ApiError(403, "PERMISSION_DENIED", "You may not do this.");
 }
 
-/** ` Did you mean "status"?`, where the word is a slip of the hand away from one that is known. */
+/** ` Did you mean "status"?` if a known word is at a small edit distance. */
 export function suggestName(word: string, known: Iterable<string>): string {
   const meant = findClosestName(word, [...known]);
   return meant === null ? "" : ` Did you mean ${JSON.stringify(meant)}?`;

@@ -27,13 +27,13 @@ type ErrorContext = {
   readonly anonymous: boolean;
   readonly catalog: Catalog;
   readonly version: number;
-  /** Null: it went wrong before it was known. */
+  /** Null if the error occurred before it was known. */
   readonly collection: Collection | null;
-  /** What of the request Postgres may find fault with. */
+  /** The values of the request that Postgres may have rejected. */
   readonly sent: () => readonly SentValue[];
 };
 
-/** Whatever was thrown, in the words of the conventional interface: those of the constraint's comment, beside its field. */
+/** Turns any error into one of the plain REST interface, with the comment of the violated constraint and its field. */
 export function explainError(thrown: unknown, context: ErrorContext): ApiError {
   return withBearerChallenge(toResourceError(thrown, context));
 }
@@ -65,7 +65,7 @@ function toResourceError(thrown: unknown, context: ErrorContext): ApiError {
   return toSqlStateError(thrown, { status: general.status, message, faults }, context);
 }
 
-/** Of values that Postgres cannot read at all; the words are its own where it says more than that. */
+/** SQLSTATEs of values that Postgres cannot parse; its own message is used unless the type has a known format. */
 const UNREADABLE_VALUE_CODES: readonly (string | undefined)[] = ["22007", "22P02"];
 const FORMATS: Readonly<Record<string, string>> = {
   timestamptz: "a date and time such as 2026-01-31T12:00:00Z",
@@ -86,16 +86,16 @@ function formatMessage({ code }: pg.DatabaseError, [first, ...others]: readonly 
   return format ? `This must be ${format}.` : null;
 }
 
-/** Null where one of them is part of the address. */
+/** Null if one of the values is part of the path. */
 function fieldNamesOf(values: readonly SentValue[]): readonly string[] | null {
   const fields = [...new Set(values.map(({ field }) => field))];
   return fields.every((field) => field !== null) ? fields : null;
 }
 
-/** What Postgres says of a value by codes that are for statements as well; null where it is no value. */
+/** The message for a value with a SQLSTATE that statements can have too; null for other errors. */
 function valueFault(error: pg.DatabaseError): string | null {
   const { code, message, position, internalPosition } = error;
-  // A tsquery, for one. Of SQL, ours or a function's, it says at which character.
+  // For example a tsquery. Errors in SQL text have a position.
   const isOfSql = position !== undefined || internalPosition !== undefined;
   return code === "42601" && !isOfSql ? message : valueTooLongMessage(error);
 }
@@ -133,12 +133,12 @@ function fieldNameOf(column: string, { collection, version }: ErrorContext): str
   return collection?.fields.find((field) => field.column.name === column)?.name ?? fieldNamingOf(version)(column);
 }
 
-/** What is no doing of the client's, and would name what stands in the database. */
+/** Hides an error that the client did not cause and whose message names database objects. */
 function hideDetails(cause: pg.DatabaseError): ApiError {
   return toApiError(new Error(cause.message, { cause }));
 }
 
-/** What Postgres was asked when it refused. It is explained later: a transaction has yet to see what it was. */
+/** Remembers the intents of failed statements, to explain the errors later: a transaction must see them first. */
 export class ErrorExplainer {
   readonly #anonRole: string;
   readonly #intents = new WeakMap<Error, Intent>();
@@ -147,7 +147,7 @@ export class ErrorExplainer {
     this.#anonRole = anonRole;
   }
 
-  /** For what is thrown when it is asked. */
+  /** A rejection handler that remembers the intent and rethrows. */
   rememberIntent(intent: Intent): (thrown: unknown) => never {
     return (thrown) => {
       if (thrown instanceof Error) this.#intents.set(thrown, intent);

@@ -4,31 +4,31 @@ import { comparabilityOf } from "../../engine/catalog/types.ts";
 import { findRepresentation } from "../../engine/statement/plan/scope.ts";
 import { commentTags, fieldNamingOf } from "./naming.ts";
 
-/** A column as a client knows it, and what the role may do with it. */
+/** A column as clients see it, and what the role may do with it. */
 export type CollectionField = {
   readonly name: string;
   readonly column: CatalogColumn;
   readonly readable: boolean;
-  /** By POST, and by PUT and PATCH. */
+  /** Insertable by POST, updatable by PUT and PATCH. */
   readonly insertable: boolean;
   readonly updatable: boolean;
-  /** Has to be given when a row is made. */
+  /** Whether an insert must have a value. */
   readonly required: boolean;
   readonly filterable: boolean;
   readonly sortable: boolean;
-  /** Whether the database has a function that reads what clients send as the column's domain: only that one can judge it. */
+  /** Whether a cast function parses the values of the column's domain, so that only Postgres can check them. */
   readonly isReadByFunction: { readonly text: boolean; readonly json: boolean };
 };
 
 type FieldAudience = { readonly catalog: Catalog; readonly role: string; readonly version: number };
 
-/** All of the table that the version knows of, in the order of the columns, whether or not the role may do anything with them. */
+/** All fields of a version in the order of the columns, also those without privileges. */
 export function fieldsOf(table: CatalogTable, { catalog, role, version }: FieldAudience): readonly CollectionField[] {
   const spell = fieldNamingOf(version);
   const taken = new Set(table.columns.keys());
   return [...table.columns.values()].filter((column) => isOfVersion(column, version)).map(toField);
 
-  /** A column keeps its own name where another one bears the name that it would be given. */
+  /** A column keeps its own name if another column has the converted one. */
   function nameOf({ name }: CatalogColumn): string {
     const wanted = spell(name);
     if (wanted === name || taken.has(wanted)) return name;
@@ -50,7 +50,7 @@ export function fieldsOf(table: CatalogTable, { catalog, role, version }: FieldA
       insertable,
       updatable: table.updatable && isWritable && mayUse("update"),
       required: insertable && !column.nullable && !hasDefault,
-      // A row among the parameters has no type by itself.
+      // A row value in a query has no type by itself.
       filterable: readable && column.baseType.kind !== "composite" && comparison !== "none",
       sortable: readable && comparison === "order",
       isReadByFunction: {
@@ -61,7 +61,7 @@ export function fieldsOf(table: CatalogTable, { catalog, role, version }: FieldA
   }
 }
 
-/** `@since 2`: a field that clients of an earlier version do not know of. */
+/** `@since 2` hides a field in earlier versions. */
 function isOfVersion({ comment }: CatalogColumn, version: number): boolean {
   const [since] = commentTags(comment).get("since") ?? [];
   return since === undefined || Number(since) <= version;

@@ -23,14 +23,14 @@ import type { Collection } from "./collections.ts";
 import type { PathStep } from "./parse/address.ts";
 import type { NestedCollection } from "./relations.ts";
 
-/** The rows are JSON; none of our conditions needs another form. */
+/** Rows are JSON. */
 const RESPONSE_OPTIONS: ResponseOptions = {
   formats: [{ kind: "media", type: "application/json" }],
   includesBody: true,
   maxAffected: null,
 };
 
-/** Rows are changed by their address, which names one; of tables that others inherit from several may have one key. */
+/** A path names one row; tables with inherited rows may have several with the same key. */
 const CHANGE_OPTIONS: ResponseOptions = { ...RESPONSE_OPTIONS, maxAffected: 1 };
 
 type RowsQuery = {
@@ -51,7 +51,7 @@ export function makeInsertIntent(
 ): InsertIntent {
   const returned = showsNew ? "rows" : "nothing";
   const write = { target: targetOf(table), selection: toShape(query), returned, count: null } as const;
-  // One row leaves out what it does not say; of several each may say something else.
+  // A single row omits columns that are not sent; in a list each row may send others.
   return { kind: "insert", ...write, payload, missingAsDefault: payload.isArray, upsert: null, single: false };
 }
 
@@ -79,13 +79,13 @@ export function targetOf({ schema, name }: { readonly schema: string; readonly n
   return { schema, name };
 }
 
-/** The row of a step: that of its key, which lies within those before it. */
+/** The conditions for a row: its key, and its parents. */
 export function rowConditions({ collection, key, nested }: PathStep, parents: readonly PathStep[]): RowCondition[] {
   const named = collection.key.map(({ column }, index) => equalsCondition(column.name, key[index]!));
   return [...named, ...parentConditions(nested, parents)];
 }
 
-/** Rows that refer to the last of the steps, and that one to those before it. */
+/** The conditions for rows that refer to the last parent, and for the parents themselves. */
 export function parentConditions(nested: NestedCollection | null, parents: readonly PathStep[]): RowCondition[] {
   const parent = parents.at(-1);
   if (!nested || !parent) return [];
@@ -100,11 +100,11 @@ export function parentConditions(nested: NestedCollection | null, parents: reado
     negated: false,
     condition: { kind: "and", negated: false, conditions },
   };
-  // Besides saying it of the parent: an index on the foreign key can find the rows by it.
+  // In addition to the condition on the parent: an index on the foreign key can find the rows.
   return [...(values ? [...values].map(([column, value]) => equalsCondition(column, value)) : []), related];
 }
 
-/** What the columns that refer to a row hold; null where they refer to others than those of its key. */
+/** The values of the foreign key; null if it refers to columns outside the parent's key. */
 function foreignKeyValues(
   { relationship }: NestedCollection,
   { collection, key }: PathStep,

@@ -12,17 +12,17 @@ const readTags = memoize((comment: string): CommentTags => {
   return tags;
 });
 
-/** How a version spells what SQL calls by other names. */
+/** How a version derives field names from column names. */
 export type FieldNaming = (sqlName: string) => string;
 
-/** Version 1 has the columns' own names, every later one camelCase. */
+/** Version 1 keeps column names, later versions use camelCase. */
 export function fieldNamingOf(version: number): FieldNaming {
   return version === 1 ? keepSqlName : toCamelCase;
 }
 
-/** `order_lines` and `"Order Lines"` are at `/order-lines`. What is an address name already stays as it is. */
+/** `order_lines` and `"Order Lines"` become `order-lines`. A name in this form stays as it is. */
 export function toAddressName(sqlName: string): string {
-  // In this order: in lower case some letters become two characters, of which one is no letter.
+  // Lower case first: some letters become two characters, one of which is not a letter.
   return sqlName.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-");
 }
 
@@ -30,12 +30,12 @@ function keepSqlName(name: string): string {
   return name;
 }
 
-/** `created_at` -> `createdAt`; what begins with an underscore keeps that. */
+/** `created_at` becomes `createdAt`; leading underscores stay. */
 function toCamelCase(name: string): string {
   return name.replace(/(?<=[a-zA-Z0-9])_+([a-zA-Z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** The first of the names that is not taken; where all are, the first one with a number. */
+/** The first name that is not taken; if all are, the first one with a number. */
 export function chooseFreeName(
   candidates: readonly [string, ...string[]],
   isTaken: (name: string) => boolean,
@@ -48,10 +48,10 @@ export function chooseFreeName(
   return numbered(candidates[0], number);
 }
 
-/** What the lines at the beginning of a comment that begin with `@` say, by their first word. */
+/** The leading lines of a comment that begin with `@`, by their first word. */
 type CommentTags = ReadonlyMap<string, readonly string[]>;
 
-/** `@root user` on its first line gives `root` -> `["user"]`. */
+/** `@root user` in the first line gives `root` -> `["user"]`. */
 export function commentTags(comment: string | null): CommentTags {
   return readTags(comment?.startsWith("@") ? comment : "");
 }

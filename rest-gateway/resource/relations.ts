@@ -4,18 +4,18 @@ import type { CatalogTable } from "../../engine/catalog/tables.ts";
 import type { CollectionField } from "./fields.ts";
 import { chooseFreeName, type FieldNaming, toAddressName } from "./naming.ts";
 
-/** A row of another collection that a row refers to. */
+/** A foreign key to a row of another collection. */
 export type CollectionReference = {
   /** `author` for the column `author_id`. */
   readonly name: string;
   /** In the order of the key's columns. */
   readonly fields: readonly CollectionField[];
-  /** Of the collection that it leads to, which may be in no sight of the role. */
+  /** The name of the target collection, which the role may not be able to see. */
   readonly target: string;
   readonly relationship: DirectRelationship;
 };
 
-/** A collection whose rows refer to a row. */
+/** A collection with a foreign key to this one. */
 export type NestedCollection = {
   readonly name: string;
   readonly target: string;
@@ -26,8 +26,8 @@ type RelationContext = { readonly catalog: Catalog; readonly addresses: Readonly
 type UnnamedReference = Omit<CollectionReference, "name"> & { readonly candidates: readonly [string, ...string[]] };
 
 /**
- * A key of one column is called as what it refers to, or as the column where another key has that name; a column that is
- * called so itself comes first. A key of several columns is called as the table that it refers to.
+ * A foreign key of one column has the column's name without suffix, or the column's name if that is taken; a column
+ * with exactly that name comes first. A foreign key of several columns has the name of the table that it refers to.
  */
 export function referencesOf(
   table: CatalogTable,
@@ -65,17 +65,17 @@ function namesOfReference(
   if (others.length === 0) return [nameOf(withoutSuffix(pair!)), nameOf(pair!.source)];
   const byColumns = nameOf(`${target.name}_by_${columns.map((each) => each.source).join("_and_")}`);
   const isSelf = source.schema === target.schema && source.name === target.name;
-  // The rows that refer to this one have the table's own name.
+  // The nested collection of the same table has the plain name.
   return isSelf ? [byColumns] : [nameOf(target.name), byColumns];
 }
 
-/** `author_id` -> `author`, `country_code` -> `country` where it refers to a code. */
+/** `author_id` gives `author`; `country_code` gives `country` if it refers to the column `code`. */
 function withoutSuffix({ source, target }: ColumnPair): string {
   const suffix = ["_id", `_${target}`].find((ending) => source.endsWith(ending) && source.length > ending.length);
   return suffix ? source.slice(0, -suffix.length) : source;
 }
 
-/** The first foreign key of a table gives the plain name, each further one is told apart by its columns. */
+/** The first foreign key of a table gives the plain name; names of further ones include their columns. */
 export function nestedOf(table: CatalogTable, { catalog, addresses }: RelationContext): NestedCollection[] {
   const pointing = withoutDuplicates(catalog.relationshipsOf(table).filter(isInbound))
     .map((relationship) => ({ relationship, target: catalog.findTable(relationship.target)! }))
@@ -108,7 +108,7 @@ function positionOf({ relationship, target }: InboundRelationship): number {
   return target.columns.get(relationship.columns[0]!.target)!.position;
 }
 
-/** Two constraints that say the same lead to the same rows. */
+/** Drops foreign keys over the same columns. */
 function withoutDuplicates(relationships: readonly DirectRelationship[]): DirectRelationship[] {
   const byColumns = new Map<string, DirectRelationship>();
   for (const relationship of relationships) {

@@ -9,7 +9,7 @@ import type { ResourceAddress, ResourceTarget } from "./parse/address.ts";
 import type { NegotiatedType } from "./versions/negotiate.ts";
 import type { DeprecationNotice } from "./versions/versions.ts";
 
-/** A request that has been understood as far as its address and its version go. */
+/** A request whose path and version are resolved. */
 export type ResourceRequest = {
   readonly request: GatewayRequest;
   readonly caller: Caller;
@@ -19,13 +19,13 @@ export type ResourceRequest = {
   readonly target: ResourceTarget;
   readonly parameters: URLSearchParams;
   readonly negotiated: NegotiatedType;
-  /** Null: the version stays. */
+  /** Null if the version is not deprecated. */
   readonly notice: DeprecationNotice | null;
   readonly settings: Pick<Config, "maxPageSize" | "maxRowBytes" | "putSemantics" | "publicUrl" | "anonRole">;
   readonly bodyLimits: ResourceBodyLimits;
 };
 
-/** What may be sent to where there are many rows, and to a single one. */
+/** Body limits for collections and for single rows. */
 export type ResourceBodyLimits = { readonly rows: FindBodyLimit; readonly row: FindBodyLimit };
 
 export function readResourceBody({ request, target, caller, bodyLimits }: ResourceRequest): Promise<Buffer> {
@@ -33,34 +33,34 @@ export function readResourceBody({ request, target, caller, bodyLimits }: Resour
   return request.readBody(limitOf(caller));
 }
 
-/** The same, for a body that has been read already, and can be read but once. */
+/** The same request with a body that is already read, since it can be read only once. */
 export function withBody(parsed: ResourceRequest, body: Buffer): ResourceRequest {
   return { ...parsed, request: { ...parsed.request, readBody: () => Promise.resolve(body) } };
 }
 
-/** The same, whose body can be read again: what was read the first time. */
+/** The same request with a body that can be read repeatedly. */
 export function withRereadableBody(request: GatewayRequest): GatewayRequest {
   let body: Promise<Buffer> | null = null;
   return { ...request, readBody: (limit) => (body ??= request.readBody(limit)) };
 }
 
-/** What Postgres tells. */
+/** The result of a statement. */
 export type ResourceRows = {
-  /** A JSON array of them; of a function that gives a value that value. */
+  /** A JSON array of rows; the value itself if a function returns one. */
   readonly text: string;
   readonly count: number;
-  /** Those that there are, where it was asked. */
+  /** The number of all matching rows, if requested. */
   readonly total: number | null;
 };
 
 /**
- * Asks Postgres as the caller: one round trip. Intents that come with the same model differ in their values only, so
- * their plan is known without looking at them.
+ * Runs a statement as the caller, in one round trip. Intents with the same plan key differ in their values only, so
+ * their plan is found without comparing them.
  */
 export type RunIntent = (intent: Intent, model?: object) => Promise<ResourceRows>;
 
 export type ResourceTransaction = {
   readonly run: RunIntent;
-  /** Several questions in one transaction, undone when the work rejects. */
+  /** Runs several statements in one transaction, which is rolled back if the work rejects. */
   readonly inTransaction: <T>(work: (ask: RunIntent) => Promise<T>) => Promise<T>;
 };

@@ -7,19 +7,19 @@ import { filterFieldOf } from "./parse/filters.ts";
 import { isCheckedByPostgres } from "./parse/values.ts";
 import type { ResourceRequest } from "./request.ts";
 
-/** `numeric_value_out_of_range`, dates and times, `invalid_parameter_value` (a time zone), bounds of ranges. */
+/** Out-of-range numbers, dates and times, unknown time zones, bounds of ranges. */
 const VALUE_ERROR_CODES: readonly string[] = ["22000", "22003", "22007", "22008", "22023", "22P02"];
 
-/** Of a parameter of the statement. What a function of the database trips over has another one. */
+/** The context of a statement parameter; errors inside database functions have another one. */
 const STATEMENT_CONTEXT = /^(unnamed )?portal |^JSON data/;
 
-/** Postgres quotes a value whole, and to look for one in what is as long as a body takes too long. */
+/** Postgres quotes a value as a whole; searching a message as long as a body takes too long. */
 const LONGEST_MESSAGE = 5_000;
-/** In whatever language Postgres speaks; French has a blank within. */
+/** Quotation marks of all languages of Postgres; French has a space inside. */
 const OPENING_QUOTE = /["'«»„“”‘’「」『』]\s?$/;
 const CLOSING_QUOTE = /^\s?["'«»„“”‘’「」『』]/;
 
-/** A value of a request, by the name that the client has given it; null where it stands in the path. */
+/** A value of a request with the client's name for it; null for a value in the path. */
 export type SentValue = { readonly field: string | null; readonly type: DataType; readonly value: unknown };
 
 export function sentValues(intent: Intent, parsed: ResourceRequest): readonly SentValue[] {
@@ -39,7 +39,7 @@ function namedValues(intent: Intent, parsed: ResourceRequest): readonly SentValu
   }
 }
 
-/** What chooses a row, and those that it lies within. */
+/** The key of the row and of its parents. */
 function valuesOfKeys({ parents, collection, key }: ResourceTarget): readonly SentValue[] {
   const steps = [...parents, ...(key === null ? [] : [{ collection, key }])];
   return steps.flatMap((step) =>
@@ -54,17 +54,17 @@ function valuesOfFilters({ parameters, target }: ResourceRequest): readonly Sent
   });
 }
 
-/** What was read of a body: by rows, and by the names that columns and arguments have in SQL. JSON is not read. */
+/** Parsed values of a body by column or argument name; JSON values are not parsed. */
 type SentMembers = ReadonlyMap<string, { readonly value?: unknown }>;
 
 const rememberedRows = new WeakMap<RowPayload | CallArgument, readonly SentMembers[]>();
 
-/** For as long as it may have to be told which of them Postgres could not take. */
+/** Remembered as long as the payload, to find the value that Postgres rejects. */
 export function rememberRows(sent: RowPayload | CallArgument, rows: readonly SentMembers[]): void {
   rememberedRows.set(sent, rows);
 }
 
-/** Those of the second of several rows are `1.title`, as everywhere. */
+/** The field of the second row of a list is `1.title`. */
 function valuesOfPayload(payload: RowPayload, { fields }: Collection): readonly SentValue[] {
   const rows = rememberedRows.get(payload) ?? [];
   return rows.flatMap((row, index) =>
@@ -85,8 +85,8 @@ function valuesOfArguments(argument: CallArgument, action: RowAction): readonly 
 }
 
 /**
- * Which of the values Postgres could not take. It does not tell their columns, but quotes what it could not read; where it
- * quotes nothing, the only value that it alone can judge is meant.
+ * Finds the values that Postgres could not parse. Its errors do not name columns, but quote the text; if nothing is
+ * quoted, it is the only value that Postgres alone checks.
  */
 export function findUnreadableValues(error: DatabaseError, sent: readonly SentValue[]): readonly SentValue[] {
   const { code = "", message, dataType, where } = error;
@@ -98,7 +98,7 @@ export function findUnreadableValues(error: DatabaseError, sent: readonly SentVa
   return quoted.length > 0 || !isOnly ? quoted : candidates;
 }
 
-/** Nobody is blamed for another one's fault. */
+/** Nothing if it is ambiguous. */
 function onlyOne(suspects: readonly SentValue[]): readonly SentValue[] {
   return suspects.length === 1 ? suspects : [];
 }
@@ -108,7 +108,7 @@ function isDomain(type: DataType, name: string): boolean {
   return type.kind === "domain" && (type.name === name || isDomain(type.over, name));
 }
 
-/** All texts of a JSON value. */
+/** All scalar texts of a JSON value. */
 function textsIn(value: unknown): readonly string[] {
   if (typeof value === "object" && value !== null) return Object.values(value).flatMap(textsIn);
   return value === null ? [] : [String(value)];

@@ -6,19 +6,19 @@ import type { Logger } from "../../engine/output/log.ts";
 import { chooseFreeName, commentTags, toAddressName } from "./naming.ts";
 
 type TableAddresses = {
-  /** Every exposed table, by its address; in the order in which the tables got theirs. */
+  /** All exposed tables by address, in the order in which they got it. */
   readonly tables: ReadonlyMap<string, CatalogTable>;
   readonly addresses: ReadonlyMap<CatalogTable, string>;
-  /** The table that a request for this schema means. */
+  /** The table of an address within one schema. */
   findIn(schema: string, name: string): CatalogTable | undefined;
 };
 
-/** A table that is not at the address that its name gives, which an older table has. */
+/** A table whose own address is held by an older table. */
 type DisplacedTable = { readonly table: CatalogTable; readonly address: string; readonly holder: CatalogTable };
 
 /**
- * Each table has one address: that of its name, unless a table that was created before it has that. So no address changes
- * when a table is added. Tables that are served at the root come before all others.
+ * Each table has one address: its name, unless an older table has that. So adding a table changes no address. Tables at
+ * the root come first.
  */
 export const tableAddresses = memoizePerObject((catalog: Catalog): TableAddresses => {
   const tables = new Map<string, CatalogTable>();
@@ -32,7 +32,7 @@ export const tableAddresses = memoizePerObject((catalog: Catalog): TableAddresse
     findIn(name, address) {
       const schema = catalog.schemas.get(name);
       const table = tables.get(address);
-      // What links say means the same with a schema and without.
+      // Paths from links mean the same with and without a schema header.
       return table?.schema === name ? table : schema && tablesOf(schema).get(address);
     },
   };
@@ -54,7 +54,7 @@ function tablesInOrder(catalog: Catalog): CatalogTable[] {
     .sort((one, other) => rankOf(one) - rankOf(other) || one.oid - other.oid);
 }
 
-/** `parts`, or else `shop-parts` where the table in its place is of another schema. */
+/** `parts`, or `shop-parts` if a table of another schema has that address. */
 function candidatesFor(table: CatalogTable, taken: ReadonlyMap<string, CatalogTable>): [string, ...string[]] {
   const wanted = wantedAddress(table);
   const holder = taken.get(wanted);
@@ -62,13 +62,13 @@ function candidatesFor(table: CatalogTable, taken: ReadonlyMap<string, CatalogTa
   return isOfOtherSchema ? [wanted, toAddressName(`${table.schema}-${table.name}`)] : [wanted];
 }
 
-/** `@address human-beings` in the table's comment names another one than that of its name. */
+/** The comment tag `@address human-beings` replaces the table's name. */
 function wantedAddress({ name, comment }: CatalogTable): string {
   const [named] = commentTags(comment).get("address") ?? [];
   return toAddressName(named || name);
 }
 
-/** As if there were no other schema. */
+/** The addresses if there were no other schema. */
 function addressesWithin(schema: string, tables: ReadonlyMap<string, CatalogTable>): ReadonlyMap<string, CatalogTable> {
   const found = new Map<string, CatalogTable>();
   for (const table of tables.values()) {
@@ -82,12 +82,15 @@ function freeAddress(candidates: readonly [string, ...string[]], taken: Readonly
   return chooseFreeName(candidates, (address) => taken.has(address), numbered);
 }
 
-/** `@root user`: served at `/<name>` by the rules of the user resource; the word names a row in its code, USER_NOT_FOUND. */
+/**
+ * The comment tag `@root user`: served at `/<name>` too, by the rules of the user resource; the word is part of
+ * USER_NOT_FOUND.
+ */
 export function isAtRoot({ comment }: Pick<CatalogTable, "comment">): boolean {
   return commentTags(comment).has("root");
 }
 
-/** Logs which tables are at other addresses than those of their names, and again when others are. What it returns ends that. */
+/** Logs the tables whose address is not their name, and again on changes. Returns a function that stops it. */
 export function warnOfDisplacedTables(
   catalog: Pick<CatalogKeeper, "current" | "onChange">,
   log: Pick<Logger, "warn">,

@@ -53,20 +53,20 @@ function* pathsAt(
   collection: Collection,
   context: CollectionPathsContext,
 ): Generator<[string, PathItem]> {
-  const { privileges: may, key, actions } = collection;
+  const { privileges, key, actions } = collection;
   const all = withoutAbsent({
-    get: may.read ? listOperation(place, collection, context) : undefined,
-    post: may.create ? createOperation(place, collection) : undefined,
+    get: privileges.read ? listOperation(place, collection, context) : undefined,
+    post: privileges.create ? createOperation(place, collection) : undefined,
   });
   if (Object.keys(all).length > 0) yield [place.path, all];
   if (key.length === 0) return;
   const id = keyParameter("id", collection, context.typeSchema);
   const row = { ...place, path: `${place.path}/{id}`, parameters: [...place.parameters, id] };
   const one = withoutAbsent({
-    get: may.read ? readOperation(row, collection) : undefined,
-    put: may.update ? replaceOperation(row, collection) : undefined,
-    patch: may.update ? updateOperation(row, collection) : undefined,
-    delete: may.delete ? deleteOperation(row, collection) : undefined,
+    get: privileges.read ? readOperation(row, collection) : undefined,
+    put: privileges.update ? replaceOperation(row, collection) : undefined,
+    patch: privileges.update ? updateOperation(row, collection) : undefined,
+    delete: privileges.delete ? deleteOperation(row, collection) : undefined,
   });
   if (Object.keys(one).length > 0) yield [row.path, one];
   for (const action of actions) {

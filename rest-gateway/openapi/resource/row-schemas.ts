@@ -25,7 +25,7 @@ function rowSchemaKey(name: string, form: ResourceRowForm): string {
 
 /** The schemas of a row as it is read and written, and of a list. */
 export function* rowSchemas(collection: Collection, typeSchema: SchemaOfType): Generator<[string, JsonSchema]> {
-  const { name, fields, privileges: may, description, key } = collection;
+  const { name, fields, privileges, description, key } = collection;
   const readable = fields.filter((field) => field.readable);
   const insertable = fields.filter((field) => field.insertable);
   const updatable = fields.filter((field) => field.updatable);
@@ -44,9 +44,10 @@ export function* rowSchemas(collection: Collection, typeSchema: SchemaOfType): G
   };
   // Writes return the row too; a caller who may read no column gets an empty object.
   yield [rowSchemaKey(name, "row"), { description: description ?? name, ...toObject("row", readable) }];
-  if (may.read) yield [rowSchemaKey(name, "list"), listSchema(collection)];
-  if (may.create) yield [rowSchemaKey(name, "create"), toObject("create", insertable, ({ required }) => required)];
-  if (!may.update) return;
+  if (privileges.read) yield [rowSchemaKey(name, "list"), listSchema(collection)];
+  if (privileges.create)
+    yield [rowSchemaKey(name, "create"), toObject("create", insertable, ({ required }) => required)];
+  if (!privileges.update) return;
   yield [rowSchemaKey(name, "replace"), toObject("replace", replaceable, needsValue)];
   yield [rowSchemaKey(name, "update"), { ...toObject("update", updatable), minProperties: 0 }];
 }

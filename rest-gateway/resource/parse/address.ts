@@ -12,19 +12,19 @@ import { characterFault, isOutOfRange, textFault } from "./values.ts";
 
 const MOST_LEVELS = 3;
 
-/** What the path of a request says before anything is known of collections. */
+/** The parts of a path, before collections are looked up. */
 export type ResourceAddress = {
-  /** `2` of `/api/v2/…`, as it is written; null where the path names none. */
+  /** `2` of `/api/v2/…` as it is written; null if the path names none. */
   readonly version: string | null;
-  /** What stands before the first collection: `/api/v2`, `/api`, or nothing at the root. */
+  /** The prefix before the first collection: `/api/v2`, `/api`, or nothing at the root. */
   readonly base: string;
-  /** By turns a name as collections and actions have it, and what chooses a row, which is still percent-encoded. */
+  /** Alternating names of collections or actions, and keys, which are still percent-encoded. */
   readonly segments: readonly string[];
-  /** The path as it ought to be spelled. */
+  /** The path in canonical spelling. */
   readonly canonical: string;
 };
 
-/** Each part is spelled as it ought to be, whatever it names. */
+/** A path in which every segment is canonical, whatever it names. */
 const CANONICAL_PATH = /^(?:\/[a-z0-9]+)+$/;
 const API_PREFIX = /^\/api(?:\/v(?<version>\d+))?(?=\/)/i;
 
@@ -35,12 +35,12 @@ export function parseAddress(path: string): ResourceAddress {
   const segments = path.slice(base.length + 1).split("/");
   if (CANONICAL_PATH.test(path)) return { version, base, segments, canonical: path };
   if (segments.length > 1 && segments.at(-1) === "") segments.pop();
-  // Keys keep their case: only what names a collection or an action is ours to spell.
+  // Keys keep their case; only names of collections and actions have a canonical spelling.
   const spelled = segments.map((segment, index) => (isName(index) ? spellName(segment) : segment));
   return { version, base, segments: spelled, canonical: joinPath(base, spelled) };
 }
 
-/** The same, of the collection of that name. */
+/** The same path for the collection of that name. */
 function withCollectionName({ version, base, segments }: ResourceAddress, name: string): ResourceAddress {
   const renamed = segments.with(0, name);
   return { version, base, segments: renamed, canonical: joinPath(base, renamed) };
@@ -61,7 +61,7 @@ function spellName(segment: string): string {
   return CANONICAL_NAME.test(segment) ? segment : toAddressName(decodeName(segment));
 }
 
-/** What cannot be decoded is no name of anything. */
+/** A segment that cannot be decoded names nothing. */
 function decodeName(segment: string): string {
   try {
     return decodeURIComponent(segment);
@@ -70,27 +70,27 @@ function decodeName(segment: string): string {
   }
 }
 
-/** One row on the way to what is asked. */
+/** A row in the path before the target. */
 export type PathStep = {
   readonly collection: Collection;
   readonly key: readonly string[];
   readonly nested: NestedCollection | null;
 };
 
-/** What a path leads to. */
+/** The collection, row or action that a path names. */
 export type ResourceTarget = {
   readonly collection: Collection;
-  /** Null: the collection as a whole. */
+  /** Null for the collection itself. */
   readonly key: readonly string[] | null;
-  /** Null: the row itself. */
+  /** Null for the row itself. */
   readonly action: RowAction | null;
-  /** The rows that it lies within, the outermost first. */
+  /** The rows that it is nested in, outermost first. */
   readonly parents: readonly PathStep[];
-  /** How it belongs to the last of them. */
+  /** The relation to the last parent. */
   readonly nested: NestedCollection | null;
 };
 
-/** Null: there is nothing of that address. */
+/** Null if the path names nothing. */
 export function findTarget({ base, segments }: ResourceAddress, collections: Collections): ResourceTarget | null {
   const parents: PathStep[] = [];
   const [first = ""] = segments;
@@ -115,7 +115,7 @@ export function findTarget({ base, segments }: ResourceAddress, collections: Col
   return null;
 }
 
-/** `7`, or `7,de` for a key of two columns; a comma within a value is `%2C`. One value for each column of the key. */
+/** Parses `7`, or `7,de` for a key of two columns; a comma inside a value is `%2C`. */
 function parseKey(segment: string, collection: Collection, version: number): readonly string[] {
   const { key } = collection;
   const parts = key.length === 1 ? [segment] : segment.split(",");
@@ -134,7 +134,7 @@ function parseKey(segment: string, collection: Collection, version: number): rea
   return values;
 }
 
-/** As it stands in an address; null where that is nothing at all, for an address with nothing there is another one. */
+/** The key as a path segment; null if it would be empty, since that is the path of the collection. */
 export function formatKey(values: readonly string[]): string | null {
   return values.map(encodeURIComponent).join(",") || null;
 }
@@ -148,8 +148,8 @@ function decodeKeyPart(part: string, version: number): string {
 }
 
 /**
- * The address that means the same without a schema in the headers: its first segment is a table of that schema. Null where
- * the schema has none of that name. At the root each name belongs to one table.
+ * Resolves a schema header: returns the address that names the same table without it. Null if the schema has no such
+ * table. Names at the root are unique in all schemas.
  */
 export function resolveProfile(
   address: ResourceAddress,

@@ -4,18 +4,18 @@ import type { Collection, Collections } from "../collections.ts";
 import { suggestName, validationError } from "../errors.ts";
 import type { CollectionField } from "../fields.ts";
 
-/** What is asked of one collection, and of those that are related to it. */
+/** The selected fields of a collection and of its related collections. */
 type FieldNode = { all: boolean; readonly fields: Set<CollectionField>; readonly related: Map<string, FieldNode> };
 
 const MOST_DEPTH = 3;
 const emptyNode = (): FieldNode => ({ all: false, fields: new Set(), related: new Map() });
 
-/** All that the role may read. */
+/** All fields that the role may read. */
 export const selectEveryField = memoizePerObject(({ fields }: Collection): readonly SelectItem[] => {
   return fields.filter(({ readable }) => readable).map(toColumn);
 });
 
-/** `title,author.name`: the dotted part is a field of what the row refers to, or of what refers to it. */
+/** Parses `title,author.name`: the part before the dot names a reference or a nested collection. */
 export function parseFields(text: string, collection: Collection, collections: Collections): readonly SelectItem[] {
   const root = emptyNode();
   for (const path of text.split(",")) addFieldPath(root, path.split("."), { path, collection, collections });
@@ -27,7 +27,7 @@ type FieldPathContext = { readonly path: string; readonly collection: Collection
 function addFieldPath(node: FieldNode, [name = "", ...rest]: readonly string[], context: FieldPathContext): void {
   const { path, collection, collections } = context;
   const readable = collection.fields.filter((field) => field.readable);
-  // A column may have dots in its name.
+  // A field name may contain dots.
   const wanted = [name, ...rest].join(".");
   const field = readable.find((each) => each.name === wanted);
   if (field) {

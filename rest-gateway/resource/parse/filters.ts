@@ -5,7 +5,7 @@ import type { CollectionField } from "../fields.ts";
 import { equalsCondition } from "../intents.ts";
 import { characterFault, isOutOfRange, TEXT_TYPES, textFault } from "./values.ts";
 
-/** A parameter that chooses rows; null for one that does not. What is wrong with its values is told to `refuse`. */
+/** Parses a filter parameter; null if the name is not a filter. Invalid values are reported to `refuse`. */
 export function parseFilter(
   name: string,
   values: readonly string[],
@@ -38,7 +38,7 @@ export function parseFilter(
     const fault = textFault(type, value);
     if (fault) refuse({ field: name, message: `It ${fault}.` });
   }
-  // A number that the type does not hold is one that no row has.
+  // No row has a number outside the range of its type.
   const possible = values.filter((value) => !isOutOfRange(type, value));
   if (possible.length === 0) return matchNothing(field);
   return toCondition(field, possible);
@@ -46,7 +46,7 @@ export function parseFilter(
 
 const KEYWORD = "keyword";
 
-/** All parameters that choose rows of the collection. */
+/** The names of all filter parameters of the collection. */
 export function filterNames(collection: Collection): string[] {
   const fields = collection.fields.filter(({ filterable }) => filterable).map(({ name }) => name);
   const references = collection.references.filter(({ fields }) => fields.length === 1).map(({ name }) => name);
@@ -55,13 +55,13 @@ export function filterNames(collection: Collection): string[] {
   return [...new Set([...fields, ...references, ...searches, ...anyText])];
 }
 
-/** A field that rows can be chosen by. */
+/** The field of a filter parameter. */
 export function filterFieldOf(name: string, collection: Collection): CollectionField | undefined {
   const field = fieldNamed(name, collection);
   return field?.filterable ? field : undefined;
 }
 
-/** A field, or that of a foreign key of one column by the name of what it refers to. */
+/** A field by its name, or by the name of the reference that it is the foreign key of. */
 export function fieldNamed(name: string, { fields, references }: Collection): CollectionField | undefined {
   const own = fields.find((each) => each.name === name);
   if (own) return own;
@@ -69,7 +69,7 @@ export function fieldNamed(name: string, { fields, references }: Collection): Co
   return reference?.fields.length === 1 ? reference.fields[0] : undefined;
 }
 
-/** Of several values any; of a list those that have the value among their items. */
+/** Several values match any of them; array columns match if they contain the value. */
 function toCondition({ column }: CollectionField, values: readonly string[]): RowCondition {
   const field = { name: column.name, path: [] };
   if (column.baseType.kind === "array") {
@@ -85,7 +85,7 @@ function toCondition({ column }: CollectionField, values: readonly string[]): Ro
   return { kind: "filter", field, negated: false, operation: { kind: "in", values } };
 }
 
-/** No row at all. */
+/** A condition that no row meets. */
 function matchNothing({ column }: CollectionField): RowCondition {
   const isNull = (value: "null" | "not_null"): RowCondition => {
     return { kind: "filter", field: { name: column.name, path: [] }, negated: false, operation: { kind: "is", value } };
@@ -93,7 +93,7 @@ function matchNothing({ column }: CollectionField): RowCondition {
   return { kind: "and", negated: false, conditions: [isNull("null"), isNull("not_null")] };
 }
 
-/** In any text, where no function of the database searches; null where there are no texts. */
+/** Searches all text fields, if no search function has this name; null without text fields. */
 function keywordCondition(keyword: string, collection: Collection): RowCondition | null {
   const [first, ...others] = textFields(collection);
   if (!first) return null;

@@ -2,15 +2,15 @@ import type { ApiError } from "../../../engine/errors.ts";
 import type { Collection } from "../collections.ts";
 import { validationError } from "../errors.ts";
 
-/** Which rows of a list, and what the list looks like. */
+/** The page of a list and the shape of its response. */
 export type Paging =
-  /** An array and nothing else. */
+  /** A bare array. */
   | { readonly kind: "plain"; readonly skip: number; readonly limit: number }
   /** `{data, pagination: {skip, limit, total}}` */
   | { readonly kind: "window"; readonly skip: number; readonly limit: number }
-  /** `{data, pagination: {page, …}, links}`, counted from 1. */
+  /** `{data, pagination: {page, …}, links}`; pages count from 1. */
   | { readonly kind: "page"; readonly page: number; readonly limit: number }
-  /** `{content, page, …}`, counted from 0. */
+  /** `{content, page, …}`; pages count from 0. */
   | { readonly kind: "slice"; readonly page: number; readonly size: number };
 
 export const PAGING_PARAMETERS = ["skip", "limit", "page", "size", "envelope"] as const;
@@ -20,7 +20,7 @@ type PagingRules = { readonly plain: Collection["plain"]; readonly maxPageSize: 
 
 const DEFAULT_SIZES = { plain: 10, general: 20, size: 10 };
 
-/** What the list looks like follows from the parameters that were used. */
+/** The parameters that are present decide the shape of the response. */
 export function parsePaging(read: ReadParameter, { plain, maxPageSize }: PagingRules): Paging {
   const has = (name: string) => read(name) !== undefined;
   const enveloped = read("envelope") === "true";
@@ -45,7 +45,7 @@ export function parsePaging(read: ReadParameter, { plain, maxPageSize }: PagingR
   return { kind: plain && !enveloped ? "plain" : "window", skip, limit };
 }
 
-/** Where it begins, and how many rows it has at most. */
+/** The offset and limit in rows. */
 export function windowOf(paging: Paging): { readonly offset: number; readonly limit: number } {
   switch (paging.kind) {
     case "page":
@@ -57,7 +57,7 @@ export function windowOf(paging: Paging): { readonly offset: number; readonly li
   }
 }
 
-/** Postgres counts rows by bigint. */
+/** Postgres has bigint offsets. */
 const OFFSET_LIMIT = 2 ** 63;
 
 function checkReachable(paging: Paging): Paging {
@@ -69,7 +69,7 @@ function outOfRange(name: string): ApiError {
   return validationError([{ field: name, message: "It is out of range." }]);
 }
 
-/** Where a list begins, counted from the least. */
+/** A page number or an offset. */
 function parsePosition(read: ReadParameter, name: string, least: number): number {
   const value = parseCount(read, name, least, least);
   if (Number.isSafeInteger(value)) return value;

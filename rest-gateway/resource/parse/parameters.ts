@@ -11,21 +11,21 @@ import { parseFields, selectEveryField } from "./fields.ts";
 import { filterNames, parseFilter } from "./filters.ts";
 import { PAGING_PARAMETERS, type Paging, parsePaging } from "./paging.ts";
 
-/** In characters, each list counted as so many more. */
+/** The size of the cache in characters, with a fixed overhead for each entry. */
 const MOST_CACHED_CHARACTERS = 32_000;
 const ENTRY_OVERHEAD = 500;
 
-/** How lists of a collection were asked for lately, by the words of their queries: most are asked for again. */
+/** Parsed parameters by query string, since most queries are repeated. */
 const listCacheOf = memoizePerObject((_collection: Collection) => {
   return new RecentMap<string, ListParameters>(MOST_CACHED_CHARACTERS, ({ length }) => length + ENTRY_OVERHEAD);
 });
 
-/** Parameters that are about the request and not about rows. */
+/** Parameters of the request as a whole. */
 const REQUEST_PARAMETERS = ["version", "api_key"] as const;
 const ROW_PARAMETERS = ["fields", "links"] as const;
 const LIST_PARAMETERS = [...PAGING_PARAMETERS, "sort", "order"] as const;
 
-/** They mean the same to all lists, also where a field is called like one of them. */
+/** These take precedence over fields of the same name. */
 export const RESERVED_PARAMETERS: readonly string[] = [...LIST_PARAMETERS, ...ROW_PARAMETERS, ...REQUEST_PARAMETERS];
 
 type RowParameters = { readonly select: readonly SelectItem[]; readonly links: boolean };
@@ -35,7 +35,7 @@ type ListParameters = RowParameters & {
   readonly paging: Paging;
 };
 
-/** Whether a parameter of the field's name gives the rows whose field is that value. */
+/** Whether a parameter with the field's name filters by equality. */
 export function isFilteredByEquality({ name, column, filterable }: CollectionField, { searches }: Collection): boolean {
   const meansAnother = isOneOf(RESERVED_PARAMETERS, name) || searches.some(({ parameter }) => parameter === name);
   return filterable && !meansAnother && column.baseType.kind !== "array";
@@ -43,13 +43,13 @@ export function isFilteredByEquality({ name, column, filterable }: CollectionFie
 
 type ParameterContext = { readonly collection: Collection; readonly collections: Collections };
 
-/** Of an answer that is a row; of a new one, and of what an action gives, fields cannot be chosen. */
+/** Parameters of a single row. Responses to POST and to actions have all fields. */
 export function parseRowParameters(
   parameters: URLSearchParams,
   context: ParameterContext,
   { choosing = true }: { readonly choosing?: boolean } = {},
 ): RowParameters {
-  // As most are asked for.
+  // The most frequent case.
   if (parameters.size === 0) return { select: selectEveryField(context.collection), links: false };
   const known = [...ROW_PARAMETERS.filter((name) => choosing || name !== "fields"), ...REQUEST_PARAMETERS];
   const unknown = [...parameters.keys()].filter((name) => !isOneOf(known, name));
@@ -57,7 +57,7 @@ export function parseRowParameters(
   return toRowParameters(parameters, context);
 }
 
-/** Of a list. Names that mean something to all lists do so before any field that is called the same. */
+/** Parameters of a list. Reserved names take precedence over fields. */
 export function parseListParameters(
   parameters: URLSearchParams,
   context: ParameterContext,
@@ -115,7 +115,10 @@ function isOneOf(names: readonly string[], name: string): boolean {
 
 type SortDirection = "asc" | "desc";
 
-/** `sort=status:desc,title`, or `sort=title&order=desc`. A key completes it, so that pages neither repeat nor lose rows. */
+/**
+ * Parses `sort=status:desc,title`, or `sort=title&order=desc`, and appends the key, so that pages neither repeat nor
+ * skip rows.
+ */
 function parseSort(sort: string | undefined, order: string | undefined, collection: Collection): OrderTerm[] {
   const fallback = order === undefined ? "asc" : toDirection("order", order);
   const terms = sort === undefined ? [] : sort.split(",").map((term) => parseTerm(term, fallback, collection));
@@ -128,7 +131,7 @@ function parseSort(sort: string | undefined, order: string | undefined, collecti
 function parseTerm(term: string, fallback: SortDirection, { fields }: Collection): OrderTerm {
   const sortable = fields.filter(({ sortable }) => sortable);
   const names = sortable.map((field) => field.name);
-  // A column may have colons in its name.
+  // A field name may contain colons.
   const colon = names.includes(term) ? -1 : term.lastIndexOf(":");
   const name = colon < 0 ? term : term.slice(0, colon);
   const direction = colon < 0 ? undefined : term.slice(colon + 1);
@@ -155,7 +158,7 @@ function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-/** What a list is asked for by: the same object for the same words, as long as the catalogue lasts. */
+/** The parsed parameters of a list: the same object for the same query string, as long as the catalog is the same. */
 export function cachedListParameters({
   request,
   target: { collection },

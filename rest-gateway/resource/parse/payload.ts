@@ -10,28 +10,28 @@ import { type ResourceRequest, readResourceBody } from "../request.ts";
 import { rememberRows } from "../sent-values.ts";
 import { passThrough, readMember, type SentMember, valueLengthFault } from "./values.ts";
 
-/** As many members as a table of Postgres has columns, and deeper than anybody writes. */
+/** The column limit of a Postgres table, and a nesting depth beyond any real document. */
 const MOST_MEMBERS = 1_600;
 const MOST_LEVELS = 1_000;
 
-/** A JSON Patch is JSON as well, and no row: its operations are not done here. */
+/** JSON, except JSON Patch, whose operations are not supported. */
 const JSON_BODY = /^application\/(?!json-patch\+)([\w.!#$&^-]+\+)?json$/i;
 
-/** What a body is to be. */
+/** How a body is validated. */
 export type PayloadRules = {
   readonly collection: Collection;
   readonly version: number;
   readonly verb: "create" | "replace" | "merge";
-  /** Columns of a new row whose value the address says. */
+  /** Columns of a new row whose values the path sets. */
   readonly fixed: ReadonlyMap<string, string>;
-  /** Columns that the address speaks of: they are not for a body to replace. */
+  /** Columns in the path, which a body does not replace. */
   readonly addressed: ReadonlySet<string>;
 };
 
-/** By column. */
+/** Members by column. */
 type SentRow = ReadonlyMap<string, SentMember>;
 
-/** The rows of a body by their columns, with all that is wrong with them told at once. What nobody may write is left out. */
+/** Validates the rows of a body and reports all errors together. Fields that nobody may write are dropped. */
 export function* parsePayload({ isList, records }: BodyRecords, rules: PayloadRules): Stepwise<RowPayload> {
   const faults = new PayloadFaults();
   const fields = new Map(rules.collection.fields.map((field) => [field.name, field]));
@@ -76,7 +76,7 @@ function readRow(
   return values;
 }
 
-/** What is absent from a replacement becomes its default, so the statement names every column that it may. */
+/** A replacement sets missing fields to their defaults, so it names every writable column. */
 function columnsOf(rows: readonly SentRow[], rules: PayloadRules): readonly string[] {
   const columns = new Set<string>();
   for (const row of rows) for (const column of row.keys()) columns.add(column);
@@ -123,9 +123,9 @@ function isRequired(field: CollectionField, rules: PayloadRules): boolean {
 type ReportFault = (name: string, message: () => string) => void;
 type RowFaults = { readonly wrong: ReportFault; readonly missing: ReportFault };
 
-/** More of them help nobody, and finding their words costs. */
+/** More errors help nobody, and each costs time. */
 const MOST_FAULTS = 100;
-/** No column has a name as long. */
+/** Longer than any column name. */
 const LONGEST_NAME = 100;
 
 class PayloadFaults {
@@ -136,7 +136,7 @@ class PayloadFaults {
     return this.#wrong.length + this.#missing.length >= MOST_FAULTS;
   }
 
-  /** Those of one row of many. */
+  /** The errors of one row of a list. */
   at(prefix: string): RowFaults {
     const reportTo =
       (faults: FieldError[]): ReportFault =>
@@ -154,10 +154,10 @@ class PayloadFaults {
   }
 }
 
-/** The objects of a body: the one that it is, or those of its list. */
+/** The object of a body, or the objects of its list. */
 export type BodyRecords = { readonly isList: boolean; readonly records: readonly JsonRecord[] };
 
-/** Refuses what is no JSON, or more of it than a request may have. */
+/** Reads a JSON body. Rejects other types and bodies above the limits. */
 export async function readBodyRecords(parsed: ResourceRequest): Promise<BodyRecords> {
   const { request, collections, settings } = parsed;
   const bytes = await readResourceBody(parsed);
@@ -172,7 +172,7 @@ export async function readBodyRecords(parsed: ResourceRequest): Promise<BodyReco
   const found = await runStepwise(readJsonRecords(bytes, limits), request.signal);
   switch (found.kind) {
     case "invalid":
-      // What a parser says of its fault is left out: it quotes the body, which may hold a password.
+      // The parser's message is not used: it quotes the body, which may contain a password.
       throw new ApiError(400, errorCodesOf(collections.version).invalidJson, "The body is not valid JSON.");
     case "too deep":
       throw new ApiError(400, "VALIDATION_ERROR", "The body is nested too deeply.");

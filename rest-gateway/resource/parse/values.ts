@@ -4,7 +4,7 @@ import type { JsonMember } from "../../../engine/json/json-records.ts";
 import { isExactNumber, parseJsonExactly, toAddressText } from "../../../engine/json/json-values.ts";
 
 const JSON_TYPES: ReadonlySet<string> = new Set(["json", "jsonb"]);
-/** Lists and composite values are looked at one by one. */
+/** The limit of values in one array or composite value, which are checked one by one. */
 const MOST_VALUES = 20_000;
 
 const INTEGER_TYPES: ReadonlyMap<string, bigint> = new Map([
@@ -17,13 +17,13 @@ const BOOLEAN_TEXTS: ReadonlySet<string> = new Set(["true", "false"]);
 const UUID_TEXT = /^\{?[\da-f]{8}-?([\da-f]{4}-?){3}[\da-f]{12}\}?$/i;
 const NUMBER_TEXT = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^(NaN|[+-]?Infinity)$/i;
 
-/** Postgres has no place for it, whatever the type. */
+/** Characters that Postgres cannot store, whatever the type. */
 export function characterFault(text: string): string | null {
   if (text.includes("\0")) return "must not contain the character U+0000";
   return text.isWellFormed() ? null : "must not contain a lone surrogate";
 }
 
-/** What is wrong with a text as a value of the type, in words for people; null where only Postgres can tell. */
+/** Why a text is not a value of the type; null if it is valid or only Postgres can tell. */
 export function textFault(declaredType: DataType, text: string): string | null {
   const type = baseTypeOf(declaredType);
   const badCharacters = characterFault(text);
@@ -39,7 +39,7 @@ export function textFault(declaredType: DataType, text: string): string | null {
 
 export const TEXT_TYPES: ReadonlySet<string> = new Set(["text", "varchar", "bpchar", "citext"]);
 
-/** Whether something may be wrong with a value of the type that Postgres alone can tell. */
+/** Whether only Postgres can check values of the type completely. */
 export function isCheckedByPostgres(declaredType: DataType): boolean {
   const type = baseTypeOf(declaredType);
   if (type.kind === "array") return isCheckedByPostgres(type.element);
@@ -48,28 +48,28 @@ export function isCheckedByPostgres(declaredType: DataType): boolean {
   return type.schema !== "pg_catalog" || !isTold;
 }
 
-/** What has more characters than the column holds; Postgres lets blanks at the end pass, and cuts them off. */
+/** Why a text is too long for the column; Postgres truncates trailing spaces silently. */
 export function valueLengthFault({ maxLength, baseType }: CatalogColumn, value: unknown): string | null {
   if (maxLength === null || typeof value !== "string" || value.length <= maxLength) return null;
   let end = value.length;
   while (value[end - 1] === " ") end--;
-  // A character has two halves at the most.
+  // A character has at most two UTF-16 code units.
   const isTooLong =
     TEXT_TYPES.has(baseType.name) && (end > 2 * maxLength || [...value.slice(0, end)].length > maxLength);
   return isTooLong ? `may not have more than ${maxLength} characters` : null;
 }
 
-/** A whole number that no row can have. */
+/** Whether an integer is outside the range of its type. */
 export function isOutOfRange(declaredType: DataType, text: string): boolean {
   const type = baseTypeOf(declaredType);
   const limit = type.schema === "pg_catalog" ? INTEGER_TYPES.get(type.name) : undefined;
   if (limit === undefined || !/^[+-]?\d+$/.test(text)) return false;
-  // As a number up to where those are exact, since that is quicker.
+  // Numbers are faster than bigints where they are exact.
   const value = text.length < 16 ? Number(text) : BigInt(text.replace("+", ""));
   return value >= limit || value < -limit;
 }
 
-/** The same of a value of a JSON body, null aside. */
+/** Why a JSON value, except null, is not a value of the type. */
 function jsonFault(declaredType: DataType, value: unknown): string | null {
   const type = baseTypeOf(declaredType);
   if (type.kind === "array") return arrayFault(type.element, value);
@@ -81,7 +81,7 @@ function jsonFault(declaredType: DataType, value: unknown): string | null {
   return typeof value === "string" ? textFault(type, value) : "must be a text";
 }
 
-/** A number that JavaScript cannot hold may come as a text. */
+/** A number beyond JavaScript's precision may be sent as a string. */
 function numberFault(type: DataType, value: unknown): string | null {
   const isNumber = typeof value === "number" || typeof value === "string" || isExactNumber(value);
   if (!isNumber) return INTEGER_TYPES.has(type.name) ? "must be a whole number" : "must be a number";
@@ -100,10 +100,10 @@ function arrayFault(element: DataType, value: unknown): string | null {
 }
 
 const JSON_NUMBER = /^(?<sign>-?)(?<whole>\d+)(?:\.(?<fraction>\d+))?(?:e(?<exponent>[+-]?\d+))?$/i;
-/** More digits than any integer of Postgres has. */
+/** More digits than any Postgres integer has. */
 const MOST_ZEROS = 30;
 
-/** `30.0`, `3e1` and `1e18` are whole numbers to JSON, and none to Postgres. Any other value stays as it is. */
+/** Rewrites `30.0`, `3e1` and `1e18`, which are integers in JSON but not in Postgres. */
 function toWholeNumber(declaredType: DataType, value: unknown): unknown {
   const type = baseTypeOf(declaredType);
   const isInteger = type.schema === "pg_catalog" && INTEGER_TYPES.has(type.name);
@@ -124,22 +124,22 @@ function isObject(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !isExactNumber(value);
 }
 
-/** A value of a body. */
+/** A member of a body. */
 export type SentMember = {
-  /** As Postgres is to read it. */
+  /** The JSON text for Postgres. */
   readonly text: string;
-  /** Absent where Postgres alone looks at it. */
+  /** Absent if only Postgres checks it. */
   readonly value?: unknown;
-  /** What is wrong with it, in words for people. */
+  /** Why it is invalid, for the error message. */
   readonly fault: string | null;
 };
 
-/** For who alone can judge it. */
+/** For values that only Postgres can check. */
 export function passThrough({ text }: JsonMember): SentMember {
   return { text, fault: null };
 }
 
-/** A value that is JSON goes to Postgres as it came, whatever it holds. */
+/** Values of JSON columns are passed on unchanged. */
 export function readMember(type: DataType, member: JsonMember): SentMember {
   const { text } = member;
   const { schema, name } = baseTypeOf(type);

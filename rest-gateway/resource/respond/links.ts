@@ -17,7 +17,7 @@ const NO_KEYS: ReadonlySet<string> = new Set();
 type LinkedRow = Readonly<Record<string, unknown>>;
 type ResourceLink = { readonly href: string; readonly method?: string };
 
-/** The rows of a JSON array, or one row, with what leads on from each of them and what the caller may do with it. */
+/** Adds `_links` to the rows of a JSON array or to a single row: related paths, and what the caller may do. */
 export async function withLinks(
   text: string,
   collection: Collection,
@@ -33,7 +33,7 @@ export async function withLinks(
   return found.kind === "list" ? `[${linked.join(",")}]` : linked[0]!;
 }
 
-/** Of each row the values that links are made of: whatever else there is stays as Postgres has written it. */
+/** Reads only the values that links need; all else stays as Postgres wrote it. */
 function* readRows(records: readonly JsonRecord[], { key, references }: Collection): Stepwise<readonly LinkedRow[]> {
   const fields = [...key, ...references.flatMap((reference) => reference.fields)];
   const names = [...new Set(fields.map(({ name }) => name))];
@@ -62,14 +62,14 @@ function* writeRows(
   return linked;
 }
 
-/** `/users/7`; null where the row does not show its whole key, or has none. */
+/** `/users/7`; null if the row does not have its whole key. */
 function rowAddress(row: LinkedRow, collection: Collection, parsed: ResourceRequest): string | null {
   const values = collection.key.map(({ name }) => row[name]);
   if (values.includes(undefined)) return null;
   return rowAddressByKey(values, collection, parsed);
 }
 
-/** Null where nothing would stand in it. */
+/** Null if the key would be empty. */
 function rowAddressByKey(key: readonly unknown[], collection: Collection, parsed: ResourceRequest): string | null {
   const text = formatKey(key.map(toAddressText));
   return text === null ? null : `${collectionAddress(collection, parsed)}/${text}`;
@@ -88,7 +88,7 @@ function linksOf(
   const { collections, settings } = parsed;
   const base = publicBaseUrl(settings.publicUrl);
   const links = new Map<string, ResourceLink>();
-  /** Under another name where that one is taken. */
+  /** Adds a number to the name if it is taken. */
   const add = (name: string, link: ResourceLink) => {
     const isTaken = (each: string) => links.has(each) || ROW_LINKS.has(each);
     links.set(
@@ -112,7 +112,7 @@ function linksOf(
   if (permitted.update.has(key)) links.set("update", { href, method: "PUT" });
   if (permitted.delete.has(key)) links.set("delete", { href, method: "DELETE" });
   for (const { name, routine } of collection.actions) {
-    // What gives the row back is taken for a change of it. Of one name the link that every row has counts.
+    // An action that returns the row counts as an update. Standard links take precedence over actions.
     if (returnsRowOf(collection, routine) && !permitted.update.has(key)) continue;
     if (!links.has(name)) links.set(name, { href: `${href}/${name}`, method: "POST" });
   }
@@ -121,7 +121,7 @@ function linksOf(
 
 const ROW_LINKS: ReadonlySet<string> = new Set(["self", "update", "delete"]);
 
-/** Of the row that is referred to: its own, or else that of the list of all rows with these values, which is the only one. */
+/** The path of the referenced row, or the query that finds it by a unique key. */
 function referenceAddress(
   row: LinkedRow,
   { fields, relationship }: CollectionReference,
@@ -144,27 +144,27 @@ function referenceAddress(
   return `${collectionAddress(target, parsed)}?${query}`;
 }
 
-/** Where the request stayed, as far as the collection is served there. */
+/** Links keep the prefix of the request if the collection is served there. */
 function collectionAddress({ name }: Collection, { address, collections }: ResourceRequest): string {
   const isHere = address.base !== "" || collections.findAtRoot(name) !== undefined;
   return `${isHere ? address.base : `/api/v${collections.version}`}/${name}`;
 }
 
-/** Which rows the caller may change, by their key as it stands in an address. */
+/** The keys of the rows that the caller may change, as path segments. */
 type PermittedRows = { readonly update: ReadonlySet<string>; readonly delete: ReadonlySet<string> };
 
 type PermittedRow = Readonly<Record<string, unknown>>;
 
-/** Asks by the policies; what the role may do with no row at all is not asked. */
+/** Evaluates the policies; skipped if the role has no privilege at all. */
 async function findPermitted(
   rows: readonly PermittedRow[],
   collection: Collection,
   run: RunIntent,
 ): Promise<PermittedRows> {
-  const { key, privileges: may } = collection;
+  const { key, privileges } = collection;
   const keys = rows.map((row) => key.map(({ name }) => row[name])).filter((values) => !values.includes(undefined));
   const find = async (command: "update" | "delete"): Promise<ReadonlySet<string>> => {
-    if (!may[command] || key.length === 0 || keys.length === 0) return NO_KEYS;
+    if (!privileges[command] || key.length === 0 || keys.length === 0) return NO_KEYS;
     const select = selectEveryField(collection).filter(
       (item) => item.kind === "column" && key.some(({ column }) => column.name === item.field?.name),
     );

@@ -17,7 +17,7 @@ import { preconditionFailed } from "../errors.ts";
 import type { Paging } from "../parse/paging.ts";
 import type { ResourceRequest } from "../request.ts";
 
-/** All by which answers to one address may differ. */
+/** All request headers that a response depends on. */
 const VARY = "Accept, Accept-Profile, Accept-Version, Authorization, Cookie, Origin, X-API-Key, X-API-Version";
 
 type RowContent = {
@@ -25,9 +25,9 @@ type RowContent = {
   /** The row as Postgres wrote it. */
   readonly text: string;
   readonly collection: Collection;
-  /** What is shown of it. */
+  /** The selected fields. */
   readonly select: readonly SelectItem[];
-  /** The same with links; null where none are asked for. */
+  /** The row with links; null if none are requested. */
   readonly linked: string | null;
   readonly headers?: Readonly<Record<string, string>>;
 };
@@ -37,7 +37,7 @@ export function respondWithRow(
   { status, text, collection, select, linked, headers }: RowContent,
 ): GatewayResponse {
   const body = withDeprecation(linked ?? text, parsed);
-  // What belongs to other rows changes without this one.
+  // Related rows change without this one.
   const modified = select.every(isOwnColumn) ? lastModified(text, collection, Date.now()) : null;
   const tag = entityTag(text, body);
   const validators: Record<string, string> = { ETag: tag };
@@ -59,7 +59,7 @@ function isUnchanged(
     throw preconditionFailed();
   }
   const known = headers["if-none-match"];
-  // Where there is a tag, the date says nothing more (RFC 9110, 13.2.2).
+  // An ETag takes precedence over the date (RFC 9110, 13.2.2).
   return known === undefined ? isUnmodified(headers["if-modified-since"], modified) : matchesTag(known, tag);
 }
 
@@ -72,7 +72,7 @@ function isReadRequest({ request: { method } }: ResourceRequest): boolean {
 }
 
 type ListContent = {
-  /** A JSON array of the rows. */
+  /** A JSON array of rows. */
   readonly data: string;
   readonly total: number | null;
   readonly paging: Paging;
@@ -86,7 +86,7 @@ export function respondWithList(parsed: ResourceRequest, { data, total, paging }
   return { status: 200, headers: { "Content-Type": agreed.contentType, ...headers }, body };
 }
 
-/** Put together as text: the rows are as Postgres wrote them. */
+/** Concatenates text, because the rows are already JSON. */
 function toBody(data: string, paging: Paging, total: number, parsed: ResourceRequest): string {
   switch (paging.kind) {
     case "plain":
@@ -124,7 +124,7 @@ function pageLinks(
   const base = publicBaseUrl(settings.publicUrl);
   const linkTo = (number: number) => {
     const query = new URLSearchParams(parameters);
-    // Links are passed on and written down; a key is neither.
+    // Links are shared and logged; keys must not be.
     query.delete("api_key");
     query.set("page", String(number));
     query.set("limit", String(limit));
@@ -139,8 +139,8 @@ function pageLinks(
 }
 
 /**
- * Of every answer, refusals and redirections included: caches keep those unasked as well. Nobody is known before the
- * credential was found good.
+ * Headers of every response, errors and redirects included, which caches store by default. Null until the credential is
+ * verified.
  */
 export function cacheHeaders(caller: Caller | null): Record<string, string> {
   return { "Cache-Control": caller?.kind === "anonymous" ? "no-cache" : "private, no-cache", Vary: VARY };

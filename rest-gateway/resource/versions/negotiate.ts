@@ -14,7 +14,7 @@ import {
 
 const JSON_TYPE: NegotiatedType = { contentType: "application/json; charset=utf-8", version: null, links: false };
 const HAL: NegotiatedType = { contentType: "application/hal+json; charset=utf-8", version: null, links: true };
-/** What most clients send, axios among them. */
+/** The Accept headers of most clients, such as axios. */
 const COMMON_ACCEPT_HEADERS: ReadonlySet<string> = new Set([
   "*/*",
   "application/json",
@@ -32,7 +32,7 @@ type NegotiatedVersion = {
   readonly notice: DeprecationNotice | null;
 };
 
-/** In which version and which type a request is answered; where that version goes away, the answer says so. */
+/** Chooses the version and media type of the response; deprecated versions add headers. */
 export function negotiateVersion(
   request: GatewayRequest,
   address: ResourceAddress,
@@ -52,14 +52,11 @@ type VersionRequest = {
   readonly parameters: URLSearchParams;
   readonly address: Pick<ResourceAddress, "version" | "canonical">;
   readonly publicUrl: string | null;
-  /** Of the media type that was agreed on. */
+  /** The version in the negotiated media type. */
   readonly mediaType: string | null;
 };
 
-/**
- * The version that is asked for: in the path, the query, a header or the media type. Whoever asks in several ways has to
- * ask for one version in all of them.
- */
+/** The version in the path, the query, a header or the media type. If there are several, they must be equal. */
 function chooseVersion(request: VersionRequest, versions: readonly ApiVersion[]): ApiVersion {
   const { headers, parameters, address, publicUrl, mediaType } = request;
   const requested = new Set<string>();
@@ -88,21 +85,21 @@ function unsupportedVersion(wanted: string, versions: readonly ApiVersion[]): Ap
   return new ApiError(400, "UNSUPPORTED_VERSION", message, { beside: { supportedVersions } });
 }
 
-/** In which of the types that the client takes it is answered. */
+/** The media type of the response. */
 export type NegotiatedType = {
   readonly contentType: string;
-  /** `2` of `application/vnd.example.v2+json`, `2.1` of `v2.1`, which is none that is served; null where the type names none. */
+  /** `2` of `application/vnd.example.v2+json`; null if the type names no version. */
   readonly version: string | null;
-  /** HAL has links in each row. */
+  /** HAL responses have `_links` in each row. */
   readonly links: boolean;
 };
 
-/** The best of the types that can be made. Refuses when there is none. */
+/** Chooses the best available type; throws 406 if there is none. */
 export function negotiateType(accept: string | undefined): NegotiatedType {
-  // An empty field says as little as none.
+  // An empty Accept header means any type.
   if (accept === undefined || accept.trim() === "" || COMMON_ACCEPT_HEADERS.has(accept)) return JSON_TYPE;
   const ranges = readMediaRanges(accept.toLowerCase());
-  // What is named and refused is not among all that is taken besides.
+  // A wildcard does not include types with q=0.
   const isRefused = (named: RegExp) => ranges.some(({ type, quality }) => quality === 0 && named.test(type));
   for (const { type, quality } of ranges) {
     if (quality === 0) continue;

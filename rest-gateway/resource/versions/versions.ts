@@ -12,31 +12,31 @@ export type ApiVersion = {
   readonly migrationGuide: string | null;
 };
 
-/** Known without waiting for most of the time. */
+/** Cached; returns a promise only when it reads again. */
 export type ReadVersions = () => readonly ApiVersion[] | Promise<readonly ApiVersion[]>;
 
 const VERSIONS = `
   select number, status, sunset, successor, migration_guide as "migrationGuide" from api.versions order by number`;
 
-/** What is served where the database has no such table. */
+/** The versions of a database without that table. */
 const VERSIONS_WITHOUT_TABLE: readonly ApiVersion[] = [
   { number: 1, status: "supported", sunset: null, successor: 2, migrationGuide: null },
   { number: 2, status: "current", sunset: null, successor: null, migrationGuide: null },
 ];
 
-/** Where none is asked for. */
+/** The version of requests that name none. */
 export const DEFAULT_VERSION = "1";
 
-/** That one; where it is retired, the oldest of those that are still served. */
+/** The default version, or the oldest one that is not retired. */
 export function defaultVersion(versions: readonly ApiVersion[]): ApiVersion | undefined {
   const served = versions.filter(({ status }) => status !== "retired");
   return served.find(({ number }) => String(number) === DEFAULT_VERSION) ?? served[0];
 }
 
-/** Undefined table, undefined column, invalid schema name, insufficient privilege: the database is not ours. */
+/** Undefined table or column, invalid schema name, insufficient privilege: the table does not exist for us. */
 const MISSING_TABLE_CODES: readonly (string | undefined)[] = ["42P01", "42703", "3F000", "42501"];
 
-/** So long may an update of the table remain unseen. */
+/** How long an update of the table may go unnoticed. */
 const REMEMBERED_MS = 2_000;
 const CACHE_KEY = "all";
 
@@ -58,9 +58,9 @@ function orDefaultVersions(error: unknown): readonly ApiVersion[] {
   throw error;
 }
 
-/** What is said of a version that goes away; null for one that stays. */
+/** The deprecation of a version. */
 export type DeprecationNotice = {
-  /** The path is that which was asked for; the base stands before it for clients. */
+  /** `base` is the public path prefix. */
   headers(path: string, base: string): Readonly<Record<string, string>>;
   readonly body: Deprecation;
 };
@@ -92,7 +92,7 @@ export function deprecationNotice(version: ApiVersion): DeprecationNotice | null
   };
 }
 
-/** Whoever asks for what is no longer served is told where to go. */
+/** The error for a retired version, with the path in its successor. */
 export function versionRetired(version: ApiVersion, path: string, base: string): ApiError {
   const { headers, body } = deprecationNotice(version)!;
   const guide = version.migrationGuide === null ? "" : ` ${version.migrationGuide}`;
