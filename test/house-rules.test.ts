@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { REPOSITORY, repositoryFiles } from "./repository.ts";
+import { moduleOf } from "./source-figures.ts";
 
 const files = repositoryFiles();
 const programs = files.filter((file) => file.endsWith(".ts") && !/^(test|bench|examples)\//.test(file));
@@ -26,13 +27,17 @@ describe("the rules of the house", () => {
     expect(offenders(programs, (file) => /\barticles?\b|\bpublic\.users\b/i.test(textOf(file)))).toEqual([]);
   });
 
-  test("arrows go down: the engine knows no face, and no face another one", () => {
-    const faces = ["plugins", "rest-gateway", "realtime"];
-    const folderOf = (path: string) => path.split("/")[0]!;
+  test("imports go downwards only, and interfaces do not import each other", () => {
+    const interfaces = ["plugins", "rest-gateway", "realtime"];
+    const layerOf = (module: string) => {
+      if (module.startsWith("engine/")) return 0;
+      if (module === "http") return 1;
+      return interfaces.includes(module) ? 2 : 3;
+    };
     const climbs = (file: string) =>
       importsOf(file).some((path) => {
-        const [from, to] = [folderOf(file), folderOf(path)];
-        return faces.includes(to) && from !== to && (from === "engine" || faces.includes(from));
+        const [from, to] = [moduleOf(file), moduleOf(path)];
+        return layerOf(to) > layerOf(from) || (from !== to && interfaces.includes(from) && interfaces.includes(to));
       });
     expect(offenders(programs, climbs)).toEqual([]);
   });

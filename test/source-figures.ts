@@ -11,15 +11,22 @@ export type SourceFigures = {
   readonly longest: readonly SizedFile[];
   /** Groups of files that import each other, types included. */
   readonly circles: readonly (readonly string[])[];
+  /** Groups of modules that import each other, types included. */
+  readonly moduleCircles: readonly (readonly string[])[];
   /** Files under 40 lines that one other file imports. */
   readonly crumbs: readonly string[];
   /** Types of one name that are defined in several files. */
   readonly repeatedTypes: ReadonlyMap<string, readonly string[]>;
+  /** Names of types that say nothing about the thing. */
+  readonly oddTypes: readonly string[];
   readonly deepestImports: number;
 };
 
 type SizedFile = { readonly file: string; readonly lines: number };
 type Imports = ReadonlyMap<string, readonly string[]>;
+
+const ODD_TYPE =
+  /^(Told|Asked|Asker|Turn|Surroundings|Occasion|Circumstances|Means|Manner|Footing|Wish|Introduced|Performing|Live|Arrival|Farewell|Departures|Met|Known|Opened|Understood|Undertake|Undertaking|Inquiry|Verdict|Judge|Judgement|Seat|Way|Link|Lane|Line|Room)$/;
 
 export function measureSource(): SourceFigures {
   const files = repositoryFiles().filter(
@@ -31,14 +38,17 @@ export function measureSource(): SourceFigures {
     .map((file): SizedFile => ({ file, lines: texts.get(file)!.split("\n").length - 1 }))
     .sort((one, other) => one.lines - other.lines);
   const importers = countImporters(imports);
+  const types = findTypes(texts);
   return {
     files: files.length,
     lines: sizes.reduce((sum, { lines }) => sum + lines, 0),
     medianLines: sizes[sizes.length >> 1]!.lines,
     longest: sizes.slice(-5).reverse(),
     circles: findCircles(imports),
+    moduleCircles: findCircles(importsOfModules(imports)),
     crumbs: sizes.filter(({ file, lines }) => lines < 40 && importers.get(file) === 1).map(({ file }) => file),
-    repeatedTypes: findRepeatedTypes(texts),
+    repeatedTypes: new Map([...types].filter(([, definitions]) => definitions.length > 1)),
+    oddTypes: [...types.keys()].filter((name) => ODD_TYPE.test(name)),
     deepestImports: deepestPath(imports),
   };
 }
@@ -47,6 +57,23 @@ function importsOf(file: string, texts: ReadonlyMap<string, string>): string[] {
   const found = [...texts.get(file)!.matchAll(/from "(\.[^"]+)"|import\("(\.[^"]+)"\)/g)];
   const paths = found.map(([, named, loaded]) => join(dirname(file), (named ?? loaded)!));
   return [...new Set(paths)].filter((path) => texts.has(path));
+}
+
+/** The folders that the arrows of docs/architecture.md are drawn between; the entry points and what wires the rest are one. */
+export function moduleOf(file: string): string {
+  const [folder, ...rest] = file.split("/");
+  if (folder === "engine") return `engine/${rest[0]!}`;
+  return rest.length === 0 || folder === "cli" || folder === "processes" ? "program" : folder!;
+}
+
+function importsOfModules(imports: Imports): Imports {
+  const modules = new Map<string, Set<string>>();
+  for (const [file, paths] of imports) {
+    const module = modules.get(moduleOf(file)) ?? new Set();
+    modules.set(moduleOf(file), module);
+    for (const path of paths) if (moduleOf(path) !== moduleOf(file)) module.add(moduleOf(path));
+  }
+  return new Map([...modules].map(([module, imported]) => [module, [...imported]]));
 }
 
 function countImporters(imports: Imports): Map<string, number> {
@@ -78,14 +105,15 @@ function findCircles(imports: Imports): string[][] {
   return circles;
 }
 
-function findRepeatedTypes(texts: ReadonlyMap<string, string>): Map<string, string[]> {
+/** The files that define each name of a type. */
+function findTypes(texts: ReadonlyMap<string, string>): Map<string, string[]> {
   const definitions = new Map<string, string[]>();
   for (const [file, text] of texts) {
     for (const [, name] of text.matchAll(/^(?:export )?(?:type|interface|class) (\w+)/gm)) {
       definitions.set(name!, [...(definitions.get(name!) ?? []), file]);
     }
   }
-  return new Map([...definitions].filter(([, files]) => files.length > 1));
+  return definitions;
 }
 
 function deepestPath(imports: Imports): number {
@@ -103,7 +131,7 @@ function deepestPath(imports: Imports): number {
 }
 
 function print(figures: SourceFigures, withNames: boolean): void {
-  const { files, lines, medianLines, longest, circles, crumbs, repeatedTypes, deepestImports } = figures;
+  const { files, lines, medianLines, longest, circles, moduleCircles, crumbs, repeatedTypes, oddTypes } = figures;
   const manifold = [...repeatedTypes].filter(([, places]) => places.length > 3);
   const rows: [string, string | number, readonly string[]][] = [
     ["files", files, []],
@@ -111,14 +139,20 @@ function print(figures: SourceFigures, withNames: boolean): void {
     ["median lines", medianLines, []],
     ["longest file", longest[0]!.lines, longest.map(({ file, lines }) => `${file} (${lines})`)],
     ["circles of imports", circles.length, circles.map((circle) => circle.join(" "))],
+    ["circles of modules", moduleCircles.length, moduleCircles.map((circle) => circle.join(" "))],
     ["files under 40 lines with one importer", crumbs.length, crumbs],
-    ["type names with several definitions", repeatedTypes.size, [...repeatedTypes.keys()]],
+    [
+      "type names defined twice or more",
+      repeatedTypes.size,
+      [...repeatedTypes].map(([name, places]) => `${name}: ${places.join(" ")}`),
+    ],
     [
       "type names with more than three",
       manifold.length,
       manifold.map(([name, places]) => `${name} (${places.length})`),
     ],
-    ["longest path of imports", deepestImports, []],
+    ["type names that say nothing", oddTypes.length, oddTypes],
+    ["longest path of imports", figures.deepestImports, []],
   ];
   for (const [name, figure, names] of rows) {
     console.log(`${name.padEnd(40)}${String(figure).padStart(8)}`);
