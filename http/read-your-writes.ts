@@ -16,13 +16,13 @@ type ConsistencyRequest = {
 };
 
 type ReadingCaller = Pick<Caller, "role" | "claims">;
-type WithPosition = Pick<StatementContext, "footing">;
+type ReadPosition = Pick<StatementContext, "readYourWrites">;
 
 /** Adds the read-your-writes position to the statement context, which allows replicas to serve the reads of the request. */
 export function makeReadYourWrites({ readDatabaseUrls }: Pick<Config, "readDatabaseUrls">) {
-  const none: WithPosition = {};
-  return (caller: ReadingCaller, request: ConsistencyRequest): WithPosition =>
-    readDatabaseUrls === null ? none : { footing: positionOf(caller, request) };
+  const none: ReadPosition = {};
+  return (caller: ReadingCaller, request: ConsistencyRequest): ReadPosition =>
+    readDatabaseUrls === null ? none : { readYourWrites: positionOf(caller, request) };
 }
 
 function positionOf(
@@ -34,9 +34,9 @@ function positionOf(
   const header = headers[CONSISTENCY_HEADER.toLowerCase()];
   return {
     subject,
-    seat: hasSubject ? hashSubject(subject) : Math.floor(Math.random() * 2 ** 32),
-    after: header === undefined ? 0n : parseLsn(String(header)),
-    wrote: (place) => addResponseHeaders?.({ [CONSISTENCY_HEADER]: formatLsn(place) }),
+    replicaSeed: hasSubject ? hashSubject(subject) : Math.floor(Math.random() * 2 ** 32),
+    minLsn: header === undefined ? 0n : parseLsn(String(header)),
+    onWrite: (place) => addResponseHeaders?.({ [CONSISTENCY_HEADER]: formatLsn(place) }),
   };
 }
 

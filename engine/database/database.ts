@@ -68,7 +68,7 @@ export type DatabaseOptions = {
   readonly maxAnswerBytes?: number;
   readonly applicationName?: string;
   readonly observe?: StatementObserver | null;
-  /** Streaming replicas, which reads of a context that has a footing go to. */
+  /** Streaming replicas, for reads of contexts with a read-your-writes position. */
   readonly replicaUrls?: readonly string[];
   /** How many seconds a replica may be behind. */
   readonly mostReplicaLag?: number;
@@ -377,15 +377,15 @@ export class Database {
   }
 
   /** What its caller reads next must see what it wrote, from a replica too. */
-  async #recordWrite<T>({ footing }: StatementContext, work: Promise<T>): Promise<T> {
-    if (!this.#replicas || !footing) return work;
+  async #recordWrite<T>({ readYourWrites }: StatementContext, work: Promise<T>): Promise<T> {
+    if (!this.#replicas || !readYourWrites) return work;
     try {
       const result = await work;
-      await this.#replicas.recordWrite(footing);
+      await this.#replicas.recordWrite(readYourWrites);
       return result;
     } catch (error) {
       // It may have been committed when the connection was lost, and not when Postgres has refused it.
-      if (!(error instanceof DatabaseError)) this.#replicas.recordPossibleWrite(footing);
+      if (!(error instanceof DatabaseError)) this.#replicas.recordPossibleWrite(readYourWrites);
       throw error;
     }
   }
@@ -456,10 +456,10 @@ export class Database {
   }
 
   /** To a replica that is far enough, if there is one. */
-  #choosePools({ footing }: StatementContext, name: PoolName, readOnly: boolean): ChosenPools {
+  #choosePools({ readYourWrites }: StatementContext, name: PoolName, readOnly: boolean): ChosenPools {
     const { pools: lanes } = this.#pools;
     const isShared = name === "read" || name === "slow";
-    const replica = readOnly && footing ? this.#replicas?.choose(footing) : null;
+    const replica = readOnly && readYourWrites ? this.#replicas?.choose(readYourWrites) : null;
     if (!replica) return { lane: lanes[name], slow: isShared ? lanes.slow : undefined, elsewhere: undefined };
     const elsewhere = { lane: lanes[name], slow: lanes.slow };
     return { lane: replica.pool(name), slow: isShared ? replica.pool("slow") : undefined, elsewhere };

@@ -1,7 +1,7 @@
 import { RecentMap } from "../cache/recent-map.ts";
 import type { Lsn } from "./lsn.ts";
 
-/** Where the primary's log was. */
+/** A position in the primary's WAL. */
 export type WalPosition = { readonly place: Lsn; readonly askedAt: number };
 
 /** Unknown until a place is asked for after `since`. */
@@ -56,14 +56,14 @@ function laterLsn(one: Lsn, other: Lsn): Lsn {
   return one > other ? one : other;
 }
 
-/** What a request's reads must see of what has been written before. With one, its reads may be answered by a replica. */
+/** Which earlier writes the reads of a request must see; with it, replicas may serve the reads. */
 export type ReadYourWrites = {
-  /** Whose writes these are: one user, or all callers of a role who are nobody in particular. */
+  /** Who wrote: one user, or all callers of a role without a user id. */
   readonly subject: string;
-  /** Requests of the same seat are answered by the same replica, so that what they saw is still there. */
-  readonly seat: number;
-  /** What the client says it was told of its writes, 0 when it says nothing; null when what it says cannot be read. */
-  readonly after: Lsn | null;
-  /** Told the place of what the request has written. */
-  wrote(place: Lsn): void;
+  /** Selects the replica: the same one for all requests of a user, so that rows that it returned do not disappear again. */
+  readonly replicaSeed: number;
+  /** The position that the client sent, 0 if none; null if it cannot be parsed. */
+  readonly minLsn: Lsn | null;
+  /** Called with the position after the request's own write. */
+  onWrite(place: Lsn): void;
 };

@@ -71,10 +71,10 @@ export class Replicas {
   }
 
   /** A replica that is far enough for this request; null when none is. */
-  choose(footing: ReadYourWrites): Replica | null {
-    const required = this.#requiredLsn(footing);
+  choose(readYourWrites: ReadYourWrites): Replica | null {
+    const required = this.#requiredLsn(readYourWrites);
     const serving = this.#replicas.filter(({ isServing }) => isServing);
-    const chosen = serving[footing.seat % serving.length];
+    const chosen = serving[readYourWrites.replicaSeed % serving.length];
     if (!chosen || required === null) return null;
     if (chosen.replayed >= required) return chosen;
     chosen.checkSoon(this.#samples, this.#system);
@@ -82,11 +82,11 @@ export class Replicas {
   }
 
   /** To be awaited before it is answered that something was written: what is read next must see it. */
-  async recordWrite({ subject, wrote }: ReadYourWrites): Promise<void> {
+  async recordWrite({ subject, onWrite }: ReadYourWrites): Promise<void> {
     try {
       const sample = await this.#readPrimaryLsn("");
       this.#floors.wrote(subject, sample);
-      wrote(sample.place);
+      onWrite(sample.place);
     } catch {
       this.#floors.requireLater(subject, performance.now());
     }
@@ -136,10 +136,10 @@ export class Replicas {
     return this.#latest;
   });
 
-  #requiredLsn({ subject, after }: ReadYourWrites): Lsn | null {
+  #requiredLsn({ subject, minLsn }: ReadYourWrites): Lsn | null {
     const required = this.#floors.floorFor(subject, this.#latest, performance.now());
-    if (required === null || after === null) return null;
-    return after > required ? after : required;
+    if (required === null || minLsn === null) return null;
+    return minLsn > required ? minLsn : required;
   }
 }
 

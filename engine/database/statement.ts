@@ -11,7 +11,7 @@ export type StatementContext = {
   readonly role: string;
   readonly settings: readonly (readonly [name: string, value: string])[];
   /** Absent: only the primary is asked. */
-  readonly footing?: ReadYourWrites;
+  readonly readYourWrites?: ReadYourWrites;
   /** Identifies the caller, whose statements have a share of each pool together. Absent: all callers of the role are one. */
   readonly callerKey?: () => string;
 };

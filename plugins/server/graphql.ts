@@ -218,7 +218,7 @@ function makeOperationContexts(
   catalog: () => Catalog,
 ): (requestInfo: OperationRequestInfo, kind: PreparedOperation["kind"]) => StatementContext {
   const contexts = makeCallerSettings(config);
-  const footing = makeReadYourWrites(config);
+  const readYourWrites = makeReadYourWrites(config);
   const searchPathFrom = makeSearchPathSetting(config.extraSearchPath);
   /** Needed for types and operators of extensions, such as citext's. */
   const searchPathOf = memoizePerObject((current: Catalog) =>
@@ -246,7 +246,7 @@ function makeOperationContexts(
       ],
       callerKey: () => callerKey(caller.claims, requestInfo.address),
       // Events are newer than any replica may be.
-      ...(kind !== "subscription" && footing(caller, requestInfo)),
+      ...(kind !== "subscription" && readYourWrites(caller, requestInfo)),
     };
   };
 }

@@ -334,7 +334,7 @@ type ResourceContextRequest = {
 /** All that Postgres is told before the statement. Policies know this door by `request.interface`. */
 function makeResourceContexts(settings: ResourceContextSettings) {
   const contexts = makeCallerSettings(settings);
-  const footing = makeReadYourWrites(settings);
+  const readYourWrites = makeReadYourWrites(settings);
   const searchPathFrom = makeSearchPathSetting(settings.extraSearchPath);
   return ({ request, caller, catalog, schema }: ResourceContextRequest): StatementContext => {
     const { id, method, path, headers } = request;
@@ -346,7 +346,7 @@ function makeResourceContexts(settings: ResourceContextSettings) {
       role,
       settings: [searchPathFrom(schema), ...roleSettings(catalog.roles.get(role)), ...callerSettings],
       callerKey: () => callerKey(caller.claims, () => request.connection().address),
-      ...footing(caller, request),
+      ...readYourWrites(caller, request),
     };
   };
 }

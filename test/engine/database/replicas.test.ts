@@ -73,7 +73,7 @@ describe("the engine", () => {
   const as = (subject: string, after: bigint | null = 0n): StatementContext => ({
     role: "anon",
     settings: [],
-    footing: { subject, seat: 1, after, wrote: (place) => void result.push(formatLsn(place)) },
+    readYourWrites: { subject, replicaSeed: 1, minLsn: after, onWrite: (place) => void result.push(formatLsn(place)) },
   });
   const servedBy = async (context: StatementContext) =>
     (await database.run(context, WHO, { readOnly: true })).rows[0]![0];
@@ -85,7 +85,7 @@ describe("the engine", () => {
   const sees = async (context: StatementContext, id: number) =>
     (await database.run(context, sql("select id from notes where id = $1", String(id)), { readOnly: true })).rowCount;
 
-  test("reads go to the replica, and whatever has no footing or may write goes to the primary", async () => {
+  test("reads go to the replica, and requests without a position, or that may write, go to the primary", async () => {
     await until(async () => (await servedBy(as("reader"))) === "replica");
     expect(await servedBy({ role: "anon", settings: [] })).toBe("primary");
     expect((await database.run(as("reader"), WHO)).rows).toEqual([["primary"]]);
