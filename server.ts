@@ -89,12 +89,12 @@ function hasHome(): boolean {
 function printBanner(running: RunningService): void {
   const { url } = running;
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-  const data = isEmbedded(config) ? `${resolve(config.dataDir)} (embedded Postgres)` : "the Postgres of DATABASE_URL";
+  const data = isEmbedded(config) ? `${resolve(config.dataDir)} (embedded Postgres)` : "DATABASE_URL";
   print(`
-  address    ${url}
+  url        ${url}
   health     ${url}/health
   graphql    ${url}/graphql${config.graphqlExplorer ? `\n  explorer   ${url}/graphiql` : ""}
-${admin ? `  operators  ${admin.url}/metrics\n` : ""}  data       ${data}
+${admin ? `  metrics    ${admin.url}/metrics\n` : ""}  data       ${data}
   keys       ${commandLine("keys")}
   psql       ${commandLine("psql")}
 ${isDevelopment ? `  migration  ${currentFolder(running)}, applied on every save\n` : ""}
@@ -108,14 +108,14 @@ function currentFolder({ postgres }: RunningService): string {
 
 async function reload(): Promise<void> {
   if (!service || stoppingSince !== null) return;
-  report("SIGUSR2 received, renewing");
+  report("SIGUSR2 received, reloading");
   try {
     await service.reload();
-    report("renewed");
+    report("reloaded");
   } catch (error) {
     // Who stops meanwhile ends the successor too.
     if (stoppingSince !== null) return;
-    log.error({ err: error }, "what has changed could not be taken up; all stays as it was");
+    log.error({ err: error }, "reload failed; the service keeps running as before");
   }
 }
 

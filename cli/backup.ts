@@ -9,12 +9,12 @@ const FILE_SYSCALLS = ["open", "write", "fsync", "rename"];
 
 await runCommand({
   usage: `${commandLine("backup", "[FILE]")}
-  writes all rows, as they are at one moment, into a file that restore reads; the service may run meanwhile
+  Writes all rows to a file that restore reads, from one consistent snapshot. The service may keep running.
 
 Example:
   ${commandLine("backup", "content.backup.gz")}`,
   async run(config, [requestedFile, ...others]) {
-    if (others.length > 0) throw new UsageError("Say one file.");
+    if (others.length > 0) throw new UsageError("Specify one file.");
     const file = requestedFile ?? `content-${new Date().toISOString().replace(/[:.]/g, "-")}.backup.gz`;
     const postgres = await reachPostgres(config, (step) => console.error(step));
     try {
@@ -27,7 +27,7 @@ Example:
       );
       if (unmigrated.length > 0) console.error(unmigratedWarning(unmigrated));
       if (isEmbedded(config))
-        console.log(`Keep ${config.dataDir}/secrets.json with it: tokens are signed by what is in there.`);
+        console.log(`Keep ${config.dataDir}/secrets.json with it: it holds the keys that sign tokens.`);
     } finally {
       await postgres.close();
     }

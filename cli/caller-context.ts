@@ -20,7 +20,7 @@ export function makeCallerContexts(catalog: Catalog, config: Config) {
   const searchPath = makeSearchPathSetting(config.extraSearchPath)(config.schemas[0]!);
 
   return ({ role, claims }: AssumedCaller, { interfaceName, path }: AssumedRequest): StatementContext => {
-    if (!catalog.roles.has(role)) throw new UsageError(`Requests cannot become "${role}".`);
+    if (!catalog.roles.has(role)) throw new UsageError(`Requests cannot use the role "${role}".`);
     const occasion = requestInfoOf(interfaceName, { id: "command", method: "GET", path, headers: {} });
     const { settings } = contextOf({ role, claimsText: serializeClaims({ ...claims, role }) }, occasion);
     return { role, settings: [searchPath, ...roleSettings(catalog.roles.get(role)), ...settings] };
@@ -33,5 +33,5 @@ export function parseClaimOptions({ claims, sub }: Readonly<Record<string, unkno
   if (claims === undefined) return subClaim;
   const parsed = parseClaims(String(claims));
   if (parsed) return { ...parsed, ...subClaim };
-  throw new UsageError(`--claims takes a JSON object, such as '{"sub": "7"}'.`);
+  throw new UsageError(`--claims must be a JSON object, such as '{"sub": "7"}'.`);
 }

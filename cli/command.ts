@@ -10,7 +10,7 @@ export class UsageError extends Error {
 /** What a script can tell from how a command ends. */
 export const EXIT_FAILURE = 1;
 export const EXIT_USAGE = 2;
-const EXIT_CODES = `Ends with 0 when it is done, ${EXIT_FAILURE} when it failed or was refused, ${EXIT_USAGE} when the line cannot be read.`;
+const EXIT_CODES = `Exit codes: 0 success, ${EXIT_FAILURE} failure, ${EXIT_USAGE} usage error.`;
 
 type CommandDefinition = {
   /** Each form with what it does, and examples. */
@@ -42,9 +42,9 @@ export async function runCommand({ usage, options = {}, passThrough = false, run
 
 /** Of a command that does several things: what its first word names. */
 export function findAction<Action>(actions: Readonly<Record<string, Action>>, command: string, word: string): Action {
-  if (word === "") throw new UsageError(`Say what to do: ${Object.keys(actions).join(", ")}.`);
+  if (word === "") throw new UsageError(`Specify an action: ${Object.keys(actions).join(", ")}.`);
   const action = Object.hasOwn(actions, word) ? actions[word] : undefined;
-  if (!action) throw new UsageError(`"${word}" is not something that ${commandLine(command)} does.`);
+  if (!action) throw new UsageError(`${commandLine(command)} has no action "${word}".`);
   return action;
 }
 
@@ -59,7 +59,7 @@ function parseCommandLine(options: NonNullable<CommandDefinition["options"]>) {
 /** What Node says of an option, without its advice on words that begin with a dash. */
 function optionErrorMessage({ message }: Error): string {
   const [, unknown] = /^Unknown option '([^']+)'/.exec(message) ?? [];
-  return unknown ? `There is no option ${unknown}.` : message.split("\n", 1)[0]!;
+  return unknown ? `Unknown option ${unknown}.` : message.split("\n", 1)[0]!;
 }
 
 function passArguments(): { values: Record<string, unknown>; positionals: string[] } {
@@ -107,12 +107,12 @@ function joinParts(...parts: readonly string[]): string {
 export function acceptsStartArguments(args: readonly string[]): boolean {
   const [arg] = args.filter((each) => each !== "--dev");
   if (arg === undefined) return true;
-  const usage = `${commandLine("start")} takes no words but settings in its environment, such as PORT=8080; ${commandLine("config")} shows all of them.`;
+  const usage = `${commandLine("start")} takes no arguments. Settings are environment variables, such as PORT=8080; ${commandLine("config")} shows all of them.`;
   if (arg === "--help" || arg === "-h") {
     console.log(usage);
     return false;
   }
-  console.error(arg.startsWith("-") ? `There is no option ${arg}.` : `"${arg}" is one word too many.`);
+  console.error(arg.startsWith("-") ? `Unknown option ${arg}.` : `Unexpected argument "${arg}".`);
   console.error(`\n${usage}`);
   process.exitCode = EXIT_USAGE;
   return false;

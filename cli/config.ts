@@ -5,12 +5,12 @@ import { tryReadDatabaseSettings } from "./with-database.ts";
 
 await runCommand({
   usage: `${commandLine("config")}
-  prints the settings in force and where they come from, secrets masked; those of the database when it is running
+  Prints the settings in effect and where each comes from, with secrets masked. Includes those in the database, if it is running.
 ${commandLine("config", "--markdown", { silent: true })}
-  prints all settings as a page (docs/settings.md)`,
+  Prints the reference of all settings (docs/settings.md).`,
   options: { markdown: { type: "boolean" } },
   async run(config, [word], { markdown }) {
-    if (word !== undefined) throw new UsageError(`"${word}" is one word too many.`);
+    if (word !== undefined) throw new UsageError(`Unexpected argument "${word}".`);
     if (markdown) {
       console.log(writeSettingsDocument());
       return;

@@ -3,37 +3,40 @@ import { EXIT_USAGE } from "./command.ts";
 
 /** What the one command does, by its first word. */
 const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: () => Promise<unknown> }>> = {
-  start: { about: "serves, until Ctrl-C", run: () => startServer() },
+  start: { about: "starts the service", run: () => startServer() },
   dev: {
-    about: "serves, and applies the migration in current/ on every save",
+    about: "starts the service, and applies the migration in current/ on every save",
     run: () => startServer("--dev"),
   },
-  migrate: { about: "brings the schema up to date; commits, takes back, resets", run: () => import("./migrate.ts") },
-  user: { about: "adds, disables, enables and promotes users", run: () => import("./user.ts") },
-  keys: { about: "prints this deployment's keys; makes, lists and ends others", run: () => import("./keys.ts") },
+  migrate: { about: "applies migrations; commits, uncommits, resets", run: () => import("./migrate.ts") },
+  user: { about: "adds, disables and enables users, and assigns their roles", run: () => import("./user.ts") },
+  keys: { about: "prints the deployment's keys; creates, lists and revokes others", run: () => import("./keys.ts") },
   provider: {
-    about: "adds and ends other providers that users may sign in through",
+    about: "adds, lists and removes identity providers",
     run: () => import("./provider.ts"),
   },
-  config: { about: "prints the settings in force", run: () => import("./config.ts") },
+  config: { about: "prints the settings in effect", run: () => import("./config.ts") },
   types: { about: "prints TypeScript types of the database", run: () => import("./types.ts") },
   policies: {
-    about: "tries every verb on every table as every role, and prints what was reached",
+    about: "tries each command on each table as each role, and prints the rows affected",
     run: () => import("./policies.ts"),
   },
-  why: { about: "says which rows somebody sees, which are hidden and by which policy", run: () => import("./why.ts") },
+  why: {
+    about: "explains which rows a caller sees, and which policies hide the others",
+    run: () => import("./why.ts"),
+  },
   doctor: {
-    about: "looks for what is open, slow or missing, and says how to mend it",
+    about: "checks security, performance and configuration, and prints fixes",
     run: () => import("./doctor.ts"),
   },
-  backup: { about: "writes all rows into a file", run: () => import("./backup.ts") },
-  restore: { about: "fills an empty database with the rows of a backup", run: () => import("./restore.ts") },
+  backup: { about: "writes all rows to a file", run: () => import("./backup.ts") },
+  restore: { about: "restores a backup into an empty database", run: () => import("./restore.ts") },
   upgrade: {
-    about: "carries the embedded database over from an older major version of Postgres",
+    about: "upgrades the embedded database from an older major version of Postgres",
     run: () => import("./upgrade.ts"),
   },
-  sql: { about: "runs SQL on the database, as its owner", run: () => import("./sql.ts") },
-  psql: { about: "opens psql on the database, as its owner", run: () => import("./psql.ts") },
+  sql: { about: "runs SQL as the database owner", run: () => import("./sql.ts") },
+  psql: { about: "opens psql as the database owner", run: () => import("./psql.ts") },
   "database-url": { about: "prints the owner's connection string", run: () => import("./database-url.ts") },
 };
 
@@ -50,7 +53,7 @@ ${Object.entries(COMMANDS)
   .map(([name, { about }]) => `  ${name.padEnd(width)}   ${about}`)
   .join("\n")}
 
-In a clone, each is npm run <command> too.`;
+In a clone, npm run <command> does the same.`;
 
 // The command reads what follows its name as if it had been called by itself.
 const [name] = process.argv.splice(2, 1);

@@ -9,7 +9,7 @@ await runCommand({
 Example:
   psql "$(${commandLine("database-url", "", { silent: true })})"`,
   async run(config, [word]) {
-    if (word !== undefined) throw new UsageError(`"${word}" is one word too many.`);
+    if (word !== undefined) throw new UsageError(`Unexpected argument "${word}".`);
     if (!isEmbedded(config)) {
       console.log(config.ownerDatabaseUrl ?? config.databaseUrl);
       return;

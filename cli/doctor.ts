@@ -59,19 +59,19 @@ async function collectFindings(catalog: Catalog, config: Config, postgres: Postg
 }
 
 function printFindings(findings: readonly DoctorFinding[]): void {
-  if (findings.length === 0) console.log("Nothing to mend.");
+  if (findings.length === 0) console.log("No problems found.");
   for (const { kind, problem: what, fix } of findings) console.log(`${kind.padEnd(6)}  ${what}\n        ${fix}\n`);
 }
 
 await runCommand({
   usage: `${commandLine("doctor")}
-  looks for what is open, slow or missing, and says how to mend it, in SQL; danger is a failure
+  Checks security, performance and configuration, and prints a fix for each problem. Exits with 1 if a problem is dangerous.
 
 ${commandLine("doctor", "--names")}
-  lists what each table is called in the conventional interface and in GraphQL`,
+  Lists the REST path and the GraphQL names of each table.`,
   options: { names: { type: "boolean" } },
   async run(baseConfig, args, { names }) {
-    if (args.length > 0) throw new UsageError(`"${args[0]}" is one word too many.`);
+    if (args.length > 0) throw new UsageError(`Unexpected argument "${args[0]}".`);
     if (names) {
       const lines = await withCatalog(baseConfig, async ({ catalog, config, postgres }) =>
         formatTableNames(catalog, (await buildGraphQL(catalog, config, postgres)).tableNames()),
@@ -91,7 +91,7 @@ ${commandLine("doctor", "--names")}
 export function addressFindings(catalog: Catalog): DoctorFinding[] {
   return displacedTables(catalog).map(({ table, address, holder }) => ({
     kind: "advice",
-    problem: `${qualifiedNameOf(table)} is at /api/v1/${address}, because ${qualifiedNameOf(holder)} has the address that its name gives.`,
+    problem: `${qualifiedNameOf(table)} is served at /api/v1/${address}, because ${qualifiedNameOf(holder)} has the path of that name.`,
     fix: `comment on ${commentTarget(table)} ${qualifiedNameOf(table)} is ${commentWithAddress(table)};  -- or rename it`,
   }));
 }

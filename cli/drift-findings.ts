@@ -16,20 +16,20 @@ export async function readDrift({ ownerUrl, migrate }: PostgresUrls): Promise<Sc
   try {
     return { differences: await findDrift(migrate) };
   } catch (error) {
-    return { unknown: `The schema was not compared with the migrations: ${(error as Error).message}` };
+    return { unknown: `The schema could not be compared with the migrations: ${(error as Error).message}` };
   }
 }
 
 export function driftFindings(drift: SchemaDrift): DoctorFinding[] {
   if ("unknown" in drift) {
     const fix =
-      "Let the owner create databases (alter role … createdb), or set SHADOW_DATABASE_URL and ROOT_DATABASE_URL.";
+      "Allow the owner to create databases (alter role … createdb), or set SHADOW_DATABASE_URL and ROOT_DATABASE_URL.";
     return [{ kind: "advice", problem: drift.unknown, fix }];
   }
   return drift.differences.map(({ description: what, keepSql: keep, undoSql: undo }) => ({
     kind: "advice",
-    problem: `The schema is not what the migrations make: ${what}.`,
-    fix: `to keep it, in a migration:\n${indent(keep)}\n        to undo it:\n${indent(undo)}`,
+    problem: `The schema differs from the migrations: ${what}.`,
+    fix: `To keep it, add to a migration:\n${indent(keep)}\n        To undo it:\n${indent(undo)}`,
   }));
 }
 

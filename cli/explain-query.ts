@@ -51,7 +51,7 @@ export async function explainQuery(
   const { built, catalog, context, login, owner } = dependencies;
   const document = parseDocument(text, built.schema);
   if (getOperationAST(document)?.operation !== "query")
-    throw new UsageError("Ask for one query: others change something.");
+    throw new UsageError("Only queries are supported, no mutations or subscriptions.");
 
   const statements: Statement[] = [];
   await inRolledBackTransaction(login, context, { asRole: true }, async () => {

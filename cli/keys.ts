@@ -13,25 +13,25 @@ type KeysAction = (keys: ApiKeys, args: readonly string[], options: KeysOptions)
 
 const ACTIONS: Readonly<Record<string, KeysAction>> = {
   async create(keys, args, { role, owner, expires, name }) {
-    if (args.length > 0 || typeof role !== "string") throw new UsageError("A new key wants a --role.");
+    if (args.length > 0 || typeof role !== "string") throw new UsageError("--role is required.");
     const { id, key } = await keys.create({
       role,
       ownerId: owner === undefined ? null : parseKeyId(String(owner)),
       expiresAt: expires === undefined ? null : parseExpiry(String(expires)),
       name: typeof name === "string" ? name : "",
     });
-    console.log(`Key ${id}, which is shown this once:\n${key}`);
+    console.log(`Key ${id} (it is not shown again):\n${key}`);
   },
   async list(keys, [word]) {
-    if (word !== undefined) throw new UsageError(`"${word}" is one word too many.`);
+    if (word !== undefined) throw new UsageError(`Unexpected argument "${word}".`);
     const all = await keys.list();
     if (all.length > 0) console.log(formatRecords(all.map(toKeyRecord)));
-    else console.log("There are no keys.");
+    else console.log("No keys found.");
   },
   async revoke(keys, [id, ...others]) {
-    if (!id || others.length > 0) throw new UsageError("Say which key, by the id that list shows.");
+    if (!id || others.length > 0) throw new UsageError("Specify the id of a key, as printed by list.");
     await keys.revoke(parseKeyId(id));
-    console.log(`Key ${id} ends within five seconds.`);
+    console.log(`Key ${id} is revoked; gateways reject it within five seconds.`);
   },
 };
 
@@ -39,10 +39,10 @@ async function printDeploymentKeys(baseConfig: Config): Promise<void> {
   const { config } = withDatabaseSettings(baseConfig, await tryReadDatabaseSettings(baseConfig));
   const keys = await loadDeploymentKeys(config, readSecrets);
   const keyOf = (role: string) => makeRoleKey(role, keys, config);
-  console.log(`anon key (for clients; row-level policies bound what it reaches):
+  console.log(`anon key (public, restricted by row-level security):
 ${keyOf(config.anonRole)}
 
-service_role key (bypasses policies; for servers only, keep it secret):
+service_role key (secret, bypasses row-level security; for servers only):
 ${keyOf("service_role")}`);
 }
 
@@ -53,25 +53,25 @@ function toKeyRecord({ id, prefix, role, ownerId, name, expiresAt, revokedAt, la
 
 function parseKeyId(text: string): string {
   if (/^[1-9]\d{0,17}$/.test(text)) return text;
-  throw new UsageError(`"${text}" is no id.`);
+  throw new UsageError(`"${text}" is not an id.`);
 }
 
 /** `2027-12-31`, or with a time of day. */
 function parseExpiry(text: string): Date {
   const date = parseExpiryDate(text);
   if (date) return date;
-  throw new UsageError(`"${text}" is no date; write it like 2027-12-31.`);
+  throw new UsageError(`"${text}" is not a date such as 2027-12-31.`);
 }
 
 await runCommand({
   usage: `${commandLine("keys")}
-  prints this deployment's two keys
+  Prints the deployment's anon and service_role keys.
 ${commandLine("keys", "create --role R [--owner ID] [--expires DATE] [--name N]")}
-  makes a key of a program, and shows it once
+  Creates an API key and prints it, once.
 ${commandLine("keys", "list")}
-  prints the keys there are
+  Lists the API keys.
 ${commandLine("keys", "revoke ID")}
-  ends a key
+  Revokes an API key.
 
 Examples:
   ANON_KEY=$(${commandLine("keys", "", { silent: true })} | sed -n 2p)

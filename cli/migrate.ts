@@ -34,7 +34,7 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
   },
   async commit({ migrate }, { message, history }) {
     if (!message) {
-      throw new UsageError(`A commit needs a message of a few words: ${commandLine("migrate", 'commit "add tags"')}`);
+      throw new UsageError(`commit requires a message: ${commandLine("migrate", 'commit "add tags"')}`);
     }
     printFiles(await runMigrations({ name: "commit", message, history }, migrate));
   },
@@ -56,15 +56,15 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
 async function createTrigger({ ownerUrl }: PostgresUrls, { channel }: Config): Promise<void> {
   await withClient(ownerUrl, async (client) => {
     if (await hasSchemaChangeTrigger(client, channel)) {
-      console.log("An event trigger tells of changes of the schema already; nothing was changed.");
+      console.log("There is an event trigger for schema changes already. Nothing was changed.");
       return;
     }
     const sql = await schemaChangeTriggerSql(channel);
     await client.query(sql).catch((error: pg.DatabaseError) => {
       if (error.code !== INSUFFICIENT_PRIVILEGE) throw error;
-      throw new Error(`${error.message}. Have a superuser run this, or set OWNER_DATABASE_URL to one:\n\n${sql}`);
+      throw new Error(`${error.message}. Run this as a superuser, or set OWNER_DATABASE_URL to one:\n\n${sql}`);
     });
-    console.log("Changes of the schema are seen at once, by an event trigger in schema content_service.");
+    console.log("Created an event trigger in schema content_service: schema changes are detected at once.");
   });
 }
 
@@ -76,7 +76,7 @@ async function printStatus({ ownerUrl, migrate }: PostgresUrls): Promise<void> {
   const state = await withClient(ownerUrl, (client) => readMigrationState(client, migrate.histories));
   switch (state.kind) {
     case "foreign":
-      console.log("None of our migrations is applied to this database.");
+      console.log("None of the service's migrations is applied to this database.");
       break;
     case "single history":
       throw new Error(SINGLE_HISTORY_ADVICE);
@@ -87,10 +87,10 @@ async function printStatus({ ownerUrl, migrate }: PostgresUrls): Promise<void> {
       for (const advice of await withClient(ownerUrl, findMissingPrivileges)) console.log(advice);
       break;
     case "behind":
-      console.log(`${state.missing.length} migrations are missing:\n  ${state.missing.join("\n  ")}`);
+      console.log(`${state.missing.length} migrations are pending:\n  ${state.missing.join("\n  ")}`);
       break;
     case "ahead":
-      console.log(`The database has migrations that this release does not know:\n  ${state.unknown.join("\n  ")}`);
+      console.log(`The database has migrations that are not in this release:\n  ${state.unknown.join("\n  ")}`);
       break;
   }
 }
@@ -103,11 +103,13 @@ async function findMissingPrivileges(client: pg.Client): Promise<string[]> {
   );
   const { bypasses, told } = rows[0]!;
   return [
-    ...(bypasses ? [] : ["service_role is bound by policies. As a superuser, run: alter role service_role bypassrls"]),
+    ...(bypasses
+      ? []
+      : ["service_role does not bypass row-level security. As a superuser, run: alter role service_role bypassrls"]),
     ...(told
       ? []
       : [
-          "Changes of the schema are found by looking every few seconds. As a superuser, run: " +
+          "Schema changes are detected by polling every few seconds. As a superuser, run: " +
             commandLine("migrate", "--watch-only"),
         ]),
   ];
@@ -115,7 +117,8 @@ async function findMissingPrivileges(client: pg.Client): Promise<string[]> {
 
 function parseHistory(historyOption: unknown): MigrationHistory["name"] {
   if (historyOption === undefined) return "project";
-  if (!HISTORIES.includes(String(historyOption))) throw new UsageError(`--history is one of ${HISTORIES.join(", ")}.`);
+  if (!HISTORIES.includes(String(historyOption)))
+    throw new UsageError(`--history must be one of ${HISTORIES.join(", ")}.`);
   const refusal = historyOption === "project" ? null : refuseOutsideClone(`--history ${historyOption}`);
   if (refusal !== null) throw new Error(refusal);
   return historyOption as MigrationHistory["name"];
@@ -123,37 +126,38 @@ function parseHistory(historyOption: unknown): MigrationHistory["name"] {
 
 await runCommand({
   usage: `${commandLine("migrate")}
-  applies the committed migrations: those of the release, then the project's
+  Applies the committed migrations: those of the release, then the project's.
 ${commandLine("migrate", "status")}
-  prints which are applied and which are missing, and how the schema differs from what they make
+  Prints applied and pending migrations, and how the schema differs from them.
 ${commandLine("migrate", "commit MESSAGE [--history NAME]")}
-  turns the files of current/ into a committed migration, and renews schema.sql
+  Turns the files in current/ into a committed migration and updates schema.sql.
 ${commandLine("migrate", "uncommit [--history NAME]")}
-  turns the last committed migration into files of current/ again
+  Turns the last committed migration back into files in current/.
 ${commandLine("migrate", "reset --erase")}
-  drops the database with ALL ITS DATA and creates it again
+  Drops the database with ALL ITS DATA and creates it again.
 ${commandLine("migrate", "dump")}
-  renews schema.sql
+  Updates schema.sql.
 ${commandLine("migrate", "--watch-only")}
-  applies no migration: has a database that is served as it is tell of changes of its schema, by an event trigger
-  --history   project (default: the folder of MIGRATIONS_DIR), or content or platform, which belong to the release
+  Applies no migration: only creates an event trigger that reports schema changes, in a database that is served as it is.
+  --history   project (default; the folder MIGRATIONS_DIR), content or platform (both part of the release)
 
 Example:
   ${commandLine("migrate", 'commit "add tags"')}`,
   options: { erase: { type: "boolean" }, history: { type: "string" }, "watch-only": { type: "boolean" } },
   async run(config, positionals, { erase, history: historyOption, "watch-only": isWatchOnly }) {
     const [action = "migrate", ...args] = positionals;
-    if (isWatchOnly && positionals.length > 0) throw new UsageError(`--watch-only stands alone, without "${action}".`);
+    if (isWatchOnly && positionals.length > 0)
+      throw new UsageError(`--watch-only cannot be combined with "${action}".`);
     const act = findAction(ACTIONS, "migrate", action);
-    if (args.length > 0 && action !== "commit") throw new UsageError(`"${args[0]}" is one word too many.`);
+    if (args.length > 0 && action !== "commit") throw new UsageError(`Unexpected argument "${args[0]}".`);
     const history = parseHistory(historyOption);
     if (historyOption !== undefined && action !== "commit" && action !== "uncommit") {
-      throw new UsageError("--history is for commit and uncommit.");
+      throw new UsageError("--history is only allowed with commit and uncommit.");
     }
     if (action === "reset") {
-      if (!erase) throw new UsageError("reset drops the database with all its data; say so with --erase.");
+      if (!erase) throw new UsageError("reset drops the database with all its data; confirm it with --erase.");
       if (isEmbedded(config) && (await joinPostgres(config))) {
-        throw new Error("The service is running on this database: stop it before resetting it.");
+        throw new Error("The service is running on this database. Stop it before you reset it.");
       }
     }
     const mayCreate = action === "migrate" && !isWatchOnly;
@@ -170,5 +174,5 @@ Example:
 /** Why a release's own migrations cannot be written here; null in a clone, where they are kept. */
 export function refuseOutsideClone(option: string): string | null {
   if (isClone) return null;
-  return `${option} is for a clone of the repository. Here, write migrations of your project: leave out --history.`;
+  return `${option} works only in a clone of the repository. Omit --history to write migrations of your project.`;
 }

@@ -88,8 +88,8 @@ function makeContexts(catalog: Catalog, config: Config, request: MatrixRequest):
 
 await runCommand({
   usage: `${commandLine("policies", "[--sub ID | --claims JSON] [--role R …] [--interface table|resource|graphql|realtime]")}
-  tries every verb on every exposed table as every role, or as those named, undoes it, and prints what was reached:
-  rows, "yes" for an insert that privileges and policies let pass, "-" for what they refuse
+  Runs each command on each exposed table as each role (or as those given), rolls it back, and prints
+  the number of rows, "yes" for an insert that privileges and policies allow, or "-" if permission is denied.
 
 Examples:
   ${commandLine("policies", "--sub 7")}
@@ -101,9 +101,9 @@ Examples:
     interface: { type: "string" },
   },
   async run(baseConfig, args, options) {
-    if (args.length > 0) throw new UsageError(`"${args[0]}" is one word too many.`);
+    if (args.length > 0) throw new UsageError(`Unexpected argument "${args[0]}".`);
     const interfaceName = INTERFACES.find((name) => name === (options.interface ?? "table"));
-    if (!interfaceName) throw new UsageError(`--interface is one of ${INTERFACES.join(", ")}.`);
+    if (!interfaceName) throw new UsageError(`--interface must be one of ${INTERFACES.join(", ")}.`);
     const claims = parseClaimOptions(options);
     await withCatalog(baseConfig, async ({ catalog, config, postgres: { requestUrl, ownerUrl } }) => {
       const named = Array.isArray(options.role) ? options.role.map(String) : [];

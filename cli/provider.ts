@@ -39,22 +39,22 @@ type ProviderAction = (providers: Providers, args: readonly string[], options: P
 
 const ACTIONS: Readonly<Record<string, ProviderAction>> = {
   async add(providers, args, options) {
-    if (args.length > 0) throw new UsageError(`"${args[0]}" is one word too many.`);
+    if (args.length > 0) throw new UsageError(`Unexpected argument "${args[0]}".`);
     const provider = await parseProvider(options);
     await providers.add(provider);
     console.log(`Users can sign in at /auth/providers/${provider.name}/sign-in.
-Tell the provider where they come back to: /auth/providers/${provider.name}/callback, behind PUBLIC_URL.`);
+Register the redirect URI with the provider: /auth/providers/${provider.name}/callback, behind PUBLIC_URL.`);
   },
   async list(providers, [word]) {
-    if (word !== undefined) throw new UsageError(`"${word}" is one word too many.`);
+    if (word !== undefined) throw new UsageError(`Unexpected argument "${word}".`);
     const all = await providers.list();
     if (all.length > 0) console.log(formatRecords(all.map(toProviderRecord)));
-    else console.log("There are no providers.");
+    else console.log("No providers found.");
   },
   async remove(providers, args) {
     const name = parseName(args);
     await providers.remove(name);
-    console.log(`${name} is gone, and so are the identities that it gave; the accounts stay.`);
+    console.log(`${name} and its identities are removed; the accounts remain.`);
   },
   async enable(providers, args) {
     const name = parseName(args);
@@ -64,7 +64,7 @@ Tell the provider where they come back to: /auth/providers/${provider.name}/call
   async disable(providers, args) {
     const name = parseName(args);
     await providers.disable(name);
-    console.log(`Nobody can sign in through ${name}; who is signed in stays so.`);
+    console.log(`${name} is disabled; sessions that exist remain.`);
   },
 };
 
@@ -73,7 +73,7 @@ function toProviderRecord({ name, kind, title, issuer, clientId, enabled, signUp
 }
 
 function parseName([name, ...others]: readonly string[]): string {
-  if (!name || others.length > 0) throw new UsageError("Say which provider, by the name that list shows.");
+  if (!name || others.length > 0) throw new UsageError("Specify the name of a provider, as printed by list.");
   return name;
 }
 
@@ -84,16 +84,16 @@ ${commandLine("provider", "add --kind oauth2 --name N --issuer URL --client-id I
     [--client-secret-file F]   (or --authorization-url, --token-url and --userinfo-url)
 ${commandLine("provider", "add --kind saml --name N --issuer ENTITY-ID --entry-point URL --certificate FILE")}
     [--logout-url URL] [--client-id OUR-ENTITY-ID] [--key FILE --our-certificate FILE] [--name-id-format F]
-  lets users sign in through a provider; of any kind:
+  Adds an identity provider. Options for every kind:
     [--title T] [--scope S] [--no-sign-ups] [--trust-email] [--trust-factor] [--private-network]
-  where it tells what:
+  Names of claims:
     [--subject-claim C] [--email-claim C] [--email-verified-claim C] [--name-claim C]
 ${commandLine("provider", "list")}
-  prints the providers there are
+  Lists the providers.
 ${commandLine("provider", "disable N")}
-  nobody signs in through it; enable N undoes that
+  Disables sign-in through the provider; enable N allows it again.
 ${commandLine("provider", "remove N")}
-  ends it: the accounts stay, the identities go
+  Removes the provider and its identities; the accounts remain.
 
 Example:
   ${commandLine("provider", "add --kind oidc --name google --title Google --issuer https://accounts.google.com")} \\
@@ -115,13 +115,12 @@ export async function parseProvider(options: ProviderFlags): Promise<NewProvider
   const text: TextOption = (name) => (typeof options[name] === "string" && options[name] !== "" ? options[name] : null);
   const kind = PROVIDER_KINDS.find((each) => each === options.kind);
   const [name, issuer] = [text("name"), text("issuer")];
-  if (!kind || name === null)
-    throw new UsageError(`A new provider wants a --kind (${PROVIDER_KINDS.join(", ")}) and a --name.`);
+  if (!kind || name === null) throw new UsageError(`--kind (${PROVIDER_KINDS.join(", ")}) and --name are required.`);
   if (!PROVIDER_NAME.test(name))
-    throw new UsageError("A --name has small letters, digits and hyphens: it stands in addresses.");
-  if (issuer === null) throw new UsageError("A new provider wants an --issuer: what it calls itself.");
+    throw new UsageError("--name may have lower-case letters, digits and hyphens only, because it is part of URLs.");
+  if (issuer === null) throw new UsageError("--issuer is required.");
   if (kind !== "saml" && text("client-id") === null)
-    throw new UsageError("A provider of that kind wants a --client-id.");
+    throw new UsageError("--client-id is required for this kind of provider.");
   if (kind === "oidc") requireHttps("issuer", issuer);
   return {
     name,
@@ -145,7 +144,7 @@ export async function parseProvider(options: ProviderFlags): Promise<NewProvider
 function requireHttps(option: string, address: string): void {
   const url = URL.parse(address);
   if (url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback(url))) return;
-  throw new UsageError(`--${option} is to be an https address, or one of this machine.`);
+  throw new UsageError(`--${option} must be an https URL, or a loopback URL.`);
 }
 
 /** From a file, or a pipe, it does not stand in the list of processes. Of SAML it is the key that signs our requests. */
@@ -181,7 +180,7 @@ function parseEndpoints(text: TextOption): ProviderSettings {
   const base = text("auth-url")?.replace(/\/+$/, "") ?? null;
   const endpoint = (option: string, step: string) => {
     const address = text(option) ?? (base === null ? null : `${base}/${step}`);
-    if (address === null) throw new UsageError(`Say its --auth-url, or its --${option}.`);
+    if (address === null) throw new UsageError(`Specify --auth-url or --${option}.`);
     requireHttps(text(option) === null ? "auth-url" : option, address);
     return address;
   };
@@ -195,7 +194,7 @@ function parseEndpoints(text: TextOption): ProviderSettings {
 async function readSamlSettings(text: TextOption): Promise<ProviderSettings> {
   const [entryPoint, certificate] = [text("entry-point"), text("certificate")];
   if (entryPoint === null || certificate === null) {
-    throw new UsageError("A provider of SAML wants an --entry-point, and a --certificate in a file.");
+    throw new UsageError("--entry-point and --certificate are required for SAML.");
   }
   const certificates = (await readFile(certificate, "utf8")).match(
     /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g,
@@ -206,7 +205,7 @@ async function readSamlSettings(text: TextOption): Promise<ProviderSettings> {
   for (const [option, address] of Object.entries({ "entry-point": entryPoint, "logout-url": logoutUrl })) {
     // The browser asks there, and not we.
     if (address !== null && !/^https?:$/.test(URL.parse(address)?.protocol ?? ""))
-      throw new UsageError(`--${option} is to be an address that a browser can open.`);
+      throw new UsageError(`--${option} must be an http or https URL.`);
   }
   return {
     entry_point: entryPoint,

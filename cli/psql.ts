@@ -12,7 +12,7 @@ function splitPassword(url: string): { address: string; password: string | null 
 
 await runCommand({
   usage: `${commandLine("psql")}
-  opens psql on the database, as its owner; what stands behind goes to psql, whose exit code is ours
+  Opens psql as the database owner. Arguments are passed to psql; its exit code is returned.
 
 Example:
   ${commandLine("psql", '-c "\\d"')}`,
@@ -27,7 +27,9 @@ Example:
       const psql = spawn("psql", [address, ...args], { stdio: "inherit", env });
       const [code] = await once(psql, "close").catch((error: NodeJS.ErrnoException) => {
         if (error.code !== "ENOENT") throw error;
-        throw new Error("psql is not installed: get it with apt-get install postgresql-client, or brew install libpq.");
+        throw new Error(
+          "psql is not installed. Install it with apt-get install postgresql-client or brew install libpq.",
+        );
       });
       process.exitCode = code ?? 1;
     } finally {

@@ -14,7 +14,7 @@ function printResult({ command, rowCount, rows, fields }: pg.QueryResult): void 
 }
 
 const OPEN_TRANSACTION =
-  "The SQL begins a transaction and does not end it, so nothing of it was kept: add commit, or leave begin out.";
+  "The SQL begins a transaction and does not end it, so it was rolled back. Add commit, or remove begin.";
 
 /** ` (line 3)`, where there are several. */
 function formatLine({ position }: pg.DatabaseError, statements: string): string {
@@ -27,13 +27,13 @@ function formatLine({ position }: pg.DatabaseError, statements: string): string 
 await runCommand({
   usage: `${commandLine("sql", '"SQL"')}
 ${commandLine("sql", "< FILE")}
-  runs SQL on the database as its owner, all of it or nothing
+  Runs SQL as the database owner, in one transaction.
 
 Example:
   ${commandLine("sql", '"select id, name from users"')}`,
   async run(config, args) {
     const statements = args.length > 0 ? args.join(" ") : process.stdin.isTTY ? "" : await text(process.stdin);
-    if (statements.trim() === "") throw new UsageError("Say what to run.");
+    if (statements.trim() === "") throw new UsageError("No SQL was given.");
     const postgres = await reachPostgres(config, (step) => console.error(step));
     try {
       const results = await withClient(postgres.ownerUrl, async (client) => {

@@ -5,13 +5,13 @@ import { withCatalog } from "./with-database.ts";
 
 await runCommand({
   usage: `${commandLine("types", "[--output FILE]", { silent: true })}
-  prints TypeScript types of the exposed schemas, for createClient<Database>() of supabase-js, or writes them to a file
+  Prints TypeScript types of the exposed schemas for createClient<Database>() of supabase-js, or writes them to FILE.
 
 Example:
   ${commandLine("types", "--output database.types.ts")}`,
   options: { output: { type: "string" } },
   async run(config, args, { output }) {
-    if (args.length > 0) throw new UsageError(`"${args[0]}" is one word too many.`);
+    if (args.length > 0) throw new UsageError(`Unexpected argument "${args[0]}".`);
     const types = await withCatalog(config, async ({ catalog }) => toClientTypes(catalog));
     if (typeof output === "string") await writeFile(output, types);
     else process.stdout.write(types);

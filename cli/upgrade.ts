@@ -5,15 +5,18 @@ import { commandLine, runCommand, UsageError } from "./command.ts";
 
 await runCommand({
   usage: `${commandLine("upgrade", "[--programs FOLDER]")}
-  carries the embedded database of an older major version of Postgres over to this one, and keeps the original
-  --programs   where postgres of the older version is, when it is not where packages put it
+  Upgrades the embedded database from an older major version of Postgres; the original is kept.
+  --programs   folder of the postgres program of the older version, if it is not in the usual place
 
 Example:
   ${commandLine("upgrade", "--programs /usr/lib/postgresql/17/bin")}`,
   options: { programs: { type: "string" } },
   async run(config, args, { programs }) {
-    if (args.length > 0) throw new UsageError(`"${args[0]}" is one word too many.`);
-    if (!isEmbedded(config)) throw new Error("The database of DATABASE_URL is upgraded by whoever runs it.");
+    if (args.length > 0) throw new UsageError(`Unexpected argument "${args[0]}".`);
+    if (!isEmbedded(config))
+      throw new Error(
+        "Only the embedded database is upgraded here. Upgrade the server of DATABASE_URL with its own tools.",
+      );
     const report = (step: string) => console.error(step);
     const upgraded = await upgradeCluster({
       dataDir: config.dataDir,
@@ -23,11 +26,11 @@ Example:
       report,
     });
     if (!upgraded) {
-      console.log(`The database in ${config.dataDir} is of this version already; there is nothing to upgrade.`);
+      console.log(`The database in ${config.dataDir} has this version already. Nothing to upgrade.`);
       return;
     }
     const { archive, original } = upgraded;
-    console.log(`${archive.rows} rows of ${archive.tables.length} tables are carried over.`);
-    console.log(`The original is in ${original}; remove it when you miss nothing.`);
+    console.log(`${archive.rows} rows of ${archive.tables.length} tables are copied.`);
+    console.log(`The original is in ${original}; remove it when you have checked the result.`);
   },
 });

@@ -9,32 +9,32 @@ type UserAction = (administration: Administration, args: readonly string[], opti
 const ACTIONS: Readonly<Record<string, UserAction>> = {
   async add(administration, args, { email, name, password, admin }) {
     if (args.length > 0 || typeof email !== "string" || typeof name !== "string") {
-      throw new UsageError("A new user wants an --email and a --name.");
+      throw new UsageError("--email and --name are required.");
     }
     const chosen = typeof password === "string" ? password : null;
     const initialPassword = chosen ?? randomPassword();
     const role = admin ? "admin" : "authenticated";
     const { id } = await administration.add({ name, email, role, password: initialPassword });
-    console.log(`User ${id} signs in as ${email}${admin ? ", an administrator" : ""}.`);
+    console.log(`Created ${admin ? "administrator" : "user"} ${id} with the e-mail address ${email}.`);
     if (!chosen) console.log(`password: ${initialPassword}`);
   },
   async disable(administration, [name, ...others]) {
     await administration.disable(parseUserName(name, others));
-    console.log(`${name} is signed out everywhere, and cannot sign in.`);
+    console.log(`${name} is disabled and signed out of all sessions.`);
   },
   async enable(administration, [name, ...others]) {
     await administration.enable(parseUserName(name, others));
     console.log(`${name} can sign in.`);
   },
   async role(administration, [name, role, ...others]) {
-    if (!role || others.length > 0) throw new UsageError("Say whose role, and which.");
+    if (!role || others.length > 0) throw new UsageError("Specify a user and a role.");
     await administration.assignRole(parseUserName(name, []), role);
-    console.log(`${name} acts as ${role} from the next sign-in or refresh on.`);
+    console.log(`${name} acts as ${role} after the next sign-in or token refresh.`);
   },
 };
 
 function parseUserName(name: string | undefined, others: readonly string[]): string {
-  if (!name || others.length > 0) throw new UsageError("Say which user, by e-mail address or user name.");
+  if (!name || others.length > 0) throw new UsageError("Specify a user, by e-mail address or user name.");
   return name;
 }
 
@@ -45,13 +45,13 @@ function randomPassword(): string {
 
 await runCommand({
   usage: `${commandLine("user", "add --email E --name N [--admin] [--password P]")}
-  adds a user who can sign in; makes a password, and prints it, when none is given
+  Adds a user. Without --password, a password is generated and printed.
 ${commandLine("user", "disable E")}
-  signs the user out everywhere and lets nobody sign in as E
+  Disables the user and ends all sessions.
 ${commandLine("user", "enable E")}
-  lets the user sign in again
+  Enables the user again.
 ${commandLine("user", "role E ROLE")}
-  puts the user into a role: authenticated or admin
+  Assigns a role: authenticated or admin.
 
 Example:
   ${commandLine("user", "add --email ada@example.org --name Ada --admin")}`,

@@ -31,22 +31,23 @@ function printExplainedRead(
   role: string,
 ): void {
   console.log(`${role} sees ${seen} of ${total} rows.`);
-  if (closedColumns.length > 0) console.log(`Closed to ${role}: ${closedColumns.join(", ")}.`);
+  if (closedColumns.length > 0) console.log(`Columns that ${role} may not select: ${closedColumns.join(", ")}.`);
   printPolicies(table, policies, role);
   for (const { key, verdicts } of hidden) {
     const results = verdicts.map(
       ({ policy, passes }) => `${policy.name} ${passes === null ? "unknown" : passes ? "yes" : "no"}`,
     );
     console.log(
-      `\nhidden ${table.primaryKey.map((column, index) => `${column}=${key[index]}`).join(", ")}\n  ${results.join(", ") || "no policy lets it"}`,
+      `\nhidden ${table.primaryKey.map((column, index) => `${column}=${key[index]}`).join(", ")}\n  ${results.join(", ") || "no policy allows it"}`,
     );
   }
   console.log(`\n${plan}`);
 }
 
 function printPolicies(table: CatalogTable, policies: readonly Policy[], role: string): void {
-  if (table.rowSecurity === "off") console.log(`Row-level security is off: every row of ${table.name} is open.`);
-  else if (policies.length === 0) console.log(`No policy of ${table.name} is for ${role}.`);
+  if (table.rowSecurity === "off")
+    console.log(`Row-level security is disabled: every row of ${table.name} is accessible.`);
+  else if (policies.length === 0) console.log(`No policy of ${table.name} applies to ${role}.`);
   for (const { name, permissive, using } of policies) {
     console.log(`\npolicy ${name}${permissive ? "" : " (restrictive: must pass)"}\n  ${using ?? "true"}`);
   }
@@ -57,8 +58,8 @@ function printStatement({ tables, seen, all, plan }: ExplainedStatement, role: s
   const isSingle = seen.length === 1 && all.length === 1;
   const [mine, whole] = [seen, all].map(([row]) => JSON.stringify(row));
   if (!isSingle) console.log(`${role} sees ${seen.length} of ${all.length} rows of ${of}.`);
-  else if (mine === whole) console.log(`${role} sees of ${of} what somebody whom no policy binds sees.`);
-  else console.log(`${role} sees of ${of} ${mine}, and somebody whom no policy binds ${whole}.`);
+  else if (mine === whole) console.log(`${role} gets the same from ${of} as a role that bypasses row-level security.`);
+  else console.log(`${role} gets ${mine} from ${of}; a role that bypasses row-level security gets ${whole}.`);
   for (const table of tables) printPolicies(table, readPoliciesOf(table, role, catalog), role);
   console.log(`\n${plan}\n`);
 }
@@ -71,14 +72,14 @@ async function printPublication(owner: pg.ClientBase, { schema, name }: CatalogT
   );
   if (rowCount) return;
   const fix = `alter publication ${REALTIME_PUBLICATION} add table ${quotedName(schema, name)};`;
-  console.log(`Nobody is sent changes of ${name}, which is not published: ${fix}`);
+  console.log(`Changes of ${name} are not sent, because it is not published: ${fix}`);
 }
 
 await runCommand({
   usage: `${commandLine("why", "[--role R] [--sub ID | --claims JSON] REQUEST")}
-  says which rows of a request somebody sees, which are hidden and by which policy, and how Postgres finds them; changes nothing
-  REQUEST is an address of /rest/v1 (or what is below it), /api or /users, or of /realtime/v1 for a subscription to changes;
-  or a query of GraphQL, of which each statement is told
+  Explains which rows of a request a caller sees, which policies hide the others, and the execution plan. Changes nothing.
+  REQUEST is a path below /rest/v1 (which may be omitted), /api, /users, or /realtime/v1 for a subscription to changes;
+  or a GraphQL query, of which each statement is explained.
 
 Examples:
   ${commandLine("why", "things")}
@@ -88,7 +89,7 @@ Examples:
   ${commandLine("why", "'{ things(first: 5) { edges { node { id } } } }'")}`,
   options: { role: { type: "string" }, sub: { type: "string" }, claims: { type: "string" } },
   async run(baseConfig, [address, ...others], options) {
-    if (address === undefined || others.length > 0) throw new UsageError("Say one request, in quotes.");
+    if (address === undefined || others.length > 0) throw new UsageError("Specify one request, in quotes.");
     const claims = parseClaimOptions(options);
     const addressed = GRAPHQL_QUERY.test(address) ? null : parseAddress(address);
     await withCatalog(baseConfig, async ({ catalog, config, postgres }) => {
@@ -115,7 +116,7 @@ Examples:
         (error) => {
           if (!(error instanceof ApiError || error instanceof pg.DatabaseError)) throw error;
           const { status, code, message } = toApiError(error, { anonymous: role === config.anonRole });
-          const answer = `${role} is answered ${status} ${code}: ${message}`;
+          const answer = `${role} gets ${status} ${code}: ${message}`;
           // Clients are not told what is wrong with a policy, and who asks here is to mend it.
           const more = error instanceof pg.DatabaseError && error.message !== message ? `\n${error.message}` : "";
           const grants = findMissingGrants(error.message, role, catalog).map((grant) => `\nMissing: ${grant}`);
@@ -160,8 +161,8 @@ function toTableRequest(parameters: URLSearchParams): [schema: string, request: 
   const table = parameters.get("table");
   const filter = parameters.get("filter") ?? "";
   const conditions = parseFilter(filter);
-  if (!table) throw new UsageError(`Say which table: ${REALTIME_PREFIX}?table=things&filter=id=eq.7`);
-  if (!conditions) throw new UsageError(`The filter cannot be read: ${filter}`);
+  if (!table) throw new UsageError(`Specify a table: ${REALTIME_PREFIX}?table=things&filter=id=eq.7`);
+  if (!conditions) throw new UsageError(`Invalid filter: ${filter}`);
   const query = new URLSearchParams();
   for (const { column, ...condition } of conditions) query.append(quoteValue(column), formatCondition(condition));
   return [parameters.get("schema") ?? "public", `/${encodeURIComponent(table)}?${query}`];

@@ -1,9 +1,9 @@
 import pg from "pg";
 import type { Catalog } from "../engine/catalog/catalog.ts";
 import { loadCatalog } from "../engine/catalog/load-catalog.ts";
-import { type Config, isEmbedded, withDatabaseSettings } from "../engine/config/config.ts";
+import { type Config, type DatabaseSettings, isEmbedded, withDatabaseSettings } from "../engine/config/config.ts";
 import type { AsOwner } from "../engine/database/owner-pool.ts";
-import { type DatabaseSettings, readDatabaseSettings } from "../engine/database-config/config-keeper.ts";
+import { readDatabaseSettings } from "../engine/database-config/config-keeper.ts";
 import { ApiError } from "../engine/errors.ts";
 import { bringUpToDate } from "../engine/migrate/migrate.ts";
 import { toPgConnectionString } from "../engine/pg-client/connection-string.ts";
@@ -75,7 +75,7 @@ function toReadableError(error: unknown): unknown {
     return new Error([error.message, ...detailMessages(error)].join("\n  "), { cause: error });
   if (!(error instanceof pg.DatabaseError) || !error.code) return error;
   if (NOT_MIGRATED.includes(error.code)) {
-    return new Error(`This database is not set up for signing in: run ${commandLine("migrate")}.`, { cause: error });
+    return new Error(`This database has no schema for accounts. Run ${commandLine("migrate")}.`, { cause: error });
   }
   if (error.code === INSUFFICIENT_PRIVILEGE) {
     return new Error(`${error.message}: set OWNER_DATABASE_URL to the same database as its owner.`, { cause: error });
@@ -98,7 +98,7 @@ export async function tryReadDatabaseSettings(config: Config): Promise<DatabaseS
     if (!postgres) return new Map();
     return await readDatabaseSettings(postgres.requestUrl, config.preConfig);
   } catch (error) {
-    console.error(`warning: what the database says of the settings is unknown: ${(error as Error).message}`);
+    console.error(`warning: the settings in the database could not be read: ${(error as Error).message}`);
     return new Map();
   }
 }

@@ -1,21 +1,28 @@
 import { memoize } from "../cache/memoize.ts";
-import type { Catalog } from "./catalog.ts";
-import type { CatalogRoles, Grants, Privilege, RoutinePrivilege, SchemaPrivilege, TablePrivilege } from "./roles.ts";
+import type {
+  CatalogRole,
+  CatalogRoles,
+  Grants,
+  Privilege,
+  RoutinePrivilege,
+  SchemaPrivilege,
+  TablePrivilege,
+} from "./roles.ts";
 import type { Routine } from "./routines.ts";
 import type { CatalogSchema } from "./schemas.ts";
 import type { CatalogTable, Policy } from "./tables.ts";
 
-/** What Postgres would say to `has_table_privilege` and its kin, answered from memory. Unknown roles may nothing. */
+/** `has_table_privilege` and related functions, evaluated in memory. Unknown roles have no privileges. */
 export type PrivilegeChecks = {
-  /** On the table as a whole, or on one column (granted itself or through the table). The schema's `usage` is a question of its own. */
+  /** A privilege on a table, or on one column (granted on the column or on the table). Does not include `usage` on the schema. */
   hasPrivilege(role: string, privilege: TablePrivilege, table: CatalogTable, column?: string): boolean;
   hasPrivilege(role: string, privilege: SchemaPrivilege, schema: Pick<CatalogSchema, "grants">): boolean;
   hasPrivilege(role: string, privilege: RoutinePrivilege, routine: Routine): boolean;
-  /** Whether policies and grants for `other` hold for `role`: the same one, or inherited. */
+  /** Whether policies and grants for `other` apply to `role`: the same role, or an inherited one. */
   hasRole(role: string, other: string): boolean;
 };
 
-/** Roles that come with Postgres and hold privileges on everything without any grant saying so. */
+/** Predefined roles of Postgres that have privileges on all objects without a grant. */
 const PREDEFINED_ROLES: ReadonlyMap<Privilege, string> = new Map([
   ["select", "pg_read_all_data"],
   ["insert", "pg_write_all_data"],
@@ -67,16 +74,19 @@ export function makePrivilegeChecks({ settable, memberships }: CatalogRoles): Pr
   };
 }
 
+/** The part of a catalogue that says which policies apply to a role. */
+type CatalogAccess = Pick<PrivilegeChecks, "hasRole"> & { readonly roles: ReadonlyMap<string, CatalogRole> };
+
 type PolicyCommand = Exclude<Policy["command"], "all">;
 
-/** The policies that say which rows can be read. */
+/** The policies that decide which rows can be read. */
 export function selectPolicies(table: CatalogTable): readonly Policy[] {
   return policiesFor(table, "select");
 }
 
-/** The policies that apply to the role for the command; null where no policy binds the role. */
+/** The policies that apply to the role for the command; null if the role bypasses row-level security. */
 export function applicablePolicies(
-  catalog: Catalog,
+  catalog: CatalogAccess,
   table: CatalogTable,
   role: string,
   command: PolicyCommand,
@@ -91,7 +101,7 @@ function policiesFor({ policies }: CatalogTable, command: PolicyCommand): readon
   return policies.filter((policy) => policy.command === "all" || policy.command === command);
 }
 
-function isSubjectToPolicies(catalog: Catalog, { rowSecurity, owner }: CatalogTable, name: string): boolean {
+function isSubjectToPolicies(catalog: CatalogAccess, { rowSecurity, owner }: CatalogTable, name: string): boolean {
   const role = catalog.roles.get(name);
   if (rowSecurity === "off" || role?.superuser || role?.bypassesRowSecurity) return false;
   return rowSecurity === "forced" || !catalog.hasRole(name, owner);

@@ -1,4 +1,3 @@
-import type { DatabaseSettings } from "../database-config/config-keeper.ts";
 import { findClosestName } from "../edit-distance.ts";
 import type { SettingDefinition } from "./setting-definition.ts";
 import { isBase64Secret } from "./setting-readers.ts";
@@ -18,18 +17,21 @@ export type Config = Omit<SettingValues, "usersAccess"> & {
   /** `app.settings.*`, which SQL reads with current_setting. */
   readonly appSettings: readonly (readonly [name: string, value: string])[];
 };
+/** Settings from the database, by their names in SQL: `pgrst.db_schemas`. */
+export type DatabaseSettings = ReadonlyMap<string, string>;
+
 export type LoadedConfig = { readonly config: Config; readonly warnings: readonly string[] };
 
 export class ConfigError extends Error {
   override name = "ConfigError";
 }
 
-/** Whether the service brings its own Postgres. */
+/** Whether the service starts its own Postgres. */
 export function isEmbedded(config: Pick<Config, "databaseUrl">): boolean {
   return config.databaseUrl === null;
 }
 
-/** The only reader of the environment. Reports everything that is wrong at once. */
+/** The only reader of the environment. Reports all errors at once. */
 export function readConfig(environment: NodeJS.ProcessEnv): LoadedConfig {
   const problems: string[] = [];
   const values = Object.fromEntries(
@@ -39,14 +41,14 @@ export function readConfig(environment: NodeJS.ProcessEnv): LoadedConfig {
   problems.push(...findWeakSecrets(values));
   if (!mayHoldSecret(environment)) problems.push(...findMissingSecret(values));
   const unknown = findUnknownSettings(environment);
-  // What is missing may only be misspelt.
+  // A missing setting may be one of the misspelled ones.
   if (problems.length > 0) throwIfAny([...problems, ...unknown]);
   const usersAccess = values.usersAccess ?? (values.nodeEnv === "production" ? "owner" : "open");
   const config = Object.freeze({ ...values, usersAccess, appSettings: readAppSettings(environment) });
   return { config, warnings: unknown };
 }
 
-/** The config with what the database says in the place of what the environment says. */
+/** The config with the settings of the database, which take precedence over the environment. */
 export function withDatabaseSettings(config: Config, databaseSettings: DatabaseSettings): LoadedConfig {
   const problems: string[] = [];
   const overrides = Object.fromEntries(
@@ -62,7 +64,7 @@ export function withDatabaseSettings(config: Config, databaseSettings: DatabaseS
   return { config: merged, warnings: [...databaseSettings.keys()].flatMap(warnOfUnknownInDatabase) };
 }
 
-/** The first of the setting's names that the environment has. */
+/** The first of the setting's names that is set in the environment. */
 export function findInEnvironment(
   { names }: SettingDefinition<unknown>,
   environment: NodeJS.ProcessEnv,
@@ -75,7 +77,7 @@ function readSetting(setting: SettingDefinition<unknown>, environment: NodeJS.Pr
   return parseSetting(setting, name ?? setting.names[0], name === null ? "" : environment[name]!, problems);
 }
 
-/** An empty text is no value. */
+/** An empty string counts as unset. */
 function parseSetting(setting: SettingDefinition<unknown>, name: string, value: string, problems: string[]): unknown {
   const text = value === "" ? setting.fallback : value;
   if (text === null) return null;
@@ -127,7 +129,7 @@ function findContradictions(values: SettingValues): string[] {
   return problems;
 }
 
-/** Whoever says that there are settings in the database may have put the secret there, where it is looked for later. */
+/** With settings in the database the secret may be there; that is checked once they are read. */
 function mayHoldSecret(environment: NodeJS.ProcessEnv): boolean {
   const { databaseConfig, preConfig } = SETTINGS;
   return findInEnvironment(databaseConfig, environment) !== null || findInEnvironment(preConfig, environment) !== null;
@@ -163,7 +165,7 @@ function findWeakSecrets({
   );
 }
 
-/** A misspelt setting would otherwise be a setting that is silently not there. */
+/** Warns of misspelled settings, which would otherwise be ignored silently. */
 function findUnknownSettings(environment: NodeJS.ProcessEnv): string[] {
   const known = Object.values(SETTINGS).flatMap(({ names }) => names);
   return Object.keys(environment).flatMap((name) => {

@@ -2,7 +2,13 @@ import { isDeepStrictEqual } from "node:util";
 import pg from "pg";
 import { parseSettings } from "../catalog/roles.ts";
 import { Coalescer } from "../concurrency/coalescer.ts";
-import { type Config, ConfigError, type LoadedConfig, withDatabaseSettings } from "../config/config.ts";
+import {
+  type Config,
+  ConfigError,
+  type DatabaseSettings,
+  type LoadedConfig,
+  withDatabaseSettings,
+} from "../config/config.ts";
 import { SETTINGS_IN_DATABASE } from "../config/settings.ts";
 import type { AsOwner } from "../database/owner-pool.ts";
 import type { Logger } from "../output/log.ts";
@@ -10,7 +16,7 @@ import type { Listener } from "../pg-client/listen.ts";
 import { quotedName } from "../pg-client/quoted-name.ts";
 import { withClient } from "../pg-client/with-client.ts";
 
-/** Those of the login for all databases come first, so that those for this one win. */
+/** Settings for all databases come first, so that those for this database override them. */
 const LOGIN_SETTINGS = `
   select unnest(setconfig) as setting
   from pg_db_role_setting
@@ -26,14 +32,14 @@ const FUNCTION_EXISTS = `
     where proname = $1 and nspname = any ($2)) as found`;
 
 export type ConfigKeeper = {
-  /** What the environment says, and the database in its place where it says something. Hold on to one for a request. */
+  /** The settings in effect: those of the database, else of the environment. A request uses one object throughout. */
   current(): Config;
   /**
-   * Begins to listen. Called with each new config before it is the current one; when this rejects the old one stays, and it
-   * is tried again.
+   * Starts to listen for changes. `apply` is called with each new config before it becomes the current one. If it rejects,
+   * the old config stays current and the change is retried.
    */
   follow(apply: ApplyConfig): void;
-  /** Resolves when a reading that began after this call is in force. */
+  /** Resolves when settings that were read after this call are in effect. */
   reload(): Promise<void>;
   close(): Promise<void>;
 };
@@ -42,7 +48,7 @@ type ApplyConfig = (config: Config) => Promise<void>;
 
 type ConfigKeeperOptions = {
   readonly config: Config;
-  /** As the login that requests use. */
+  /** Connection string with the login role of requests. */
   readonly url: string;
   /** Null: the settings are read once. */
   readonly listener: Listener | null;
@@ -50,10 +56,10 @@ type ConfigKeeperOptions = {
   readonly debounceMs?: number;
 };
 
-/** The settings come before the catalogue, which is read by them. */
+/** `reload schema` counts too: the catalogue is read according to the settings, so these are read first. */
 const RELOAD_PAYLOADS = new Set(["", "reload schema", "reload config"]);
 
-/** Reads the settings of the database, and again whenever it is told to. Rejects when they are wrong at first. */
+/** Reads the settings of the database, and reads them again on NOTIFY. Rejects if they are invalid at first. */
 export async function keepConfig(options: ConfigKeeperOptions): Promise<ConfigKeeper> {
   return new DatabaseConfigKeeper(options, await readEffectiveConfig(options));
 }
@@ -75,7 +81,7 @@ class DatabaseConfigKeeper implements ConfigKeeper {
   #warnings: readonly string[] = [];
   #apply: ApplyConfig = async () => {};
   #stopListening: (() => void)[] = [];
-  /** What has been made anew before it failed goes by other settings than those in force. */
+  /** Applying new settings has failed midway: some parts of the service use settings that are not the current ones. */
   #isHalfApplied = false;
   #problem: string | null = null;
   #hasFailed = false;
@@ -116,14 +122,15 @@ class DatabaseConfigKeeper implements ConfigKeeper {
       const unlisten = await listener.listen(config.channel, (payload) => RELOAD_PAYLOADS.has(payload) && reload());
       this.#stopListening.push(unlisten);
       if (this.#closed) unlisten();
-      // What was told before it listened.
+      // A notification may have been sent before LISTEN.
       else reload();
     } catch (error) {
-      if (!this.#closed) log.warn({ err: error, channel: config.channel }, "requests to reload settings are not heard");
+      if (!this.#closed)
+        log.warn({ err: error, channel: config.channel }, "LISTEN failed: settings are not reloaded on NOTIFY");
     }
   }
 
-  /** What is wrong stays wrong until somebody mends it; only what cannot be asked is asked again. */
+  /** Invalid settings are not retried, since they stay invalid until somebody changes them; connection errors are. */
   async #readAndLog(): Promise<void> {
     const { log } = this.#options;
     try {
@@ -134,12 +141,12 @@ class DatabaseConfigKeeper implements ConfigKeeper {
       this.#hasFailed = false;
     } catch (error) {
       if (error instanceof ConfigError) {
-        if (error.message !== this.#problem) log.error(`${error.message}\nThe old settings stay.`);
+        if (error.message !== this.#problem) log.error(`${error.message}\nThe old settings stay in effect.`);
         this.#problem = error.message;
         if (this.#isHalfApplied) await this.#applyChanges(this.#current);
         return;
       }
-      if (!this.#hasFailed) log.warn({ err: error }, "the settings of the database cannot be taken up; trying again");
+      if (!this.#hasFailed) log.warn({ err: error }, "the settings of the database could not be applied; retrying");
       this.#hasFailed = true;
       throw error;
     }
@@ -155,25 +162,22 @@ class DatabaseConfigKeeper implements ConfigKeeper {
     if (changed.length > 0) this.#options.log.info({ settings: changed }, "settings of the database have changed");
   }
 
-  /** Once for as long as there is reason to. */
+  /** Logs each warning once, until it disappears. */
   #logWarnings(warnings: readonly string[]): void {
     for (const warning of warnings) if (!this.#warnings.includes(warning)) this.#options.log.warn(warning);
     this.#warnings = warnings;
   }
 }
 
-/** By their names in the program: values may be secrets. */
+/** Keys only: values may be secrets. */
 function findChangedKeys(config: Config, previous: Config): string[] {
   const keys = Object.keys(config) as (keyof Config)[];
   return keys.filter((key) => !isDeepStrictEqual(config[key], previous[key]));
 }
 
-/** Settings that the database gives, by the names that SQL knows: `pgrst.db_schemas`. */
-export type DatabaseSettings = ReadonlyMap<string, string>;
-
 /**
- * What `alter role … set pgrst.…` says of the login, and where that is silent what the function of PGRST_DB_PRE_CONFIG
- * sets. The login is asked itself, on a connection of its own: the function runs with its rights, and leaves nothing behind.
+ * Settings from `alter role … set pgrst.…` for the login role, then those that the function of PGRST_DB_PRE_CONFIG sets.
+ * Uses a connection of its own with the login role: the function runs with its privileges, and its session ends afterwards.
  */
 export function readDatabaseSettings(url: string, preConfig: string | null): Promise<DatabaseSettings> {
   return withClient(url, async (client) => {
@@ -200,7 +204,7 @@ async function callPreConfig(client: pg.Client, name: string): Promise<[string, 
 
 type FunctionSettings = Pick<Config, "preRequest" | "rootSpec" | "schemas" | "extraSearchPath">;
 
-/** What the settings name and the database does not have, in words. It may yet be made: so nothing is refused for it here. */
+/** Warnings about functions that settings name but that do not exist. They may be created later, so this is no error. */
 export async function findMissingFunctions(asOwner: AsOwner, config: FunctionSettings): Promise<string[]> {
   const functions = { PGRST_DB_PRE_REQUEST: config.preRequest, PGRST_DB_ROOT_SPEC: config.rootSpec };
   const exists = async (name: string) => {
@@ -214,7 +218,7 @@ export async function findMissingFunctions(asOwner: AsOwner, config: FunctionSet
   const missing: string[] = [];
   for (const [setting, name] of Object.entries(functions)) {
     if (name === null || (await exists(name))) continue;
-    missing.push(`${setting} names the function ${name}, which does not exist: requests that call it are refused`);
+    missing.push(`${setting} names the function ${name}, which does not exist: requests that call it fail`);
   }
   return missing;
 }

@@ -99,7 +99,7 @@ export async function readDumpedSchema(url: string): Promise<DumpedSchema> {
 
 /** Something in which a database is not what its migrations make. */
 export type SchemaDifference = {
-  /** `index notes_text of table public.notes is made by no migration`. */
+  /** `index notes_text of table public.notes is not created by a migration`. */
   readonly description: string;
   /** SQL that makes the migrations agree with the database, for the next migration. */
   readonly keepSql: string;
@@ -121,7 +121,7 @@ export function compareSchemas(database: DumpedSchema, migrations: DumpedSchema)
   for (const [object, statements] of here) {
     if (there.has(object)) continue;
     differences.push({
-      description: `${object} is made by no migration`,
+      description: `${object} is not created by a migration`,
       keepSql: joinStatements(statements),
       undoSql: `drop ${object};`,
     });
@@ -156,7 +156,11 @@ function compareStatements(object: string, here: readonly string[], there: reado
     const { name, remove } = describeStatement(object, statement);
     const other = missing.find((candidate) => describeStatement(object, candidate).name === name);
     if (other === undefined) {
-      differences.push({ description: `${name} is made by no migration`, keepSql: `${statement};`, undoSql: remove });
+      differences.push({
+        description: `${name} is not created by a migration`,
+        keepSql: `${statement};`,
+        undoSql: remove,
+      });
       continue;
     }
     missing.splice(missing.indexOf(other), 1);
@@ -184,7 +188,7 @@ function compareTableLines(object: string, here: readonly string[], there: reado
     const { name, add, remove } = describeTableLine(table, line);
     const other = missing.find((candidate) => describeTableLine(table, candidate).name === name);
     if (other === undefined) {
-      differences.push({ description: `${name} is made by no migration`, keepSql: add, undoSql: remove });
+      differences.push({ description: `${name} is not created by a migration`, keepSql: add, undoSql: remove });
       continue;
     }
     missing.splice(missing.indexOf(other), 1);

@@ -1,5 +1,4 @@
-import { type Logger, pino } from "pino";
-import type { Config } from "../config/config.ts";
+import { type LevelWithSilent, type Logger, pino } from "pino";
 import { standardError } from "./standard-streams.ts";
 
 export type { Logger };
@@ -19,7 +18,7 @@ const SECRETS = [
 
 /** One JSON object per line on standard error; standard output is for people. */
 export function makeLogger(
-  { logLevel }: Pick<Config, "logLevel">,
+  { logLevel }: { readonly logLevel: LevelWithSilent | "crit" },
   base: Readonly<Record<string, unknown>> = {},
 ): Logger {
   const destination = standardError();

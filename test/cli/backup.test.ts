@@ -205,7 +205,7 @@ describe("an embedded database", () => {
       const result = await runCommandWith("upgrade", [], { DATA_DIR: dataDir });
       expect(result).toMatchObject({ code: 0 });
       const again = await runCommandWith("upgrade", [], { DATA_DIR: dataDir });
-      expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("nothing to upgrade") });
+      expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("Nothing to upgrade") });
       expect((await readFile(join(old, "PG_VERSION"), "utf8")).trim()).toBe("18");
       const counted = await runCommandWith("sql", ["select count(*) as articles from public.articles"], {
         DATA_DIR: dataDir,

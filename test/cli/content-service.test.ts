@@ -43,9 +43,9 @@ describe("content-service", () => {
   test("hands what follows the word to the command, whose help is in the words by which it was called", async () => {
     const env = { ...process.env, npm_command: "exec" };
     const byPackage = await run(process.execPath, [BIN, "keys", "--help"], { env });
-    expect(byPackage.stdout).toMatch(/^npx content-service keys revoke ID\n {2}ends a key$/m);
+    expect(byPackage.stdout).toMatch(/^npx content-service keys revoke ID\n {2}Revokes an API key\.$/m);
     const byScript = await run("npm", ["run", "--silent", "keys", "--", "--help"], { cwd: REPOSITORY });
-    expect(byScript.stdout).toMatch(/^npm run keys -- revoke ID\n {2}ends a key$/m);
+    expect(byScript.stdout).toMatch(/^npm run keys -- revoke ID\n {2}Revokes an API key\.$/m);
     for (const { stdout } of [byPackage, byScript]) expect(stdout).toContain("Ends with 0 when it is done");
   });
 
@@ -107,7 +107,7 @@ describe("content-service", () => {
     );
     const ofRelease = ["migrate", "commit", "notes", "--history", "content"];
     const refused = await inFolder(ofRelease).catch((error) => error);
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("is for a clone") });
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("works only in a clone") });
     await inFolder(["migrate", "commit", "notes"]);
     expect(await readdir(join(folder, "db/migrations/committed"))).toEqual(["000001-notes.sql"]);
     const service = spawn(process.execPath, [packed, "start"], {

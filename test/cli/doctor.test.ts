@@ -21,7 +21,7 @@ describe("npm run doctor", () => {
       client.query("create table public.plans (id int primary key); grant select on public.plans to anon"),
     );
     const { stdout, code } = await doctor();
-    expect(stdout).toContain('danger  Every row of "public"."plans" is open');
+    expect(stdout).toContain('danger  Every row of "public"."plans" is accessible');
     expect(stdout).toContain('alter table "public"."plans" enable row level security;');
     expect(code).toBe(1);
   });
@@ -53,7 +53,7 @@ describe("npm run doctor", () => {
     );
     const { stdout } = await doctor();
     expect(stdout).toContain(
-      'advice  "public"."ARTICLES" is at /api/v1/articles-2, because "public"."articles" has the address that its name gives.',
+      'advice  "public"."ARTICLES" is served at /api/v1/articles-2, because "public"."articles" has the path of that name.',
     );
     expect(stdout).toContain(`comment on table "public"."ARTICLES" is '@address another-name\nOld ones.';`);
     const names = await runCommand("doctor", ["--names"], database, PRODUCTION);

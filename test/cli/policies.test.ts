@@ -95,10 +95,10 @@ describe("npm run policies", () => {
   });
 
   test.each([
-    [["--interface", "door"], "--interface is one of"],
-    [["--claims", "7"], "--claims takes a JSON object"],
-    [["--role", "postgres"], 'Requests cannot become "postgres"'],
-    [["users"], "one word too many"],
+    [["--interface", "door"], "--interface must be one of"],
+    [["--claims", "7"], "--claims must be a JSON object"],
+    [["--role", "postgres"], 'Requests cannot use the role "postgres"'],
+    [["users"], "Unexpected argument"],
   ])("%j is refused in words", async (words, refusal) => {
     const { stderr, code } = await policies(...words);
     expect(stderr).toContain(refusal);

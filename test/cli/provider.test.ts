@@ -88,8 +88,8 @@ describe("npm run provider", () => {
   });
 
   test.each([
-    ["", 2, "Say what to do"],
-    ["list all", 2, '"all" is one word too many.'],
+    ["", 2, "Specify an action"],
+    ["list all", 2, 'Unexpected argument "all".'],
     ["add", 2, "--kind"],
     ["add --kind ldap --name x", 2, "--kind"],
     ["add --kind oidc --name x", 2, "--issuer"],
@@ -120,9 +120,9 @@ describe("npm run provider", () => {
     ["add --kind oidc --name x --issuer http://x.example --client-id c", 2, "https"],
     ["add --kind oauth2 --name x --issuer x --client-id c --auth-url ftp://x.example", 2, "https"],
     ["add --kind oidc --name one --issuer https://x.example --client-id c", 1, "already"],
-    ["add --kind oidc --name Capital --issuer https://x.example --client-id c", 2, "small letters"],
+    ["add --kind oidc --name Capital --issuer https://x.example --client-id c", 2, "lower-case letters"],
     ["remove nobody", 1, "does not exist"],
-    ["disable", 2, "which provider"],
+    ["disable", 2, "Specify the name of a provider"],
   ])("%s is refused in words, and ends with %i", async (line, exitCode, words) => {
     const { stderr, code } = await run(line);
     expect(code).toBe(exitCode);

@@ -46,13 +46,13 @@ id   content   again
 
   test("is no success when a transaction is left open, since nothing of it is kept", async () => {
     const left = await sql("begin; create table public.lost ()");
-    expect(left).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("add commit") });
+    expect(left).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("Add commit") });
     expect(await sql("begin; create table public.kept (); commit")).toMatchObject({ code: 0 });
     const { stdout } = await sql("select to_regclass('public.lost') as lost, to_regclass('public.kept') as kept");
     expect(stdout).toContain("kept\n       kept\n");
   });
 
   test("wants something to run", async () => {
-    expect(await sql(" ")).toMatchObject({ code: 2, stderr: expect.stringContaining("Say what to run.") });
+    expect(await sql(" ")).toMatchObject({ code: 2, stderr: expect.stringContaining("No SQL was given.") });
   });
 });

@@ -61,17 +61,17 @@ describe("the service itself", () => {
   ])("does not start with words that it does not know: %s %s %s", async (program, ...words) => {
     const { code, stdout, stderr } = await runCommandWith(program, words, { DATA_DIR: join(folder, "none") });
     expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toMatch(/^There is no option --port\.\n\n.* takes no words but settings in its environment/);
+    expect(stderr).toMatch(/^Unknown option --port\.\n\n.* takes no arguments/);
     expect(existsSync(join(folder, "none"))).toBe(false);
   });
 });
 
 describe("a line that cannot be read", () => {
   test.each<[words: string[], first: string]>([
-    [["keys", "--xml"], "There is no option --xml."],
-    [["types", "--outpt", "file"], "There is no option --outpt."],
-    [["user"], "Say what to do: add, disable, enable, role."],
-    [["provider"], "Say what to do: add, list, remove, enable, disable."],
+    [["keys", "--xml"], "Unknown option --xml."],
+    [["types", "--outpt", "file"], "Unknown option --outpt."],
+    [["user"], "Specify an action: add, disable, enable, role."],
+    [["provider"], "Specify an action: add, list, remove, enable, disable."],
   ])("%j is answered with what is wrong, and how the command is used", async ([name, ...words], first) => {
     const { code, stderr } = await runCommandWith(name!, words, { DATA_DIR: join(folder, "none") });
     const [said, empty, usage] = stderr.split("\n");

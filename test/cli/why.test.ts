@@ -60,7 +60,7 @@ describe("npm run why", () => {
   test("counts by the request's filters, also those of a relation, and names columns that are closed", async () => {
     const { stdout } = await why("notes?select=id&shown=is.true");
     expect(stdout).toContain("anon sees 1 of 2 rows.");
-    expect(stdout).toContain("Closed to anon: owner.");
+    expect(stdout).toContain("Columns that anon may not select: owner.");
   });
 
   const as7 = ["--role", "authenticated", "--sub", "7"] as const;
@@ -73,8 +73,8 @@ describe("npm run why", () => {
     expect((await why(...as7, "/api/v1/notes?shown=true")).stdout).toContain("authenticated sees 1 of 2 rows.");
     expect((await why(...as7, "/api/v1/notes/4")).stdout).toContain("hidden id=4\n  not_gone no, own yes, shown yes\n");
     expect((await why("/users/1/articles")).stdout).toContain("anon sees 0 of 0 rows.");
-    expect((await why("/api/v1/notes?wrong=1")).stderr).toContain("anon is answered 400 VALIDATION_ERROR");
-    expect((await why("/api/v1/nothing")).stderr).toContain("anon is answered 404 RESOURCE_NOT_FOUND");
+    expect((await why("/api/v1/notes?wrong=1")).stderr).toContain("anon gets 400 VALIDATION_ERROR");
+    expect((await why("/api/v1/nothing")).stderr).toContain("anon gets 404 RESOURCE_NOT_FOUND");
     expect((await why("/api/v1/notes?fields=id,owner")).stderr).toContain("anon is answered");
   });
 
@@ -89,7 +89,7 @@ describe("npm run why", () => {
       client.query("alter publication supabase_realtime drop table public.notes"),
     );
     expect((await why(...as7, subscription)).stdout).toMatch(
-      /^Nobody is sent changes of notes, which is not published: alter publication supabase_realtime add table "public"\."notes";\n/,
+      /^Changes of notes are not sent, because it is not published: alter publication supabase_realtime add table "public"\."notes";\n/,
     );
     expect(await why("/realtime/v1?schema=public")).toMatchObject({ code: 2 });
   });
@@ -97,7 +97,9 @@ describe("npm run why", () => {
   test("explains each statement of a GraphQL query, and refuses what is none", async () => {
     const { stdout } = await why(...as7, "{ notes(first: 3) { totalCount edges { node { id } } } }");
     expect(stdout).toContain("authenticated sees 2 of 3 rows of notes.");
-    expect(stdout).toContain('authenticated sees of notes ["2"], and somebody whom no policy binds ["4"].');
+    expect(stdout).toContain(
+      'authenticated gets ["2"] from notes; a role that bypasses row-level security gets ["4"].',
+    );
     expect(stdout).toContain("policy not_gone (restrictive: must pass)\n  (NOT gone)");
     expect(stdout).toMatch(/Execution Time/);
     expect((await why("{ notes { edges { node { owner } } } }")).stderr).toContain(
@@ -123,12 +125,12 @@ describe("npm run why", () => {
 
   test("changes nothing, and says what somebody would be answered who is refused", async () => {
     const { stderr, code } = await why("/rest/v1/notes?select=owner,wrong");
-    expect(stderr).toContain("anon is answered 400 42703");
+    expect(stderr).toContain("anon gets 400 42703");
     expect(code).toBe(1);
     const looping = await why("loops");
-    expect(looping.stderr).toContain("anon is answered 500 42P17");
+    expect(looping.stderr).toContain("anon gets 500 42P17");
     expect(looping.stderr).toContain('infinite recursion detected in policy for relation "loops"');
-    expect((await why("--role", "postgres", "notes")).stderr).toContain('Requests cannot become "postgres"');
+    expect((await why("--role", "postgres", "notes")).stderr).toContain('Requests cannot use the role "postgres"');
     expect((await why()).stderr).toContain("Say one request");
   });
 });

@@ -41,7 +41,7 @@ describe("the five minutes of the README", () => {
   const run = async (script: string) => (await terminal.run(atService(script))).output;
 
   test("run as written: log in, create, read, watch, add a table", async () => {
-    expect(await run(steps.signIn)).toContain("signs in as ada@example.org");
+    expect(await run(steps.signIn)).toContain("with the e-mail address ada@example.org");
     expect(await run(steps.write)).toContain('"success":true');
     const output = await run(steps.read);
     expect(output).toContain('[{"title":"First light","author":{"name":"Ada"}}]');

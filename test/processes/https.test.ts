@@ -82,7 +82,7 @@ describe("HTTPS_CERT_FILE and HTTPS_KEY_FILE", () => {
     await authority.sign("localhost", "site");
     expect((await visit("/health")).serialNumber).toBe(before);
     program.child.kill("SIGUSR2");
-    await until(() => program.printed().includes("renewed"));
+    await until(() => program.printed().includes("reloaded"));
     expect((await visit("/health")).serialNumber).not.toBe(before);
   });
 

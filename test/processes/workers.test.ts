@@ -220,7 +220,7 @@ describe("two workers at one address", () => {
     await until(() => traffic.answered() > 100);
 
     program.child.kill("SIGUSR2");
-    await until(() => program.printed().includes("renewed"));
+    await until(() => program.printed().includes("reloaded"));
     const answered = traffic.answered();
     await until(() => traffic.answered() > answered + 100);
     expect(await traffic.end()).toEqual([]);
@@ -238,7 +238,7 @@ describe("two workers at one address", () => {
 
   test("a worker that exits during a replacement is replaced once", async () => {
     const [, second] = await childrenOf(program.child.pid!);
-    const renewals = () => program.printed().split("renewed").length;
+    const renewals = () => program.printed().split("reloaded").length;
     const before = renewals();
     program.child.kill("SIGUSR2");
     process.kill(second!, "SIGKILL");

@@ -15,27 +15,31 @@ export function loginFindings({ login, catalog, config }: DoctorFacts): DoctorFi
   if (login.superuser) {
     findings.push({
       kind: "danger",
-      problem: `Requests log in as ${name}, a superuser: a mistake here is a mistake without bounds.`,
-      fix: "-- Let DATABASE_URL name authenticator, and OWNER_DATABASE_URL the owner.",
+      problem: `Requests log in as ${name}, a superuser: no privilege and no policy restricts them.`,
+      fix: "-- Use authenticator in DATABASE_URL, and the owner in OWNER_DATABASE_URL.",
     });
   } else if (login.bypassesRowSecurity) {
     const fix = `alter role ${name} nobypassrls;`;
-    findings.push({ kind: "danger", problem: `No policy binds ${name}, which requests log in as.`, fix });
+    findings.push({ kind: "danger", problem: `Requests log in as ${name}, which bypasses row-level security.`, fix });
   } else if (login.ownsTables) {
     findings.push({
       kind: "danger",
-      problem: `Requests log in as ${name}, which owns tables, and policies do not bind owners.`,
-      fix: "-- Let DATABASE_URL name a role that owns nothing, and OWNER_DATABASE_URL the owner.",
+      problem: `Requests log in as ${name}, which owns tables; owners bypass policies.`,
+      fix: "-- Use a role that owns nothing in DATABASE_URL, and the owner in OWNER_DATABASE_URL.",
     });
   }
   if (login.inherits && !login.superuser) {
     const fix = `alter role ${name} noinherit;`;
-    findings.push({ kind: "advice", problem: `${name} has the rights of all roles that it can become, at once.`, fix });
+    findings.push({
+      kind: "advice",
+      problem: `${name} inherits the privileges of all roles that it is a member of.`,
+      fix,
+    });
   }
   if (!catalog.roles.has(config.anonRole)) {
     findings.push({
       kind: "danger",
-      problem: `${name} cannot become ${quotedName(config.anonRole)}: callers without credentials get errors.`,
+      problem: `${name} is not a member of ${quotedName(config.anonRole)}: requests without credentials fail.`,
       fix: `create role ${quotedName(config.anonRole)}; grant ${quotedName(config.anonRole)} to ${name};`,
     });
   }
@@ -48,14 +52,20 @@ export function roleFindings({ server }: DoctorFacts): DoctorFinding[] {
     const role = quotedName(name);
     if (superuser) {
       const fix = `alter role ${role} nosuperuser;`;
-      return [{ kind: "danger", problem: `Callers become ${role}, a superuser, whom nothing binds.`, fix }];
+      return [
+        {
+          kind: "danger",
+          problem: `Callers become ${role}, a superuser: no privilege and no policy restricts them.`,
+          fix,
+        },
+      ];
     }
     if (bypassesRowSecurity) {
       const fix = `alter role ${role} nobypassrls;`;
-      return [{ kind: "danger", problem: `Callers become ${role}, which no policy binds.`, fix }];
+      return [{ kind: "danger", problem: `Callers become ${role}, which bypasses row-level security.`, fix }];
     }
     if (!mayLogIn) return [];
-    const what = `Somebody may log in as ${role}, past the service: callers need no login.`;
+    const what = `Clients can log in as ${role} directly, without the service.`;
     return [{ kind: "advice", problem: what, fix: `alter role ${role} nologin;` }];
   });
 }
@@ -78,7 +88,7 @@ function describeExposure(table: CatalogTable, who: string, { catalog, clients }
       return table.securityInvoker ? [] : [viewFinding(name, who, catalog.server.version)];
     case "materialized view":
     case "foreign table": {
-      const what = `Policies cannot bind ${name}, a ${table.kind}: every row is open (${who}).`;
+      const what = `Row-level security does not apply to ${name}, a ${table.kind}: every row is accessible (${who}).`;
       const roles = clients.map((role) => quotedName(role)).join(", ");
       return [{ kind: "danger", problem: what, fix: `revoke all on ${name} from public, ${roles};` }];
     }
@@ -90,7 +100,7 @@ function tableFindings({ rowSecurity, policies }: CatalogTable, name: string, ro
     return [
       {
         kind: "danger",
-        problem: `Every row of ${name} is open: row-level security is off (${roles}).`,
+        problem: `Every row of ${name} is accessible: row-level security is disabled (${roles}).`,
         fix: `alter table ${name} enable row level security;`,
       },
     ];
@@ -99,8 +109,8 @@ function tableFindings({ rowSecurity, policies }: CatalogTable, name: string, ro
   return [
     {
       kind: "advice",
-      problem: `Nobody sees a row of ${name}: it has privileges (${roles}), and no policy.`,
-      fix: `create policy select_all on ${name} for select using (true);  -- or whom it concerns`,
+      problem: `No row of ${name} is visible: there are privileges (${roles}), but no policy.`,
+      fix: `create policy select_all on ${name} for select using (true);  -- adapt the condition`,
     },
   ];
 }
@@ -109,8 +119,8 @@ function viewFinding(name: string, roles: string, serverVersion: number): Doctor
   const fix =
     serverVersion >= 150_000
       ? `alter view ${name} set (security_invoker = true);`
-      : `-- Postgres 14 has no such views: grant a function in place of ${name}.`;
-  return { kind: "danger", problem: `The view ${name} reads past the policies of its tables (${roles}).`, fix };
+      : `-- Postgres 14 has no security_invoker views: use a function in place of ${name}.`;
+  return { kind: "danger", problem: `The view ${name} bypasses the policies of its tables (${roles}).`, fix };
 }
 
 /** `anon: select, insert` */
@@ -138,16 +148,16 @@ export function routineFindings({ catalog, clients }: DoctorFacts): DoctorFindin
       const findings: DoctorFinding[] = [
         {
           kind: "advice",
-          problem: `${name} acts with the rights of ${routine.owner}, past the policies, and ${callers} may call it.`,
-          fix: `alter function ${name} security invoker;  -- unless that is what it is for`,
+          problem: `${name} runs with the rights of ${routine.owner}, which bypasses policies, and ${callers} may execute it.`,
+          fix: `alter function ${name} security invoker;  -- unless this is intended`,
         },
       ];
       if (routine.settings.has("search_path")) return findings;
       return [
         {
           kind: "danger",
-          problem: `${name} acts with the rights of ${routine.owner}, and looks names up where its caller says.`,
-          fix: `alter function ${name} set search_path = '';  -- and write names with their schemas in it`,
+          problem: `${name} runs with the rights of ${routine.owner} (security definer) without a fixed search_path.`,
+          fix: `alter function ${name} set search_path = '';  -- and qualify the names in its body`,
         },
         ...findings,
       ];
@@ -162,8 +172,8 @@ function signatureOf({ schema, name, arguments: all }: Routine): string {
 export function internalRoutineFindings({ server }: DoctorFacts): DoctorFinding[] {
   return server.looseDefiners.map(({ signature, owner }) => ({
     kind: "advice",
-    problem: `${signature} acts with the rights of ${owner}, and looks names up where its caller says.`,
-    fix: `alter function ${signature} set search_path = '';  -- and write names with their schemas in it`,
+    problem: `${signature} runs with the rights of ${owner} (security definer) without a fixed search_path.`,
+    fix: `alter function ${signature} set search_path = '';  -- and qualify the names in its body`,
   }));
 }
 
@@ -173,23 +183,23 @@ export function settingFindings({ config, servesUsers }: DoctorFacts): DoctorFin
     .filter((name) => INTERNAL_SCHEMAS.includes(name))
     .map((name) => ({
       kind: "danger",
-      problem: `The schema ${name} is served.`,
+      problem: `The internal schema ${name} is exposed.`,
       fix: `PGRST_DB_SCHEMAS without ${name}`,
     }));
   const isDeployed = config.databaseUrl !== null;
   if (isDeployed && config.nodeEnv !== "production") {
     const users = servesUsers ? `: /users is ${config.usersAccess}` : "";
-    const what = `The service serves DATABASE_URL, and NODE_ENV does not say that this is production${users}.`;
+    const what = `DATABASE_URL is set, but NODE_ENV is not production${users}.`;
     findings.push({ kind: "advice", problem: what, fix: "NODE_ENV=production" });
   } else if (isDeployed && servesUsers && config.usersAccess === "open") {
-    findings.push({ kind: "danger", problem: "Anybody may change and delete users.", fix: "USERS_ACCESS=owner" });
+    findings.push({ kind: "danger", problem: "Everybody may change and delete users.", fix: "USERS_ACCESS=owner" });
   }
   if (isDeployed && config.publicUrl === null) {
-    const what = "Links in mails and redirects name the address that the service listens on.";
+    const what = "Links in emails and redirects contain the address that the service listens on.";
     findings.push({ kind: "advice", problem: what, fix: "PUBLIC_URL=https://…" });
   }
   if (config.rateLimit === 0) {
-    findings.push({ kind: "advice", problem: "Nothing limits how often somebody asks.", fix: "RATE_LIMIT=6000" });
+    findings.push({ kind: "advice", problem: "There is no rate limit.", fix: "RATE_LIMIT=6000" });
   }
   if (!config.safeWrites) {
     const what = "An UPDATE or DELETE without a filter changes every row.";

@@ -27,7 +27,7 @@ export function serverFindings({ server, missingTriggerSql }: DoctorFacts): Doct
 function triggerFinding(sql: string): DoctorFinding {
   return {
     kind: "advice",
-    problem: "Changes of the schema are noticed by looking every few seconds: no event trigger tells of them.",
+    problem: "Schema changes are detected by polling every few seconds: there is no event trigger that reports them.",
     fix: `npm run migrate -- --watch-only, or as a superuser:\n\n${sql}`,
   };
 }
@@ -37,7 +37,7 @@ function openSchemaFinding(schema: string): DoctorFinding {
   const name = quotedName(schema);
   return {
     kind: "danger",
-    problem: `Every role may make tables and functions in ${name}, which other people's names are looked up in.`,
+    problem: `Every role may create tables and functions in ${name}, which is on the search path.`,
     fix: `revoke create on schema ${name} from public;`,
   };
 }
@@ -50,8 +50,8 @@ function slotFindings({
 }: DoctorFacts["server"]["slots"][number]): DoctorFinding[] {
   if (isActive || (!isLost && retainedBytes < MAX_RETAINED_BYTES)) return [];
   const what = isLost
-    ? `The slot ${name} has lost its part of the log, and serves nobody any more.`
-    : `The slot ${name} keeps ${(retainedBytes / 2 ** 30).toFixed(1)} GB of the log, and nobody reads it.`;
+    ? `The replication slot ${name} is lost: the WAL that it needs was removed.`
+    : `The replication slot ${name} keeps ${(retainedBytes / 2 ** 30).toFixed(1)} GB of WAL and is inactive.`;
   const fix = `select pg_drop_replication_slot('${name.replaceAll("'", "''")}');`;
   return [{ kind: isLost ? "advice" : "danger", problem: what, fix }];
 }
@@ -63,7 +63,7 @@ function spareSlotFindings({ slots, senders }: DoctorFacts["server"]["spareSlots
   ].filter(({ spare }) => spare < SLOTS_NEEDED);
   return short.map(({ setting, spare }) => ({
     kind: "advice",
-    problem: `Row changes may find no place: ${setting} leaves ${spare} free, and each gateway needs one.`,
+    problem: `Row changes may become unavailable: ${setting} leaves ${spare} free, and each gateway needs one.`,
     fix: `alter system set ${setting} = 20;  -- and restart Postgres`,
   }));
 }
@@ -74,21 +74,22 @@ export function connectionFindings({ config, login, replication: stream }: Docto
   if (stream.isPooled) {
     findings.push({
       kind: "danger",
-      problem: "OWNER_DATABASE_URL goes through a pooler, which passes on neither notifications nor the log nor locks.",
-      fix: "OWNER_DATABASE_URL of Postgres itself",
+      problem:
+        "OWNER_DATABASE_URL is that of a connection pooler, which supports neither LISTEN nor replication nor session locks.",
+      fix: "Set OWNER_DATABASE_URL to Postgres itself.",
     });
   }
   if (login.isPooled && config.preparedStatements) {
     findings.push({
       kind: "advice",
-      problem: "DATABASE_URL goes through a pooler: statements stay prepared only where it is PgBouncer 1.21 or newer.",
+      problem: "DATABASE_URL is that of a connection pooler: prepared statements require PgBouncer 1.21 or newer.",
       fix: "max_prepared_statements = 250 in pgbouncer.ini, or DB_PREPARED_STATEMENTS=false",
     });
   }
   if (login.isInTheOpen) {
     findings.push({
       kind: "danger",
-      problem: "Passwords and rows travel to Postgres unencrypted, over a network.",
+      problem: "Network connections to Postgres are not encrypted.",
       fix: "?sslmode=verify-full&sslrootcert=… in DATABASE_URL and OWNER_DATABASE_URL",
     });
   }
@@ -104,14 +105,14 @@ function describeReplica({ host, status }: ReplicaFacts, name: string): DoctorFi
   const named = `${name} (${host})`;
   switch (status) {
     case "away":
-      return [{ kind: "advice", problem: `${named} does not answer; reads go elsewhere.`, fix: "-- Start it." }];
+      return [{ kind: "advice", problem: `${named} is unreachable and receives no reads.`, fix: "-- Start it." }];
     case "primary":
-      return [{ kind: "danger", problem: `${named} is no replica.`, fix: "READ_DATABASE_URLS without it" }];
+      return [{ kind: "danger", problem: `${named} is not a replica.`, fix: "Remove it from READ_DATABASE_URLS." }];
     case "without feedback":
       return [
         {
           kind: "advice",
-          problem: `${named} has reads cancelled when rows are vacuumed that they still see.`,
+          problem: `${named} cancels reads that conflict with vacuum.`,
           fix: "alter system set hot_standby_feedback = on; select pg_reload_conf();  -- on the replica",
         },
       ];
@@ -126,19 +127,19 @@ export function replicationFindings({ catalog, replication: stream }: DoctorFact
   if (stream.walLevel !== "logical") {
     findings.push({
       kind: "advice",
-      problem: `Nobody can subscribe to row changes: wal_level is ${stream.walLevel}.`,
+      problem: `Row changes are unavailable: wal_level is ${stream.walLevel}.`,
       fix: "alter system set wal_level = 'logical';  -- and restart Postgres",
     });
   } else if (!stream.mayReplicate) {
     findings.push({
       kind: "advice",
-      problem: "Nobody can subscribe to row changes: the database's owner may not replicate.",
+      problem: "Row changes are unavailable: the database owner lacks the REPLICATION attribute.",
       fix: "alter role … replication;  -- the login of OWNER_DATABASE_URL, as a superuser",
     });
   } else if (!stream.isBounded) {
     findings.push({
       kind: "danger",
-      problem: "A slot whose reader is away keeps the log until the disk is full.",
+      problem: "max_slot_wal_keep_size is unlimited: an inactive replication slot can fill the disk.",
       fix: "alter system set max_slot_wal_keep_size = '4GB'; select pg_reload_conf();",
     });
   }
@@ -147,7 +148,7 @@ export function replicationFindings({ catalog, replication: stream }: DoctorFact
     const names = partitioned.map(({ schema, name }) => quotedName(schema, name)).join(", ");
     findings.push({
       kind: "advice",
-      problem: `Nobody can subscribe to changes of ${names}: the publication has partitions under their own names, which are not served.`,
+      problem: `Changes cannot be subscribed to: ${names}. The publication publishes partitions under their own names.`,
       fix: `alter publication ${REALTIME_PUBLICATION} set (publish_via_partition_root = true);`,
     });
   }
@@ -167,7 +168,7 @@ export function replicationFindings({ catalog, replication: stream }: DoctorFact
       const publish = `alter publication ${REALTIME_PUBLICATION} add table ${name};`;
       findings.push({
         kind: "advice",
-        problem: `Nobody can subscribe to changes of ${name}: it is not published, which nothing here does by itself.`,
+        problem: `Changes cannot be subscribed to: ${name} is not published.`,
         fix: showOldRows ? `${showOldRows} ${publish}` : publish,
       });
     }
@@ -179,12 +180,16 @@ export function replicationFindings({ catalog, replication: stream }: DoctorFact
           : `alter publication ${REALTIME_PUBLICATION} drop table ${name};`;
       findings.push({
         kind: "danger",
-        problem: `Postgres refuses UPDATE and DELETE of ${name}: its replica identity is full, and the publication has not all of its columns.`,
+        problem: `Postgres rejects UPDATE and DELETE of ${name}: its replica identity is full, but the publication does not have all columns.`,
         fix: coverage === "in part" ? byKey : publishGenerated,
       });
     }
     if (table.replicaIdentity === "full" || !showOldRows) continue;
-    findings.push({ kind: "advice", problem: `Subscribers are not shown the old rows of ${name}.`, fix: showOldRows });
+    findings.push({
+      kind: "advice",
+      problem: `Change events do not contain the old rows of ${name}.`,
+      fix: showOldRows,
+    });
   }
   return findings;
 }

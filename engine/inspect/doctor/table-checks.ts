@@ -26,7 +26,7 @@ function foreignKeyFindings(table: CatalogTable): DoctorFinding[] {
     .filter(({ columns }) => !isIndexed(table, columns))
     .map(({ name, columns }) => ({
       kind: "slow",
-      problem: `Embedding by ${name}, and deleting what it points to, reads all of ${qualifiedNameOf(table)}.`,
+      problem: `Embedding by ${name} and deleting referenced rows scan all of ${qualifiedNameOf(table)}.`,
       fix: createIndex(table, columns),
     }));
 }
@@ -39,7 +39,7 @@ function policyIndexFindings(table: CatalogTable): DoctorFinding[] {
     .filter((column) => !keys.has(column) && !isIndexed(table, [column]))
     .map((column) => ({
       kind: "slow",
-      problem: `A policy of ${qualifiedNameOf(table)} looks for rows by ${quotedName(column)}, which has no index.`,
+      problem: `A policy of ${qualifiedNameOf(table)} filters rows by ${quotedName(column)}, which has no index.`,
       fix: createIndex(table, [column]),
     }));
 }
@@ -74,8 +74,8 @@ export function policyFindings({ catalog }: DoctorFacts): DoctorFinding[] {
       .filter(({ using, check }) => isEvaluatedPerRow(using) || isEvaluatedPerRow(check))
       .map(({ name }) => ({
         kind: "slow",
-        problem: `The policy ${quotedName(name)} on ${quotedName(table.schema, table.name)} asks who the caller is once per row.`,
-        fix: "-- Write (select auth.uid()) in place of auth.uid(): it is then asked once per statement.",
+        problem: `The policy ${quotedName(name)} on ${quotedName(table.schema, table.name)} evaluates who the caller is once per row.`,
+        fix: "-- Write (select auth.uid()) instead of auth.uid(): it is evaluated once per statement.",
       })),
   );
 }
@@ -115,8 +115,8 @@ function describeUnbounded(table: CatalogTable, columns: readonly CatalogColumn[
   });
   return {
     kind: "advice",
-    problem: `Callers may write texts of any length into ${name}: ${columns.map((column) => quotedName(column.name)).join(", ")}.`,
-    fix: `alter table ${name} ${constraints.join(", ")};  -- or whatever length is right`,
+    problem: `Clients may write text of any length into ${name}: ${columns.map((column) => quotedName(column.name)).join(", ")}.`,
+    fix: `alter table ${name} ${constraints.join(", ")};  -- adapt the length`,
   };
 }
 

@@ -167,7 +167,7 @@ describe("keys, indexes and constraints", () => {
       method: "btree",
       unique: true,
       columns: [null],
-      mentioned: ["title"],
+      dependencies: ["title"],
     });
     expect(indexes.get("films_lower_title")?.comment).toBe("Another film has this title.");
   });

@@ -59,15 +59,15 @@ describe("findDrift", () => {
     for (const sql of BY_HAND.slice(0, 5)) await own.rows(sql);
     const found = await findDrift(own.settings);
     expect(found.map(({ description: what }) => what)).toEqual([
-      "index by_hand of table public.notes is made by no migration",
-      "policy write of table public.notes is made by no migration",
-      "grant update (text) on public.notes to anon is made by no migration",
-      "constraint text_length of table public.notes is made by no migration",
-      "column likes of table public.notes is made by no migration",
+      "index by_hand of table public.notes is not created by a migration",
+      "policy write of table public.notes is not created by a migration",
+      "grant update (text) on public.notes to anon is not created by a migration",
+      "constraint text_length of table public.notes is not created by a migration",
+      "column likes of table public.notes is not created by a migration",
     ]);
     expect(found.at(-1)).toMatchObject({
-      keep: "alter table public.notes add column likes integer default 0 not null;",
-      undo: "alter table public.notes drop column likes;",
+      keepSql: "alter table public.notes add column likes integer default 0 not null;",
+      undoSql: "alter table public.notes drop column likes;",
     });
     expect(await own.shadowExists()).toBe(false);
   });

@@ -109,18 +109,18 @@ describe("examine", () => {
   test("finds what is open, what is slow and what is missing, the gravest first", async () => {
     const found = (await examined(ill)).map(({ kind, problem: what }) => `${kind}: ${what}`);
     expect(found).toEqual([
-      'danger: Every role may make tables and functions in "shared", which other people\'s names are looked up in.',
-      'danger: Policies cannot bind "shop"."copied", a materialized view: every row is open (anon: select; authenticated: select).',
-      'danger: Every row of "shop"."open" is open: row-level security is off (anon: select).',
-      'danger: The view "shop"."seen" reads past the policies of its tables (authenticated: select).',
-      'danger: "shop"."trusted"() acts with the rights of postgres, and looks names up where its caller says.',
-      'advice: Nobody sees a row of "shop"."silent": it has privileges (authenticated: select), and no policy.',
-      'advice: "shop"."trusted"() acts with the rights of postgres, past the policies, and anon, authenticated may call it.',
-      "advice: closed.touch() acts with the rights of postgres, and looks names up where its caller says.",
-      'advice: Subscribers are not shown the old rows of "shop"."orders".',
-      'slow: The policy "own" on "shop"."orders" asks who the caller is once per row.',
-      'slow: Embedding by orders_parent, and deleting what it points to, reads all of "shop"."orders".',
-      'slow: A policy of "shop"."orders" looks for rows by "Buyer", which has no index.',
+      'danger: Every role may create tables and functions in "shared", which other people\'s names are looked up in.',
+      'danger: Row-level security does not apply to "shop"."copied", a materialized view: every row is accessible (anon: select; authenticated: select).',
+      'danger: Every row of "shop"."open" is accessible: row-level security is disabled (anon: select).',
+      'danger: The view "shop"."seen" bypasses the policies of its tables (authenticated: select).',
+      'danger: "shop"."trusted"() runs with the rights of postgres (security definer) without a fixed search_path.',
+      'advice: No row of "shop"."silent" is visible: there are privileges (authenticated: select), but no policy.',
+      'advice: "shop"."trusted"() runs with the rights of postgres, which bypasses policies, and anon, authenticated may execute it.',
+      "advice: closed.touch() runs with the rights of postgres (security definer) without a fixed search_path.",
+      'advice: Change events do not contain the old rows of "shop"."orders".',
+      'slow: The policy "own" on "shop"."orders" evaluates who the caller is once per row.',
+      'slow: Embedding by orders_parent and deleting referenced rows scan all of "shop"."orders".',
+      'slow: A policy of "shop"."orders" filters rows by "Buyer", which has no index.',
     ]);
   });
 
@@ -129,10 +129,10 @@ describe("examine", () => {
       ({ problem: what }) => what,
     );
     expect(whats).toEqual([
-      'Requests log in as "postgres", a superuser: a mistake here is a mistake without bounds.',
-      "The service serves DATABASE_URL, and NODE_ENV does not say that this is production.",
-      "Links in mails and redirects name the address that the service listens on.",
-      "Nothing limits how often somebody asks.",
+      'Requests log in as "postgres", a superuser: no privilege and no policy restricts them.',
+      "DATABASE_URL is set, but NODE_ENV is not production.",
+      "Links in emails and redirects contain the address that the service listens on.",
+      "There is no rate limit.",
     ]);
     const production = { ...DEPLOYED, NODE_ENV: "production", PUBLIC_URL: "https://example.org" };
     expect(await examined(well, production)).toEqual([]);
@@ -144,10 +144,10 @@ describe("examine", () => {
       return found.map(({ problem: what }) => what).filter((what) => what.includes("users"));
     };
     expect(await aboutUsers({}, true)).toEqual([
-      "The service serves DATABASE_URL, and NODE_ENV does not say that this is production: /users is open.",
+      "DATABASE_URL is set, but NODE_ENV is not production: /users is open.",
     ]);
     const opened = { NODE_ENV: "production", USERS_ACCESS: "open" };
-    expect(await aboutUsers(opened, true)).toEqual(["Anybody may change and delete users."]);
+    expect(await aboutUsers(opened, true)).toEqual(["Everybody may change and delete users."]);
     expect([await aboutUsers({}, false), await aboutUsers(opened, false)]).toEqual([[], []]);
   });
 
@@ -166,7 +166,7 @@ describe("examine", () => {
       );
       const [finding, ...others] = await about();
       expect([finding?.problem, others]).toEqual([
-        expect.stringMatching(/^Nobody can subscribe to changes of "shop"\."events": /),
+        expect.stringMatching(/^Changes cannot be subscribed to: "shop"\."events": /),
         [],
       ]);
       const fix = finding!.fix.replace(REALTIME_PUBLICATION, "watched");
@@ -194,12 +194,12 @@ describe("examine", () => {
       expect(about(stream)).toEqual([
         {
           kind: "advice",
-          what: 'Nobody can subscribe to changes of "public"."unheard": it is not published, which nothing here does by itself.',
+          problem: 'Changes cannot be subscribed to: "public"."unheard" is not published.',
           fix: 'alter table "public"."unheard" replica identity full; alter publication supabase_realtime add table "public"."unheard";',
         },
       ]);
       expect(about({ ...byLogin, isByHand: false }).map(({ problem: what }) => what)).toEqual([
-        "Nobody can subscribe to row changes: the database's owner may not replicate.",
+        "Row changes are unavailable: the database owner lacks the REPLICATION attribute.",
       ]);
       await withClient(content.ownerUrl, (client) => client.query(about(stream)[0]!.fix));
       const fixed = await withClient(content.ownerUrl, (client) => readReplicationFacts(client, REALTIME_PUBLICATION));
@@ -254,7 +254,7 @@ describe("examine", () => {
       expect(found.map(({ kind, problem: what }) => `${kind}: ${what}`)).toEqual(
         ["partial", "stored", "virtual"].map(
           (name) =>
-            `danger: Postgres refuses UPDATE and DELETE of "shop"."${name}": its replica identity is full, and the publication has not all of its columns.`,
+            `danger: Postgres rejects UPDATE and DELETE of "shop"."${name}": its replica identity is full, but the publication does not have all columns.`,
         ),
       );
       for (const { fix } of found) await run(fix);
@@ -290,18 +290,18 @@ describe("examine", () => {
       ({ kind, problem: what }) => `${kind}: ${what}`,
     );
     expect(found).toEqual([
-      'danger: Callers become "anon", which no policy binds.',
-      'danger: Callers become "god", a superuser, whom nothing binds.',
-      "danger: OWNER_DATABASE_URL goes through a pooler, which passes on neither notifications nor the log nor locks.",
-      "danger: Passwords and rows travel to Postgres unencrypted, over a network.",
-      "danger: The slot left keeps 3.0 GB of the log, and nobody reads it.",
-      "danger: Replica 3 of READ_DATABASE_URLS (db2) is no replica.",
-      'advice: Somebody may log in as "authenticated", past the service: callers need no login.',
-      "advice: DATABASE_URL goes through a pooler: statements stay prepared only where it is PgBouncer 1.21 or newer.",
-      "advice: The slot late has lost its part of the log, and serves nobody any more.",
-      "advice: Row changes may find no place: max_replication_slots leaves 0 free, and each gateway needs one.",
-      "advice: Replica 2 of READ_DATABASE_URLS (db2) does not answer; reads go elsewhere.",
-      "advice: Replica 4 of READ_DATABASE_URLS (db2) has reads cancelled when rows are vacuumed that they still see.",
+      'danger: Callers become "anon", which bypasses row-level security.',
+      'danger: Callers become "god", a superuser: no privilege and no policy restricts them.',
+      "danger: OWNER_DATABASE_URL is that of a connection pooler, which supports neither LISTEN nor replication nor session locks.",
+      "danger: Network connections to Postgres are not encrypted.",
+      "danger: The replication slot left keeps 3.0 GB of WAL and is inactive.",
+      "danger: Replica 3 of READ_DATABASE_URLS (db2) is not a replica.",
+      'advice: Clients can log in as "authenticated" directly, without the service.',
+      "advice: DATABASE_URL is that of a connection pooler: prepared statements require PgBouncer 1.21 or newer.",
+      "advice: The replication slot late is lost: the WAL that it needs was removed.",
+      "advice: Row changes may become unavailable: max_replication_slots leaves 0 free, and each gateway needs one.",
+      "advice: Replica 2 of READ_DATABASE_URLS (db2) is unreachable and receives no reads.",
+      "advice: Replica 4 of READ_DATABASE_URLS (db2) cancels reads that conflict with vacuum.",
     ]);
   });
 
@@ -332,7 +332,7 @@ describe("examine", () => {
       const [finding, ...others] = await found();
       expect(others).toEqual([]);
       expect(finding!.problem).toBe(
-        'Callers may write texts of any length into "public"."notes": "A note", "least", "alike", "data", "words", "slug".',
+        'Clients may write text of any length into "public"."notes": "A note", "least", "alike", "data", "words", "slug".',
       );
       await withClient(content.ownerUrl, (client) => client.query(finding!.fix));
       expect(await found()).toEqual([]);
