@@ -1,5 +1,6 @@
 import type { RequestListener } from "node:http";
-import { type CatalogKeeper, makeCatalogRefresh } from "./engine/catalog/catalog-keeper.ts";
+import type { Catalog } from "./engine/catalog/catalog.ts";
+import { type CatalogKeeper, type CatalogRefresh, makeCatalogRefresh } from "./engine/catalog/catalog-keeper.ts";
 import type { Config } from "./engine/config/config.ts";
 import type { Database } from "./engine/database/database.ts";
 import type { AsOwner } from "./engine/database/owner-pool.ts";
@@ -26,7 +27,7 @@ import {
   type RequestMetrics,
 } from "./rest-gateway/http/request-metrics.ts";
 import { traceRequests } from "./rest-gateway/http/request-tracing.ts";
-import { makeRouter } from "./rest-gateway/http/router.ts";
+import { type GatewayRoutes, makeRouter } from "./rest-gateway/http/router.ts";
 import { TABLE_PREFIX } from "./rest-gateway/http/table-prefix.ts";
 import { apiReferenceRoutes } from "./rest-gateway/openapi/api-reference.ts";
 import { OPENAPI_PATH, openApiRoutes } from "./rest-gateway/openapi/resource/routes.ts";
@@ -41,133 +42,180 @@ import type { QueueTask, TaskHandler } from "./rest-gateway/tasks/task-request.t
 import { makeTaskRoutes } from "./rest-gateway/tasks/task-routes.ts";
 import type { SignInServices } from "./sign-in-services.ts";
 
-/** What answers requests, and does what they have left for later. */
+/** The entry point of HTTP requests, and the interfaces that run queued tasks. */
 export type RequestHandlers = { readonly entry: RequestListener; readonly interfaceAt: (path: string) => TaskHandler };
 
-/** What is opened once. */
 type RequestHandlerDependencies = {
   readonly asOwner: AsOwner;
   readonly database: Database;
   readonly catalog: CatalogKeeper;
   readonly graphql: GraphqlInterface;
   readonly realtime: Realtime;
-  readonly condition: HealthState;
-  /** Null: requests are not counted. */
+  readonly health: HealthState;
+  /** Null: requests are not limited. */
   readonly limit: RequestLimit | null;
   readonly signUpLimit: SharedRateLimit | null;
   readonly versions: ReadVersions;
-  /** Null: nothing can be left for later. */
-  readonly defer: QueueTask | null;
-  /** Where clients reach the service. */
+  /** Null: the database has no queue for tasks. */
+  readonly queueTask: QueueTask | null;
+  /** The URL that clients use. */
   readonly siteUrl: () => string;
-  /** False when requests are turned away, as the service stops. */
-  readonly takesRequests: () => boolean;
+  /** False towards the end of a stop: requests are rejected. */
+  readonly acceptsRequests: () => boolean;
   readonly log: Logger;
   readonly counts: ServiceCounters;
-  /** Null: nobody wants to know. */
+  /** Null: requests are not measured. */
   readonly requests: RequestMetrics | null;
-  /** Null: nobody collects traces. */
+  /** Null: tracing is disabled. */
   readonly tracing: Tracing | null;
 };
 
-/** All that depends on settings which the database may change; a request ends with those that it began with. */
+/** What all handlers share, whatever the settings. */
+type SharedParts = RequestHandlerDependencies & {
+  readonly currentCatalog: () => Catalog;
+  readonly refreshCatalog: CatalogRefresh;
+  readonly healthRoutes: GatewayRoutes;
+  readonly referenceRoutes: GatewayRoutes;
+  readonly limitExpensive: ReturnType<typeof makeExpensiveRequestLimit>;
+};
+
+/** Makes the handlers for some settings. A request that is in flight when settings change ends with the old handlers. */
 export function makeRequestHandlers(
   dependencies: RequestHandlerDependencies,
-): (config: Config, identification: SignInServices) => RequestHandlers {
-  const { asOwner, database, graphql, realtime, condition, limit, signUpLimit, versions, defer, siteUrl } =
-    dependencies;
-  const { log, counts, tracing } = dependencies;
-  const catalog = () => dependencies.catalog.current();
-  const refreshCatalog = makeCatalogRefresh(dependencies.catalog);
-  const health = healthRoutes(condition);
-  const references = { ...apiReferenceRoutes(OPENAPI_PATH, versions), ...errorReferenceRoutes() };
-  const limitExpensive = makeExpensiveRequestLimit(signUpLimit);
-
-  return (config, { authenticator, accounts, federation, keys }) => {
-    const authOptions = accounts && federation && { accounts, federation, authenticator, config, siteUrl };
-    const signIn = authOptions ? authRoutes({ ...authOptions, limitExpensive }) : {};
-    const signInFolders = authOptions ? authPathPrefixes(authOptions) : {};
-    const routes = { ...health, ...keySetRoutes(keys), ...signIn };
-    const table = makeTableInterface({ config, authenticator, database, catalog, queueTask: defer, counts });
-    const csrf = makeCsrfProtection(config);
-    const identify = (request: GatewayRequest) => authenticateCaller(request, { authenticator, csrf });
-    const resource = makeResourceInterface({
-      config,
-      authenticator,
-      csrf,
-      database,
-      catalog,
-      catchUp: refreshCatalog,
-      versions,
-      queueTask: defer,
-      counts,
-    });
-    const documents = openApiRoutes({
-      config,
-      catalog,
-      versions,
-      identify,
-      routes,
-      folders: Object.keys(signInFolders),
-      hasTasks: defer !== null,
-    });
-    const startPage = startPageRoutes({
-      config,
-      catalog,
-      address: siteUrl,
-      fault: async () => publicFault(condition),
-      anonKey: makeRoleKey(config.anonRole, keys, config),
-      links: startPageLinks(config, { canSignIn: accounts !== null }),
-      graphqlQuery: graphql.sampleQuery,
-    });
-    const collections = defer
-      ? makeTaskRoutes({
-          asOwner,
-          authenticate: identify,
-          negotiateVersion: async (request) => {
-            const { publicUrl } = config;
-            const query = new URLSearchParams(request.rawQuery);
-            negotiateVersion(request, parseAddress(request.path), query, { versions: await versions(), publicUrl });
-          },
-          hasCollection: resource.has,
-          next: resource.handle,
-        })
-      : resource.handle;
-    const allRoutes = { ...routes, ...documents, ...references, ...startPage };
-    const folders = { [TABLE_PREFIX]: table.handle, ...signInFolders, ...graphql.folders, ...realtime.handlersByPath };
-    const gateway = makeRouter({
-      routes: allRoutes,
-      folders,
-      fallback: collections,
-      errorBody: config.errorBody,
-      tableErrorVerbosity: config.tableErrorVerbosity,
-      log,
-      errors: counts.errors,
-      acceptsRequests: dependencies.takesRequests,
-      onUnknownName: () => dependencies.catalog.checkSoon(),
-    });
-    const routeOf = makeRouteTemplateFinder({ paths: Object.keys(allRoutes), folders: Object.keys(folders) });
-    const answer = toNodeHandler(gateway, config, log, limit);
-    const signInPaths = Object.keys(signInFolders);
-    // Signing in and pages go through Express, whatever has rows ahead of it.
-    const routePaths = new Set(Object.keys(allRoutes));
-    const isForExpress = (path: string) =>
-      routePaths.has(path) || signInPaths.some((folder) => isPathUnder(folder, path));
-    const fastPath = { takes: (path: string) => !isForExpress(path), answer };
-    const app = makeExpressApp({ config, answer });
-    const entry = makeEntryListener({
-      config,
-      log,
-      beforeExpress: fastPath,
-      app,
-      count: makeRequestCounter(routeOf, dependencies.requests),
-    });
-    const readConnection = makeClientConnectionReader(config);
-    return {
-      entry: tracing ? traceRequests({ tracing, routeOf, readConnection }, entry) : entry,
-      interfaceAt: (path) => (isPathUnder(TABLE_PREFIX, path) ? table : resource),
-    };
+): (config: Config, signIn: SignInServices) => RequestHandlers {
+  const { catalog, health, versions, signUpLimit } = dependencies;
+  const shared: SharedParts = {
+    ...dependencies,
+    currentCatalog: () => catalog.current(),
+    refreshCatalog: makeCatalogRefresh(catalog),
+    healthRoutes: healthRoutes(health),
+    referenceRoutes: { ...apiReferenceRoutes(OPENAPI_PATH, versions), ...errorReferenceRoutes() },
+    limitExpensive: makeExpensiveRequestLimit(signUpLimit),
   };
+  return (config, signIn) => buildHandlers(shared, config, signIn);
+}
+
+function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServices): RequestHandlers {
+  const { database, graphql, realtime, queueTask, counts, versions, refreshCatalog, currentCatalog: catalog } = shared;
+  const { authenticator, accounts, federation } = signIn;
+  const csrf = makeCsrfProtection(config);
+  const authenticate: Authenticate = (request) => authenticateCaller(request, { authenticator, csrf });
+
+  const authOptions = accounts &&
+    federation && { accounts, federation, authenticator, config, siteUrl: shared.siteUrl };
+  const authFolders = authOptions ? authPathPrefixes(authOptions) : {};
+  const authAndHealthRoutes = {
+    ...shared.healthRoutes,
+    ...keySetRoutes(signIn.keys),
+    ...(authOptions && authRoutes({ ...authOptions, limitExpensive: shared.limitExpensive })),
+  };
+  const documents = openApiRoutes({
+    config,
+    catalog,
+    versions,
+    identify: authenticate,
+    routes: authAndHealthRoutes,
+    folders: Object.keys(authFolders),
+    hasTasks: queueTask !== null,
+  });
+  const table = makeTableInterface({ config, authenticator, database, catalog, queueTask, counts });
+  const resource = makeResourceInterface({
+    config,
+    authenticator,
+    csrf,
+    database,
+    catalog,
+    catchUp: refreshCatalog,
+    versions,
+    queueTask,
+    counts,
+  });
+  const routes = {
+    ...authAndHealthRoutes,
+    ...documents,
+    ...shared.referenceRoutes,
+    ...startPage(shared, config, signIn),
+  };
+  const folders = { [TABLE_PREFIX]: table.handle, ...authFolders, ...graphql.folders, ...realtime.handlersByPath };
+  const router = makeRouter({
+    routes,
+    folders,
+    fallback: queueTask ? withTaskRoutes(resource, shared, config, authenticate) : resource.handle,
+    errorBody: config.errorBody,
+    tableErrorVerbosity: config.tableErrorVerbosity,
+    log: shared.log,
+    errors: counts.errors,
+    acceptsRequests: shared.acceptsRequests,
+    onUnknownName: () => shared.catalog.checkSoon(),
+  });
+  const paths = { routes: Object.keys(routes), authFolders: Object.keys(authFolders), folders: Object.keys(folders) };
+  return {
+    entry: makeEntry(shared, config, router, paths),
+    interfaceAt: (path) => (isPathUnder(TABLE_PREFIX, path) ? table : resource),
+  };
+}
+
+function startPage({ currentCatalog, siteUrl, health, graphql }: SharedParts, config: Config, signIn: SignInServices) {
+  return startPageRoutes({
+    config,
+    catalog: currentCatalog,
+    address: siteUrl,
+    fault: async () => publicFault(health),
+    anonKey: makeRoleKey(config.anonRole, signIn.keys, config),
+    links: startPageLinks(config, { canSignIn: signIn.accounts !== null }),
+    graphqlQuery: graphql.sampleQuery,
+  });
+}
+
+type Authenticate = (request: GatewayRequest) => ReturnType<typeof authenticateCaller>;
+
+/** The resource interface, with the paths that report on tasks. */
+function withTaskRoutes(
+  resource: ReturnType<typeof makeResourceInterface>,
+  { asOwner, versions }: SharedParts,
+  { publicUrl }: Config,
+  authenticate: Authenticate,
+) {
+  return makeTaskRoutes({
+    asOwner,
+    authenticate,
+    negotiateVersion: async (request) => {
+      const query = new URLSearchParams(request.rawQuery);
+      negotiateVersion(request, parseAddress(request.path), query, { versions: await versions(), publicUrl });
+    },
+    hasCollection: resource.has,
+    next: resource.handle,
+  });
+}
+
+type RoutedPaths = {
+  readonly routes: readonly string[];
+  readonly folders: readonly string[];
+  readonly authFolders: readonly string[];
+};
+
+/** Sign-in and pages are served by Express. Requests for rows bypass it, because it costs a tenth of their throughput. */
+function makeEntry(
+  { log, limit, requests, tracing }: SharedParts,
+  config: Config,
+  router: ReturnType<typeof makeRouter>,
+  paths: RoutedPaths,
+): RequestListener {
+  const answer = toNodeHandler(router, config, log, limit);
+  const routePaths = new Set(paths.routes);
+  const isForExpress = (path: string) =>
+    routePaths.has(path) || paths.authFolders.some((folder) => isPathUnder(folder, path));
+  const routeOf = makeRouteTemplateFinder({ paths: paths.routes, folders: paths.folders });
+  const entry = makeEntryListener({
+    config,
+    log,
+    beforeExpress: { takes: (path: string) => !isForExpress(path), answer },
+    app: makeExpressApp({ config, answer }),
+    count: makeRequestCounter(routeOf, requests),
+  });
+  return tracing
+    ? traceRequests({ tracing, routeOf, readConnection: makeClientConnectionReader(config) }, entry)
+    : entry;
 }
 
 function makeRequestCounter(routeOf: FindRouteTemplate, requests: RequestMetrics | null): CountRequest | null {
@@ -175,7 +223,7 @@ function makeRequestCounter(routeOf: FindRouteTemplate, requests: RequestMetrics
   return (method, path, status, milliseconds) => requests.count(routeOf(path), method, status, milliseconds);
 }
 
-/** For the start page, in words for everybody. */
+/** The fault that the public start page shows. */
 function publicFault({ databaseFault, schemaFault }: HealthState): string | null {
   if (databaseFault() !== null) return "The database does not answer.";
   return schemaFault() === null ? null : "The schema may be out of date.";

@@ -91,7 +91,7 @@ function printBanner(running: RunningService): void {
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   const data = isEmbedded(config) ? `${resolve(config.dataDir)} (embedded Postgres)` : "DATABASE_URL";
   print(`
-  url        ${url}
+  address    ${url}
   health     ${url}/health
   graphql    ${url}/graphql${config.graphqlExplorer ? `\n  explorer   ${url}/graphiql` : ""}
 ${admin ? `  metrics    ${admin.url}/metrics\n` : ""}  data       ${data}

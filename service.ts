@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import { hasAccounts } from "./engine/accounts/accounts.ts";
 import { createFirstAdministrator } from "./engine/accounts/administration.ts";
 import { type CatalogKeeper, keepCatalog } from "./engine/catalog/catalog-keeper.ts";
@@ -8,7 +9,6 @@ import { shuttingDown } from "./engine/database/database-errors.ts";
 import { combineObservers, logSlowStatements } from "./engine/database/observe-statements.ts";
 import type { AsOwner } from "./engine/database/owner-pool.ts";
 import { type ConfigKeeper, findMissingFunctions, keepConfig } from "./engine/database-config/config-keeper.ts";
-import type { Authenticator } from "./engine/identity/authenticator.ts";
 import { makeMissingRoleWarning } from "./engine/identity/missing-role-warning.ts";
 import { makeRequestLimit, type RequestLimit } from "./engine/limits/request-limit.ts";
 import { makeSharedRateLimit, type SharedRateLimit } from "./engine/limits/shared-rate-limit.ts";
@@ -16,7 +16,7 @@ import { EmailQueue } from "./engine/mail/email-queue.ts";
 import { makeMailer } from "./engine/mail/mailer.ts";
 import { SocketMemory } from "./engine/memory/socket-memory.ts";
 import { bringUpToDate } from "./engine/migrate/migrate.ts";
-import { makeServiceCounters, type ServiceCounters } from "./engine/observability/counters.ts";
+import { makeServiceCounters } from "./engine/observability/counters.ts";
 import { makeMetricsReader } from "./engine/observability/metrics.ts";
 import { openTracing, type Tracing } from "./engine/observability/tracing.ts";
 import type { Logger } from "./engine/output/log.ts";
@@ -27,17 +27,12 @@ import { openReplication, type ReplicationStream } from "./engine/replication/ch
 import { REALTIME_PUBLICATION } from "./engine/replication/replication-slots.ts";
 import { hasTasks, type JobRunner, startJobRunner } from "./engine/tasks/job-runner.ts";
 import { makeCsrfProtection } from "./http/csrf-protection.ts";
-import {
-  GRAPHQL_PATH,
-  type GraphqlDependencies,
-  type GraphqlInterface,
-  openGraphql,
-} from "./plugins/server/graphql.ts";
+import { GRAPHQL_PATH, type GraphqlInterface, openGraphql } from "./plugins/server/graphql.ts";
 import { openRealtime, type Realtime, SOCKET_PATH } from "./realtime/realtime.ts";
 import { makeRequestHandlers, type RequestHandlers } from "./request-handlers.ts";
 import type { ServiceOperations } from "./rest-gateway/http/admin.ts";
 import { type DrainMode, drain } from "./rest-gateway/http/drain.ts";
-import { isReady, makeHealthState } from "./rest-gateway/http/health.ts";
+import { type HealthState, isReady, makeHealthState } from "./rest-gateway/http/health.ts";
 import { makeAdmission } from "./rest-gateway/http/limits.ts";
 import { makeClientConnectionReader } from "./rest-gateway/http/request.ts";
 import { HttpTraffic, RequestMetrics } from "./rest-gateway/http/request-metrics.ts";
@@ -48,19 +43,19 @@ import { defaultVersion, makeVersionReader } from "./rest-gateway/resource/versi
 import { makeQueueTask } from "./rest-gateway/tasks/queue-task.ts";
 import { maintainTasks, makeTaskList, makeTaskRunner } from "./rest-gateway/tasks/task-runner.ts";
 import { serviceMetrics } from "./service-metrics.ts";
-import { makeSignInServices } from "./sign-in-services.ts";
+import { makeSignInServices, type SignInServices } from "./sign-in-services.ts";
 
-/** The service in one process or several, as its entry point knows it. */
+/** The running service, in one process or several. */
 export type RunningService = {
-  /** Where clients reach it. */
+  /** The URL that it listens on. */
   readonly url: string;
   readonly postgres: PostgresUrls;
-  /** What operators may ask of it. */
+  /** What the admin server calls. */
   readonly operations: ServiceOperations;
-  /** Takes up what has changed in files, while it goes on serving. */
+  /** Applies changed files (certificate; with workers, the program too) without interrupting requests. */
   reload(): Promise<void>;
-  /** Answers what is in flight, then lets go of everything. */
-  stop(departure?: DrainMode): Promise<void>;
+  /** Completes requests in flight, then closes everything. */
+  stop(drainMode?: DrainMode): Promise<void>;
 };
 
 export type Service = RunningService & {
@@ -71,57 +66,38 @@ export type Service = RunningService & {
 
 export type ServiceOptions = {
   readonly log: Logger;
-  /** Says what is being done, for the person who waits. */
+  /** Prints the progress of the start. */
   readonly report: (step: string) => void;
-  /** Called when the service cannot go on. */
+  /** Called when the service cannot continue. */
   readonly onFatalError: (reason: Error) => void;
-  /** The database, where another process has started it. */
+  /** The database, if another process has started it. */
   readonly postgres?: ServedPostgres;
-  /** Why fewer processes serve than should; null when all do. */
+  /** Why fewer worker processes run than configured; null if all run. */
   readonly workerShortage?: () => string | null;
-  /** For how many milliseconds a start waits for GraphQL's schema. */
+  /** How long the start waits for the GraphQL schema. */
   readonly schemaTimeoutMs?: number;
 };
 
 const ONE_HOUR = 3600;
 
-/** Everything that runs, wired from the bottom up; what was opened last is closed first. */
-export async function startService(given: Config, options: ServiceOptions): Promise<Service> {
-  if (!options.postgres) await checkListenAddress(given);
+/** Opens everything that runs, from the bottom up; on stop it is closed in the reverse order. */
+export async function startService(environmentConfig: Config, options: ServiceOptions): Promise<Service> {
+  if (!options.postgres) await checkListenAddress(environmentConfig);
   await using opened = new AsyncDisposableStack();
-  const core = await openCore(given, options, opened);
-  const { postgres, config, settings, database, asOwner, catalog, tracing, log } = core;
+  const core = await openCore(environmentConfig, options, opened);
+  const { postgres, config, database, asOwner, catalog, log } = core;
+  const state = new ServiceState(config);
 
-  // Where clients reach it is known when it listens, if nobody has said it.
-  let siteUrl = config.publicUrl;
-  const counts = makeServiceCounters();
-  const makeIdentification = await openIdentification(
-    { ...core, siteUrl: () => siteUrl!, counts, report: options.report },
-    opened,
-  );
-  let identification = await makeIdentification(config);
+  const makeIdentification = await openIdentification(core, state, options.report, opened);
+  state.identification = await makeIdentification(config);
   const limits = openRateLimits(core, opened);
-
-  const authenticator = () => identification.authenticator;
-  const { schemaTimeoutMs, workerShortage = () => null } = options;
-  const readConnection = makeClientConnectionReader(config);
-  const clientAddress: StreamingDependencies["clientAddress"] = (request) => readConnection(request).address;
-  const streaming = { ...core, authenticator, clientAddress, counts, patienceMs: schemaTimeoutMs };
-  const { graphql, changes, realtime } = await openStreamingInterfaces(streaming, opened);
-
-  let accepting = true;
-  let takesRequests = true;
-  const condition = makeHealthState({
-    database,
-    schemaFault: () => catalog.state().reason ?? graphql.state().fault,
-    isSchemaAwaited: () => graphql.state().isAwaited,
-    leftOut: () => graphql.state().leftOut,
-    workerShortage,
-    acceptsWork: () => accepting,
-  });
+  const interfaces = await openStreamingInterfaces(core, state, options.schemaTimeoutMs, opened);
+  const health = makeHealth(core, interfaces.graphql, state, options.workerShortage);
   opened.defer(warnOfDisplacedTables(catalog, log));
+
   const versions = makeVersionReader(asOwner);
-  const queueTask = (await hasTasks(asOwner))
+  const canQueueTasks = await hasTasks(asOwner);
+  const queueTask = canQueueTasks
     ? makeQueueTask({
         asOwner,
         publicUrl: config.publicUrl,
@@ -130,23 +106,100 @@ export async function startService(given: Config, options: ServiceOptions): Prom
     : null;
   const requests = config.adminPort === null ? null : new RequestMetrics();
   const makeHandlers = makeRequestHandlers({
-    asOwner,
-    database,
-    catalog,
-    graphql,
-    realtime,
-    condition,
+    ...core,
+    ...interfaces,
     ...limits,
+    health,
     versions,
-    defer: queueTask,
-    siteUrl: () => siteUrl!,
-    takesRequests: () => takesRequests,
-    log,
-    counts,
+    queueTask,
+    siteUrl: () => state.siteUrl!,
+    acceptsRequests: () => state.acceptsRequests,
+    counts: state.counts,
     requests,
-    tracing,
   });
-  let handlers = makeHandlers(config, identification);
+  state.handlers = makeHandlers(config, state.identification);
+  await followSettings(core, state, { makeIdentification, makeHandlers }, opened);
+  const jobs = canQueueTasks ? await openTasks(core, state, opened) : null;
+
+  const traffic = new HttpTraffic();
+  const metrics = { ...core, ...interfaces, counts: state.counts, traffic, hasTasks: canQueueTasks };
+  const readMetrics = requests && makeMetricsReader(serviceMetrics({ ...metrics, requests }));
+  const server = await openHttpServer(config, state, limits, interfaces);
+  if (requests) traffic.follow(server);
+  state.siteUrl ??= serverUrl(server, config.host);
+  opened.defer(() => drainService(server, config, state, { ...interfaces, jobs }));
+
+  const running = opened.move();
+  return {
+    url: serverUrl(server, config.host),
+    postgres,
+    ...interfaces,
+    operations: {
+      isReady: () => isReady(health),
+      measure: async () => (readMetrics ? [await readMetrics()] : []),
+      underWay: async () => database.runningStatements(),
+    },
+    reload: () => reloadCertificate(server, config),
+    stop: (drainMode = {}) => {
+      state.drainMode = drainMode;
+      return running.disposeAsync();
+    },
+  };
+}
+
+/** What changes while the service runs. */
+class ServiceState {
+  readonly counts = makeServiceCounters();
+  /** PUBLIC_URL, or the address of the server, which is known once it listens. */
+  siteUrl: string | null;
+  /** Made anew when settings change. */
+  identification!: SignInServices;
+  /** Made anew when settings change. */
+  handlers!: RequestHandlers;
+  /** False from the moment that the service is told to stop. */
+  acceptsWork = true;
+  /** False when requests are rejected, towards the end of a stop. */
+  acceptsRequests = true;
+  drainMode: DrainMode = {};
+  readonly readConnection: ReturnType<typeof makeClientConnectionReader>;
+
+  constructor(config: Config) {
+    this.siteUrl = config.publicUrl;
+    this.readConnection = makeClientConnectionReader(config);
+  }
+}
+
+type StreamingInterfaces = Pick<Service, "graphql" | "changes" | "realtime">;
+
+function makeHealth(
+  { database, catalog }: ServiceCore,
+  graphql: GraphqlInterface,
+  state: ServiceState,
+  workerShortage: () => string | null = () => null,
+): HealthState {
+  return makeHealthState({
+    database,
+    schemaFault: () => catalog.state().reason ?? graphql.state().fault,
+    isSchemaAwaited: () => graphql.state().isAwaited,
+    leftOut: () => graphql.state().leftOut,
+    workerShortage,
+    acceptsWork: () => state.acceptsWork,
+  });
+}
+
+type SettingsDependents = {
+  readonly makeIdentification: (config: Config) => Promise<SignInServices>;
+  readonly makeHandlers: (config: Config, identification: SignInServices) => RequestHandlers;
+};
+
+/** Applies settings that change in the database, and warns of roles and functions that they name and that do not exist. */
+async function followSettings(
+  core: ServiceCore,
+  state: ServiceState,
+  { makeIdentification, makeHandlers }: SettingsDependents,
+  opened: AsyncDisposableStack,
+): Promise<void> {
+  const { postgres, config, settings, catalog, log } = core;
   opened.defer(() => settings.close());
   await warnOfMissingFunctions(core, config);
   const warnOfMissingRole = makeMissingRoleWarning(log);
@@ -158,91 +211,66 @@ export async function startService(given: Config, options: ServiceOptions): Prom
   opened.defer(catalog.onChange(checkRoles));
   settings.follow(async (changed) => {
     await catalog.setOptions(catalogOptionsOf(changed, postgres.loginRole));
-    identification = await makeIdentification(changed);
-    handlers = makeHandlers(changed, identification);
+    state.identification = await makeIdentification(changed);
+    state.handlers = makeHandlers(changed, state.identification);
     await warnOfMissingFunctions(core, changed);
     checkRoles();
   });
-  const interfaceAt: RequestHandlers["interfaceAt"] = (path) => handlers.interfaceAt(path);
-  const jobs = queueTask && (await openTasks({ ...core, authenticator, interfaceAt }, opened));
+}
 
+function openHttpServer(
+  config: Config,
+  state: ServiceState,
+  { limit }: RateLimits,
+  { graphql, realtime }: StreamingInterfaces,
+): ReturnType<typeof openServer> {
   const admissionOf: AdmissionForUpgrade = (request) => {
-    if (!takesRequests) throw shuttingDown();
-    return makeAdmission(request.url ?? "/", limits.limit, () => readConnection(request));
+    if (!state.acceptsRequests) throw shuttingDown();
+    return makeAdmission(request.url ?? "/", limit, () => state.readConnection(request));
   };
   const upgrade = makeUpgradeRouter({
     interfaces: { [GRAPHQL_PATH]: graphql.upgrade, [SOCKET_PATH]: realtime.upgrade },
     admissionOf,
     maxConnections: config.webSocketConnections,
   });
-  const traffic = new HttpTraffic();
-  const measurable = {
-    asOwner,
-    database,
-    catalog,
-    changes,
-    graphql,
-    realtime,
-    counts,
-    traffic,
-    hasTasks: queueTask !== null,
-  };
-  const meter = requests && makeMetricsReader(serviceMetrics({ ...measurable, requests }));
-  const server = await openServer((request, response) => handlers.entry(request, response), config, upgrade);
-  if (requests) traffic.follow(server);
-  siteUrl ??= serverUrl(server, config.host);
-  let departure: DrainMode = {};
-  opened.defer(async () => {
-    accepting = false;
-    const milliseconds = config.drainTimeout * 1000;
-    const turnAway = () => {
-      takesRequests = false;
-    };
-    await Promise.all([
-      drain(server, milliseconds, { ...departure, refuseRequests: turnAway }),
-      graphql.hangUp(milliseconds),
-      realtime.closeSockets(milliseconds),
-      jobs?.close(milliseconds),
-    ]);
-  });
+  return openServer((request, response) => state.handlers.entry(request, response), config, upgrade);
+}
 
-  const running = opened.move();
-  return {
-    url: serverUrl(server, config.host),
-    postgres,
-    graphql,
-    changes,
-    realtime,
-    operations: {
-      isReady: () => isReady(condition),
-      measure: async () => (meter ? [await meter()] : []),
-      underWay: async () => database.runningStatements(),
-    },
-    reload: () => reloadCertificate(server, config),
-    stop: (given = {}) => {
-      departure = given;
-      return running.disposeAsync();
-    },
+/** Completes requests, operations and tasks in progress, within DRAIN_TIMEOUT_SECONDS. */
+async function drainService(
+  server: Awaited<ReturnType<typeof openServer>>,
+  config: Config,
+  state: ServiceState,
+  { graphql, realtime, jobs }: StreamingInterfaces & { readonly jobs: JobRunner | null },
+): Promise<void> {
+  state.acceptsWork = false;
+  const milliseconds = config.drainTimeout * 1000;
+  const refuseRequests = () => {
+    state.acceptsRequests = false;
   };
+  await Promise.all([
+    drain(server, milliseconds, { ...state.drainMode, refuseRequests }),
+    graphql.hangUp(milliseconds),
+    realtime.closeSockets(milliseconds),
+    jobs?.close(milliseconds),
+  ]);
 }
 
 async function warnOfMissingFunctions({ asOwner, log }: ServiceCore, config: Config): Promise<void> {
   try {
     for (const fault of await findMissingFunctions(asOwner, config)) log.warn(fault);
   } catch (err) {
-    log.warn({ err }, "whether the functions that settings name are there could not be looked up");
+    log.warn({ err }, "could not check whether the functions named by settings exist");
   }
 }
 
-type IdentificationDependencies = ServiceCore & {
-  readonly siteUrl: () => string;
-  readonly counts: ServiceCounters;
-  readonly report: ServiceOptions["report"];
-};
-
-/** Who calls, by keys and by accounts where there are some, and the mails to those. */
-async function openIdentification(dependencies: IdentificationDependencies, opened: AsyncDisposableStack) {
-  const { config, asOwner, siteUrl, counts, report, log } = dependencies;
+/** Authentication, by keys and by accounts if the database has some, and the emails to accounts. */
+async function openIdentification(
+  { config, asOwner, log }: ServiceCore,
+  state: ServiceState,
+  report: ServiceOptions["report"],
+  opened: AsyncDisposableStack,
+): Promise<(config: Config) => Promise<SignInServices>> {
   const canSignIn = await hasAccounts(asOwner);
   if (!canSignIn)
     log.warn(
@@ -253,10 +281,11 @@ async function openIdentification(dependencies: IdentificationDependencies, open
   const mailer = makeMailer(config, log);
   const emailQueue = mailer && new EmailQueue({ mailer, log });
   opened.defer(() => emailQueue?.close());
-  return makeSignInServices({ asOwner, canSignIn, emailQueue, siteUrl, hits: counts.tokens, log });
+  const siteUrl = () => state.siteUrl!;
+  return makeSignInServices({ asOwner, canSignIn, emailQueue, siteUrl, hits: state.counts.tokens, log });
 }
 
-/** Null: nothing is counted. */
+/** Null: no limit. */
 type RateLimits = { readonly limit: RequestLimit | null; readonly signUpLimit: SharedRateLimit | null };
 
 function openRateLimits({ config, asOwner, log }: ServiceCore, opened: AsyncDisposableStack): RateLimits {
@@ -267,17 +296,15 @@ function openRateLimits({ config, asOwner, log }: ServiceCore, opened: AsyncDisp
   return { limit, signUpLimit: signUps.points > 0 ? makeSharedRateLimit(signUps) : null };
 }
 
-type StreamingDependencies = ServiceCore & {
-  readonly authenticator: () => Authenticator;
-  readonly clientAddress: GraphqlDependencies["clientAddress"];
-  readonly counts: ServiceCounters;
-  readonly patienceMs: number | undefined;
-};
-
-/** The interfaces that tell of changes, and where those come from. */
-async function openStreamingInterfaces(dependencies: StreamingDependencies, opened: AsyncDisposableStack) {
-  const { postgres, config, database, asOwner, catalog, listener, tracing, log } = dependencies;
-  const { authenticator, clientAddress, counts, patienceMs } = dependencies;
+/** GraphQL and Realtime, and the replication stream that row changes come from. */
+async function openStreamingInterfaces(
+  { postgres, config, database, asOwner, catalog, listener, tracing, log }: ServiceCore,
+  state: ServiceState,
+  schemaTimeoutMs: number | undefined,
+  opened: AsyncDisposableStack,
+): Promise<StreamingInterfaces> {
+  const authenticator = () => state.identification.authenticator;
+  const clientAddress = (request: IncomingMessage) => state.readConnection(request).address;
   const memory = new SocketMemory(config);
   const graphql = await openGraphql({
     config,
@@ -288,9 +315,9 @@ async function openStreamingInterfaces(dependencies: StreamingDependencies, open
     loginRole: postgres.loginRole,
     clientAddress,
     log,
-    counts,
+    counts: state.counts,
     tracing,
-    patienceMs,
+    patienceMs: schemaTimeoutMs,
     memory,
   });
   opened.defer(() => graphql.close());
@@ -314,14 +341,20 @@ async function openStreamingInterfaces(dependencies: StreamingDependencies, open
   return { graphql, changes, realtime };
 }
 
-type TaskDependencies = ServiceCore &
-  Pick<RequestHandlers, "interfaceAt"> & { readonly authenticator: () => Authenticator };
-
-/** Does what requests have left for later. */
-async function openTasks(dependencies: TaskDependencies, opened: AsyncDisposableStack): Promise<JobRunner> {
-  const { postgres, config, asOwner, authenticator, interfaceAt, log } = dependencies;
+/** Runs the tasks that requests have queued. */
+async function openTasks(
+  { postgres, config, asOwner, log }: ServiceCore,
+  state: ServiceState,
+  opened: AsyncDisposableStack,
+): Promise<JobRunner> {
   const { tableErrorVerbosity } = config;
-  const taskRunner = makeTaskRunner({ asOwner, authenticator, handlerFor: interfaceAt, tableErrorVerbosity, log });
+  const taskRunner = makeTaskRunner({
+    asOwner,
+    authenticator: () => state.identification.authenticator,
+    handlerFor: (path) => state.handlers.interfaceAt(path),
+    tableErrorVerbosity,
+    log,
+  });
   const jobs = await startJobRunner({
     url: postgres.ownerUrl,
     tasks: makeTaskList(taskRunner),
@@ -329,15 +362,15 @@ async function openTasks(dependencies: TaskDependencies, opened: AsyncDisposable
     cancelRunning: taskRunner.cancelRunning,
     log,
   });
-  // For a start that fails behind this: who stops closes them together with all else that is under way.
+  // In case the start fails after this; a stop closes them earlier, with everything else that is drained.
   opened.defer(() => jobs.close(0));
   return jobs;
 }
 
-/** What every interface stands on. */
-export type ServiceCore = {
+/** What all interfaces use. */
+type ServiceCore = {
   readonly postgres: ServedPostgres;
-  /** As they are at the start, with what the database says of them. */
+  /** The settings at the start, including those in the database. */
   readonly config: Config;
   readonly settings: ConfigKeeper;
   readonly database: Database;
@@ -348,8 +381,8 @@ export type ServiceCore = {
   readonly log: Logger;
 };
 
-/** Starts Postgres or reaches it, up to date; reads the settings that it holds, and what it has. */
-export async function openCore(
+/** Starts or reaches Postgres and migrates it; reads the settings in the database and the catalogue. */
+async function openCore(
   environmentConfig: Config,
   options: ServiceOptions,
   opened: AsyncDisposableStack,
@@ -384,13 +417,13 @@ export async function openCore(
   return { postgres, config, settings, database, asOwner, catalog, listener, tracing, log };
 }
 
-/** How the catalogue is read by those settings. */
-export function catalogOptionsOf(config: Config, loginRole: string): CatalogOptions {
+/** Which part of the database the catalogue describes, by the settings. */
+function catalogOptionsOf(config: Config, loginRole: string): CatalogOptions {
   const { schemas, extraSearchPath, timezoneEnabled: timeZones } = config;
   return { schemas, extraSearchPath, timeZones, loginRole };
 }
 
-/** The way to Postgres that requests take. */
+/** The connection pools that requests use. */
 function openRequestDatabase(
   config: Config,
   { requestUrl, ownerUrl }: ServedPostgres,

@@ -1,5 +1,4 @@
-import type { DatabaseSettings } from "../database-config/config-keeper.ts";
-import { findInEnvironment } from "./config.ts";
+import { type DatabaseSettings, findInEnvironment } from "./config.ts";
 import type { SettingDefinition } from "./setting-definition.ts";
 import { IGNORED_SETTINGS, SETTING_GROUPS, SETTINGS, SETTINGS_IN_DATABASE, toDatabaseName } from "./settings.ts";
 

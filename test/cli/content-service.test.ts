@@ -46,7 +46,7 @@ describe("content-service", () => {
     expect(byPackage.stdout).toMatch(/^npx content-service keys revoke ID\n {2}Revokes an API key\.$/m);
     const byScript = await run("npm", ["run", "--silent", "keys", "--", "--help"], { cwd: REPOSITORY });
     expect(byScript.stdout).toMatch(/^npm run keys -- revoke ID\n {2}Revokes an API key\.$/m);
-    for (const { stdout } of [byPackage, byScript]) expect(stdout).toContain("Ends with 0 when it is done");
+    for (const { stdout } of [byPackage, byScript]) expect(stdout).toContain("Exit codes: 0 success");
   });
 
   test("says its version, and that the service itself takes settings and no words", async () => {

@@ -57,7 +57,7 @@ describe("npm run migrate -- --watch-only", () => {
       expect(await tellsOf("drop table passing")).toBe(false);
       expect(await tellsOf("drop table public.notes")).toBe(true);
     });
-    expect((await watchOnly()).stdout).toContain("nothing was changed");
+    expect((await watchOnly()).stdout).toContain("Nothing was changed");
   });
 
   test("prints the SQL for a superuser to who is none, and stands alone", async () => {

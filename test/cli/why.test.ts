@@ -75,7 +75,7 @@ describe("npm run why", () => {
     expect((await why("/users/1/articles")).stdout).toContain("anon sees 0 of 0 rows.");
     expect((await why("/api/v1/notes?wrong=1")).stderr).toContain("anon gets 400 VALIDATION_ERROR");
     expect((await why("/api/v1/nothing")).stderr).toContain("anon gets 404 RESOURCE_NOT_FOUND");
-    expect((await why("/api/v1/notes?fields=id,owner")).stderr).toContain("anon is answered");
+    expect((await why("/api/v1/notes?fields=id,owner")).stderr).toContain("anon gets");
   });
 
   test("explains whose changes a subscription is sent, and that a table is not published", async () => {
@@ -123,7 +123,7 @@ describe("npm run why", () => {
     ]);
   });
 
-  test("changes nothing, and says what somebody would be answered who is refused", async () => {
+  test("changes nothing, and prints the error that the caller would get", async () => {
     const { stderr, code } = await why("/rest/v1/notes?select=owner,wrong");
     expect(stderr).toContain("anon gets 400 42703");
     expect(code).toBe(1);
@@ -131,6 +131,6 @@ describe("npm run why", () => {
     expect(looping.stderr).toContain("anon gets 500 42P17");
     expect(looping.stderr).toContain('infinite recursion detected in policy for relation "loops"');
     expect((await why("--role", "postgres", "notes")).stderr).toContain('Requests cannot use the role "postgres"');
-    expect((await why()).stderr).toContain("Say one request");
+    expect((await why()).stderr).toContain("Specify one request");
   });
 });

@@ -240,7 +240,7 @@ describe("when it is told to reload", () => {
     await say("pgrst.db_max_rows", "5");
     await expect(keeper.reload()).rejects.toThrow("cannot be read");
     await until(() => attempts >= 3);
-    expect(logged.filter((line) => line.includes("cannot be taken up"))).toHaveLength(1);
+    expect(logged.filter((line) => line.includes("could not be applied"))).toHaveLength(1);
   });
 
   test("what failed half applied is applied anew, also when the settings are by then those in force", async () => {
