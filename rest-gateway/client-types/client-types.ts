@@ -20,7 +20,7 @@ import {
   typeBlock,
 } from "./type-text.ts";
 
-/** The exposed schemas as `createClient<Database>()` of supabase-js takes them. */
+/** The exposed schemas as the type for `createClient<Database>()` of supabase-js. */
 export function toClientTypes(catalog: Catalog): string {
   const exposed = exposedSchemas(catalog);
   const textOf = makeTypeText(catalog);
@@ -77,7 +77,7 @@ function compositeType({ name, attributes }: CompositeType, textOf: TypeText): s
 const JSON_TYPE = `export type Json = string | number | boolean | null | { [key: string]: Json | undefined } | Json[];
 `;
 
-/** Names for what is used most, in the default schema. */
+/** Short names for the types of the default schema. */
 function shorthands(schema: string): string {
   const from = `Database[${JSON.stringify(schema)}]`;
   return `type Default = ${from};
@@ -124,7 +124,7 @@ function tableType(table: CatalogTable, catalog: Catalog, textOf: TypeText): str
 
 type WrittenColumn = {
   readonly column: CatalogColumn;
-  /** The table's column behind a view's, whose default and generation hold. */
+  /** The table column behind a view column, whose default and generation apply. */
   readonly stored: CatalogColumn;
   readonly isOptional: boolean;
 };
@@ -160,20 +160,20 @@ function relationshipType({ constraint, kind, columns, target }: DirectRelations
   return `{\n${indented(fields.join("\n"))}\n},`;
 }
 
-/** What `select=*` leaves out. */
+/** Columns that `select=*` does not include. */
 function computedFields(computed: readonly Routine[]): string[] {
   if (computed.length === 0) return [];
   return [`ComputedFields: ${computed.map(({ name }) => JSON.stringify(name)).join(" | ")};`];
 }
 
-/** Called by its name, or embedded in the rows of the table that it takes one of. */
+/** Whether clients can call the function, or embed its rows in those of the table that it takes. */
 function isClientCallable(routine: Routine, catalog: Catalog): boolean {
   if (isCallable(routine)) return true;
   const { from, to } = rowTablesOf(routine, catalog);
   return routine.kind === "function" && from !== null && to !== null;
 }
 
-/** The overloads of one name, as a union. */
+/** The overloads of one name as a union. */
 function routineType(overloads: readonly Routine[], catalog: Catalog, textOf: TypeText): string {
   const variants = overloads.map((routine) => variantOf(routine, catalog, textOf));
   return `${propertyName(overloads[0]!.name)}: ${variants.join(" | ")};`;
@@ -193,18 +193,18 @@ function argumentsType({ arguments: all }: Routine, textOf: TypeText): string {
 
 function argumentText({ name, type, required, default: text }: RoutineArgument, textOf: TypeText): string {
   const takesNull = text !== null && /^null\b/i.test(text);
-  // supabase-js knows an argument without a name by this key.
+  // The key by which supabase-js passes an unnamed argument.
   return `${propertyName(name ?? "")}${required ? "" : "?"}: ${textOf(type)}${takesNull ? " | null" : ""};`;
 }
 
-/** Rows of a table are as its columns are. Any other value may be null, unless a comment says that it is not. */
+/** Rows of a table have the types of their columns. Any other value is nullable unless a comment tag says otherwise. */
 function returnsType({ returns, comment }: Routine, textOf: TypeText): string {
   const value = returns.columns.size > 0 ? objectText(returns.columns.values(), textOf) : textOf(returns.type);
   if (returns.shape === "scalar" && !returns.set && !hasSmartTag(comment, "notNull")) return `${value} | null`;
   return returns.set ? listText(value) : value;
 }
 
-/** By which supabase-js knows that rows of a table come back, and lets them be selected from. */
+/** Tells supabase-js that the function returns rows of a table, which can be selected from. */
 function rowsOptions(routine: Routine, catalog: Catalog): string | null {
   const { from, to } = rowTablesOf(routine, catalog);
   if (!to) return null;
@@ -218,7 +218,7 @@ function rowsOptions(routine: Routine, catalog: Catalog): string | null {
   return `SetofOptions: {\n${indented(fields.join("\n"))}\n};`;
 }
 
-/** The tables of the row that it takes first and of the rows that it gives. */
+/** The table of the first argument and the table of the result. */
 function rowTablesOf({ arguments: [first], returns }: Routine, catalog: Catalog) {
   return {
     from: first ? tableOf(first.type, catalog) : null,

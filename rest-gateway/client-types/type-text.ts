@@ -4,7 +4,7 @@ import type { Routine } from "../../engine/catalog/routines.ts";
 import type { CatalogTable } from "../../engine/catalog/tables.ts";
 import type { BaseType, DataType, TypeAttribute } from "../../engine/catalog/types.ts";
 
-/** What a value of a type is in JSON, as TypeScript says it; null aside. */
+/** The TypeScript type of a Postgres type's JSON, except null. */
 export type TypeText = (type: DataType) => string;
 
 const BASE_TYPES: Readonly<Record<string, string>> = {
@@ -21,10 +21,10 @@ const BASE_TYPES: Readonly<Record<string, string>> = {
   record: "Record<string, unknown>",
   void: "undefined",
 };
-/** Of extensions, wherever those were put. */
+/** Types of extensions, in whatever schema. */
 const JSON_TYPES = ["geometry", "geography", "hstore"];
 
-/** Types of the exposed schemas are printed there, and named here; all others are written out. */
+/** Types of exposed schemas are referred to by name; all others are expanded. */
 export function makeTypeText({ schemas, findTable }: Catalog): TypeText {
   const nameOf = ({ schema, name }: DataType, group: string) =>
     `Database[${JSON.stringify(schema)}]["${group}"][${JSON.stringify(name)}]`;
@@ -71,7 +71,7 @@ export function objectText(attributes: Iterable<TypeAttribute>, textOf: TypeText
   return `{ ${[...attributes].map((attribute) => attributeText(attribute, textOf)).join(" ")} }`;
 }
 
-/** Nothing in Postgres forbids null in a value that is made of others: a comment may. */
+/** Members of composite values are nullable unless a comment tag says otherwise. */
 export function attributeText({ name, type, comment }: TypeAttribute, textOf: TypeText): string {
   return `${propertyName(name)}: ${textOf(type)}${hasSmartTag(comment, "notNull") ? "" : " | null"};`;
 }
@@ -87,7 +87,7 @@ export function propertyName(name: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
 }
 
-/** `name: { … }`, or what supabase-js takes for a group without members. */
+/** `name: { … }`, or the empty group of supabase-js. */
 export function typeBlock(name: string, members: readonly string[]): string {
   if (members.length === 0) return `${propertyName(name)}: { [_ in never]: never };`;
   return `${propertyName(name)}: {\n${indented(members.join("\n"))}\n};`;
@@ -97,7 +97,7 @@ export function indented(text: string): string {
   return text.replace(/^(?=.)/gm, "  ");
 }
 
-/** What is computed from a row and selected by name. A row that a function takes or gives has none of it. */
+/** Functions of a row that are selected by name. Row types of arguments and results do not have them. */
 export function computedColumns({ schema, computedColumns }: CatalogTable): Routine[] {
   return [...computedColumns.values()].filter((routine) => routine.schema === schema && !routine.returns.set);
 }

@@ -10,7 +10,7 @@ import type { ReadVersions } from "../resource/versions/versions.ts";
 const REFERENCE_PATH = "/docs";
 
 const SWAGGER_UI = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
-/** Of the many files of the package, those that the page needs. */
+/** The files of the package that the page loads. */
 const SWAGGER_UI_FILES: Readonly<Record<string, string>> = {
   "swagger-ui.css": "text/css; charset=utf-8",
   "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
@@ -21,7 +21,7 @@ const SWAGGER_UI_FILES: Readonly<Record<string, string>> = {
 const SECURITY_POLICY = Object.entries({
   "default-src": "'none'",
   "script-src": "'self'",
-  // The viewer sets styles at its elements.
+  // Swagger UI sets inline styles.
   "style-src": "'self' 'unsafe-inline'",
   "img-src": "'self' data:",
   "connect-src": "'self'",
@@ -32,7 +32,7 @@ const SECURITY_POLICY = Object.entries({
   .map((directive) => directive.join(" "))
   .join("; ");
 
-/** The OpenAPI document as a page to read and to try out. All of its files come from this server. */
+/** `/docs`: Swagger UI with the OpenAPI document. All files come from this server. */
 export function apiReferenceRoutes(documentPath: string, versions: ReadVersions): GatewayRoutes {
   const page = serveFile(referenceHtml(), "text/html; charset=utf-8", { "Content-Security-Policy": SECURITY_POLICY });
   const script: GatewayHandler = async (request) => {
@@ -82,10 +82,7 @@ function referenceHtml(): string {
 `;
 }
 
-/**
- * What a document shows depends on who asks, so it is fetched anew when somebody authorizes. The token stays in the page:
- * a reload forgets it.
- */
+/** The document depends on the caller, so it is fetched again after authorization. The token is kept in memory only. */
 function startScript(documentPath: string, versions: readonly number[]): string {
   const urls = versions.map((version) => ({ url: `${documentPath}?version=${version}`, name: `Version ${version}` }));
   return `let token = null;

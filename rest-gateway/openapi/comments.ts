@@ -6,7 +6,7 @@ import type { VisibleSchema } from "./visible-schema.ts";
 
 type CommentParts = {
   readonly text: string | undefined;
-  /** Its first line, and what follows that. */
+  /** The first line and the rest. */
   readonly summary: string | undefined;
   readonly description: string | undefined;
 };
@@ -21,7 +21,7 @@ export function readComment(comment: string | null): CommentParts {
   };
 }
 
-/** Describes the columns of a table by their comments and their keys. Tools look for `<pk/>` and `<fk table='…' column='…'/>`. */
+/** Describes columns by their comments and keys. Tools look for `<pk/>` and `<fk table='…' column='…'/>`. */
 export function makeColumnDescriber(
   table: CatalogTable,
   viewer: VisibleSchema,
@@ -46,7 +46,7 @@ export function makeColumnDescriber(
 /** A foreign key of one column. */
 type KeyReference = { readonly from: string; readonly target: QualifiedName; readonly to: string };
 
-/** Those within the schema whose end the role may see; of several for one column the first is meant. */
+/** Foreign keys within the schema to columns that the role may see; the first one of each column is used. */
 function findReferences(table: CatalogTable, viewer: VisibleSchema, catalog: Catalog): readonly KeyReference[] {
   const isSeen = ({ target, to }: KeyReference) =>
     target.schema === table.schema && (viewer.findVisible(target)?.columns.some(({ name }) => name === to) ?? false);
@@ -54,7 +54,7 @@ function findReferences(table: CatalogTable, viewer: VisibleSchema, catalog: Cat
   return stored?.every(isSeen) ? stored : detectedReferences(table, catalog).filter(isSeen);
 }
 
-/** By the keys of the table, or of the tables that a view shows; null when one of those is not known here. */
+/** The foreign keys of the table, or of the tables that a view shows; null if one of them is unknown. */
 function storedReferences(table: CatalogTable, catalog: Catalog): KeyReference[] | null {
   const references: KeyReference[] = [];
   for (const { name, origin: shows } of table.columns.values()) {
@@ -68,7 +68,7 @@ function storedReferences(table: CatalogTable, catalog: Catalog): KeyReference[]
   return references.sort((a, b) => Number(a.target.name > b.target.name) - Number(a.target.name < b.target.name));
 }
 
-/** As embedding finds them: what a key leads to may be shown by views, too. Tables come first. */
+/** The relationships that embedding finds, including views on the target; tables come first. */
 function detectedReferences(table: CatalogTable, catalog: Catalog): KeyReference[] {
   const leadsToView = ({ target }: KeyReference) => Number(/view$/.test(catalog.findTable(target)!.kind));
   return catalog

@@ -6,7 +6,7 @@ import type { TableDocumentOptions } from "./visible-schema.ts";
 import { type DocumentCache, type OpenApiDocument, type WrittenDocument, writeDocument } from "./written-document.ts";
 
 const OPENAPI = "application/vnd.oai.openapi+json";
-/** What PostgREST calls its document, which is Swagger 2.0. */
+/** PostgREST's media type for its Swagger 2.0 document. */
 const POSTGREST = "application/openapi+json";
 
 type OpenApiResponse = {
@@ -19,7 +19,7 @@ const DOCUMENTS: Readonly<Record<DocumentFormat, (subject: TableDocumentOptions)
   "swagger-2.0": makeSwaggerDocument,
 };
 
-/** `GET /rest/v1/` */
+/** The document at `GET /rest/v1/`. */
 export async function describeTables(
   { accept, ...subject }: TableDocumentOptions & { readonly accept: string | undefined },
   documents: DocumentCache,
@@ -38,8 +38,8 @@ type NegotiatedDocument = { readonly format: DocumentFormat; readonly contentTyp
 type AcceptedType = { readonly type: string; readonly version: string | null };
 
 /**
- * A client that names no type, or one of PostgREST's, gets what PostgREST offers: its clients can read nothing else. One that names
- * OpenAPI's own type, and a browser, gets OpenAPI 3.1. A version that is asked for is the one that is given.
+ * Clients without a type, or with one of PostgREST's, get Swagger 2.0 as from PostgREST. Browsers and clients with
+ * OpenAPI's own type get OpenAPI 3.1. A version in the media type takes precedence.
  */
 export function negotiateFormat(accept: string | undefined): NegotiatedDocument {
   const ranges = readMediaRanges(accept || "*/*").filter(({ quality }) => quality > 0);

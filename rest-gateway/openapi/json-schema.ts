@@ -11,14 +11,14 @@ import type { VisibleSchema } from "./visible-schema.ts";
 
 const WORD = /^\w+$/;
 
-/** `'draft'::character varying`, `'-1'::integer`, `0`, `true` */
+/** Matches `'draft'::character varying`, `'-1'::integer`, `0` and `true`. */
 const LITERAL =
   /^(?:'(?<quoted>(?:[^'\\]|'')*)'|(?<bare>-?\d+(?:\.\d+)?|true|false))(?:::[^'()]+(?:\(\d+(?:,\d+)?\))?(?:\[\])?)?$/;
 
 export type JsonSchema = { readonly [keyword: string]: unknown };
 export type SchemaOfType = (type: DataType) => JsonSchema;
 
-/** What Postgres's JSON of a value looks like, null aside. */
+/** The schema of Postgres's JSON for a type, except null. */
 const BASE_TYPES: Readonly<Record<string, JsonSchema>> = {
   bool: { type: "boolean" },
   int2: { type: "integer", format: "int16" },
@@ -40,7 +40,7 @@ const BASE_TYPES: Readonly<Record<string, JsonSchema>> = {
   jsonb: {},
 };
 
-/** Types of extensions, wherever those were put. */
+/** Types of extensions, in whatever schema. */
 const EXTENSION_TYPES: Readonly<Record<string, JsonSchema>> = {
   citext: { type: "string" },
   hstore: { type: "object", additionalProperties: { type: ["string", "null"] } },
@@ -51,7 +51,7 @@ export function makeSchemaOfType(
   { representations }: Pick<Catalog, "representations">,
   viewer: VisibleSchema,
 ): SchemaOfType {
-  // A cast to json makes anything of a value.
+  // A cast to json can return anything.
   const represented = new Set(representations.filter(({ target }) => target === "json").map(({ source }) => source));
 
   const schemaOf: SchemaOfType = memoize((type: DataType): JsonSchema => {
@@ -76,7 +76,7 @@ export function makeSchemaOfType(
   return schemaOf;
 }
 
-/** Of a table's row type: the columns that the role may know. */
+/** The columns of a table's row type that the role may know. */
 function visibleAttributes({ table, attributes }: CompositeType, viewer: VisibleSchema): Iterable<TypeAttribute> {
   if (!table || !viewer.mayName(table)) return table ? [] : attributes.values();
   return viewer.findVisible(table)?.columns ?? attributes.values();
@@ -96,14 +96,14 @@ export function withMaxLength(schema: JsonSchema, maxLength: number | null): Jso
   return maxLength === null || schema.type !== "string" ? schema : { ...schema, maxLength };
 }
 
-/** The schema of a value that may be null as well. */
+/** The schema of a nullable value. */
 export function orNull(schema: JsonSchema): JsonSchema {
   if (schema.type === undefined) return schema;
   const nullable = { ...schema, type: [schema.type, "null"] };
   return Array.isArray(schema.enum) ? { ...nullable, enum: [...schema.enum, null] } : nullable;
 }
 
-/** The default as JSON, where it is a constant; what an expression gives is known when it is run. */
+/** A constant default as JSON; undefined for expressions. */
 export function defaultValue(expression: string | null, type: DataType): unknown {
   const literal = LITERAL.exec(expression ?? "")?.groups;
   if (!literal) return undefined;
@@ -111,10 +111,7 @@ export function defaultValue(expression: string | null, type: DataType): unknown
   return readLiteral(text, baseTypeOf(type));
 }
 
-/**
- * What a client may leave out, in words: in a schema of what is sent, `default` has openapi-typescript and others take the property for one that
- * is always there.
- */
+/** Describes the default in the text: openapi-typescript and others make a property with `default` required. */
 export function describeDefault(description: string | undefined, value: unknown): string | undefined {
   if (value === undefined) return description;
   return [description, `Default: \`${JSON.stringify(value)}\``].filter((part) => part !== undefined).join("\n\n");
@@ -133,7 +130,7 @@ function readLiteral(text: string, type: DataType): unknown {
     case "float4":
     case "float8":
     case "numeric":
-      // A number that JavaScript would round is none that can be told.
+      // A number that JavaScript would round is left out.
       return String(Number(text)) === text ? Number(text) : undefined;
     case "json":
     case "jsonb":
@@ -144,8 +141,8 @@ function readLiteral(text: string, type: DataType): unknown {
 }
 
 /**
- * A name as the key of a component, which may consist of letters, digits, `_`, `-` and `.` only: `odd table` is
- * `odd-20-table`. No two names get the same key, and none has a dot: that is left for putting keys together.
+ * Encodes a name as a component key, which may have letters, digits, `_`, `-` and `.`: `odd table` becomes
+ * `odd-20-table`. Keys are unique and have no dot, which is left for joining keys.
  */
 export function componentKey(name: string): string {
   if (WORD.test(name)) return name;
@@ -159,7 +156,7 @@ export function componentRef(kind: ComponentKind, key: string): ComponentReferen
   return { $ref: `#/components/${kind}/${key}` };
 }
 
-/** What a text stands for in a document; undefined when it is no JSON. */
+/** Parses JSON; undefined if it is invalid. */
 export function parseLiteral(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -168,7 +165,7 @@ export function parseLiteral(text: string): unknown {
   }
 }
 
-/** A JSON object of these fields. */
+/** The schema of a JSON object. */
 export function objectOf(
   required: Readonly<Record<string, JsonSchema>>,
   optional: Readonly<Record<string, JsonSchema>> = {},

@@ -10,27 +10,27 @@ type VisibleVerb = "select" | "insert" | "update" | "delete";
 
 export type VisibleTable = {
   readonly table: CatalogTable;
-  /** What can be done to it and the role may do; empty for a table that is not to be seen. */
+  /** The operations that the table supports and the role may use; empty for invisible tables. */
   readonly verbs: ReadonlySet<VisibleVerb>;
-  /** Those that the role may select, insert or update, in their order. */
+  /** The columns that the role may select, insert or update, in their order. */
   readonly columns: readonly CatalogColumn[];
   readonly selectable: readonly CatalogColumn[];
   readonly insertable: readonly CatalogColumn[];
   readonly updatable: readonly CatalogColumn[];
 };
 
-/** The schema as one role sees it: what is not here is not to be named in a document. */
+/** The schema as one role sees it. A document names nothing else. */
 export type VisibleSchema = {
-  /** Null when it does not exist or the role has no `usage` of it: then there is nothing to see. */
+  /** Null if it does not exist or the role lacks USAGE. */
   readonly schema: CatalogSchema | null;
   readonly tables: readonly VisibleTable[];
-  /** The overloads of one name. */
+  /** Functions by name, with their overloads. */
   readonly routines: readonly (readonly Routine[])[];
-  /** In any schema that is read; null when the role may do nothing with it. */
+  /** A table of any schema; null if the role may do nothing with it. */
   findVisible(table: QualifiedName): VisibleTable | null;
-  /** Whether a name may be told, be it of a table that is not read. */
+  /** Whether a document may name the table. */
   mayName(table: QualifiedName): boolean;
-  /** Whether the role may use what lies in it. */
+  /** Whether the role has USAGE of the schema. */
   mayUseSchema(schema: string): boolean;
   mayCall(routine: Routine): boolean;
 };
@@ -113,10 +113,10 @@ function supports(table: CatalogTable, verb: VisibleVerb): boolean {
   }
 }
 
-/** Types that a whole request body can be. */
+/** Types of arguments that take the whole request body. */
 const BODY_TYPES = new Set(["json", "jsonb", "text", "xml", "bytea"]);
 
-/** Arguments are passed by name; one without a name takes the body, when there is no other. */
+/** Arguments are passed by name; a single unnamed one takes the body. */
 function isCallable({ kind, arguments: given }: Routine): boolean {
   if (kind !== "function") return false;
   if (given.every(({ name }) => name !== null)) return true;
@@ -124,18 +124,18 @@ function isCallable({ kind, arguments: given }: Routine): boolean {
   return others.length === 0 && only!.type.schema === "pg_catalog" && BODY_TYPES.has(only!.type.name);
 }
 
-/** What a document is about: one exposed schema, as one role sees it. */
+/** One exposed schema, as one role sees it. */
 export type TableDocumentOptions = {
   readonly catalog: Catalog;
   readonly role: string;
   readonly schema: string;
-  /** By name; null: all tables of the schema, and its functions. */
+  /** Limits the document to these tables; null for all tables and functions. */
   readonly tables: readonly string[] | null;
   readonly mode: "follow-privileges" | "ignore-privileges";
-  /** `https://api.example.org/rest/v1`, or `/rest/v1` for wherever the document was fetched from. */
+  /** `https://api.example.org/rest/v1`, or `/rest/v1` for the host that served the document. */
   readonly serverUrl: string;
-  /** Whether the document asks for a token. */
+  /** Whether the document requires a token. */
   readonly securityActive: boolean;
-  /** The service's own. */
+  /** The version of the service. */
   readonly version: string;
 };

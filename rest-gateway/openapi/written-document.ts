@@ -10,31 +10,31 @@ import type { GatewayRequest } from "../http/request.ts";
 import type { BodyStream, GatewayResponse, ResponseBody } from "../http/response.ts";
 
 const MOST_BYTES = 64 * 1024 * 1024;
-/** Each costs its key beside its bytes, and a request can name any selection of tables. */
+/** Keys take memory too, and a request can name any selection of tables. */
 const MOST_ENTRIES = 1_000;
 
-/** A larger text is not held whole. */
+/** A larger text is streamed. */
 const MOST_HELD_BYTES = 1024 * 1024;
 
 const inflate = promisify(gunzip);
 
-/** The entries of an object that is too large to be held whole: each is made when it is written. */
+/** The entries of an object that is too large for memory; each is created when it is written. */
 type DocumentSection = () => Iterable<readonly [key: string, value: object]>;
 export type OpenApiDocument = { readonly [key: string]: unknown };
 
-/** Compressed it is kept: it repeats itself so much that it takes a sixtieth. */
+/** A document, kept compressed to a sixtieth of its size. */
 export type WrittenDocument = {
   readonly gzip: Buffer;
-  /** Of the text. */
+  /** The size of the text. */
   readonly bytes: number;
-  /** SHA-256 of the text, in hexadecimal digits. */
+  /** The SHA-256 of the text in hexadecimal. */
   readonly digest: string;
 };
 
 const CHUNK_CHARACTERS = 65_536;
 const SLICE_MS = 8;
 
-/** JSON of a document whose large objects are sections. Other requests are served in between. */
+/** Serializes and compresses a document section by section; other requests run in between. */
 export async function writeDocument(document: OpenApiDocument): Promise<WrittenDocument> {
   const gzip = createGzip();
   const compressed = buffer(gzip);
@@ -70,7 +70,7 @@ export async function writeDocument(document: OpenApiDocument): Promise<WrittenD
   return { gzip: await compressed, bytes, digest: digest.digest("hex") };
 }
 
-/** Objects are taken apart down to their sections; the entry of a section is one piece. */
+/** The JSON text of a document in pieces, one for each entry of a section. */
 function* documentPieces(document: OpenApiDocument): Generator<string> {
   let before = "{";
   for (const [key, value] of Object.entries(document)) {
@@ -95,7 +95,7 @@ function* sectionPieces(section: DocumentSection): Generator<string> {
 
 type CachedDocument = { readonly catalogVersion: number; readonly document: Promise<WrittenDocument>; bytes: number };
 
-/** Documents that were made, compressed. Those of an older catalogue go when a newer one is met. */
+/** A cache of compressed documents. Documents of an older catalog are dropped when a newer one appears. */
 export class DocumentCache {
   readonly #entries = new Map<string, CachedDocument>();
   readonly #mostBytes: number;
@@ -104,12 +104,12 @@ export class DocumentCache {
     this.#mostBytes = mostBytes;
   }
 
-  /** Who asks while a document is being made waits for the same one. */
+  /** Concurrent calls share one document. */
   get(key: string, catalogVersion: number, make: () => Promise<WrittenDocument>): Promise<WrittenDocument> {
     const versioned = `${catalogVersion} ${key}`;
     const known = this.#entries.get(versioned);
     if (known) {
-      // Last in the map is most recently used.
+      // The last entry of the map is the most recently used one.
       this.#entries.delete(versioned);
       this.#entries.set(versioned, known);
       return known.document;
@@ -135,7 +135,7 @@ export class DocumentCache {
     for (const [key, entry] of this.#entries) if (entry.catalogVersion < catalogVersion) this.#entries.delete(key);
   }
 
-  /** The newest stays even when it is larger than the bound: making it anew for each request would cost more. */
+  /** The newest document stays even if it is too large: creating it for each request would cost more. */
   #makeRoom(): void {
     let bytes = 0;
     for (const entry of this.#entries.values()) bytes += entry.bytes;
@@ -150,7 +150,7 @@ export class DocumentCache {
 
 type DocumentHeaders = Readonly<Record<string, string>> & { readonly Vary: string };
 
-/** Compressed to whoever takes that, else as text, in pieces where it is large. */
+/** Compressed if the client accepts gzip; otherwise as text, streamed if it is large. */
 export async function documentResponse(
   { gzip, bytes }: WrittenDocument,
   { headers: sent }: Pick<GatewayRequest, "headers">,
@@ -163,7 +163,7 @@ export async function documentResponse(
   return { status: 200, headers, body: bytes > MOST_HELD_BYTES ? streamText(gzip) : await inflate(gzip) };
 }
 
-/** `gzip, br;q=0.5`: the same grammar as that of media types. */
+/** Accept-Encoding has the grammar of Accept: `gzip, br;q=0.5`. */
 function takesGzip(acceptEncoding: string | string[] | undefined): boolean {
   const codings = readMediaRanges(String(acceptEncoding ?? ""));
   const named = codings.find(({ type }) => type.toLowerCase() === "gzip") ?? codings.find(({ type }) => type === "*");

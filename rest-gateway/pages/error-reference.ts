@@ -33,7 +33,7 @@ ${entries.map(
 </tbody></table></div>`;
 }
 
-/** Text between backticks is code. */
+/** Text between backticks becomes code. */
 function inCode(text: string): Html[] {
   return text.split("`").map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
 }
@@ -42,9 +42,9 @@ type ErrorGroup = { readonly title: string; readonly about: string; readonly ent
 
 type ErrorEntry = {
   readonly code: string;
-  /** HTTP statuses, such as `400, 401`; empty for what only GraphQL says. */
+  /** HTTP statuses, such as `400, 401`; empty for codes of GraphQL only. */
   readonly status: string;
-  /** The interfaces that say it. */
+  /** The interfaces that use the code. */
   readonly where: string;
   readonly meaning: string;
   readonly remedy: string;

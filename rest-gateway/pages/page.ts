@@ -14,9 +14,9 @@ const ESCAPES: Readonly<Record<string, string>> = {
 export type PageContent = {
   readonly title: string;
   readonly content: Html;
-  /** To read, not to fill in. */
+  /** A wide page for reading, rather than a form. */
   readonly isWide?: boolean;
-  /** A program of ours that the page can do without. */
+  /** An inline script that the page works without. */
   readonly script?: string;
   readonly status?: number;
   readonly headers?: GatewayResponse["headers"];
@@ -25,11 +25,14 @@ export type PageContent = {
 export type RenderPage = (page: PageContent) => GatewayResponse;
 
 type PageOptions = {
-  /** Where a form may end besides here: browsers follow its policy through redirects. */
+  /** Origins that forms may redirect to: browsers apply the policy to redirects too. */
   readonly formTargets: readonly string[];
 };
 
-/** No script but its own, nothing from elsewhere, in no frame; and its address, in which there may be a token, is told to nobody else. */
+/**
+ * Renders pages with a strict policy: only inline styles and scripts, no framing, and no referrer to other sites,
+ * because the URL may contain a token.
+ */
 export function makeRenderPage({ formTargets }: PageOptions): RenderPage {
   const style = readFileSync(join(import.meta.dirname, "page.css"), "utf8");
   const policy = [
@@ -46,7 +49,7 @@ export function makeRenderPage({ formTargets }: PageOptions): RenderPage {
     headers: {
       "Content-Type": "text/html; charset=utf-8",
       "Content-Security-Policy": script === undefined ? policy : `${policy}; script-src ${sourceHash(script)}`,
-      // Without any, browsers would say of our own forms that they come from nowhere.
+      // With `no-referrer`, browsers would send `Origin: null` with our own forms.
       "Referrer-Policy": "same-origin",
       ...headers,
     },
@@ -78,7 +81,7 @@ export function seeOther(location: string, headers: GatewayResponse["headers"] =
   return { status: 303, headers: { Location: location, ...headers }, body: null };
 }
 
-/** Text that is markup; every other text is none, and is escaped. */
+/** HTML markup; all other text is escaped. */
 export class Html {
   readonly text: string;
 

@@ -8,29 +8,29 @@ import { KEY_ALIAS, type RequestedRows } from "./requested-rows.ts";
 
 export type ReadExplanation = {
   readonly table: CatalogTable;
-  /** Rows of the request without its page: as the caller, and as somebody whom no policy binds. */
+  /** The number of rows without pagination: as the caller, and without row-level security. */
   readonly visible: number;
   readonly total: number;
-  /** Some of those that the caller is not shown, and what each policy says of them. */
+  /** Some rows that are hidden from the caller, with the result of each policy. */
   readonly hidden: readonly { readonly key: readonly unknown[]; readonly verdicts: readonly PolicyResult[] }[];
   readonly policies: readonly Policy[];
   /** Columns that the role may not read. */
   readonly unreadableColumns: readonly string[];
-  /** Of the request itself, with its time. */
+  /** EXPLAIN ANALYZE of the request. */
   readonly plan: string;
 };
 
 type ExplainConnections = {
   readonly catalog: Catalog;
   readonly context: StatementContext;
-  /** As the login of requests. */
+  /** The login of requests. */
   readonly login: pg.ClientBase;
   readonly owner: pg.ClientBase;
 };
 
 const MOST_HIDDEN = 10;
 
-/** What a caller sees of what is asked, what is kept from them, and by whom. Nothing is changed. */
+/** Explains which rows of a request the caller sees, which are hidden, and by which policies. Changes nothing. */
 export async function explainRead(
   { table, prepared, keys }: RequestedRows,
   { catalog, context, login, owner }: ExplainConnections,
@@ -70,11 +70,11 @@ function toKeys(body: string | object, columns: number): unknown[][] {
 
 type PolicyResult = {
   readonly policy: Policy;
-  /** Null where its condition is neither true nor false, which hides the row as well. */
+  /** Null if the condition is null, which hides the row too. */
   readonly passes: boolean | null;
 };
 
-/** The policies that judge what the role reads of the table; none where the role is not bound by any. */
+/** The policies for reads of the role; empty if no policy applies to it. */
 export function readPoliciesOf(table: CatalogTable, role: string, catalog: Catalog): readonly Policy[] {
   return table.policies.filter(
     ({ command, roles }) =>
@@ -83,13 +83,13 @@ export function readPoliciesOf(table: CatalogTable, role: string, catalog: Catal
   );
 }
 
-/** What each policy says of one row. Asked as the owner, who sees it, in a transaction that has the caller's settings. */
+/** Evaluates each policy on one row, as the owner, in a transaction with the caller's settings. */
 async function evaluatePolicies(
   key: readonly unknown[],
   { table, policies, owner }: { table: CatalogTable; policies: readonly Policy[]; owner: pg.ClientBase },
 ): Promise<PolicyResult[]> {
   if (policies.length === 0) return [];
-  // Conditions as Postgres prints them, which name the table's columns without the table.
+  // Conditions in the form of pg_get_expr, with unqualified columns.
   const conditions = policies.map(({ using }) => `(${using ?? "true"})`).join(", ");
   const found = table.primaryKey.map((column, index) => `${quotedName(column)} = $${index + 1}`).join(" and ");
   const { rows } = await owner.query<(boolean | null)[]>({

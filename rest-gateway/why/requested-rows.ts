@@ -17,7 +17,7 @@ import { NO_BODY } from "../table/parse/body.ts";
 import { parseTableRequest } from "../table/parse/request.ts";
 
 const NOT_A_READ = "Ask for the rows of a table or a view.";
-/** Names that no column is likely to have: one for each column of the key. */
+/** Prefix of aliases for the columns of the key. */
 export const KEY_ALIAS = "key_of_row_";
 
 const JSON_RESPONSE = {
@@ -26,7 +26,7 @@ const JSON_RESPONSE = {
   maxAffected: null,
 } as const;
 
-/** `/users?…`, `/api/v1/things/7`: as the conventional interface would plan it for that role. Throws what it would answer. */
+/** Plans a read such as `/users?…` or `/api/v1/things/7` for the role. Throws the error that a client would get. */
 export function readResourceRequest(address: string, { catalog, config, role }: RequestedRowsContext): RequestedRows {
   const { pathname, searchParams } = new URL(address, "http://localhost");
   const parsed = parseAddress(pathname);
@@ -66,11 +66,11 @@ function toKey(name: string, index: number): SelectedColumn {
 }
 
 type TableRequestContext = RequestedRowsContext & {
-  /** Null: that of a request which names none. */
+  /** Null for the default schema. */
   readonly schema: string | null;
 };
 
-/** `/rest/v1/things?…`, `things?…`: as the table interface would plan it for that role. Throws what it would answer. */
+/** Plans a read such as `/rest/v1/things?…` or `things?…` for the role. Throws the error that a client would get. */
 export function readTableRequest(address: string, context: TableRequestContext): RequestedRows {
   const [path, rawQuery] = splitAddress(address);
   const { plan, prepared } = planRequest(path, rawQuery, context);
@@ -84,7 +84,7 @@ export function readTableRequest(address: string, context: TableRequestContext):
 
 function queryForKeys(rawQuery: string, key: readonly string[]): string {
   const filters = new URLSearchParams(rawQuery);
-  // An inner join filters rows too, so the selection stays, and the key stands beside it.
+  // Inner joins in `select` filter rows too, so it stays next to the key.
   const selected = filters.get("select") ?? "*";
   for (const name of ["order", "limit", "offset", "cursor"]) filters.delete(name);
   const keys = key.map((column, index) => `${KEY_ALIAS}${index}:"${column.replaceAll('"', '\\"')}"::text`);
@@ -114,13 +114,13 @@ function splitAddress(address: string): [path: string, rawQuery: string] {
   return [below.startsWith("/") ? below : `/${below}`, mark < 0 ? "" : address.slice(mark + 1)];
 }
 
-/** What a request for rows is planned with. */
+/** The inputs of planning. */
 export type RequestedRowsContext = { readonly catalog: Catalog; readonly config: Config; readonly role: string };
 
-/** A request for rows, as one of the interfaces would answer it for a role. */
+/** A planned read of a role. */
 export type RequestedRows = {
   readonly table: CatalogTable;
   readonly prepared: PreparedRequest;
-  /** The same rows, whole and without a page, each with its key alone; as texts, which lose no digits of a number. */
+  /** The keys of all rows without pagination, as texts, which keep all digits of numbers. */
   keys(): PreparedRequest;
 };

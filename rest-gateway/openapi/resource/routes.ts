@@ -17,9 +17,9 @@ type ResourceOpenApiOptions = {
   readonly catalog: () => Catalog;
   readonly versions: ReadVersions;
   readonly identify: (request: GatewayRequest) => Caller | Promise<Caller>;
-  /** All addresses besides collections. */
+  /** The routes besides collections. */
   readonly routes: GatewayRoutes;
-  /** Those that look at the rest of the address themselves. */
+  /** Prefixes of routes that resolve the rest of the path themselves. */
   readonly folders: readonly string[];
   readonly hasTasks: boolean;
 };
@@ -28,7 +28,7 @@ type DocumentAudience = { readonly role: string; readonly version: number };
 
 export const OPENAPI_PATH = "/openapi.json";
 
-/** `GET /openapi.json`, `?version=2`: made once for each catalogue, role and version. */
+/** `GET /openapi.json?version=2`: cached by catalog, role and version. */
 export function openApiRoutes({
   config,
   catalog,
@@ -55,7 +55,7 @@ export function openApiRoutes({
     const tag = `"${document.digest}"`;
     const headers = {
       "Content-Type": "application/json; charset=utf-8",
-      // Weak: it is the same compressed and as text.
+      // Weak, because compressed and plain responses share it.
       ETag: `W/${tag}`,
       "Cache-Control": "no-cache",
       Vary: "Authorization, Cookie, X-API-Key",
@@ -66,7 +66,10 @@ export function openApiRoutes({
   return { [OPENAPI_PATH]: { GET: answer } };
 }
 
-/** `?table=films&table=actors`, by the names in addresses, or `?schema=shop`. Refuses what is not there, or not for the role. */
+/**
+ * Parses `?table=films&table=actors` or `?schema=shop`. Throws for names that do not exist or are invisible to the
+ * role.
+ */
 function readDocumentFilter(
   { rawQuery }: GatewayRequest,
   catalog: Catalog,
@@ -92,7 +95,7 @@ function unknownName(field: string, name: string): ApiError {
   return validationError([{ field, message: `There is none called ${JSON.stringify(name)}.` }]);
 }
 
-/** Of those that are still served. */
+/** The requested version, if it is not retired. */
 function chooseDocumentVersion({ rawQuery }: GatewayRequest, versions: readonly ApiVersion[]): ApiVersion {
   const served = versions.filter(({ status }) => status !== "retired");
   const asked = new URLSearchParams(rawQuery).get("version");

@@ -69,7 +69,7 @@ const HIDDEN_DEFAULT = "(expression)";
 const LITERAL = /'(?:[^']|'')*'(?!::reg)/g;
 const QUALIFIER = /(?:"(?<quoted>(?:[^"]|"")+)"|(?<plain>[a-z_][\w$]*))\./gi;
 
-/** The catalogue's expressions qualify whatever is not Postgres's own. */
+/** Expressions of the catalog qualify all names outside pg_catalog. */
 function namesHiddenObjects(expression: string, viewer: VisibleSchema): boolean {
   for (const { groups } of expression.replace(LITERAL, "''").matchAll(QUALIFIER)) {
     const schema = groups!.quoted?.replaceAll('""', '"') ?? groups!.plain!;
@@ -80,13 +80,13 @@ function namesHiddenObjects(expression: string, viewer: VisibleSchema): boolean 
 
 type SwaggerType = "string" | "boolean" | "integer" | "number" | "array";
 
-/** By the name of the type in SQL; json can be anything, and has none. */
+/** The Swagger type of an SQL type; json has none, because it can be anything. */
 export function swaggerType(sqlName: string): SwaggerType | undefined {
   if (sqlName === "json" || sqlName === "jsonb") return undefined;
   return TYPES.get(sqlName) ?? (sqlName.endsWith("[]") ? "array" : "string");
 }
 
-/** The name of the type in SQL, but for integers, of which Swagger itself knows formats. */
+/** The SQL type, except for integers, which have formats in Swagger. */
 export function swaggerFormat(sqlName: string): string {
   return INTEGER_FORMATS.get(sqlName) ?? sqlName;
 }
@@ -100,13 +100,13 @@ export function elementOf(sqlName: string): string {
   return sqlName.slice(0, -2);
 }
 
-/** A column's type without modifiers: clients know `character varying`, whatever its length, and a domain by what it is made of. */
+/** A column's type without modifiers, and the base type of a domain. */
 function columnTypeName({ type, sqlType }: Pick<TypeAttribute, "type" | "sqlType">, viewer: VisibleSchema): string {
   const base = baseTypeOf(type);
   return hiddenRowType(base, viewer) ?? (base.schema === "pg_catalog" ? base.sqlName : sqlType);
 }
 
-/** An argument's type as it is called where the function is: not qualified when it is on the search path. */
+/** An argument's type, unqualified if its schema is on the search path. */
 export function argumentTypeName(
   type: DataType,
   { catalog, viewer }: { catalog: Catalog; viewer: VisibleSchema },
@@ -120,7 +120,7 @@ export function argumentTypeName(
   return sqlName.slice(qualifier?.length ?? 0);
 }
 
-/** The row type of a table that is not to be seen bears its name. */
+/** Hides the row type of an invisible table, which has the table's name. */
 function hiddenRowType(type: DataType, viewer: VisibleSchema): string | null {
   switch (type.kind) {
     case "array":

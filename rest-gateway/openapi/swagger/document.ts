@@ -28,7 +28,7 @@ const SHARED_PARAMETERS: readonly (readonly [string, object])[] = [
   ["rangeUnit", { ...headerTextParameter("Range-Unit", "Limiting and Pagination"), default: "items" }],
   ["offset", queryTextParameter("offset", "Limiting and Pagination")],
   ["limit", queryTextParameter("limit", "Limiting and Pagination")],
-]; /** The release of PostgREST whose answers ours are like. Tools read it, and supabase-js infers types by it. */
+]; /** The PostgREST release that responses are compatible with. supabase-js infers types by it. */
 export const POSTGREST_VERSION = "14.0";
 
 const ROUTINE_MEDIA_TYPES = [
@@ -44,7 +44,7 @@ const MEDIA_TYPES = [
   "text/csv",
 ];
 
-/** The table interface in Swagger 2.0, as PostgREST describes itself; where that differs, docs/table-interface.md says why. */
+/** The table interface in Swagger 2.0, as PostgREST describes itself; docs/table-interface.md lists the differences. */
 export async function makeSwaggerDocument(subject: TableDocumentOptions): Promise<OpenApiDocument> {
   const { catalog, serverUrl, securityActive } = subject;
   const viewer = await viewSchema(subject);
@@ -82,7 +82,7 @@ export async function makeSwaggerDocument(subject: TableDocumentOptions): Promis
   };
 }
 
-/** There is one description to a path: of overloads, that with the most arguments, and then that whose names come last. */
+/** A path has one description: that of the overload with the most arguments, then with the last names. */
 function pickOverload(overloads: readonly Routine[]): Routine {
   const namesOf = ({ arguments: given }: Routine) => given.map(({ name }) => name ?? "").join();
   const inOrder = (a: Routine, b: Routine) =>
@@ -90,7 +90,7 @@ function pickOverload(overloads: readonly Routine[]): Routine {
   return overloads.toSorted(inOrder).at(-1)!;
 }
 
-/** Host and scheme are those that the document was fetched from, unless they are known. */
+/** Without an absolute URL, host and scheme are those that served the document. */
 function serverFields(serverUrl: string): object {
   const url = URL.parse(serverUrl);
   if (!url) return { basePath: serverUrl };
@@ -117,7 +117,7 @@ const SECURITY_DEFINITIONS = {
   },
 };
 
-/** All verbs where one of them can be done to the table, whether or not the role may do it. */
+/** All writing methods if the table supports any of them, whatever the role may do. */
 function tablePath(table: CatalogTable, columns: readonly CatalogColumn[]): object {
   const { name, comment, insertable, updatable, deletable } = table;
   const { summary, description } = readComment(comment);
@@ -187,7 +187,7 @@ function argumentParameter(argument: RoutineArgument, typeName: string): object 
     return { ...base, type: "array", items, collectionFormat: "multi" };
   }
   const type = swaggerType(typeName) ?? "string";
-  // Arrays are written {a,b} in an address.
+  // Arrays are written {a,b} in a query.
   return { ...base, format: swaggerFormat(typeName), type: type === "array" ? "string" : type };
 }
 

@@ -3,7 +3,7 @@ import { readComment } from "../comments.ts";
 import { type ComponentReference, componentKey, componentRef } from "../json-schema.ts";
 import type { TableDocumentOptions, VisibleTable } from "../visible-schema.ts";
 
-/** Names that the grammar of addresses keeps for itself: a column so called cannot be filtered by, nor an argument passed by GET. */
+/** Reserved parameter names: a column with such a name cannot be a filter, nor an argument be passed by GET. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set([
   "select",
   "order",

@@ -37,7 +37,7 @@ const COMMON_HEADERS = {
   "Preference-Applied": componentRef("headers", "preferenceApplied"),
 };
 
-/** The answer without a body, the same for all. */
+/** The response without a body, shared by all operations. */
 export const EMPTY_RESPONSE: readonly [string, object] = [
   "done",
   { description: "Done; no content", headers: COMMON_HEADERS },
@@ -52,7 +52,7 @@ const WRITTEN_RESPONSE = {
 
 type ResponseContext = { readonly viewer: VisibleSchema; readonly catalog: Catalog };
 
-/** Rows as they are sent; who may not select gets none. */
+/** The responses with rows; none for roles that may not select. */
 export function* tableResponses(visible: VisibleTable, context: ResponseContext): Generator<[string, object]> {
   const { table, verbs } = visible;
   if (!verbs.has("select")) return;
@@ -73,7 +73,7 @@ export function writtenRef({ table, verbs }: VisibleTable): object {
   return verbs.has("select") ? componentRef("responses", `written.${componentKey(table.name)}`) : WRITTEN_RESPONSE;
 }
 
-/** What is null in a row is not there. */
+/** With `nulls=stripped`, rows have no null members. */
 const WITHOUT_NULLS = {
   "application/vnd.pgrst.array+json;nulls=stripped": { schema: { type: "array", items: { type: "object" } } },
   "application/vnd.pgrst.object+json;nulls=stripped": { schema: { type: "object" } },
@@ -105,7 +105,7 @@ export function* tableErrorResponses(): Generator<[string, object]> {
     yield [`error.${status}`, { description, content }];
 }
 
-/** Those that can occur, and whatever else may go wrong. */
+/** References to the responses of these errors and of any other one. */
 export function tableErrorRefs(...statuses: readonly TableErrorStatus[]): Readonly<Record<string, ComponentReference>> {
   return Object.fromEntries(
     [...statuses, "default"].map((status) => [status, componentRef("responses", `error.${status}`)]),

@@ -15,7 +15,7 @@ const ERRORS = {
 
 type TablePathOperation = { readonly [key: string]: unknown };
 
-/** Each table with what the role may do to it. */
+/** The paths of all tables with the methods that the role may use. */
 export function* tablePaths(viewer: VisibleSchema, catalog: Catalog): Generator<[string, object]> {
   const schema = viewer.schema?.name ?? "";
   const profiles = {
@@ -63,7 +63,7 @@ function insertOperation(visible: VisibleTable, profile: readonly ComponentRefer
         "text/csv": { schema: { type: "string" } },
       },
     },
-    // 200: the rows were there, and resolution=merge-duplicates changed them.
+    // 200 if resolution=merge-duplicates updated existing rows.
     responses: { 200: writtenRef(visible), 201: writtenRef(visible), ...ERRORS.insert },
   };
 }
@@ -121,7 +121,7 @@ function changeResponses(visible: VisibleTable): object {
   return visible.verbs.has("select") ? { 200: rowsRef(visible), 204: EMPTY_RESPONSE_REF } : { 204: EMPTY_RESPONSE_REF };
 }
 
-/** PUT writes the one row that its key names, whether it is there or not: the key is filtered by and written. */
+/** PUT upserts the row of its primary key, which must be filterable and writable. */
 function canReplace({ table, verbs, selectable, insertable, updatable }: VisibleTable): boolean {
   const isUsable = (name: string) => {
     const column = table.columns.get(name)!;
